@@ -59,6 +59,7 @@ LIBS_LOOP  := -levent_openssl -levent_core -levent_extra -levent_pthreads $(LIBS
 LIBS_REDIS := -lhiredis -pthread
 LIBS_CONF  := -lyaml
 LIBS_CRYPT := -lcrypt
+LIBS_TABLE := -lsmartcols
 # --- sources, one a line ---------------------------------------------------------------------------------------------
 
 PROTO := \
@@ -67,6 +68,7 @@ PROTO := \
 	proto/duration.c \
 	proto/foreign.c \
 	proto/help.c \
+	proto/json.c \
 	proto/nearest.c \
 	proto/quote.c \
 	proto/reader.c \
@@ -118,6 +120,7 @@ DAEMON_BASE := \
 	daemon/base/map.c \
 	daemon/base/mem.c \
 	daemon/base/netstring.c \
+	daemon/base/offload.c \
 	daemon/base/pack.c \
 	daemon/base/peer.c \
 	daemon/base/pool.c \
@@ -509,7 +512,7 @@ $(O)/redlockd: $(call obj,$(DAEMON) $(WEB) $(NET) $(REDIS) $(STORE) $(CORE) $(DA
 
 $(O)/redlock: $(call obj,$(CLI) $(CLIENT) $(CLIENT_TLS) $(TLS) $(PROTO))
 	$(call say,LD)
-	$(Q)$(LINK) -o $@ $^ $(LIBS_TLS) $(LIBS_CRYPT)
+	$(Q)$(LINK) -o $@ $^ $(LIBS_TLS) $(LIBS_CRYPT) $(LIBS_TABLE)
 
 # Everything but main.c, for tests to pick from; inner: what fuzzers need of it. Both have the fixture in which fuzzers and the hot path run the service.
 INNER := tests/fixture/lone_service.c $(PROTO) $(CONF) $(DAEMON_BASE) $(CORE) $(STORE) $(REDIS)
@@ -585,7 +588,7 @@ depends = $(patsubst %.c,$(O)/%.d,$(1))
 
 # --- to start with ---------------------------------------------------------------------------------------------------
 
-PACKAGES_BUILD := gcc libc6-dev libevent-dev libhiredis-dev libssl-dev libyaml-dev libcrypt-dev netcat-openbsd
+PACKAGES_BUILD := gcc libc6-dev libevent-dev libhiredis-dev libssl-dev libyaml-dev libcrypt-dev libsmartcols-dev netcat-openbsd
 PACKAGES_CHECK := pkg-config check libsubunit-dev openssl systemd redis-server zsh fish python3 python3-redis valgrind clang libclang-rt-14-dev \
                   liblua5.1-0-dev libluajit-5.1-dev mandoc universal-ctags shellcheck procps cppcheck
 PACKAGES_COVERAGE := llvm

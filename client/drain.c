@@ -76,7 +76,7 @@ static int drain(struct redlock *c, const struct invocation *in)
 	if (r)
 		return r;
 	if (in->json)
-		json_line(stdout, redlock_answer(c), false);
+		json_print_line(redlock_answer(c), false);
 	else
 		drain_person(redlock_answer(c));
 	if (!output_flush())

@@ -12,7 +12,7 @@ static const char *const word[] = {[FINDING_OK] = "ok", [FINDING_WARN] = "warn",
 static void pair_print(const char *before, const char *text)
 {
 	fputs(before, stdout);
-	json_string(stdout, span_of(text));
+	json_print_text(span_of(text));
 }
 
 void finding_tell(struct findings *f, const char *check, enum finding_status status, const char *fix, const char *format, ...)

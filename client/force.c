@@ -40,7 +40,7 @@ static int force(const struct invocation *in, const char *line, void (*person)(c
 		return EX_UNAVAILABLE;
 	r = exit_of(c, redlock_request(c, line, 0, NULL, NULL));
 	if (!r && in->json)
-		json_line(stdout, redlock_answer(c), false);
+		json_print_line(redlock_answer(c), false);
 	else if (!r)
 		person(redlock_answer(c), in->operand);
 	redlock_close(c);

@@ -47,7 +47,7 @@ int rate_main(const struct invocation *in)
 		return r;
 	}
 	if (in->json)
-		json_line(stdout, redlock_answer(c), false);
+		json_print_line(redlock_answer(c), false);
 	else
 		rate_person(&rate, r);
 	redlock_close(c);

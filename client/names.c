@@ -17,7 +17,7 @@ static void name_row(void *arg, const struct redlock_line *row)
 	const bool *json = arg;
 
 	if (*json)
-		json_line(stdout, row, false);
+		json_print_line(row, false);
 	else if (name.p && !redlock_quote(name, quoted, sizeof(quoted)))
 		printf("%s\n", quoted);
 }

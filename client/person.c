@@ -6,7 +6,6 @@
 #include "proto/text.h"
 
 #include <inttypes.h>
-#include <locale.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <wchar.h>
@@ -98,19 +97,20 @@ size_t shown_text(struct span text, char *out, size_t size)
 	return at;
 }
 
-/* The tables of the C library, whatever the locale of the user is. */
-static int rune_width(uint32_t rune)
+locale_t utf8_locale(void)
 {
 	static locale_t utf8;
-	locale_t before;
-	int width;
 
 	if (!utf8)
 		utf8 = newlocale(LC_CTYPE_MASK, "C.UTF-8", (locale_t)0);
-	if (!utf8)
-		return 1;
-	before = uselocale(utf8);
-	width = wcwidth((wchar_t)rune);
+	return utf8;
+}
+
+static int rune_width(uint32_t rune)
+{
+	locale_t before = uselocale(utf8_locale());
+	int width = wcwidth((wchar_t)rune);
+
 	uselocale(before);
 	return width < 0 ? 1 : width;
 }

@@ -6,6 +6,7 @@
 #define CLIENT_PERSON_H
 
 #include "proto/span.h"
+#include <locale.h>
 #include <stdint.h>
 
 #define AGE_BYTES 32
@@ -24,6 +25,9 @@ size_t text_add(char *out, size_t at, size_t size, const char *format, ...) __at
  * (utf8_visible). Never splits a character or an escape; a text that does not fit ends in "...". Returns the length; out is NUL-terminated; size is at least 8.
  */
 size_t shown_text(struct span text, char *out, size_t size);
+
+/* For uselocale(3): texts are UTF-8, whatever the locale of the user is. 0: this system has no such tables, and uselocale changes nothing. */
+locale_t utf8_locale(void);
 
 /* How many columns shown text takes: a wide character two. */
 size_t shown_width(struct span text);

@@ -82,12 +82,12 @@ static void health_print(const struct health *h, bool json)
 		return;
 	}
 	printf("{\"server\":");
-	json_string(stdout, span_of(h->server));
+	json_print_text(span_of(h->server));
 	printf(",\"store\":");
-	json_string(stdout, span_of(h->store));
+	json_print_text(span_of(h->store));
 	printf(",\"nodes\":%" PRId64 ",\"joined\":%" PRId64 ",\"quorum\":%" PRId64 ",\"rtt_us\":%" PRId64 ",\"trouble\":", h->nodes,
 	       h->serving, h->quorum, h->rtt_us);
-	json_string(stdout, span_of(h->trouble[0] ? h->trouble + 1 : ""));
+	json_print_text(span_of(h->trouble[0] ? h->trouble + 1 : ""));
 	puts("}");
 }
 

@@ -321,7 +321,7 @@ static void raw_row(void *arg, const struct redlock_line *row)
 	struct redlock_bytes text = redlock_line_text(row);
 
 	if (*json) {
-		json_line(stdout, row, true);
+		json_print_line(row, true);
 		return;
 	}
 	fwrite(text.p, 1, text.n, stdout);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Prints tables as kubectl does: a header in capitals, two spaces between columns, no borders. A duration is shown as an age.
+ * Prints tables as kubectl does, with libsmartcols: a header in capitals, two spaces between columns, no borders. A duration is shown as an age. A column
+ * that no row has a value for is hidden.
  */
 #include "client/rows.h"
 #include "client/json.h"
@@ -8,37 +9,29 @@
 
 #include <ctype.h>
 #include <errno.h>
-#include <inttypes.h>
+#include <libsmartcols/libsmartcols.h>
 #include <stdlib.h>
 #include <string.h>
 
 #define COLUMNS_MAX 32
 #define CELL_BYTES  600 /* enough for a whole name, unless most of it is escapes */
 #define NOTE_SHOWN  60  /* a command line is cut */
-
-struct column {
-	char field[40];
-	size_t width; /* 0: no row has this field */
-};
+#define FIELD_BYTES 40
 
 struct rows {
 	bool json, failed;
-	bool closed;        /* no further columns */
-	struct column column[COLUMNS_MAX];
-	size_t columns;
-	char **cells; /* rows of COLUMNS_MAX; NULL where a row has no such field */
-	size_t count, room;
+	bool closed; /* no further columns */
+	char field[COLUMNS_MAX][FIELD_BYTES]; /* of each column */
+	size_t columns, count;
+	struct libscols_table *table;
+	struct libscols_line *last;
 };
 
 void rows_free(struct rows *rows)
 {
-	size_t i;
-
 	if (!rows)
 		return;
-	for (i = 0; rows->cells && i < rows->count * COLUMNS_MAX; i++)
-		free(rows->cells[i]);
-	free(rows->cells);
+	scols_unref_table(rows->table);
 	free(rows);
 }
 
@@ -47,43 +40,48 @@ static bool is_duration(struct span field)
 	return field.n > 3 && !memcmp(field.p + field.n - 3, "_ms", 3);
 }
 
-/* The title of a duration does not show the unit. */
-static size_t title_n(const char *field)
-{
-	struct span span = span_of(field);
-
-	return is_duration(span) ? span.n - 3 : span.n;
-}
-
 /* Adds the column if it is new. COLUMNS_MAX: there is no room for it. */
 static size_t column_find(struct rows *rows, struct span field)
 {
-	struct column *column;
 	size_t i;
 
 	for (i = 0; i < rows->columns; i++)
-		if (span_equal(span_of(rows->column[i].field), field))
+		if (span_equal(span_of(rows->field[i]), field))
 			return i;
-	if (rows->closed || i == COLUMNS_MAX || field.n >= sizeof(column->field))
+	if (rows->closed || i == COLUMNS_MAX || field.n >= FIELD_BYTES)
 		return COLUMNS_MAX;
-	column = &rows->column[rows->columns++];
-	memcpy(column->field, field.p, field.n);
-	column->field[field.n] = '\0';
+	memcpy(rows->field[rows->columns++], field.p, field.n);
 	return i;
+}
+
+/* libsmartcols takes no column behind the first row, so all are there from the start. */
+static bool table_begin(struct rows *rows)
+{
+	struct libscols_table *table = rows->table = scols_new_table();
+	int r = table ? scols_table_set_column_separator(table, "  ") : -ENOMEM;
+
+	for (size_t i = 0; !r && i < COLUMNS_MAX; i++)
+		r = scols_table_new_column(table, "", 0, SCOLS_FL_HIDDEN) ? 0 : -ENOMEM;
+	if (r)
+		return false;
+	scols_table_set_termforce(table, SCOLS_TERMFORCE_NEVER); /* no cell is cut to the width of a terminal */
+	scols_table_enable_noencoding(table, 1); /* shown_text has escaped them */
+	scols_table_enable_minout(table, 1); /* no line ends in blanks */
+	return true;
 }
 
 struct rows *rows_new(bool json, const char *order)
 {
 	struct rows *rows = calloc(1, sizeof(*rows));
-	size_t n;
+	struct span rest = span_of(order), field;
 
-	if (!rows)
+	if (!rows || (!json && !table_begin(rows))) {
+		rows_free(rows);
 		return NULL;
-	rows->json = json;
-	for (; *order; order += n + (order[n] == ' ')) {
-		n = strcspn(order, " ");
-		column_find(rows, (struct span){order, n});
 	}
+	rows->json = json;
+	while (span_word(&rest, &field))
+		column_find(rows, field);
 	return rows;
 }
 
@@ -92,164 +90,80 @@ void rows_close(struct rows *rows)
 	rows->closed = true;
 }
 
-static char *cell_make(struct span field, struct span value, int64_t number)
+/* Unless the last row has something there. line: where the field is from; NULL: from no line, and it is a text. */
+static void cell_set(struct rows *rows, const struct redlock_line *line, struct span field, struct span value)
 {
-	char text[CELL_BYTES], age[AGE_BYTES];
+	char text[CELL_BYTES];
+	size_t at = column_find(rows, field);
+	int64_t number;
 
+	if (at == COLUMNS_MAX || scols_cell_get_data(scols_line_get_cell(rows->last, at)))
+		return;
+	number = line ? redlock_line_number(line, rows->field[at], -1) : -1;
 	if (is_duration(field) && number >= 0)
-		return strdup(age_text(number, age));
-	shown_text(value, text, span_equal(field, SPAN("note")) ? NOTE_SHOWN : sizeof(text));
-	return strdup(text);
-}
-
-static void column_widen(struct column *column, const char *cell)
-{
-	size_t width = shown_width(span_of(cell)), least = title_n(column->field);
-
-	if (width < least)
-		width = least;
-	if (width > column->width)
-		column->width = width;
-}
-
-static bool rows_grow(struct rows *rows)
-{
-	size_t room = rows->room ? 2 * rows->room : 64;
-	char **cells;
-
-	if (rows->count < rows->room)
-		return true;
-	cells = reallocarray(rows->cells, room, COLUMNS_MAX * sizeof(*cells));
-	if (!cells)
-		return false;
-	rows->cells = cells;
-	rows->room = room;
-	return true;
-}
-
-static void cells_fill(struct rows *rows, char **cells, const struct redlock_line *line)
-{
-	size_t i, at;
-
-	for (i = 0; i < redlock_line_fields(line); i++) {
-		struct redlock_bytes name = redlock_line_name(line, i), value = redlock_line_value(line, i);
-		struct span field = {name.p, name.n};
-
-		at = column_find(rows, field);
-		if (at == COLUMNS_MAX || cells[at])
-			continue;
-		cells[at] =
-			cell_make(field, (struct span){value.p, value.n}, redlock_line_number(line, rows->column[at].field, -1));
-		if (cells[at])
-			column_widen(&rows->column[at], cells[at]);
-		else
-			rows->failed = true;
-	}
+		age_text(number, text);
+	else
+		shown_text(value, text, span_equal(field, SPAN("note")) ? NOTE_SHOWN : sizeof(text));
+	rows->failed |= scols_line_set_data(rows->last, at, text) != 0;
+	scols_column_set_flags(scols_table_get_column(rows->table, at), 0);
 }
 
 void rows_add(struct rows *rows, const struct redlock_line *line)
 {
-	char **cells;
-
+	rows->count++;
 	if (rows->json) {
-		json_line(stdout, line, false);
-		rows->count++;
+		json_print_line(line, false);
 		return;
 	}
-	if (rows->failed || !rows_grow(rows)) {
-		rows->failed = true;
-		return;
+	rows->last = rows->failed ? NULL : scols_table_new_line(rows->table, NULL);
+	rows->failed = !rows->last;
+	for (size_t i = 0; !rows->failed && i < redlock_line_fields(line); i++) {
+		struct redlock_bytes name = redlock_line_name(line, i), value = redlock_line_value(line, i);
+
+		cell_set(rows, line, (struct span){name.p, name.n}, (struct span){value.p, value.n});
 	}
-	cells = rows->cells + rows->count++ * COLUMNS_MAX;
-	memset(cells, 0, COLUMNS_MAX * sizeof(*cells));
-	cells_fill(rows, cells, line);
 }
 
 void rows_fill(struct rows *rows, const char *field, struct span text)
 {
-	size_t at = column_find(rows, span_of(field));
-	char **cell;
-
-	if (rows->json || rows->failed || at == COLUMNS_MAX)
-		return;
-	cell = &rows->cells[(rows->count - 1) * COLUMNS_MAX + at];
-	if (*cell)
-		return;
-	*cell = cell_make(span_of(field), text, -1);
-	if (*cell)
-		column_widen(&rows->column[at], *cell);
-	else
-		rows->failed = true;
-}
-
-static void pad(size_t n)
-{
-	while (n--)
-		putchar(' ');
-}
-
-/* Blanks are printed when a cell follows, so that no line ends in blanks. */
-static void cell_print(const struct column *column, const char *text, size_t *blanks)
-{
-	if (*text) {
-		pad(*blanks);
-		fputs(text, stdout);
-		*blanks = 0;
-	}
-	*blanks += column->width + 2 - shown_width(span_of(text));
-}
-
-static void row_print(const struct rows *rows, char *const *cells)
-{
-	size_t blanks = 0, i;
-
-	for (i = 0; i < rows->columns; i++)
-		if (rows->column[i].width)
-			cell_print(&rows->column[i], cells[i] ? cells[i] : "", &blanks);
-	putchar('\n');
+	if (!rows->json && !rows->failed)
+		cell_set(rows, NULL, span_of(field), text);
 }
 
 static bool is_shown(const struct rows *rows, const char *field)
 {
 	for (size_t i = 0; i < rows->columns; i++)
-		if (rows->column[i].width && !strcmp(rows->column[i].field, field))
-			return true;
+		if (!strcmp(rows->field[i], field))
+			return !scols_column_is_hidden(scols_table_get_column(rows->table, i));
 	return false;
 }
 
-/* Beside held_ms, for how long, held is how many slots of a semaphore are in use: a heading of the same length, so that widths hold. */
-static const char *heading(const struct rows *rows, const char *field)
+/* The unit of a duration is not shown. Beside held_ms, for how long, held is how many slots of a semaphore are in use. */
+static bool heading_set(struct rows *rows, size_t column)
 {
-	return !strcmp(field, "held") && is_shown(rows, "held_ms") ? "used" : field;
-}
+	bool used = !strcmp(rows->field[column], "held") && is_shown(rows, "held_ms");
+	struct span field = span_of(used ? "used" : rows->field[column]);
+	char title[FIELD_BYTES] = "";
 
-static void header_print(const struct rows *rows)
-{
-	size_t blanks = 0, i, j;
-	char title[sizeof(rows->column[0].field)];
-
-	for (i = 0; i < rows->columns; i++) {
-		if (!rows->column[i].width)
-			continue;
-		snprintf(title, sizeof(title), "%s", heading(rows, rows->column[i].field));
-		title[title_n(title)] = '\0';
-		for (j = 0; title[j]; j++)
-			title[j] = title[j] == '_' ? '-' : (char)toupper((unsigned char)title[j]);
-		cell_print(&rows->column[i], title, &blanks);
-	}
-	putchar('\n');
+	field.n -= is_duration(field) ? 3 : 0;
+	for (size_t i = 0; i < field.n; i++)
+		title[i] = field.p[i] == '_' ? '-' : (char)toupper((unsigned char)field.p[i]);
+	return scols_column_set_name(scols_table_get_column(rows->table, column), title) == 0;
 }
 
 int rows_end(struct rows *rows)
 {
-	size_t i;
+	locale_t before;
+	int r;
 
+	if (rows->json || !rows->count)
+		return 0;
+	for (size_t i = 0; i < rows->columns; i++)
+		rows->failed |= !heading_set(rows, i);
 	if (rows->failed)
 		return -ENOMEM;
-	if (!rows->json && rows->count) {
-		header_print(rows);
-		for (i = 0; i < rows->count; i++)
-			row_print(rows, rows->cells + i * COLUMNS_MAX);
-	}
-	return 0;
+	before = uselocale(utf8_locale());
+	r = scols_print_table(rows->table);
+	uselocale(before);
+	return r ? -ENOMEM : 0;
 }

@@ -72,7 +72,7 @@ static void events_print(struct redlock *c, bool json)
 		if (code.n != 5 || memcmp(code.p, "EVENT", 5) != 0)
 			continue;
 		if (json)
-			json_line(stdout, push, false);
+			json_print_line(push, false);
 		else
 			event_person(push);
 	}

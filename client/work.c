@@ -90,7 +90,7 @@ int defer_main(const struct invocation *in)
 	payload.n = (size_t)n;
 	r = exit_of(c, redlock_defer(c, in->operand, payload, &options, id));
 	if (!r && in->json)
-		json_line(stdout, redlock_answer(c), false);
+		json_print_line(redlock_answer(c), false);
 	else if (!r)
 		puts(id);
 	redlock_close(c);
@@ -112,7 +112,7 @@ static int job_main(const struct invocation *in, int (*act)(struct redlock *c, c
 		return EX_UNAVAILABLE;
 	r = exit_of(c, act(c, in));
 	if (!r && in->json)
-		json_line(stdout, redlock_answer(c), false);
+		json_print_line(redlock_answer(c), false);
 	redlock_close(c);
 	return r;
 }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Verifies secrets by crypt(3), in a thread, because a good hash takes long on purpose. One verification at a time. Its answer comes on the loop's thread.
+ * Verifies secrets by crypt(3), in a thread, because a good hash takes long on purpose. Its answer comes on the loop's thread. If another verification begins
+ * before that, the earlier one answers nobody.
  */
 #ifndef VERIFIER_H
 #define VERIFIER_H
@@ -14,7 +15,7 @@ struct verifier;
 
 typedef void verifier_done(void *context, uint64_t number, bool ok);
 
-struct verifier *verifier_new(struct event_base *base, verifier_done *done, void *context); /* NULL: no memory or no descriptor */
+struct verifier *verifier_new(struct event_base *base, verifier_done *done, void *context);
 /* A verification that is under way ends by itself, and answers nobody. */
 void verifier_free(struct verifier *v);
 /*

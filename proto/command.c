@@ -21,7 +21,6 @@ const struct command command_table[VERB_N] = {
 const struct field_row field_table[FIELD_N] = {
 #define FIELD(id, word, type, most, help) {word, VALUE_##type, most, help},
 #include "proto/field.def"
-#undef FIELD
 };
 
 static const struct {
@@ -57,7 +56,6 @@ static const struct entry command_entries[VERB_N] = {
 static const struct entry field_entries[FIELD_N] = {
 #define FIELD(id, word, ...) ENTRY(word),
 #include "proto/field.def"
-#undef FIELD
 };
 
 const char *value_form(enum value_type type)

@@ -31,7 +31,6 @@ enum verb {
 enum field {
 #define FIELD(id, ...) FIELD_##id,
 #include "proto/field.def"
-#undef FIELD
 	FIELD_N
 };
 

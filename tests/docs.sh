@@ -58,6 +58,18 @@ verdict $? "daemon/redlockd.8 differs from the table (make rendered)"
 "$build/states" | diff -u daemon/core/STATES.md -
 verdict $? "daemon/core/STATES.md differs from move.def (make rendered)"
 
+# unnumbered file : the fields that the file writes as numbers and that field.def does not have as such: JSON would have them as texts.
+unnumbered() {
+	sed -nE 's/^(FIELD\([A-Z]+, ("[a-z_]+"), (COUNT|PRIORITY),|ANSWER_NUMBER\(("[a-z_]+")).*/\2\4/p' proto/field.def | sort >"$scratch/numbers"
+	grep -oE 'reply_(put_)?int\([^,]+, (SPAN\()?"[a-z_]+"' "$1" | sed 's/.*, [^"]*//' | grep -v '_ms"' | sort -u | comm -23 - "$scratch/numbers" | tr '\n' ' '
+}
+find daemon -name '*.c' -exec cat {} + >"$scratch/daemon"
+[ -z "$(unnumbered "$scratch/daemon")" ]
+verdict $? "proto/field.def lacks fields of answers that are numbers: $(unnumbered "$scratch/daemon")"
+printf '\treply_int(&r, "fence", fence);\n\treply_int(&r, "name", 1);\n' >"$scratch/planted"
+[ "$(unnumbered "$scratch/planted")" = '"name" ' ]
+verdict $? "a field that JSON would have as a text is not found"
+
 # unlisted : the files of the core that its README lacks, and those that it has and that are not there, or twice.
 unlisted() {
 	sed -n 's/^| \([a-z_, ]*\) |.*/\1/p' daemon/core/README.md | grep -vx 'file' | tr -d ' ' | tr ',' '\n' | sort >"$scratch/listed"

@@ -24,7 +24,7 @@ daemon/redis  @libc hiredis/ event2/ tls/ daemon/redis/ daemon/core/event.h daem
 daemon/net    @libc event2/ tls/ daemon/net/ daemon/base/
 daemon/web    @libc event2/ daemon/web/ daemon/base/ daemon/net/listener.h daemon/net/stock.h daemon/net/address.h daemon/net/admin.h proto/
 daemon        @libc event2/ daemon/ conf/ proto/ tls/context.h
-client        @libc client/ proto/ tls/
+client        @libc libsmartcols/ client/ proto/ tls/
 '
 pure='assert.h ctype.h endian.h errno.h inttypes.h limits.h stdarg.h stdbool.h stddef.h stdint.h stdlib.h string.h strings.h sys/queue.h'
 

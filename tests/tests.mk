@@ -40,7 +40,7 @@ $(O)/unit.list: always
 	@echo '$(UNIT)' | cmp -s - $@ || echo '$(UNIT)' >$@
 $(O)/unit: $(call obj,$(UNIT) $(filter-out %/main.c,$(SIM))) $(O)/fixture.a $(O)/parts.a $(O)/unit.list | $(O)/clock_shim.so
 	$(call say,LD)
-	$(Q)$(LINK) -o $@ $(filter-out %.list,$^) $(LIBS_CHECK) $(LIBS_LOOP) $(LIBS_REDIS) $(LIBS_CONF) $(LIBS_CRYPT) $(LIBS_SIM)
+	$(Q)$(LINK) -o $@ $(filter-out %.list,$^) $(LIBS_CHECK) $(LIBS_LOOP) $(LIBS_REDIS) $(LIBS_CONF) $(LIBS_CRYPT) $(LIBS_TABLE) $(LIBS_SIM)
 
 # Nothing in a simulated world may read a clock, draw by chance or open a socket: each of these aborts.
 SIM_WRAP := clock_gettime gettimeofday time getrandom socket poll
@@ -96,7 +96,7 @@ $(O)/mutant/%: tests/sim/mutant/%.patch $(O)/sim tests/sim/plant.sh tests/sim/pl
 $(O)/mutant/%.unit: tests/sim/mutant/%.patch $(O)/unit tests/sim/plant.sh tests/sim/plant.awk
 	$(Q)mkdir -p $(@D) && sh tests/sim/plant.sh $* $@.d >$@.sources
 	$(call say,CC)
-	$(Q)$(LINK) $(MUTANT_FLAGS) -o $@ $$(cat $@.sources) $(call obj,$(UNIT) $(filter-out %/main.c,$(SIM))) $(O)/fixture.a $(O)/parts.a $(LIBS_CHECK) $(LIBS_LOOP) $(LIBS_REDIS) $(LIBS_CONF) $(LIBS_CRYPT) $(LIBS_SIM)
+	$(Q)$(LINK) $(MUTANT_FLAGS) -o $@ $$(cat $@.sources) $(call obj,$(UNIT) $(filter-out %/main.c,$(SIM))) $(O)/fixture.a $(O)/parts.a $(LIBS_CHECK) $(LIBS_LOOP) $(LIBS_REDIS) $(LIBS_CONF) $(LIBS_CRYPT) $(LIBS_TABLE) $(LIBS_SIM)
 
 # The daemon with one of these mistakes, for tests/faults: a row must see the mistake as well.
 $(O)/planted/%: tests/sim/mutant/%.patch $(O)/redlockd $(O)/parts.a tests/sim/plant.sh tests/sim/plant.awk

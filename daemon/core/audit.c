@@ -3,49 +3,35 @@
 #include "daemon/core/audit.h"
 
 #include "daemon/core/who.h"
-#include "proto/text.h"
+#include "proto/json.h"
 
 #include <inttypes.h>
 #include <stdio.h>
 
 #define TEXT_MOST 512 /* bytes of a text that are written; a name has no more */
 #define TEXTS     6   /* name, permit, label, user, cert, address */
-#define LINE_ROOM (TEXTS * (6 * TEXT_MOST + 16) + 400)
+#define LINE_ROOM (TEXTS * (JSON_TEXT_MAX(TEXT_MOST) + 16) + 400)
+
+static void put_bytes(void *to, const char *p, size_t n)
+{
+	char **at = to;
+
+	memcpy(*at, p, n);
+	*at += n;
+}
 
 static char *put(char *at, const char *text)
 {
-	size_t n = strlen(text);
-
-	memcpy(at, text, n);
-	return at + n;
+	put_bytes(&at, text, strlen(text));
+	return at;
 }
 
 static char *put_text(char *at, const char *field, struct span text)
 {
-	size_t length;
-
 	if (text.n > TEXT_MOST)
 		text.n = TEXT_MOST;
-	at += sprintf(at, ",\"%s\":\"", field);
-	for (; text.n > 0; text.p += length, text.n -= length) {
-		unsigned char c = (unsigned char)text.p[0];
-
-		length = c < 0x80 ? 1 : utf8_length(text);
-		if (length == 0) {
-			at += sprintf(at, "\\udc%02x", c);
-		} else if (length > 1 && utf8_visible(text) == 0) {
-			at += utf8_escape((struct span){text.p, length}, at);
-		} else if (c < 0x20 || c == 0x7f) {
-			at += sprintf(at, "\\u%04x", c);
-		} else {
-			if (c == '"' || c == '\\')
-				*at++ = '\\';
-			memcpy(at, text.p, length);
-			at += length;
-		}
-		length += length == 0;
-	}
-	*at++ = '"';
+	at = put(at, ",");
+	json_member(put_bytes, &at, span_of(field), text);
 	return at;
 }
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Resolves host names, each lookup in a thread of its own, so the loop never blocks and a lookup that hangs delays no other. The
- * callers bound how many are under way: a node has one at most. Callbacks come on the loop's thread, never from inside resolver_ask.
- * All functions must be called on the loop's thread.
+ * Resolves host names, each lookup in a thread of its own, so the loop never blocks and a lookup that hangs delays no other. Beyond OFFLOAD_TASKS lookups
+ * fail at once: only forgotten ones can become as many, since a node, and a sentinel, has one at most. Callbacks come on the loop's thread, never from inside
+ * resolver_ask. All functions must be called on the loop's thread.
  */
 #ifndef REDIS_RESOLVER_H
 #define REDIS_RESOLVER_H

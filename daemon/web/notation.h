@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* JSON, from lines of the protocol. A byte that is no UTF-8 stands as a lone surrogate, \udc80 to \udcff, as in `redlock --json`. */
+/* JSON, from lines of the protocol, in a buffer: see proto/json.h. */
 #ifndef WEB_NOTATION_H
 #define WEB_NOTATION_H
 

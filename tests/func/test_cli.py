@@ -1,8 +1,10 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """The command line of redlock, as a person and as a script uses it."""
+import fcntl
 import json
 import os
 import signal
+import struct
 import subprocess
 import termios
 import time
@@ -271,6 +273,16 @@ class Query(Tool):
         self.assertIn(prefix + "-1", out)
         self.assertNotIn("zzz-elsewhere", out)
         self.assertEqual(sorted(row["name"] for row in self.json("ls", prefix)), sorted([prefix + "-1", prefix + " 2"]))
+
+    def test_a_narrow_terminal_cuts_no_row(self):
+        name, holder = self.name(), "the-holder-" + "h" * 90
+        self.connect(holder).ok("LOCK %s" % name)
+        master, slave = self.terminal()
+        fcntl.ioctl(slave, termios.TIOCSWINSZ, struct.pack("HHHH", 24, 40, 0, 0))
+        self.assertEqual(self.spawn("ls", name, stdout=slave).wait(10), 0)
+        self.addCleanup(os.close, slave)
+        self.assertRegex(self.terminal_shows(master, b" 0\r\n"), rb"NAME +HOLDER +HELD +WAITERS\r\n%s  %s pid=\d+ uid=\d+  \d+m?s +0\r\n" %
+                         (name.encode(), holder.encode()))
 
     def test_ls_lists_a_thousand_locks(self):
         prefix, c = self.name(), self.connect()

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* proto/reply.c, quote.c and reader.c: replies, and that both sides read them as they were written. */
 #include "proto/proto.h"
-#include "proto/text.h"
 
 #include <check.h>
 #include <inttypes.h>
@@ -185,21 +184,6 @@ TEST(what_nobody_sees_is_escaped)
 	expect_quoted("\xf3\xa0\x81\x81", 4, "\"\\xf3\\xa0\\x81\\x81\""); /* U+E0041: a tag */
 	expect_quoted("\xe2\x80\x8a", 3, "\xe2\x80\x8a");               /* U+200A, a thin blank, and U+2010, a hyphen, beside them */
 	expect_quoted("\xe2\x80\x90", 3, "\xe2\x80\x90");
-}
-
-TEST(json_has_a_character_as_one_number_or_two)
-{
-	static const struct {
-		const char *character, *escaped;
-	} row[] = {{"\xc2\xad", "\\u00ad"}, {"\xe2\x80\xae", "\\u202e"}, {"\xf3\xa0\x81\x81", "\\udb40\\udc41"}, {"\xf4\x8f\xbf\xbf", "\\udbff\\udfff"}};
-	char escaped_as[UTF8_ESCAPE_MAX];
-
-	for (size_t i = 0; i < sizeof(row) / sizeof(row[0]); i++) {
-		size_t n = utf8_escape(span_of(row[i].character), escaped_as);
-
-		ck_assert_uint_eq(n, strlen(row[i].escaped));
-		ck_assert_mem_eq(escaped_as, row[i].escaped, n);
-	}
 }
 
 TEST(well_formed_utf8_stands_as_it_is_and_nothing_else_does)
