@@ -8,7 +8,7 @@ void admission_init(struct admission *a)
 	heap_init(&a->keep);
 	TAILQ_INIT(&a->give_back);
 	TAILQ_INIT(&a->ask);
-	a->odd = false;
+	a->odd = a->asks_later = false;
 }
 
 void admission_release(struct admission *a)
@@ -38,7 +38,7 @@ static bool is_first(const struct admission *a, enum admission_class class)
 	case ADMISSION_ASK:
 		break;
 	}
-	return admission_is_idle(a);
+	return admission_is_idle(a) && !a->asks_later;
 }
 
 static bool has_room(enum admission_class class, enum room room)
@@ -76,7 +76,7 @@ void admission_leave(struct admission *a, struct admission_entry *x)
 /* Whether the next to be admitted is a lease to be kept. */
 static bool is_for_keeping(struct admission *a, struct instant now)
 {
-	bool alone = TAILQ_EMPTY(&a->give_back) && TAILQ_EMPTY(&a->ask);
+	bool alone = TAILQ_EMPTY(&a->give_back) && (TAILQ_EMPTY(&a->ask) || a->asks_later);
 
 	a->odd = !a->odd;
 	return !keeps_none(a) && (a->odd || alone || !instant_before(now, heap_first(&a->keep)->at));
@@ -98,7 +98,7 @@ static struct admission_entry *pick(struct admission *a, enum room room, struct 
 		return kept && kept->class == ADMISSION_LEAVE ? kept : given_back;
 	if (is_for_keeping(a, now))
 		return kept;
-	return given_back ? given_back : TAILQ_FIRST(&a->ask);
+	return given_back || a->asks_later ? given_back : TAILQ_FIRST(&a->ask);
 }
 
 struct admission_entry *admission_next(struct admission *a, enum room room, struct instant now)

@@ -44,6 +44,7 @@ TAILQ_HEAD(admission_entries, admission_entry);
 struct admission {
 	struct heap keep;
 	struct admission_entries give_back, ask;
+	bool asks_later; /* no ASK begins: a store that is back is yet to be told of releases, and one of them may be of the same name */
 	bool odd; /* flips with each choice; when set, a lease to be kept is chosen first */
 };
 

@@ -57,6 +57,7 @@ struct commander {
 		bool more;          /* a crowd still waits, which is refused slice by slice */
 	} drain;                 /* engine.draining: see drain.h */
 	unsigned served;         /* lines read ahead, in this step */
+	unsigned rates_failed;   /* RATEs that waited, in this step or before, since a line last went on: see rate_turns.c */
 	unsigned slots_asked;    /* in this step, by those that are first in line */
 	struct timer again;      /* set: the step had no time for all that is to be done, and the next one follows at once */
 	bool attends;            /* alarms or the slow log want to be told of grants and waits: see alarm.h. engine.watched counts that as a session */

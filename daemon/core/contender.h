@@ -40,6 +40,7 @@ struct elsewhere {
 struct contender {
 	struct name *name;         /* what it asks for */
 	TAILQ_ENTRY(contender) in_no_quorum; /* CONTENDER_NO_QUORUM */
+	uint32_t back;             /* the return of a store after which it was looked at: see parts.h */
 	struct admission_entry entry; /* CONTENDER_QUEUED */
 	enum contender_state state;
 	unsigned patient;          /* waiters that go on waiting while somebody holds the name */

@@ -39,7 +39,7 @@ struct core_conf {
 	const char *host;             /* announced in values */
 	uint64_t seed[2];
 	unsigned listed;              /* a LIST of more entries is answered in slices, see listing.h; 0: the default */
-	unsigned work;                /* of timers in a step, see fire.c; 0: the default */
+	unsigned work;                /* of each kind in a step, see core_portion(); 0: the default */
 	bool serves_all;              /* a step serves all lines that were read ahead: the simulator takes a line as served once the one before is answered */
 	bool asks_daemons;            /* asks other daemons who holds a name there, and answers them: see ask_daemon.h */
 	bool trust_first_start;       /* see member.h */
@@ -84,6 +84,7 @@ enum timer_kind {
 	TIMER_RELEASE,
 	TIMER_MEMBER,
 	TIMER_ADMISSION,
+	TIMER_BACK,
 	TIMER_SESSION,
 	TIMER_GRACE,
 	TIMER_LISTS,
@@ -176,6 +177,12 @@ static inline void core_answers(struct core *c, enum verb verb)
 
 /* Copies `from` to `to`, cut to `size` bytes with the NUL that ends it. The two may overlap. */
 void core_keep(char *to, size_t size, struct span from);
+
+/* How many of those that a client can make many are served in one step; the others follow in the next steps. The simulator has smaller portions. */
+static inline unsigned core_portion(const struct core *c, unsigned most)
+{
+	return c->conf.work ? c->conf.work : most;
+}
 
 static inline int64_t core_soon_us(const struct core *c)
 {

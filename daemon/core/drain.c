@@ -88,7 +88,7 @@ static bool refuse_all(struct commander *x, int64_t left)
 
 void drain_again(struct commander *x)
 {
-	x->drain.more = !refuse_all(x, x->core->conf.work ? x->core->conf.work : REFUSED_A_STEP);
+	x->drain.more = !refuse_all(x, core_portion(x->core, REFUSED_A_STEP));
 	if (x->drain.more)
 		commander_again(x);
 }

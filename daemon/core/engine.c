@@ -25,13 +25,22 @@
 #include "daemon/core/wait.h"
 #include "daemon/core/waiters.h"
 
+bool engine_may_extend(const struct lock *l)
+{
+	const struct pendings *extends = &l->lease.renewal->extends;
+
+	return TAILQ_EMPTY(extends) || TAILQ_LAST(extends, pendings)->nth - TAILQ_FIRST(extends)->nth < EXTENDS_MOST - 1;
+}
+
 void engine_extend(struct engine *e, struct claim *c, struct pending *p)
 {
 	struct lock *l = c->lock;
+	struct pendings *extends = &lease_renewal(&e->table, &l->lease)->extends;
 
+	p->nth = TAILQ_EMPTY(extends) ? 0 : TAILQ_LAST(extends, pendings)->nth + 1;
 	p->asked_at = e->core->now;
 	p->claim = c;
-	TAILQ_INSERT_TAIL(&lease_renewal(&e->table, &l->lease)->extends, p, in_lease);
+	TAILQ_INSERT_TAIL(extends, p, in_lease);
 	l->lease.renew_ttl_us = lock_extended_ttl(l);
 	if (!l->lease.renewal->round)
 		renew_due(e, &l->lease);
@@ -203,6 +212,9 @@ void engine_fired(struct engine *e, struct timer *t)
 	case TIMER_ADMISSION:
 		engine_admission_fired(e);
 		break;
+	case TIMER_BACK:
+		e->back.due = true;
+		break;
 	case TIMER_HOME:
 		home_fired(e, t);
 		break;
@@ -286,7 +298,8 @@ bool engine_answer(struct engine *e, const struct answer *a)
 void engine_node_up(struct engine *e, unsigned node, struct span address)
 {
 	member_up(&e->members, node, address);
-	release_resume_all(e);
+	e->back.count++;
+	e->admission.asks_later = e->back.due = true;
 }
 
 void engine_node_down(struct engine *e, unsigned node, enum defect defect, struct span reason, struct span address)
@@ -299,20 +312,51 @@ void engine_node_down(struct engine *e, unsigned node, enum defect defect, struc
 	lower_lose_over(e);
 }
 
-void engine_settle(struct engine *e)
+static void engine_gained(struct engine *e)
 {
-	if (e->members.gained)
-		release_resume_all(e);
-	engine_admit(e);
+	e->members.gained = false;
+	e->back.count++;
+	e->admission.asks_later = e->back.leases = e->back.names = e->back.due = true;
+}
+
+/* What lacks a quorum goes on, if there is one. A name is asked for once all releases were looked at: one of them may be of this name. */
+static void engine_go_on(struct engine *e)
+{
+	bool quorum = members_usable(&e->members) >= engine_quorum(e);
+
+	e->back.leases = e->back.leases && quorum && !renew_make_due(e);
+	e->back.names = e->back.names && quorum && (e->admission.asks_later || !retry_quorum_back(e));
+	e->back.due = false;
+	if (e->admission.asks_later || e->back.leases || e->back.names)
+		heap_set(&e->core->timers, &e->back.timer, e->core->now);
+}
+
+static void engine_ask_homes(struct engine *e)
+{
 	if (!TAILQ_EMPTY(&e->homes.waiting))
 		home_settle(e);
-	if (!e->members.gained)
+}
+
+/* As many as clients like may wait for a store that comes back: some go on in each step. */
+static void __attribute__((noinline, cold)) engine_settle_back(struct engine *e)
+{
+	if (e->members.gained)
+		engine_gained(e);
+	if (e->admission.asks_later)
+		e->admission.asks_later = !release_resume_some(e);
+	engine_admit(e);
+	engine_ask_homes(e);
+	engine_go_on(e);
+}
+
+void engine_settle(struct engine *e)
+{
+	if (e->members.gained || e->back.due) {
+		engine_settle_back(e);
 		return;
-	e->members.gained = false;
-	if (members_usable(&e->members) < engine_quorum(e))
-		return;
-	renew_make_due(e);
-	retry_quorum_back(e);
+	}
+	engine_admit(e);
+	engine_ask_homes(e);
 }
 
 void engine_stop(struct engine *e)

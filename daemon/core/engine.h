@@ -13,13 +13,16 @@
 
 #include "daemon/core/parts.h"
 
+#define EXTENDS_MOST 2048 /* of a lock under way: one step answers all of them, be it that a renewal has succeeded or that the lock is lost */
+/* Whether one more may be. */
+bool engine_may_extend(const struct lock *l);
 /* Renews the holder's lease now. The outcome answers the pending. */
 void engine_extend(struct engine *e, struct claim *c, struct pending *p);
 
 bool engine_answer(struct engine *e, const struct answer *a); /* false: no such call is open */
 void engine_node_up(struct engine *e, unsigned node, struct span address);
 void engine_node_down(struct engine *e, unsigned node, enum defect defect, struct span reason, struct span address);
-void engine_fired(struct engine *e, struct timer *t); /* TIMER_CONTENDER … TIMER_ADMISSION */
+void engine_fired(struct engine *e, struct timer *t); /* TIMER_CONTENDER … TIMER_BACK */
 /* Begins what the events of this step made possible. Called at the end of each step. */
 void engine_settle(struct engine *e);
 void engine_stop(struct engine *e);

@@ -113,7 +113,7 @@ static unsigned timer_work(struct timer *t)
 void fire_due(struct commander *x, struct timer *t)
 {
 	int64_t late_us = instant_diff(x->core->now, t->at);
-	unsigned work = 0, most = x->core->conf.work ? x->core->conf.work : WORK_A_STEP;
+	unsigned work = 0, most = core_portion(x->core, WORK_A_STEP);
 
 	x->core->late = false;
 	x->core->metrics.value[METRIC_LOOP_LAG] = late_us;

@@ -108,7 +108,8 @@ void grant_adopted(struct engine *e, struct lock *l, const struct round *r)
 	for (c = l->holder; c; c = lock_next_holder(l, c)) {
 		adopted_believe(e, l, c);
 		notices_add(&e->notices, NOTICE_ADOPTED, c, NULL, NOT_REFUSED);
-		holders_fold(e, c);
+		if (c->asked_again)
+			holders_fold(e, c);
 	}
 	if (l->share)
 		holders_answer(e, l);

@@ -65,13 +65,20 @@ static unsigned holders_fold_twins(struct engine *e, struct claim *holder, struc
 	return n;
 }
 
+static bool holders_may_fold(const struct claim *holder, const struct claim *c)
+{
+	return c->state == CLAIM_WAITING && c->lock == holder->lock && c->shared == holder->shared && claim_same_owner(c, holder);
+}
+
+/* Looks among the claims of its session: more may wait for the name. */
 void holders_fold(struct engine *e, struct claim *holder)
 {
-	struct claim *c;
+	struct claim *c = TAILQ_PREV(holder, claims, in_session);
 
-	TAILQ_FOREACH(c, &holder->lock->contender->waiters, in_lock)
-		if (c->shared == holder->shared && claim_same_owner(c, holder))
-			break;
+	while (c && !holders_may_fold(holder, c))
+		c = TAILQ_PREV(c, claims, in_session);
+	for (c = c ? c : TAILQ_NEXT(holder, in_session); c && !holders_may_fold(holder, c);)
+		c = TAILQ_NEXT(c, in_session);
 	while (c && c->asking->twin_before)
 		c = c->asking->twin_before;
 	holders_fold_twins(e, holder, c);

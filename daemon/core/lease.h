@@ -63,6 +63,7 @@ struct lease;
 struct renewal {
 	struct lease *lease;
 	TAILQ_ENTRY(lease) in_list; /* LEASE_HELD and at_risk: engine.risks; LEASE_ADOPTING: engine.adopting */
+	uint32_t back;             /* the return of a store after which it was looked at: see parts.h */
 	struct round *round;       /* the undecided round that renews or adopts it */
 	struct pendings extends;   /* EXTENDs that the round under way, or the next, will answer */
 	struct admission_entry entry; /* LEASE_HELD: of a renewal; LEASE_ADOPTING: of an adoption */

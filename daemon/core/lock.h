@@ -39,6 +39,7 @@ struct pending {
 	enum verb verb;
 	char tag[TAG_MAX + 1];
 	struct instant asked_at;    /* EXTEND */
+	uint32_t nth;               /* EXTEND: of its lease */
 	struct permit *permit;      /* EXTEND of a permit: see permits.h; NULL: of a lock */
 	size_t bytes;               /* DEFER: of what it keeps */
 	struct rate_turn *turn;     /* RATE that waits: see rate_turns.h; NULL: it does not */

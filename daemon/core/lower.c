@@ -51,7 +51,7 @@ static struct lease *lease_that_is_over(const struct engine *e)
 
 void __attribute__((cold)) lower_lose_over(struct engine *e)
 {
-	unsigned left = e->core->conf.work ? e->core->conf.work : LOST_A_STEP;
+	unsigned left = core_portion(e->core, LOST_A_STEP);
 	struct lease *x;
 
 	while (left-- > 0 && (x = lease_that_is_over(e)))

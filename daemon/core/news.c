@@ -91,7 +91,7 @@ static void news_tell_missed(struct commander *x)
 
 static bool news_has_time(const struct commander *x)
 {
-	return x->news.told < (x->core->conf.work ? x->core->conf.work : TOLD_A_STEP);
+	return x->news.told < core_portion(x->core, TOLD_A_STEP);
 }
 
 static void news_keep(struct commander *x, struct span name, struct instant since, struct span line)

@@ -160,7 +160,7 @@ static void begin(struct commander *x, struct permit *p)
 
 static bool step_has_time(const struct commander *x)
 {
-	return x->slots_asked < (x->core->conf.work ? x->core->conf.work : SLOTS_A_STEP);
+	return x->slots_asked < core_portion(x->core, SLOTS_A_STEP);
 }
 
 static void ask_slot_as_first(struct commander *x, struct permit *p, unsigned slot)

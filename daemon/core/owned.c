@@ -204,6 +204,10 @@ void lock_extend(struct commander *x, struct session *s)
 	c = claim_held(x, s);
 	if (!c || !pendings_within_limit(x, s))
 		return;
+	if (!engine_may_extend(c->lock)) {
+		tell_error(x, s, x->request.tag, ERROR_LIMIT, "%d EXTENDs of this lock are under way: ask again when they are answered", EXTENDS_MOST);
+		return;
+	}
 	if (request_has(&x->request, FIELD_TTL))
 		c->ttl_us = x->request.field[FIELD_TTL].number;
 	engine_extend(x->engine, c, pending_of_request(x, s, c->lock));

@@ -24,6 +24,7 @@ void engine_init(struct engine *e, struct core *core)
 		e->homes.name[i].at = INSTANT_PAST;
 	admission_init(&e->admission);
 	e->admission_timer.kind = TIMER_ADMISSION;
+	e->back.timer.kind = TIMER_BACK;
 }
 
 void engine_release(struct engine *e)

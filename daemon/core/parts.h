@@ -28,6 +28,12 @@ struct engine {
 	struct instant retry_next; /* no release or withdrawal is repeated before this moment: see release_retry_at() */
 	uint64_t tickets;
 	uint32_t asked;         /* how many LOCKs */
+	struct {
+		uint32_t count;     /* how often a store came back. What was looked at since then has this number … */
+		bool leases, names; /* … and some leases and names that lack a quorum have not, nor, with admission.asks_later, some outstanding releases */
+		bool due;           /* this step looks at some of them … */
+		struct timer timer; /* … and the next one at others */
+	} back;                 /* see engine_settle() */
 	struct kept_names kept; /* names that were left taken */
 	struct tokens tokens;   /* fencing tokens that were seen, and what may be asked for */
 	struct {
@@ -55,6 +61,8 @@ void engine_release(struct engine *e);
 
 #define RETRY_US (100 * MSEC) /* before a store is asked again that refused, was too busy or did not answer */
 #define RETRY_APART_US 50     /* between two repeats of releases or withdrawals: so a store that refuses many costs only a few per cent of a core */
+
+#define BACK_A_STEP 1024 /* of each kind */
 
 static inline unsigned engine_quorum(const struct engine *e)
 {

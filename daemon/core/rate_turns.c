@@ -11,6 +11,7 @@
 
 #include <inttypes.h>
 
+#define FAILED_A_STEP 256 /* turns that a home which cannot be asked answers at once */
 #define RATE_MOST INT64_C(1000000000) /* of a limit: a store's script counts exactly as long as it is no larger */
 
 struct rate_turn {
@@ -32,7 +33,8 @@ struct rate_line {
 	struct home_question *question; /* the one under way; NULL: none */
 	struct rate_turn *asked;        /* for which; NULL: it went meanwhile */
 	struct rate_use use;            /* that was asked for last */
-	struct timer timer;             /* until when that is refused */
+	struct timer timer;             /* until when that is refused … */
+	bool later;                     /* … or nothing is: the home failed so often in this step that the next is asked for in the next one */
 };
 
 /* --- lines --- */
@@ -93,7 +95,7 @@ static void line_look(struct commander *x, struct rate_line *line)
 		line_free(x, line);
 		return;
 	}
-	if ((timer_is_set(&line->timer) && use_equal(&first->use, &line->use)) || x->engine->draining || x->engine->stopping)
+	if (line->later || (timer_is_set(&line->timer) && use_equal(&first->use, &line->use)) || x->engine->draining || x->engine->stopping)
 		return;
 	heap_cancel(&x->core->timers, &line->timer);
 	line->use = first->use;
@@ -139,7 +141,7 @@ static void turn_is_over(struct commander *x, struct rate_turn *turn)
 	metric_add(&x->core->metrics, METRIC_RATES_REFUSED, 1);
 	reply_begin(&r, session_line(x->sessions), span_of(turn->pending->tag), "TIMEOUT");
 	reply_ms(&r, "waited_ms", instant_diff(x->core->now, turn->asked_at));
-	if (timer_is_set(&line->timer))
+	if (timer_is_set(&line->timer) && !line->later)
 		reply_int(&r, "retry_ms", (instant_diff(line->timer.at, x->core->now) + MSEC - 1) / MSEC);
 	tell_line(x, turn->pending->session, &r);
 	turn_answered(x, turn);
@@ -168,6 +170,13 @@ void rate_turn_cancel(struct commander *x, struct rate_turn *turn)
 
 /* --- what happens --- */
 
+/* A line has as many turns as clients like, and a home that is down fails all of them without a pause. */
+static void line_look_later(struct commander *x, struct rate_line *line)
+{
+	line->later = true;
+	heap_set(&x->core->timers, &line->timer, x->core->now);
+}
+
 void rate_line_told(struct commander *x, struct home_question *q)
 {
 	struct rate_line *line = q->about;
@@ -188,6 +197,8 @@ void rate_line_told(struct commander *x, struct home_question *q)
 		turn_free(x, turn);
 		rate_conclude(x, p, q);
 	}
+	if (q->outcome != HOME_ANSWERED && ++x->rates_failed >= core_portion(x->core, FAILED_A_STEP))
+		line_look_later(x, line);
 	home_question_free(x->engine, q);
 	line_look(x, line);
 }
@@ -198,7 +209,10 @@ void rate_timer_fired(struct commander *x, struct timer *t)
 	struct rate_line *line;
 
 	if (t->kind == TIMER_RATE_LINE) {
-		line_look(x, container_of(t, struct rate_line, timer));
+		line = container_of(t, struct rate_line, timer);
+		line->later = false;
+		x->rates_failed = 0;
+		line_look(x, line);
 		return;
 	}
 	turn = container_of(t, struct rate_turn, timer);

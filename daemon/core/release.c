@@ -210,17 +210,30 @@ void release_fired(struct engine *e, struct release *r)
 		release_go_on(e, r);
 }
 
-void release_resume_all(struct engine *e)
+static void release_resume(struct engine *e, struct release *r)
 {
+	if (release_queue_again(e, r))
+		return;
+	release_send(e, r);
+	if (release_is_left(&e->releases, r))
+		release_try_again(e, r, INSTANT_PAST);
+}
+
+bool release_resume_some(struct engine *e)
+{
+	struct release_list *list = &e->releases.outstanding;
 	struct release *r;
 
-	TAILQ_FOREACH(r, &e->releases.outstanding, in_list) {
-		if (release_queue_again(e, r))
-			continue;
-		release_send(e, r);
-		if (release_is_left(&e->releases, r))
-			release_try_again(e, r, INSTANT_PAST);
+	for (unsigned left = core_portion(e->core, BACK_A_STEP); left > 0; left--) {
+		r = TAILQ_FIRST(list);
+		if (!r || r->back == e->back.count)
+			return true;
+		r->back = e->back.count;
+		TAILQ_REMOVE(list, r, in_list);
+		TAILQ_INSERT_TAIL(list, r, in_list);
+		release_resume(e, r);
 	}
+	return false;
 }
 
 void release_tell_put_off(struct engine *e, const struct name *name)

@@ -16,7 +16,7 @@ struct instant release_retry_at(struct engine *e); /* when to tell a store again
 void release_go_on(struct engine *e, struct release *r); /* the release is admitted */
 void release_answered(struct engine *e, struct release *r, const struct answer *a);
 void release_fired(struct engine *e, struct release *r);
-void release_resume_all(struct engine *e); /* a store is back, or works again: tells it what it missed, once admitted, before new rounds */
+bool release_resume_some(struct engine *e); /* a store is back, or works again: tells it what it missed, once admitted. False: there is more */
 void release_tell_put_off(struct engine *e, const struct name *name); /* sends the releases of this name that were put off, where there is room */
 void release_hurry_all(struct engine *e); /* the daemon stops: sends what waits for admission or was put off */
 /* The daemon stops: answers every UNLOCK sync=yes without waiting for the stores. Returns whether there was one. */

@@ -332,18 +332,32 @@ enum renew_outcome renew_expired(struct engine *e, struct round *r)
 	return renew_decide(e, r);
 }
 
-void renew_make_due(struct engine *e)
+/* The first that was not looked at since a store came back. */
+static struct lease *renew_next(const struct engine *e, struct leases *list)
 {
+	struct lease *x = TAILQ_FIRST(list);
+
+	if (!x || x->renewal->back == e->back.count)
+		return NULL;
+	x->renewal->back = e->back.count;
+	TAILQ_REMOVE(list, x, renewal->in_list);
+	TAILQ_INSERT_TAIL(list, x, renewal->in_list);
+	return x;
+}
+
+bool renew_make_due(struct engine *e)
+{
+	unsigned left = core_portion(e->core, BACK_A_STEP);
 	struct lease *x;
 
-	/* Only sets timers: a move would change the lists that are walked here. */
-	TAILQ_FOREACH(x, &e->adopting, renewal->in_list)
+	for (; left > 0 && (x = renew_next(e, &e->adopting)); left--)
 		heap_set(&e->core->timers, &x->timer, e->core->now);
-	TAILQ_FOREACH(x, &e->risks, renewal->in_list) {
+	for (; left > 0 && (x = renew_next(e, &e->risks)); left--) {
 		if (x->renewal->round)
 			continue;
 		x->renew_at = e->core->now;
 		x->renewal->paused_until.us = 0;
 		lease_schedule(e, x);
 	}
+	return left > 0;
 }

@@ -18,7 +18,7 @@ enum renew_outcome renew_answered(struct engine *e, struct round *r, const struc
 enum renew_outcome renew_expired(struct engine *e, struct round *r);
 /* A renewal is due: it begins now, or once it is admitted. */
 void renew_due(struct engine *e, struct lease *x);
-/* A quorum is back: leases that are at risk are renewed now, not at their next try, and those of the previous run are adopted. */
-void renew_make_due(struct engine *e);
+/* A quorum is back: leases that are at risk are renewed now, not at their next try, and those of the previous run are adopted. False: there are more. */
+bool renew_make_due(struct engine *e);
 
 #endif

@@ -169,14 +169,17 @@ void retry_woken(struct engine *e, struct span name, unsigned node)
 		heap_set(&e->core->timers, &k->timer, soon);
 }
 
-void retry_quorum_back(struct engine *e)
+/* One that finds no quorum after all goes to the end of the list. */
+bool retry_quorum_back(struct engine *e)
 {
-	const struct contender *last = TAILQ_LAST(&e->no_quorum, contenders), *k = NULL;
+	struct contender *k;
 
-	while (k != last) {
-		struct contender *first = TAILQ_FIRST(&e->no_quorum);
-
-		k = first;
-		acquire_begin(e, first, CAUSE_QUORUM_BACK); /* if it finds no quorum after all, it goes to the end of the list */
+	for (unsigned left = core_portion(e->core, BACK_A_STEP); left > 0; left--) {
+		k = TAILQ_FIRST(&e->no_quorum);
+		if (!k || k->back == e->back.count)
+			return true;
+		k->back = e->back.count;
+		acquire_begin(e, k, CAUSE_QUORUM_BACK);
 	}
+	return false;
 }

@@ -11,6 +11,6 @@ void retry_after(struct engine *e, struct round *r, enum round_outcome why);
 
 /* A store published that the name was freed. Such a message may be lost, repeated or late. */
 void retry_woken(struct engine *e, struct span name, unsigned node);
-void retry_quorum_back(struct engine *e); /* enough usable stores again: asks for all names in CONTENDER_NO_QUORUM */
+bool retry_quorum_back(struct engine *e); /* enough usable stores again: asks for names in CONTENDER_NO_QUORUM. False: there are more */
 
 #endif

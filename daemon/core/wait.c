@@ -78,7 +78,7 @@ static unsigned answered_at_once(const struct engine *e)
 {
 	if (e->stopping)
 		return UINT_MAX; /* the last step keeps nobody waiting */
-	return e->core->conf.work ? e->core->conf.work : ANSWERED_AT_ONCE;
+	return core_portion(e->core, ANSWERED_AT_ONCE);
 }
 
 bool wait_refuse_part(struct engine *e, struct contender *k, enum refusal why, enum waiters_part part)

@@ -1,0 +1,164 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* No step of the service is long, though one event concerns more than one step can answer. */
+#include "tests/fixture/timed_story.h"
+
+FIXTURE(.seconds = 60)
+
+static void one_name(unsigned sessions, unsigned requests, const char *request)
+{
+	w.conf.limits.waiting = 16384;
+	service_reload(w.service, &w.conf);
+	sessions_open(1, sessions + 1);
+	for (uint64_t k = 2; k <= sessions + 1; k++)
+		for (unsigned i = 0; i < requests; i++)
+			says_number(k, "@", i, request);
+	lone_service_pass(&w, SEC);
+	w.longest_ns = 0;
+}
+
+static void home_goes_down(void)
+{
+	one_name(64, 1000, " RATE r limit=1 per=1s wait=1h");
+	lone_service_store(&w, false);
+	lone_service_pass(&w, 5 * SEC);
+	ck_assert_ptr_nonnull(strstr(heard, "ERR UNAVAILABLE"));
+}
+
+TEST(the_home_of_a_rate_goes_down_for_which_a_crowd_waits)
+{
+	measure(home_goes_down);
+}
+
+static void keeps_last_though_refused(void *context, uint64_t session, struct span bytes)
+{
+	(void)context;
+	(void)session;
+	snprintf(heard, sizeof(heard), "%.*s", (int)bytes.n, bytes.p);
+}
+
+static void readers_extend(bool broken)
+{
+	sessions_open(1, 65);
+	for (uint64_t k = 2; k <= 65; k++) {
+		says(k, "HELLO 1 grace=30s");
+		says(k, "LOCK x mode=shared");
+	}
+	lone_service_slow(&w, true);
+	w.sent = keeps_last_though_refused;
+	for (uint64_t k = 2; k <= 65; k++)
+		for (unsigned i = 0; i < 1000; i++)
+			says_number(k, "@", i, " EXTEND x");
+	ck_assert_ptr_nonnull(strstr(heard, "ERR LIMIT 2048 EXTENDs of this lock are under way"));
+	w.longest_ns = 0;
+	if (broken)
+		says(1, "BREAK x");
+	lone_service_slow(&w, false);
+	lone_service_pass(&w, SEC);
+	ck_assert_ptr_nonnull(strstr(heard, broken ? "OK name=x free_in_ms" : "OK name=x fence"));
+}
+
+static void readers_extend_what_they_keep(void)
+{
+	readers_extend(false);
+}
+
+static void readers_extend_what_is_broken(void)
+{
+	readers_extend(true);
+}
+
+LOOP_TEST(many_extends_of_a_name_are_answered, 2)
+{
+	static void (*const story[])(void) = {readers_extend_what_they_keep, readers_extend_what_is_broken};
+
+	measure(story[_i]);
+}
+
+static void group_wins(void)
+{
+	one_name(0, 0, "");
+	sessions_open(2, 256);
+	says(1, "LOCK x");
+	says(256, "@g LOCKALL x y wait=1h");
+	for (uint64_t k = 2; k <= 255; k++)
+		for (unsigned i = 0; i < 1000; i++)
+			says_number(k, "@", i, " LOCK x wait=1h");
+	w.longest_ns = 0;
+	says(1, "UNLOCK x");
+	lone_service_pass(&w, SEC / 50);
+	ck_assert_ptr_nonnull(strstr(heard, "@g OK n=2"));
+}
+
+TEST(a_group_wins_a_name_before_a_crowd)
+{
+	measure(group_wins);
+}
+
+/* --- a store that comes back ------------------------------------------------------------------------------------------ */
+
+/* Each of 40 sessions says so many of these lines. */
+static void each_says(const char *verb, const char *fields)
+{
+	char line[100];
+
+	for (unsigned k = 1; k <= 40; k++)
+		for (unsigned i = 0; i < 1000; i++) {
+			snprintf(line, sizeof(line), "@%u %s %u/%u%s", i, verb, k, i, fields);
+			says(k, line);
+		}
+}
+
+static void is_back_for(const char *word)
+{
+	w.longest_ns = 0;
+	lone_service_store(&w, true);
+	lone_service_pass(&w, SEC);
+	ck_assert_ptr_nonnull(strstr(heard, word));
+}
+
+static void names_wait(void)
+{
+	sessions_open(1, 41);
+	lone_service_store(&w, false);
+	lone_service_pass(&w, SEC / 10);
+	each_says("LOCK", " wait=1h");
+	is_back_for("OK name=40/999");
+}
+
+TEST(a_store_comes_back_for_which_many_names_wait)
+{
+	measure(names_wait);
+}
+
+static void leases_are_at_risk(void)
+{
+	sessions_open(1, 41);
+	each_says("LOCK", "");
+	lone_service_store(&w, false);
+	lone_service_pass(&w, 8 * SEC);
+	is_back_for("! SAFE name=");
+}
+
+TEST(a_store_comes_back_to_which_many_leases_are_at_risk)
+{
+	measure(leases_are_at_risk);
+}
+
+static void names_were_released(void)
+{
+	sessions_open(1, 41);
+	each_says("LOCK", "");
+	lone_service_store(&w, false);
+	each_says("UNLOCK", "");
+	w.longest_ns = 0;
+	lone_service_store(&w, true);
+	lone_service_settle(&w);
+	says(41, "LOCK 40/999");
+	lone_service_pass(&w, SEC);
+	ck_assert_ptr_nonnull(strstr(heard, "OK name=40/999"));
+}
+
+TEST(a_store_comes_back_that_is_to_be_told_of_many_releases)
+{
+	measure(names_were_released);
+}
