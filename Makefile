@@ -58,6 +58,7 @@ LIBS_TLS   := -lssl -lcrypto
 LIBS_LOOP  := -levent_openssl -levent_core -levent_extra -levent_pthreads $(LIBS_TLS)
 LIBS_REDIS := -lhiredis -pthread
 LIBS_CONF  := -lyaml
+LIBS_JOBS  := -lsqlite3
 LIBS_CRYPT := -lcrypt
 LIBS_TABLE := -lsmartcols
 # --- sources, one a line ---------------------------------------------------------------------------------------------
@@ -281,11 +282,9 @@ CORE := \
 STORE := \
 	daemon/store/breaking.c \
 	daemon/store/home.c \
-	daemon/store/home_files.c \
 	daemon/store/job_keep.c \
 	daemon/store/job_rows.c \
 	daemon/store/job_show.c \
-	daemon/store/joblog.c \
 	daemon/store/jobs.c \
 	daemon/store/keyfile.c \
 	daemon/store/keyspace.c \
@@ -508,7 +507,7 @@ all: $(O)/redlockd $(O)/redlock completions $(O)/libredlock.a ## build the daemo
 
 $(O)/redlockd: $(call obj,$(DAEMON) $(WEB) $(NET) $(REDIS) $(STORE) $(CORE) $(DAEMON_BASE) $(CONF) $(TLS) $(PROTO)) $(GENERATED)
 	$(call say,LD)
-	$(Q)$(LINK) -o $@ $^ $(LIBS_LOOP) $(LIBS_REDIS) $(LIBS_CONF) $(LIBS_CRYPT)
+	$(Q)$(LINK) -o $@ $^ $(LIBS_LOOP) $(LIBS_REDIS) $(LIBS_JOBS) $(LIBS_CONF) $(LIBS_CRYPT)
 
 $(O)/redlock: $(call obj,$(CLI) $(CLIENT) $(CLIENT_TLS) $(TLS) $(PROTO))
 	$(call say,LD)
@@ -588,7 +587,7 @@ depends = $(patsubst %.c,$(O)/%.d,$(1))
 
 # --- to start with ---------------------------------------------------------------------------------------------------
 
-PACKAGES_BUILD := gcc libc6-dev libevent-dev libhiredis-dev libssl-dev libyaml-dev libcrypt-dev libsmartcols-dev netcat-openbsd
+PACKAGES_BUILD := gcc libc6-dev libevent-dev libhiredis-dev libssl-dev libyaml-dev libcrypt-dev libsmartcols-dev libsqlite3-dev netcat-openbsd
 PACKAGES_CHECK := pkg-config check libsubunit-dev openssl systemd redis-server zsh fish python3 python3-redis valgrind clang libclang-rt-14-dev \
                   liblua5.1-0-dev libluajit-5.1-dev mandoc universal-ctags shellcheck procps cppcheck
 PACKAGES_COVERAGE := llvm

@@ -127,6 +127,7 @@ struct conf {
 	} slow;
 	enum conf_guard guard;
 	char *runtime_dir; /* NULL: chosen at start */
+	char *state_dir;   /* NULL: likewise */
 	struct {
 		char *users_file; /* NULL: no users */
 	} auth;

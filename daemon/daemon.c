@@ -307,7 +307,7 @@ static int daemon_live(struct conf *conf, const struct daemon_args *args, bool *
 
 	d->conf = conf;
 	d->args = args;
-	d->timer_fd = d->lasting.dir = -1;
+	d->timer_fd = -1;
 	d->started = clock_boottime();
 	d->reloaded.wall_us = clock_wall_us();
 	d->wall_ahead_at_start_us = d->reloaded.wall_us - d->started.us;

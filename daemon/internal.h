@@ -18,7 +18,7 @@
 #include "daemon/rest.h"
 #include "daemon/restart.h"
 #include "daemon/runtime.h"
-#include "daemon/store/home_files.h"
+#include "daemon/store/job_keep.h"
 #include "daemon/store/memory.h"
 #include "daemon/store/state.h"
 #include "daemon/systemd.h"
@@ -65,8 +65,9 @@ struct daemon {
 	bool state_open;
 	bool names_lost; /* that is in the log */
 	bool names_elsewhere; /* those of the process before, whose state cannot be used, need not stand in our directory */
-	struct home_files lasting;
-	int jobs_error; /* that is in the log */
+	struct job_file jobs;
+	int jobs_error;         /* that is in the log */
+	struct instant jobs_at; /* the next look at them */
 	struct rules *rules, *old_rules; /* as the service has them; NULL: none */
 	struct conf_users *users;        /* NULL: none */
 	struct verifier *verifier;
@@ -146,8 +147,8 @@ void stores_tick(struct daemon *d);
 void stores_mark(struct daemon *d); /* writes the state file of the memory store */
 void core_conf_fill(struct core_conf *to, const struct conf *from);
 
-/* lasting.c: the jobs and rate limits of the memory store. id: a number that no other run has had. */
-int lasting_open(struct daemon *d, uint32_t id);
+/* lasting.c: the jobs of the memory store. */
+void lasting_open(struct daemon *d);
 int lasting_restore(struct daemon *d);
 void lasting_tick(struct daemon *d);
 void lasting_close(struct daemon *d);

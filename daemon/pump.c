@@ -24,6 +24,15 @@ static void pump_set_time(struct daemon *d, struct event *event, struct instant 
 	event->wall_us = now.us + d->wall_ahead_us;
 }
 
+/* Before a record says that a session has a job, the file of jobs says that the job is leased. */
+static void pump_write(struct daemon *d)
+{
+	if (d->memory)
+		(void)memory_write_jobs(d->memory); /* lasting_tick() tells of an error */
+	if (journal_has_news(&d->journal))
+		journal_write(&d->journal, clock_boottime());
+}
+
 /* The call is an effect that may move as soon as the service steps. */
 static void pump_ask_memory(struct daemon *d, const struct call *call)
 {
@@ -31,7 +40,7 @@ static void pump_ask_memory(struct daemon *d, const struct call *call)
 	struct event event;
 
 	if (d->record_first)
-		journal_write(&d->journal, now);
+		pump_write(d);
 	d->record_first = false;
 	event.kind = EVENT_ANSWER;
 	memory_call(d->memory, call, now, &event.answer);
@@ -205,13 +214,15 @@ static void on_gone(void *context, uint64_t session, enum gone how)
 	pump_step(context, &event);
 }
 
-/* Net calls this before it writes any byte, also within a pass: a record, and a line of the audit log, must be written before bytes that rely on it leave. */
+/*
+ * Net calls this before it writes any byte, also within a pass: a job, a record, and a line of the audit log, must be written before bytes that rely on it
+ * leave.
+ */
 static void on_writing(void *context)
 {
 	struct daemon *d = context;
 
-	if (journal_has_news(&d->journal))
-		journal_write(&d->journal, clock_boottime());
+	pump_write(d);
 	guard_write(d);
 }
 
@@ -327,7 +338,7 @@ static void pump_journal(struct daemon *d)
 	if (!journal_has_turned(&d->journal, &event.journal.ok))
 		return;
 	pump_step(d, &event);
-	journal_write(&d->journal, now); /* the step may have added records, and upstream_flush comes next */
+	pump_write(d); /* the step may have added records, and upstream_flush comes next */
 }
 
 /* A record that the service cannot read ends the restoration. The service then forgets the earlier records as well, and an empty snapshot removes the file. */
@@ -363,6 +374,7 @@ void pump_pass(struct daemon *d)
 		backlog_begin_pass(d->backlog, PASS_CALLS);
 		pump_backlog(d);
 	}
+	pump_write(d);
 	pump_journal(d);
 	now = clock_boottime();
 	d->held_back = d->upstream && upstream_flush(d->upstream, now, d->stopped || !rest_may_yield(&d->rest, now));

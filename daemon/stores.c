@@ -164,10 +164,7 @@ static int memory_open(struct daemon *d)
 	if (r < 0)
 		return r;
 	d->state_open = true;
-	r = lasting_open(d, state_conf.keyfile);
-	if (r < 0)
-		return r;
-	memory_conf.home = &d->lasting;
+	lasting_open(d);
 	rng_seed_from_system(memory_conf.seed);
 	memory_conf.epoch_us = d->state.epoch_us;
 	memory_conf.file = d->state.keys;
@@ -239,19 +236,15 @@ int stores_go_on(struct daemon *d)
 		return 0;
 	seed_keyfile(&memory_conf, &state_conf, run_id);
 	d->state = d->carried->state;
-	r = lasting_open(d, state_conf.keyfile);
-	if (!r)
-		r = state_adopt(&d->state, &state_conf);
-	if (r < 0) {
-		lasting_close(d);
+	r = state_adopt(&d->state, &state_conf);
+	if (r < 0)
 		return r;
-	}
 	d->state_open = true;
 	d->memory = d->carried->memory;
 	memory_conf.file = d->state.keys;
-	memory_conf.home = &d->lasting;
 	memory_adopt(d->memory, &memory_conf);
-	(void)!memory_go_on_home(d->memory, &d->lasting); /* lasting_tick() tells of an error */
+	lasting_open(d);
+	memory_go_on_jobs(d->memory, &d->jobs); /* lasting_tick() tells of an error */
 	stores_mark(d);
 	return 0;
 }
@@ -381,6 +374,8 @@ void stores_stop(struct daemon *d)
 
 	if (!d->memory || !d->state_open)
 		return;
+	memory_look_jobs(d->memory);
+	(void)memory_write_jobs(d->memory);
 	r = state_finish(&d->state, d->memory, clock_boottime());
 	if (r < 0)
 		log_event(LOG_ERROR, "state", "dir=%s error=\"%s\" note=\"the next start takes this end for a crash\"", d->runtime.dir, strerror(-r));

@@ -103,7 +103,6 @@ static const char *folder_look(struct daemon *d)
 
 static void store_look(struct daemon *d, const char *dir)
 {
-	struct home_sight home;
 	enum keyfile_sight keys = state_look(&d->state, dir);
 
 	if (keys == KEYFILE_CUT)
@@ -112,12 +111,6 @@ static void store_look(struct daemon *d, const char *dir)
 		log_event(LOG_ERROR, "state", "dir=%s note=\"somebody had removed files of names: they are made again\"", d->runtime.dir);
 	if (keys == KEYFILE_GONE)
 		stores_mark(d);
-	memory_look_home(d->memory, &d->lasting, dir, &home);
-	if (home.rates_cut)
-		daemon_ends(d, KEYFILE_RATES, keyfile_id(d->lasting.rates));
-	if (home.rates_gone)
-		log_event(LOG_ERROR, "rates", "dir=%s error=\"somebody had removed their file, and it cannot be made again\" note=\"they end with the daemon\"",
-		          d->runtime.dir);
 }
 
 void vanished_look(struct daemon *d)

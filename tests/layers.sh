@@ -12,14 +12,15 @@ scratch=$(mktemp -d) || exit 2
 trap 'rm -rf "$scratch"' EXIT
 
 # folder: what its files may include. A word that ends in / allows all headers below that folder, and ! forbids one again. @pure allows the headers of libc
-# without I/O and time, @libc all headers of libc and the kernel. Headers of other libraries must be named.
+# without I/O and time, @libc all headers of libc and the kernel. Headers of other libraries must be named. The store has SQLite for the file of jobs: the
+# store says what is written and when, and SQLite never waits, so it reads no clock.
 includes='
 proto         @pure stdio.h proto/
 tls           @libc openssl/ tls/
 conf          @libc yaml.h conf/ proto/lookalike.h
 daemon/base   @libc sanitizer/asan_interface.h daemon/base/ proto/span.h
 daemon/core   @pure stdio.h proto/ daemon/core/ daemon/base/ !daemon/base/clock.h
-daemon/store  @pure stdio.h dirent.h fcntl.h unistd.h sys/mman.h sys/stat.h daemon/store/ daemon/core/event.h daemon/base/ !daemon/base/clock.h proto/span.h
+daemon/store  @pure sqlite3.h stdio.h dirent.h fcntl.h unistd.h sys/mman.h sys/stat.h daemon/store/ daemon/core/event.h daemon/base/ !daemon/base/clock.h proto/span.h
 daemon/redis  @libc hiredis/ event2/ tls/ daemon/redis/ daemon/core/event.h daemon/base/ proto/span.h
 daemon/net    @libc event2/ tls/ daemon/net/ daemon/base/
 daemon/web    @libc event2/ daemon/web/ daemon/base/ daemon/net/listener.h daemon/net/stock.h daemon/net/address.h daemon/net/admin.h proto/

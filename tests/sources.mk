@@ -180,7 +180,6 @@ WORLD := \
 
 # The sources of the product that the simulator compiles once more, to kill a daemon where they put stores in order: tests/sim/world/kill_point.h.
 KILLABLE := \
-	daemon/store/joblog.c \
 	daemon/store/keyfile.c \
 	daemon/store/keyspace.c \
 	daemon/store/state.c

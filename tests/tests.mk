@@ -40,7 +40,7 @@ $(O)/unit.list: always
 	@echo '$(UNIT)' | cmp -s - $@ || echo '$(UNIT)' >$@
 $(O)/unit: $(call obj,$(UNIT) $(filter-out %/main.c,$(SIM))) $(O)/fixture.a $(O)/parts.a $(O)/unit.list | $(O)/clock_shim.so
 	$(call say,LD)
-	$(Q)$(LINK) -o $@ $(filter-out %.list,$^) $(LIBS_CHECK) $(LIBS_LOOP) $(LIBS_REDIS) $(LIBS_CONF) $(LIBS_CRYPT) $(LIBS_TABLE) $(LIBS_SIM)
+	$(Q)$(LINK) -o $@ $(filter-out %.list,$^) $(LIBS_CHECK) $(LIBS_LOOP) $(LIBS_REDIS) $(LIBS_JOBS) $(LIBS_CONF) $(LIBS_CRYPT) $(LIBS_TABLE) $(LIBS_SIM)
 
 # Nothing in a simulated world may read a clock, draw by chance or open a socket: each of these aborts.
 SIM_WRAP := clock_gettime gettimeofday time getrandom socket poll
@@ -48,7 +48,7 @@ comma := ,
 
 # A daemon can be killed at each fence of these files. They come before the rest of the product, but not before a file with a mistake.
 KILL_POINTS := -include tests/sim/world/kill_point.h
-LINK_KILLABLE := $(addprefix -Wl$(comma)-u$(comma),joblog_init keyfile_new keyspace_init state_open)
+LINK_KILLABLE := $(addprefix -Wl$(comma)-u$(comma),keyfile_new keyspace_init state_open)
 $(O)/killable/%.o: %.c tests/sim/world/kill_point.h Makefile | $(FIRST)
 	@mkdir -p $(@D)
 	$(call say,CC)
@@ -60,7 +60,7 @@ $(O)/killable.a: $(patsubst %.c,$(O)/killable/%.o,$(KILLABLE))
 
 $(O)/sim: $(call obj,$(WORLD) $(SIM)) $(O)/killable.a $(O)/parts.a
 	$(call say,LD)
-	$(Q)$(LINK) $(addprefix -Wl$(comma)--wrap=,$(SIM_WRAP)) $(LINK_KILLABLE) -o $@ $^ $(LIBS_LOOP) $(LIBS_REDIS) $(LIBS_SIM)
+	$(Q)$(LINK) $(addprefix -Wl$(comma)--wrap=,$(SIM_WRAP)) $(LINK_KILLABLE) -o $@ $^ $(LIBS_LOOP) $(LIBS_REDIS) $(LIBS_JOBS) $(LIBS_SIM)
 
 # The same for sweeps, which take hours: optimised as a whole, without hardening, and with LuaJIT's interpreter where that is installed (its compiler
 # stays off, see tests/sim/redis/sandbox.c). It decides nothing by itself: a world is a function of its plan, so $(O)/sim replays what it finds, and before each
@@ -82,7 +82,7 @@ $(O)/sim-covered: private CC = $(COVER)
 endif
 $(O)/sim-covered: $(call obj,tests/sim/sweep/coverage.c $(WORLD) $(SIM)) $(O)/killable.a $(O)/parts.a
 	$(call say,LD)
-	$(Q)$(LINK) $(addprefix -Wl$(comma)--wrap=,$(SIM_WRAP) _exit lua_newstate luaL_loadbuffer) $(LINK_KILLABLE) -o $@ $^ $(LIBS_LOOP) $(LIBS_REDIS) $(LIBS_SIM)
+	$(Q)$(LINK) $(addprefix -Wl$(comma)--wrap=,$(SIM_WRAP) _exit lua_newstate luaL_loadbuffer) $(LINK_KILLABLE) -o $@ $^ $(LIBS_LOOP) $(LIBS_REDIS) $(LIBS_JOBS) $(LIBS_SIM)
 
 # The simulator with one of the mistakes of tests/sim/mutant: what the patch changes is compiled, without warnings, the rest is as it is.
 MUTANT_FLAGS = -I$@.d $(filter-out -MMD -MP -W%,$(BASEFLAGS)) -O1
@@ -90,19 +90,19 @@ $(O)/mutant/%: tests/sim/mutant/%.patch $(O)/sim tests/sim/plant.sh tests/sim/pl
 	$(Q)mkdir -p $(@D) && sh tests/sim/plant.sh $* $@.d >$@.sources
 	$(call say,CC)
 	$(Q)$(CC) $(MUTANT_FLAGS) $(KILL_POINTS) $(addprefix -Wl$(comma)--wrap=,$(SIM_WRAP)) $(LINK_KILLABLE) -o $@ $$(cat $@.sources) $(call obj,$(WORLD) $(SIM)) \
-		$(O)/killable.a $(O)/parts.a $(LIBS_LOOP) $(LIBS_REDIS) $(LIBS_SIM)
+		$(O)/killable.a $(O)/parts.a $(LIBS_LOOP) $(LIBS_REDIS) $(LIBS_JOBS) $(LIBS_SIM)
 
 # The unit tests with one of these mistakes: they find what no simulated world can show.
 $(O)/mutant/%.unit: tests/sim/mutant/%.patch $(O)/unit tests/sim/plant.sh tests/sim/plant.awk
 	$(Q)mkdir -p $(@D) && sh tests/sim/plant.sh $* $@.d >$@.sources
 	$(call say,CC)
-	$(Q)$(LINK) $(MUTANT_FLAGS) -o $@ $$(cat $@.sources) $(call obj,$(UNIT) $(filter-out %/main.c,$(SIM))) $(O)/fixture.a $(O)/parts.a $(LIBS_CHECK) $(LIBS_LOOP) $(LIBS_REDIS) $(LIBS_CONF) $(LIBS_CRYPT) $(LIBS_TABLE) $(LIBS_SIM)
+	$(Q)$(LINK) $(MUTANT_FLAGS) -o $@ $$(cat $@.sources) $(call obj,$(UNIT) $(filter-out %/main.c,$(SIM))) $(O)/fixture.a $(O)/parts.a $(LIBS_CHECK) $(LIBS_LOOP) $(LIBS_REDIS) $(LIBS_JOBS) $(LIBS_CONF) $(LIBS_CRYPT) $(LIBS_TABLE) $(LIBS_SIM)
 
 # The daemon with one of these mistakes, for tests/faults: a row must see the mistake as well.
 $(O)/planted/%: tests/sim/mutant/%.patch $(O)/redlockd $(O)/parts.a tests/sim/plant.sh tests/sim/plant.awk
 	$(Q)mkdir -p $(@D) && sh tests/sim/plant.sh $* $@.d >$@.sources
 	$(call say,CC)
-	$(Q)$(LINK) $(MUTANT_FLAGS) -o $@ $$(cat $@.sources) $(call obj,daemon/main.c) $(O)/parts.a $(LIBS_LOOP) $(LIBS_REDIS) $(LIBS_CONF) $(LIBS_CRYPT)
+	$(Q)$(LINK) $(MUTANT_FLAGS) -o $@ $$(cat $@.sources) $(call obj,daemon/main.c) $(O)/parts.a $(LIBS_LOOP) $(LIBS_REDIS) $(LIBS_JOBS) $(LIBS_CONF) $(LIBS_CRYPT)
 
 # The daemon as a build of other structures: it cannot read what this one leaves in memory for the next process.
 $(O)/other-layout/layout.o: daemon/layout.sh | $(FIRST)
@@ -111,17 +111,17 @@ $(O)/other-layout/layout.o: daemon/layout.sh | $(FIRST)
 	$(Q)sh daemon/layout.sh $(@D) another /dev/null && $(COMPILE) -c -o $@ $(@D)/layout.c
 $(O)/other-layout/redlockd: $(O)/other-layout/layout.o $(call obj,daemon/main.c) $(O)/parts.a
 	$(call say,LD)
-	$(Q)$(LINK) -o $@ $^ $(LIBS_LOOP) $(LIBS_REDIS) $(LIBS_CONF) $(LIBS_CRYPT)
+	$(Q)$(LINK) -o $@ $^ $(LIBS_LOOP) $(LIBS_REDIS) $(LIBS_JOBS) $(LIBS_CONF) $(LIBS_CRYPT)
 
 # The simulator and the fuzzers, which print each event and effect.
 SAME_WRAP := service_step service_snapshot
 $(O)/same-worlds: $(call obj,tests/same/effects.c tests/same/worlds.c $(filter-out %/main.c,$(WORLD)) $(SIM)) $(O)/killable.a $(O)/parts.a
 	$(call say,LD)
-	$(Q)$(LINK) $(addprefix -Wl$(comma)--wrap=,$(SIM_WRAP) $(SAME_WRAP)) $(LINK_KILLABLE) -o $@ $^ $(LIBS_LOOP) $(LIBS_REDIS) $(LIBS_SIM)
+	$(Q)$(LINK) $(addprefix -Wl$(comma)--wrap=,$(SIM_WRAP) $(SAME_WRAP)) $(LINK_KILLABLE) -o $@ $^ $(LIBS_LOOP) $(LIBS_REDIS) $(LIBS_JOBS) $(LIBS_SIM)
 $(O)/same-fuzz_session: $(call obj,$(STORY))
 $(O)/same-fuzz_%: $(O)/tests/fuzz/fuzz_%.o $(call obj,tests/same/effects.c tests/same/inputs.c) $(O)/parts.a
 	$(call say,LD)
-	$(Q)$(LINK) $(addprefix -Wl$(comma)--wrap=,$(SAME_WRAP)) -o $@ $^ $(LIBS_LOOP) $(LIBS_REDIS) $(LIBS_CONF) $(LIBS_CRYPT)
+	$(Q)$(LINK) $(addprefix -Wl$(comma)--wrap=,$(SAME_WRAP)) -o $@ $^ $(LIBS_LOOP) $(LIBS_REDIS) $(LIBS_JOBS) $(LIBS_CONF) $(LIBS_CRYPT)
 
 # Libraries that are preloaded into a redis-server or a daemon, so that a test sets its clock, or refuses it memory.
 $(O)/%_shim.so: tests/%_shim.c Makefile | $(FIRST)
@@ -141,11 +141,11 @@ $(O)/words: $(O)/tests/words.o $(O)/parts.a
 
 $(O)/hotpath: $(O)/tests/bench/hotpath.o $(O)/parts.a
 	$(call say,LD)
-	$(Q)$(LINK) -Wl,--wrap=malloc,--wrap=calloc,--wrap=realloc -o $@ $^
+	$(Q)$(LINK) -Wl,--wrap=malloc,--wrap=calloc,--wrap=realloc -o $@ $^ $(LIBS_JOBS)
 
 $(O)/contend: $(O)/tests/bench/contend.o $(O)/parts.a
 	$(call say,LD)
-	$(Q)$(LINK) -o $@ $^ -lm
+	$(Q)$(LINK) -o $@ $^ $(LIBS_JOBS) -lm
 
 $(O)/load: $(call obj,$(LOAD)) $(O)/parts.a
 	$(call say,LD)
@@ -175,11 +175,11 @@ $(O)/ceiling: $(O)/tests/bench/ceiling.o $(O)/parts.a
 
 $(O)/memory_bench: $(O)/tests/bench/memory_bench.o $(O)/parts.a
 	$(call say,LD)
-	$(Q)$(LINK) -o $@ $^
+	$(Q)$(LINK) -o $@ $^ $(LIBS_JOBS)
 
 $(O)/script_bench: $(O)/tests/bench/script_bench.o $(O)/parts.a
 	$(call say,LD)
-	$(Q)$(LINK) -o $@ $^ $(LIBS_LOOP) $(LIBS_REDIS) $(LIBS_CONF) $(LIBS_CRYPT)
+	$(Q)$(LINK) -o $@ $^ $(LIBS_LOOP) $(LIBS_REDIS) $(LIBS_JOBS) $(LIBS_CONF) $(LIBS_CRYPT)
 
 -include $(call depends,$(UNIT) $(FIXTURE) $(SIM) $(WORLD) $(FUZZ) $(STORY) $(SAME) $(LOAD) $(DRIVE) $(MARKET) $(PROGRAMS))
 
@@ -382,6 +382,6 @@ build-fuzzers: | $(FIRST)
 $(O)/fuzz_session: $(call obj,$(STORY))
 $(O)/fuzz_%: $(O)/tests/fuzz/fuzz_%.o $(O)/inner.a
 	$(call say,LD)
-	$(Q)$(LINK) -fsanitize=fuzzer -o $@ $^ $(LIBS_LOOP) $(LIBS_REDIS) $(LIBS_CONF) $(LIBS_CRYPT)
+	$(Q)$(LINK) -fsanitize=fuzzer -o $@ $^ $(LIBS_LOOP) $(LIBS_REDIS) $(LIBS_JOBS) $(LIBS_CONF) $(LIBS_CRYPT)
 
 .PHONY: check servers first-minutes fuzz-minimise sim sim-sanitized sim-coverage sim-coverage-floors bench bench-full bench-contend market results mutants sweep vary fast load faults faults-planted $(SUITES_WAIT) $(SUITES_COMPUTE) $(SUITES_BESIDE) same asan ubsan sanitize build-sanitized build-fuzzers build-objects

@@ -5,13 +5,12 @@
 #include "daemon/base/mem.h"
 #include "daemon/base/netstring.h"
 
-
-struct home *home_new(const uint64_t seed[2], struct keyfile *rates)
+struct home *home_new(const uint64_t seed[2])
 {
 	struct home *h = mem_alloc(sizeof(*h));
 
 	ledger_init(&h->ledger, seed);
-	rates_init(&h->rates, seed, rates, &h->ledger);
+	rates_init(&h->rates, seed, &h->ledger);
 	jobs_init(&h->jobs, seed, &h->ledger);
 	return h;
 }

@@ -15,7 +15,7 @@ struct home {
 	struct job_store jobs;
 };
 
-struct home *home_new(const uint64_t seed[2], struct keyfile *rates); /* NULL: rate limits end with the process */
+struct home *home_new(const uint64_t seed[2]);
 void home_free(struct home *h);
 /* A question to a store of this marker. The answer, which has the time of the store already, is valid until the next one. */
 void home_call(struct home *h, struct span marker, int64_t epoch_us, const struct call *c, struct instant now, struct answer *a);

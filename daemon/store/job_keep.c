@@ -1,338 +1,552 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/*
- * See job_keep.h. A record, little-endian:
- *
- *   0 what it is   1 kind of the job   4 lengths of queue, id, value, lock, payload, peer   32 ms   40 due_ms   48 failed   56 these texts
- *
- * Of a job that is gone only queue and id are told, and of one that stood in the log before neither lock, payload nor peer.
- */
+/* See job_keep.h. A row of the table tells how a job stands, as the operations of jobs.c left it. */
 #include "daemon/store/job_keep.h"
 
-#include "daemon/base/pack.h"
+#include "daemon/base/mem.h"
 
-#include <assert.h>
 #include <errno.h>
+#include <fcntl.h>
+#include <sqlite3.h>
+#include <stdio.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
-#define FIXED ((size_t)56)
+#define FILE_NAME   "jobs.db"
+#define BAD_NAME    "jobs.db.bad"
+#define SPARE_NAME  "jobs.spare"
+#define FORMER_NAME "jobs" /* of earlier builds */
+#define ROW_BYTES   ((size_t)8 << 10) /* of the pages that one row changes, beside its texts */
+#define PATH_SIZE   (JOBS_PATH + 32)
 
-_Static_assert(FIXED + JOB_TEXT_MAX + JOB_ID_MAX + VALUE_MAX + PEER_MAX <= JOBLOG_RECORD, "there is room for the longest job");
+/* The parameters of PUT. The columns count from 0. */
+enum { NUMBER = 1, QUEUE, ID, KIND, MS, DUE_MS, FAILED, VALUE, LOCK, PAYLOAD, PEER };
 
-enum { NEW = 'N', CHANGED = 'C', GONE = 'G' };
-enum { QUEUE, ID, VALUE, LOCK, PAYLOAD, PEER, TEXTS };
-enum { AT_KIND = 1, AT_LENGTHS = 4, AT_MS = 32, AT_DUE = 40, AT_FAILED = 48 };
+/* Nothing waits for the device: locks would wait with it. */
+static const char SET_UP[] = "PRAGMA locking_mode = EXCLUSIVE; PRAGMA synchronous = OFF; PRAGMA temp_store = MEMORY; PRAGMA trusted_schema = OFF";
+static const char MAKE[] = "BEGIN; CREATE TABLE job (number INTEGER PRIMARY KEY, queue TEXT, id TEXT, kind INTEGER, ms INTEGER, due_ms INTEGER, "
+			   "failed INTEGER, value TEXT, lock TEXT, payload TEXT, peer TEXT); PRAGMA user_version = 1; COMMIT";
+static const char PUT[] = "REPLACE INTO job VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)";
 
-static size_t record_put(char *out, char what, const struct job_row *j, const struct span text[TEXTS])
+static const char *path_of(const struct job_file *f, const char *name, char out[PATH_SIZE])
 {
-	char *to = out + FIXED;
+	snprintf(out, PATH_SIZE, "%s/%s", f->dir, name);
+	return out;
+}
 
-	memset(out, 0, FIXED);
-	out[0] = what;
-	out[AT_KIND] = (char)j->kind;
-	put_u64(out + AT_MS, (uint64_t)j->ms);
-	put_u64(out + AT_DUE, (uint64_t)j->due_ms);
-	put_u64(out + AT_FAILED, (uint64_t)j->failed);
-	for (unsigned i = 0; i < TEXTS; i++) {
-		put_u32(out + AT_LENGTHS + 4 * i, (uint32_t)text[i].n);
-		if (text[i].n > 0)
-			memcpy(to, text[i].p, text[i].n);
-		to += text[i].n;
+/* --- errors ------------------------------------------------------------------------------------------------------------ */
+
+/* SQLite keeps the errno of few errors; what failed last has left its own. */
+static int error_of(const struct job_file *f)
+{
+	int error = errno;
+
+	switch (sqlite3_errcode(f->db) & 0xff) {
+	case SQLITE_OK:
+		return 0;
+	case SQLITE_FULL:
+		return -ENOSPC;
+	case SQLITE_BUSY:
+		return -EBUSY;
+	case SQLITE_CORRUPT:
+	case SQLITE_NOTADB:
+		return -EBADMSG;
+	case SQLITE_NOMEM:
+		return -ENOMEM;
+	case SQLITE_READONLY:
+		return -EROFS;
+	default:
+		return error > 0 ? -error : -EIO;
 	}
-	return (size_t)(to - out);
 }
 
-static void log_add(struct joblog *l, char what, const struct job_queue *q, const struct job_row *j)
+const char *jobs_trouble(int error)
 {
-	const struct span none = {0};
-	const struct span text[TEXTS] = {q->name, j->id, what != GONE ? j->value : none, what == NEW ? j->lock : none, what == NEW ? j->payload : none,
-	                                 what == NEW ? j->peer : none};
-
-	joblog_end(l, record_put(joblog_begin(l), what, j, text));
+	switch (-error) {
+	case EBUSY:
+		return "another process uses " FILE_NAME;
+	case EBADMSG:
+		return FILE_NAME " is damaged, or something else";
+	case EPROTO:
+		return FILE_NAME " is of a later redlockd";
+	case EEXIST:
+		return "somebody has put a " FILE_NAME " there: restart redlockd, which reads it then";
+	case -JOBS_FORMER:
+		return "an earlier redlockd has left the file jobs in runtime_dir: let that one end its jobs, then remove the file";
+	default:
+		return strerror(-error);
+	}
 }
 
-size_t job_keep_bytes(struct span queue, size_t texts)
+int jobs_error(const struct job_store *s)
 {
-	return joblog_bytes(FIXED + queue.n + texts);
+	return s->file ? s->file->error : 0;
 }
 
-static void job_count(struct job_store *s, struct job_row *j, size_t live, size_t ending)
+/* --- the spare --------------------------------------------------------------------------------------------------------- */
+
+static bool spare_is_there(const struct job_file *f)
 {
-	s->live += live - j->live;
-	s->ending += ending - j->ending;
-	j->live = (uint32_t)live;
-	j->ending = (uint32_t)ending;
+	char path[PATH_SIZE];
+	struct stat st;
+
+	return stat(path_of(f, SPARE_NAME, path), &st) == 0 && st.st_size >= (off_t)JOBS_SPARE;
 }
 
-static void job_count_as_it_stands(struct job_store *s, const struct job_queue *q, struct job_row *j)
+static void spare_drop(struct job_file *f)
 {
-	job_count(s, j, job_keep_bytes(q->name, j->id.n + j->value.n + j->lock.n + j->payload.n + j->peer.n),
-	          j->kind == LEASED ? job_keep_bytes(q->name, j->id.n) : 0);
+	char path[PATH_SIZE];
+
+	unlink(path_of(f, SPARE_NAME, path));
+	f->spare = false;
 }
 
-void job_keep(struct job_store *s, const struct job_queue *q, struct job_row *j, bool texts)
+static int spare_make(struct job_file *f)
 {
-	job_count_as_it_stands(s, q, j);
-	if (s->log)
-		log_add(s->log, texts ? NEW : CHANGED, q, j);
+	char path[PATH_SIZE];
+	int fd = open(path_of(f, SPARE_NAME, path), O_WRONLY | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600), r;
+
+	if (fd < 0)
+		return -errno;
+	do
+		r = posix_fallocate(fd, 0, (off_t)JOBS_SPARE);
+	while (r == EINTR);
+	close(fd);
+	if (r)
+		spare_drop(f);
+	f->spare = r == 0;
+	return -r;
 }
 
-void job_keep_gone(struct job_store *s, const struct job_queue *q, struct job_row *j)
+/* --- the database ------------------------------------------------------------------------------------------------------ */
+
+void job_file_init(struct job_file *f, const char *dir, const char *runtime_dir)
 {
-	job_count(s, j, 0, 0);
-	if (s->log)
-		log_add(s->log, GONE, q, j);
+	struct stat st;
+
+	*f = (struct job_file){.db = NULL};
+	snprintf(f->dir, sizeof(f->dir), "%s", dir);
+	snprintf(f->former, sizeof(f->former), "%s/" FORMER_NAME, runtime_dir);
+	if (stat(f->former, &st) < 0 || !S_ISREG(st.st_mode))
+		f->former[0] = '\0';
+	else
+		f->error = JOBS_FORMER;
 }
 
-/* --- snapshots --- */
+void job_file_close(struct job_file *f)
+{
+	sqlite3_finalize(f->begin);
+	sqlite3_finalize(f->put);
+	sqlite3_finalize(f->drop);
+	sqlite3_finalize(f->commit);
+	sqlite3_close(f->db);
+	f->begin = f->put = f->drop = f->commit = NULL;
+	f->db = NULL;
+	f->spare = false;
+}
 
-static void each_job(const struct job_store *s, void (*visit)(void *context, const struct job_queue *q, struct job_row *j), void *context)
+/* The file stays in sight, and another may take its place. */
+static void file_set_aside(struct job_file *f)
+{
+	char from[PATH_SIZE], to[PATH_SIZE];
+
+	job_file_close(f);
+	f->known = false;
+	(void)rename(path_of(f, FILE_NAME, from), path_of(f, BAD_NAME, to));
+	(void)rename(path_of(f, FILE_NAME "-wal", from), path_of(f, BAD_NAME "-wal", to));
+}
+
+static int prepare(struct job_file *f, const char *text, struct sqlite3_stmt **ret)
+{
+	return sqlite3_prepare_v3(f->db, text, -1, SQLITE_PREPARE_PERSISTENT, ret, NULL) ? error_of(f) : 0;
+}
+
+static int run(struct job_file *f, struct sqlite3_stmt *s)
+{
+	errno = 0;
+	sqlite3_step(s);
+	return sqlite3_reset(s) ? error_of(f) : 0;
+}
+
+static int run_text(struct job_file *f, const char *text)
+{
+	errno = 0;
+	return sqlite3_exec(f->db, text, NULL, NULL, NULL) ? error_of(f) : 0;
+}
+
+/* The first column of what it answers must be this. -EPROTO: it is not. */
+static int expect(struct job_file *f, const char *question, const char *answer)
+{
+	struct sqlite3_stmt *s = NULL;
+	int r = prepare(f, question, &s);
+	const void *text = !r && sqlite3_step(s) == SQLITE_ROW ? sqlite3_column_text(s, 0) : NULL;
+	bool same = text && strcmp(text, answer) == 0;
+
+	if (!r)
+		r = sqlite3_finalize(s) ? error_of(f) : same ? 0 : -EPROTO;
+	return r;
+}
+
+/* A new file has version 0, and no table. */
+static int file_set_up(struct job_file *f)
+{
+	int r = run_text(f, SET_UP);
+
+	if (!r)
+		r = expect(f, "PRAGMA journal_mode = WAL", "wal");
+	if (!r && expect(f, "PRAGMA user_version", "0") == 0)
+		r = run_text(f, MAKE);
+	if (!r)
+		r = expect(f, "PRAGMA user_version", "1");
+	if (!r)
+		r = prepare(f, "BEGIN", &f->begin);
+	if (!r)
+		r = prepare(f, PUT, &f->put);
+	if (!r)
+		r = prepare(f, "DELETE FROM job WHERE number = ?", &f->drop);
+	return r ? r : prepare(f, "COMMIT", &f->commit);
+}
+
+/* SQLite would give a new file the mode of the umask. A file that is there though none is known may have the jobs of somebody else. */
+static int file_open(struct job_file *f, bool make)
+{
+	char path[PATH_SIZE];
+	int fd = open(path_of(f, FILE_NAME, path), O_RDWR | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK | (make ? O_CREAT | O_EXCL : 0), 0600), r;
+	struct stat st;
+
+	if (fd < 0)
+		return -errno;
+	r = fstat(fd, &st) < 0 ? -errno : 0;
+	close(fd);
+	if (r)
+		return r;
+	f->inode = st.st_ino;
+	errno = 0;
+	r = sqlite3_open_v2(path, &f->db, SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOMUTEX, NULL) ? error_of(f) : file_set_up(f);
+	if (r)
+		job_file_close(f);
+	if (r && make)
+		unlink(path);
+	f->known |= r == 0;
+	f->spare = r == 0 && spare_is_there(f);
+	return r;
+}
+
+/* Somebody has removed it, has cut it, or has put another in its place. */
+static bool file_is_lost(const struct job_file *f)
+{
+	char path[PATH_SIZE];
+	struct stat st;
+
+	return f->db && (stat(path_of(f, FILE_NAME, path), &st) < 0 || st.st_ino != f->inode || st.st_size == 0);
+}
+
+/* --- what changes ------------------------------------------------------------------------------------------------------ */
+
+static void each_job(struct job_store *s, void (*visit)(struct job_store *s, struct job_row *j))
 {
 	for (size_t i = 0; i < s->count; i++)
 		for (unsigned k = 0; k < KINDS; k++)
 			for (size_t r = 0; r < s->queue[i]->list[k].count; r++)
-				visit(context, s->queue[i], s->queue[i]->list[k].row[r]);
+				visit(s, s->queue[i]->list[k].row[r]);
 }
 
-static void snapshot_add(void *context, const struct job_queue *q, struct job_row *j)
+static bool is_behind(const struct job_store *s)
 {
-	log_add(context, NEW, q, j);
+	return !TAILQ_EMPTY(&s->changed) || s->gone_n > 0;
 }
 
-static int jobs_snapshot(struct job_store *s)
+void job_keep(struct job_store *s, struct job_row *j)
 {
-	struct joblog new;
-	int r = joblog_new(s->log, s->live, JOBLOG_SPARE + s->ending, &new);
-
-	if (r < 0)
-		return r;
-	each_job(s, snapshot_add, &new);
-	return joblog_replace(s->log, &new);
-}
-
-/* The old file is of no use any more, whatever becomes of the new one. */
-int jobs_look(struct job_store *s, bool moves)
-{
-	if (!s->log->at || (!moves && joblog_is_there(s->log)))
-		return 0;
-	return jobs_snapshot(s);
-}
-
-static int log_room(struct job_store *s, size_t bytes, enum job_change change)
-{
-	size_t ending = change < JOB_END ? s->ending : 0;
-
-	return s->log->at ? joblog_room(s->log, bytes, ending + (change < JOB_RENEW ? JOBLOG_SPARE : 0)) : s->log->error;
-}
-
-/* Without jobs the file may go before there is another: on a full device that makes its space. */
-static void log_make_room(struct job_store *s)
-{
-	if (s->log->at && joblog_snapshot_pays(s->log, s->live) && jobs_snapshot(s) < 0 && s->live == 0) {
-		joblog_remove(s->log);
-		(void)jobs_snapshot(s);
-	}
-}
-
-/* A snapshot pays behind this change as well, before what is set apart for ends of leases is used. New jobs leave some room for those that will be leased. */
-static bool log_can_bear(const struct job_store *s, size_t bytes, enum job_change change)
-{
-	size_t leases = change == JOB_NEW ? JOBLOG_SPARE + s->log->most / 64 : bytes;
-
-	return change > JOB_TAKE || 2 * (s->live + bytes) + s->ending + JOBLOG_SPARE + leases <= s->log->most;
-}
-
-/* A snapshot that fails leaves the log as it was: it may have room all the same. */
-static int log_prepare(struct job_store *s, size_t bytes, enum job_change change)
-{
-	int r = jobs_look(s, false);
-
-	if (r < 0)
-		return r;
-	if (!log_can_bear(s, bytes, change))
-		return s->log->error = -EFBIG;
-	if (!s->log->at || (joblog_wants_snapshot(s->log, bytes) && joblog_snapshot_pays(s->log, s->live)))
-		(void)jobs_snapshot(s);
-	else if (joblog_wants_snapshot(s->log, bytes))
-		joblog_put_off(s->log, s->live);
-	if (log_room(s, bytes, change) == 0)
-		return 0;
-	log_make_room(s);
-	return log_room(s, bytes, change);
-}
-
-/* The error stands until there is room for what was refused, whatever else there is room for. */
-bool jobs_may(struct job_store *s, size_t bytes, enum job_change change)
-{
-	int before, r;
-
-	if (!s->log || bytes == 0)
-		return true;
-	before = s->log->error;
-	r = log_prepare(s, bytes, change);
-	if (r < 0)
-		s->refused = change;
-	else if (change > s->refused)
-		s->log->error = before;
-	return r == 0;
-}
-
-/* --- what another run left --- */
-
-struct restoring {
-	struct job_store *store;
-	size_t unknown;
-};
-
-struct record {
-	char what;
-	unsigned kind;
-	int64_t ms, due_ms, failed;
-	struct span text[TEXTS];
-};
-
-static bool record_read(struct span bytes, struct record *r)
-{
-	size_t at = FIXED;
-
-	if (bytes.n < FIXED)
-		return false;
-	r->what = bytes.p[0];
-	r->kind = (unsigned char)bytes.p[AT_KIND];
-	r->ms = (int64_t)get_u64(bytes.p + AT_MS);
-	r->due_ms = (int64_t)get_u64(bytes.p + AT_DUE);
-	r->failed = (int64_t)get_u64(bytes.p + AT_FAILED);
-	for (unsigned i = 0; i < TEXTS; i++) {
-		r->text[i] = (struct span){bytes.p + at, get_u32(bytes.p + AT_LENGTHS + 4 * i)};
-		if (r->text[i].n > bytes.n - at)
-			return false;
-		at += r->text[i].n;
-	}
-	return at == bytes.n && r->kind < KINDS && (r->what == NEW || r->what == CHANGED || r->what == GONE);
-}
-
-static void job_stand(struct job_store *s, struct job_queue *q, struct job_row *j, const struct record *r)
-{
-	job_row_text_replace(&j->value, r->text[VALUE]);
-	if (r->what == NEW) {
-		job_row_text_replace(&j->lock, r->text[LOCK]);
-		job_row_text_replace(&j->payload, r->text[PAYLOAD]);
-		job_row_text_replace(&j->peer, r->text[PEER]);
-	}
-	j->due_ms = r->due_ms;
-	j->failed = r->failed;
-	job_row_enter(q, j, r->kind, r->ms);
-	if (r->kind == DEAD && !timer_is_set(&q->dead))
-		heap_set(&s->dead, &q->dead, (struct instant){r->ms});
-}
-
-static void record_apply(void *context, struct span bytes)
-{
-	struct restoring *o = context;
-	struct job_queue *q;
-	struct job_row *j;
-	struct record r;
-
-	if (!record_read(bytes, &r)) {
-		o->unknown++;
+	if (!s->file || j->changed)
 		return;
+	j->changed = true;
+	TAILQ_INSERT_TAIL(&s->changed, j, in_changed);
+	s->unwritten += ROW_BYTES + j->payload.n + j->lock.n;
+}
+
+void job_keep_gone(struct job_store *s, struct job_row *j)
+{
+	if (j->changed)
+		TAILQ_REMOVE(&s->changed, j, in_changed);
+	j->changed = false;
+	if (!j->stored)
+		return;
+	if (s->gone_n == s->gone_cap) {
+		s->gone_cap = s->gone_cap ? 2 * s->gone_cap : 64;
+		s->gone = mem_grow(s->gone, s->gone_cap, sizeof(*s->gone));
 	}
-	q = job_rows_find(o->store, r.text[QUEUE]);
-	j = job_row_find(q, r.text[ID]);
-	if (!j && r.what != NEW) {
-		o->unknown++;
-	} else if (r.what == GONE) {
-		job_count(o->store, j, 0, 0);
-		job_rows_forget(o->store, q, j);
-	} else {
-		if (!q)
-			q = job_rows_add(o->store, r.text[QUEUE], r.text[PEER]);
-		if (!j) {
-			j = job_row_add(q, r.text[ID]);
-		} else {
-			job_row_leave(q, j);
-			job_row_charge(o->store, j, -1);
-			if (r.what == NEW)
-				job_row_number(q, j);
-		}
-		job_stand(o->store, q, j, &r);
-		job_row_charge(o->store, j, 1);
-		job_count_as_it_stands(o->store, q, j);
+	s->gone[s->gone_n++] = j->number;
+	s->unwritten += ROW_BYTES;
+}
+
+/* --- a transaction ----------------------------------------------------------------------------------------------------- */
+
+static void bind_text(struct sqlite3_stmt *s, int place, struct span text)
+{
+	sqlite3_bind_text(s, place, text.n > 0 ? text.p : "", (int)text.n, SQLITE_STATIC);
+}
+
+static int row_put(struct job_file *f, const struct job_row *j)
+{
+	sqlite3_bind_int64(f->put, NUMBER, (int64_t)j->number);
+	bind_text(f->put, QUEUE, j->queue->name);
+	bind_text(f->put, ID, j->id);
+	sqlite3_bind_int64(f->put, KIND, j->kind);
+	sqlite3_bind_int64(f->put, MS, j->ms);
+	sqlite3_bind_int64(f->put, DUE_MS, j->due_ms);
+	sqlite3_bind_int64(f->put, FAILED, j->failed);
+	bind_text(f->put, VALUE, j->value);
+	bind_text(f->put, LOCK, j->lock);
+	bind_text(f->put, PAYLOAD, j->payload);
+	bind_text(f->put, PEER, j->peer);
+	return run(f, f->put);
+}
+
+static void row_is_changed(struct job_store *s, struct job_row *j)
+{
+	if (!j->changed)
+		TAILQ_INSERT_TAIL(&s->changed, j, in_changed);
+	j->changed = true;
+}
+
+static void store_is_written(struct job_store *s)
+{
+	struct job_row *j;
+
+	while ((j = TAILQ_FIRST(&s->changed))) {
+		TAILQ_REMOVE(&s->changed, j, in_changed);
+		j->changed = false;
+		j->stored = true;
 	}
+	s->gone_n = s->unwritten = 0;
+	s->inode = s->file->inode;
 }
 
-static size_t jobs_put_off(struct job_store *s, unsigned kind, int64_t later_ms, int64_t least_ms)
+static int transaction(struct job_store *s)
 {
-	size_t moved = 0;
+	struct job_file *f = s->file;
+	const struct job_row *j;
+	int r = run(f, f->begin);
 
-	for (size_t i = 0; i < s->count; i++)
-		moved += job_list_put_off(&s->queue[i]->list[kind], later_ms > 0 ? later_ms : 0, least_ms);
-	return moved;
-}
-
-static size_t jobs_count(const struct job_store *s)
-{
-	size_t jobs = 0;
-
-	for (size_t i = 0; i < s->count; i++)
-		jobs += job_rows_count(s->queue[i]);
-	return jobs;
-}
-
-static void lease_bytes(void *context, const struct job_queue *q, struct job_row *j)
-{
-	if (j->kind == LEASED)
-		*(size_t *)context += job_keep_bytes(q->name, j->id.n + j->value.n);
-}
-
-static void lease_add(void *context, const struct job_queue *q, struct job_row *j)
-{
-	if (j->kind == LEASED)
-		log_add(context, CHANGED, q, j);
-}
-
-/* Where there is no space for a snapshot, there may be some for what has changed. A damaged log stays damaged, so the next run hands out none, either. */
-static int moved_keep(struct job_store *s)
-{
-	size_t bytes = 0;
-	int r = jobs_snapshot(s);
-
-	if (r == 0)
-		return 0;
-	each_job(s, lease_bytes, &bytes);
-	r = joblog_room(s->log, bytes, s->ending);
-	if (r == 0)
-		each_job(s, lease_add, s->log);
+	for (j = TAILQ_FIRST(&s->changed); j && !r; j = TAILQ_NEXT(j, in_changed))
+		r = row_put(f, j);
+	for (size_t i = 0; i < s->gone_n && !r; i++) {
+		sqlite3_bind_int64(f->drop, 1, (int64_t)s->gone[i]);
+		r = run(f, f->drop);
+	}
+	if (!r)
+		r = run(f, f->commit);
+	if (r && !sqlite3_get_autocommit(f->db))
+		(void)run_text(f, "ROLLBACK");
+	if (!r)
+		store_is_written(s);
 	return r;
 }
 
-/* Nobody knows whether a damaged record leased a job: none is handed out before each lease is over. */
-void jobs_restore(struct job_store *s, struct joblog *log, const struct jobs_past *past, struct jobs_found *ret)
+/* The file that is known, or else a new one, which has none of the jobs. */
+static int file_ready(struct job_store *s)
 {
-	struct restoring o = {.store = s};
-	size_t moved;
+	struct job_file *f = s->file;
+	int r = f->db ? 0 : f->known ? file_open(f, false) : -ENOENT;
 
-	*ret = (struct jobs_found){0};
-	s->log = log;
-	if (!joblog_open(log, record_apply, &o, &ret->log))
-		return;
-	ret->unknown = o.unknown;
-	ret->jobs = jobs_count(s);
-	moved = jobs_put_off(s, LEASED, past->later_ms, ret->log.damaged ? past->hold_ms : 0);
-	if (ret->log.damaged) {
-		joblog_show(log);
-		moved += jobs_put_off(s, DUE, 0, past->hold_ms);
-	}
-	if (ret->jobs == 0)
-		joblog_remove(log);
-	else if (moved > 0 || ret->log.damaged)
-		ret->error = moved_keep(s);
+	if (r != -ENOENT)
+		return r;
+	each_job(s, row_is_changed);
+	return file_open(f, true);
 }
 
-int jobs_go_on(struct job_store *s, struct joblog *log)
+static int file_write(struct job_store *s)
 {
-	struct joblog_found found;
+	int r = file_ready(s);
 
-	s->log = log;
-	if ((!joblog_open(log, NULL, NULL, &found) || found.damaged) && s->count > 0)
-		return jobs_snapshot(s);
-	return 0;
+	return r ? r : transaction(s);
+}
+
+static int store_write(struct job_store *s)
+{
+	int r;
+
+	if (file_is_lost(s->file))
+		file_set_aside(s->file);
+	r = file_write(s);
+	if (r != -EBADMSG)
+		return r;
+	file_set_aside(s->file);
+	return file_write(s);
+}
+
+/* On a full device the log may end first: all that it has is in the database then. */
+static void store_catch_up(struct job_store *s)
+{
+	struct job_file *f = s->file;
+	int r = store_write(s), full;
+
+	if (r && f->db && sqlite3_wal_checkpoint_v2(f->db, NULL, SQLITE_CHECKPOINT_TRUNCATE, NULL, NULL) == SQLITE_OK)
+		r = store_write(s);
+	full = r;
+	if (r && f->spare) {
+		spare_drop(f);
+		r = store_write(s);
+	}
+	f->failed = r != 0;
+	if (r || full || f->spare)
+		f->error = r ? r : full;
+}
+
+int jobs_write(struct job_store *s)
+{
+	if (is_behind(s) && !s->file->failed)
+		store_catch_up(s);
+	return s->file && s->file->failed ? s->file->error : 0;
+}
+
+void jobs_look(struct job_store *s)
+{
+	if (s->file && (s->file->failed || file_is_lost(s->file)))
+		store_catch_up(s);
+}
+
+static bool former_is_there(struct job_file *f)
+{
+	if (!f->former[0])
+		return false;
+	f->error = access(f->former, F_OK) == 0 ? JOBS_FORMER : 0;
+	if (!f->error)
+		f->former[0] = '\0';
+	return f->error;
+}
+
+/* A transaction is no longer than the spare has room for. The error of a full device stands until there is a spare, whatever else there is room for. */
+bool jobs_may(struct job_store *s, enum job_change change)
+{
+	struct job_file *f = s->file;
+
+	if (!f)
+		return true;
+	if (former_is_there(f))
+		return false;
+	if (s->unwritten > JOBS_SPARE / 2)
+		(void)jobs_write(s);
+	if (change == JOB_GROWS && !f->failed)
+		jobs_look(s);
+	if (f->failed || f->spare || change == JOB_ENDS)
+		return !f->failed;
+	f->error = file_ready(s);
+	if (!f->error && !f->spare)
+		f->error = spare_make(f);
+	return !f->error;
+}
+
+/* --- what another run left --------------------------------------------------------------------------------------------- */
+
+static struct span column(struct sqlite3_stmt *s, int place)
+{
+	const void *text = sqlite3_column_text(s, place - 1);
+
+	return (struct span){text, (size_t)sqlite3_column_bytes(s, place - 1)};
+}
+
+/* False: no job can stand so. */
+static bool row_load(struct job_store *s, struct sqlite3_stmt *row)
+{
+	struct span queue = column(row, QUEUE), id = column(row, ID), value = column(row, VALUE), lock = column(row, LOCK), payload = column(row, PAYLOAD),
+		    peer = column(row, PEER);
+	int64_t number = sqlite3_column_int64(row, NUMBER - 1), kind = sqlite3_column_int64(row, KIND - 1);
+	struct job_queue *q = job_rows_find(s, queue);
+	struct job_row *j;
+
+	if (number <= (int64_t)s->number || kind < 0 || kind >= KINDS || id.n > JOB_ID_MAX || value.n > VALUE_MAX || peer.n >= PEER_MAX ||
+	    queue.n + lock.n + payload.n > JOB_TEXT_MAX || job_row_find(q, id))
+		return false;
+	s->number = (uint64_t)number - 1;
+	if (!q)
+		q = job_rows_add(s, queue, peer);
+	j = job_row_add(s, q, id);
+	job_row_text_replace(&j->value, value);
+	job_row_text_replace(&j->lock, lock);
+	job_row_text_replace(&j->payload, payload);
+	job_row_text_replace(&j->peer, peer);
+	j->due_ms = sqlite3_column_int64(row, DUE_MS - 1);
+	j->failed = sqlite3_column_int64(row, FAILED - 1);
+	j->stored = true;
+	job_row_enter(q, j, (unsigned)kind, sqlite3_column_int64(row, MS - 1));
+	job_row_charge(s, j, 1);
+	return true;
+}
+
+static int store_load(struct job_store *s)
+{
+	struct sqlite3_stmt *row = NULL;
+	int r = prepare(s->file, "SELECT * FROM job ORDER BY number", &row), damaged = 0;
+
+	while (!r && !damaged && sqlite3_step(row) == SQLITE_ROW)
+		damaged = row_load(s, row) ? 0 : -EBADMSG;
+	if (sqlite3_finalize(row))
+		r = error_of(s->file);
+	return r ? r : damaged;
+}
+
+static void store_empty(struct job_store *s)
+{
+	while (s->count > 0)
+		for (unsigned k = 0; k < KINDS; k++)
+			if (s->queue[0]->list[k].count > 0) {
+				job_rows_forget(s, s->queue[0], s->queue[0]->list[k].row[0]);
+				break;
+			}
+}
+
+static void queue_restored(struct job_store *s, struct job_queue *q, int64_t later_ms)
+{
+	for (size_t i = 0; i < q->list[LEASED].count && later_ms > 0; i++) {
+		q->list[LEASED].row[i]->ms += later_ms;
+		row_is_changed(s, q->list[LEASED].row[i]);
+	}
+	if (q->list[DEAD].count > 0)
+		heap_set(&s->dead, &q->dead, (struct instant){q->list[DEAD].row[0]->ms});
+}
+
+void jobs_restore(struct job_store *s, struct job_file *f, int64_t later_ms, struct jobs_found *ret)
+{
+	int r = file_open(f, false);
+
+	*ret = (struct jobs_found){0};
+	s->file = f;
+	if (r == -ENOENT)
+		return;
+	if (!r)
+		r = store_load(s);
+	if (r) {
+		store_empty(s);
+		ret->error = r;
+		ret->stays = r != -EBADMSG;
+		if (ret->stays)
+			job_file_close(f);
+		else
+			file_set_aside(f);
+		return;
+	}
+	s->inode = f->inode;
+	for (size_t i = 0; i < s->count; i++) {
+		ret->jobs += job_rows_count(s->queue[i]);
+		queue_restored(s, s->queue[i], later_ms);
+	}
+	ret->unsaid = jobs_write(s);
+}
+
+void jobs_go_on(struct job_store *s, struct job_file *f)
+{
+	int r = file_open(f, false);
+
+	s->file = f;
+	if (!r && f->inode != s->inode) { /* of somebody else: the folder is another one */
+		file_set_aside(f);
+		r = -ENOENT;
+	}
+	f->known = r != -ENOENT;
+	if (r == -ENOENT)
+		each_job(s, row_is_changed);
+	f->failed = r && f->known;
+	f->error = f->failed ? r : f->error;
+	(void)jobs_write(s);
 }

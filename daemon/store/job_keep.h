@@ -1,56 +1,72 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * What the log says of the jobs of a memory store, and what it makes of that after a crash. A record tells how a job stands, not what was done, so the last one
- * of a job counts. A job that was leased stays leased until the end of its lease, and has then had its attempt.
+ * The jobs of a memory store in a file, for the next run: `jobs.db` of the state directory, a database of SQLite. Operations read and change the table in
+ * memory. The file is told behind them, in one transaction, what the jobs of a pass have become, before any answer of that pass leaves. So what was
+ * acknowledged outlasts a kill -9. Nothing is synced to the device, since the loop would stand still for it: a loss of power may undo the last transactions,
+ * or damage the file, which is then set aside (WAL, synchronous=OFF).
  *
- * Each lease ends with one record, and for these there is always room in the log: they are set apart when the job is taken. Another JOBLOG_SPARE bytes are
- * set apart for renewals. More work, and more leases, are refused as soon as half of what is left beside these bytes is live: so a snapshot pays whenever the
- * log is full.
+ * `jobs.spare` has the space of some transactions. On a full device it goes, so that what has been done can be written. Until there is space for another, new
+ * jobs and leases are refused; what runs may end. If even so a transaction fails, it is tried again now and then, and no job changes before.
+ *
+ * Without jobs there is no file. Errors are negative errnos; see jobs_trouble.
  */
 #ifndef STORE_JOB_KEEP_H
 #define STORE_JOB_KEEP_H
 
 #include "daemon/store/job_rows.h"
-#include "daemon/store/joblog.h"
 
-/* How the leases of another run are to be understood. */
-struct jobs_past {
-	int64_t later_ms; /* by the clock of this run they end so much later than they say */
-	int64_t hold_ms;  /* by the clock of this run, when all are over: if records are damaged, no job is handed out before */
+#define JOBS_SPARE  ((size_t)1 << 20)
+#define JOBS_PATH   4096
+#define JOBS_FORMER (-ENOTUNIQ) /* an earlier redlockd, which kept them otherwise, has left its file */
+
+struct sqlite3;
+struct sqlite3_stmt;
+
+struct job_file {
+	char dir[JOBS_PATH];    /* "": it is not open */
+	char former[JOBS_PATH]; /* where an earlier redlockd kept its jobs; "": nothing is there */
+	struct sqlite3 *db;     /* NULL: there is no file yet, or it cannot be opened */
+	struct sqlite3_stmt *begin, *put, *drop, *commit;
+	uint64_t inode;
+	bool known;             /* the jobs of the file are those of the store */
+	bool spare;             /* jobs.spare is there */
+	bool failed;            /* the last transaction did: no job changes before jobs_look has caught up */
+	int error;              /* why jobs cannot be written; 0: they can, as far as is known */
 };
 
 struct jobs_found {
-	struct joblog_found log;
 	size_t jobs;
-	size_t unknown; /* records of jobs whose first record is missing */
-	int error;      /* leases end later by the clock of this run, and the log does not say so: the next run may take them to be over before they are */
+	int error;  /* the file cannot be read … */
+	bool stays; /* … now, as the system forbids it or lacks what that takes. Else it was renamed to jobs.db.bad */
+	int unsaid; /* leases end later by the clock of this run, and the file could not be told: the next run may take them to be over before they are */
 };
 
-/* What a change is to the log. Each has room where the one before it has. */
+/* What a change is to the file. */
 enum job_change {
-	JOB_NEW,   /* more work */
-	JOB_TAKE,  /* work that is there goes on */
-	JOB_RENEW,
-	JOB_END    /* of a lease */
+	JOB_GROWS, /* more work, or another lease */
+	JOB_ENDS   /* of what runs: its end, and its renewals */
 };
 
-/* Whether a change may be made, before it is made: the log has room for so many bytes of records. Else joblog.error says why. */
-bool jobs_may(struct job_store *s, size_t bytes, enum job_change change);
-/* Bytes of the records below. */
-size_t job_keep_bytes(struct span queue, size_t texts);
-/* Tells the log how the job stands. texts: with those that never change, because it is new. */
-void job_keep(struct job_store *s, const struct job_queue *q, struct job_row *j, bool texts);
-void job_keep_gone(struct job_store *s, const struct job_queue *q, struct job_row *j);
+/* runtime_dir: where an earlier redlockd kept them. */
+void job_file_init(struct job_file *f, const char *dir, const char *runtime_dir);
+void job_file_close(struct job_file *f); /* the file stays */
+/* What such an error means. */
+const char *jobs_trouble(int error);
+int jobs_error(const struct job_store *s);
 
-/* Writes the log anew if somebody has removed it or has cut it, or if it must move. 0, or a negative errno: no job changes until it can be written. */
-int jobs_look(struct job_store *s, bool moves) __attribute__((warn_unused_result));
+/* Whether a change may be made, before it is made. Else the error of the file says why. */
+bool jobs_may(struct job_store *s, enum job_change change);
+/* The job has changed; or it is about to be forgotten. */
+void job_keep(struct job_store *s, struct job_row *j);
+void job_keep_gone(struct job_store *s, struct job_row *j);
+/* Writes what has changed. 0, or the error of the file: then nothing is tried before jobs_look, since each try may have to wait for the device. */
+int jobs_write(struct job_store *s);
+/* Tries again what has failed; and if somebody has removed the file, there is another then, with all jobs. Now and then. */
+void jobs_look(struct job_store *s);
 
-/* Fills an empty store from the log, which it keeps from then on. */
-void jobs_restore(struct job_store *s, struct joblog *log, const struct jobs_past *past, struct jobs_found *ret);
-/*
- * The store has gone on from another process, and so does the log. 0, or a negative errno: there is no log, and no job changes until there is one; or the one
- * that is there is damaged.
- */
-int jobs_go_on(struct job_store *s, struct joblog *log) __attribute__((warn_unused_result));
+/* Fills an empty store from the file, which it keeps from then on. By the clock of this run leases end so much later than they say. */
+void jobs_restore(struct job_store *s, struct job_file *f, int64_t later_ms, struct jobs_found *ret);
+/* The store has gone on from another process, and so does the file. */
+void jobs_go_on(struct job_store *s, struct job_file *f);
 
 #endif

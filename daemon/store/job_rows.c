@@ -69,23 +69,6 @@ void job_row_move(struct job_queue *q, struct job_row *j, unsigned kind, int64_t
 	job_row_enter(q, j, kind, ms);
 }
 
-/* Where their numbers would turn two of one moment round, the second comes a ms later. */
-size_t job_list_put_off(struct job_list *l, int64_t later_ms, int64_t least_ms)
-{
-	size_t moved = 0;
-
-	for (size_t i = 0; i < l->count; i++) {
-		struct job_row *j = l->row[i];
-		int64_t ms = j->ms + later_ms > least_ms ? j->ms + later_ms : least_ms;
-
-		if (i > 0 && !is_before(l->row[i - 1], ms, j->number))
-			ms = l->row[i - 1]->ms + 1;
-		moved += ms != j->ms;
-		j->ms = ms;
-	}
-	return moved;
-}
-
 /* --- jobs and queues --- */
 
 struct span job_row_text_keep(struct span text)
@@ -140,11 +123,6 @@ static void job_row_free(struct job_row *j)
 	mem_free(j);
 }
 
-void job_row_number(struct job_queue *q, struct job_row *j)
-{
-	j->number = ++q->number;
-}
-
 int64_t job_row_bytes(struct span id, struct span payload, struct span lock, struct span peer)
 {
 	return (int64_t)(JOB_BYTES + 4 * id.n + payload.n + lock.n + peer.n);
@@ -160,12 +138,13 @@ void job_row_charge(struct job_store *s, const struct job_row *j, int sign)
 	ledger_charge(s->ledger, j->peer, sign * job_row_bytes(j->id, j->payload, j->lock, j->peer));
 }
 
-struct job_row *job_row_add(struct job_queue *q, struct span id)
+struct job_row *job_row_add(struct job_store *s, struct job_queue *q, struct span id)
 {
 	struct job_row *j = mem_alloc(sizeof(*j));
 
 	j->id = job_row_text_keep(id);
-	job_row_number(q, j);
+	j->queue = q;
+	j->number = ++s->number;
 	map_insert(&q->ids, &j->by_id, map_hash(&q->ids, id.p, id.n));
 	return j;
 }
@@ -266,6 +245,7 @@ void jobs_init(struct job_store *s, const uint64_t seed[2], struct ledger *ledge
 {
 	*s = (struct job_store){.seed = {seed[0], seed[1]}, .ledger = ledger};
 	heap_init(&s->dead);
+	TAILQ_INIT(&s->changed);
 	s->deferred = job_rows_new(s, SPAN(""));
 }
 
@@ -276,4 +256,5 @@ void jobs_release(struct job_store *s)
 	job_rows_free(s->deferred);
 	heap_release(&s->dead);
 	mem_free(s->queue);
+	mem_free(s->gone);
 }

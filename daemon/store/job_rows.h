@@ -9,13 +9,16 @@ enum { DUE, LEASED, DEAD, KINDS };
 
 struct job_row {
 	struct map_node by_id;
+	struct job_queue *queue;
 	struct span id, payload, lock, value; /* owned; value: of its lease, "" = none */
 	struct span peer;    /* owned; who stored it */
-	uint64_t number;     /* the queue counts its jobs */
+	uint64_t number;     /* the store counts its jobs */
 	int64_t due_ms, failed;
 	int64_t ms; /* its place in the list of its kind */
 	unsigned kind;
-	uint32_t live, ending; /* what it adds to job_store.live and .ending */
+	bool stored;  /* the file has it, under its number */
+	bool changed; /* it is in job_store.changed */
+	TAILQ_ENTRY(job_row) in_changed;
 };
 
 /* In the order of ms, then of the numbers. */
@@ -30,7 +33,6 @@ struct job_queue {
 	struct job_list list[KINDS];
 	struct span peer;   /* owned; who began it */
 	struct timer dead;  /* in job_store.dead */
-	uint64_t number;    /* of the last job */
 };
 
 /* The first place that is not before this. */
@@ -39,8 +41,6 @@ size_t job_list_place(const struct job_list *l, int64_t ms, uint64_t number);
 void job_row_leave(struct job_queue *q, struct job_row *j);
 void job_row_enter(struct job_queue *q, struct job_row *j, unsigned kind, int64_t ms);
 void job_row_move(struct job_queue *q, struct job_row *j, unsigned kind, int64_t ms);
-/* All change their places, as if time had passed, and to no earlier one than least_ms. They keep their order. Returns how many have changed theirs. */
-size_t job_list_put_off(struct job_list *l, int64_t later_ms, int64_t least_ms);
 /* Owned texts. */
 struct span job_row_text_keep(struct span text);
 void job_row_text_drop(struct span *text);
@@ -48,10 +48,8 @@ void job_row_text_replace(struct span *text, struct span by);
 /* NULL: there is none. q: may be NULL. job_row_of: by the value of its lease. */
 struct job_row *job_row_find(const struct job_queue *q, struct span id);
 struct job_row *job_row_of(const struct job_queue *q, struct span value);
-/* A job of this id, which is in no list yet; and one that is no more. */
-struct job_row *job_row_add(struct job_queue *q, struct span id);
-/* It is in no list now, and comes behind all others of one moment. */
-void job_row_number(struct job_queue *q, struct job_row *j);
+/* A job of this id, which is in no list yet, and comes behind all others of one moment; and one that is no more. */
+struct job_row *job_row_add(struct job_store *s, struct job_queue *q, struct span id);
 /* In bytes, as the ledger counts: a job with these texts, and a queue. */
 int64_t job_row_bytes(struct span id, struct span payload, struct span lock, struct span peer);
 int64_t job_queue_bytes(struct span name);

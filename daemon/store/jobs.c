@@ -9,10 +9,10 @@
 #define SCAN 128
 #define KEEP_MS (INT64_C(15) * 1000)
 
-/* Asked before anything of the job changes; texts: bytes of those that its record will have. */
-static bool may_keep(struct job_op *o, size_t texts, enum job_change change)
+/* Asked before anything changes. */
+static bool may_change(struct job_op *o, enum job_change change)
 {
-	o->refused = !jobs_may(o->store, job_keep_bytes(o->name, texts), change);
+	o->refused = !jobs_may(o->store, change);
 	return !o->refused;
 }
 
@@ -39,7 +39,7 @@ static void job_fail(struct job_op *o, struct job_row *j, int64_t delay_ms, int6
 		job_row_move(o->queue, j, DUE, j->due_ms);
 	else
 		job_is_dead(o, j);
-	job_keep(o->store, o->queue, j, false);
+	job_keep(o->store, j);
 }
 
 static void dead_at(struct job_store *s, struct job_queue *q, int64_t ms)
@@ -58,10 +58,10 @@ void job_op_sweep_dead(struct job_op *o, int64_t keep_ms)
 	if (!first || first->at.us > over)
 		return;
 	for (unsigned n = 0; n < JOB_SWEEP && left > 0 && l->count > 0 && l->row[0]->ms <= over; n++) {
-		if (!jobs_may(o->store, job_keep_bytes(q->name, l->row[0]->id.n), JOB_END))
+		if (!jobs_may(o->store, JOB_ENDS))
 			return;
 		left = job_rows_count(q) - 1;
-		job_keep_gone(o->store, q, l->row[0]);
+		job_keep_gone(o->store, l->row[0]);
 		job_rows_forget(o->store, q, l->row[0]);
 	}
 	if (left > 0 && l->count > 0)
@@ -92,7 +92,7 @@ static void defer_note(struct job_op *o, struct span nonce, int64_t not_after_ms
 	if (j)
 		job_row_leave(q, j);
 	else
-		j = job_row_add(q, nonce);
+		j = job_row_add(o->store, q, nonce);
 	job_row_enter(q, j, DUE, not_after_ms > 0 && not_after_ms < until_ms ? not_after_ms : until_ms);
 }
 
@@ -132,20 +132,18 @@ static void defer_store(struct job_op *o, const struct defer *d, struct job_row 
 	if (!o->queue)
 		o->queue = job_rows_add(o->store, o->name, d->peer);
 	if (j) {
-		job_row_leave(o->queue, j);
 		job_row_charge(o->store, j, -1);
-		job_row_number(o->queue, j);
-	} else {
-		j = job_row_add(o->queue, d->id);
+		job_keep_gone(o->store, j);
+		job_row_remove(o->queue, j);
 	}
+	j = job_row_add(o->store, o->queue, d->id);
 	job_row_text_replace(&j->payload, d->payload);
 	job_row_text_replace(&j->lock, d->lock);
 	job_row_text_replace(&j->peer, d->peer);
 	job_row_charge(o->store, j, 1);
-	j->failed = 0;
 	j->due_ms = o->now_ms + d->delay_ms;
 	job_row_enter(o->queue, j, DUE, j->due_ms);
-	job_keep(o->store, o->queue, j, true);
+	job_keep(o->store, j);
 	tell_number(o, d->delay_ms);
 }
 
@@ -176,7 +174,7 @@ static char op_defer(struct job_op *o)
 		tell(o, (struct span){&much, 1});
 		return 'B';
 	}
-	if (!may_keep(o, d.id.n + d.lock.n + d.payload.n + d.peer.n, JOB_NEW))
+	if (!may_change(o, JOB_GROWS))
 		return 0;
 	defer_note(o, d.nonce, d.not_after_ms);
 	defer_store(o, &d, j);
@@ -187,15 +185,13 @@ static char op_defer(struct job_op *o)
 static bool queue_sweep(struct job_op *o, int64_t attempts)
 {
 	struct job_list *l = &o->queue->list[LEASED];
-	size_t bytes = 0;
-	unsigned n;
 
-	for (n = 0; n < JOB_SWEEP && n < l->count && l->row[n]->ms <= o->now_ms; n++)
-		bytes += job_keep_bytes(o->name, l->row[n]->id.n);
-	o->refused = !jobs_may(o->store, bytes, JOB_END);
-	while (!o->refused && n-- > 0)
+	for (unsigned n = 0; n < JOB_SWEEP && l->count > 0 && l->row[0]->ms <= o->now_ms; n++) {
+		if (!may_change(o, JOB_ENDS))
+			return false;
 		job_fail(o, l->row[0], 0, attempts);
-	return !o->refused;
+	}
+	return true;
 }
 
 static bool lock_is_named(struct span lock, struct span locks)
@@ -228,11 +224,11 @@ static void tell_ended(struct job_op *o)
 
 static char job_take(struct job_op *o, struct job_row *j, struct span value, int64_t ttl_ms)
 {
-	if (!may_keep(o, j->id.n + value.n, JOB_TAKE))
+	if (!may_change(o, JOB_GROWS))
 		return 0;
 	job_row_text_replace(&j->value, value);
 	job_row_move(o->queue, j, LEASED, o->now_ms + ttl_ms);
-	job_keep(o->store, o->queue, j, false);
+	job_keep(o->store, j);
 	tell(o, j->id);
 	tell_number(o, j->failed + 1);
 	tell(o, j->lock);
@@ -289,11 +285,11 @@ static char op_renew(struct job_op *o)
 
 	if (!j)
 		return 'M';
-	if (!may_keep(o, j->id.n + value.n, JOB_RENEW))
+	if (!may_change(o, JOB_ENDS))
 		return 0;
 	if (j->ms < until)
 		job_row_move(o->queue, j, LEASED, until);
-	job_keep(o->store, o->queue, j, false);
+	job_keep(o->store, j);
 	return 'K';
 }
 
@@ -313,9 +309,9 @@ static char op_done(struct job_op *o)
 
 	if (!j)
 		return 'M';
-	if (!may_keep(o, j->id.n, JOB_END))
+	if (!may_change(o, JOB_ENDS))
 		return 0;
-	job_keep_gone(o->store, o->queue, j);
+	job_keep_gone(o->store, j);
 	job_rows_forget(o->store, o->queue, j);
 	return 'R';
 }
@@ -327,7 +323,7 @@ static char op_retry(struct job_op *o)
 
 	if (!j)
 		return 'M';
-	if (!may_keep(o, j->id.n, JOB_END))
+	if (!may_change(o, JOB_ENDS))
 		return 0;
 	job_fail(o, j, delay_ms, attempts);
 	tell_ended(o);
@@ -340,11 +336,11 @@ static char op_back(struct job_op *o)
 
 	if (!j)
 		return 'M';
-	if (!may_keep(o, j->id.n, JOB_END))
+	if (!may_change(o, JOB_ENDS))
 		return 0;
 	job_end_lease(j);
 	job_row_move(o->queue, j, DUE, j->due_ms);
-	job_keep(o->store, o->queue, j, false);
+	job_keep(o->store, j);
 	return 'R';
 }
 
@@ -355,14 +351,14 @@ static char op_revive(struct job_op *o)
 
 	if (!j || j->kind == LEASED)
 		return 'M';
-	if (!may_keep(o, j->id.n, JOB_TAKE))
+	if (!may_change(o, JOB_GROWS))
 		return 0;
 	if (j->kind == DEAD)
 		j->failed = 0;
 	if (j->kind == DEAD || j->due_ms > o->now_ms || delay_ms > 0)
 		j->due_ms = o->now_ms + delay_ms;
 	job_row_move(o->queue, j, DUE, j->due_ms);
-	job_keep(o->store, o->queue, j, false);
+	job_keep(o->store, j);
 	return 'R';
 }
 
@@ -372,9 +368,9 @@ static char op_drop(struct job_op *o)
 
 	if (!j || j->kind == LEASED)
 		return j ? 'H' : 'M';
-	if (!may_keep(o, j->id.n, JOB_END))
+	if (!may_change(o, JOB_ENDS))
 		return 0;
-	job_keep_gone(o->store, o->queue, j);
+	job_keep_gone(o->store, j);
 	job_rows_forget(o->store, o->queue, j);
 	return 'R';
 }
@@ -408,11 +404,6 @@ static char job_op_run(struct job_op *o)
 	return 'R'; /* leave */
 }
 
-int jobs_error(const struct job_store *s)
-{
-	return s->log ? s->log->error : 0;
-}
-
 void jobs_call(struct job_store *s, const struct call *c, struct span rest, struct buf *said, struct answer *a)
 {
 	struct job_op o = {.store = s, .name = c->name, .queue = job_rows_find(s, c->name), .said = said, .now_ms = a->server_us / 1000, .rest = rest};
@@ -424,7 +415,7 @@ void jobs_call(struct job_store *s, const struct call *c, struct span rest, stru
 	if (!o.refused)
 		return;
 	buf_clear(said);
-	buf_printf(said, "its jobs cannot be written: %s", strerror(-s->log->error));
+	buf_printf(said, "its jobs cannot be written: %s", jobs_trouble(jobs_error(s)));
 	a->class = ANSWER_REFUSED;
 	a->text = (struct span){buf_begin(said), buf_length(said)};
 }

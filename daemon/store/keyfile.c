@@ -23,7 +23,7 @@
 #define SLAB_LEAST ((size_t)16 * 1024)
 #define SLAB_MOST  ((size_t)1 << 20)
 #define NAME_MAX_  32
-#define MADE       "new" /* behind the prefix: a file that is being made. It is no number, so nobody reads it */
+#define MADE       KEYFILE_KEYS "new" /* a file that is being made. It is no number, so nobody reads it */
 
 struct file_head {
 	char magic[8];
@@ -51,9 +51,9 @@ struct keyfile {
 	struct mapped *slabs;
 };
 
-static void file_name(char *out, const char *prefix, uint32_t id)
+static void file_name(char *out, uint32_t id)
 {
-	snprintf(out, NAME_MAX_, "%s%08x", prefix, (unsigned)id);
+	snprintf(out, NAME_MAX_, KEYFILE_KEYS "%08x", (unsigned)id);
 }
 
 /* The next bytes of the file, reserved and mapped; NULL and errno. */
@@ -81,38 +81,37 @@ static void *file_grow(struct keyfile *f, size_t bytes)
 }
 
 /* The file gets its name once its head is there, for a run may be killed at any moment: a file without a head would be taken for a damaged one. */
-static int file_make(struct keyfile *f, int dir, const char *prefix, uint32_t id, uint32_t layout)
+static int file_make(struct keyfile *f, int dir, uint32_t id, uint32_t layout)
 {
-	char made[NAME_MAX_], name[NAME_MAX_];
+	char name[NAME_MAX_];
 	int r;
 
-	snprintf(made, sizeof(made), "%s" MADE, prefix);
-	file_name(name, prefix, id);
+	file_name(name, id);
 	if (faccessat(dir, name, F_OK, AT_SYMLINK_NOFOLLOW) == 0)
 		return -EEXIST;
-	unlinkat(dir, made, 0);
-	f->fd = openat(dir, made, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
+	unlinkat(dir, MADE, 0);
+	f->fd = openat(dir, MADE, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
 	if (f->fd < 0)
 		return -errno;
 	f->head = file_grow(f, PAGE);
 	if (f->head) {
 		*f->head = (struct file_head){.magic = MAGIC, .version = VERSION, .layout = layout, .id = id, .bytes = PAGE};
-		if (renameat(dir, made, dir, name) == 0)
+		if (renameat(dir, MADE, dir, name) == 0)
 			return 0;
 	}
 	r = -errno;
-	unlinkat(dir, made, 0);
+	unlinkat(dir, MADE, 0);
 	return r;
 }
 
-int keyfile_new(int dir, const char *prefix, uint32_t id, uint32_t layout, struct keyfile **ret)
+int keyfile_new(int dir, uint32_t id, uint32_t layout, struct keyfile **ret)
 {
 	struct keyfile *f = mem_alloc(sizeof(*f));
 	int r;
 
 	f->fd = -1;
 	f->id = id;
-	r = file_make(f, dir, prefix, id, layout);
+	r = file_make(f, dir, id, layout);
 	if (r < 0)
 		keyfile_free(f);
 	else
@@ -194,14 +193,14 @@ bool keyfile_lost(const struct keyfile *f)
 	return f->head->lost;
 }
 
-enum keyfile_sight keyfile_look(const struct keyfile *f, int dir, const char *prefix)
+enum keyfile_sight keyfile_look(const struct keyfile *f, int dir)
 {
 	struct stat open, named;
 	char name[NAME_MAX_];
 
 	if (fstat(f->fd, &open) || (size_t)open.st_size < f->bytes)
 		return KEYFILE_CUT;
-	file_name(name, prefix, f->id);
+	file_name(name, f->id);
 	if (fstatat(dir, name, &named, AT_SYMLINK_NOFOLLOW) || named.st_dev != open.st_dev || named.st_ino != open.st_ino)
 		return KEYFILE_GONE;
 	return KEYFILE_THERE;
@@ -244,22 +243,21 @@ static void map_again(void *at, size_t bytes, int fd, size_t place)
 		abort();
 }
 
-static int file_renew(struct keyfile *f, int dir, const char *prefix)
+static int file_renew(struct keyfile *f, int dir)
 {
-	char made[NAME_MAX_], name[NAME_MAX_];
+	char name[NAME_MAX_];
 	int fd, r;
 
-	snprintf(made, sizeof(made), "%s" MADE, prefix);
-	file_name(name, prefix, f->id);
-	unlinkat(dir, made, 0);
-	fd = openat(dir, made, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
+	file_name(name, f->id);
+	unlinkat(dir, MADE, 0);
+	fd = openat(dir, MADE, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
 	if (fd < 0)
 		return -errno;
 	r = file_fill(f, fd);
-	if (!r && renameat(dir, made, dir, name) < 0)
+	if (!r && renameat(dir, MADE, dir, name) < 0)
 		r = -errno;
 	if (r) {
-		unlinkat(dir, made, 0);
+		unlinkat(dir, MADE, 0);
 		close(fd);
 		return r;
 	}
@@ -271,9 +269,9 @@ static int file_renew(struct keyfile *f, int dir, const char *prefix)
 	return 0;
 }
 
-int keyfile_renew(struct keyfile *f, int dir, const char *prefix)
+int keyfile_renew(struct keyfile *f, int dir)
 {
-	int r = file_renew(f, dir, prefix);
+	int r = file_renew(f, dir);
 
 	if (r)
 		keyfile_lose(f);
@@ -286,14 +284,14 @@ uint32_t keyfile_id(const struct keyfile *f)
 }
 
 /* The file as one map; NULL and errno. */
-static const char *file_map(int dir, const char *prefix, uint32_t id, size_t *ret_bytes)
+static const char *file_map(int dir, uint32_t id, size_t *ret_bytes)
 {
 	char name[NAME_MAX_];
 	struct stat st;
 	void *at = NULL;
 	int fd;
 
-	file_name(name, prefix, id);
+	file_name(name, id);
 	fd = openat(dir, name, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
 	if (fd < 0)
 		return NULL;
@@ -345,11 +343,11 @@ static int slabs_visit(const char *at, size_t bytes, size_t least, void (*visit)
 	return done < least ? -EBADMSG : 0;
 }
 
-int keyfile_read(int dir, const char *prefix, uint32_t id, uint32_t layout, void (*visit)(void *context, const void *object, size_t size), void *context)
+int keyfile_read(int dir, uint32_t id, uint32_t layout, void (*visit)(void *context, const void *object, size_t size), void *context)
 {
 	struct file_head head;
 	size_t bytes = 0;
-	const char *at = file_map(dir, prefix, id, &bytes);
+	const char *at = file_map(dir, id, &bytes);
 	int r = -errno;
 
 	if (!at)
@@ -372,11 +370,11 @@ const char *keyfile_fault(int error)
 	return error == -EBADMSG ? "cut or damaged" : error == -EXDEV ? "it lacks some: there was no space for them" : strerror(-error);
 }
 
-void keyfile_remove(int dir, const char *prefix, uint32_t id)
+void keyfile_remove(int dir, uint32_t id)
 {
 	char name[NAME_MAX_];
 
-	file_name(name, prefix, id);
+	file_name(name, id);
 	unlinkat(dir, name, 0);
 }
 
@@ -391,30 +389,14 @@ static DIR *folder_list(int dir)
 	return d;
 }
 
-uint32_t keyfile_next(int dir, const char *prefix, uint32_t after)
-{
-	DIR *d = folder_list(dir);
-	uint32_t least = 0;
-
-	for (struct dirent *e = d ? readdir(d) : NULL; e; e = readdir(d)) {
-		uint32_t id = strncmp(e->d_name, prefix, strlen(prefix)) == 0 ? (uint32_t)strtoul(e->d_name + strlen(prefix), NULL, 16) : 0;
-
-		if (id > after && (least == 0 || id < least))
-			least = id;
-	}
-	if (d)
-		closedir(d);
-	return least;
-}
-
-void keyfile_remove_others(int dir, const char *prefix, uint32_t id)
+void keyfile_remove_others(int dir, uint32_t id)
 {
 	char name[NAME_MAX_];
 	DIR *d = folder_list(dir);
 
-	file_name(name, prefix, id);
+	file_name(name, id);
 	for (struct dirent *e = d ? readdir(d) : NULL; e; e = readdir(d))
-		if (strncmp(e->d_name, prefix, strlen(prefix)) == 0 && strcmp(e->d_name, name) != 0)
+		if (strncmp(e->d_name, KEYFILE_KEYS, strlen(KEYFILE_KEYS)) == 0 && strcmp(e->d_name, name) != 0)
 			unlinkat(dir, e->d_name, 0);
 	if (d)
 		closedir(d);

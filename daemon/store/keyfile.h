@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Keys of the memory store in memory that outlives the process: `<runtime_dir>/keys-<id>`, or `rates-<id>`, a file that is mapped and shared. A process that is
+ * Keys of the memory store in memory that outlives the process: `<runtime_dir>/keys-<id>`, a file that is mapped and shared. A process that is
  * killed has written each of its stores in program order, and the kernel keeps the pages. So this costs no call and no copy for a key.
  *
  *   0 magic   8 version   12 layout of a key   16 id   20 lost: some keys are not in the file   24 the end of the last slab
@@ -18,8 +18,7 @@
 
 #define KEYFILE_MAX ((int64_t)1 << 34) /* bytes; a file that would be larger loses keys */
 
-#define KEYFILE_KEYS  "keys-"  /* what a name begins with */
-#define KEYFILE_RATES "rates-"
+#define KEYFILE_KEYS "keys-" /* what a name begins with */
 
 struct keyfile;
 
@@ -27,7 +26,7 @@ struct keyfile;
  * layout: files of another layout are not read. id: not 0. The folder must stay open. A run that is killed in here leaves no file of this id, or a whole one;
  * what else it may leave, keyfile_remove_others removes.
  */
-int keyfile_new(int dir, const char *prefix, uint32_t id, uint32_t layout, struct keyfile **ret) __attribute__((warn_unused_result));
+int keyfile_new(int dir, uint32_t id, uint32_t layout, struct keyfile **ret) __attribute__((warn_unused_result));
 void keyfile_free(struct keyfile *f); /* unmaps and closes it; the file stays */
 /* A slab for objects of this size, zero-filled, aligned to 16 bytes. NULL: there is no space, and keyfile_lost is true from now on. */
 void *keyfile_slab(struct keyfile *f, size_t object, size_t *ret_bytes);
@@ -36,16 +35,15 @@ bool keyfile_lost(const struct keyfile *f);
 /* Looks whether somebody has removed the file, or has cut it: then what is mapped cannot be read any more. */
 enum keyfile_sight { KEYFILE_THERE, KEYFILE_GONE, KEYFILE_CUT };
 /* The file is gone: another of the same bytes takes its place, behind the same addresses. 0 or an error: then keyfile_lost is true from now on. */
-int keyfile_renew(struct keyfile *f, int dir, const char *prefix);
-enum keyfile_sight keyfile_look(const struct keyfile *f, int dir, const char *prefix);
+int keyfile_renew(struct keyfile *f, int dir);
+enum keyfile_sight keyfile_look(const struct keyfile *f, int dir);
 uint32_t keyfile_id(const struct keyfile *f);
 
 /* Visits all objects of a file that another run left. -ENOENT; -EBADMSG: it is damaged, or of another layout; -EXDEV: it does not hold all keys. */
-int keyfile_read(int dir, const char *prefix, uint32_t id, uint32_t layout, void (*visit)(void *context, const void *object, size_t size), void *context)
+int keyfile_read(int dir, uint32_t id, uint32_t layout, void (*visit)(void *context, const void *object, size_t size), void *context)
 	__attribute__((warn_unused_result));
 const char *keyfile_fault(int error); /* of keyfile_read, for people */
-uint32_t keyfile_next(int dir, const char *prefix, uint32_t after); /* the least id beyond `after` of a file that is there; 0: none */
-void keyfile_remove(int dir, const char *prefix, uint32_t id);
-void keyfile_remove_others(int dir, const char *prefix, uint32_t id); /* those of earlier runs */
+void keyfile_remove(int dir, uint32_t id);
+void keyfile_remove_others(int dir, uint32_t id); /* those of earlier runs */
 
 #endif

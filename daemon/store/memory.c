@@ -7,6 +7,7 @@
 #include "daemon/store/memory_part.h"
 
 #include "daemon/base/mem.h"
+#include "daemon/store/job_keep.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -211,7 +212,7 @@ static void probe_jobs(struct memory *m)
 	m->probe.lesser = error;
 	if (!error)
 		return;
-	snprintf(m->refusal, sizeof(m->refusal), "DEFER its jobs cannot be written: %s", strerror(-error));
+	snprintf(m->refusal, sizeof(m->refusal), "DEFER its jobs cannot be written: %s", jobs_trouble(error));
 	m->probe.refusal = span_of(m->refusal);
 }
 

@@ -10,7 +10,8 @@
 #include "daemon/core/event.h"
 
 struct memory;
-struct home_files;
+struct job_file;
+struct jobs_found;
 struct keyfile;
 struct segment;
 
@@ -22,7 +23,6 @@ struct memory_conf {
 	const char *run_id; /* copied */
 	struct segment *segment; /* where the store allocates; NULL: in ordinary memory */
 	struct keyfile *file; /* NULL: the keys end with the process. It must outlive the store */
-	struct home_files *home; /* NULL: so do jobs and rate limits. Likewise; see home_files.h for what else they need */
 };
 
 struct memory *memory_new(const struct memory_conf *conf);
@@ -48,6 +48,16 @@ void memory_set_fence(struct memory *m, int64_t fence); /* never lowers the fenc
 void memory_put(struct memory *m, struct span name, struct span value, struct instant until);
 /* The same. Shares in the value end by the clock of that run: by the clock of this store so much later. */
 void memory_put_later(struct memory *m, struct span name, struct span value, struct instant until, int64_t later_ms);
+
+/*
+ * The jobs: see job_keep.h. memory_restore_jobs before the first call, memory_go_on_jobs after memory_adopt; without either they end with the process.
+ * memory_write_jobs before answers leave. The file must outlive the store.
+ */
+void memory_restore_jobs(struct memory *m, struct job_file *file, int64_t later_ms, struct jobs_found *ret);
+void memory_go_on_jobs(struct memory *m, struct job_file *file);
+int memory_write_jobs(struct memory *m);
+void memory_look_jobs(struct memory *m); /* now and then */
+
 /* Visits every live key in name order, so that the state file is reproducible. value "": it matches no call. */
 void memory_each(struct memory *m, struct instant now,
 		 void (*visit)(void *context, struct span name, struct span value, struct instant until), void *context);

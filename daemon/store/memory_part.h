@@ -19,7 +19,7 @@ struct memory {
 	int64_t fence;
 	struct buf marker;
 	struct probe probe;
-	char refusal[128]; /* of the last probe */
+	char refusal[192]; /* of the last probe */
 	char *run_id;
 	char shown[SHOWN_MAX]; /* of the last BREAK */
 	struct share_list shares;  /* of the key of the last call */

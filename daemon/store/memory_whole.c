@@ -3,7 +3,7 @@
 #include "daemon/store/memory_part.h"
 
 #include "daemon/base/mem.h"
-#include "daemon/store/home_files.h"
+#include "daemon/store/job_keep.h"
 
 /* What a probe is told that never changes while the process runs. */
 static void memory_describe(struct memory *m)
@@ -24,7 +24,7 @@ struct memory *memory_new(const struct memory_conf *conf)
 	keyspace_init(&m->keys, conf->seed, conf->file);
 	buf_init(&m->marker);
 	buf_init(&m->text);
-	m->home = home_new(conf->seed, conf->home ? conf->home->rates : NULL);
+	m->home = home_new(conf->seed);
 	m->epoch_us = conf->epoch_us;
 	m->skew_us = conf->skew_us;
 	m->tolerance_us = conf->tolerance_us;
@@ -39,8 +39,7 @@ void memory_pack(struct memory *m)
 	struct segment *before = mem_use(m->segment);
 
 	keyspace_move(&m->keys, NULL);
-	keyspace_move(&m->home->rates.keys, NULL);
-	m->home->jobs.log = NULL;
+	m->home->jobs.file = NULL;
 	memset(&m->probe, 0, sizeof(m->probe));
 	memset(&m->shares, 0, sizeof(m->shares));
 	m->segment = NULL;
@@ -54,8 +53,6 @@ void memory_adopt(struct memory *m, const struct memory_conf *conf)
 	m->segment = conf->segment;
 	if (conf->file)
 		keyspace_move(&m->keys, conf->file);
-	if (conf->home && conf->home->rates)
-		keyspace_move(&m->home->rates.keys, conf->home->rates);
 	memory_describe(m);
 	mem_use(before);
 }
@@ -71,6 +68,29 @@ void memory_free(struct memory *m)
 	buf_release(&m->text);
 	mem_free(m->run_id);
 	mem_free(m);
+}
+
+void memory_restore_jobs(struct memory *m, struct job_file *file, int64_t later_ms, struct jobs_found *ret)
+{
+	struct segment *before = mem_use(m->segment);
+
+	jobs_restore(&m->home->jobs, file, later_ms, ret);
+	mem_use(before);
+}
+
+void memory_go_on_jobs(struct memory *m, struct job_file *file)
+{
+	jobs_go_on(&m->home->jobs, file);
+}
+
+int memory_write_jobs(struct memory *m)
+{
+	return jobs_write(&m->home->jobs);
+}
+
+void memory_look_jobs(struct memory *m)
+{
+	jobs_look(&m->home->jobs);
 }
 
 size_t memory_count(const struct memory *m)

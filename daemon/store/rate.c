@@ -28,10 +28,10 @@ struct work {
 	size_t peer_n;
 };
 
-void rates_init(struct rates *r, const uint64_t seed[2], struct keyfile *file, struct ledger *ledger)
+void rates_init(struct rates *r, const uint64_t seed[2], struct ledger *ledger)
 {
 	r->ledger = ledger;
-	keyspace_init(&r->keys, seed, file);
+	keyspace_init(&r->keys, seed, NULL);
 	buf_init(&r->work);
 }
 
@@ -211,13 +211,6 @@ static struct instant pairs_until(const struct pair *pair, size_t n, int64_t epo
 	return (struct instant){(pair[n].at / 1000 + pair[0].at / 1000 + 3) * 1000 - epoch_us};
 }
 
-/* Full, as far as is known. */
-static void refuse_until(const struct key *key, int64_t epoch_us, int64_t now_us, struct buf *said, struct answer *a)
-{
-	a->code = 'T';
-	said_set(said, 0, key->until.us + epoch_us - now_us);
-}
-
 /* 0, or '*' or 'p': so many bytes are too many. Where there is no room for more pairs, half of them go. */
 static char work_keep(struct rates *r, struct key *key, struct span name, struct work *w, const int64_t most[2], int64_t epoch_us)
 {
@@ -260,10 +253,6 @@ bool rate_call(struct rates *r, int64_t epoch_us, const struct call *c, struct s
 		return false;
 	buf_clear(said);
 	key = rate_find(r, c->name, now);
-	if (key && key->value_n == 0) {
-		refuse_until(key, epoch_us, now_us, said, a);
-		return true;
-	}
 	work_begin(r, key, peer, &w);
 	set_back = work_settle(&w, now_us);
 	if (w.pair[0].at < argument[1])
@@ -276,43 +265,5 @@ bool rate_call(struct rates *r, int64_t epoch_us, const struct call *c, struct s
 	a->code = 'B';
 	buf_clear(said);
 	buf_append(said, &much, 1);
-	return true;
-}
-
-/* Copies the pairs, which may stand at any address. */
-static bool work_read(struct rates *r, struct span value, struct work *ret)
-{
-	struct span peer = value_peer(value);
-	size_t n = value.n > 0 ? value.n - 1 - peer.n : 0;
-
-	if (n % sizeof(struct pair) != 0 || n < 2 * sizeof(struct pair) || n > (PAIRS + 1) * sizeof(struct pair) || peer.n >= PEER_MAX)
-		return false;
-	buf_clear(&r->work);
-	ret->pair = (struct pair *)(void *)buf_reserve(&r->work, n);
-	memcpy(ret->pair, value.p, n);
-	ret->n = n / sizeof(struct pair) - 1;
-	for (size_t i = 0; i <= ret->n; i++)
-		if (ret->pair[i].at < 0 || ret->pair[i].sum < 0 || ret->pair[i].sum >= WRAP || (i > 1 && ret->pair[i].at < ret->pair[i - 1].at))
-			return false;
-	return ret->pair[0].at <= RATE_WINDOW_MAX && ret->pair[ret->n].at < INT64_MAX / 4;
-}
-
-bool rate_put(struct rates *r, int64_t epoch_us, struct span name, struct span value, struct instant until, struct instant now)
-{
-	struct key *key;
-	struct work w;
-
-	if (value.n > 0 && !work_read(r, value, &w))
-		return false;
-	if (value.n > 0)
-		until = pairs_until(w.pair, w.n, epoch_us);
-	until = instant_min(until, instant_add(now, RATE_WINDOW_MAX));
-	key = rate_find(r, name, now);
-	if (!instant_before(now, until) || (key && !instant_before(key->until, until)))
-		return false;
-	if (key)
-		ledger_charge(r->ledger, value_peer(key_value(key)), -key_charged(key));
-	key = keyspace_set(&r->keys, key, name, value, until);
-	ledger_charge(r->ledger, value_peer(key_value(key)), key_charged(key));
 	return true;
 }

@@ -107,7 +107,7 @@ static enum boot state_boot(const struct state *s, struct instant now)
 /* visit: keyfile_read. */
 static enum state_found state_read_keys(struct state *s, void (*visit)(void *context, const void *object, size_t size), void *context)
 {
-	s->unread_error = keyfile_read(s->dir, KEYFILE_KEYS, s->past.keyfile, keyspace_layout(), visit, context);
+	s->unread_error = keyfile_read(s->dir, s->past.keyfile, keyspace_layout(), visit, context);
 	s->unread = s->unread_error < 0 ? s->past.keyfile : 0;
 	return s->unread ? STATE_CRASH : STATE_KEPT;
 }
@@ -160,7 +160,7 @@ static void state_is_elsewhere(struct state *s, const char **ret_why)
 static void state_new_keys(struct state *s, const struct state_conf *conf)
 {
 	s->others = true;
-	s->keys_error = conf->keyfile ? keyfile_new(s->dir, KEYFILE_KEYS, conf->keyfile, keyspace_layout(), &s->keys) : 0;
+	s->keys_error = conf->keyfile ? keyfile_new(s->dir, conf->keyfile, keyspace_layout(), &s->keys) : 0;
 }
 
 int state_open(struct state *s, const struct state_conf *conf, enum state_found *ret_found, const char **ret_why)
@@ -294,7 +294,7 @@ int state_mark(struct state *s, const struct memory *m, struct instant now)
 		r = 0;
 	buf_release(&b);
 	if (!r && s->others)
-		keyfile_remove_others(s->dir, KEYFILE_KEYS, s->keys ? keyfile_id(s->keys) : 0);
+		keyfile_remove_others(s->dir, s->keys ? keyfile_id(s->keys) : 0);
 	s->others &= r != 0;
 	s->marked = !r;
 	s->due = instant_add(now, r ? STATE_RETRY_US : STATE_RENEW_US);
@@ -324,13 +324,13 @@ enum keyfile_sight state_look(struct state *s, const char *dir)
 
 	if (dir)
 		state_move(s, dir);
-	keys = s->keys ? keyfile_look(s->keys, s->dir, KEYFILE_KEYS) : KEYFILE_THERE;
+	keys = s->keys ? keyfile_look(s->keys, s->dir) : KEYFILE_THERE;
 	if (keys == KEYFILE_CUT)
 		return keys;
 	if (keys == KEYFILE_GONE && keyfile_lost(s->keys))
 		keys = KEYFILE_THERE;
 	if (keys == KEYFILE_GONE)
-		(void)keyfile_renew(s->keys, s->dir, KEYFILE_KEYS);
+		(void)keyfile_renew(s->keys, s->dir);
 	else if (s->marked && faccessat(s->dir, FILE_NAME, F_OK, AT_SYMLINK_NOFOLLOW))
 		keys = KEYFILE_GONE;
 	s->marked &= keys == KEYFILE_THERE;
@@ -358,7 +358,7 @@ int state_finish(struct state *s, struct memory *m, struct instant now)
 	r = bytes.n > STATE_FILE_MAX ? -EFBIG : file_replace(s, bytes);
 	buf_release(&b);
 	if (!r && s->keys)
-		keyfile_remove(s->dir, KEYFILE_KEYS, keyfile_id(s->keys));
+		keyfile_remove(s->dir, keyfile_id(s->keys));
 	return r;
 }
 

@@ -95,19 +95,19 @@ class RemovedFiles(FuncTest):
         os.rmdir(self.d.runtime_dir)
         self.again()
 
-    def test_the_log_of_jobs(self):
+    def test_the_file_of_jobs(self):
         c = self.client(self.d)
         c.ok("DEFER q first id=1")
-        os.unlink(os.path.join(self.d.runtime_dir, "jobs"))
+        os.unlink(os.path.join(self.d.runtime_dir, "jobs.db"))
         c.ok("DEFER q second id=2")
         self.killed()
         c = self.client(self.d)
         self.assertEqual([c.ok("TAKE q wait=30s")["job"] for _ in range(2)], ["1", "2"])
 
-    def test_the_log_of_jobs_is_cut(self):
+    def test_the_file_of_jobs_is_cut(self):
         c = self.client(self.d)
         c.ok("DEFER q first id=1")
-        os.truncate(os.path.join(self.d.runtime_dir, "jobs"), 0)
+        os.truncate(os.path.join(self.d.runtime_dir, "jobs.db"), 0)
         c.ok("DEFER q second id=2")
         self.killed()
         c = self.client(self.d)

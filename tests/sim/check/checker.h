@@ -215,8 +215,9 @@ struct checker {
 	int64_t admitted[DAEMONS_MAX][RATE_NAMES]; /* what stores admitted for a daemon, less the OKs that it told */
 	unsigned queue_home[CHORE_QUEUES]; /* 1 + the server that has stored chores of that queue; 0: none has yet */
 	struct chore chore[CHORES_MAX];
-	int64_t torn;          /* one more than the number of the chore whose last change may not have been made; 0: there is none */
-	struct chore torn_was; /* before that */
+	struct chore chore_was[CHORES_MAX]; /* chores_pass: as they were when the jobs of a memory store were last written */
+	unsigned queue_home_was[CHORE_QUEUES];
+	bool chores_pass;
 	int64_t chores; /* how many clients have thought of */
 	struct delays delays;
 	struct floors floors[NAMES_MAX];

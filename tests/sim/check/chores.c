@@ -205,29 +205,26 @@ void chores_ran(struct server *s, const struct flight *f)
 	}
 }
 
-/* The process of the home was killed as it carried out this call: the next one has done it, or has not begun. One call changes one chore. */
-void chores_torn(struct server *s, const struct flight *f)
+void chores_written(struct server *s, bool passes)
 {
 	struct checker *k = &s->world->checker;
-	struct chore was[CHORES_MAX];
 
-	memcpy(was, k->chore, sizeof(was));
-	chores_ran(s, f);
-	for (int64_t i = 0; i < k->chores; i++) {
-		if (memcmp(&was[i], &k->chore[i], sizeof(was[i])) == 0)
-			continue;
-		k->torn = i + 1;
-		k->torn_was = was[i];
-	}
+	k->chores_pass = passes && s->world->plan->chores;
+	if (!k->chores_pass)
+		return;
+	memcpy(k->chore_was, k->chore, sizeof(k->chore));
+	memcpy(k->queue_home_was, k->queue_home, sizeof(k->queue_home));
 }
 
-void chores_settle(struct server *s)
+void chores_undone(struct server *s)
 {
 	struct checker *k = &s->world->checker;
 
-	if (k->torn && chore_is_there(s, k->torn - 1) == k->chore[k->torn - 1].finished)
-		k->chore[k->torn - 1] = k->torn_was;
-	k->torn = 0;
+	if (!k->chores_pass)
+		return;
+	memcpy(k->chore, k->chore_was, sizeof(k->chore));
+	memcpy(k->queue_home, k->queue_home_was, sizeof(k->queue_home));
+	k->chores_pass = false;
 }
 
 /* What it had done with may be there again. */

@@ -100,8 +100,9 @@ void check_repeat_permit(const struct sim_client *c, const struct repeat_permit 
 /* chores.c: deferred work. */
 void chores_ran(struct server *s, const struct flight *f);
 void chores_lost(struct server *s);
-void chores_torn(struct server *s, const struct flight *f); /* see keys_torn … */
-void chores_settle(struct server *s);                       /* … and its home runs again */
+/* A memory store: the next run of the home knows what was done until now. passes: more may be done in this pass, and then undone by a kill. */
+void chores_written(struct server *s, bool passes);
+void chores_undone(struct server *s);
 void chores_said(struct request_sim *q, struct span line, struct span word);
 void check_chore(const struct sim_client *c);
 void check_chores_left(struct world *w);
@@ -220,7 +221,7 @@ bool node_may_be_doubted(const struct sim_daemon *d, const struct server *s);
 /* keys.c: what a command did to the keys of a node. */
 void keys_before(struct server *s, const struct flight *f); /* before and after a command runs */
 void keys_after(struct server *s, const struct flight *f);
-void keys_torn(struct server *s, const struct flight *f); /* instead: the server was killed meanwhile */
+void keys_torn(struct server *s); /* instead: the server was killed meanwhile */
 void keys_watch(struct server *s);
 
 /* known_node.c: which nodes a daemon may ask for votes. */

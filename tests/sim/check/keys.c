@@ -333,9 +333,7 @@ void keys_after(struct server *s, const struct flight *f)
 }
 
 /* The daemon was killed while its own store carried out this command, and learns nothing. */
-void keys_torn(struct server *s, const struct flight *f)
+void keys_torn(struct server *s)
 {
 	s->running = NULL;
-	s->metered.restored = true; /* a limit whose uses are not known is full */
-	chores_torn(s, f);
 }

@@ -75,7 +75,7 @@ static void effect_carry_out(struct sim_daemon *d, const struct effect *e, int64
 		break;
 	case EFFECT_JOURNAL:
 		journal_append(d, e->journal.record);
-		if (e->journal.first && d->store)
+		if (e->journal.first && d->store && store_write(d->store))
 			journal_written(d);
 		break;
 	case EFFECT_VERIFY: /* no world has users, or an audit log */

@@ -117,17 +117,9 @@ static const struct file_left *file_find(const struct files *f, const char *name
 	return NULL;
 }
 
-/* The same file before. A snapshot of the jobs may have got its name since. */
-static const struct file_left *file_before(const struct files *before, const struct files *now, const char *name)
-{
-	bool renamed = strcmp(name, "jobs") == 0 && !file_find(now, "jobs.new") && file_find(before, "jobs.new");
-
-	return file_find(before, renamed ? "jobs.new" : name);
-}
-
 static bool is_mapped(const char *name)
 {
-	return strncmp(name, "state", strlen("state")) != 0;
+	return strncmp(name, "keys-", strlen("keys-")) == 0;
 }
 
 void files_tear(struct files *f, const struct files *before, struct stream *s, unsigned old_percent)
@@ -135,7 +127,7 @@ void files_tear(struct files *f, const struct files *before, struct stream *s, u
 	static const char zero[8];
 
 	for (unsigned i = 0; i < f->count; i++) {
-		const struct file_left *old = file_before(before, f, f->file[i].name);
+		const struct file_left *old = file_find(before, f->file[i].name);
 		char *to = buf_begin(&f->file[i].bytes);
 		size_t had = old ? buf_length(&old->bytes) : 0;
 

@@ -137,7 +137,7 @@ void server_carry_out(struct server *s, struct flight *f)
 	if (s->world->plan->memory)
 		kill_point();
 	if (s->world->plan->memory && s->world->daemon[0].store->killed)
-		keys_torn(s, f);
+		keys_torn(s);
 	else
 		keys_after(s, f);
 }

@@ -35,6 +35,7 @@ static void store_kill(struct sim_store *t)
 	files_read(&t->left, t->dir);
 	files_tear(&t->left, &t->before, &s, percent[stream_range(&s, 0, 4)]);
 	t->killed = true;
+	chores_undone(t->server);
 	store_arm(t, 0);
 }
 
@@ -56,7 +57,7 @@ static void store_close(struct sim_store *t)
 	sim_node_embed(t->server->node, NULL);
 	memory_free(t->memory);
 	t->memory = NULL;
-	home_files_close(&t->home);
+	job_file_close(&t->jobs);
 	state_close(&t->state);
 }
 
@@ -93,7 +94,7 @@ struct sim_store *store_new(struct sim_daemon *d)
 	t->daemon = d;
 	t->server = &d->world->server[0];
 	t->boot = 1;
-	t->home.dir = t->state.dir = -1;
+	t->state.dir = -1;
 	snprintf(t->dir, sizeof(t->dir), "%s/redlock-sim-%ld-%u", access(FOLDERS_FAST, W_OK) == 0 ? FOLDERS_FAST : FOLDERS, (long)getpid(), stores++);
 	folder_remove(t->dir); /* a process of that number was killed */
 	if (mkdir(t->dir, 0700) < 0)
@@ -110,22 +111,15 @@ void store_free(struct sim_store *t)
 	mem_free(t);
 }
 
-/* As lasting_restore() in daemon/lasting.c does. A process that is killed damages nothing: a last record may be missing, no other. */
-static void home_restore(struct sim_store *t, struct instant now)
+/* As lasting_restore() in daemon/lasting.c does. A process that is killed damages nothing. */
+static void jobs_open(struct sim_store *t)
 {
-	const struct core_conf *conf = &t->daemon->conf;
-	int64_t mine = quarantine_us(conf->max_lease_us, conf->max_delay_us), before = 2 * t->state.past.lease_us;
-	const struct home_past past = {
-		.jobs = {.later_ms = (state_later_us(&t->state) + MSEC - 1) / MSEC,
-	                 .hold_ms = memory_clock(t->memory, instant_add(now, mine > before ? mine : before)) / MSEC},
-		.known = t->state.clock_known,
-		.shift_us = t->state.shift_us};
-	struct home_found found;
+	struct jobs_found found;
 
-	memory_restore_home(t->memory, &t->home, &past, now, &found);
-	if (found.jobs.log.error || found.jobs.log.damaged || found.jobs.unknown)
-		checker_fail(t->daemon->world, INVARIANT_S37, -1, "jobs: error %d, %zu bytes damaged, %zu records of unknown jobs",
-		             found.jobs.log.error, found.jobs.log.damaged, found.jobs.unknown);
+	job_file_init(&t->jobs, t->dir, t->dir);
+	memory_restore_jobs(t->memory, &t->jobs, (state_later_us(&t->state) + MSEC - 1) / MSEC, &found);
+	if (found.error || found.unsaid)
+		checker_fail(t->daemon->world, INVARIANT_S37, -1, "jobs: %s", jobs_trouble(found.error ? found.error : found.unsaid));
 }
 
 /* As memory_open() in daemon/stores.c does. */
@@ -135,7 +129,7 @@ static void files_open(struct sim_store *t)
 	const struct plan *p = d->world->plan;
 	char boot_id[16], run_id[41];
 	struct state_conf conf = {.dir = t->dir, .boot_id = boot_id, .keyfile = ++t->opened, .remote = p->remote_percent > 0};
-	struct memory_conf memory = {.skew_us = SKEW_US, .run_id = run_id, .home = &t->home};
+	struct memory_conf memory = {.skew_us = SKEW_US, .run_id = run_id};
 	enum state_found found;
 	struct stream s;
 	const char *why;
@@ -149,7 +143,7 @@ static void files_open(struct sim_store *t)
 	conf.guard_us = quarantine_us(d->conf.max_lease_us, d->conf.max_delay_us);
 	conf.now = daemon_boot(d);
 	conf.wall_us = host_wall(&d->host, d->world->now);
-	if (state_open(&t->state, &conf, &found, &why) < 0 || home_files_open(&t->home, t->dir, conf.keyfile, memory.seed) < 0)
+	if (state_open(&t->state, &conf, &found, &why) < 0)
 		abort();
 	memory.epoch_us = t->state.epoch_us;
 	memory.file = t->state.keys;
@@ -157,9 +151,9 @@ static void files_open(struct sim_store *t)
 	kill_point();
 	state_restore(&t->state, t->memory);
 	kill_point();
-	home_restore(t, conf.now);
+	jobs_open(t);
 	kill_point();
-	if (!memory.file || !t->home.rates || state_mark(&t->state, t->memory, conf.now) < 0)
+	if (!memory.file || state_mark(&t->state, t->memory, conf.now) < 0)
 		abort();
 	kill_point();
 }
@@ -202,7 +196,7 @@ void store_start(struct sim_store *t)
 	if (t->again)
 		store_arm(t, t->again = 0);
 	sim_node_embed(s->node, t->memory);
-	chores_settle(s);
+	metered_lost(s); /* rates begin anew */
 	s->fence = sim_node_fence(s->node);
 	s->runs++;
 	s->down = false;
@@ -257,11 +251,25 @@ bool store_is_behind(const struct sim_store *t)
 	return !TAILQ_EMPTY(&t->server->backlog);
 }
 
+bool store_write(struct sim_store *t)
+{
+	if (t->killed)
+		return false;
+	if (memory_write_jobs(t->memory) < 0)
+		abort();
+	if (t->passes)
+		chores_written(t->server, true);
+	return true;
+}
+
 void store_pass(struct sim_store *t)
 {
 	struct world *w = t->daemon->world;
 	struct instant now = daemon_boot(t->daemon);
 	struct flight *f;
+
+	t->passes = true;
+	chores_written(t->server, true);
 
 	for (unsigned i = 0; i < PASS_CALLS && !t->killed && (f = TAILQ_FIRST(&t->server->backlog)); i++) {
 		TAILQ_REMOVE(&t->server->backlog, f, in_backlog);
@@ -269,6 +277,10 @@ void store_pass(struct sim_store *t)
 	}
 	if (!t->killed && !instant_before(now, state_due(&t->state, t->memory)) && state_mark(&t->state, t->memory, now) < 0)
 		abort();
+	kill_point();
+	(void)store_write(t);
+	t->passes = false;
+	chores_written(t->server, false);
 	kill_point();
 	if (t->killed)
 		world_at(w, &t->end, AT_KILLED, w->now + 1); /* and before anything leaves */

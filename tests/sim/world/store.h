@@ -9,7 +9,7 @@
 #define SIM_STORE_H
 
 #include "daemon/base/heap.h"
-#include "daemon/store/home_files.h"
+#include "daemon/store/job_keep.h"
 #include "daemon/store/memory.h"
 #include "daemon/store/state.h"
 #include "tests/sim/world/files.h"
@@ -22,7 +22,7 @@ struct sim_store {
 	struct server *server;
 	struct memory *memory; /* NULL: the daemon does not run */
 	struct state state;
-	struct home_files home;
+	struct job_file jobs;
 	char dir[64];
 	struct files left, before; /* what the last run has left; what stood at the last fence */
 	unsigned opened;           /* counts the runs, those included that ended before they were served */
@@ -32,6 +32,7 @@ struct sim_store {
 	int64_t again;             /* … of its next start, which is then repeated at once */
 	bool knew;                 /* the last run that was served knew the keys of the run before, and no boot came between */
 	bool starts;               /* it reads its journal: it is not killed in between */
+	bool passes;               /* a pass is under way */
 	bool killed;               /* its process has ended, and is to be taken away */
 	bool finished;             /* it has ended in order */
 	struct timer end;
@@ -42,6 +43,8 @@ void store_free(struct sim_store *t);
 /* Before the service is made: opens the files, and completes the configuration of the core. After its records are read: the store is there. */
 void store_start(struct sim_store *t);
 void store_up(struct sim_store *t);
+/* Writes the jobs that have changed. False: the process was killed before. */
+bool store_write(struct sim_store *t);
 /* In a pass: carries out what the service has asked for. */
 void store_pass(struct sim_store *t);
 bool store_is_behind(const struct sim_store *t); /* calls wait for the next pass */

@@ -40,7 +40,7 @@ static struct kept kept_now(int dir)
 {
 	struct kept k = {0};
 
-	ck_assert_int_eq(keyfile_read(dir, KEYFILE_KEYS, 1, keyspace_layout(), kept_note, &k), 0);
+	ck_assert_int_eq(keyfile_read(dir, 1, keyspace_layout(), kept_note, &k), 0);
 	return k;
 }
 
@@ -70,7 +70,7 @@ static void change_make(int dir, const struct change *c)
 
 	filled(before, c->before_n, 'a');
 	filled(after, c->after_n, c->same ? 'a' : 'b');
-	if (keyfile_new(dir, KEYFILE_KEYS, 1, keyspace_layout(), &f) < 0)
+	if (keyfile_new(dir, 1, keyspace_layout(), &f) < 0)
 		_exit(1);
 	keyspace_init(&s, seed, f);
 	if (c->before_n)
@@ -134,7 +134,7 @@ static void change_is_stepped(const struct change *c)
 	ck_assert(c->after_n == 0 || (value_is(&k, c->after_n, c->same ? 'a' : 'b') && k.until.us == c->after_us));
 	kill(child, SIGKILL);
 	waitpid(child, &status, 0);
-	keyfile_remove(dir, KEYFILE_KEYS, 1);
+	keyfile_remove(dir, 1);
 	close(dir);
 }
 
@@ -145,7 +145,7 @@ static void file_make(int dir)
 
 	ptrace(PTRACE_TRACEME, 0, NULL, NULL);
 	raise(SIGSTOP);
-	if (keyfile_new(dir, KEYFILE_RATES, 7, keyspace_layout(), &f) < 0)
+	if (keyfile_new(dir, 7, keyspace_layout(), &f) < 0)
 		_exit(1);
 	raise(SIGSTOP);
 	_exit(0);
@@ -163,10 +163,10 @@ TEST(a_file_is_there_as_a_whole_or_not_at_all)
 		file_make(dir);
 	ck_assert_int_eq(waitpid(child, &status, 0), child);
 	do {
-		next = keyfile_read(dir, KEYFILE_RATES, 7, keyspace_layout(), NULL, NULL);
+		next = keyfile_read(dir, 7, keyspace_layout(), NULL, NULL);
 		ck_assert_msg(next == r || (r == -ENOENT && next == 0), "step %u: %d after %d", steps, next, r);
 		r = next;
-		ck_assert_uint_eq(keyfile_next(dir, KEYFILE_RATES, 0), r ? 0 : 7);
+		ck_assert_int_eq(faccessat(dir, KEYFILE_KEYS "00000007", F_OK, 0), r ? -1 : 0);
 		steps++;
 		ck_assert_int_eq(ptrace(PTRACE_SINGLESTEP, child, NULL, NULL), 0);
 		ck_assert_int_eq(waitpid(child, &status, 0), child);
@@ -176,29 +176,29 @@ TEST(a_file_is_there_as_a_whole_or_not_at_all)
 	ck_assert_int_eq(r, 0);
 	kill(child, SIGKILL);
 	waitpid(child, &status, 0);
-	keyfile_remove(dir, KEYFILE_RATES, 7);
+	keyfile_remove(dir, 7);
 	close(dir);
 }
 
 /* As a run leaves it that was killed while it made the file. */
 TEST(a_file_that_was_not_made_to_its_end_is_in_nobodys_way)
 {
-	int dir = open(here.dir, O_RDONLY), fd = openat(dir, KEYFILE_RATES "new", O_CREAT | O_WRONLY, 0600);
+	int dir = open(here.dir, O_RDONLY), fd = openat(dir, KEYFILE_KEYS "new", O_CREAT | O_WRONLY, 0600);
 	struct keyfile *f;
 
 	ck_assert_int_ge(fd, 0);
 	close(fd);
-	ck_assert_uint_eq(keyfile_next(dir, KEYFILE_RATES, 0), 0);
-	ck_assert_int_eq(keyfile_new(dir, KEYFILE_RATES, 7, keyspace_layout(), &f), 0);
-	ck_assert_int_eq(faccessat(dir, KEYFILE_RATES "new", F_OK, 0), -1);
+	ck_assert_int_eq(faccessat(dir, KEYFILE_KEYS "00000007", F_OK, 0), -1);
+	ck_assert_int_eq(keyfile_new(dir, 7, keyspace_layout(), &f), 0);
+	ck_assert_int_eq(faccessat(dir, KEYFILE_KEYS "new", F_OK, 0), -1);
 	keyfile_free(f);
-	ck_assert_int_eq(keyfile_new(dir, KEYFILE_RATES, 7, keyspace_layout(), &f), -EEXIST);
-	fd = openat(dir, KEYFILE_RATES "new", O_CREAT | O_WRONLY, 0600);
+	ck_assert_int_eq(keyfile_new(dir, 7, keyspace_layout(), &f), -EEXIST);
+	fd = openat(dir, KEYFILE_KEYS "new", O_CREAT | O_WRONLY, 0600);
 	close(fd);
-	keyfile_remove_others(dir, KEYFILE_RATES, 7);
-	ck_assert_int_eq(faccessat(dir, KEYFILE_RATES "new", F_OK, 0), -1);
-	ck_assert_uint_eq(keyfile_next(dir, KEYFILE_RATES, 0), 7);
-	keyfile_remove(dir, KEYFILE_RATES, 7);
+	keyfile_remove_others(dir, 7);
+	ck_assert_int_eq(faccessat(dir, KEYFILE_KEYS "new", F_OK, 0), -1);
+	ck_assert_int_eq(faccessat(dir, KEYFILE_KEYS "00000007", F_OK, 0), 0);
+	keyfile_remove(dir, 7);
 	close(dir);
 }
 

@@ -108,7 +108,7 @@ TEST(rate_limits_take_their_share_of_the_memory_and_no_more)
 	unsigned uses[100] = {0};
 
 	ledger_init(&ledger, seed);
-	rates_init(&r, seed, NULL, &ledger);
+	rates_init(&r, seed, &ledger);
 	for (unsigned i = 0; i < 100; i++)
 		for (unsigned n = 0; n < 300; n++) {
 			snprintf(name, sizeof(name), "%u", i);

@@ -1,0 +1,331 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* daemon/store/job_keep.c: a file of jobs that cannot be read or written, and what comes of it. */
+#include "daemon/store/ledger.h"
+#include "tests/fixture/home_run.h"
+
+#include <check.h>
+#include <errno.h>
+#include <signal.h>
+#include <sqlite3.h>
+#include <stdio.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+static void files_may_have(rlim_t bytes)
+{
+	struct rlimit limit;
+
+	signal(SIGXFSZ, SIG_IGN);
+	getrlimit(RLIMIT_FSIZE, &limit);
+	limit.rlim_cur = bytes;
+	ck_assert_int_eq(setrlimit(RLIMIT_FSIZE, &limit), 0);
+}
+
+static void stop(void)
+{
+	files_may_have(RLIM_INFINITY);
+	home_runs_stop();
+}
+
+static bool is_there(const char *file)
+{
+	return access(home_run_path(file), F_OK) == 0;
+}
+
+static void put_file(const char *file, const char *text)
+{
+	FILE *f = fopen(home_run_path(file), "w");
+
+	ck_assert_ptr_nonnull(f);
+	fputs(text, f);
+	ck_assert_int_eq(fclose(f), 0);
+}
+
+static void refused(char code, const char *why)
+{
+	char text[200];
+
+	ck_assert_int_eq(code, 0);
+	ck_assert_int_eq(home_run.answer.class, ANSWER_REFUSED);
+	snprintf(text, sizeof(text), "its jobs cannot be written: %s", why);
+	ck_assert(span_equal(home_run.answer.text, span_of(text)));
+}
+
+FIXTURE(.setup = home_runs_start, .teardown = stop, .seconds = 60)
+
+TEST(without_jobs_there_is_no_file)
+{
+	ck_assert_int_eq(take("q", "v", "3000"), 'W');
+	home_run_again();
+	ck_assert(!is_there("jobs.db") && !is_there("jobs.spare"));
+	ck_assert_int_eq(defer("q", "a", "x"), 'D');
+	home_run_write();
+	ck_assert(is_there("jobs.db") && is_there("jobs.spare"));
+}
+
+TEST(nobody_else_reads_the_file)
+{
+	struct stat st;
+
+	umask(0);
+	defer("q", "a", "x");
+	home_run_write();
+	ck_assert_int_eq(stat(home_run_path("jobs.db"), &st), 0);
+	ck_assert_int_eq(st.st_mode & 0777, 0600);
+	ck_assert_int_eq(stat(home_run_path("jobs.db-wal"), &st), 0);
+	ck_assert_int_eq(st.st_mode & 0777, 0600);
+}
+
+/* --- no space ------------------------------------------------------------------------------------------------------------ */
+
+TEST(without_space_for_a_file_nothing_is_stored)
+{
+	files_may_have(1000);
+	refused(defer("q", "a", "x"), "File too large");
+	ck_assert_str_eq(jobs_shown("q"), "");
+	files_may_have(RLIM_INFINITY);
+	ck_assert_int_eq(defer("q", "a", "x"), 'D');
+	ck_assert_int_eq(home_run.file.error, 0);
+}
+
+TEST(a_log_that_can_grow_no_more_begins_anew)
+{
+	struct stat st;
+
+	defer("q", "a", "x");
+	home_run_write();
+	ck_assert_int_eq(stat(home_run_path("jobs.db-wal"), &st), 0);
+	files_may_have((rlim_t)st.st_size);
+	for (unsigned i = 0; i < 10; i++) {
+		ck_assert_int_eq(take("q", "v", "3000"), 'J');
+		home_run_write();
+		ck_assert_int_eq(home_run_ask("q", "j", "back", "v", "0", NULL), 'R');
+		home_run_write();
+	}
+	ck_assert(is_there("jobs.spare"));
+}
+
+TEST(what_could_not_be_written_is_written_first)
+{
+	defer("q", "a", "x");
+	ck_assert_int_eq(take("q", "v", "3000"), 'J');
+	home_run_write();
+	files_may_have(100);
+	ck_assert_int_eq(defer("q", "b", "y"), 'D');
+	ck_assert_int_eq(memory_write_jobs(home_run.memory), -EFBIG);
+	ck_assert(!is_there("jobs.spare"));
+	refused(defer("q", "c", "z"), "File too large");
+	refused(take("q", "w", "3000"), "File too large");
+	refused(done("q", "v"), "File too large");
+	ck_assert_int_eq(defer("q", "b", "y"), 'D'); /* that is stored already */
+	ck_assert_str_eq(jobs_shown("q"), "b due 0 y a leased 0 x ");
+	files_may_have(RLIM_INFINITY);
+	refused(done("q", "v"), "File too large"); /* nobody has looked yet */
+	memory_look_jobs(home_run.memory);
+	ck_assert_int_eq(done("q", "v"), 'R');
+	home_run_kill(); /* b was written before a was done */
+	home_run_begin();
+	ck_assert_str_eq(jobs_shown("q"), "b due 0 y a leased 0 x ");
+}
+
+TEST(without_a_spare_what_runs_goes_on_and_ends)
+{
+	defer("q", "a", "x");
+	defer("q", "b", "y");
+	ck_assert_int_eq(take("q", "v", "3000"), 'J');
+	home_run_write();
+	ck_assert_int_eq(unlink(home_run_path("jobs.spare")), 0);
+	home_run_again();
+	files_may_have(JOBS_SPARE - 1);
+	refused(defer("q", "c", "z"), "File too large");
+	refused(take("q", "w", "3000"), "File too large");
+	ck_assert_int_eq(home_run_ask("q", "j", "renew", "v", "v", "5000", NULL), 'K');
+	home_run_write();
+	ck_assert_int_eq(home_run.file.error, -EFBIG); /* that a job goes on is no sign of space */
+	ck_assert_int_eq(done("q", "v"), 'R');
+	home_run_again();
+	ck_assert_str_eq(jobs_shown("q"), "b due 0 y ");
+	files_may_have(RLIM_INFINITY);
+	ck_assert_int_eq(take("q", "w", "3000"), 'J');
+	ck_assert_int_eq(home_run.file.error, 0);
+}
+
+/* A transaction is no longer than the spare. */
+TEST(a_long_pass_is_written_in_parts)
+{
+	static char payload[30001];
+	char id[16];
+
+	memset(payload, 'p', sizeof(payload) - 1);
+	for (unsigned i = 0; i < 100; i++) {
+		snprintf(id, sizeof(id), "id%u", i);
+		ck_assert_int_eq(defer("q", id, payload), 'D');
+	}
+	home_run_kill();
+	home_run_begin();
+	ck_assert_uint_ge(home_run.found.jobs, 80);
+	ck_assert_uint_lt(home_run.found.jobs, 100);
+}
+
+static void next_run_by_a_clock_that_is_ahead(void)
+{
+	home_run_kill();
+	home_run.epoch_us += 10 * SEC;
+	home_run.later_ms = 10000;
+	home_run_begin();
+	home_run.later_ms = 0;
+}
+
+TEST(a_lease_that_ends_later_by_this_clock_is_in_the_file_or_it_is_told)
+{
+	defer("q", "a", "x");
+	ck_assert_int_eq(take("q", "v", "100000"), 'J');
+	home_run_write();
+	next_run_by_a_clock_that_is_ahead();
+	ck_assert_int_eq(home_run.found.unsaid, 0);
+	home_run_again();
+	home_run.now.us += 99 * SEC;
+	ck_assert_int_eq(take("q", "w", "1000"), 'W');
+	files_may_have(100);
+	next_run_by_a_clock_that_is_ahead();
+	ck_assert_int_ne(home_run.found.unsaid | home_run.found.error, 0);
+}
+
+/* --- another file, or none ----------------------------------------------------------------------------------------------- */
+
+static void lose_file(bool removed)
+{
+	home_run_write();
+	if (removed)
+		ck_assert_int_eq(unlink(home_run_path("jobs.db")) | unlink(home_run_path("jobs.db-wal")), 0);
+	else
+		ck_assert_int_eq(truncate(home_run_path("jobs.db"), 0), 0);
+}
+
+/* Before anything else is acknowledged, at the end of a pass, or when the daemon looks after its files. */
+LOOP_TEST(a_file_that_somebody_removes_or_cuts_is_made_again, 2)
+{
+	ck_assert_int_eq(defer("q", "a", "x"), 'D');
+	ck_assert_int_eq(take("q", "v", "60000"), 'J');
+	lose_file(_i);
+	files_may_have(100);
+	refused(defer("q", "b", "y"), "File too large");
+	files_may_have(RLIM_INFINITY);
+	memory_look_jobs(home_run.memory);
+	ck_assert_int_eq(defer("q", "b", "y"), 'D');
+	lose_file(_i);
+	ck_assert_int_eq(home_run_ask("q", "j", "renew", "v", "v", "70000", NULL), 'K');
+	lose_file(_i);
+	memory_look_jobs(home_run.memory);
+	ck_assert_int_eq(home_run.file.error, 0);
+	home_run_kill();
+	home_run_begin();
+	ck_assert_str_eq(jobs_shown("q"), "b due 0 y a leased 0 x ");
+}
+
+TEST(a_file_that_is_damaged_is_set_aside)
+{
+	defer("q", "a", "x");
+	home_run_again();
+	home_run_kill();
+	put_file("jobs.db", "this is no database, and never was one: it has no header of SQLite at its beginning, which has 100 bytes");
+	home_run_begin();
+	ck_assert_int_eq(home_run.found.error, -EBADMSG);
+	ck_assert(!home_run.found.stays);
+	ck_assert(is_there("jobs.db.bad") && !is_there("jobs.db"));
+	ck_assert_int_eq(defer("q", "b", "y"), 'D');
+	home_run_again();
+	ck_assert_str_eq(jobs_shown("q"), "b due 0 y ");
+}
+
+static void execute(const char *text)
+{
+	sqlite3 *db;
+
+	ck_assert_int_eq(sqlite3_open(home_run_path("jobs.db"), &db), SQLITE_OK);
+	ck_assert_int_eq(sqlite3_exec(db, text, NULL, NULL, NULL), SQLITE_OK);
+	ck_assert_int_eq(sqlite3_close(db), SQLITE_OK);
+}
+
+LOOP_TEST(rows_that_no_job_can_have_are_damage, 4)
+{
+	static const char *const text[] = {"UPDATE job SET kind = 3", "UPDATE job SET number = -1 WHERE id = 'a'", "UPDATE job SET id = 'a'",
+	                                   "UPDATE job SET payload = zeroblob(40000)"};
+
+	defer("q", "a", "x");
+	defer("q", "b", "y");
+	home_run_write();
+	home_run_kill();
+	execute(text[_i]);
+	home_run_begin();
+	ck_assert_int_eq(home_run.found.error, -EBADMSG);
+	ck_assert_str_eq(jobs_shown("q"), "");
+	ck_assert_int_eq(home_run_ask("q", "j", "queues", "0", NULL), 'T');
+	ck_assert(span_equal(home_run.answer.found, SPAN("2:-1")));
+	ck_assert(is_there("jobs.db.bad"));
+}
+
+TEST(a_file_of_a_later_version_stays)
+{
+	defer("q", "a", "x");
+	home_run_write();
+	home_run_kill();
+	execute("PRAGMA user_version = 2");
+	home_run_begin();
+	ck_assert_int_eq(home_run.found.error, -EPROTO);
+	ck_assert(home_run.found.stays && is_there("jobs.db"));
+}
+
+TEST(two_daemons_do_not_share_a_file)
+{
+	struct job_file other;
+	struct job_store store;
+	struct ledger ledger;
+	struct jobs_found found;
+	const uint64_t seed[2] = {1, 2};
+
+	defer("q", "a", "x");
+	home_run_write();
+	ledger_init(&ledger, seed);
+	jobs_init(&store, seed, &ledger);
+	job_file_init(&other, home_run.dir, home_run.dir);
+	jobs_restore(&store, &other, 0, &found);
+	ck_assert_int_eq(found.error, -EBUSY);
+	ck_assert(found.stays);
+	jobs_release(&store);
+	ledger_release(&ledger);
+	job_file_close(&other);
+}
+
+/* Its jobs would be overwritten. */
+TEST(a_file_that_appears_meanwhile_is_not_touched)
+{
+	char there[128];
+
+	defer("q", "a", "x");
+	home_run_again();
+	snprintf(there, sizeof(there), "%s", home_run_path("aside"));
+	home_run_kill();
+	ck_assert_int_eq(rename(home_run_path("jobs.db"), there), 0);
+	home_run_begin();
+	ck_assert_int_eq(rename(there, home_run_path("jobs.db")), 0);
+	refused(defer("q", "b", "y"), "somebody has put a jobs.db there: restart redlockd, which reads it then");
+	home_run_again();
+	ck_assert_str_eq(jobs_shown("q"), "a due 0 x ");
+}
+
+/* Its jobs would be lost, or come back. */
+TEST(while_the_file_of_an_earlier_build_is_there_jobs_are_refused)
+{
+	static const char why[] = "an earlier redlockd has left the file jobs in runtime_dir: let that one end its jobs, then remove the file";
+
+	put_file("jobs", "redlockQ");
+	home_run_again();
+	ck_assert_int_eq(home_run.file.error, JOBS_FORMER);
+	refused(defer("q", "a", "x"), why);
+	ck_assert_int_eq(home_run.file.error, JOBS_FORMER);
+	ck_assert_int_eq(unlink(home_run_path("jobs")), 0);
+	ck_assert_int_eq(defer("q", "a", "x"), 'D');
+	ck_assert_int_eq(home_run.file.error, 0);
+}
