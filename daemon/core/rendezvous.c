@@ -12,25 +12,28 @@ static uint64_t rendezvous_weight(enum home_of of, struct span node, struct span
 	return siphash(key, name.p, name.n);
 }
 
+/* The one of these with the most weight. */
+static unsigned heaviest(const uint64_t *weight, unsigned nodes, struct nodeset but)
+{
+	unsigned first = nodes;
+
+	for (unsigned i = 0; i < nodes; i++)
+		if (!nodeset_has(but, i) && (first == nodes || weight[i] > weight[first]))
+			first = i;
+	return first;
+}
+
 unsigned rendezvous_node(const struct core *core, enum home_of of, struct span name, unsigned place)
 {
 	struct nodeset before = NODESET_NONE;
-	unsigned first = 0;
+	uint64_t weight[NODES_MAX];
+	unsigned node;
 
-	for (unsigned k = 0; k <= place; k++) {
-		uint64_t most = 0;
-		bool found = false;
-
-		for (unsigned i = 0; i < core->conf.nodes; i++) {
-			uint64_t weight = rendezvous_weight(of, span_of(core_calls(core, i)), name);
-
-			if (nodeset_has(before, i) || (found && weight <= most))
-				continue;
-			found = true;
-			most = weight;
-			first = i;
-		}
-		nodeset_add(&before, first);
+	for (unsigned i = 0; i < core->conf.nodes; i++)
+		weight[i] = rendezvous_weight(of, span_of(core_calls(core, i)), name);
+	for (node = heaviest(weight, core->conf.nodes, before); place > 0; place--) {
+		nodeset_add(&before, node);
+		node = heaviest(weight, core->conf.nodes, before);
 	}
-	return first;
+	return node;
 }
