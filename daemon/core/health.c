@@ -157,7 +157,9 @@ static void health_words(char *to, size_t size, struct span text)
 	size_t word = blank ? (size_t)(blank - text.p) : text.n, rest = blank ? text.n - word - 1 : 0;
 
 	to[0] = '\0';
-	if (text.n)
+	if (text.n && word == 0)
+		snprintf(to, size, "%.*s", (int)rest, text.p + 1);
+	else if (text.n)
 		snprintf(to, size, "it refuses %.*s: %.*s", (int)word, text.p, (int)rest, blank ? blank + 1 : "");
 }
 
