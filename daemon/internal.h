@@ -63,7 +63,6 @@ struct daemon {
 	struct memory *memory;     /* store: memory */
 	struct state state;
 	bool state_open;
-	bool names_lost; /* that is in the log */
 	bool names_elsewhere; /* those of the process before, whose state cannot be used, need not stand in our directory */
 	struct job_file jobs;
 	int jobs_error;         /* that is in the log */

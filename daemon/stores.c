@@ -168,6 +168,7 @@ static int memory_open(struct daemon *d)
 	rng_seed_from_system(memory_conf.seed);
 	memory_conf.epoch_us = d->state.epoch_us;
 	memory_conf.file = d->state.keys;
+	memory_conf.file_error = d->state.keys_error;
 	d->memory = memory_new(&memory_conf);
 	state_restore(&d->state, d->memory);
 	found = d->state.found;
@@ -184,10 +185,6 @@ void stores_mark(struct daemon *d)
 
 	if (r < 0)
 		log_event(LOG_ERROR, "state", "dir=%s error=\"%s\" note=\"after a crash the next start may trust an old file\"", d->runtime.dir, strerror(-r));
-	if (!d->names_lost && state_loses_names(&d->state))
-		log_event(LOG_WARN, "state", "dir=%s error=\"%s\" note=\"names cannot be kept: after a crash the next start refuses all for max_lease\"",
-		          d->runtime.dir, d->state.keys ? "no space for more names" : strerror(-d->state.keys_error));
-	d->names_lost = state_loses_names(&d->state);
 }
 
 static int configure_memory(struct daemon *d)
@@ -242,6 +239,7 @@ int stores_go_on(struct daemon *d)
 	d->state_open = true;
 	d->memory = d->carried->memory;
 	memory_conf.file = d->state.keys;
+	memory_conf.file_error = d->state.keys_error;
 	memory_adopt(d->memory, &memory_conf);
 	lasting_open(d);
 	memory_go_on_jobs(d->memory, &d->jobs); /* lasting_tick() tells of an error */

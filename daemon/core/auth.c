@@ -31,7 +31,7 @@ struct auth {
 	struct pending *pending;
 	struct asker *origin;
 	struct instant asked_at;
-	bool ok;
+	bool verified, ok; /* verified: it was handed to the outer layer */
 	size_t user_n, secret_n;
 	char text[]; /* user, then secret */
 };
@@ -205,10 +205,11 @@ static struct instant auth_due(struct commander *x, const struct auth *auth)
 	return instant_add(auth->asked_at, delay_of(own > before ? own : before));
 }
 
+/* What costs no verification is not remembered: else a flood of it would make the daemon forget who has failed. */
 static void auth_count(struct commander *x, const struct auth *auth, bool ok)
 {
 	metric_add(&x->core->metrics, METRIC_AUTH_FAILED, !ok);
-	if (!ok)
+	if (!ok && auth->verified)
 		suspect_failed(&x->auths->suspects, asker_span(auth->origin), auth_user(auth), x->core->now);
 }
 
@@ -246,6 +247,7 @@ static void auth_verify(struct commander *x, struct auth *auth)
 	effect->verify.secret = copy + auth->user_n;
 	effect->verify.secret_n = auth->secret_n;
 	x->auths->verified = auth;
+	auth->verified = true;
 	explicit_bzero(auth->text + auth->user_n, auth->secret_n);
 }
 
@@ -289,17 +291,14 @@ void auth_verified(struct commander *x, uint64_t number, bool ok)
 	auths_next(x);
 }
 
-/* One that waits is not verified: it fails, so that hanging up does not spare an origin its delay. */
 void auth_drop(struct commander *x, struct auth *auth)
 {
 	if (!auth->in)
 		return;
-	if (auth->in == &x->auths->decided) {
+	if (auth->in == &x->auths->decided)
 		auth_leave(auth);
-	} else {
+	else
 		auth_wait_over(x->auths, auth);
-		auth_count(x, auth, false);
-	}
 	auth_free(x, auth);
 }
 

@@ -5,9 +5,9 @@
  * than one verification each.
  *
  * An answer comes 100 ms after its request at the soonest if the connection has failed once, or its origin has with the same user, and twice as late for each
- * further failure, AUTH_DELAY_MOST at most. So wrong secrets for one user delay nobody else on the same address, unless it fails with SUSPECTS_OF_ONE: then
- * all its answers come AUTH_DELAY_MOST late. The third failure ends the connection; an origin is forgiven when it has not failed with that user for
- * SUSPECT_FORGIVEN. In an origin users that have not failed are verified first.
+ * further failure, AUTH_DELAY_MOST at most. So wrong secrets for one user delay nobody else on the same address. The third failure ends the connection; an
+ * origin is forgiven when it has not failed with that user for SUSPECT_FORGIVEN. What is not verified (a name that no user can have, or who hangs up while he
+ * waits) is not remembered. In an origin users that have not failed are verified first.
  */
 #ifndef CORE_AUTH_H
 #define CORE_AUTH_H

@@ -79,6 +79,30 @@ const char *member_state_told(const struct members *ms, const struct member *m)
 	return member_state_word(member_refuses(m) ? MEMBER_REFUSED : m->state);
 }
 
+/* Each cause is told of one store. */
+static void tell_troubles(const struct members *ms, bool serving, char *text, size_t size)
+{
+	uint64_t told = 0;
+	size_t at = 0;
+
+	text[0] = '\0';
+	for (unsigned i = 0; i < ms->core->conf.nodes && at < size; i++) {
+		struct trouble trouble = member_trouble(ms, &ms->node[i]);
+
+		if (member_serves(ms, &ms->node[i]) != serving || !trouble.defect || trouble.defect == DEFECT_SLOW || (told >> trouble.defect & 1))
+			continue;
+		told |= UINT64_C(1) << trouble.defect;
+		at += (size_t)snprintf(text + at, size - at, "; %s: %s", ms->core->conf.label[i], trouble.text);
+	}
+}
+
+_Static_assert(DEFECT_N <= 64, "one bit for each");
+
+void health_tell_serving(const struct members *ms, char *text, size_t size)
+{
+	tell_troubles(ms, true, text, size);
+}
+
 void health_tell_missing(const struct members *ms, char *text, size_t size)
 {
 	static const char *const word[] = {"in quarantine", "refused", "down", "slow", "slower than redis.timeout", "being asked"};
@@ -86,7 +110,6 @@ void health_tell_missing(const struct members *ms, char *text, size_t size)
 	static const int kind[] = {
 		[MEMBER_DOWN] = DOWN, [MEMBER_PROBING] = ASKED, [MEMBER_QUARANTINED] = QUARANTINED, [MEMBER_JOINED] = SLOW, [MEMBER_REFUSED] = REFUSED};
 	unsigned count[MISSING_N] = {0};
-	uint64_t told = 0;
 	size_t at = 0;
 
 	for (unsigned i = 0; i < ms->core->conf.nodes; i++) {
@@ -103,17 +126,9 @@ void health_tell_missing(const struct members *ms, char *text, size_t size)
 			at += (size_t)snprintf(text + at, size - at, "%s%u %s", at ? ", " : "", count[i], word[i]);
 	if (count[FAR] && at < size)
 		at += (size_t)snprintf(text + at, size - at, " (%" PRId64 " ms)", ms->core->conf.timeout_us / MSEC);
-	for (unsigned i = 0; i < ms->core->conf.nodes && at < size; i++) {
-		struct trouble trouble = member_trouble(ms, &ms->node[i]);
-
-		if (member_serves(ms, &ms->node[i]) || !trouble.defect || trouble.defect == DEFECT_SLOW || (told >> trouble.defect & 1))
-			continue;
-		told |= UINT64_C(1) << trouble.defect;
-		at += (size_t)snprintf(text + at, size - at, "; %s: %s", ms->core->conf.label[i], trouble.text);
-	}
+	if (at < size)
+		tell_troubles(ms, false, text + at, size - at);
 }
-
-_Static_assert(DEFECT_N <= 64, "one bit for each");
 
 unsigned members_serving(const struct members *ms)
 {
@@ -142,7 +157,9 @@ static void health_words(char *to, size_t size, struct span text)
 	size_t word = blank ? (size_t)(blank - text.p) : text.n, rest = blank ? text.n - word - 1 : 0;
 
 	to[0] = '\0';
-	if (text.n)
+	if (text.n && word == 0)
+		snprintf(to, size, "%.*s", (int)rest, text.p + 1);
+	else if (text.n)
 		snprintf(to, size, "it refuses %.*s: %.*s", (int)word, text.p, (int)rest, blank ? blank + 1 : "");
 }
 

@@ -2,7 +2,7 @@
 /*
  * Whether a store serves: beside its membership, what it was refused of that which locks need, and whether its answers come in time. A store that does not
  * serve is asked all the same about what is held, and does as much as it can: one without memory still renews and releases. It is asked for nothing new, and
- * counts for no quorum. One that refuses only what limits, jobs or messages need serves, and says so.
+ * counts for no quorum. One that refuses only what limits, jobs, queues, slots or messages need serves, and says so.
  */
 #ifndef CORE_HEALTH_H
 #define CORE_HEALTH_H
@@ -18,6 +18,8 @@ struct trouble {
 struct trouble member_trouble(const struct members *ms, const struct member *m);
 /* Why stores do not serve, for people: "2 in quarantine, 1 down; r3: connect: Connection refused". Each cause is given for one store. */
 void health_tell_missing(const struct members *ms, char *text, size_t size);
+/* What those that serve have refused, or lack: "; r3: it refused a call: NOPERM no". "" if nothing. */
+void health_tell_serving(const struct members *ms, char *text, size_t size);
 /* Its state as people and programs are told it. */
 const char *member_state_told(const struct members *ms, const struct member *m);
 

@@ -135,10 +135,10 @@ static void list_nodes(struct commander *x, struct session *s)
 		reply_text(&r, "state", span_of(member_state_told(&x->engine->members, m)));
 		if (trouble.text[0])
 			reply_text(&r, "reason", span_of(trouble.text));
-		if (trouble.text[0] && (m->state != MEMBER_QUARANTINED || trouble.defect))
-			reply_text(&r, "cause", span_of(defect_table[trouble.defect ? trouble.defect : DEFECT_OTHER].word));
 		else if (!x->core->conf.shared)
 			reply_text(&r, "reason", SPAN(THIS_HOST_ONLY));
+		if (trouble.text[0] && (m->state != MEMBER_QUARANTINED || trouble.defect))
+			reply_text(&r, "cause", span_of(defect_table[trouble.defect ? trouble.defect : DEFECT_OTHER].word));
 		if (m->state == MEMBER_QUARANTINED)
 			reply_ms(&r, "left_ms", instant_diff(m->quarantine.end, x->core->now));
 		if (m->rtt_us)

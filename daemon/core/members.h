@@ -94,7 +94,7 @@ struct member {
 	} met;
 	/* Of its last probe: it is asked all the same about what is held, and does as much as it can. */
 	struct ill refusal;  /* what it was refused of that which locks need */
-	struct ill lesser;   /* it serves, and refuses what only limits, jobs or messages need */
+	struct ill lesser;   /* it serves, and refuses what locks can do without */
 	struct ill misnamed; /* the other daemons call it otherwise */
 	struct {
 		enum defect defect;

@@ -141,7 +141,7 @@ static void turn_is_over(struct commander *x, struct rate_turn *turn)
 	metric_add(&x->core->metrics, METRIC_RATES_REFUSED, 1);
 	reply_begin(&r, session_line(x->sessions), span_of(turn->pending->tag), "TIMEOUT");
 	reply_ms(&r, "waited_ms", instant_diff(x->core->now, turn->asked_at));
-	if (timer_is_set(&line->timer) && !line->later)
+	if (timer_is_set(&line->timer) && !line->later && use_equal(&turn->use, &line->use))
 		reply_int(&r, "retry_ms", (instant_diff(line->timer.at, x->core->now) + MSEC - 1) / MSEC);
 	tell_line(x, turn->pending->session, &r);
 	turn_answered(x, turn);

@@ -14,13 +14,13 @@ static void deliver_no_quorum(struct commander *x, struct session *s, struct spa
 {
 	unsigned nodes = x->core->conf.nodes, quorum = quorum_of(nodes), usable = members_serving(&x->engine->members);
 	int64_t pending = members_pending_us(&x->engine->members);
-	char retry[96] = "", missing[400];
+	char retry[96] = "", stores[400];
 
-	health_tell_missing(&x->engine->members, missing, sizeof(missing));
+	(usable < quorum ? health_tell_missing : health_tell_serving)(&x->engine->members, stores, sizeof(stores));
 	if (pending >= 0)
 		snprintf(retry, sizeof(retry), "; enough are back in %" PRId64 " ms retry_ms=%" PRId64, pending / MSEC + 1, pending / MSEC + 1);
 	if (usable < quorum)
-		tell_error(x, s, tag, ERROR_QUORUM, "%u of %u stores can be used, %u are needed: %s%s", usable, nodes, quorum, missing, retry);
+		tell_error(x, s, tag, ERROR_QUORUM, "%u of %u stores can be used, %u are needed: %s%s", usable, nodes, quorum, stores, retry);
 	else if (why == REFUSED_NOT_ADMITTED)
 		tell_error(x, s, tag, ERROR_QUORUM,
 		           "%u of %u stores can be used, but are too busy: the request was not sent to them in time; wait longer, or send fewer at a time",
@@ -30,8 +30,8 @@ static void deliver_no_quorum(struct commander *x, struct session *s, struct spa
 			   "%u of %u stores can be used, but are too busy: the lock is still held, but was not extended in time; "
 			   "ask again, or send fewer at a time", usable, nodes);
 	else
-		tell_error(x, s, tag, ERROR_QUORUM, "%u of %u stores can be used, but fewer than %u complied in time; LIST nodes shows them", usable, nodes,
-			   quorum);
+		tell_error(x, s, tag, ERROR_QUORUM, "%u of %u stores can be used, but fewer than %u complied in time%s", usable, nodes, quorum,
+			   stores[0] ? stores : "; LIST nodes shows them");
 }
 
 void deliver_refusal(struct commander *x, struct session *s, struct span tag, enum refusal why)

@@ -2,8 +2,8 @@
 /*
  * Who has shown wrong secrets: an origin (peer.h) together with the user that it has named, so that nobody is delayed by what others on his address fail
  * with. A suspect is forgiven when it has not failed for SUSPECT_FORGIVEN. SUSPECTS_MOST are remembered, those that failed last; of one origin SUSPECTS_OF_ONE,
- * so that it does not make the daemon forget those of all others. An origin that names more users escapes the delay, and not its turn: see auth.c. To delay
- * all of its users would let anybody on an address (of a NAT, of this host) keep all others there out.
+ * so that it does not make the daemon forget those of all others. An origin that names more users escapes the delay, and not its turn: each costs a
+ * verification (auth.h). To delay all of its users would let anybody on an address (of a NAT, of this host) keep all others there out.
  */
 #ifndef CORE_SUSPECTS_H
 #define CORE_SUSPECTS_H

@@ -8,6 +8,7 @@
 
 #include "daemon/base/mem.h"
 #include "daemon/store/job_keep.h"
+#include "daemon/store/keyfile.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -203,16 +204,24 @@ static void call_mark(struct memory *m, const struct call *c, struct answer *a)
 	a->found = memory_marker(m);
 }
 
-static void probe_jobs(struct memory *m)
+static bool keyspace_loses(const struct keyspace *s)
+{
+	return s->file && keyfile_lost(s->file);
+}
+
+static void probe_files(struct memory *m)
 {
 	int error = jobs_error(&m->home->jobs);
+	bool loses = m->file_error || keyspace_loses(&m->keys);
 
-	m->probe.refusal = SPAN("");
-	m->probe.defect = error ? DEFECT_JOBS : DEFECT_NONE;
-	m->probe.lesser = error;
-	if (!error)
-		return;
-	snprintf(m->refusal, sizeof(m->refusal), "DEFER its jobs cannot be written: %s", jobs_trouble(error));
+	m->refusal[0] = '\0';
+	if (error)
+		snprintf(m->refusal, sizeof(m->refusal), "DEFER its jobs cannot be written: %s%s", jobs_trouble(error),
+		         loses ? "; nor can new names" : "");
+	else if (loses)
+		snprintf(m->refusal, sizeof(m->refusal), " new names find no room in its file: if the daemon is killed, the next refuses all for max_lease");
+	m->probe.defect = error ? DEFECT_JOBS : loses ? DEFECT_FILES : DEFECT_NONE;
+	m->probe.lesser = m->probe.defect != DEFECT_NONE;
 	m->probe.refusal = span_of(m->refusal);
 }
 
@@ -222,7 +231,7 @@ static void call_probe(struct memory *m, struct answer *a)
 	m->probe.marker = memory_marker(m);
 	answer_code(a, 'P', m->fence, -2);
 	m->probe.called = (struct span){buf_begin(&m->home->name), buf_length(&m->home->name)};
-	probe_jobs(m);
+	probe_files(m);
 	a->probe = &m->probe;
 }
 

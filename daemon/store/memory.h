@@ -23,6 +23,7 @@ struct memory_conf {
 	const char *run_id; /* copied */
 	struct segment *segment; /* where the store allocates; NULL: in ordinary memory */
 	struct keyfile *file; /* NULL: the keys end with the process. It must outlive the store */
+	int file_error; /* why there is none though there should be, a negative errno; 0: there is, or needs to be none */
 };
 
 struct memory *memory_new(const struct memory_conf *conf);

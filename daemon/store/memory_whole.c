@@ -22,6 +22,7 @@ struct memory *memory_new(const struct memory_conf *conf)
 
 	m->segment = conf->segment;
 	keyspace_init(&m->keys, conf->seed, conf->file);
+	m->file_error = conf->file_error;
 	buf_init(&m->marker);
 	buf_init(&m->text);
 	m->home = home_new(conf->seed);
@@ -51,6 +52,7 @@ void memory_adopt(struct memory *m, const struct memory_conf *conf)
 	struct segment *before = mem_use(conf->segment);
 
 	m->segment = conf->segment;
+	m->file_error = conf->file_error;
 	if (conf->file)
 		keyspace_move(&m->keys, conf->file);
 	memory_describe(m);

@@ -172,6 +172,21 @@ class RefusesWhatLocksNeed(HealthTest):
         a.ok("UNLOCK a")
         self.assertEqual(b.reply().kind, "OK")
 
+    def test_without_the_keys_of_a_kind_a_store_votes_and_says_so(self):
+        store = self.redis()
+        kinds = "q s r j jd jl jx jw".split()
+        daemon = self.daemon(on_redis([store], LEASE_1S)).joined()
+        for lacks in kinds:
+            with self.subTest(lacks):
+                keys = ["~redlockd:lock:%s:*" % kind for kind in kinds if kind != lacks]
+                store.cli.execute_command("ACL", "SETUSER", "default", "resetkeys", "~lock:*", "~redlockd:lock:!*", *keys)
+                self.becomes(daemon, "joined", "permission")
+                self.assertIn("EXISTS: ", self.row(daemon)["reason"])
+                self.advises(daemon, "permission", "EXISTS: ", "--print-acl")
+                self.client(daemon).ok("LOCK a%s" % lacks)
+                store.cli.execute_command("ACL", "SETUSER", "default", "allkeys")
+                self.becomes(daemon, "joined", None)
+
     def test_what_is_refused_before_the_first_join_is_told_of_a_joined_store(self):
         for rule, said in (("-publish", "PUBLISH: "), ("resetchannels", "PUBLISH: .*channel")):
             with self.subTest(rule):

@@ -1,14 +1,16 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """What a daemon on the memory store knows of the run before it: after a clean end, a crash, a reboot of the host, in a new container."""
+import contextlib
 import os
 import re
 import signal
 import stat
+import subprocess
 import time
 
 from harness import FuncTest
 from lease import believed
-from process import LATE, call, free_port, merged
+from process import LATE, call, free_port, merged, until
 
 CONF = {"lease": "2s", "max_lease": "3s"}
 MAX_LEASE = 3.0
@@ -105,6 +107,34 @@ class Kept(FuncTest):
         self.assertIn("found=crash", second.log())
         second.kill()
 
+
+    def test_names_that_find_no_room_are_a_trouble_of_the_store_until_a_restart_has_room(self):
+        folder = self.folder()
+        if os.geteuid() or subprocess.run(["mount", "-t", "tmpfs", "-o", "size=1m", "tmpfs", folder], stderr=subprocess.DEVNULL).returncode:
+            self.skipTest("no file system can be mounted here")
+        self.addCleanup(subprocess.run, ["umount", folder], check=True)
+        daemon = self.daemon(merged(CONF, {"limits": {"renewals": 1000000}}), runtime_dir=folder)
+        self.addCleanup(daemon.kill)
+        c = self.client(daemon)
+        filler = os.path.join(folder, "filler")
+
+        def cause():
+            return c.ok("LIST nodes").rows[0].fields.get("cause")
+        self.assertIsNone(cause())
+        with contextlib.suppress(OSError), open(filler, "ab", buffering=0) as out:
+            while out.write(b"x" * 4096) == 4096:
+                pass
+        c.send(*["LOCK many-%d" % i for i in range(1000)])
+        for _ in range(1000):
+            self.assertEqual(c.reply().kind, "OK")
+        until(lambda: cause() == "files", "LIST nodes says so")
+        self.assertRegex(c.ok("LIST nodes").rows[0]["reason"], "^new names find no room")
+        self.assertIn("new names find no room", self.call_redlock(daemon, "doctor")[1])
+        self.assertEqual(len(re.findall("warn node .*cause=files", daemon.log())), 1)
+        os.remove(filler)
+        daemon.send_signal(signal.SIGUSR2)
+        daemon.logged("notice restarted ")
+        until(lambda: cause() is None, "LIST nodes says that it is over")
 
     def test_a_file_that_was_cut_is_named_with_what_that_means(self):
         for prefix, end, told in (("state", "finish", "state found=crash file=state why=\"cut off\" note=.*names of the run before"),

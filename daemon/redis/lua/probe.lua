@@ -23,7 +23,8 @@ end
 -- Commands, each in a form that changes nothing: a server that refuses a command does so before it looks at the key. The first is one that a full server
 -- refuses: once a script was allowed to write, it lets all others pass. `none` never exists; the key of the second can be no lock.
 -- refusal: the first command that is refused, and its error; '-' in front if locks do not need it
-local none = string.sub(KEYS[1], 1, -6) .. '!none'
+local base = string.sub(KEYS[1], 1, -6) -- "redlockd:<prefix>"
+local none = base .. '!none'
 local function try(...)
   local done = redis.pcall(...)
   local err = type(done) == 'table' and done.err
@@ -42,7 +43,7 @@ try('ZRANGE', none, '0', '0')
 try('HSET', none, '', '', '')
 try('HDEL', none, '')
 try('HGETALL', none)
--- Rate limits, jobs; and the messages, without which those who wait ask again by timer.
+-- Rate limits, jobs; a key of each kind, with no name behind it; and the messages, without which those who wait ask again by timer.
 local locks = refusal
 try('ZCARD', none)
 try('ZCOUNT', none, '0', '0')
@@ -51,9 +52,10 @@ try('ZRANK', none, '')
 try('ZSCORE', none, '')
 try('HGET', none, '')
 try('HLEN', none)
-try('PUBLISH', string.sub(KEYS[1], 1, -6) .. 'd:', '')
+try('EXISTS', base .. 'q:', base .. 's:', base .. 'r:', base .. 'j:', base .. 'jd:', base .. 'jl:', base .. 'jx:', base .. 'jw:')
+try('PUBLISH', base .. 'd:', '')
 if locks == '' and refusal ~= '' then refusal = '-' .. refusal end
-local called = redis.pcall('GET', string.sub(KEYS[1], 1, -6) .. '!home')
+local called = redis.pcall('GET', base .. '!home')
 return {now_us, string.sub(redis.call('GET', KEYS[1]) or '', 1, 256), redis.call('GET', KEYS[2]) or '0',
   say(server, '\nrun_id:'), say(replication, '\nmaster_replid:'), say(server, '\nredis_version:'), say(replication, '\nrole:'),
   say(memory, '\nmaxmemory:'), say(memory, '\nmaxmemory_policy:'), say(stats, '\nevicted_keys:'),

@@ -335,3 +335,12 @@ TEST(a_wait_without_a_quorum_keeps_its_place)
 	passes(40 * SEC);
 	hears(1, "@w OK name=a permit=? *");
 }
+
+TEST(without_a_quorum_it_is_told_what_the_stores_refuse)
+{
+	cluster_begin(1);
+	refuses(0, "NOPERM no permissions to access a key");
+	says(1, "ACQUIRE a limit=2");
+	hears(1, "ERR QUORUM 1 of 1 stores can be used, but fewer than 1 complied in time; a: it refused a call: NOPERM no permissions to access a key");
+	feels(0, MOOD_WELL);
+}

@@ -368,6 +368,28 @@ TEST(list_nodes_tells_the_state_of_each)
 	hears(1, "OK n=3 more=0");
 }
 
+/* Loop: it is in quarantine, down, joined. */
+LOOP_TEST(a_store_of_this_host_alone_has_one_reason, 3)
+{
+	static const char *const reason[] = {"it carries no marker", "connection lost", "this host only"};
+	const char *told;
+
+	cluster_open(1);
+	cluster.conf.shared = false;
+	daemon_starts(0);
+	passes(2 * QUARANTINE_US);
+	if (_i == 0)
+		restarts_blank(0);
+	if (_i == 1)
+		falls(0);
+	passes(2100 * MSEC);
+	says(1, "LIST nodes");
+	told = strstr(hears(1, "\\* node=a *"), " reason=");
+	ck_assert_ptr_nonnull(strstr(told, reason[_i]));
+	ck_assert_ptr_null(strstr(told + 1, " reason="));
+	ignores(1);
+}
+
 TEST(stats_tells_every_figure)
 {
 	const char *line;

@@ -60,6 +60,16 @@ TEST(a_wait_that_is_over_tells_when_to_ask_again)
 	cluster_close();
 }
 
+TEST(a_wait_that_is_over_tells_nothing_of_a_use_with_other_terms)
+{
+	is_used_up();
+	says(2, "RATE n " ONE " wait=1m");
+	says(3, "RATE n limit=5 per=1s wait=2s");
+	passes(2100 * MSEC);
+	hears(3, "TIMEOUT waited_ms=2000");
+	cluster_close();
+}
+
 TEST(a_use_that_fits_does_not_wait_for_what_a_larger_one_was_told)
 {
 	cluster_begin(1);

@@ -244,6 +244,16 @@ TEST(a_keyfile_that_was_cut_or_punched_between_two_slabs_is_a_crash)
 	}
 }
 
+/* What a probe tells; locks are granted all the same. */
+static enum defect trouble_of(struct store_run *l)
+{
+	struct answer a;
+
+	store_run_call(l, (struct call){.kind = CALL_PROBE}, &a);
+	ck_assert(a.probe->lesser == (a.probe->defect != DEFECT_NONE));
+	return a.probe->defect;
+}
+
 TEST(a_key_that_finds_no_space_makes_the_next_crash_one_without_names)
 {
 	struct rlimit limit = {64 * 1024, 64 * 1024}, before;
@@ -256,11 +266,13 @@ TEST(a_key_that_finds_no_space_makes_the_next_crash_one_without_names)
 	limit.rlim_max = before.rlim_max;
 	ck_assert_int_eq(setrlimit(RLIMIT_FSIZE, &limit), 0);
 	ck_assert(!state_loses_names(&l.state));
+	ck_assert_int_eq(trouble_of(&l), DEFECT_NONE);
 	for (unsigned i = 0; i < 1000; i++) {
 		snprintf(name, sizeof(name), "n%u", i);
 		ck_assert_int_eq(store_run_acquire(&l, span_of(name), 10000), 'G');
 	}
 	ck_assert(state_loses_names(&l.state));
+	ck_assert_int_eq(trouble_of(&l), DEFECT_FILES);
 	setrlimit(RLIMIT_FSIZE, &before);
 	store_run_crash(&l);
 	ck_assert_int_eq(next_run_finds(BOOT), STATE_CRASH);
@@ -268,6 +280,7 @@ TEST(a_key_that_finds_no_space_makes_the_next_crash_one_without_names)
 	store_run_join(&l);
 	ck_assert_int_eq(state_mark(&l.state, l.memory, here.now), 0);
 	ck_assert(!state_loses_names(&l.state));
+	ck_assert_int_eq(trouble_of(&l), DEFECT_NONE);
 	ck_assert_int_eq(store_run_acquire(&l, SPAN("held"), 10000), 'G');
 	store_run_crash(&l);
 	ck_assert_int_eq(next_run_finds(BOOT), STATE_KEPT);
