@@ -130,154 +130,154 @@ DAEMON_BASE := \
 	daemon/base/segment.c
 
 CORE := \
-	daemon/core/access.c \
-	daemon/core/acquire.c \
-	daemon/core/admin.c \
-	daemon/core/admission.c \
-	daemon/core/admit.c \
-	daemon/core/adopt.c \
-	daemon/core/adoption.c \
-	daemon/core/agent.c \
-	daemon/core/ahead.c \
-	daemon/core/alarm.c \
-	daemon/core/alarms.c \
-	daemon/core/announce.c \
-	daemon/core/ask.c \
-	daemon/core/ask_daemon.c \
-	daemon/core/audit.c \
-	daemon/core/auth.c \
-	daemon/core/suspects.c \
-	daemon/core/award.c \
-	daemon/core/belief.c \
-	daemon/core/bounds.c \
-	daemon/core/break.c \
-	daemon/core/busy.c \
-	daemon/core/calls.c \
-	daemon/core/card.c \
-	daemon/core/carry.c \
-	daemon/core/claim.c \
-	daemon/core/command.c \
-	daemon/core/core.c \
-	daemon/core/contended.c \
-	daemon/core/contender.c \
-	daemon/core/conclude.c \
-	daemon/core/convert.c \
-	daemon/core/deadlock.c \
-	daemon/core/defer.c \
-	daemon/core/deliver.c \
-	daemon/core/denial.c \
-	daemon/core/drain.c \
-	daemon/core/end.c \
-	daemon/core/engine.c \
-	daemon/core/enter.c \
-	daemon/core/event.c \
-	daemon/core/fences.c \
-	daemon/core/fire.c \
-	daemon/core/flow.c \
-	daemon/core/gather.c \
-	daemon/core/grant.c \
-	daemon/core/group.c \
-	daemon/core/groups.c \
-	daemon/core/hangup.c \
-	daemon/core/health.c \
-	daemon/core/heard.c \
-	daemon/core/hold.c \
-	daemon/core/holders.c \
-	daemon/core/home.c \
-	daemon/core/job.c \
-	daemon/core/jobs.c \
-	daemon/core/lessee.c \
-	daemon/core/issue.c \
-	daemon/core/journal.c \
-	daemon/core/kept_names.c \
-	daemon/core/origin.c \
-	daemon/core/judge.c \
-	daemon/core/meet.c \
-	daemon/core/jump.c \
-	daemon/core/likeness.c \
-	daemon/core/lease.c \
-	daemon/core/list.c \
-	daemon/core/listing.c \
-	daemon/core/lock.c \
-	daemon/core/lockall.c \
-	daemon/core/locks.c \
-	daemon/core/look.c \
-	daemon/core/lower.c \
-	daemon/core/member.c \
-	daemon/core/members.c \
-	daemon/core/metric.c \
-	daemon/core/move.c \
-	daemon/core/news.c \
-	daemon/core/noted.c \
-	daemon/core/notices.c \
-	daemon/core/observe.c \
-	daemon/core/obtain.c \
-	daemon/core/order.c \
-	daemon/core/owned.c \
-	daemon/core/page.c \
-	daemon/core/pass.c \
-	daemon/core/places.c \
-	daemon/core/parts.c \
-	daemon/core/pending.c \
-	daemon/core/permits.c \
-	daemon/core/probe.c \
-	daemon/core/query.c \
-	daemon/core/sample.c \
-	daemon/core/tally.c \
-	daemon/core/rate.c \
-	daemon/core/rate_turns.c \
-	daemon/core/queuerows.c \
-	daemon/core/quorum.c \
-	daemon/core/readers.c \
-	daemon/core/rebase.c \
-	daemon/core/recall.c \
-	daemon/core/refusal.c \
-	daemon/core/release.c \
-	daemon/core/releases.c \
-	daemon/core/remember.c \
-	daemon/core/rendezvous.c \
-	daemon/core/remote_holders.c \
-	daemon/core/renew.c \
-	daemon/core/restore.c \
-	daemon/core/renewals.c \
-	daemon/core/resume.c \
-	daemon/core/revoke.c \
-	daemon/core/retry.c \
-	daemon/core/round.c \
-	daemon/core/rows.c \
-	daemon/core/rules.c \
-	daemon/core/runner.c \
-	daemon/core/seats.c \
-	daemon/core/semaphore.c \
-	daemon/core/permits_owned.c \
-	daemon/core/semaphores.c \
-	daemon/core/slow.c \
-	daemon/core/former.c \
-	daemon/core/service.c \
-	daemon/core/session.c \
-	daemon/core/settle.c \
-	daemon/core/show.c \
-	daemon/core/split.c \
-	daemon/core/state.c \
-	daemon/core/stored.c \
-	daemon/core/survey.c \
-	daemon/core/take.c \
-	daemon/core/take_again.c \
-	daemon/core/tell.c \
-	daemon/core/terms.c \
-	daemon/core/ticket.c \
-	daemon/core/together.c \
-	daemon/core/tokens.c \
-	daemon/core/trust.c \
-	daemon/core/user.c \
-	daemon/core/value.c \
-	daemon/core/view.c \
-	daemon/core/wait.c \
-	daemon/core/waiters.c \
-	daemon/core/circle.c \
-	daemon/core/waitgraph.c \
-	daemon/core/watch.c \
-	daemon/core/who.c
+	daemon/core/event/alarms.c \
+	daemon/core/event/core.c \
+	daemon/core/event/event.c \
+	daemon/core/event/journal.c \
+	daemon/core/event/metric.c \
+	daemon/core/event/origin.c \
+	daemon/core/event/sample.c \
+	daemon/core/event/value.c \
+	daemon/core/member/admission.c \
+	daemon/core/member/bounds.c \
+	daemon/core/member/fences.c \
+	daemon/core/member/flow.c \
+	daemon/core/member/health.c \
+	daemon/core/member/judge.c \
+	daemon/core/member/jump.c \
+	daemon/core/member/likeness.c \
+	daemon/core/member/meet.c \
+	daemon/core/member/member.c \
+	daemon/core/member/members.c \
+	daemon/core/member/observe.c \
+	daemon/core/member/probe.c \
+	daemon/core/member/quorum.c \
+	daemon/core/member/trust.c \
+	daemon/core/lock/card.c \
+	daemon/core/lock/claim.c \
+	daemon/core/lock/contender.c \
+	daemon/core/lock/kept_names.c \
+	daemon/core/lock/lease.c \
+	daemon/core/lock/lock.c \
+	daemon/core/lock/notices.c \
+	daemon/core/lock/readers.c \
+	daemon/core/lock/state.c \
+	daemon/core/round/ask.c \
+	daemon/core/round/calls.c \
+	daemon/core/round/home.c \
+	daemon/core/round/parts.c \
+	daemon/core/round/releases.c \
+	daemon/core/round/rendezvous.c \
+	daemon/core/round/round.c \
+	daemon/core/round/tokens.c \
+	daemon/core/engine/acquire.c \
+	daemon/core/engine/admit.c \
+	daemon/core/engine/adopt.c \
+	daemon/core/engine/adoption.c \
+	daemon/core/engine/belief.c \
+	daemon/core/engine/break.c \
+	daemon/core/engine/conclude.c \
+	daemon/core/engine/convert.c \
+	daemon/core/engine/denial.c \
+	daemon/core/engine/engine.c \
+	daemon/core/engine/enter.c \
+	daemon/core/engine/grant.c \
+	daemon/core/engine/hold.c \
+	daemon/core/engine/holders.c \
+	daemon/core/engine/lessee.c \
+	daemon/core/engine/look.c \
+	daemon/core/engine/lower.c \
+	daemon/core/engine/move.c \
+	daemon/core/engine/rebase.c \
+	daemon/core/engine/release.c \
+	daemon/core/engine/renew.c \
+	daemon/core/engine/retry.c \
+	daemon/core/engine/split.c \
+	daemon/core/engine/ticket.c \
+	daemon/core/engine/together.c \
+	daemon/core/engine/wait.c \
+	daemon/core/engine/waiters.c \
+	daemon/core/session/agent.c \
+	daemon/core/session/ahead.c \
+	daemon/core/session/audit.c \
+	daemon/core/session/group.c \
+	daemon/core/session/jobs.c \
+	daemon/core/session/rules.c \
+	daemon/core/session/semaphore.c \
+	daemon/core/session/session.c \
+	daemon/core/session/user.c \
+	daemon/core/session/who.c \
+	daemon/core/reply/announce.c \
+	daemon/core/reply/ask_daemon.c \
+	daemon/core/reply/busy.c \
+	daemon/core/reply/former.c \
+	daemon/core/reply/listing.c \
+	daemon/core/reply/news.c \
+	daemon/core/reply/noted.c \
+	daemon/core/reply/page.c \
+	daemon/core/reply/pending.c \
+	daemon/core/reply/refusal.c \
+	daemon/core/reply/remember.c \
+	daemon/core/reply/remote_holders.c \
+	daemon/core/reply/renewals.c \
+	daemon/core/reply/rows.c \
+	daemon/core/reply/show.c \
+	daemon/core/reply/slow.c \
+	daemon/core/reply/tell.c \
+	daemon/core/reply/terms.c \
+	daemon/core/reply/watch.c \
+	daemon/core/rights/access.c \
+	daemon/core/rights/auth.c \
+	daemon/core/rights/suspects.c \
+	daemon/core/deadlock/circle.c \
+	daemon/core/deadlock/deadlock.c \
+	daemon/core/deadlock/waitgraph.c \
+	daemon/core/rate/rate.c \
+	daemon/core/rate/rate_turns.c \
+	daemon/core/rate/stored.c \
+	daemon/core/job/job.c \
+	daemon/core/job/order.c \
+	daemon/core/job/pass.c \
+	daemon/core/job/places.c \
+	daemon/core/job/queuerows.c \
+	daemon/core/job/runner.c \
+	daemon/core/job/survey.c \
+	daemon/core/job/take.c \
+	daemon/core/job/take_again.c \
+	daemon/core/semaphore/contended.c \
+	daemon/core/semaphore/heard.c \
+	daemon/core/semaphore/issue.c \
+	daemon/core/semaphore/obtain.c \
+	daemon/core/semaphore/permits.c \
+	daemon/core/semaphore/recall.c \
+	daemon/core/semaphore/seats.c \
+	daemon/core/group/award.c \
+	daemon/core/group/gather.c \
+	daemon/core/group/groups.c \
+	daemon/core/resume/end.c \
+	daemon/core/resume/restore.c \
+	daemon/core/resume/resume.c \
+	daemon/core/request/defer.c \
+	daemon/core/request/list.c \
+	daemon/core/request/lockall.c \
+	daemon/core/request/locks.c \
+	daemon/core/request/owned.c \
+	daemon/core/request/permits_owned.c \
+	daemon/core/request/query.c \
+	daemon/core/request/semaphores.c \
+	daemon/core/request/tally.c \
+	daemon/core/admin/admin.c \
+	daemon/core/admin/alarm.c \
+	daemon/core/admin/drain.c \
+	daemon/core/admin/revoke.c \
+	daemon/core/service/carry.c \
+	daemon/core/service/command.c \
+	daemon/core/service/deliver.c \
+	daemon/core/service/fire.c \
+	daemon/core/service/hangup.c \
+	daemon/core/service/service.c \
+	daemon/core/service/settle.c \
+	daemon/core/service/view.c
 
 STORE := \
 	daemon/store/breaking.c \
@@ -361,139 +361,139 @@ WEB := \
 	daemon/web/web.c
 
 DAEMON := \
-	daemon/audit_file.c \
-	daemon/backlog.c \
-	daemon/carried.c \
-	daemon/carry.c \
-	daemon/credentials.c \
-	daemon/daemon.c \
-	daemon/descriptors.c \
-	daemon/exposition.c \
-	daemon/outer.c \
-	daemon/fdstore.c \
-	daemon/frame.c \
-	daemon/guard.c \
-	daemon/journal.c \
-	daemon/kept.c \
-	daemon/lasting.c \
-	daemon/listen.c \
-	daemon/main.c \
-	daemon/once.c \
-	daemon/parcel.c \
-	daemon/passed.c \
-	daemon/program.c \
-	daemon/pump.c \
-	daemon/reach.c \
-	daemon/rest.c \
-	daemon/restart.c \
-	daemon/runtime.c \
-	daemon/site.c \
-	daemon/status.c \
-	daemon/stores.c \
-	daemon/supervise.c \
-	daemon/systemd.c \
-	daemon/timer.c \
-	daemon/trial.c \
-	daemon/unit.c \
-	daemon/vanished.c \
-	daemon/wrong_port.c \
-	daemon/verifier.c
+	daemon/systemd/fdstore.c \
+	daemon/systemd/systemd.c \
+	daemon/systemd/unit.c \
+	daemon/files/audit_file.c \
+	daemon/files/credentials.c \
+	daemon/files/frame.c \
+	daemon/files/journal.c \
+	daemon/files/runtime.c \
+	daemon/restart/carried.c \
+	daemon/restart/carry.c \
+	daemon/restart/kept.c \
+	daemon/restart/once.c \
+	daemon/restart/parcel.c \
+	daemon/restart/restart.c \
+	daemon/restart/trial.c \
+	daemon/main/backlog.c \
+	daemon/main/daemon.c \
+	daemon/main/descriptors.c \
+	daemon/main/exposition.c \
+	daemon/main/guard.c \
+	daemon/main/lasting.c \
+	daemon/main/listen.c \
+	daemon/main/main.c \
+	daemon/main/outer.c \
+	daemon/main/passed.c \
+	daemon/main/program.c \
+	daemon/main/pump.c \
+	daemon/main/reach.c \
+	daemon/main/rest.c \
+	daemon/main/site.c \
+	daemon/main/status.c \
+	daemon/main/stores.c \
+	daemon/main/supervise.c \
+	daemon/main/timer.c \
+	daemon/main/vanished.c \
+	daemon/main/verifier.c \
+	daemon/main/wrong_port.c
 
 CLIENT := \
-	client/address.c \
-	client/admin.c \
-	client/ask.c \
-	client/await.c \
-	client/bundle.c \
-	client/counted.c \
-	client/channel.c \
-	client/conn.c \
-	client/draft.c \
-	client/exchange.c \
-	client/farewell.c \
-	client/following.c \
-	client/greeting.c \
-	client/holds.c \
-	client/line.c \
-	client/lock.c \
-	client/deferred.c \
-	client/many.c \
-	client/moment.c \
-	client/outcome.c \
-	client/pauses.c \
-	client/pending.c \
-	client/person.c \
-	client/pushes.c \
-	client/room.c \
-	client/public.c \
-	client/rate.c \
-	client/recovery.c \
-	client/secret.c \
-	client/secure.c \
-	client/taken.c \
-	client/tracking.c \
-	client/watches.c
+	client/lib/address.c \
+	client/lib/admin.c \
+	client/lib/ask.c \
+	client/lib/await.c \
+	client/lib/bundle.c \
+	client/lib/channel.c \
+	client/lib/conn.c \
+	client/lib/counted.c \
+	client/lib/deferred.c \
+	client/lib/draft.c \
+	client/lib/exchange.c \
+	client/lib/farewell.c \
+	client/lib/following.c \
+	client/lib/greeting.c \
+	client/lib/holds.c \
+	client/lib/line.c \
+	client/lib/lock.c \
+	client/lib/many.c \
+	client/lib/moment.c \
+	client/lib/outcome.c \
+	client/lib/pauses.c \
+	client/lib/pending.c \
+	client/lib/person.c \
+	client/lib/public.c \
+	client/lib/pushes.c \
+	client/lib/rate.c \
+	client/lib/recovery.c \
+	client/lib/room.c \
+	client/lib/secret.c \
+	client/lib/secure.c \
+	client/lib/taken.c \
+	client/lib/tracking.c \
+	client/lib/watches.c
 
 # What a program needs OpenSSL for.
 CLIENT_TLS := \
-	client/use_tls.c
+	client/lib/use_tls.c
 
 CLI := \
-	client/arguments.c \
-	client/belief.c \
-	client/board.c \
-	client/cli.c \
-	client/complaint.c \
-	client/deferring.c \
-	client/descriptors.c \
-	client/dial.c \
-	client/doctor.c \
-	client/drain.c \
-	client/family.c \
-	client/finding.c \
-	client/force.c \
-	client/hold.c \
-	client/holding.c \
-	client/init.c \
-	client/json.c \
-	client/keeper.c \
-	client/keeping.c \
-	client/lead.c \
-	client/letting.c \
-	client/limit.c \
-	client/linger.c \
-	client/loss.c \
-	client/main.c \
-	client/move.c \
-	client/names.c \
-	client/nested.c \
-	client/options.c \
-	client/passwd.c \
-	client/ping.c \
-	client/place.c \
-	client/process.c \
-	client/query.c \
-	client/rows.c \
-	client/run.c \
-	client/screen.c \
-	client/several.c \
-	client/shortage.c \
-	client/signals.c \
-	client/status.c \
-	client/top.c \
-	client/waiting.c \
-	client/wakeups.c \
-	client/ward.c \
-	client/work.c \
-	client/working.c \
-	client/watch.c
+	client/cli/arguments.c \
+	client/cli/belief.c \
+	client/cli/board.c \
+	client/cli/cli.c \
+	client/cli/complaint.c \
+	client/cli/deferring.c \
+	client/cli/descriptors.c \
+	client/cli/dial.c \
+	client/cli/doctor.c \
+	client/cli/drain.c \
+	client/cli/family.c \
+	client/cli/finding.c \
+	client/cli/force.c \
+	client/cli/hold.c \
+	client/cli/holding.c \
+	client/cli/init.c \
+	client/cli/json.c \
+	client/cli/keeper.c \
+	client/cli/keeping.c \
+	client/cli/lead.c \
+	client/cli/letting.c \
+	client/cli/limit.c \
+	client/cli/linger.c \
+	client/cli/loss.c \
+	client/cli/main.c \
+	client/cli/move.c \
+	client/cli/names.c \
+	client/cli/nested.c \
+	client/cli/options.c \
+	client/cli/passwd.c \
+	client/cli/ping.c \
+	client/cli/place.c \
+	client/cli/process.c \
+	client/cli/query.c \
+	client/cli/rows.c \
+	client/cli/run.c \
+	client/cli/screen.c \
+	client/cli/several.c \
+	client/cli/shortage.c \
+	client/cli/signals.c \
+	client/cli/status.c \
+	client/cli/top.c \
+	client/cli/waiting.c \
+	client/cli/wakeups.c \
+	client/cli/ward.c \
+	client/cli/watch.c \
+	client/cli/work.c \
+	client/cli/working.c
 
 # What prints documents from tables.
 TOOLS := \
-	client/completion.c \
-	conf/docgen.c \
 	daemon/figures.c \
-	daemon/states.c
+	daemon/states.c \
+	conf/docgen.c \
+	client/cli/completion.c
 
 # --- what is built ---------------------------------------------------------------------------------------------------
 
@@ -536,13 +536,13 @@ $(O)/libredlock.a: $(LIBREDLOCK)
 	$(call say,AR)
 	$(Q)$(AR) qcs $@ $^
 
-# The same as a shared library: its objects are compiled for that, and it exports what client/libredlock.map lists.
+# The same as a shared library: its objects are compiled for that, and it exports what client/lib/libredlock.map lists.
 SONAME  := libredlock.so.0
 SHARED  := $(O)/libredlock.so.$(VERSION)
 SHARED_OBJ := $(patsubst %.c,$(O)/shared/%.o,$(CLIENT) $(CLIENT_TLS) $(TLS) $(PROTO))
-$(SHARED): $(SHARED_OBJ) client/libredlock.map
+$(SHARED): $(SHARED_OBJ) client/lib/libredlock.map
 	$(call say,LD)
-	$(Q)$(CC) -shared -Wl,-soname,$(SONAME) -Wl,--version-script,client/libredlock.map -Wl,-z,defs $(filter-out -pie,$(HARDEN_LD)) $(CFLAGS) $(LDFLAGS) \
+	$(Q)$(CC) -shared -Wl,-soname,$(SONAME) -Wl,--version-script,client/lib/libredlock.map -Wl,-z,defs $(filter-out -pie,$(HARDEN_LD)) $(CFLAGS) $(LDFLAGS) \
 		-o $@ $(SHARED_OBJ) $(LIBS_TLS)
 
 $(O)/shared/%.o: %.c Makefile | $(FIRST)
@@ -570,9 +570,9 @@ $(O)/gen/page.c: daemon/web/embed.sh $(PAGE) | $(FIRST)
 	$(Q)sh daemon/web/embed.sh $(O)/gen $(PAGE)
 
 # What another build of the daemon must have alike to go on from the memory of this one.
-STRUCTURES := $(wildcard daemon/base/*.[ch] daemon/core/*.[ch] daemon/core/*.def daemon/store/*.[ch] daemon/net/*.h daemon/redis/*.h proto/*.h proto/*.def) \
+STRUCTURES := $(wildcard daemon/base/*.[ch] daemon/core/*/*.[ch] daemon/core/*/*.def daemon/store/*.[ch] daemon/net/*.h daemon/redis/*.h proto/*.h proto/*.def) \
               daemon/net/carry.c daemon/net/carried.c daemon/net/stock.c daemon/redis/carry.c \
-              daemon/backlog.c daemon/backlog.h daemon/carried.h daemon/frame.h daemon/journal.h tls/digest.h
+              daemon/main/backlog.c daemon/main/backlog.h daemon/restart/carried.h daemon/files/frame.h daemon/files/journal.h tls/digest.h
 $(O)/gen/layout.c: daemon/layout.sh $(wildcard $(STRUCTURES)) | $(FIRST)
 	@mkdir -p $(@D)
 	$(Q)sh daemon/layout.sh $(O)/gen "$$($(CC) -dumpmachine)" $(sort $(wildcard $(STRUCTURES)))
@@ -583,7 +583,7 @@ $(GENERATED): %.o: %.c
 
 depends = $(patsubst %.c,$(O)/%.d,$(1))
 -include $(SHARED_OBJ:.o=.d)
--include $(call depends,$(PARTS) $(CLI) daemon/main.c $(TOOLS)) $(O)/gen/layout.d $(O)/gen/scripts.d $(O)/gen/page.d $(O)/gen/docgen.d
+-include $(call depends,$(PARTS) $(CLI) daemon/main/main.c $(TOOLS)) $(O)/gen/layout.d $(O)/gen/scripts.d $(O)/gen/page.d $(O)/gen/docgen.d
 
 # --- to start with ---------------------------------------------------------------------------------------------------
 
@@ -613,15 +613,15 @@ help: ## this list
 
 # --- documents that are printed from tables ---------------------------------------------------------------------------
 
-# The completions of shells: what they must know of redlock comes from cli.def, and what they do with it from client/completion.
+# The completions of shells: what they must know of redlock comes from cli.def, and what they do with it from client/cli/completion.
 COMPLETIONS := $(addprefix $(O)/completion.,bash zsh fish)
-$(O)/completion: $(call obj,client/completion.c client/options.c $(PROTO))
+$(O)/completion: $(call obj,client/cli/completion.c client/cli/options.c $(PROTO))
 	$(call say,LD)
 	$(Q)$(LINK) -o $@ $^
 
 completions: $(COMPLETIONS) ## what bash, zsh and fish complete
 
-$(COMPLETIONS): $(O)/completion.%: client/completion/redlock.% $(O)/completion
+$(COMPLETIONS): $(O)/completion.%: client/cli/completion/redlock.% $(O)/completion
 	$(Q)$(O)/completion $* >$@ && cat $< >>$@
 
 # Renders the example file and the keys of redlockd.yaml(5) from conf/schema.def; `make rendered` brings both up to date.
@@ -640,13 +640,13 @@ $(O)/docgen: $(O)/gen/docgen.o $(call obj,$(PROTO))
 	$(call say,LD)
 	$(Q)$(LINK) -o $@ $^
 
-# Renders the figures of redlockd(8) from daemon/core/metric.def.
-$(O)/figures: $(call obj,daemon/figures.c daemon/core/metric.c)
+# Renders the figures of redlockd(8) from daemon/core/event/metric.def.
+$(O)/figures: $(call obj,daemon/figures.c daemon/core/event/metric.c)
 	$(call say,LD)
 	$(Q)$(LINK) -o $@ $^
 
-# Renders the states of a name from daemon/core/move.def.
-$(O)/states: $(call obj,daemon/states.c daemon/core/state.c)
+# Renders the states of a name from daemon/core/lock/move.def.
+$(O)/states: $(call obj,daemon/states.c daemon/core/lock/state.c)
 	$(call say,LD)
 	$(Q)$(LINK) -o $@ $^
 
@@ -666,7 +666,7 @@ stats: | $(FIRST) ## how long functions and files are
 
 # What analyses one file at a time leaves build/lint/file.gcc (an object) and file.tidy (its report) behind: a file that has not changed is not
 # looked at again. -j is as many as there are processors.
-PRODUCT := $(sort $(PROTO) $(TLS) $(CONF) $(DAEMON) $(WEB) $(NET) $(REDIS) $(STORE) $(CORE) $(DAEMON_BASE) $(CLIENT) $(CLIENT_TLS) $(CLI) client/completion.c proto/docgen.c conf/docgen.c daemon/figures.c daemon/states.c)
+PRODUCT := $(sort $(PROTO) $(TLS) $(CONF) $(DAEMON) $(WEB) $(NET) $(REDIS) $(STORE) $(CORE) $(DAEMON_BASE) $(CLIENT) $(CLIENT_TLS) $(CLI) client/cli/completion.c proto/docgen.c conf/docgen.c daemon/figures.c daemon/states.c)
 LINT_FLAGS = $(filter-out -MMD -MP -W%,$(BASEFLAGS))
 LINTED := $(foreach f,$(PRODUCT:%.c=$(O)/lint/%),$(f).gcc $(f).tidy)
 
@@ -692,7 +692,7 @@ clean: ## remove what was built
 
 # --- installing ------------------------------------------------------------------------------------------------------
 
-MAN := proto/redlock-protocol.7 conf/redlockd.yaml.5 daemon/redlockd.8 client/redlock.1 client/libredlock.3
+MAN := proto/redlock-protocol.7 conf/redlockd.yaml.5 daemon/redlockd.8 client/cli/redlock.1 client/lib/libredlock.3
 CONFDIR := $(SYSCONFDIR)/redlockd
 # Where systemd-sysusers looks: below these two prefixes, and in /etc.
 SYSUSERSDIR ?= $(if $(filter /usr /usr/local,$(PREFIX)),$(PREFIX)/lib,/etc)/sysusers.d
@@ -707,7 +707,7 @@ filled = sed -e 's|@SBINDIR@|$(SBINDIR)|g' -e 's|@SYSCONFDIR@|$(SYSCONFDIR)|g' -
 install: $(O)/redlockd $(O)/redlock $(O)/libredlock.a $(COMPLETIONS) $(SHARED) ## install below DESTDIR/PREFIX; a configuration that is there stays
 	$(INSTALL) -D -m 755 $(O)/redlockd $(DESTDIR)$(SBINDIR)/redlockd
 	$(INSTALL) -D -m 755 $(O)/redlock $(DESTDIR)$(BINDIR)/redlock
-	$(INSTALL) -D -m 644 client/redlock.h $(DESTDIR)$(INCDIR)/redlock.h
+	$(INSTALL) -D -m 644 client/lib/redlock.h $(DESTDIR)$(INCDIR)/redlock.h
 	$(INSTALL) -D -m 644 $(O)/libredlock.a $(DESTDIR)$(LIBDIR)/libredlock.a
 	$(INSTALL) -m 644 $(SHARED) $(DESTDIR)$(LIBDIR)/libredlock.so.$(VERSION)
 	ln -sf libredlock.so.$(VERSION) $(DESTDIR)$(LIBDIR)/$(SONAME)
@@ -717,7 +717,7 @@ install: $(O)/redlockd $(O)/redlock $(O)/libredlock.a $(COMPLETIONS) $(SHARED) #
 	$(INSTALL) -d $(DESTDIR)$(UNITDIR) $(DESTDIR)$(CONFDIR) $(DESTDIR)$(PKGCONFIGDIR)
 	$(call filled,redlockd.service,$(DESTDIR)$(UNITDIR)/redlockd.service)
 	$(INSTALL) -m 644 redlockd.socket $(DESTDIR)$(UNITDIR)/redlockd.socket
-	$(call filled,client/redlock.pc.in,$(DESTDIR)$(PKGCONFIGDIR)/redlock.pc)
+	$(call filled,client/lib/redlock.pc.in,$(DESTDIR)$(PKGCONFIGDIR)/redlock.pc)
 	$(INSTALL) -D -m 644 redlockd.sysusers $(DESTDIR)$(SYSUSERSDIR)/redlockd.conf
 	test -e $(DESTDIR)$(CONFDIR)/redlockd.yaml || $(INSTALL) -m 644 conf/redlockd.yaml $(DESTDIR)$(CONFDIR)/redlockd.yaml
 

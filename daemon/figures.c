@@ -3,7 +3,7 @@
  * A program for the build, no part of the daemon. It copies redlockd(8) from standard input to standard output, and replaces the text
  * between the two marks of the page by the list of the figures of STATS.
  */
-#include "daemon/core/metric.h"
+#include "daemon/core/event/metric.h"
 
 #include <stdbool.h>
 #include <stdio.h>

@@ -70,10 +70,10 @@ printf '\treply_int(&r, "fence", fence);\n\treply_int(&r, "name", 1);\n' >"$scra
 [ "$(unnumbered "$scratch/planted")" = '"name" ' ]
 verdict $? "a field that JSON would have as a text is not found"
 
-# unlisted : the files of the core that its README lacks, and those that it has and that are not there, or twice.
+# unlisted : the files of the core that its README lacks in the section of their folder, and those that it has and that are not there, or twice.
 unlisted() {
-	sed -n 's/^| \([a-z_, ]*\) |.*/\1/p' daemon/core/README.md | grep -vx 'file' | tr -d ' ' | tr ',' '\n' | sort >"$scratch/listed"
-	find daemon/core -name '*.[ch]' | sed 's|.*/||; s|\.[ch]$||' | sort -u | comm -3 - "$scratch/listed" | tr -d '\t' | tr '\n' ' '
+	awk '/^## / { room = $2 } /^\| [a-z_]+ \|/ && $2 != "file" { print room "/" $2 }' daemon/core/README.md | sort >"$scratch/listed"
+	find daemon/core -name '*.[ch]' | sed 's|^daemon/core/||; s|\.[ch]$||' | sort -u | comm -3 - "$scratch/listed" | tr -d '\t' | tr '\n' ' '
 }
 [ -z "$(unlisted)" ]
 verdict $? "daemon/core/README.md does not list each file once: $(unlisted)"
@@ -106,10 +106,10 @@ undocumented() {
 	comm -3 "$scratch/functions" "$scratch/synopsis"
 	comm -23 "$scratch/functions" "$scratch/described"
 }
-[ -z "$(undocumented client/redlock.h client/libredlock.3)" ]
-verdict $? "libredlock.3 and redlock.h differ: $(undocumented client/redlock.h client/libredlock.3 | tr -s '\n\t' ' ')"
-echo 'int redlock_planted(void);' | cat client/redlock.h - >"$scratch/planted.h"
-[ "$(undocumented "$scratch/planted.h" client/libredlock.3)" ]
+[ -z "$(undocumented client/lib/redlock.h client/lib/libredlock.3)" ]
+verdict $? "libredlock.3 and redlock.h differ: $(undocumented client/lib/redlock.h client/lib/libredlock.3 | tr -s '\n\t' ' ')"
+echo 'int redlock_planted(void);' | cat client/lib/redlock.h - >"$scratch/planted.h"
+[ "$(undocumented "$scratch/planted.h" client/lib/libredlock.3)" ]
 verdict $? "a function that libredlock.3 does not describe is not found missing"
 
 # What ALGORITHMS.md cites of the tree is there, and what the tree cites of it.
@@ -122,7 +122,7 @@ cited daemon/core/ALGORITHMS.md >"$scratch/cited"
 [ ! -s "$scratch/cited" ]
 verdict $? "daemon/core/ALGORITHMS.md and the tree differ: $(tr '\n' ';' <"$scratch/cited")"
 # shellcheck disable=SC2016 # the backquotes are the page's
-printf '%s\n' '`daemon/core/round.c: round_outcome(), planted()` `daemon/core/planted.c` S99 L1. Planted: PLANTED, GUARD_OFF.' |
+printf '%s\n' '`daemon/core/round/round.c: round_outcome(), planted()` `daemon/core/planted.c` S99 L1. Planted: PLANTED, GUARD_OFF.' |
 	cat daemon/core/ALGORITHMS.md - >"$scratch/planted.md"
 printf '/* See ALGORITHMS.md, Votes; Planted. */\n/* Source: ALGORITHMS.md 11. */\n' >"$scratch/cites.h"
 cited "$scratch/planted.md" >"$scratch/cited"
@@ -151,13 +151,13 @@ verdict $? "an event that the page lacks, and one that the daemon lacks, are not
 
 # entries page : what is wrong with the entries of the options there: "<" is one that the page lacks, ">" one that it has beyond cli.def, or twice.
 entries() {
-	sed -nE "s/^CLI_OPTION\([A-Z_]+, \"([a-z-]+)\", '(.)', (NULL|\"([A-Z]+)\"), .*/.It Fl \2 , Fl -\1 Ar \4/p" client/cli.def |
+	sed -nE "s/^CLI_OPTION\([A-Z_]+, \"([a-z-]+)\", '(.)', (NULL|\"([A-Z]+)\"), .*/.It Fl \2 , Fl -\1 Ar \4/p" client/cli/cli.def |
 		sed 's/ Ar $//' | sort >"$scratch/options"
 	grep '^\.It Fl . , Fl -' "$1" | sort | diff "$scratch/options" - | grep '^[<>]' | tr '\n' ';'
 }
-[ -z "$(entries client/redlock.1)" ] && [ -s "$scratch/options" ]
-verdict $? "client/redlock.1 does not have one entry for each option of cli.def: $(entries client/redlock.1)"
-sed 's/^\.It Fl a , /.It Fl X , /; /^\.It Fl o ,/d; s/^\(\.It Fl h .*\)/\1\n\1/' client/redlock.1 >"$scratch/planted.1"
+[ -z "$(entries client/cli/redlock.1)" ] && [ -s "$scratch/options" ]
+verdict $? "client/cli/redlock.1 does not have one entry for each option of cli.def: $(entries client/cli/redlock.1)"
+sed 's/^\.It Fl a , /.It Fl X , /; /^\.It Fl o ,/d; s/^\(\.It Fl h .*\)/\1\n\1/' client/cli/redlock.1 >"$scratch/planted.1"
 [ "$(entries "$scratch/planted.1" | grep -oE '(< \.It Fl a|> \.It Fl X|< \.It Fl o|> \.It Fl h)' | wc -l)" -eq 4 ]
 verdict $? "a wrong letter, a missing entry and a second one are not found: $(entries "$scratch/planted.1")"
 

@@ -11,25 +11,28 @@ shift
 scratch=$(mktemp -d) || exit 2
 trap 'rm -rf "$scratch"' EXIT
 
-# folder: what its files may include. A word that ends in / allows all headers below that folder, and ! forbids one again. @pure allows the headers of libc
-# without I/O and time, @libc all headers of libc and the kernel. Headers of other libraries must be named. The store has SQLite for the file of jobs: the
-# store says what is written and when, and SQLite never waits, so it reads no clock.
+# folder: what its files may include, and those of its subfolders that have no row of their own. A word that ends in / allows all headers below that folder, and
+# ! forbids one again. @pure allows the headers of libc without I/O and time, @libc all headers of libc and the kernel. Headers of other libraries must be
+# named. The store has SQLite for the file of jobs: the store says what is written and when, and SQLite never waits, so it reads no clock.
 includes='
 proto         @pure stdio.h proto/
 tls           @libc openssl/ tls/
 conf          @libc yaml.h conf/ proto/lookalike.h
 daemon/base   @libc sanitizer/asan_interface.h daemon/base/ proto/span.h
 daemon/core   @pure stdio.h proto/ daemon/core/ daemon/base/ !daemon/base/clock.h
-daemon/store  @pure sqlite3.h stdio.h dirent.h fcntl.h unistd.h sys/mman.h sys/stat.h daemon/store/ daemon/core/event.h daemon/base/ !daemon/base/clock.h proto/span.h
-daemon/redis  @libc hiredis/ event2/ tls/ daemon/redis/ daemon/core/event.h daemon/base/ proto/span.h
+daemon/store  @pure sqlite3.h stdio.h dirent.h fcntl.h unistd.h sys/mman.h sys/stat.h daemon/store/ daemon/core/event/event.h daemon/base/ !daemon/base/clock.h proto/span.h
+daemon/redis  @libc hiredis/ event2/ tls/ daemon/redis/ daemon/core/event/event.h daemon/base/ proto/span.h
 daemon/net    @libc event2/ tls/ daemon/net/ daemon/base/
 daemon/web    @libc event2/ daemon/web/ daemon/base/ daemon/net/listener.h daemon/net/stock.h daemon/net/address.h daemon/net/admin.h proto/
+daemon/files   @libc conf/ daemon/files/ daemon/base/ proto/span.h tls/context.h
+daemon/systemd @libc conf/ daemon/systemd/ daemon/base/
 daemon        @libc event2/ daemon/ conf/ proto/ tls/context.h
-client        @libc libsmartcols/ client/ proto/ tls/
+client/lib    @libc client/lib/ proto/ tls/
+client/cli    @libc libsmartcols/ client/ proto/ tls/
 '
 pure='assert.h ctype.h endian.h errno.h inttypes.h limits.h stdarg.h stdbool.h stddef.h stdint.h stdlib.h string.h strings.h sys/queue.h'
 
-# Inside daemon/core tests/order.sh holds the order of the files. A noun, and the nouns below it whose headers its two files may not include either.
+# Inside daemon/core tests/order.sh holds the order of folders and files. A noun, and the nouns below it whose headers its two files may not include either.
 apart='
 journal  event core
 calls    lock
@@ -50,10 +53,17 @@ daemon/core   $time|$chance|$sockets|$files|$streams|log_event|getenv
 daemon/store  $time|$chance|$sockets|$streams|log_event|getenv
 "
 
+# files folder pattern : the files of the folder, and of its subfolders that have no row of their own, by that pattern.
+files() {
+	find "$1" -name "$2" | awk -v folder="$1" -v table="$includes" '
+		BEGIN { n = split(table, rows, "\n"); for (i = 1; i <= n; i++) { split(rows[i], w, " "); if (index(w[1], folder "/") == 1) other[w[1] "/"] } }
+		{ for (o in other) if (index($0, o) == 1) next; print }'
+}
+
 # included root folder : "file header" for each #include in the files of the folder. Headers of the system keep their <>.
 included() {
-	(cd "$1" && find "$2" -maxdepth 1 -name '*.[ch]' -exec \
-		sed -nE 's|^[[:space:]]*#[[:space:]]*include[[:space:]]*(<[^>]*>).*|\1|; T quoted; F; p; b; :quoted s|^[[:space:]]*#[[:space:]]*include[[:space:]]*"([^"]*)".*|\1|; T; F; p' {} +) |
+	(cd "$1" && files "$2" '*.[ch]' | xargs \
+		sed -nE 's|^[[:space:]]*#[[:space:]]*include[[:space:]]*(<[^>]*>).*|\1|; T quoted; F; p; b; :quoted s|^[[:space:]]*#[[:space:]]*include[[:space:]]*"([^"]*)".*|\1|; T; F; p') |
 		paste -d ' ' - -
 }
 
@@ -85,14 +95,14 @@ forbidden() {
 too_near() {
 	others=$(printf '%s\n' "$apart" | awk -v noun="$2" '$1 == noun { $1 = ""; print }')
 	for noun in $others; do
-		(cd "$1/daemon/core" && grep -nH "^# *include \"daemon/core/$noun\.h\"" "$2".[ch] 2>/dev/null)
+		(cd "$1/daemon/core" && grep -nH "^# *include \"daemon/core/[a-z]*/$noun\.h\"" ./*/"$2".[ch] 2>/dev/null)
 	done
 }
 
 # called folder-of-objects folder : the calls that the row of the folder forbids.
 called() {
 	bad=$(printf '%s\n' "$calls" | awk -v folder="$2" '$1 == folder { print $2 }')
-	nm -A -u "$1/$2"/*.o 2>/dev/null | awk -v bad="^(__)?($bad)(_chk)?\$" '
+	(cd "$1" && files "$2" '*.o' | xargs nm -A -u) | awk -v bad="^(__)?($bad)(_chk)?\$" '
 		$3 ~ bad { sub(/:$/, "", $1); print "  " $1 " calls " $3 }'
 }
 
@@ -123,18 +133,18 @@ for folder in $(printf '%s\n' "$includes" | awk 'NF { print $1 }'); do
 	expect clean "$folder" "$(forbidden . "$folder")"
 done
 for noun in $(printf '%s\n' "$apart"); do
-	[ -e "daemon/core/$noun.h" ] || verdict 1 "$noun.h is missing"
+	[ -e "$(find daemon/core -name "$noun.h")" ] || verdict 1 "$noun.h is missing"
 done
 for noun in $(printf '%s\n' "$apart" | awk 'NF { print $1 }'); do
 	expect clean "what $noun is apart from in daemon/core" "$(too_near . "$noun")"
 done
 for folder in $(printf '%s\n' "$calls" | awk 'NF { print $1 }'); do
-	[ -e "$(find "$objects/$folder" -maxdepth 1 -name '*.o' 2>/dev/null | head -n 1)" ] || verdict 1 "$folder has no objects"
+	[ -e "$(find "$objects/$folder" -name '*.o' 2>/dev/null | head -n 1)" ] || verdict 1 "$folder has no objects"
 	expect clean "calls of $folder" "$(called "$objects" "$folder")"
 done
 
 for folder in conf daemon/core client; do
-	expect clean "order of the files of $folder" "$(arrows "$objects" "$folder" "$folder"/*.c | misplaced "$folder")"
+	expect clean "order of the files of $folder" "$(arrows "$objects" "$folder" | misplaced "$folder")"
 done
 
 for folder in conf daemon/core client; do
@@ -150,7 +160,7 @@ plant daemon/core '"tls/tls.h"'
 plant daemon/net '<openssl/ssl.h>'
 plant conf '"daemon/base/mem.h"'
 plant conf '"proto/proto.h"'
-plant daemon/base '"daemon/core/event.h"'
+plant daemon/base '"daemon/core/event/event.h"'
 plant daemon/base '<event2/event.h>'
 plant daemon/core '"daemon/base/clock.h"'
 plant daemon/core '<sys/socket.h>'
@@ -158,30 +168,33 @@ plant daemon/core '<time.h>'
 plant daemon/core '<hiredis/hiredis.h>'
 plant daemon/core '"daemon/store/memory.h"'
 plant daemon/store '"daemon/base/clock.h"'
-plant daemon/store '"daemon/core/service.h"'
-plant daemon/redis '"daemon/core/service.h"'
+plant daemon/store '"daemon/core/service/service.h"'
+plant daemon/redis '"daemon/core/service/service.h"'
 plant daemon/redis '"daemon/net/net.h"'
-plant daemon/net '"daemon/core/event.h"'
+plant daemon/net '"daemon/core/event/event.h"'
 plant daemon/net '"proto/proto.h"'
-plant daemon/web '"daemon/core/event.h"'
+plant daemon/web '"daemon/core/event/event.h"'
 plant daemon/web '"daemon/net/net.h"'
 plant daemon '<hiredis/hiredis.h>'
-plant daemon '"client/redlock.h"'
-plant client '"daemon/base/buf.h"'
-plant client '"conf/conf.h"'
-rm -rf "$scratch/tree" && mkdir -p "$scratch/tree/daemon/core"
-echo '#include "daemon/core/event.h"' >"$scratch/tree/daemon/core/journal.c"
+plant daemon '"client/lib/redlock.h"'
+plant daemon/files '"daemon/main/internal.h"'
+plant daemon/systemd '"daemon/main/internal.h"'
+plant client/lib '"daemon/base/buf.h"'
+plant client/lib '"client/cli/cli.h"'
+plant client/cli '"conf/conf.h"'
+rm -rf "$scratch/tree" && mkdir -p "$scratch/tree/daemon/core/event" "$scratch/tree/daemon/core/lock" "$scratch/tree/daemon/core/service"
+echo '#include "daemon/core/event/event.h"' >"$scratch/tree/daemon/core/event/journal.c"
 expect refused "a planted event.h in journal.c" "$(too_near "$scratch/tree" journal)"
 for noun in lock service; do
-	: >"$scratch/tree/daemon/core/$noun.c"
-	: >"$scratch/tree/daemon/core/$noun.h"
+	: >"$scratch/tree/daemon/core/$noun/$noun.c"
+	: >"$scratch/tree/daemon/core/$noun/$noun.h"
 done
-echo '#include "daemon/core/service.h"' >"$scratch/tree/daemon/core/lock.c"
+echo '#include "daemon/core/service/service.h"' >"$scratch/tree/daemon/core/lock/lock.c"
 expect refused "a planted service.h in lock.c" "$(cd "$scratch/tree" && headers daemon/core | misplaced daemon/core)"
-expect refused "a planted call upward" "$(printf 'flow service\n' | misplaced daemon/core | grep 'flow needs service')"
-expect refused "a file without a place" "$(printf 'planted flow\n' | misplaced daemon/core | grep 'planted has no place')"
-rm -rf "$scratch/tree" && mkdir -p "$scratch/tree/client"
-echo '#include "client/cli.h"' >"$scratch/tree/client/holds.c" && : >"$scratch/tree/client/cli.c"
+expect refused "a planted call upward" "$(printf 'member/flow service/service\n' | misplaced daemon/core | grep 'member/flow needs service/service')"
+expect refused "a file without a place" "$(printf 'member/planted member/flow\n' | misplaced daemon/core | grep 'member/planted has no place')"
+rm -rf "$scratch/tree" && mkdir -p "$scratch/tree/client/cli" "$scratch/tree/client/lib"
+echo '#include "client/cli/cli.h"' >"$scratch/tree/client/lib/holds.c" && : >"$scratch/tree/client/cli/cli.c"
 expect refused "a planted header from above" "$(cd "$scratch/tree" && headers client | misplaced client)"
 plant_call proto malloc
 plant_call daemon/core clock_gettime

@@ -1,33 +1,43 @@
 # SPDX-License-Identifier: BSD-2-Clause
-# Sourced by layers.sh: the files of a folder from the bottom to the top. A file calls only files before it, and includes no
-# header of a file above it, either.
+# Sourced by layers.sh: folders from the bottom to the top, and the files of each likewise. A file calls only files before it, and includes no header of a
+# file above it, either. So a folder uses those above it in this list, and nothing below. daemon/core, for one, is all the folders daemon/core/….
 # shellcheck shell=sh
 
 standing='
-conf         number words source schema address report yaml file secret users modes protect rules check sentinel list value reader load live conf show print docgen
-daemon/core  event metric sample state core origin alarms journal kept_names value card admission flow quorum members health fences bounds judge meet likeness jump probe observe trust member claim readers contender lease lock notices calls round ask tokens releases parts admit move adoption release ticket waiters wait split rebase together acquire retry holders grant convert belief hold lessee denial renew adopt look break rendezvous home conclude lower enter engine
-daemon/core  user ahead session who rules audit jobs page queuerows rows remote_holders ask_daemon semaphore listing remember waitgraph tell slow former news watch terms refusal pending stored rate rate_turns agent group renewals groups job places take pass runner seats announce contended permits heard circle deadlock survey list suspects auth end resume owned locks lockall permits_owned semaphores order take_again defer tally query noted show busy alarm drain revoke access admin deliver award gather issue obtain hangup recall restore command settle fire service view carry
-client       moment person address room line secure channel pushes pauses outcome draft greeting taken holds pending tracking bundle counted watches
-client       conn recovery exchange await farewell lock secret public many deferred rate ask following admin use_tls
-client       complaint descriptors loss options arguments dial json rows place process letting nested shortage status deferring waiting family belief working several wakeups holding linger keeper signals keeping hold finding ward doctor board screen top ping query names watch force drain limit passwd run lead work move completion init cli main
+conf                   number words source schema address report yaml file secret users modes protect rules check sentinel list value reader load live conf show print docgen
+daemon/core/event      event metric sample core origin alarms journal value
+daemon/core/member     admission flow quorum members health fences bounds judge meet likeness jump probe observe trust member
+daemon/core/lock       state kept_names card claim readers contender lease lock notices
+daemon/core/round      calls round ask tokens releases parts rendezvous home
+daemon/core/engine     admit move adoption release ticket waiters wait split rebase together acquire retry holders grant convert belief hold lessee denial renew adopt look break conclude lower enter engine
+daemon/core/session    user ahead session who rules audit jobs semaphore agent group
+daemon/core/reply      page rows remote_holders ask_daemon listing remember tell slow former news watch terms refusal pending renewals announce noted show busy
+daemon/core/rights     suspects auth access
+daemon/core/deadlock   waitgraph circle deadlock
+daemon/core/rate       stored rate rate_turns
+daemon/core/job        queuerows job places take pass runner survey order take_again
+daemon/core/semaphore  seats contended permits heard issue obtain recall
+daemon/core/group      groups award gather
+daemon/core/resume     end resume restore
+daemon/core/request    list owned locks lockall permits_owned semaphores defer tally query
+daemon/core/admin      alarm drain revoke admin
+daemon/core/service    deliver hangup command settle fire service view carry
+client/lib             moment person address room line secure channel pushes pauses outcome draft greeting taken holds pending tracking bundle counted watches conn recovery exchange await farewell lock secret public many deferred rate ask following admin use_tls
+client/cli             complaint descriptors loss options arguments dial json rows place process letting nested shortage status deferring waiting family belief working several wakeups holding linger keeper signals keeping hold finding ward doctor board screen top ping query names watch force drain limit passwd run lead work move completion init cli main
 '
 
-# arrows folder-of-objects folder sources … : "caller callee" for each call from one file of the folder to another.
+# arrows folder-of-objects folder : "caller callee" for each call from one file below the folder to another.
 arrows() {
-	objects=$1 folder=$2
-	shift 2
-	for source; do
-		printf '%s\n' "$objects/${source%.c}.o"
-	done | xargs nm -A | sed -E 's|^[^:]*/([^/:]*)\.o:|\1 |' | awk '
+	find "$2" -name '*.c' | sed "s|.*|$1/&|; s|c$|o|" | xargs nm -A | sed "s|^$1/$2/||; s|\.o:| |" | awk '
 		$(NF - 1) ~ /^[TDBR]$/ { owner[$NF] = $1 }
 		$(NF - 1) == "U" { wants[$1 " " $NF] = 1 }
 		END { for (pair in wants) { split(pair, of, " "); if (of[2] in owner && owner[of[2]] != of[1]) print of[1], owner[of[2]] } }' | sort -u
 }
 
-# headers folder : "file header" for each header that a file of the folder includes from another file of it. Headers without a source file do not count, nor
+# headers folder : "file header" for each header that a file below the folder includes from another one there. Headers without a source file do not count, nor
 # does conf.h, by which the others know the configuration.
 headers() {
-	grep -H "^#include \"$1/[a-z_]*\.h\"" "$1"/*.[ch] | sed -E "s|^$1/([a-z_]*)\.[ch]:#include \"$1/([a-z_]*)\.h\".*|\1 \2|" |
+	find "$1" -name '*.[ch]' -exec grep -H "^#include \"$1/" {} + | sed -nE "s|^$1/([a-z_/]*)\.[ch]:#include \"$1/([a-z_/]*)\.h\".*|\1 \2|p" |
 		while read -r file header; do
 			[ "$file" = "$header" ] || [ "$1/$header" = conf/conf ] || [ ! -e "$1/$file.c" ] || [ ! -e "$1/$header.c" ] || printf '%s %s\n' "$file" "$header"
 		done | sort -u
@@ -37,9 +47,13 @@ headers() {
 misplaced() {
 	awk -v folder="$1" -v standing="$standing" '
 		function file(name) { if (!(name in at)) print "  " name " has no place in the order of " folder }
+		function place(row, room,    i) { for (i = 2; i <= words; i++) at[room row[i]] = ++places }
 		BEGIN {
 			n = split(standing, row, "\n")
-			for (i = 1; i <= n; i++) { words = split(row[i], w, " "); if (w[1] == folder) for (j = 2; j <= words; j++) at[w[j]] = ++place }
+			for (i = 1; i <= n; i++) {
+				words = split(row[i], w, " ")
+				if (index(w[1] "/", folder "/") == 1) place(w, substr(w[1] "/", length(folder) + 2))
+			}
 		}
 		{ file($1); file($2) }
 		at[$2] > at[$1] { print "  " $1 " needs " $2 ", which stands above it" }'

@@ -102,14 +102,14 @@ $(O)/mutant/%.unit: tests/sim/mutant/%.patch $(O)/unit tests/sim/plant.sh tests/
 $(O)/planted/%: tests/sim/mutant/%.patch $(O)/redlockd $(O)/parts.a tests/sim/plant.sh tests/sim/plant.awk
 	$(Q)mkdir -p $(@D) && sh tests/sim/plant.sh $* $@.d >$@.sources
 	$(call say,CC)
-	$(Q)$(LINK) $(MUTANT_FLAGS) -o $@ $$(cat $@.sources) $(call obj,daemon/main.c) $(O)/parts.a $(LIBS_LOOP) $(LIBS_REDIS) $(LIBS_JOBS) $(LIBS_CONF) $(LIBS_CRYPT)
+	$(Q)$(LINK) $(MUTANT_FLAGS) -o $@ $$(cat $@.sources) $(call obj,daemon/main/main.c) $(O)/parts.a $(LIBS_LOOP) $(LIBS_REDIS) $(LIBS_JOBS) $(LIBS_CONF) $(LIBS_CRYPT)
 
 # The daemon as a build of other structures: it cannot read what this one leaves in memory for the next process.
 $(O)/other-layout/layout.o: daemon/layout.sh | $(FIRST)
 	@mkdir -p $(@D)
 	$(call say,CC)
 	$(Q)sh daemon/layout.sh $(@D) another /dev/null && $(COMPILE) -c -o $@ $(@D)/layout.c
-$(O)/other-layout/redlockd: $(O)/other-layout/layout.o $(call obj,daemon/main.c) $(O)/parts.a
+$(O)/other-layout/redlockd: $(O)/other-layout/layout.o $(call obj,daemon/main/main.c) $(O)/parts.a
 	$(call say,LD)
 	$(Q)$(LINK) -o $@ $^ $(LIBS_LOOP) $(LIBS_REDIS) $(LIBS_JOBS) $(LIBS_CONF) $(LIBS_CRYPT)
 
@@ -160,7 +160,7 @@ $(O)/market: $(call obj,$(MARKET)) $(O)/libredlock.a
 	$(Q)$(LINK) -o $@ $^ $(LIBS_REDIS)
 
 # The examples of libredlock(3) as they are printed: the statements of the first one become a function.
-$(O)/gen/printed.inc: client/libredlock.3 | $(FIRST)
+$(O)/gen/printed.inc: client/lib/libredlock.3 | $(FIRST)
 	@mkdir -p $(@D)
 	$(Q)awk '/^[.]Ed/ { if (inside && n == 1) print "\treturn r;\n}"; inside = 0 } inside { gsub(/\\e/, "\\"); print } \
 		/^[.]Sh EXAMPLES/ { examples = 1 } examples && /^[.]Bd/ { inside = 1; if (++n == 1) print "static int first(void)\n{" }' $< >$@
@@ -238,7 +238,7 @@ endif
 
 # Of the planted mistakes one of so many is compiled; `make mutants` compiles each.
 MISTAKES_SHARE ?= 20
-layers: $(call obj,$(PROTO) $(CONF) conf/docgen.c $(CORE) $(STORE) $(CLIENT) $(CLIENT_TLS) $(CLI) client/completion.c) ## which files include and call which others, compared with the tables
+layers: $(call obj,$(PROTO) $(CONF) conf/docgen.c $(CORE) $(STORE) $(CLIENT) $(CLIENT_TLS) $(CLI) client/cli/completion.c) ## which files include and call which others, compared with the tables
 	@CC="$(CC)" LUA="$(FLAGS_LUA) $(LINK_LUA)" MISTAKES_SHARE=$(MISTAKES_SHARE) sh tests/layers.sh $(O) $(CC) $(filter-out -I. -MMD -MP -W%,$(BASEFLAGS))
 
 CPPCHECK ?= warning,performance,portability
@@ -344,7 +344,7 @@ READ := $(UNIT) $(FIXTURE) $(SIM) $(WORLD)
 ifneq ($(filter build-objects,$(MAKECMDGOALS)),)
 READ := $(if $(filter 1,$(READ_SHARE)),$(INNER) $(READ),$(shell $(PYTHON) -B tests/lib/share.py $(READ_SHARE) $(READ)))
 endif
-build-objects: $(call obj,$(sort $(filter-out $(INNER),$(PARTS)) $(CLI) daemon/main.c $(READ))) $(GENERATED)
+build-objects: $(call obj,$(sort $(filter-out $(INNER),$(PARTS)) $(CLI) daemon/main/main.c $(READ))) $(GENERATED)
 compilers: ## clean builds with the compiler and with sanitizers, and what the other compiler has to say: clang or gcc
 	+@CC="$(CC)" MAKE="$(SUBMAKE)" JOBS="$(JOBS)" sh tests/compilers.sh $(O) "$(CLANG)"
 

@@ -66,7 +66,7 @@ static void metrics_say(void)
 #define METRIC(id, name, kind, source, labels, help)                                                                             \
 	say(PROTOCOL "|redlockd.8", name);                                                                                       \
 	say(PROTOCOL "|redlockd.8", help);
-#include "daemon/core/metric.def"
+#include "daemon/core/event/metric.def"
 #undef METRIC
 }
 
@@ -74,7 +74,7 @@ static void options_say(void)
 {
 #define CLI_COMMAND(id, word, operands, least, most, wraps, run, help) say(CLI, word " " operands);
 #define CLI_OPTION(id, word, letter, argument, commands, set, help)    say(CLI, "--" word);
-#include "client/cli.def"
+#include "client/cli/cli.def"
 }
 
 int main(void)

@@ -8,7 +8,7 @@
 #define REDIS_BATCH_H
 
 #include "daemon/base/buf.h"
-#include "daemon/core/event.h"
+#include "daemon/core/event/event.h"
 
 #define BATCH_MAX 256
 

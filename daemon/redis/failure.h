@@ -3,7 +3,7 @@
 #ifndef REDIS_FAILURE_H
 #define REDIS_FAILURE_H
 
-#include "daemon/core/event.h"
+#include "daemon/core/event/event.h"
 
 /*
  * ANSWER_REFUSED for errors that are known to come before anything was done, also if they were raised inside a script and

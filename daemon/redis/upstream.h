@@ -15,7 +15,7 @@
 #ifndef REDIS_UPSTREAM_H
 #define REDIS_UPSTREAM_H
 
-#include "daemon/core/event.h"
+#include "daemon/core/event/event.h"
 
 struct event_base;
 struct ssl_ctx_st;

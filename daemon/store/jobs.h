@@ -9,7 +9,7 @@
 #include "daemon/base/buf.h"
 #include "daemon/base/heap.h"
 #include "daemon/base/map.h"
-#include "daemon/core/event.h"
+#include "daemon/core/event/event.h"
 
 #include <sys/queue.h>
 

@@ -7,7 +7,7 @@
 #ifndef STORE_MEMORY_H
 #define STORE_MEMORY_H
 
-#include "daemon/core/event.h"
+#include "daemon/core/event/event.h"
 
 struct memory;
 struct job_file;

@@ -4,7 +4,7 @@
 #define STORE_RATE_H
 
 #include "daemon/base/buf.h"
-#include "daemon/core/event.h"
+#include "daemon/core/event/event.h"
 #include "daemon/store/keyspace.h"
 
 struct ledger;

@@ -4,7 +4,7 @@
 #define STORE_SHARE_LIST_H
 
 #include "daemon/base/buf.h"
-#include "daemon/core/event.h"
+#include "daemon/core/event/event.h"
 
 #define SHARES_MOST 256
 

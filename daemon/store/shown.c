@@ -2,7 +2,7 @@
 /* See shown.h. */
 #include "daemon/store/shown.h"
 
-#include "daemon/core/event.h"
+#include "daemon/core/event/event.h"
 
 #include <stdio.h>
 

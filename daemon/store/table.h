@@ -4,7 +4,7 @@
 #define STORE_TABLE_H
 
 #include "daemon/base/buf.h"
-#include "daemon/core/event.h"
+#include "daemon/core/event/event.h"
 
 struct table_entry;
 

@@ -8,7 +8,7 @@
 #include "daemon/base/map.h"
 #include "daemon/base/mem.h"
 #include "daemon/base/rng.h"
-#include "daemon/core/service.h"
+#include "daemon/core/service/service.h"
 #include "daemon/store/memory.h"
 
 #include <math.h>

@@ -3,7 +3,7 @@
  * A program that links libredlock: reads a call a line, and answers each with lines that end in "= result …". test_library.py drives it. The examples of
  * libredlock(3) are compiled as they are printed.
  */
-#include "client/redlock.h"
+#include "client/lib/redlock.h"
 
 #include <errno.h>
 #include <inttypes.h>

@@ -10,7 +10,7 @@ from harness import FuncTest, on_each_store
 from process import BUILD, ROOT, reap, spawn, until
 
 
-def example(begin, page="client/redlock.1"):
+def example(begin, page="client/cli/redlock.1"):
     """The lines of the first example behind the line of a manual that begins so."""
     with open(os.path.join(ROOT, page)) as manual:
         text = manual.read()

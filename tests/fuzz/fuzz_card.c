@@ -3,8 +3,8 @@
  * Any bytes as a message about the holder of a lock. What is read of it lies inside the message and within its bounds, is shown within its bound, and is read
  * as the same when it is written again.
  */
-#include "daemon/core/card.h"
-#include "daemon/core/core.h"
+#include "daemon/core/event/core.h"
+#include "daemon/core/lock/card.h"
 #include "proto/proto.h"
 #include "tests/fuzz/fuzz.h"
 

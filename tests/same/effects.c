@@ -2,7 +2,7 @@
 /* Prints each event and effect in full. Kinds are numbers here: a word that is renamed makes no difference. */
 #include "tests/same/same.h"
 
-#include "daemon/core/service.h"
+#include "daemon/core/service/service.h"
 
 #include <inttypes.h>
 #include <stdio.h>

@@ -23,7 +23,7 @@ awk -v folder="$folder" -f tests/sim/plant.awk "$patches/$id.patch" >"$folder/ch
 while read -r file; do
 	case $file in
 	*.c) echo "$folder/$file" ;;
-	*.h) ls daemon/core/*.c ;;
+	*.h) ls daemon/core/*/*.c ;;
 	*.lua) embedded "$folder" ;;
 	esac
 done <"$folder/changed" | sort -u

@@ -1,4 +1,4 @@
--- A question to the home of a rate limit or of a queue (daemon/core/home.h). Each operation has a file of its own, which stands behind this one.
+-- A question to the home of a rate limit or of a queue (daemon/core/round/home.h). Each operation has a file of its own, which stands behind this one.
 -- The store keeps what the first daemon called it, and answers no daemon that calls it otherwise: that one would look for homes elsewhere than all others.
 -- KEYS: 1 marker, 2 fence, 3 there if anybody may wait
 -- ARGV: 1 expected marker, 2 what the daemon calls this store, 3 name of the limit or queue, 4 operation, then its arguments

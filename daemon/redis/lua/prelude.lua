@@ -23,7 +23,7 @@ local now_us = clock[1] * 1000000 + clock[2]
 local now_ms = math.floor(now_us / 1000)
 local marker = string.sub(redis.call('GET', KEYS[1]) or '', 1, 256)
 local joined = marker == ARGV[1]
-local limit_us = now_us + tonumber(ARGV[2]) -- no fence may exceed this: skew and tolerance of daemon/core/quorum.h
+local limit_us = now_us + tonumber(ARGV[2]) -- no fence may exceed this: skew and tolerance of daemon/core/member/quorum.h
 local fence = tonumber(redis.call('GET', KEYS[2]) or '0')
 -- Beyond 2^53 a number is not exact, and a fence would not grow. No clock comes near it: another program wrote it.
 if not (fence and fence >= 0 and fence <= 9007190000000000) then return redis.error_reply('ERR the fence key holds no number that a fence may follow') end

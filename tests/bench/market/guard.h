@@ -12,8 +12,8 @@
 #ifndef MARKET_GUARD_H
 #define MARKET_GUARD_H
 
+#include "client/lib/redlock.h"
 #include "tests/bench/market/shop.h"
-#include "client/redlock.h"
 
 #define GUARD_LEASE_MS 10000
 

@@ -7,7 +7,7 @@
 #ifndef SIM_CHECKER_H
 #define SIM_CHECKER_H
 
-#include "daemon/core/journal.h"
+#include "daemon/core/event/journal.h"
 #include "tests/sim/client/client.h"
 #include "tests/sim/world/link.h"
 

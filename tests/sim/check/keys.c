@@ -2,8 +2,8 @@
 /* What a command did to the keys of a node: whom the node voted for, what was overwritten, when keys end. */
 #include "tests/sim/world/world.h"
 
-#include "daemon/core/quorum.h"
-#include "daemon/core/value.h"
+#include "daemon/core/event/value.h"
+#include "daemon/core/member/quorum.h"
 
 /* The value that a call leaves alone may belong to a daemon of another configuration. If that daemon is gone, the longest lease of all may be meant. */
 static int64_t longest_lease(const struct world *w, struct span value)

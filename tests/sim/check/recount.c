@@ -25,7 +25,7 @@ static uint64_t serial_of(struct span value)
 	return serial;
 }
 
-#define RUN_SHIFT 40 /* a run of a daemon begins with the numbers behind those of the run before: see daemon/core/restore.c */
+#define RUN_SHIFT 40 /* a run of a daemon begins with the numbers behind those of the run before: see daemon/core/resume/restore.c */
 
 /* Was it made by this run of the daemon? */
 static bool is_of_run(const struct sim_daemon *d, uint64_t serial)

@@ -7,13 +7,13 @@
 #ifndef SIM_CLIENT_H
 #define SIM_CLIENT_H
 
-#include "daemon/core/event.h"
+#include "daemon/core/event/event.h"
 #include "tests/sim/client/permitter.h"
 #include "tests/sim/client/repeater.h"
 #include "tests/sim/client/worker.h"
+#include "tests/sim/plan/plan.h"
 #include "tests/sim/world/conn.h"
 #include "tests/sim/world/host.h"
-#include "tests/sim/plan/plan.h"
 
 enum ask {
 	ASK_LOCK,

@@ -7,7 +7,7 @@
 #include "tests/sim/plan/plan.h"
 
 #include "daemon/base/instant.h"
-#include "daemon/core/event.h"
+#include "daemon/core/event/event.h"
 #include "tests/sim/plan/stream.h"
 
 #include <stdlib.h>

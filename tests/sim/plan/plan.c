@@ -2,8 +2,8 @@
 /* Plans as text: "field value" lines, then "fault …" and "job …" lines of "field=value" words; what is 0 is left out. */
 #include "tests/sim/plan/plan.h"
 
-#include "daemon/core/event.h"
-#include "daemon/core/quorum.h"
+#include "daemon/core/event/event.h"
+#include "daemon/core/member/quorum.h"
 
 #include <inttypes.h>
 #include <stdlib.h>

@@ -6,14 +6,14 @@
 #ifndef SIM_NODE_H
 #define SIM_NODE_H
 
-#include "daemon/core/event.h"
+#include "daemon/core/event/event.h"
 
 struct memory;
 struct sim_node;
 
 struct sim_node_conf {
 	const char *key_prefix; /* "lock:" */
-	int64_t skew_us, tolerance_us; /* of daemon/core/quorum.h */
+	int64_t skew_us, tolerance_us; /* of daemon/core/member/quorum.h */
 	const char *run_id; /* 40 characters; copied */
 };
 

@@ -7,7 +7,7 @@
 #define SIM_PROBE_MEMO_H
 
 #include "daemon/base/arena.h"
-#include "daemon/core/event.h"
+#include "daemon/core/event/event.h"
 #include "tests/sim/redis/model.h"
 
 #define MEMO_TRUST 16 /* every so many probes one is run and compared with the memo */

@@ -6,7 +6,7 @@
 #include "tests/sim/scene/scene.h"
 
 #include "daemon/base/instant.h"
-#include "daemon/core/event.h"
+#include "daemon/core/event/event.h"
 
 #define SCENES_PERCENT 3
 #define JOBS_ROOM      4

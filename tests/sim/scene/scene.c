@@ -3,7 +3,7 @@
 #include "tests/sim/scene/scene.h"
 
 #include "daemon/base/instant.h"
-#include "daemon/core/event.h"
+#include "daemon/core/event/event.h"
 #include "tests/sim/plan/stream.h"
 
 void scene_take_name(struct scene *s)

@@ -6,13 +6,13 @@
 #ifndef SIM_DAEMON_H
 #define SIM_DAEMON_H
 
-#include "daemon/core/service.h"
+#include "daemon/core/service/service.h"
+#include "tests/sim/plan/plan.h"
 #include "tests/sim/world/conn.h"
-#include "tests/sim/world/subscriber.h"
 #include "tests/sim/world/host.h"
 #include "tests/sim/world/journal.h"
 #include "tests/sim/world/link.h"
-#include "tests/sim/plan/plan.h"
+#include "tests/sim/world/subscriber.h"
 
 #define RUNS_MAX 64
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* The configuration of a daemon: that of all, or, for the last ones of some worlds, another, which may have other servers. */
-#include "daemon/core/quorum.h"
+#include "daemon/core/member/quorum.h"
 #include "tests/sim/world/world.h"
 
 static const char *const host_name[DAEMONS_MAX] = {"h0", "h1", "h2", "h3", "h4"};
@@ -84,7 +84,7 @@ static void daemon_set_alarms(struct sim_daemon *d)
 	d->conf.slow_wait_us = d->conf.slow_hold_us = d->conf.slow_store_us = 10 * MSEC;
 }
 
-/* As daemon/stores.c: configure_memory(), core_conf_fill(). */
+/* As daemon/main/stores.c: configure_memory(), core_conf_fill(). */
 static void daemon_configure_memory(struct sim_daemon *d)
 {
 	d->conf.store = "memory";

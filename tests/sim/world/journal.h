@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The journal of a daemon, as daemon/journal.c keeps it. What was written before the daemon died is there for its next run, as the page cache keeps it. Of a
- * pass whose replies had not left, the end may be missing; writing may fail, and the file may be lost.
+ * The journal of a daemon, as daemon/files/journal.c keeps it. What was written before the daemon died is there for its next run, as the page cache keeps it.
+ * Of a pass whose replies had not left, the end may be missing; writing may fail, and the file may be lost.
  */
 #ifndef SIM_JOURNAL_H
 #define SIM_JOURNAL_H
 
 #include "daemon/base/buf.h"
-#include "daemon/core/event.h"
-#include "daemon/core/journal.h"
+#include "daemon/core/event/event.h"
+#include "daemon/core/event/journal.h"
 #include "tests/sim/plan/plan.h"
 
 struct sim_daemon;

@@ -3,7 +3,7 @@
 #include "tests/sim/world/store.h"
 
 #include "daemon/base/mem.h"
-#include "daemon/core/quorum.h"
+#include "daemon/core/member/quorum.h"
 #include "tests/sim/world/world.h"
 
 #include <stdlib.h>
@@ -111,7 +111,7 @@ void store_free(struct sim_store *t)
 	mem_free(t);
 }
 
-/* As lasting_restore() in daemon/lasting.c does. A process that is killed damages nothing. */
+/* As lasting_restore() in daemon/main/lasting.c does. A process that is killed damages nothing. */
 static void jobs_open(struct sim_store *t)
 {
 	struct jobs_found found;
@@ -122,7 +122,7 @@ static void jobs_open(struct sim_store *t)
 		checker_fail(t->daemon->world, INVARIANT_S37, -1, "jobs: %s", jobs_trouble(found.error ? found.error : found.unsaid));
 }
 
-/* As memory_open() in daemon/stores.c does. */
+/* As memory_open() in daemon/main/stores.c does. */
 static void files_open(struct sim_store *t)
 {
 	const struct sim_daemon *d = t->daemon;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The memory store of a daemon, as daemon/stores.c sets it up: server 0 is its node, in the same process. A call is carried out in the step that asks for it,
- * and its answer is a step of the same pass. Store, daemon and what they have not sent yet end together. What is left is the folder with their files, as it
+ * The memory store of a daemon, as daemon/main/stores.c sets it up: server 0 is its node, in the same process. A call is carried out in the step that asks for
+ * it, and its answer is a step of the same pass. Store, daemon and what they have not sent yet end together. What is left is the folder with their files, as it
  * stood: of the stores that the process made since the last fence in the text of daemon/store, any may be missing. The process can be killed at each of these
  * fences, and between its calls.
  */

@@ -111,7 +111,7 @@ static void word_heard(struct message *m)
 	daemon_step(d, &event);
 }
 
-/* 'w' (woken), 'c' (wanted), 'b' (broken) or 't' (due), then the key, as daemon/redis/subscriber.c and daemon/pump.c read it. */
+/* 'w' (woken), 'c' (wanted), 'b' (broken) or 't' (due), then the key, as daemon/redis/subscriber.c and daemon/main/pump.c read it. */
 void message_heard(struct message *m)
 {
 	struct sim_daemon *d = m->subscriber->daemon;

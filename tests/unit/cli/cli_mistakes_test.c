@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* client/cli.c: what redlock says of a mistake, its exit codes, and what it does without a daemon. */
-#include "client/address.h"
-#include "client/invocation.h"
+/* client/cli/cli.c: what redlock says of a mistake, its exit codes, and what it does without a daemon. */
+#include "client/cli/invocation.h"
+#include "client/lib/address.h"
 #include "tests/fixture/fake_daemon.h"
 
 #include <stdio.h>

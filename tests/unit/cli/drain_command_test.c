@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* client/drain.c: what redlock drain says, how long it stays, and its options. */
-#include "client/invocation.h"
+/* client/cli/drain.c: what redlock drain says, how long it stays, and its options. */
+#include "client/cli/invocation.h"
 #include "tests/fixture/fake_daemon.h"
 
 #include <check.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* client/family.c: whom signals hit. */
-#include "client/family.h"
+/* client/cli/family.c: whom signals hit. */
+#include "client/cli/family.h"
 
 #include <check.h>
 #include <stdlib.h>

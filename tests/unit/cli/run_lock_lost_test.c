@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * client/keeper.c: redlock run ends its command in time however the lock is lost, and no sooner; and signals. The scripted daemon checks from its side:
+ * client/cli/keeper.c: redlock run ends its command in time however the lock is lost, and no sooner; and signals. The scripted daemon checks from its side:
  * "@ pid" behind "=" is a command that ended before its lock did.
  */
-#include "client/holding.h"
+#include "client/cli/holding.h"
 #include "tests/fixture/run_transcript.h"
 
 #include <poll.h>

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * client/run.c: redlock run and try against a scripted daemon: what the command finds, and what redlock exits with. A lock that is lost:
+ * client/cli/run.c: redlock run and try against a scripted daemon: what the command finds, and what redlock exits with. A lock that is lost:
  * run_lock_lost_test.c.
  */
-#include "client/invocation.h"
-#include "client/shortage.h"
+#include "client/cli/invocation.h"
+#include "client/cli/shortage.h"
 #include "tests/fixture/run_transcript.h"
 
 #include <signal.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* client/belief.c: for how long redlock run may go on with its lock, at given moments. */
-#include "client/belief.h"
+/* client/cli/belief.c: for how long redlock run may go on with its lock, at given moments. */
+#include "client/cli/belief.h"
 
 #include <check.h>
 

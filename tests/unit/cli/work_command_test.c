@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * client/work.c, client/working.c, client/deferring.c: jobs and their commands, against a scripted daemon that goes and comes back. A job whose command has
- * succeeded is done once, and no command is stopped for a job that is still held.
+ * client/cli/work.c, client/cli/working.c, client/cli/deferring.c: jobs and their commands, against a scripted daemon that goes and comes back. A job whose
+ * command has succeeded is done once, and no command is stopped for a job that is still held.
  */
-#include "client/deferring.h"
-#include "client/invocation.h"
+#include "client/cli/deferring.h"
+#include "client/cli/invocation.h"
 #include "tests/fixture/client_of_fake.h"
 
 #include <signal.h>

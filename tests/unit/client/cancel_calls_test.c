@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* redlock_cancel (client/exchange.c), against a scripted daemon: the request ends once, and no grant is left that nobody asks for. */
+/* redlock_cancel (client/lib/exchange.c), against a scripted daemon: the request ends once, and no grant is left that nobody asks for. */
 #include "tests/fixture/scripted_session.h"
 
 #include <check.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* client/redlock.h: the client library against a scripted daemon, over one connection. */
-#include "client/redlock.h"
+/* client/lib/redlock.h: the client library against a scripted daemon, over one connection. */
+#include "client/lib/redlock.h"
 #include "proto/proto.h"
 #include "tests/fixture/fake_daemon.h"
 

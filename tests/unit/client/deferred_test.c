@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* client/deferred.c: jobs, against a scripted daemon. */
+/* client/lib/deferred.c: jobs, against a scripted daemon. */
 #include "proto/proto.h"
 #include "tests/fixture/client_of_fake.h"
 #include "tests/fixture/scripted_session.h"

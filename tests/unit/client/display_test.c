@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* client/person.c: how redlock shows ages and names to people. */
-#include "client/person.h"
+/* client/lib/person.c: how redlock shows ages and names to people. */
+#include "client/lib/person.h"
 
 #include <check.h>
 

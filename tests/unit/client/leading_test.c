@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* The leader of libredlock(3), as printed there, against a scripted daemon. */
-#include "client/redlock.h"
+#include "client/lib/redlock.h"
 #include "tests/fixture/fake_daemon.h"
 
 #include <check.h>

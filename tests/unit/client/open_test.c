@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* client/address.c, conn.c: redlock_open: addresses, and what it says of a connection that does not open. */
-#include "client/redlock.h"
+/* client/lib/address.c, conn.c: redlock_open: addresses, and what it says of a connection that does not open. */
+#include "client/lib/redlock.h"
 #include "tests/fixture/fake_daemon.h"
 
 #include <check.h>

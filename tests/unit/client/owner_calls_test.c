@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* client/lock.c: an UNLOCK that waits for the stores, and owners that share a connection, against a scripted daemon. */
+/* client/lib/lock.c: an UNLOCK that waits for the stores, and owners that share a connection, against a scripted daemon. */
 #include "tests/fixture/scripted_session.h"
 
 #include <check.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* client/pushes.c: pushes that nobody asks for, against a scripted daemon. */
-#include "client/redlock.h"
+/* client/lib/pushes.c: pushes that nobody asks for, against a scripted daemon. */
+#include "client/lib/redlock.h"
 #include "tests/fixture/fake_daemon.h"
 
 #include <check.h>

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * client/tracking.c, counted.c: what the library knows of its locks, and what becomes of a request when its connection broke. No
+ * client/lib/tracking.c, counted.c: what the library knows of its locks, and what becomes of a request when its connection broke. No
  * connection, no clock.
  */
-#include "client/counted.h"
-#include "client/tracking.h"
+#include "client/lib/counted.h"
+#include "client/lib/tracking.h"
 
 #include <check.h>
 #include <stdio.h>

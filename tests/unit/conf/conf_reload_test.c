@@ -2,7 +2,7 @@
 /* conf/live.c, secret.c: what a reload finds and takes over, and the password file. */
 #include "conf/schema.h"
 #include "conf/source.h"
-#include "daemon/internal.h"
+#include "daemon/main/internal.h"
 #include "tests/fixture/loaded_conf.h"
 
 #include <check.h>

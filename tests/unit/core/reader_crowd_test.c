@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* So many readers hold a name together at one daemon, and more wait. */
-#include "daemon/core/claim.h"
+#include "daemon/core/lock/claim.h"
 #include "tests/fixture/timed_story.h"
 
 static void begins(void)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* No step of the service is long, whatever crowds wait, watch, or wait for each other. */
-#include "daemon/core/semaphore.h"
+#include "daemon/core/session/semaphore.h"
 #include "tests/fixture/timed_story.h"
 
 /* --- crowds that wait for one name ------------------------------------------------------------------------------------ */

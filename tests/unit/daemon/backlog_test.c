@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* daemon/backlog.c: calls come out as they went in, whatever becomes of the memory that they pointed to. */
-#include "daemon/backlog.h"
+/* daemon/main/backlog.c: calls come out as they went in, whatever becomes of the memory that they pointed to. */
+#include "daemon/main/backlog.h"
 
 #include "daemon/base/mem.h"
 #include "daemon/base/segment.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* daemon/descriptors.c: what is left for clients. */
-#include "daemon/descriptors.h"
+/* daemon/main/descriptors.c: what is left for clients. */
+#include "daemon/main/descriptors.h"
 
 #include <check.h>
 #include <sys/resource.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* daemon/fdstore.c, and what daemon/systemd.c knows of the descriptor store: against a notify socket of our own. */
-#include "daemon/fdstore.h"
+/* daemon/systemd/fdstore.c, and what daemon/systemd/systemd.c knows of the descriptor store: against a notify socket of our own. */
+#include "daemon/systemd/fdstore.h"
 
 #include <check.h>
 #include <errno.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* daemon/journal.c: another process goes on with the file, and a run after both reads all that they wrote. */
+/* daemon/files/journal.c: another process goes on with the file, and a run after both reads all that they wrote. */
 #include "tests/fixture/files.h"
 #include "tests/fixture/journal_run.h"
 

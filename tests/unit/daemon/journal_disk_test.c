@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* daemon/journal.c: a file that grows is replaced by a snapshot, and a file that may be wrong is removed. */
+/* daemon/files/journal.c: a file that grows is replaced by a snapshot, and a file that may be wrong is removed. */
 #include "tests/fixture/files.h"
 #include "tests/fixture/journal_run.h"
 

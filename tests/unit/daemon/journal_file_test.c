@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* daemon/journal.c: the next run reads what was written, and nothing else. */
+/* daemon/files/journal.c: the next run reads what was written, and nothing else. */
 #include "tests/fixture/files.h"
 #include "tests/fixture/journal_run.h"
 

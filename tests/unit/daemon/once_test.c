@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* daemon/once.c: a state that is handed over is used once, and only if nothing else has started in between. */
-#include "daemon/once.h"
+/* daemon/restart/once.c: a state that is handed over is used once, and only if nothing else has started in between. */
+#include "daemon/restart/once.h"
 #include "tests/fixture/files.h"
 
 #include <check.h>

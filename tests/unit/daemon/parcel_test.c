@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* daemon/parcel.c: descriptors come out as they went in, once, or not at all. */
-#include "daemon/parcel.h"
+/* daemon/restart/parcel.c: descriptors come out as they went in, once, or not at all. */
+#include "daemon/restart/parcel.h"
 
 #include <check.h>
 #include <errno.h>

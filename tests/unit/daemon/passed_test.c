@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* daemon/passed.c: what the sockets of a service manager ask of the configuration. */
-#include "daemon/passed.h"
+/* daemon/main/passed.c: what the sockets of a service manager ask of the configuration. */
+#include "daemon/main/passed.h"
 
 #include <arpa/inet.h>
 #include <check.h>

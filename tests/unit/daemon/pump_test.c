@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* daemon/pump.c: the timer of the service, also where its next deadline lies before the clock began; and what the journal is told. */
-#include "daemon/internal.h"
+/* daemon/main/pump.c: the timer of the service, also where its next deadline lies before the clock began; and what the journal is told. */
+#include "daemon/main/internal.h"
 
 #include "daemon/base/clock.h"
 #include "daemon/base/log.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* daemon/reach.c: which hosts can reach a listening socket. */
-#include "daemon/reach.h"
+/* daemon/main/reach.c: which hosts can reach a listening socket. */
+#include "daemon/main/reach.h"
 
 #include <arpa/inet.h>
 #include <check.h>

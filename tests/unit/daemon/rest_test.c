@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* daemon/rest.c: when the loop polls and yields, and when it sleeps. */
-#include "daemon/rest.h"
+/* daemon/main/rest.c: when the loop polls and yields, and when it sleeps. */
+#include "daemon/main/rest.h"
 
 #include <check.h>
 

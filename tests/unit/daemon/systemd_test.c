@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* daemon/systemd.c, against a notify socket of our own. */
-#include "daemon/systemd.h"
+/* daemon/systemd/systemd.c, against a notify socket of our own. */
+#include "daemon/systemd/systemd.h"
 
 #include <check.h>
 #include <errno.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* daemon/trial.c, with a script as the program on disk: what its check says, and one that never ends. */
-#include "daemon/trial.h"
+/* daemon/restart/trial.c, with a script as the program on disk: what its check says, and one that never ends. */
+#include "daemon/restart/trial.h"
 
 #include "daemon/base/clock.h"
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* daemon/unit.c: what the unit says of files, and which of them its user cannot read. The user of the tests is nobody, which each system has. */
-#include "daemon/unit.h"
+/* daemon/systemd/unit.c: what the unit says of files, and which of them its user cannot read. The user of the tests is nobody, which each system has. */
+#include "daemon/systemd/unit.h"
 
 #include "tests/fixture/loaded_conf.h"
 

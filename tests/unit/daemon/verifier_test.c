@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* daemon/verifier.c: secrets against hashes of crypt(3). */
-#include "daemon/verifier.h"
+/* daemon/main/verifier.c: secrets against hashes of crypt(3). */
+#include "daemon/main/verifier.h"
 #include "tests/fixture/loop.h"
 
 #include <check.h>

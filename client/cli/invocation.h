@@ -1,0 +1,68 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * The command line: what the user asked for, and the exit codes. The rows of commands and options stand in cli.def.
+ */
+#ifndef CLIENT_INVOCATION_H
+#define CLIENT_INVOCATION_H
+
+#include "client/lib/redlock.h"
+#include <sys/types.h>
+#include <sysexits.h>
+
+/* run and try exit with these, else with the code of CMD, or with 128 + the signal that ended it. */
+enum wrapper_exit {
+	EXIT_LOST = 123,         /* the lease was lost while CMD ran */
+	EXIT_NOT_ACQUIRED = 124, /* the lock was not free in time; -E changes this code */
+	EXIT_FAILED = 125,       /* redlock itself failed */
+	EXIT_CANNOT_EXEC = 126,
+	EXIT_NOT_FOUND = 127,
+};
+
+/* hold exits with these as well. All other commands exit with EXIT_SUCCESS, EXIT_NO, EX_USAGE or EX_UNAVAILABLE. */
+#define EXIT_NO 1
+
+#define NAMES_MOST 64
+
+struct cli_command {
+	const char *word, *operands;
+	unsigned least, most;
+	bool wraps;
+	const char *help;
+};
+
+enum cli_command_id {
+#define CLI_COMMAND(id, ...) CLI_##id,
+#include "client/cli/cli.def"
+	CLI_COMMANDS
+};
+
+extern const struct cli_command cli_commands[CLI_COMMANDS];
+
+struct invocation {
+	const struct cli_command *command;
+	const char *operand; /* NAME, PREFIX or LINE; NULL if not given */
+	const char *names[NAMES_MOST]; /* of run and try: operand, and further names */
+	unsigned names_n;
+	char **argv;         /* CMD..., NULL-terminated */
+	const char *addr, *note;
+	const char *from;    /* of move */
+	struct redlock_tls tls;
+	const char *defer_to, *lock, *id;
+	int64_t wait_ms, ttl_ms, keep_ms, delay_ms;
+	int64_t limit, per_ms, cost; /* of rate */
+	int64_t in_ms; /* of drain, if it is bounded */
+	int busy_exit, priority;
+	int slots; /* of a semaphore; 0: it is a lock */
+	pid_t pid;         /* of hold: that of the script; 0: not given */
+	bool bounded, stay; /* of drain: --in was given; --wait */
+	bool wait_given, delay_given; /* --wait, --delay, whatever it says */
+	bool release, shared, any, quiet, whole, print_acl, once, json, help, version;
+};
+
+/* The command is work. */
+static inline bool works(const struct invocation *in)
+{
+	return in->command == &cli_commands[CLI_WORK];
+}
+
+#endif

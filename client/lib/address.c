@@ -1,0 +1,282 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* See address.h. */
+#include "client/lib/address.h"
+#include "client/lib/moment.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <netdb.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <poll.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/param.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#define SYSTEM_SOCKET "/run/redlockd/redlockd.sock"
+#define TCP_DEFAULT   "127.0.0.1:7420"
+#define PORT_DEFAULT  "7420"
+#define TLS_SCHEME    "tls://"
+#define TLS_PORT      "7422"
+#define ADDRESS_MAX   512
+
+static int address_put(char *out, size_t size, const char *directory, const char *rest)
+{
+	int n = snprintf(out, size, "%s%s", directory, rest);
+
+	return n < 0 || (size_t)n >= size ? -ENAMETOOLONG : 0;
+}
+
+int redlock_address(char *out, size_t size)
+{
+	const char *given = secure_getenv("REDLOCK_ADDR"), *runtime = secure_getenv("XDG_RUNTIME_DIR");
+	char user[sizeof(((struct sockaddr_un *)0)->sun_path)];
+
+	if (given && *given)
+		return address_put(out, size, given, "");
+	if (!access(SYSTEM_SOCKET, F_OK))
+		return address_put(out, size, SYSTEM_SOCKET, "");
+	if (runtime && *runtime && !address_put(user, sizeof(user), runtime, "/redlockd/redlockd.sock") && !access(user, F_OK))
+		return address_put(out, size, user, "");
+	return address_put(out, size, TCP_DEFAULT, "");
+}
+
+/* SO_SNDTIMEO bounds connect(2), for both families; after a signal it is set to what is left. */
+static int socket_connect(int fd, const struct sockaddr *to, socklen_t n, int64_t timeout_ms)
+{
+	int64_t until = moment_after(timeout_ms);
+	int r;
+
+	do {
+		int64_t left = MAX(1, until - redlock_now_us());
+		struct timeval limit = {left / 1000000, left % 1000000};
+
+		if (setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &limit, sizeof(limit)))
+			return -errno;
+		r = connect(fd, to, n);
+	} while (r && errno == EINTR && redlock_now_us() < until);
+	if (r)
+		return errno == EINPROGRESS || errno == EAGAIN || errno == EINTR ? -ETIMEDOUT : -errno;
+	r = fcntl(fd, F_GETFL);
+	return r < 0 || fcntl(fd, F_SETFL, r | O_NONBLOCK) ? -errno : 0;
+}
+
+static int socket_open(const struct sockaddr *to, socklen_t n, int64_t timeout_ms)
+{
+	int fd = socket(to->sa_family, SOCK_STREAM | SOCK_CLOEXEC, 0), r;
+
+	if (fd < 0)
+		return -errno;
+	r = socket_connect(fd, to, n, timeout_ms);
+	if (!r)
+		return fd;
+	close(fd);
+	return r;
+}
+
+static int address_open(const struct sockaddr *to, socklen_t n, int64_t timeout_ms, struct address *ret_address)
+{
+	int fd = socket_open(to, n, timeout_ms);
+
+	if (fd < 0)
+		return fd;
+	memcpy(&ret_address->to, to, n);
+	ret_address->n = n;
+	return fd;
+}
+
+static int unix_connect(const char *path, int64_t timeout_ms, struct address *ret_address)
+{
+	struct sockaddr_un to = {.sun_family = AF_UNIX};
+	size_t n = strlen(path);
+	struct stat st;
+	int fd;
+
+	if (!n)
+		return -EINVAL;
+	if (n >= sizeof(to.sun_path))
+		return -ENAMETOOLONG;
+	memcpy(to.sun_path, path, n + 1);
+	fd = address_open((const struct sockaddr *)&to, sizeof(to), timeout_ms, ret_address);
+	return fd == -ECONNREFUSED && !stat(path, &st) && !S_ISSOCK(st.st_mode) ? -ENOTSOCK : fd;
+}
+
+/* By keepalive even a caller that waits for ever notices that the host of the daemon is gone. */
+static void tcp_tune(int fd)
+{
+	static const struct {
+		int level, name, value;
+	} options[] = {
+		{IPPROTO_TCP, TCP_NODELAY, 1},    {SOL_SOCKET, SO_KEEPALIVE, 1}, {IPPROTO_TCP, TCP_KEEPIDLE, 30},
+		{IPPROTO_TCP, TCP_KEEPINTVL, 10}, {IPPROTO_TCP, TCP_KEEPCNT, 3},
+	};
+	size_t i;
+
+	for (i = 0; i < sizeof(options) / sizeof(options[0]); i++)
+		(void)setsockopt(fd, options[i].level, options[i].name, &options[i].value, sizeof(options[i].value));
+}
+
+static int resolve_error(int code)
+{
+	if (code == EAI_SYSTEM)
+		return -errno;
+	return code == EAI_MEMORY ? -ENOMEM : -EHOSTUNREACH;
+}
+
+static int host_connect(const char *host, const char *port, int64_t timeout_ms, struct address *ret_address)
+{
+	struct addrinfo hints = {.ai_socktype = SOCK_STREAM, .ai_flags = AI_NUMERICSERV}, *found, *at;
+	int r = getaddrinfo(host, port, &hints, &found), fd = -EHOSTUNREACH;
+
+	if (r)
+		return resolve_error(r);
+	for (at = found; at && fd < 0; at = at->ai_next)
+		fd = address_open(at->ai_addr, at->ai_addrlen, timeout_ms, ret_address);
+	freeaddrinfo(found);
+	if (fd >= 0)
+		tcp_tune(fd);
+	return fd;
+}
+
+static bool port_valid(const char *port)
+{
+	size_t n = strspn(port, "0123456789");
+	unsigned long number = strtoul(port, NULL, 10);
+
+	return n > 0 && n <= 5 && !port[n] && number > 0 && number < 65536;
+}
+
+/* Cuts host:port, host, [v6]:port, [v6] or :port apart in place. Returns what is wrong with it; NULL: nothing. */
+static const char *tcp_split(char *text, const char **ret_host, const char **ret_port)
+{
+	bool bracket = *text == '[';
+	char *end = bracket ? strchr(text, ']') : text + strcspn(text, ":");
+	const char *port = "";
+
+	if (!end)
+		return "a bracket is open: [::1]:7420";
+	if (bracket)
+		*end++ = '\0';
+	if (*end == ':') {
+		*end = '\0';
+		port = end + 1;
+	} else if (*end) {
+		return "behind the bracket is a port, or nothing: [::1]:7420";
+	}
+	if (!bracket && strchr(port, ':'))
+		return "an IPv6 address must be in brackets: [::1]:7420";
+	if (!*port)
+		port = PORT_DEFAULT;
+	if (!port_valid(port))
+		return "a port is a number from 1 to 65535";
+	text += bracket;
+	*ret_host = *text ? text : "127.0.0.1";
+	*ret_port = port;
+	return NULL;
+}
+
+/* The part of the address behind tls://. NULL: it does not begin so. */
+static const char *tls_rest(const char *addr)
+{
+	return strncmp(addr, TLS_SCHEME, strlen(TLS_SCHEME)) ? NULL : addr + strlen(TLS_SCHEME);
+}
+
+/* The same, of the form host:port, in copy. A host alone, or in brackets, is one of the port 7422. */
+static bool tls_copy(const char *addr, char copy[ADDRESS_MAX])
+{
+	const char *rest = tls_rest(addr), *bracket = rest ? strrchr(rest, ']') : NULL, *port = rest ? strchr(bracket ? bracket : rest, ':') : NULL;
+	int n = rest ? snprintf(copy, ADDRESS_MAX, "%s%s", rest, port ? "" : ":" TLS_PORT) : -1;
+
+	return n >= 0 && n < ADDRESS_MAX;
+}
+
+bool address_is_tls(const char *addr, char *ret_host, size_t size)
+{
+	const char *host, *port;
+	char copy[ADDRESS_MAX];
+
+	if (!tls_copy(addr, copy) || tcp_split(copy, &host, &port))
+		return false;
+	return snprintf(ret_host, size, "%s", host) < (int)size;
+}
+
+static bool address_is_unix(const char *addr)
+{
+	return strchr(addr, '/') != NULL;
+}
+
+const char *address_flaw(const char *addr)
+{
+	const char *host, *port;
+	char copy[ADDRESS_MAX];
+
+	if (!*addr || !strcmp(addr, "unix:"))
+		return "an address is host:port, or the path of a Unix socket, with a '/'";
+	if (tls_rest(addr)) {
+		if (!*tls_rest(addr) || strchr(addr + strlen(TLS_SCHEME), '/'))
+			return "an address inside TLS is tls://host:port";
+		return tls_copy(addr, copy) ? tcp_split(copy, &host, &port) : NULL;
+	}
+	if (!strncmp(addr, "unix:", 5) || address_is_unix(addr) || strlen(addr) >= sizeof(copy))
+		return NULL;
+	memcpy(copy, addr, strlen(addr) + 1);
+	return tcp_split(copy, &host, &port);
+}
+
+int address_connect(const char *addr, int64_t timeout_ms, struct address *ret_address)
+{
+	const char *host, *port;
+	char copy[ADDRESS_MAX];
+
+	if (address_flaw(addr))
+		return -EINVAL;
+	if (tls_rest(addr)) {
+		if (!tls_copy(addr, copy) || tcp_split(copy, &host, &port) || strlen(host) >= ADDRESS_HOST)
+			return -ENAMETOOLONG;
+		return host_connect(host, port, timeout_ms, ret_address);
+	}
+	if (!strncmp(addr, "unix:", 5))
+		return unix_connect(addr + 5, timeout_ms, ret_address);
+	if (address_is_unix(addr))
+		return unix_connect(addr, timeout_ms, ret_address);
+	if (strlen(addr) >= sizeof(copy))
+		return -ENAMETOOLONG;
+	memcpy(copy, addr, strlen(addr) + 1);
+	return tcp_split(copy, &host, &port) ? -EINVAL : host_connect(host, port, timeout_ms, ret_address);
+}
+
+int address_again(const struct address *address, bool *ret_pending)
+{
+	int fd = socket(address->to.ss_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0), r;
+
+	if (fd < 0)
+		return -errno;
+	if (address->to.ss_family != AF_UNIX)
+		tcp_tune(fd);
+	/* No EINTR: signals do not interrupt a connect that does not wait. */
+	r = connect(fd, (const struct sockaddr *)&address->to, address->n) ? -errno : 0;
+	if (r && r != -EINPROGRESS) {
+		close(fd);
+		return r;
+	}
+	*ret_pending = r != 0;
+	return fd;
+}
+
+int address_connected(int fd)
+{
+	struct pollfd writable = {.fd = fd, .events = POLLOUT};
+	int error = 0;
+	socklen_t n = sizeof(error);
+
+	if (poll(&writable, 1, 0) <= 0)
+		return 0;
+	if (getsockopt(fd, SOL_SOCKET, SO_ERROR, &error, &n))
+		error = errno;
+	return error ? -error : 1;
+}

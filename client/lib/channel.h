@@ -1,0 +1,49 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * One descriptor, and the bytes on their way: lines out, lines in. It never waits, and knows nothing of what the lines say.
+ */
+#ifndef CLIENT_CHANNEL_H
+#define CLIENT_CHANNEL_H
+
+#include "client/lib/redlock.h"
+#include "client/lib/room.h"
+#include "proto/proto.h"
+
+struct channel {
+	int fd;      /* -1: none */
+	struct ssl_st *tls; /* NULL: plain */
+	bool closed; /* the other side has closed the connection */
+	bool mute;   /* sending failed, and nothing is sent any more; what has arrived is still read, up to the end */
+	struct room in;
+	size_t in_at, in_n; /* in[in_at .. in_n) was read and not yet taken */
+	struct room out;      /* a request, and a CANCEL or a QUIT behind it */
+	size_t out_at, out_n; /* out[out_at .. out_n) is unsent */
+};
+
+/* Closes the descriptor, and says nothing about it inside TLS. What was unsent and what was not taken is dropped. */
+void channel_close(struct channel *ch);
+/* After channel_close: frees the memory. */
+void channel_release(struct channel *ch);
+/* Replaces whatever is unsent by a line; n is less than LINE_MAX_DEFAULT. -ENOMEM. */
+int channel_put(struct channel *ch, const char *line, size_t n) REDLOCK_MUST;
+/* Appends a line to what is unsent. -ENOBUFS: that is too much; -ENOMEM. */
+int channel_append(struct channel *ch, const char *line, size_t n) REDLOCK_MUST;
+bool channel_unsent(const struct channel *ch);
+/* Sends what can be sent without waiting; a negative errno. */
+int channel_flush(struct channel *ch) REDLOCK_MUST;
+/* From now on nothing is sent. */
+void channel_mute(struct channel *ch);
+/*
+ * Reads once. 1: there may be more; 0: nothing came; negative: the end, -ECONNRESET if the other side closed it, -ENOMEM, else what
+ * recv(2) says.
+ */
+int channel_read(struct channel *ch) REDLOCK_MUST;
+/*
+ * The next line that is complete, without its end; borrowed until the next call of channel_line or channel_read. False: there is
+ * none.
+ */
+bool channel_line(struct channel *ch, struct span *ret_line);
+/* All room is taken by a line that has no end yet. Ask when channel_line found no line. */
+bool channel_full(const struct channel *ch);
+
+#endif

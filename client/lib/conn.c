@@ -1,0 +1,191 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* See conn.h. */
+#include "client/lib/conn.h"
+#include "client/lib/moment.h"
+#include "client/lib/tracking.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define AUTH_MS    9000 /* the daemon makes an AUTH wait for up to 5 s if others of this address have failed; RESUME follows */
+#define ATTEMPT_MS 3000 /* for an attempt, and for an answer: a restarted daemon takes up to 2 s to confirm what it adopts */
+
+int conn_says(struct redlock *c, int err, const char *format, ...)
+{
+	va_list args;
+
+	va_start(args, format);
+	vsnprintf(c->message, sizeof(c->message), format, args);
+	va_end(args);
+	return err;
+}
+
+int conn_break(struct redlock *c, int err, const char *why)
+{
+	c->broken = err;
+	return conn_says(c, err, "%s", why);
+}
+
+void conn_move(struct redlock *c, enum link to)
+{
+	c->link = to;
+	if (to == LINK_CONNECTING || to == LINK_CHECKING || to == LINK_KNOWING || to == LINK_RELEASING || to == LINK_WATCHING)
+		c->due_us = moment_after(ATTEMPT_MS);
+	if (to == LINK_SHOWING)
+		c->due_us = moment_after(AUTH_MS);
+	if (to == LINK_DOWN)
+		c->due_us = redlock_now_us() + pauses_next_us(&c->pauses);
+	if (to == LINK_DOWN)
+		c->again_us = 0;
+}
+
+int conn_drafted(struct redlock *c)
+{
+	if (!c->draft.error)
+		return 0;
+	return conn_says(c, c->draft.error, c->draft.error == -ENOMEM ? "out of memory" : "the request is too long");
+}
+
+/* A request that was not sent yet is not aborted: it waits until the link is up. */
+void conn_lost(struct redlock *c, int err, const char *why)
+{
+	conn_says(c, err, "%s", why);
+	channel_close(&c->channel);
+	c->cancels = 0;
+	watches_end(&c->watches);
+	if (c->link == LINK_UP && c->pending.in_flight && !pending_is_repeated(&c->pending)) {
+		c->pending.in_flight = c->answered = false;
+		c->aborted = true;
+	}
+	conn_move(c, LINK_DOWN);
+}
+
+void conn_forget_auth(struct redlock *c)
+{
+	if (c->auth)
+		explicit_bzero(c->auth, c->auth_n);
+	free(c->auth);
+	c->auth = NULL;
+}
+
+/* --- out --- */
+
+int conn_drain(struct redlock *c)
+{
+	int r = channel_flush(&c->channel);
+
+	if (r && !c->greeting.resumes)
+		return conn_break(c, r, "the connection to redlockd broke");
+	if (r)
+		channel_mute(&c->channel);
+	return 0;
+}
+
+static int line_sent(struct redlock *c, int r)
+{
+	if (r)
+		return conn_break(c, r, r == -ENOMEM ? "out of memory" : "redlockd does not read");
+	return conn_drain(c);
+}
+
+int conn_put(struct redlock *c, const char *line, size_t n)
+{
+	/* A CANCEL may be sent in part. */
+	return line_sent(c, c->cancels ? channel_append(&c->channel, line, n) : channel_put(&c->channel, line, n));
+}
+
+int conn_cancel(struct redlock *c)
+{
+	static const char line[] = "@cancel CANCEL " TAG_TO_CANCEL;
+
+	c->cancels++;
+	return line_sent(c, channel_append(&c->channel, line, sizeof(line) - 2));
+}
+
+int redlock_fd(const struct redlock *c)
+{
+	return c->channel.fd;
+}
+
+short redlock_events(const struct redlock *c)
+{
+	if (c->link == LINK_CONNECTING)
+		return c->channel.tls ? c->shake_wants : POLLOUT;
+	return channel_unsent(&c->channel) ? POLLIN | POLLOUT : POLLIN;
+}
+
+/* --- in --- */
+
+void conn_answered(struct redlock *c)
+{
+	struct redlock_line line = c->passing;
+
+	c->passing = c->answer;
+	c->answer = line;
+	c->answered = true;
+	c->answer_sent_us = c->pending.sent_us;
+	c->pending.in_flight = false;
+	c->pauses.n = 0;
+}
+
+int conn_answer_lost(struct redlock *c)
+{
+	static const char lost[] = "ERR LOST the session did not hold it any more when it was resumed";
+
+	int r = line_take(&c->passing, lost, sizeof(lost) - 1);
+
+	if (r)
+		return conn_break(c, r, r == -ENOMEM ? "out of memory" : lost);
+	conn_answered(c);
+	tracking_loss_acknowledged(&c->holds, &c->pending);
+	return 0;
+}
+
+static int push_read(struct redlock *c, struct span line, struct push **ret_push)
+{
+	int r = push_new(line.p, line.n, ret_push);
+
+	return r ? conn_break(c, r, r == -ENOMEM ? "out of memory" : "redlockd sent a push that cannot be read") : 0;
+}
+
+int conn_push(struct redlock *c, struct span line)
+{
+	struct push *push;
+	int r;
+
+	if (!pushes_make_room(&c->pushes))
+		return conn_break(c, -ENOBUFS, "redlockd sent more pushes than can be kept");
+	r = push_read(c, line, &push);
+	if (r)
+		return r;
+	taken_push(&c->taken, &push->line.parsed);
+	if (!c->greeting.resumes || tracking_push(&c->holds, &c->pending, &push->line.parsed))
+		pushes_add(&c->pushes, push);
+	else
+		push_free(push);
+	return 0;
+}
+
+int conn_tell_losses(struct redlock *c)
+{
+	char line[REPLY_MAX];
+	struct push *push;
+	struct hold *h;
+	size_t n;
+	int r;
+
+	LIST_FOREACH(h, &c->holds.all, next) {
+		if (h->state != HOLD_LOST || !h->reason)
+			continue;
+		n = tracking_loss(h, line);
+		r = push_read(c, (struct span){line, n}, &push);
+		if (r)
+			return r;
+		pushes_add(&c->pushes, push);
+	}
+	return 0;
+}

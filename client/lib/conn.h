@@ -1,0 +1,114 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * A connection and its session: its parts, and what the files that act on it share. For a session with grace a broken connection
+ * is one more state of the link. Nothing here waits.
+ *
+ * Results are those of redlock.h: 0, or a negative errno that has ended the connection and is told again by every later call.
+ */
+#ifndef CLIENT_CONN_H
+#define CLIENT_CONN_H
+
+#include "client/lib/address.h"
+#include "client/lib/channel.h"
+#include "client/lib/draft.h"
+#include "client/lib/greeting.h"
+#include "client/lib/holds.h"
+#include "client/lib/line.h"
+#include "client/lib/outcome.h"
+#include "client/lib/pauses.h"
+#include "client/lib/pending.h"
+#include "client/lib/pushes.h"
+#include "client/lib/taken.h"
+#include "client/lib/watches.h"
+
+enum link {
+	LINK_UP,
+	LINK_DOWN,       /* the next attempt begins at due_us; all states below are given up at due_us */
+	LINK_CONNECTING, /* connect(2) has not ended, or the handshake of TLS */
+	LINK_SHOWING,    /* AUTH was sent */
+	LINK_RESUMING,   /* RESUME was sent */
+	LINK_GREETING,   /* the session is gone; HELLO was sent for another */
+	LINK_CHECKING,   /* CHECK was sent for a lock of which RESUME has not told */
+	LINK_KNOWING,    /* CHECK was sent for a job (taken.h) */
+	LINK_RELEASING,  /* UNLOCK was sent for a lock whose LOCK was given up (counted.h) */
+	LINK_WATCHING,   /* WATCH or SUBSCRIBE was sent anew (watches.h) */
+};
+
+#define OWNER_BYTES 257 /* with a NUL */
+
+struct redlock {
+	int broken; /* 0, or the errno that ended it; the descriptor stays open, because a close frees what the session holds */
+	pid_t user; /* the process that made the first request; 0: there was none */
+	int64_t timeout_ms;
+	struct channel channel;
+
+	struct pending pending;
+	unsigned cancels; /* how often CANCEL was sent over this connection, and is not answered yet */
+	bool aborted; /* the connection broke under a request without a name, and its caller was not told yet */
+	void (*row)(void *arg, const struct redlock_line *line);
+	void *row_arg;
+
+	bool answered;                       /* answer is set */
+	int64_t answer_sent_us;              /* sent_us of the request that it answers */
+	struct redlock_line answer, passing; /* passing: the line that is being handled */
+	struct draft draft; /* of the next request */
+
+	struct pushes pushes;
+	struct watches watches;
+
+	char *auth; /* the AUTH that the daemon has accepted: said again on the next connection; NULL: none. Wiped when it is freed */
+	size_t auth_n;
+	char owner[OWNER_BYTES]; /* redlock_set_owner; "": none */
+
+	/* --- of a session with grace --- */
+	struct greeting greeting;
+	struct holds holds;
+	struct takens taken;
+	struct address address;
+	char host[ADDRESS_HOST]; /* inside TLS: that of the address; "": it is plain */
+	short shake_wants; /* LINK_CONNECTING, once channel.tls is there: what its handshake waits for */
+	struct pauses pauses;
+	enum link link;
+	int64_t due_us;
+	int64_t again_us;  /* LINK_UP: when the request in flight is sent again; 0: it is not */
+	int64_t resume_us; /* read before RESUME was sent, or the CHECK after it */
+	char asked[NAME_MAX_BYTES + 1]; /* LINK_CHECKING, LINK_RELEASING: the name for which CHECK or UNLOCK was sent */
+
+	int64_t rows_ttl_ms; /* what the rows of the last LOCKALL told; 0: nothing yet */
+
+	char code[CODE_BYTES];
+	char message[MESSAGE_BYTES];
+};
+
+/* Writes the message and returns err. */
+int conn_says(struct redlock *c, int err, const char *format, ...) __attribute__((format(printf, 3, 4)));
+/* Ends the connection for good. Returns err. */
+int conn_break(struct redlock *c, int err, const char *why);
+/* The one writer of link. It sets due_us, too. */
+void conn_move(struct redlock *c, enum link to);
+/* The connection of a session with grace is gone: the link is down. Aborts a request that was sent and is not repeated. */
+void conn_lost(struct redlock *c, int err, const char *why);
+
+/* 0, or why the draft cannot be sent: -EMSGSIZE, -ENOMEM. The connection stays as it is. */
+int conn_drafted(struct redlock *c) REDLOCK_MUST;
+
+/* Sends what can be sent without waiting. With grace a failure drops what is unsent; reading finds the end. */
+int conn_drain(struct redlock *c) REDLOCK_MUST;
+/* Sends a line instead of whatever is unsent, but for a CANCEL. */
+int conn_put(struct redlock *c, const char *line, size_t n) REDLOCK_MUST;
+
+/* Sends CANCEL for the request in flight, behind it. */
+int conn_cancel(struct redlock *c) REDLOCK_MUST;
+
+/* c->passing is the answer to the request in flight. */
+void conn_answered(struct redlock *c);
+/* Answers the request in flight without the daemon: its lock is lost. */
+int conn_answer_lost(struct redlock *c) REDLOCK_MUST;
+/* Frees and wipes the AUTH that is kept. */
+void conn_forget_auth(struct redlock *c);
+/* Keeps a push, unless it tells a loss again. */
+int conn_push(struct redlock *c, struct span line) REDLOCK_MUST;
+/* Makes a push for each lock that was found to be lost and not told yet. */
+int conn_tell_losses(struct redlock *c) REDLOCK_MUST;
+
+#endif

@@ -1,0 +1,193 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* See exchange.h. */
+#include "client/lib/exchange.h"
+#include "client/lib/bundle.h"
+#include "client/lib/counted.h"
+#include "client/lib/moment.h"
+#include "client/lib/recovery.h"
+#include "client/lib/secure.h"
+#include "client/lib/tracking.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <unistd.h>
+
+#define PUT_OFF_US 200000 /* from an answer that did not end the request until it is sent again */
+
+int exchange_set(struct redlock *c, enum pending_kind kind, const char *name, struct span line)
+{
+	if (c->broken)
+		return c->broken;
+	if (c->pending.in_flight)
+		return conn_says(c, -EBUSY, "another request is in flight");
+	return pending_set(&c->pending, kind, name, line.p, line.n) ? conn_says(c, -ENOMEM, "out of memory") : 0;
+}
+
+int exchange_draft(struct redlock *c, enum pending_kind kind, const char *name)
+{
+	struct draft *d = &c->draft;
+
+	if (!d->error && d->n > LINE_MAX_DEFAULT - COUNTED_BYTES)
+		d->error = -EMSGSIZE;
+	if (d->error && !c->broken)
+		return conn_drafted(c);
+	return exchange_set(c, kind, name, (struct span){d->line.p, d->n});
+}
+
+int exchange_begin(struct redlock *c)
+{
+	c->row = NULL;
+	c->aborted = false;
+	if (!c->user)
+		c->user = getpid();
+	pending_begin(&c->pending, redlock_now_us());
+	if (c->greeting.resumes && tracking_knows_loss(&c->holds, &c->pending))
+		return conn_answer_lost(c);
+	return c->link == LINK_UP ? recovery_send(c) : 0;
+}
+
+/* Where the daemon does not have the request, it is withdrawn when it is sent again: the session may have a place in the queue. */
+int redlock_cancel(struct redlock *c)
+{
+	if (c->broken)
+		return c->broken;
+	if (!c->pending.in_flight || !pending_locks(&c->pending) || c->pending.line.p[0] != '@')
+		return conn_says(c, -EINVAL, "no request is in flight that can be cancelled");
+	if (c->pending.cancelled)
+		return 0;
+	c->pending.cancelled = true;
+	return c->link == LINK_UP && !c->again_us ? conn_cancel(c) : 0;
+}
+
+int exchange_give_up(struct redlock *c)
+{
+	bool up = c->link == LINK_UP;
+
+	if (up && !c->again_us)
+		return 0;
+	counted_give_up(&c->holds, &c->pending);
+	c->pending.in_flight = c->answered = false;
+	if (up)
+		c->again_us = 0;
+	return conn_says(c, -ECONNABORTED,
+			 up ? "redlockd could not tell in time" : "redlockd is away, and did not come back in time");
+}
+
+int exchange_refuse(struct redlock *c, const char *name)
+{
+	return counted_refuse(&c->holds, name) && c->link == LINK_UP ? recovery_release(c) : 0;
+}
+
+/* --- what comes --- */
+
+/* Called as soon as the answer to HELLO is read: the connection may break right after it. */
+static void hello_agreed(struct redlock *c)
+{
+	greeting_agreed(&c->greeting, (struct span){c->pending.line.p, c->pending.n}, &c->answer.parsed);
+	c->pauses.chance = (uint64_t)redlock_now_us() ^ (uint64_t)c->greeting.owner << 32;
+}
+
+static int pending_answered(struct redlock *c)
+{
+	conn_answered(c);
+	if (c->pending.kind == PENDING_HELLO && c->answer.parsed.kind == LINE_OK)
+		hello_agreed(c);
+	if (c->greeting.resumes)
+		tracking_answer(&c->holds, &c->pending, &c->answer.parsed);
+	if (c->greeting.resumes && taken_answer(&c->taken, &c->answer.parsed))
+		return conn_break(c, -ENOMEM, "out of memory");
+	return c->holds.unsettled ? recovery_release(c) : 0;
+}
+
+/* c->passing is the answer to the request in flight, or a row of it. */
+static int pending_hear(struct redlock *c)
+{
+	const struct reply_line *line = &c->passing.parsed;
+
+	if (line->kind == LINE_ROW) {
+		if (c->greeting.resumes)
+			bundle_row(&c->holds, line);
+		c->pending.told = true;
+		if (c->row)
+			c->row(c->row_arg, &c->passing);
+		return 0;
+	}
+	if (c->greeting.resumes && counted_is_outdated(&c->holds, &c->pending, line)) {
+		c->again_us = redlock_now_us();
+		return 0;
+	}
+	if (!c->greeting.resumes || !pending_goes_on(&c->pending, line, redlock_now_us()))
+		return pending_answered(c);
+	c->again_us = redlock_now_us() + PUT_OFF_US;
+	return 0;
+}
+
+static int line_hear(struct redlock *c, struct span line)
+{
+	bool push = line.n && line.p[0] == '!';
+	int r = line.n >= (push ? REPLY_MAX : LINE_MAX_DEFAULT) ? -EPROTO : push ? 0 : line_take(&c->passing, line.p, line.n);
+
+	if (r)
+		return conn_break(c, r, r == -ENOMEM ? "out of memory" : "the peer does not speak the protocol of redlockd");
+	if (push)
+		return conn_push(c, line);
+	if (c->cancels && span_equal(c->passing.parsed.tag, SPAN("cancel"))) {
+		c->cancels--;
+		return 0;
+	}
+	if (c->link != LINK_UP)
+		return recovery_hear(c);
+	if (!c->pending.in_flight)
+		return conn_break(c, -EPROTO, "redlockd sent an answer without a request");
+	return pending_hear(c);
+}
+
+static int lines_hear(struct redlock *c)
+{
+	struct span line;
+	int r = 0;
+
+	while (!r && channel_line(&c->channel, &line))
+		r = line_hear(c, line);
+	return !r && channel_full(&c->channel) ? conn_break(c, -EPROTO, "redlockd sent a line without end") : r;
+}
+
+/* The daemon closed the connection, or the connection broke. */
+static int channel_ended(struct redlock *c, int err)
+{
+	const char *why = c->channel.closed ? "redlockd closed the connection" : "the connection to redlockd broke";
+	char text[MESSAGE_BYTES / 2];
+
+	if (c->channel.tls && err == -EPROTO) {
+		snprintf(text, sizeof(text), "the connection to redlockd broke: %s", secure()->reason());
+		why = text;
+	}
+	if (!c->greeting.resumes)
+		return conn_break(c, err, why);
+	conn_lost(c, err, why);
+	return 0;
+}
+
+static int lines_read(struct redlock *c)
+{
+	int r, more;
+
+	do {
+		more = channel_read(&c->channel);
+		r = more < 0 ? channel_ended(c, more) : lines_hear(c);
+	} while (more > 0 && !r && c->channel.fd >= 0);
+	return r;
+}
+
+int redlock_process(struct redlock *c)
+{
+	int r = c->broken ? c->broken : recovery_act(c);
+
+	if (r || c->channel.fd < 0 || c->link == LINK_CONNECTING)
+		return r;
+	r = conn_drain(c);
+	if (!r)
+		r = lines_read(c);
+	recovery_limit(c);
+	return r;
+}

@@ -1,0 +1,333 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * The public face of a connection (redlock.h): opening and closing it, any request, and what a caller may ask it. Locks: lock.c.
+ */
+#include "client/lib/await.h"
+#include "client/lib/exchange.h"
+#include "client/lib/farewell.h"
+#include "client/lib/moment.h"
+#include "client/lib/person.h"
+#include "client/lib/recovery.h"
+#include "client/lib/secret.h"
+#include "client/lib/secure.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#define ADDRESS_BYTES 512
+#define NOT_A_TIMEOUT "a timeout is more than 0 ms"
+
+static _Thread_local char open_message[MESSAGE_BYTES]; /* why the last redlock_open of this thread failed */
+
+static bool timeout_is_valid(int64_t timeout_ms)
+{
+	return timeout_ms > 0 && timeout_ms <= INT64_MAX / US_PER_MS;
+}
+
+static void redlock_init(struct redlock *c, int64_t timeout_ms)
+{
+	c->timeout_ms = timeout_ms;
+	pushes_init(&c->pushes);
+	watches_init(&c->watches);
+	holds_init(&c->holds);
+	LIST_INIT(&c->taken);
+}
+
+static void redlock_free(struct redlock *c)
+{
+	channel_release(&c->channel);
+	pending_release(&c->pending);
+	draft_release(&c->draft);
+	line_release(&c->answer);
+	line_release(&c->passing);
+	free(c);
+}
+
+static int __attribute__((format(printf, 2, 3))) open_failed(int err, const char *format, ...)
+{
+	va_list args;
+
+	va_start(args, format);
+	vsnprintf(open_message, sizeof(open_message), format, args);
+	va_end(args);
+	return err;
+}
+
+static const char *open_hint(int error)
+{
+	switch (error) {
+	case ENOENT:
+	case ECONNREFUSED:
+		return "; is it running?";
+	case EHOSTUNREACH:
+		return "; does the name resolve? The path of a socket has a '/'";
+	default:
+		return "";
+	}
+}
+
+static int open_unreached(int err, const char *addr)
+{
+	const char *flaw = err == -EINVAL ? address_flaw(addr) : err == -ENOTSOCK ? "what stands at this path is no socket" : NULL;
+	char shown[ADDRESS_BYTES];
+
+	shown_text(span_of(*addr ? addr : "''"), shown, sizeof(shown));
+	return open_failed(err, "cannot reach redlockd at %s: %s%s", shown, flaw ? flaw : strerror(-err),
+			   flaw ? "" : open_hint(-err));
+}
+
+/* The handshake of TLS. */
+static int open_shake(struct redlock *c, int64_t until)
+{
+	struct pollfd fd = {.fd = c->channel.fd};
+	char why[MESSAGE_BYTES / 2];
+	enum tls_shake wants;
+
+	c->channel.tls = secure()->dial(c->channel.fd, c->host);
+	if (!c->channel.tls)
+		return open_failed(-ENOMEM, "out of memory");
+	while ((wants = secure()->shake(c->channel.tls, why, sizeof(why))) == TLS_READ || wants == TLS_WRITE) {
+		if (redlock_now_us() >= until)
+			return open_failed(-ETIMEDOUT, "redlockd at %s does not answer the handshake of TLS; does it listen there by listen.tls?", c->host);
+		fd.events = wants == TLS_READ ? POLLIN : POLLOUT;
+		(void)!poll(&fd, 1, moment_poll_ms(until));
+	}
+	return wants == TLS_DONE ? 0 : open_failed(-EPROTO, "no TLS with redlockd at %s: %s", c->host, why);
+}
+
+static int redlock_connect(const char *addr, int64_t timeout_ms, struct redlock **ret_connection)
+{
+	char standard[ADDRESS_BYTES];
+	struct redlock *c;
+	int r = addr ? 0 : redlock_address(standard, sizeof(standard));
+
+	if (r)
+		return open_failed(r, "cannot reach redlockd: $REDLOCK_ADDR is too long");
+	if (!timeout_is_valid(timeout_ms))
+		return open_failed(-EINVAL, NOT_A_TIMEOUT);
+	c = calloc(1, sizeof(*c));
+	if (!c)
+		return open_failed(-ENOMEM, "out of memory");
+	redlock_init(c, timeout_ms);
+	if (address_is_tls(addr ? addr : standard, c->host, sizeof(c->host)) && !secure()) {
+		free(c);
+		return open_failed(-EPROTONOSUPPORT, "this program speaks no TLS: it must call redlock_use_tls before it opens %s", addr ? addr : standard);
+	}
+	r = address_connect(addr ? addr : standard, timeout_ms, &c->address);
+	if (r < 0) {
+		free(c);
+		return open_unreached(r, addr ? addr : standard);
+	}
+	c->channel.fd = r;
+	r = *c->host ? open_shake(c, moment_after(timeout_ms)) : 0;
+	if (r) {
+		channel_close(&c->channel);
+		redlock_free(c);
+		return r;
+	}
+	*ret_connection = c;
+	return 0;
+}
+
+/* The caller closes the connection after a failure. */
+static int open_show(struct redlock *c)
+{
+	char secret[SECRET_BYTES];
+	const char *user;
+	int r = secret_find(&user, secret);
+
+	if (r > 0)
+		return 0;
+	if (r < 0)
+		return open_failed(r, "the secret of $REDLOCK_USER, in $REDLOCK_SECRET_FILE or $REDLOCK_SECRET, cannot be used: %s",
+				   r == -EINVAL ? "it is one line of 1 to 1023 bytes" : strerror(-r));
+	r = redlock_auth(c, user, secret);
+	explicit_bzero(secret, sizeof(secret));
+	if (r)
+		open_failed(0, "redlockd does not accept $REDLOCK_USER: %.200s", c->message);
+	return r > 0 ? -EACCES : r;
+}
+
+int redlock_open(const char *addr, int64_t timeout_ms, struct redlock **ret_connection)
+{
+	struct redlock *c;
+	int r = redlock_connect(addr, timeout_ms, &c);
+
+	if (r)
+		return r;
+	r = open_show(c);
+	c->user = 0; /* the caller has made no request yet: after fork(2) either process may */
+	if (r)
+		redlock_close(c);
+	else
+		*ret_connection = c;
+	return r;
+}
+
+int redlock_set_timeout(struct redlock *c, int64_t timeout_ms)
+{
+	if (!timeout_is_valid(timeout_ms))
+		return conn_says(c, -EINVAL, NOT_A_TIMEOUT);
+	c->timeout_ms = timeout_ms;
+	return 0;
+}
+
+void redlock_close(struct redlock *c)
+{
+	if (!c)
+		return;
+	farewell(c);
+	/* Another process that has this connection must not end it. */
+	if (c->channel.tls && c->user == getpid() && c->link != LINK_CONNECTING)
+		secure()->end(c->channel.tls);
+	holds_release(&c->holds);
+	taken_release(&c->taken);
+	pushes_release(&c->pushes);
+	watches_release(&c->watches);
+	conn_forget_auth(c);
+	channel_close(&c->channel);
+	redlock_free(c);
+}
+
+/* --- any request --- */
+
+/* The daemon never answers a blank line or a comment. Waiting for that would not end. */
+static bool line_is_answered(const char *line)
+{
+	line += strspn(line, " \t\r");
+	return *line && *line != '#' && !strchr(line, '\n');
+}
+
+static int request_send(struct redlock *c, enum pending_kind kind, const char *line)
+{
+	size_t n = strlen(line);
+
+	int r;
+
+	if (!c->broken && !c->pending.in_flight && !line_is_answered(line))
+		return conn_says(c, -EINVAL, "not a request: empty, a comment, or more than one line");
+	if (!c->broken && !c->pending.in_flight && n + 1 > LINE_MAX_DEFAULT)
+		return conn_says(c, -EMSGSIZE, "a request has at most %d bytes", LINE_MAX_DEFAULT - 1);
+	r = exchange_set(c, kind, "", (struct span){line, n});
+	return r ? r : exchange_begin(c);
+}
+
+int redlock_send(struct redlock *c, const char *line)
+{
+	return request_send(c, PENDING_ONCE, line);
+}
+
+int redlock_request(struct redlock *c, const char *line, int64_t wait_ms, void (*row)(void *arg, const struct redlock_line *line),
+		    void *arg)
+{
+	int r = redlock_send(c, line);
+
+	if (r)
+		return r;
+	c->row = row;
+	c->row_arg = arg;
+	return await_answer(c, wait_ms);
+}
+
+int redlock_hello(struct redlock *c, const struct redlock_session *session)
+{
+	char line[HELLO_BYTES];
+	int r;
+
+	if (session->grace_ms > 0 && c->owner[0])
+		return conn_says(c, -EINVAL, "a session with grace has no owners");
+	r = greeting_hello(&c->greeting, session, line);
+	if (r)
+		return conn_says(c, r, "the label is too long");
+	r = request_send(c, PENDING_HELLO, line);
+	return r ? r : await_answer(c, 0);
+}
+
+/* The line with its end; 0: it is too long. */
+static size_t auth_line(const char *user, const char *secret, char out[REPLY_MAX])
+{
+	size_t n = (size_t)snprintf(out, REPLY_MAX, "AUTH "), quoted;
+
+	quoted = quote(span_of(user), out + n, REPLY_MAX - n);
+	n += quoted;
+	if (!quoted || n + 2 > REPLY_MAX)
+		return 0;
+	out[n++] = ' ';
+	quoted = quote(span_of(secret), out + n, REPLY_MAX - n - 1);
+	out[n + quoted] = '\0';
+	return quoted ? n + quoted : 0;
+}
+
+int redlock_auth(struct redlock *c, const char *user, const char *secret)
+{
+	char line[REPLY_MAX];
+	size_t n = auth_line(user, secret, line);
+	int r;
+
+	if (!n)
+		return conn_says(c, -EMSGSIZE, "user and secret are too long");
+	r = request_send(c, PENDING_ONCE, line);
+	if (!r)
+		r = await_answer(c, 0);
+	if (!c->pending.in_flight)
+		explicit_bzero(c->pending.line.p, c->pending.line.size);
+	if (!r) {
+		conn_forget_auth(c);
+		c->auth = strdup(line);
+		c->auth_n = n;
+		r = c->auth ? 0 : conn_break(c, -ENOMEM, "out of memory");
+	}
+	explicit_bzero(line, sizeof(line));
+	return r;
+}
+
+/* --- what a caller may ask --- */
+
+const char *redlock_session_id(const struct redlock *c)
+{
+	return c->greeting.session;
+}
+
+const char *redlock_session_secret(const struct redlock *c)
+{
+	return c->greeting.secret;
+}
+
+bool redlock_away(const struct redlock *c)
+{
+	return c->link != LINK_UP;
+}
+
+const char *redlock_errmsg(const struct redlock *c)
+{
+	return c ? c->message : open_message;
+}
+
+const char *redlock_code(const struct redlock *c)
+{
+	return c->answered && c->answer.parsed.kind == LINE_ERR ? c->code : "";
+}
+
+const struct redlock_line *redlock_answer(const struct redlock *c)
+{
+	return c->answered ? &c->answer : NULL;
+}
+
+const struct redlock_line *redlock_next_push(struct redlock *c)
+{
+	return pushes_next(&c->pushes);
+}
+
+int64_t redlock_due_us(const struct redlock *c)
+{
+	return recovery_due_us(c);
+}
+
+bool redlock_in_flight(const struct redlock *c)
+{
+	return c->pending.in_flight;
+}

@@ -1,0 +1,328 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* See recovery.h. */
+#include "client/lib/recovery.h"
+#include "client/lib/counted.h"
+#include "client/lib/moment.h"
+#include "client/lib/person.h"
+#include "client/lib/secure.h"
+#include "client/lib/tracking.h"
+#include "client/lib/watches.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <stdio.h>
+
+#define SHOWN_BYTES  200
+
+/* --- after RESUME --- */
+
+int recovery_send(struct redlock *c)
+{
+	struct pending *p = &c->pending;
+	struct span line = c->greeting.resumes ? counted_line(&c->holds, p) : (struct span){p->line.p, p->n};
+	int r;
+
+	p->sent_us = redlock_now_us();
+	r = conn_put(c, line.p, line.n);
+	p->sent = true;
+	return !r && p->cancelled ? conn_cancel(c) : r;
+}
+
+/* The link is up: the request in flight goes on. */
+static int pending_repeat(struct redlock *c)
+{
+	c->again_us = 0;
+	if (!c->pending.in_flight)
+		return 0;
+	if (tracking_knows_loss(&c->holds, &c->pending))
+		return conn_answer_lost(c);
+	pending_wait_rest(&c->pending, redlock_now_us());
+	return recovery_send(c);
+}
+
+/* The connection is a new one: it knows of no watches. What is in flight comes after them, so that a LIST tells what they missed. */
+static int session_watch(struct redlock *c)
+{
+	struct watch *w = watches_next(&c->watches);
+	int r = watches_gap(&c->watches) ? conn_push(c, SPAN(MISSED)) : 0;
+
+	if (r)
+		return r;
+	conn_move(c, w ? LINK_WATCHING : LINK_UP);
+	return w ? conn_put(c, w->line, w->n) : pending_repeat(c);
+}
+
+/* A TAKE that comes before these would be answered with a job that the caller has got already. */
+static int session_know(struct redlock *c)
+{
+	int r;
+
+	if (!taken_ask(&c->taken, &c->draft))
+		return session_watch(c);
+	r = conn_drafted(c);
+	if (r)
+		return conn_break(c, r, "out of memory");
+	conn_move(c, LINK_KNOWING);
+	return conn_put(c, c->draft.line.p, c->draft.n);
+}
+
+int recovery_release(struct redlock *c)
+{
+	const struct hold *h = counted_unsettled(&c->holds, &c->pending);
+	char line[SETTLE_BYTES];
+
+	if (!h)
+		return session_know(c);
+	memcpy(c->asked, h->name, sizeof(c->asked));
+	conn_move(c, LINK_RELEASING);
+	return conn_put(c, line, counted_settle(h, line));
+}
+
+/* The validity in the answer counts from before CHECK is sent. */
+static int session_check(struct redlock *c)
+{
+	const char *name = tracking_unseen(&c->holds);
+	char line[4 * NAME_MAX_BYTES + 32];
+	size_t n;
+
+	if (!name)
+		return recovery_release(c);
+	conn_move(c, LINK_CHECKING);
+	n = (size_t)snprintf(line, sizeof(line), "CHECK ");
+	n += quote(span_of(name), line + n, sizeof(line) - n);
+	memcpy(c->asked, name, strlen(name) + 1);
+	c->resume_us = redlock_now_us();
+	return conn_put(c, line, n);
+}
+
+/* --- RESUME, or HELLO where the session is gone --- */
+
+/* The session is gone, and all that it held is lost. */
+static int session_greet(struct redlock *c)
+{
+	int r;
+
+	tracking_resume(&c->holds);
+	taken_release(&c->taken);
+	tracking_end(&c->holds, &c->pending, greeting_lose(&c->greeting));
+	conn_move(c, LINK_GREETING);
+	r = conn_tell_losses(c);
+	return r ? r : conn_put(c, c->greeting.hello, strlen(c->greeting.hello));
+}
+
+/* The validity in the rows counts from before RESUME is sent. */
+static int session_resume(struct redlock *c)
+{
+	char line[RESUME_BYTES];
+	size_t n = greeting_resume(&c->greeting, line);
+
+	if (!n)
+		return session_greet(c);
+	conn_move(c, LINK_RESUMING);
+	c->resume_us = redlock_now_us();
+	tracking_resume(&c->holds);
+	taken_resume(&c->taken);
+	return conn_put(c, line, n);
+}
+
+/* A session of a user is resumed by that user. */
+static int session_show(struct redlock *c)
+{
+	if (!c->auth)
+		return session_resume(c);
+	conn_move(c, LINK_SHOWING);
+	return conn_put(c, c->auth, c->auth_n);
+}
+
+/* --- one attempt after the other --- */
+
+static void attempt_failed(struct redlock *c, int error)
+{
+	char why[SHOWN_BYTES];
+
+	snprintf(why, sizeof(why), "redlockd is away: %s", strerror(-error));
+	conn_lost(c, error, why);
+}
+
+static int attempt_refused(struct redlock *c)
+{
+	char shown[SHOWN_BYTES], why[SHOWN_BYTES + 40];
+
+	shown_text((struct span){c->passing.text, c->passing.n}, shown, sizeof(shown));
+	snprintf(why, sizeof(why), "redlockd does not resume: %s", shown);
+	conn_lost(c, -EAGAIN, why);
+	return 0;
+}
+
+/* Inside TLS the handshake comes first. */
+static int attempt_shake(struct redlock *c)
+{
+	char why[SHOWN_BYTES - 64], text[SHOWN_BYTES];
+
+	switch (secure()->shake(c->channel.tls, why, sizeof(why))) {
+	case TLS_DONE:
+		return session_show(c);
+	case TLS_FAILED:
+	case TLS_NOT_SPOKEN:
+		snprintf(text, sizeof(text), "redlockd is away: %s", why);
+		conn_lost(c, -EPROTO, text);
+		return 0;
+	case TLS_READ:
+		c->shake_wants = POLLIN;
+		break;
+	case TLS_WRITE:
+		c->shake_wants = POLLOUT;
+		break;
+	}
+	recovery_limit(c);
+	return 0;
+}
+
+static int attempt_connected(struct redlock *c)
+{
+	if (!*c->host)
+		return session_show(c);
+	c->channel.tls = secure()->dial(c->channel.fd, c->host);
+	if (c->channel.tls)
+		return attempt_shake(c);
+	attempt_failed(c, -ENOMEM);
+	return 0;
+}
+
+static int attempt_begin(struct redlock *c)
+{
+	bool pending;
+	int fd = address_again(&c->address, &pending);
+
+	if (fd < 0) {
+		attempt_failed(c, fd);
+		return 0;
+	}
+	c->channel.fd = fd;
+	conn_move(c, LINK_CONNECTING);
+	return pending ? 0 : attempt_connected(c);
+}
+
+static int attempt_look(struct redlock *c)
+{
+	int r = address_connected(c->channel.fd);
+
+	if (c->channel.tls)
+		return attempt_shake(c);
+	if (r > 0)
+		return attempt_connected(c);
+	if (r < 0)
+		attempt_failed(c, r);
+	else
+		recovery_limit(c);
+	return 0;
+}
+
+void recovery_limit(struct redlock *c)
+{
+	if (!c->broken && !c->again_us && c->link != LINK_UP && c->link != LINK_DOWN && redlock_now_us() >= c->due_us)
+		attempt_failed(c, -ETIMEDOUT);
+}
+
+int recovery_act(struct redlock *c)
+{
+	switch (c->link) {
+	case LINK_UP:
+		return c->again_us && redlock_now_us() >= c->again_us ? pending_repeat(c) : 0;
+	case LINK_DOWN:
+		return redlock_now_us() >= c->due_us ? attempt_begin(c) : 0;
+	case LINK_CONNECTING:
+		return attempt_look(c);
+	default:
+		return 0;
+	}
+}
+
+int64_t recovery_due_us(const struct redlock *c)
+{
+	if (c->again_us)
+		return c->again_us;
+	return c->link == LINK_UP ? INT64_MAX : c->due_us;
+}
+
+/* --- what is answered --- */
+
+/* A lock that RESUME does not bring back is "evicted": somebody else may hold it already. */
+static int resume_answered(struct redlock *c, const struct reply_line *line)
+{
+	int r;
+
+	if (line->kind == LINE_ERR && greeting_is_gone(line))
+		return session_greet(c);
+	if (line->kind != LINE_OK)
+		return attempt_refused(c);
+	counted_resume(&c->holds, &c->pending);
+	c->pending.unsure = reply_number(line, "open", 0) > 0;
+	if (c->pending.unsure)
+		return session_check(c);
+	if (reply_number(line, "more", 0) > 0)
+		return recovery_release(c); /* what has no row is held all the same: there were too many */
+	tracking_end(&c->holds, &c->pending, "evicted");
+	r = conn_tell_losses(c);
+	return r ? r : recovery_release(c);
+}
+
+static int hello_answered(struct redlock *c, const struct reply_line *line)
+{
+	if (line->kind != LINE_OK)
+		return greeting_waives(&c->greeting, line) ? conn_put(c, c->greeting.hello, c->greeting.bare_n)
+							   : attempt_refused(c);
+	greeting_named(&c->greeting, line);
+	return session_watch(c);
+}
+
+/* Rules may have changed: what the daemon does not tell any more is watched no longer, and the caller learns that. */
+static int watch_answered(struct redlock *c, const struct reply_line *line)
+{
+	char text[WATCH_PUSH_BYTES];
+	int r = 0;
+
+	if (line->kind != LINE_OK)
+		r = conn_push(c, (struct span){text, watches_refused(&c->watches, line->code, text)});
+	else
+		watches_next(&c->watches)->stands = true;
+	return r ? r : recovery_release(c); /* a request may have been given up meanwhile */
+}
+
+static int check_answered(struct redlock *c, const struct reply_line *line)
+{
+	int r;
+
+	tracking_checked(&c->holds, &c->pending, c->asked, line, c->resume_us);
+	r = conn_tell_losses(c);
+	return r ? r : session_check(c);
+}
+
+int recovery_hear(struct redlock *c)
+{
+	const struct reply_line *line = &c->passing.parsed;
+
+	if (line->kind == LINE_ROW) {
+		if (c->link == LINK_RESUMING)
+			tracking_row(&c->holds, line, c->resume_us);
+		return 0;
+	}
+	switch (c->link) {
+	case LINK_SHOWING:
+		return line->kind == LINE_OK ? session_resume(c) : attempt_refused(c);
+	case LINK_RESUMING:
+		return resume_answered(c, line);
+	case LINK_CHECKING:
+		return check_answered(c, line);
+	case LINK_WATCHING:
+		return watch_answered(c, line);
+	case LINK_KNOWING:
+		taken_asked(&c->taken, line->kind == LINE_OK);
+		return session_know(c);
+	case LINK_RELEASING:
+		counted_settled(&c->holds, &c->pending, c->asked);
+		return recovery_release(c);
+	default:
+		return hello_answered(c, line);
+	}
+}

@@ -1,0 +1,10 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* EVENT_RULES: whoever waits for a name that the rules no longer let it lock is refused. What is held stays, and may be given back: see access.c. */
+#ifndef CORE_REVOKE_H
+#define CORE_REVOKE_H
+
+#include "daemon/core/session/commander.h"
+
+void revoke_waiting(struct commander *x);
+
+#endif

@@ -1,0 +1,471 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* See deadlock.h. The unit is an owner: a session, detached or not, and an owner text. */
+#include "daemon/core/deadlock/deadlock.h"
+
+#include "daemon/base/map.h"
+#include "daemon/base/mem.h"
+#include "daemon/base/netstring.h"
+#include "daemon/core/deadlock/circle.h"
+#include "daemon/core/deadlock/waitgraph.h"
+#include "daemon/core/engine/convert.h"
+#include "daemon/core/engine/wait.h"
+#include "daemon/core/reply/tell.h"
+#include "daemon/core/session/group.h"
+#include "daemon/core/session/rules.h"
+#include "daemon/core/session/semaphore.h"
+
+#include <string.h>
+
+#define LOOKS_A_PASS   4096 /* how many claims and permits are looked at before others have their turn … */
+#define LOOKS_SESSION  64   /* … what a session costs at least … */
+#define LOOKS_ROW      8    /* … and a row */
+#define PASSES_APART   MSEC
+#define ROWS_SESSION   8192 /* bytes of rows: a session writes no more */
+#define OWNERS_SESSION 1024 /* a power of two. A session with far more owners writes rows of some */
+
+/* What an owner waits for, or holds. */
+struct stake {
+	char kind; /* of its row */
+	struct span owner, name;
+	unsigned count, priority;
+	struct instant since;
+	struct claim *claim; /* one of the three */
+	struct group *group; /* it has several names */
+	struct permit *permit;
+};
+
+struct deadlocks {
+	struct commander *x;
+	struct timer timer;
+	struct name name; /* of the calls: they are about no lock */
+	char nothing[1];  /* the text of that name */
+	struct calls calls;
+	struct buf rows;      /* of this daemon, as its sessions were looked at last */
+	struct instant begun; /* when that look began … */
+	unsigned left;        /* … and how many sessions it has yet to look at */
+	unsigned looks;       /* what this pass has cost */
+	unsigned daemons;     /* how many have shared the table last */
+	bool there;           /* rows of this daemon may be at the store */
+	/* The session that is looked at: */
+	struct session *session;
+	struct instant since;           /* what is younger does not count */
+	uint64_t owner[OWNERS_SESSION]; /* 0: there is room; else the hash of one that waits, the lowest bit says whether it holds something */
+	bool nests;                     /* one of them does */
+	bool wanted;                    /* hold_put: the names that others are known to wait for come first */
+	size_t most;                    /* bytes of rows by its end */
+	struct buf names;               /* of the next row; or a circle */
+	const struct victim *victim;    /* it is to be refused … */
+	struct stake found;             /* … and this is what it waits for */
+};
+
+typedef void stake_see(struct deadlocks *d, const struct stake *k);
+
+void deadlock_free(struct commander *x)
+{
+	struct deadlocks *d = x->deadlocks;
+
+	if (!d)
+		return;
+	heap_cancel(&x->core->timers, &d->timer);
+	calls_close(&x->engine->calls, &d->calls);
+	buf_release(&d->rows);
+	buf_release(&d->names);
+	mem_free(d);
+	x->deadlocks = NULL;
+}
+
+static struct deadlocks *deadlocks_new(struct commander *x)
+{
+	struct deadlocks *d = mem_alloc(sizeof(*d));
+
+	d->x = x;
+	d->timer.kind = TIMER_WAITS;
+	d->name.text = d->nothing;
+	d->daemons = 1;
+	calls_open(&x->engine->calls, &d->calls, CALLS_OF_TABLE, &d->name);
+	return d;
+}
+
+static bool session_nests(const struct session *s)
+{
+	return s->waiting > 0 && !s->over && (s->held > 0 || !TAILQ_EMPTY(&s->permits) || !LIST_EMPTY(&s->groups));
+}
+
+void deadlock_note(struct commander *x, struct session *s)
+{
+	if (!session_nests(s))
+		return;
+	session_set_nested(x->sessions, s, true);
+	if (!x->deadlocks)
+		x->deadlocks = deadlocks_new(x);
+	if (!timer_is_set(&x->deadlocks->timer))
+		heap_set(&x->core->timers, &x->deadlocks->timer, instant_add(x->core->now, WAITED_US));
+}
+
+/* --- what the owners of a session wait for, and hold ------------------------------------------------------------------ */
+
+static bool is_old(const struct deadlocks *d, struct instant since)
+{
+	return !instant_before(d->since, since);
+}
+
+static void claim_waits(struct deadlocks *d, struct claim *c, stake_see *see)
+{
+	if (c->state == CLAIM_WAITING && c->patient && !c->ending && !c->leaving && is_old(d, c->asking->asked_at))
+		see(d, &(struct stake){'w', claim_owner(c), lock_name(c->lock), 1, c->priority, c->asking->asked_at, .claim = c});
+}
+
+static void group_waits(struct deadlocks *d, struct group *g, stake_see *see)
+{
+	if (g->patient && !g->leaving && g->state != GROUP_CANCELLED && is_old(d, g->asked_at))
+		see(d, &(struct stake){'w', group_owner(g), SPAN(""), 1, g->priority, g->asked_at, .group = g});
+}
+
+static void permit_waits(struct deadlocks *d, struct permit *p, stake_see *see)
+{
+	if ((p->state == PERMIT_WAITING || p->state == PERMIT_FIRST) && !p->leaving && is_old(d, p->asked_at))
+		see(d, &(struct stake){'p', permit_owner(p), semaphore_name(p->semaphore), p->semaphore->limit, p->priority, p->asked_at, .permit = p});
+}
+
+static void waits_see(struct deadlocks *d, stake_see *see)
+{
+	struct claim *c;
+	struct group *g;
+	struct permit *p;
+
+	TAILQ_FOREACH(c, &d->session->claims, in_session)
+		claim_waits(d, c, see);
+	LIST_FOREACH(g, &d->session->groups, in_session)
+		group_waits(d, g, see);
+	TAILQ_FOREACH(p, &d->session->permits, in_session)
+		permit_waits(d, p, see);
+}
+
+static void claims_see(struct deadlocks *d, struct session *s, stake_see *see)
+{
+	struct claim *c;
+
+	TAILQ_FOREACH(c, &s->claims, in_session) {
+		d->looks++;
+		if (c->state == CLAIM_HELD && !c->ending && is_old(d, c->granted_at))
+			see(d, &(struct stake){'h', claim_owner(c), lock_name(c->lock), 1, .claim = c});
+	}
+}
+
+/* What a LOCKALL has got while it waits is its owner's. */
+static void holds_see(struct deadlocks *d, stake_see *see)
+{
+	struct group *g;
+	struct permit *p;
+
+	claims_see(d, d->session, see);
+	LIST_FOREACH(g, &d->session->groups, in_session)
+		claims_see(d, &g->agent, see);
+	TAILQ_FOREACH(p, &d->session->permits, in_session) {
+		d->looks++;
+		if (p->state == PERMIT_HELD && !p->mark.claim->ending && is_old(d, p->granted_at))
+			see(d, &(struct stake){'s', permit_owner(p), semaphore_name(p->semaphore), 1, .permit = p});
+	}
+}
+
+/* --- which of them wait while they hold something --------------------------------------------------------------------- */
+
+static uint64_t owner_hash(const struct deadlocks *d, struct span owner)
+{
+	return siphash(d->x->sessions->known.key, owner.p ? owner.p : "", owner.n) >> 6 | 1; /* at most 18 digits */
+}
+
+/* Its place, or one that is free; NULL: there is no room. */
+static uint64_t *owner_find(struct deadlocks *d, struct span owner)
+{
+	uint64_t hash = owner_hash(d, owner);
+
+	for (unsigned i = 0; i < 16; i++) {
+		uint64_t *at = &d->owner[(hash / 2 + i) % OWNERS_SESSION];
+
+		if (*at == 0 || *at >> 1 == hash)
+			return at;
+	}
+	return NULL;
+}
+
+static bool owner_nests(struct deadlocks *d, struct span owner)
+{
+	const uint64_t *at = owner_find(d, owner);
+
+	return at && *at & 1;
+}
+
+static void wait_note(struct deadlocks *d, const struct stake *k)
+{
+	uint64_t *at = owner_find(d, k->owner);
+
+	if (at && *at == 0)
+		*at = owner_hash(d, k->owner) << 1;
+}
+
+static void hold_note(struct deadlocks *d, const struct stake *k)
+{
+	uint64_t *at = owner_find(d, k->owner);
+
+	if (!at || *at == 0)
+		return;
+	*at |= 1;
+	d->nests = true;
+}
+
+/* --- rows ------------------------------------------------------------------------------------------------------------- */
+
+/* Of `names`, which are empty then. */
+static void stake_put(struct deadlocks *d, const struct stake *k, int64_t place)
+{
+	const struct wait_row row = {k->kind, (int64_t)d->session->serial, (int64_t)owner_hash(d, k->owner), place, k->count,
+	                             {buf_begin(&d->names), buf_length(&d->names)}};
+
+	d->looks += LOOKS_ROW;
+	if (buf_length(&d->rows) + row.names.n + ROW_HEAD_MAX <= d->most)
+		row_put(&d->rows, &row);
+	buf_clear(&d->names);
+}
+
+/* A LOCKALL waits for one name at a time; a LOCKANY for any of them. */
+static void group_put(struct deadlocks *d, const struct stake *k, int64_t place)
+{
+	for (unsigned i = 0; i < k->group->parts; i++)
+		if (k->group->part[i].claim && k->group->part[i].claim->state == CLAIM_WAITING)
+			netstring_put(&d->names, part_name(&k->group->part[i]));
+	if (buf_length(&d->names) > 0)
+		stake_put(d, k, place);
+}
+
+static void wait_put(struct deadlocks *d, const struct stake *k)
+{
+	int64_t place = members_clock_us(&d->x->engine->members, k->since) - k->priority * PRIORITY_US;
+
+	if (!owner_nests(d, k->owner))
+		return;
+	if (k->group) {
+		group_put(d, k, place);
+		return;
+	}
+	netstring_put(&d->names, k->name);
+	stake_put(d, k, place);
+}
+
+static void hold_put(struct deadlocks *d, const struct stake *k)
+{
+	const struct contender *c = k->claim ? k->claim->lock->contender : NULL;
+	bool wanted = !c || c->want_since.us != 0 || !TAILQ_EMPTY(&c->waiters);
+
+	if (wanted != d->wanted || !owner_nests(d, k->owner))
+		return;
+	netstring_put(&d->names, k->name);
+	stake_put(d, k, 0);
+}
+
+/* --- a look at the sessions of this daemon ---------------------------------------------------------------------------- */
+
+/* The rows of all daemons have room at the store. */
+static size_t rows_most(const struct deadlocks *d)
+{
+	return ROWS_MAX / d->daemons;
+}
+
+static void session_look(struct deadlocks *d, struct session *s)
+{
+	d->looks += LOOKS_SESSION;
+	if (!session_nests(s)) {
+		session_set_nested(d->x->sessions, s, false);
+		return;
+	}
+	d->session = s;
+	d->since = instant_add(d->begun, -WAITED_US);
+	d->nests = false;
+	d->most = buf_length(&d->rows) + ROWS_SESSION;
+	if (d->most > rows_most(d))
+		d->most = rows_most(d);
+	memset(d->owner, 0, sizeof(d->owner));
+	waits_see(d, wait_note);
+	holds_see(d, hold_note);
+	if (!d->nests)
+		return;
+	waits_see(d, wait_put);
+	d->wanted = true;
+	holds_see(d, hold_put);
+	d->wanted = false;
+	holds_see(d, hold_put);
+}
+
+/* Each session that is looked at goes to the end. So if not all have room, the others are the first the next time. False: more is left to another pass. */
+static bool sessions_look(struct deadlocks *d)
+{
+	struct sessions *nested = &d->x->sessions->nested;
+	struct session *s;
+
+	for (d->looks = 0; d->left > 0 && d->looks < LOOKS_A_PASS && (s = TAILQ_FIRST(nested)); d->left--) {
+		TAILQ_REMOVE(nested, s, in_nested);
+		TAILQ_INSERT_TAIL(nested, s, in_nested);
+		session_look(d, s);
+		if (buf_length(&d->rows) + ROW_HEAD_MAX > rows_most(d))
+			d->left = 1;
+	}
+	return d->left == 0 || TAILQ_EMPTY(nested);
+}
+
+/* --- the store -------------------------------------------------------------------------------------------------------- */
+
+/*
+ * All daemons take the same one of those that they can use, whatever they call it: that of the smallest marker. False: there is none, or it has not answered
+ * the last call yet.
+ */
+static bool store_find(const struct commander *x, unsigned *ret_node)
+{
+	const struct member *m = x->engine->members.node;
+	unsigned found = NODES_MAX;
+
+	for (unsigned i = 0; i < x->core->conf.nodes; i++)
+		if (member_usable(&m[i]) && (found == NODES_MAX || strcmp(m[i].marker, m[found].marker) < 0))
+			found = i;
+	*ret_node = found;
+	return found < NODES_MAX && !nodeset_has(x->deadlocks->calls.open, found);
+}
+
+/* When there are no more rows, the old ones are withdrawn. Where that fails they are over soon. */
+static void exchange(struct commander *x)
+{
+	struct deadlocks *d = x->deadlocks;
+	struct span id = span_of(x->core->daemon_id);
+	size_t n = buf_length(&d->rows);
+	struct call *call;
+	unsigned node;
+
+	if ((n == 0 && !d->there) || !store_find(x, &node))
+		return;
+	d->there = n > 0;
+	call = calls_send(&x->engine->calls, &d->calls, node, CALL_TABLE);
+	call->value = (struct span){arena_copy(&x->core->out->arena, buf_begin(&d->rows), n), n};
+	call->ticket = (struct span){arena_copy(&x->core->out->arena, id.p, id.n), id.n};
+	call->ticket_ms = ROWS_LIFE_US / MSEC;
+}
+
+void deadlock_fired(struct commander *x)
+{
+	struct deadlocks *d = x->deadlocks;
+
+	calls_stall(&x->engine->calls, &d->calls);
+	if (d->left == 0) {
+		buf_clear(&d->rows);
+		d->begun = x->core->now;
+		d->left = x->sessions->nested_count;
+	}
+	if (!sessions_look(d)) {
+		heap_set(&x->core->timers, &d->timer, instant_add(x->core->now, PASSES_APART));
+		return;
+	}
+	d->left = 0;
+	exchange(x);
+	if (!TAILQ_EMPTY(&x->sessions->nested))
+		heap_set(&x->core->timers, &d->timer, instant_add(d->begun, ROWS_EVERY_US));
+	else if (!nodeset_any(d->calls.open))
+		deadlock_free(x);
+}
+
+/* --- a refusal -------------------------------------------------------------------------------------------------------- */
+
+static bool stake_is_for(const struct stake *k, const struct victim *v)
+{
+	if (!k->group)
+		return (k->kind == 'p') == v->permits && span_equal(k->name, v->name);
+	for (unsigned i = 0; i < k->group->parts && !v->permits; i++)
+		if (span_equal(part_name(&k->group->part[i]), v->name))
+			return true;
+	return false;
+}
+
+static void wait_find(struct deadlocks *d, const struct stake *k)
+{
+	if ((int64_t)owner_hash(d, k->owner) == d->victim->owner && stake_is_for(k, d->victim))
+		d->found = *k;
+}
+
+static bool victim_knows(const void *deadlocks, struct span name)
+{
+	const struct deadlocks *d = deadlocks;
+
+	return session_knows(d->x->core, d->session, name);
+}
+
+static void found_report(struct deadlocks *d)
+{
+	const struct stake *k = &d->found;
+	bool not_notified = k->claim ? k->claim->not_notified : k->group ? k->group->not_notified : k->permit->not_notified;
+	const char *tag = k->claim ? k->claim->asking->tag : k->group ? k->group->tag : k->permit->tag;
+
+	if (not_notified)
+		return;
+	waitgraph_write(d->victim, victim_knows, d, &d->names, CIRCLE_MAX);
+	core_answers(d->x->core, k->claim ? VERB_LOCK : k->group ? group_verb(k->group) : VERB_ACQUIRE);
+	tell_cycle(d->x, d->session, span_of(tag), (struct span){buf_begin(&d->names), buf_length(&d->names)});
+	buf_clear(&d->names);
+}
+
+/* Its client has the answer. */
+static void found_withdraw(struct deadlocks *d)
+{
+	const struct stake *k = &d->found;
+	struct lock *l = k->claim ? k->claim->lock : NULL;
+
+	if (l) {
+		wait_withdraw(d->x->engine, k->claim, REFUSED_AND_TOLD);
+		convert_look(d->x->engine, l);
+	} else if (k->group) {
+		k->group->told = true;
+		group_cancel(d->x, k->group);
+	} else {
+		k->permit->told = true;
+		permit_cancel(d->x, k->permit);
+	}
+}
+
+static void victim_refuse(struct deadlocks *d, struct session *s, const struct victim *v)
+{
+	d->session = s;
+	d->since = instant_add(d->x->core->now, -WAITED_US);
+	d->victim = v;
+	d->found = (struct stake){0};
+	waits_see(d, wait_find);
+	if (d->found.kind) {
+		found_report(d);
+		found_withdraw(d);
+	}
+	d->victim = NULL;
+}
+
+static void victims_refuse(struct deadlocks *d, const struct victim *victim, unsigned victims)
+{
+	struct session *s, *next;
+
+	for (s = victims > 0 ? TAILQ_FIRST(&d->x->sessions->nested) : NULL; s; s = next) {
+		next = TAILQ_NEXT(s, in_nested);
+		for (unsigned i = 0; i < victims; i++)
+			if (victim[i].session == (int64_t)s->serial)
+				victim_refuse(d, s, &victim[i]);
+	}
+}
+
+void deadlock_answered(struct commander *x, const struct answer *a)
+{
+	struct deadlocks *d = x->deadlocks;
+	struct victim victim[VICTIMS_MOST];
+	struct waitgraph *g;
+
+	if (a->call != d->calls.slot)
+		return;
+	if (a->class == ANSWER_EXECUTED && a->code == 'T') {
+		g = waitgraph_new(a->found, x->sessions->known.key, &d->daemons);
+		victims_refuse(d, victim, waitgraph_find(g, span_of(x->core->daemon_id), victim));
+		waitgraph_free(g);
+	}
+	if (!timer_is_set(&d->timer) && !nodeset_any(d->calls.open))
+		deadlock_free(x);
+}

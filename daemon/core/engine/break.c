@@ -1,0 +1,139 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * A lock of another daemon, or of nobody that is known, is taken from its holder by force. The value that stands at a quorum is replaced, at each store, by one
+ * that nobody can renew and that keeps its TTL: so nobody gets the lock before its holder cannot believe in it any more. The daemon of the holder finds that at
+ * its next renewal, and tells LOST; when the holder has acknowledged this, it releases the keys. A value that no redlockd wrote is deleted.
+ * See ALGORITHMS.md, Breaking a lock.
+ */
+#include "daemon/core/engine/break.h"
+
+#include "daemon/core/engine/move.h"
+#include "daemon/core/round/ask.h"
+
+#include <string.h>
+
+static void break_close(struct engine *e, struct round *r, enum refusal why)
+{
+	r->decided = true;
+	notices_add(&e->notices, NOTICE_SEEN, NULL, r->pending, why);
+	r->pending = NULL;
+	if (!nodeset_any(r->calls.open))
+		heap_cancel(&e->core->timers, &r->timer);
+}
+
+/* what: "" asks what there is. */
+static void break_ask(struct engine *e, struct pending *p, enum question question, struct span what)
+{
+	struct round *r = round_new(&e->rounds, question, &p->lock->name, NULL);
+
+	r->pending = p;
+	for (unsigned i = 0; i < e->core->conf.nodes; i++)
+		if (member_usable(&e->members.node[i]))
+			ask_break(&e->calls, r, i, what);
+	if (nodeset_count(r->calls.asked) < engine_quorum(e))
+		break_close(e, r, REFUSED_QUORUM);
+	else
+		heap_set(&e->core->timers, &r->timer, instant_add(e->core->now, e->core->conf.timeout_us));
+	retire_round(e, r);
+}
+
+void break_begin(struct engine *e, struct pending *p)
+{
+	break_ask(e, p, QUESTION_HOLDER, SPAN(""));
+}
+
+/* A quorum has, or had, this value. If a session here has become the holder since, it is not the one that was to be broken. */
+static void break_found(struct engine *e, struct round *r, struct span what)
+{
+	struct pending *p = r->pending;
+	char *text;
+
+	if (p->lock->holder) {
+		p->free = true;
+		break_close(e, r, NOT_REFUSED);
+		return;
+	}
+	r->decided = true;
+	r->pending = NULL;
+	text = arena_alloc(&e->core->out->arena, what.n + 1);
+	memcpy(text, what.p, what.n);
+	break_ask(e, p, QUESTION_BREAK, (struct span){text, what.n});
+}
+
+static void holder_answered(struct engine *e, struct round *r, const struct answer *a)
+{
+	unsigned nodes = e->core->conf.nodes, quorum = engine_quorum(e);
+
+	if (a->class == ANSWER_EXECUTED && a->code == 'B' && round_same_value_at(r, nodes, a->node) >= quorum) {
+		break_found(e, r, a->found);
+	} else if (nodeset_count(r->wrong_type) >= quorum) {
+		break_close(e, r, REFUSED_KIND);
+	} else if (nodeset_count(r->absent) >= quorum || (!nodeset_any(r->calls.open) && nodeset_count(nodeset_or(r->absent, r->taken)) >= quorum)) {
+		r->pending->free = true; /* free, or nobody has a quorum */
+		break_close(e, r, NOT_REFUSED);
+	} else if (!nodeset_any(r->calls.open)) {
+		break_close(e, r, REFUSED_QUORUM);
+	}
+}
+
+/*
+ * What the stores that have answered come to. A store that has no key breaks nothing: the daemon of the holder may put the key back there, as long as it finds
+ * enough others. But if a quorum has none, nobody holds the lock.
+ */
+static enum refusal broken_outcome(const struct engine *e, struct round *r)
+{
+	unsigned nodes = e->core->conf.nodes, quorum = engine_quorum(e);
+	struct nodeset other = nodeset_without(r->taken, r->granted), stopped = nodeset_or(r->taken, r->granted);
+
+	/* Its holder has changed, or has given it up. */
+	r->pending->free = nodeset_count(other) >= quorum || (!nodeset_any(r->granted) && nodeset_count(r->absent) >= quorum);
+	r->pending->elsewhere.pttl_ms = round_pttl_ms(r, nodes);
+	return r->pending->free || nodeset_count(stopped) >= quorum || nodeset_count(r->absent) >= quorum ? NOT_REFUSED : REFUSED_QUORUM;
+}
+
+/* granted: the stores that have broken the value, or deleted it. */
+static void broken_answered(struct engine *e, struct round *r, const struct answer *a)
+{
+	if (a->class == ANSWER_EXECUTED && a->code == 'X') {
+		nodeset_add(&r->taken, a->node);
+		r->pttl_ms[a->node] = a->pttl_ms;
+	}
+	if (a->class == ANSWER_EXECUTED && (a->code == 'X' || a->code == 'R'))
+		nodeset_add(&r->granted, a->node);
+	if (!nodeset_any(r->calls.open))
+		break_close(e, r, broken_outcome(e, r));
+}
+
+void break_answered(struct engine *e, struct round *r, const struct answer *a)
+{
+	if (r->decided)
+		return;
+	if (a->class == ANSWER_EXECUTED && (a->code == 'M' || a->code == 'R'))
+		nodeset_add(&r->absent, a->node);
+	if (r->question == QUESTION_HOLDER)
+		holder_answered(e, r, a);
+	else
+		broken_answered(e, r, a);
+}
+
+/* What a quorum has done by now counts, although others are silent. */
+void break_expired(struct engine *e, struct round *r)
+{
+	break_close(e, r, r->question == QUESTION_BREAK ? broken_outcome(e, r) : REFUSED_QUORUM);
+	retire_round(e, r);
+}
+
+void break_heard(struct engine *e, struct span name)
+{
+	struct lock *l = lock_find_text(&e->table, name);
+	struct lease *x = l ? &l->lease : NULL;
+
+	if (!x || x->state != LEASE_HELD || !x->auto_renew)
+		return;
+	if (x->renewal->round) {
+		x->renewal->doubted = true;
+		return;
+	}
+	x->renew_at = e->core->now;
+	lease_schedule(e, x);
+}

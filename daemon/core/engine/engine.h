@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * The engine moves locks through their states: it asks the stores, counts their votes, keeps leases by watchdog, hands the lock to the first
+ * waiter, and notices losses. What sessions must be told comes out as notices, in order; nothing calls back.
+ *
+ * Rules that it obeys: a lease is held only while Q votes say so; a vote counts from before its command was sent, and only if its node is
+ * joined; a value is dead once a release for it was sent; a renewal of unknown outcome changes nothing, except that one with a shorter TTL
+ * lowers the vote when it is sent; a loss is told before the holder's validity ends, and the key is left alone until it has ended.
+ * See ALGORITHMS.md, Four ways through the code.
+ */
+#ifndef CORE_ENGINE_H
+#define CORE_ENGINE_H
+
+#include "daemon/core/round/parts.h"
+
+#define EXTENDS_MOST 2048 /* of a lock under way: one step answers all of them, be it that a renewal has succeeded or that the lock is lost */
+/* Whether one more may be. */
+bool engine_may_extend(const struct lock *l);
+/* Renews the holder's lease now. The outcome answers the pending. */
+void engine_extend(struct engine *e, struct claim *c, struct pending *p);
+
+bool engine_answer(struct engine *e, const struct answer *a); /* false: no such call is open */
+void engine_node_up(struct engine *e, unsigned node, struct span address);
+void engine_node_down(struct engine *e, unsigned node, enum defect defect, struct span reason, struct span address);
+void engine_fired(struct engine *e, struct timer *t); /* TIMER_CONTENDER … TIMER_BACK */
+/* Begins what the events of this step made possible. Called at the end of each step. */
+void engine_settle(struct engine *e);
+void engine_stop(struct engine *e);
+
+#endif

@@ -1,0 +1,411 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* How a hold ends: by UNLOCK, with its session, or by a loss. Then the lease is handed on, released, or left alone as long as the holder may believe in it.
+ * See ALGORITHMS.md, End of a hold. */
+#include "daemon/core/engine/hold.h"
+
+#include "daemon/core/engine/acquire.h"
+#include "daemon/core/engine/adoption.h"
+#include "daemon/core/engine/belief.h"
+#include "daemon/core/engine/convert.h"
+#include "daemon/core/engine/grant.h"
+#include "daemon/core/engine/holders.h"
+#include "daemon/core/engine/move.h"
+#include "daemon/core/engine/release.h"
+#include "daemon/core/engine/wait.h"
+#include "daemon/core/engine/waiters.h"
+
+#define YIELD_US (150 * MSEC)
+
+/* The lock has no holder any more. Its lease still stands. What readers leave behind, other readers share. */
+static inline void lock_vacate(struct engine *e, struct lock *l)
+{
+	holders_count_hold(e, l->holder);
+	lock_remove_holder(l, l->holder);
+	if (l->share) {
+		l->lease.shared = true;
+		lock_end_share(&e->table, l);
+	}
+	l->lease.believed_until = INSTANT_PAST;
+	l->lease.renew_at = INSTANT_NEVER;
+	lease_end_round(&l->lease);
+	if (!renewal_is_none(l->lease.renewal))
+		l->lease.renewal->wants_token = false;
+}
+
+/* The hold ends, and other readers go on. ghost: its client may believe until then. False: it is the last. */
+static bool hold_part(struct engine *e, struct claim *c, struct instant ghost)
+{
+	struct lock *l = c->lock;
+
+	if (lock_holders(l) < 2)
+		return false;
+	holders_count_hold(e, c);
+	lock_remove_holder(l, c);
+	l->share->ghost_until = instant_max(l->share->ghost_until, ghost);
+	return true;
+}
+
+static bool hold_leave_others(struct engine *e, struct claim *c, struct instant ghost)
+{
+	if (!hold_part(e, c, ghost))
+		return false;
+	convert_look(e, c->lock);
+	lease_refuse_extends_of(e, &c->lock->lease, c, REFUSED_CANCELLED);
+	return true;
+}
+
+/*
+ * The lease is over, and the next waiter asks for the name. If waiters here were served without a pause, by hand-overs or by rounds right behind the release,
+ * clients that poll would never win. So after a while of that the name is left alone for a moment.
+ */
+static void hold_give_back(struct engine *e, struct lock *l, enum cause why)
+{
+	struct contender *k = l->contender;
+	bool waited = !TAILQ_EMPTY(&k->waiters);
+
+	lease_move(e, &l->lease, LEASE_NONE, why);
+	if (waited && e->core->conf.foreign && (k->handoffs > 0 || holders_are_many(e, l))) {
+		k->handed_since.us = 0;
+		contender_move(e, k, CONTENDER_YIELDING, CAUSE_USED_UP);
+		heap_set(&e->core->timers, &k->timer, instant_add(e->core->now, YIELD_US));
+		return;
+	}
+	if (!waited && k->handed_since.us)
+		k->handed_since.us = 0;
+	if (waited && e->core->conf.foreign && !k->handed_since.us)
+		k->handed_since = e->core->now;
+	acquire_next(e, l);
+}
+
+/* Nobody has the lease any more. Its key is deleted, or left for that long. */
+static inline void hold_release(struct engine *e, struct lock *l, int64_t leave_us, struct pending *p)
+{
+	if (leave_us > 0)
+		kept_names_add(&e->kept, l->origin, e->core->now, leave_us, l->name.n);
+	release_begin(e, &l->lease, leave_us > 0 ? RELEASE_LEAVE : RELEASE_DELETE, leave_us, p);
+}
+
+void hold_belief_over(struct engine *e, struct lock *l)
+{
+	/* With a lock-delay the key stays for just that long, whatever TTL an earlier, longer lease or a late renewal has left it. */
+	hold_release(e, l, l->lease.delay_us, NULL);
+	hold_give_back(e, l, CAUSE_BELIEF_OVER);
+}
+
+/* What was lost earlier does not count any more. */
+static void lock_begin_closing(struct lock *l)
+{
+	if (contender_is_none(l->contender))
+		return;
+	l->contender->closing++;
+	l->contender->unacknowledged = 0;
+}
+
+/*
+ * Nobody else gets the lock before that moment, and before its lock-delay is over. Some may wait for its lease who do not wait for the lock: what its owner
+ * asked for while it was being adopted.
+ */
+static void lock_stay_closed(struct engine *e, struct lock *l, struct instant until, enum cause why)
+{
+	lease_move(e, &l->lease, LEASE_CLOSING, why);
+	if (!instant_before(e->core->now, until)) {
+		hold_belief_over(e, l);
+		return;
+	}
+	heap_set(&e->core->timers, &l->lease.timer, until);
+	holders_answer(e, l);
+}
+
+static void lock_close(struct engine *e, struct lock *l, struct instant until, enum cause why)
+{
+	lock_begin_closing(l);
+	lock_stay_closed(e, l, until, why);
+}
+
+/*
+ * A reader unlocks. Others may hold the lock with it; or may believe in it although they have gone: then it is left alone until that is over. False: neither.
+ */
+static bool unlock_shared(struct engine *e, struct claim *c, struct pending *p)
+{
+	struct lock *l = c->lock;
+	struct instant until = lock_haunted_until(l);
+
+	if (hold_leave_others(e, c, INSTANT_PAST) || (!p && grant_hand_on(e, l))) {
+		claim_free(&e->table, c);
+	} else if (!instant_before(e->core->now, until) || belief_leave_us(e, l, until) > 0) {
+		return false;
+	} else {
+		lock_vacate(e, l);
+		lease_refuse_extends(e, &l->lease, REFUSED_CANCELLED);
+		claim_free(&e->table, c);
+		lock_close(e, l, until, CAUSE_UNLOCKED);
+	}
+	if (p)
+		notices_add(&e->notices, NOTICE_RELEASED, NULL, p, NOT_REFUSED);
+	return true;
+}
+
+void hold_unlock(struct engine *e, struct claim *c, int64_t keep_us, struct pending *p)
+{
+	struct lock *l = c->lock;
+
+	metric_add(&e->core->metrics, METRIC_RELEASES_CLIENT, 1);
+	if (l->share) {
+		keep_us = belief_leave_us(e, l, lock_haunted_until(l));
+		if (unlock_shared(e, c, p))
+			return;
+	}
+	if (keep_us == 0 && !p && grant_hand_on(e, l)) {
+		claim_free(&e->table, c);
+		return;
+	}
+	lock_vacate(e, l);
+	lease_refuse_extends(e, &l->lease, REFUSED_CANCELLED);
+	claim_free(&e->table, c);
+	hold_release(e, l, keep_us, p);
+	hold_give_back(e, l, CAUSE_UNLOCKED);
+}
+
+static void claim_abandon_held(struct engine *e, struct claim *c, struct instant until)
+{
+	struct lock *l = c->lock;
+	struct instant believed = instant_min(belief_of(e, c), until);
+	bool at_once = !instant_before(e->core->now, until);
+	int64_t leave_us;
+
+	metric_add(&e->core->metrics, METRIC_RELEASES_DISCONNECT, 1);
+	if (hold_leave_others(e, c, believed))
+		return;
+	if (at_once && l->lease.delay_us == 0 && grant_hand_on(e, l))
+		return;
+	believed = instant_max(believed, lock_haunted_until(l));
+	at_once &= !instant_before(e->core->now, believed);
+	leave_us = belief_leave_us(e, l, believed);
+	lock_vacate(e, l);
+	lease_refuse_extends(e, &l->lease, REFUSED_CANCELLED);
+	if (!at_once && leave_us == 0) {
+		lock_close(e, l, believed, CAUSE_SESSION_ENDED);
+		return;
+	}
+	hold_release(e, l, leave_us, NULL);
+	hold_give_back(e, l, CAUSE_SESSION_ENDED);
+}
+
+/*
+ * The client of a lost hold does not believe in it any more. Of readers, and of permits that share a mark, all who lost the lease together must say so; those
+ * of other daemons have shares of their own. A lock-delay begins when the lease would have ended.
+ */
+static void loss_over(struct engine *e, struct claim *c)
+{
+	struct lock *l = c->lock;
+	struct contender *k = l->contender;
+	bool counts = c->closing != 0 && c->closing == k->closing && k->unacknowledged > 0;
+
+	c->closing = 0;
+	if (counts && --k->unacknowledged == 0 && l->lease.state == LEASE_CLOSING && l->lease.delay_us == 0)
+		hold_belief_over(e, l);
+}
+
+void hold_abandon(struct engine *e, struct claim *c, struct instant until)
+{
+	struct lock *l = c->lock;
+
+	switch (c->state) {
+	case CLAIM_WAITING:
+		wait_leave(e, c);
+		wait_left(e, l->contender);
+		convert_look(e, l);
+		break;
+	case CLAIM_LOST:
+		lock_remove_loss(c);
+		break;
+	default:
+		break;
+	}
+	l->name.refs++; /* else the lock may be dropped while this hold ends */
+	if (c->state == CLAIM_HELD)
+		claim_abandon_held(e, c, until);
+	else if (c->state == CLAIM_LOST && !instant_before(e->core->now, until))
+		loss_over(e, c);
+	l->name.refs--;
+	claim_free(&e->table, c);
+	lock_drop_if_unused(&e->table, l);
+}
+
+/* What waits to hold the lock once more, by count=, is not to get it anew as something else. One walk is for all who lose it together. */
+static void lock_lose_counted(struct engine *e, const struct lock *l)
+{
+	struct claim *c, *next;
+
+	for (c = TAILQ_FIRST(&l->contender->waiters); c; c = next) {
+		next = TAILQ_NEXT(c, in_lock);
+		if (c->asking->count > 1 && lock_loss_of(l, c->session, claim_owner(c)))
+			wait_withdraw(e, c, REFUSED_LOST);
+	}
+}
+
+static void claim_lose(struct engine *e, struct claim *c, enum loss why)
+{
+	heap_cancel(&e->core->timers, &c->timer);
+	metric_add(&e->core->metrics, METRIC_LOSSES, 1);
+	metric_add(&e->core->metrics, why == LOSS_BROKEN ? METRIC_RELEASES_FORCED : METRIC_RELEASES_EXPIRED, 1);
+	e->core->metrics.lost[why]++;
+	if (c->not_notified) {
+		/* The client never heard of the grant. */
+		notices_add(&e->notices, NOTICE_FORGOTTEN, c, NULL, NOT_REFUSED);
+		return;
+	}
+	c->loss = why;
+	lock_add_loss(&e->table, c);
+	notices_add(&e->notices, NOTICE_LOST, c, NULL, NOT_REFUSED);
+}
+
+/* Until when the holders may believe that all lose it now. */
+static struct instant lock_losers_believe(const struct engine *e, const struct lock *l, bool gone)
+{
+	struct instant until = lock_haunted_until(l);
+
+	for (const struct claim *c = l->holder; c; c = lock_next_holder(l, c))
+		until = instant_max(until, gone ? belief_of_lease(e, l) : belief_of(e, c));
+	return until;
+}
+
+/* One of all the holders. haunted: a reader that has gone may believe as well, so the lease stays closed whatever these say. */
+static void holder_lose(struct engine *e, struct claim *c, enum loss why, bool haunted)
+{
+	struct contender *k = c->lock->contender;
+
+	claim_lose(e, c, why);
+	if (c->state != CLAIM_LOST)
+		return;
+	c->closing = k->closing;
+	k->unacknowledged += !haunted;
+}
+
+void hold_lose(struct engine *e, struct lock *l, enum loss why)
+{
+	struct claim *c;
+	bool adopting = l->lease.state == LEASE_ADOPTING, haunted = lock_is_haunted(l, e->core->now);
+	/*
+	 * So many stores have no such key that the others are no quorum: nobody has the lock, and to keep it closed here would keep nobody out. (A key that was
+	 * broken stands as long as it would have.) An adoption that fails otherwise has no votes that tell how long the client may believe.
+	 */
+	bool gone = why == LOSS_EVICTED && (adopting ? adoption_is_denied : lease_is_gone)(&l->lease, e->core->conf.nodes);
+	struct instant until;
+
+	if (gone)
+		l->lease.renewal->stood.us = 0;
+	until = lock_losers_believe(e, l, gone);
+	lock_contend(&e->table, l);
+	lock_begin_closing(l);
+	while (lock_holders(l) > 1) {
+		c = l->holder;
+		holders_count_hold(e, c);
+		lock_remove_holder(l, c);
+		holder_lose(e, c, why, haunted);
+	}
+	c = l->holder;
+	lock_vacate(e, l);
+	holder_lose(e, c, why, haunted);
+	lock_lose_counted(e, l);
+	lease_refuse_extends(e, &l->lease, REFUSED_LOST);
+	lock_stay_closed(e, l, until, CAUSE_LOST);
+}
+
+void hold_lose_one(struct engine *e, struct claim *c, enum loss why)
+{
+	if (!hold_part(e, c, belief_of(e, c))) {
+		hold_lose(e, c->lock, why);
+		return;
+	}
+	claim_lose(e, c, why);
+	convert_look(e, c->lock);
+	lease_refuse_extends_of(e, &c->lock->lease, c, REFUSED_LOST);
+}
+
+void hold_lapse(struct engine *e, struct claim *c)
+{
+	struct lock *l = c->lock;
+	struct instant until = lock_haunted_until(l);
+
+	metric_add(&e->core->metrics, METRIC_RELEASES_EXPIRED, 1);
+	notices_add(&e->notices, NOTICE_FORGOTTEN, c, NULL, NOT_REFUSED);
+	if (hold_leave_others(e, c, INSTANT_PAST) || grant_hand_on(e, l))
+		return;
+	lock_vacate(e, l);
+	lease_refuse_extends(e, &l->lease, REFUSED_CANCELLED);
+	if (instant_before(e->core->now, until)) {
+		lock_close(e, l, until, CAUSE_LAPSED);
+		return;
+	}
+	hold_release(e, l, 0, NULL); /* its client never heard of it: it has no lock-delay */
+	hold_give_back(e, l, CAUSE_LAPSED);
+}
+
+void hold_recall_loss(struct engine *e, struct claim *c, struct span name, enum loss why)
+{
+	c->lock = lock_find_or_add_text(&e->table, name);
+	c->loss = why;
+	lock_add_loss(&e->table, c);
+}
+
+/*
+ * Whether an UNLOCK says that the client does not believe in the lost hold any more. It may not have read LOST when it sent the UNLOCK: then it believes that
+ * it still holds what it locked more often, or has asked for again.
+ */
+static bool loss_is_acknowledged(const struct claim *c)
+{
+	const struct claim *other;
+
+	TAILQ_FOREACH(other, &c->lock->contender->waiters, in_lock)
+		if (claim_same_owner(other, c))
+			return false;
+	return c->count == 1 && !c->asked_again;
+}
+
+void hold_acknowledge(struct engine *e, struct claim *c)
+{
+	if (loss_is_acknowledged(c))
+		loss_over(e, c);
+	hold_forget(e, c);
+}
+
+void hold_acknowledge_until(struct engine *e, struct claim *c, struct instant until)
+{
+	c->lock->name.refs++; /* else the end of the lease may drop the lock */
+	if (!c->acknowledged && loss_is_acknowledged(c))
+		loss_over(e, c);
+	c->lock->name.refs--;
+	c->acknowledged = true;
+	heap_set(&e->core->timers, &c->timer, until);
+}
+
+void hold_forget_late(struct engine *e, struct claim *c)
+{
+	lock_remove_loss(c);
+	notices_add(&e->notices, NOTICE_FORGOTTEN, c, NULL, NOT_REFUSED);
+}
+
+void hold_ask_again(const struct lock *l, const struct session *session, struct span owner)
+{
+	struct claim *loss = lock_loss_of(l, session, owner);
+
+	if (loss)
+		loss->asked_again = true;
+}
+
+void hold_forget(struct engine *e, struct claim *c)
+{
+	struct lock *l = c->lock;
+
+	lock_remove_loss(c);
+	claim_free(&e->table, c);
+	lock_drop_if_unused(&e->table, l);
+}
+
+/* The key stands there for as long as it would have without that, so the others wait until the holder, who has heard nothing yet, ceases to believe. */
+void hold_broken(struct engine *e, struct lock *l)
+{
+	if (l->lease.state == LEASE_HELD)
+		l->lease.believed_until = belief_of_lease(e, l);
+}

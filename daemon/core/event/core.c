@@ -1,0 +1,148 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* The shared context of the service, and the two effects that any part may have: a log line and a call. */
+#include "daemon/core/event/core.h"
+
+#include "proto/proto.h"
+
+#include <ctype.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#define HOST_SHOWN 40
+#define LOG_MAX 1024
+#define BURST_MAX 20
+
+static void core_note_head(struct core *c, size_t n)
+{
+	c->daemon_id[n] = '\0';
+	c->value_head_n = (uint8_t)(n + 1);
+	memcpy(c->value_head + sizeof(c->value_head) - (n + 1), c->daemon_id, n);
+	c->value_head[sizeof(c->value_head) - 1] = ':';
+}
+
+void core_go_on_as(struct core *c, struct span daemon_id)
+{
+	memcpy(c->daemon_id, daemon_id.p, daemon_id.n);
+	core_note_head(c, daemon_id.n);
+}
+
+/* The host's name goes into values, which are split at ':'. */
+static void core_name(struct core *c, const char *host)
+{
+	size_t n = 16;
+
+	rng_hex(&c->rng, c->daemon_id, n);
+	c->daemon_id[n++] = '.';
+	for (; *host && n < 17 + HOST_SHOWN; host++)
+		if (isalnum((unsigned char)*host) || *host == '-' || *host == '.' || *host == '_')
+			c->daemon_id[n++] = *host;
+	core_note_head(c, n);
+}
+
+void core_conf_take_live(struct core_conf *to, const struct core_conf *from)
+{
+	to->home_lost = from->home_lost;
+	to->lease_us = from->lease_us;
+	to->users = from->users;
+	to->rules = from->rules;
+	to->min_lease_us = from->min_lease_us;
+	to->max_keep_us = from->max_keep_us;
+	to->limits = from->limits;
+	to->jobs_keep_us = from->jobs_keep_us;
+	to->listed = from->listed;
+	to->work = from->work;
+	to->serves_all = from->serves_all;
+	to->tell_moves = from->tell_moves;
+	to->alarm_held_us = from->alarm_held_us;
+	to->alarm_waited_us = from->alarm_waited_us;
+	to->alarm_failures = from->alarm_failures;
+	to->slow_wait_us = from->slow_wait_us;
+	to->slow_hold_us = from->slow_hold_us;
+	to->slow_store_us = from->slow_store_us;
+}
+
+bool core_conf_alarms_differ(const struct core_conf *a, const struct core_conf *b)
+{
+	return a->alarm_held_us != b->alarm_held_us ||
+	       a->alarm_waited_us != b->alarm_waited_us ||
+	       a->alarm_failures != b->alarm_failures ||
+	       a->slow_wait_us != b->slow_wait_us ||
+	       a->slow_hold_us != b->slow_hold_us ||
+	       a->slow_store_us != b->slow_store_us;
+}
+
+void core_init(struct core *c, const struct core_conf *conf)
+{
+	memset(c, 0, sizeof(*c));
+	c->conf = *conf;
+	rng_init(&c->rng, conf->seed);
+	heap_init(&c->timers);
+	core_name(c, conf->host);
+}
+
+void core_release(struct core *c)
+{
+	heap_release(&c->timers);
+}
+
+void core_log(struct core *c, enum log_level level, const char *event, const char *format, ...)
+{
+	struct effect *effect = effects_add(c->out, EFFECT_LOG);
+	char *text = arena_reserve(&c->out->arena, LOG_MAX);
+	va_list list;
+	int n;
+
+	va_start(list, format);
+	n = vsnprintf(text, LOG_MAX, format, list);
+	va_end(list);
+	if (n < 0)
+		n = 0;
+	if (n >= LOG_MAX)
+		n = LOG_MAX - 1;
+	arena_commit(&c->out->arena, (size_t)n + 1);
+	effect->log.level = level;
+	effect->log.event = event;
+	effect->log.text = (struct span){text, (size_t)n};
+}
+
+bool core_may_log(struct core *c, enum burst_kind kind)
+{
+	static const char *const word[] = {[BURST_LOST] = "lost", [BURST_HANGUP] = "hang-up", [BURST_REASSERTED] = "reasserted",
+	                                   [BURST_ALARM] = "alarm", [BURST_SLOW] = "slow", [BURST_AUTH] = "auth-failed",
+	                                   [BURST_JOB] = "job-failed"};
+	struct burst *b = &c->burst[kind];
+
+	if (!instant_before(c->now, b->until)) {
+		if (b->left_out > 0)
+			core_log(c, LOG_WARN, "left-out", "event=%s lines=%u", word[kind], b->left_out);
+		b->until = instant_add(c->now, SEC);
+		b->said = b->left_out = 0;
+	}
+	if (b->said < BURST_MAX) {
+		b->said++;
+		return true;
+	}
+	b->left_out++;
+	return false;
+}
+
+const char *core_quoted(struct core *c, struct span value)
+{
+	size_t room = 4 * value.n + 3;
+	char *text = arena_reserve(&c->out->arena, room);
+	size_t n = quote(value, text, room);
+
+	text[n] = '\0';
+	arena_commit(&c->out->arena, n + 1);
+	return text;
+}
+
+void core_keep(char *to, size_t size, struct span from)
+{
+	size_t n = from.n < size ? from.n : size - 1;
+
+	if (n > 0)
+		memmove(to, from.p, n);
+	to[n] = '\0';
+}

@@ -1,0 +1,192 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * What all parts of the service share: the configuration, the time of the present event, randomness, timers, the effects
+ * of the present step, the figures. It gives access to no clock and no I/O.
+ */
+#ifndef CORE_CORE_H
+#define CORE_CORE_H
+
+#include "daemon/base/heap.h"
+#include "daemon/base/rng.h"
+#include "daemon/core/event/event.h"
+#include "daemon/core/event/metric.h"
+
+struct rules;
+struct sampler;
+struct segment;
+
+/* What becomes of RATE while the home of its limit is lost: refused; admitted without being counted; counted at the next store, from nothing. */
+enum home_lost { LOST_CLOSED, LOST_OPEN, LOST_NEXT };
+
+/* Of a daemon whose store no other daemon shares: a lock of it excludes nobody on another host. */
+#define THIS_HOST_ONLY "this host only: daemons of other hosts grant the same locks"
+
+/* What STATS tells of the daemon around the service: it tells the samples of an OUTER figure of metric.def. It must change nothing. */
+struct outer {
+	void *context;
+	void (*tell)(void *context, enum metric which, const struct sampler *to);
+};
+
+struct core_conf {
+	unsigned nodes;               /* 1 .. NODES_MAX */
+	const char *label[NODES_MAX]; /* of each node, for people */
+	const char *home[NODES_MAX];  /* what each node is called, by all daemons alike: see home.h. NULL: its label */
+	const char *store;            /* "memory", "redis" */
+	bool foreign;                 /* clients that poll use the same names: hand-overs leave them a chance */
+	bool shared;                  /* other daemons, and other programs, may write keys to the stores */
+	const char *set;              /* name of the node set: enters the configuration hash */
+	uint64_t generation;
+	const char *host;             /* announced in values */
+	uint64_t seed[2];
+	unsigned listed;              /* a LIST of more entries is answered in slices, see listing.h; 0: the default */
+	unsigned work;                /* of each kind in a step, see core_portion(); 0: the default */
+	bool serves_all;              /* a step serves all lines that were read ahead: the simulator takes a line as served once the one before is answered */
+	bool asks_daemons;            /* asks other daemons who holds a name there, and answers them: see ask_daemon.h */
+	bool trust_first_start;       /* see member.h */
+	bool tell_moves;              /* log each change of state of a name, at level debug */
+	int64_t timeout_us;           /* of one command on one node */
+	unsigned window;              /* most calls without an answer per node, see flow.h; 0: the default */
+	int64_t soon_us;              /* how long to wait for a session that is closing, or a store that is about to join; 0: timeout_us */
+	enum home_lost home_lost;
+	bool audit;                   /* make EFFECT_AUDIT */
+	bool users;                   /* there are users who can show themselves by AUTH */
+	const struct rules *rules;    /* rules.h; NULL: none */
+	const struct outer *outer;    /* NULL: those figures are left out */
+	struct segment *segment;      /* where the service allocates, see carry in service.h; NULL: in ordinary memory, and it ends with the process */
+	int64_t alarm_held_us, alarm_waited_us; /* see alarms.h; 0: no such alarm */
+	uint64_t alarm_failures;      /* per cent of the last minute's LOCKs; 0: no alarm */
+	int64_t slow_wait_us, slow_hold_us, slow_store_us; /* see slow.h; 0: not logged */
+	int64_t lease_us, min_lease_us, max_lease_us, max_delay_us, max_keep_us;
+	int64_t max_grace_us;         /* the longest grace a session may ask for; 0 refuses it */
+	bool rebooted;                /* all leases that a store, blank at the start, may have forgotten were granted before this boot */
+	int64_t own_uid;              /* of the daemon: limits of one peer do not bind it, nor root. 0: root's alone */
+	int64_t jobs_keep_us;         /* how long a job is kept that has failed for good */
+	int64_t past_lease_us;        /* longest lease that a store may have forgotten, even if max_lease is shorter now */
+	int64_t skew_us;              /* how far ahead of a store's clock a join lifts its fence: SKEW_US of quorum.h */
+	int64_t clock_tol_us;         /* how far a store's clock may be off the median of the others; 0: not checked */
+	struct {
+		uint64_t locks, waiting; /* per session */
+		uint64_t jobs;           /* per queue */
+		uint64_t renewals;       /* a second, of leases below 10 s: see renewals.h; 0: no bound */
+		uint64_t stored;         /* bytes of jobs and rate limits at a store: see stored.h */
+		uint64_t attempts;       /* after so many that failed a job is not due any more */
+		uint64_t detached;       /* detached sessions; 0: no bound */
+		uint64_t name, mistakes, line;
+		uint64_t output; /* unsent bytes per session, of which rows of one answer fill a quarter; 0: no bound */
+	} limits;
+};
+
+enum timer_kind {
+	TIMER_CONTENDER,
+	TIMER_LEASE,
+	TIMER_CLAIM,
+	TIMER_ROUND,
+	TIMER_RELEASE,
+	TIMER_MEMBER,
+	TIMER_ADMISSION,
+	TIMER_BACK,
+	TIMER_SESSION,
+	TIMER_GRACE,
+	TIMER_LISTS,
+	TIMER_WAITS,
+	TIMER_HOME,
+	TIMER_LAPSE,
+	TIMER_NOTES,
+	TIMER_AGAIN,
+	TIMER_ASK_DAEMON,
+	TIMER_AUTH,
+	TIMER_PERMIT,
+	TIMER_JOB,
+	TIMER_QUEUE,
+	TIMER_TAKE,
+	TIMER_ORDER,
+	TIMER_RATE_LINE,
+	TIMER_RATE_TURN,
+	TIMER_DRAIN,
+	TIMER_ALARM,
+	TIMER_FAILURES,
+};
+
+/* Log lines that come once per session or per lock: each kind is limited by itself. */
+enum burst_kind { BURST_LOST, BURST_HANGUP, BURST_REASSERTED, BURST_ALARM, BURST_SLOW, BURST_AUTH, BURST_JOB, BURST_N };
+
+#define DAEMON_ID_MAX 64 /* bytes of the id of a daemon, with a NUL */
+
+struct core {
+	struct core_conf conf;
+	struct instant now;
+	int64_t wall_us;
+	struct rng rng;
+	struct heap timers;
+	struct effects *out; /* only while a step runs */
+	bool late;           /* timers that are due are left to the next steps, or were at the last, see fire.c; or votes fell, see lower.c */
+	bool journal_off;    /* EFFECT_JOURNAL cannot be carried out */
+	struct metrics metrics;
+	enum verb serving;   /* the request that is being served, for the figures */
+	enum verb answers;   /* the one that the next answer is to: see core_answers */
+	struct alarms *alarms; /* alarms.h; NULL: none is asked for */
+	struct burst {
+		struct instant until; /* end of the present second */
+		unsigned said, left_out;
+	} burst[BURST_N];
+	char daemon_id[DAEMON_ID_MAX]; /* "<16 hex>.<host>": random at the first start, and then what the journal says; holds no ':' */
+	uint64_t run;        /* how many runs with this id were before: the next run is told by the journal */
+	/* The same and ':', at the end of these bytes: what values begin with, see value.h. */
+	char value_head[DAEMON_ID_MAX];
+	uint8_t value_head_n;
+};
+
+/* Those values that may change at run time: to gets them from `from`. */
+void core_conf_take_live(struct core_conf *to, const struct core_conf *from);
+/* Whether those of the alarms and of the slow log differ. */
+bool core_conf_alarms_differ(const struct core_conf *a, const struct core_conf *b);
+
+/* What the configuration calls the store. */
+static inline const char *core_calls(const struct core *c, unsigned node)
+{
+	return c->conf.home[node] ? c->conf.home[node] : c->conf.label[node];
+}
+
+void core_init(struct core *c, const struct core_conf *conf);
+/* Takes the id of the previous run, of 1 to DAEMON_ID_MAX - 1 bytes. No value of ours was made yet. */
+void core_go_on_as(struct core *c, struct span daemon_id);
+void core_release(struct core *c);
+/* Effect: one log line. Values with blanks must go through core_quoted. */
+void core_log(struct core *c, enum log_level level, const char *event, const char *format, ...)
+	__attribute__((format(printf, 4, 5)));
+/* Whether one more line of this kind may be logged now: at most 20 a second. A later line tells how many were left out. */
+bool core_may_log(struct core *c, enum burst_kind kind);
+/* The value quoted for a log line, in memory of the effects. */
+const char *core_quoted(struct core *c, struct span value);
+/* Effect: a call. The caller says all of it before any other effect; its spans must stay valid until the effects are carried out. */
+static inline struct call *core_call(struct core *c)
+{
+	metric_add(&c->metrics, METRIC_CALLS, 1);
+	return &effects_add(c->out, EFFECT_CALL)->call;
+}
+
+
+/*
+ * The next answer is not to the line that is being served, but to an earlier request of this kind. The session counts it when it is sent, and takes the one
+ * after it for an answer to the line again.
+ */
+static inline void core_answers(struct core *c, enum verb verb)
+{
+	c->answers = verb;
+}
+
+/* Copies `from` to `to`, cut to `size` bytes with the NUL that ends it. The two may overlap. */
+void core_keep(char *to, size_t size, struct span from);
+
+/* How many of those that a client can make many are served in one step; the others follow in the next steps. The simulator has smaller portions. */
+static inline unsigned core_portion(const struct core *c, unsigned most)
+{
+	return c->conf.work ? c->conf.work : most;
+}
+
+static inline int64_t core_soon_us(const struct core *c)
+{
+	return c->conf.soon_us ? c->conf.soon_us : c->conf.timeout_us;
+}
+
+#endif

@@ -1,0 +1,94 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* See origin.h. */
+#include "daemon/core/event/origin.h"
+
+#include "daemon/base/mem.h"
+
+#include <string.h>
+
+void origins_init(struct origins *t, const uint64_t key[2])
+{
+	map_init(&t->by_name, key);
+}
+
+static void origin_free(struct origin *o)
+{
+	map_remove(&o->all->by_name, &o->by_name);
+	mem_free(o);
+}
+
+void origins_release(struct origins *t)
+{
+	struct map_node *node;
+
+	while ((node = map_next(&t->by_name, NULL)))
+		origin_free(container_of(node, struct origin, by_name));
+	map_release(&t->by_name);
+}
+
+static bool origin_matches(const struct map_node *node, const void *name, size_t n)
+{
+	const struct origin *o = container_of(node, struct origin, by_name);
+
+	return o->n == n && memcmp(o->name, name, n) == 0;
+}
+
+static struct origin *origin_add(struct origins *t, struct span name, uint64_t hash)
+{
+	struct origin *o = mem_alloc(sizeof(*o) + name.n);
+
+	o->all = t;
+	TAILQ_INIT(&o->vacant);
+	o->n = name.n;
+	memcpy(o->name, name.p, name.n);
+	map_insert(&t->by_name, &o->by_name, hash);
+	return o;
+}
+
+struct origin *origin_join(struct origins *t, struct span name)
+{
+	uint64_t hash = map_hash(&t->by_name, name.p, name.n);
+	struct map_node *node = map_find(&t->by_name, hash, name.p, name.n, origin_matches);
+	struct origin *o = node ? container_of(node, struct origin, by_name) : origin_add(t, name, hash);
+
+	o->sessions++;
+	return o;
+}
+
+void origin_refer(struct origin *o)
+{
+	if (o)
+		o->sessions++;
+}
+
+void origin_leave(struct origin *o)
+{
+	if (!o)
+		return;
+	o->sessions--;
+	origin_drop_if_unused(o);
+}
+
+void origin_thin(struct origin *o, uint64_t n)
+{
+	if (!o)
+		return;
+	o->crowd -= n;
+	o->all->crowd -= n;
+	origin_drop_if_unused(o);
+}
+
+void origin_order_over(struct origin *o, uint64_t bytes)
+{
+	if (!o)
+		return;
+	o->orders -= bytes;
+	o->all->orders -= bytes;
+	origin_drop_if_unused(o);
+}
+
+void origin_drop_if_unused(struct origin *o)
+{
+	if (o->sessions == 0 && o->names == 0 && o->queues == 0 && o->crowd == 0 && o->orders == 0)
+		origin_free(o);
+}

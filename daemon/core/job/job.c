@@ -1,0 +1,409 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* See job.h. */
+#include "daemon/core/job/job.h"
+
+#include "daemon/base/netstring.h"
+#include "daemon/core/engine/hold.h"
+#include "daemon/core/reply/former.h"
+#include "daemon/core/reply/remember.h"
+#include "daemon/core/reply/tell.h"
+#include "daemon/core/reply/watch.h"
+
+#define AGAIN_US (100 * MSEC) /* before a home is asked again that did not answer */
+
+struct home_question *job_question(struct commander *x, struct span queue, const char *op, void *about)
+{
+	struct home_question *q = home_question_new(x->engine, HOME_OF_QUEUE, queue);
+
+	netstring_put(&q->words, SPAN("j"));
+	netstring_put(&q->words, span_of(op));
+	q->about = about;
+	return q;
+}
+
+/* --- what sessions are told --- */
+
+static void push_begin(struct commander *x, struct reply *r, const struct job *job, const char *word)
+{
+	reply_begin(r, session_line(x->sessions), SPAN(""), word);
+	reply_text(r, "queue", job->queue);
+	reply_text(r, "job", job->id);
+}
+
+void job_tell_lost(struct commander *x, struct job *job)
+{
+	struct reply r;
+
+	job->not_notified = false;
+	push_begin(x, &r, job, "! LOST");
+	reply_text(&r, "reason", span_of(loss_word(job->loss)));
+	tell_line(x, job->session, &r);
+}
+
+static void tell_job_validity(struct commander *x, const struct job *job, const char *word, const char *field)
+{
+	struct reply r;
+
+	if (!session_hears(job->session))
+		return;
+	push_begin(x, &r, job, word);
+	reply_ms(&r, field, job_valid_us(job, x->core->now));
+	tell_line(x, job->session, &r);
+}
+
+static void job_lose(struct commander *x, struct job *job, enum loss why)
+{
+	struct session *s = job->session;
+
+	metric_add(&x->core->metrics, METRIC_JOBS_LOST, 1);
+	heap_cancel(&x->core->timers, &job->timer);
+	if (job->question)
+		job->question->about = NULL;
+	job->question = NULL;
+	job->state = JOB_LOST;
+	job->loss = why;
+	remember_job_lost(x, job);
+	if (session_hears(s))
+		job_tell_lost(x, job);
+	else
+		job->not_notified = true;
+	session_wake(x->sessions, s);
+}
+
+void jobs_lose(struct commander *x, struct session *s, enum loss why)
+{
+	struct job *job;
+
+	LIST_FOREACH(job, &s->jobs, in_session)
+		if (job_is_had(job))
+			job_lose(x, job, why);
+}
+
+/* --- its lock --- */
+
+static void job_free_lock(struct commander *x, struct session *s, struct claim *c)
+{
+	remember_freed(x, c);
+	TAILQ_REMOVE(&s->claims, c, in_session);
+	s->held--;
+	if (c->state == CLAIM_HELD) {
+		former(x, c, "released");
+		watch(x, c, WATCH_RELEASED);
+		hold_unlock(x->engine, c, 0, NULL);
+		commander_let_go(x, s);
+	} else {
+		hold_acknowledge(x->engine, c);
+	}
+}
+
+/*
+ * Each job with this lock and owner counts once, as each LOCK of the client does. A job that had its lock before this was lost and taken again counts no more:
+ * so the count alone does not say that the lock is not needed.
+ */
+static void job_unlock(struct commander *x, const struct job *job)
+{
+	struct claim *c = job_claim(x, job);
+
+	if (!c || (c->state != CLAIM_HELD && c->state != CLAIM_LOST))
+		return;
+	if (c->state == CLAIM_HELD && c->count > 1) {
+		c->count--;
+		remember_held(x, c);
+	} else if (!job_shares_lock(job)) {
+		job_free_lock(x, job->session, c);
+	}
+}
+
+void job_acknowledge(struct commander *x, struct job *job)
+{
+	struct session *s = job->session;
+
+	if (!job->superseded)
+		remember_job_over(x, job);
+	job_unlock(x, job);
+	job_free(x, job);
+	session_note_vacant(x->sessions, s);
+}
+
+/* What the session has of an earlier attempt. The home has ended that, or it would not have given the job away again. */
+static void job_supersede(struct commander *x, struct job *earlier, const struct job *job)
+{
+	if (job_is_had(earlier))
+		job_lose(x, earlier, LOSS_EVICTED);
+	earlier->superseded = true;
+	if (span_equal(earlier->lock, job->lock)) {
+		job_unlock(x, earlier); /* the next attempt has counted it up */
+		job_text_free(&earlier->lock);
+	}
+	if (earlier->state == JOB_LOST && !earlier->not_notified)
+		job_acknowledge(x, earlier);
+}
+
+static void job_supersede_all(struct commander *x, const struct job *job)
+{
+	for (struct job *next, *other = LIST_FIRST(&job->session->jobs); other; other = next) {
+		next = LIST_NEXT(other, in_session);
+		if (other != job && span_equal(other->queue, job->queue) && span_equal(other->id, job->id))
+			job_supersede(x, other, job);
+	}
+}
+
+/* --- the lease --- */
+
+void job_schedule(struct commander *x, struct job *job)
+{
+	struct instant tell_at = job_tell_at(job);
+
+	heap_set(&x->core->timers, &job->timer, job->question ? tell_at : instant_min(tell_at, job->renew_at));
+}
+
+static void job_vote(struct job *job, struct instant sent)
+{
+	job->until = instant_max(job->until, vote_until(sent, job->ttl_us));
+	job->renew_at = instant_add(sent, job->ttl_us / 3);
+}
+
+static void job_renew(struct commander *x, struct job *job)
+{
+	struct span value = value_in_text(x->core, &job->value);
+	struct home_question *q = job->question = job_question(x, job->queue, "renew", job);
+
+	q->urgent = true;
+	netstring_put(&q->words, value);
+	netstring_put_int(&q->words, whole_ms(job->ttl_us));
+	home_ask(x->engine, q, 0);
+}
+
+static void job_renewed(struct commander *x, struct job *job, struct instant sent)
+{
+	bool adopted = job->state == JOB_ADOPTING;
+
+	if (adopted) {
+		job->state = JOB_HELD;
+		job->until = INSTANT_PAST;
+		job_text_free(&job->former);
+	}
+	job_vote(job, sent);
+	if (adopted)
+		remember_job(x, job);
+	if (job->at_risk || adopted)
+		tell_job_validity(x, job, "! SAFE", "valid_ms");
+	job->at_risk = false;
+	job_schedule(x, job);
+	if (adopted)
+		session_wake(x->sessions, job->session);
+}
+
+static void job_renewal_told(struct commander *x, struct job *job, const struct home_question *q)
+{
+	if (q->outcome == HOME_ANSWERED && q->code == 'K') {
+		job_renewed(x, job, q->calls.sent[q->node]);
+	} else if (q->outcome == HOME_ANSWERED) {
+		job_lose(x, job, LOSS_EVICTED);
+	} else {
+		if (!job->at_risk && job->state == JOB_HELD)
+			tell_job_validity(x, job, "! RISK", "left_ms");
+		job->at_risk = true;
+		job->renew_at = instant_add(x->core->now, AGAIN_US);
+		job_schedule(x, job);
+	}
+}
+
+void job_hold(struct commander *x, struct job *job, struct session *s, struct instant sent)
+{
+	job->state = JOB_HELD;
+	job->taken_at = x->core->now;
+	job->until = INSTANT_PAST;
+	job_vote(job, sent);
+	job_set_session(job, s);
+	job_schedule(x, job);
+	job_supersede_all(x, job);
+	remember_job(x, job);
+	metric_add(&x->core->metrics, METRIC_JOBS_TAKEN, 1);
+}
+
+/* --- the end --- */
+
+static void job_tell_home(struct commander *x, struct job *job)
+{
+	static const char *const op[] = {[JOB_DONE] = "done", [JOB_FAILED] = "retry", [JOB_BACK] = "back"};
+	struct home_question *q = job->question = job_question(x, job->queue, op[job->end], job);
+
+	netstring_put(&q->words, value_in_text(x->core, &job->value));
+	if (job->end == JOB_FAILED) {
+		netstring_put_int(&q->words, whole_ms(job->delay_us));
+		netstring_put_int(&q->words, (int64_t)x->core->conf.limits.attempts);
+	} else if (job->end == JOB_BACK) {
+		netstring_put_int(&q->words, job->wakes);
+	}
+	home_ask(x->engine, q, 0);
+}
+
+void job_end(struct commander *x, struct job *job, enum job_end end, struct pending *p)
+{
+	if (job->question)
+		job->question->about = NULL;
+	job->question = NULL;
+	job->state = JOB_ENDING;
+	job->end = end;
+	job->pending = p;
+	job_tell_home(x, job);
+	heap_set(&x->core->timers, &job->timer, instant_max(job->until, x->core->now));
+}
+
+static void reply_ended(struct commander *x, const struct job *job, struct session *s, struct span tag)
+{
+	struct reply r;
+
+	reply_begin(&r, session_line(x->sessions), tag, "OK");
+	reply_text(&r, "queue", job->queue);
+	reply_text(&r, "job", job->id);
+	if (job->end == JOB_FAILED && job->attempt >= x->core->conf.limits.attempts)
+		reply_text(&r, "state", SPAN("dead"));
+	tell_line(x, s, &r);
+}
+
+enum ended { ENDED, ENDED_LOST, ENDED_UNKNOWN };
+
+/* Its lock goes once the home has said what becomes of the job: so nobody runs the job beside it. */
+static void job_ended(struct commander *x, struct job *job, enum ended how)
+{
+	struct pending *p = job->pending;
+	struct session *s = job->session;
+
+	if (s) {
+		if (!job->superseded)
+			remember_job_over(x, job);
+		job_unlock(x, job);
+	}
+	metric_add(&x->core->metrics, job->end == JOB_DONE ? METRIC_JOBS_DONE : METRIC_JOBS_RETURNED, how == ENDED);
+	if (p && p->session) {
+		TAILQ_REMOVE(&p->session->pendings, p, in_session);
+		core_answers(x->core, p->verb);
+		if (how == ENDED)
+			reply_ended(x, job, s, span_of(p->tag));
+		else if (how == ENDED_LOST)
+			tell_error(x, s, span_of(p->tag), ERROR_LOST,
+			           "the lease of the job was over before this request, so it is due again, or another session has it");
+		else
+			tell_error(x, s, span_of(p->tag), ERROR_UNAVAILABLE,
+			           "the home of the queue did not answer as long as the lease lasted: the job may be %s, or be due again",
+			           job->end == JOB_DONE ? "done" : "given back");
+		session_answered(x->sessions, s, p->tag[0] != '\0');
+	}
+	if (p)
+		pool_put(&x->engine->table.pendings, p);
+	if (how == ENDED && (job->end == JOB_FAILED || job->wakes))
+		job_queue_note(x, job->queue);
+	job_free(x, job);
+	if (s)
+		session_note_vacant(x->sessions, s);
+}
+
+/* Once the lease is over the home is not told any more. It may be over sooner than was known. */
+static void job_end_by(struct commander *x, struct job *job)
+{
+	struct instant end = instant_max(job->until, x->core->now);
+
+	if (!timer_is_set(&job->timer) || instant_before(end, job->timer.at))
+		heap_set(&x->core->timers, &job->timer, end);
+}
+
+/* That no job has the value means that an earlier try was carried out, if one may have been, and if the lease is not over. */
+static void job_end_told(struct commander *x, struct job *job, const struct home_question *q)
+{
+	bool over = !instant_before(x->core->now, job->until);
+
+	if (q->outcome == HOME_ANSWERED && (q->code == 'R' || (job->unsure && !over))) {
+		jobs_note_failed(x, job->queue, q->text);
+		job_ended(x, job, ENDED);
+	} else if (q->outcome == HOME_ANSWERED) {
+		job_ended(x, job, ENDED_LOST);
+	} else if (over) {
+		job_ended(x, job, ENDED_UNKNOWN);
+	} else {
+		job->unsure |= q->outcome == HOME_UNKNOWN;
+		heap_set(&x->core->timers, &job->timer, instant_min(job->until, instant_add(x->core->now, AGAIN_US)));
+	}
+}
+
+/* Of a job that is adopted, too: its TAKE is not to be answered with it again later. */
+static void job_becomes_known(struct commander *x, struct job *job)
+{
+	if (job->known)
+		return;
+	job->known = true;
+	remember_job_known(x, job);
+}
+
+void job_check(struct commander *x, struct session *s)
+{
+	const struct request *q = &x->request;
+	bool more;
+	struct job *job = job_find(s, q->word[0], q->field[FIELD_JOB].text, &more);
+	struct reply r;
+
+	if (job && job->state != JOB_LOST)
+		job_becomes_known(x, job);
+	if (!job) {
+		tell_error(x, s, q->tag, ERROR_NOTHELD, "this session does not have the job");
+	} else if (job->state == JOB_LOST) {
+		tell_error(x, s, q->tag, ERROR_LOST, "reason=%s: lost before this request", loss_word(job->loss));
+	} else if (job->state == JOB_ADOPTING) {
+		tell_error(x, s, q->tag, ERROR_UNAVAILABLE, "%s", job_is_adopted_text);
+	} else {
+		reply_begin(&r, session_line(x->sessions), q->tag, "OK");
+		reply_text(&r, "queue", job->queue);
+		reply_text(&r, "job", job->id);
+		reply_int(&r, "attempt", job->attempt);
+		reply_ms(&r, "valid_ms", job_valid_us(job, x->core->now));
+		tell_line(x, s, &r);
+	}
+}
+
+void job_told(struct commander *x, struct home_question *q)
+{
+	struct job *job = q->about;
+
+	job->question = NULL;
+	if (job->state == JOB_ENDING)
+		job_end_told(x, job, q);
+	else
+		job_renewal_told(x, job, q);
+}
+
+void job_fired(struct commander *x, struct job *job)
+{
+	if (job->state == JOB_ENDING) {
+		if (!instant_before(x->core->now, job->until))
+			job_ended(x, job, ENDED_UNKNOWN);
+		else if (!job->question)
+			job_tell_home(x, job);
+	} else if (!instant_before(x->core->now, job_tell_at(job))) {
+		job_lose(x, job, LOSS_QUORUM);
+	} else {
+		if (!job->question)
+			job_renew(x, job);
+		job_schedule(x, job);
+	}
+}
+
+void jobs_lower(struct commander *x, unsigned node, int64_t sooner_us)
+{
+	struct job *job, *next;
+
+	for (job = LIST_FIRST(&x->jobs); job; job = next) {
+		next = LIST_NEXT(job, in_all);
+		if ((job->state != JOB_HELD && job->state != JOB_ENDING) || rendezvous_node(x->core, HOME_OF_QUEUE, job->queue, 0) != node)
+			continue;
+		job->until = instant_add(job->until, -sooner_us);
+		if (job->state == JOB_ENDING)
+			job_end_by(x, job);
+		else if (!job->session) /* its lock is asked for: job_hold() counts the vote from here */
+			job->renew_at = instant_add(job->renew_at, -sooner_us);
+		else if (instant_before(x->core->now, job_tell_at(job)))
+			job_schedule(x, job);
+		else
+			job_lose(x, job, LOSS_QUORUM);
+	}
+}

@@ -1,0 +1,171 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* See runner.h. */
+#include "daemon/core/job/runner.h"
+
+#include "daemon/core/job/job.h"
+#include "daemon/core/reply/remember.h"
+#include "daemon/core/reply/rows.h"
+
+/* --- sessions --- */
+
+/* One whose end is under way goes on to be told. */
+static void job_leave(struct commander *x, struct job *job, bool sure)
+{
+	if (job->state == JOB_ENDING) {
+		job_set_session(job, NULL);
+		return;
+	}
+	if (job->state != JOB_HELD || !sure) {
+		job_free(x, job);
+		return;
+	}
+	job_set_session(job, NULL);
+	job_end(x, job, JOB_FAILED, NULL);
+}
+
+void jobs_end(struct commander *x, struct session *s, bool sure)
+{
+	while (!LIST_EMPTY(&s->jobs))
+		job_leave(x, LIST_FIRST(&s->jobs), sure);
+}
+
+void jobs_take_over(struct session *to, struct session *from)
+{
+	while (!LIST_EMPTY(&from->jobs))
+		job_set_session(LIST_FIRST(&from->jobs), to);
+}
+
+void jobs_detach(struct session *s)
+{
+	struct job *job;
+
+	LIST_FOREACH(job, &s->jobs, in_session)
+		job->here = false;
+}
+
+unsigned jobs_open(const struct session *s)
+{
+	const struct job *job;
+	unsigned n = 0;
+
+	LIST_FOREACH(job, &s->jobs, in_session)
+		n += job->state == JOB_ADOPTING;
+	return n;
+}
+
+unsigned jobs_tell(struct commander *x, struct session *s, size_t begin, int64_t *more)
+{
+	const struct claim *c;
+	struct job *job;
+	struct reply r;
+	unsigned n = 0;
+
+	LIST_FOREACH(job, &s->jobs, in_session) {
+		if (job->state != JOB_HELD)
+			continue;
+		if (rows_take_long(x, s->unsent - begin)) {
+			++*more;
+			continue;
+		}
+		row_begin(x, span_of(s->lasting->resume_tag), &r);
+		reply_text(&r, "queue", job->queue);
+		reply_text(&r, "job", job->id);
+		reply_int(&r, "attempt", job->attempt);
+		reply_ms(&r, "valid_ms", job_valid_us(job, x->core->now));
+		if (job->lock.n > 0)
+			reply_text(&r, "name", job->lock);
+		c = job_claim(x, job);
+		if (c && c->state == CLAIM_HELD)
+			reply_int(&r, "fence", c->token);
+		row_end(x, s, &r);
+		n++;
+	}
+	return n;
+}
+
+void jobs_tell_lost(struct commander *x, struct session *s)
+{
+	struct job *job;
+
+	LIST_FOREACH(job, &s->jobs, in_session)
+		if (job->state == JOB_LOST && job->not_notified)
+			job_tell_lost(x, job);
+}
+
+void jobs_free_all(struct commander *x)
+{
+	struct job *job;
+
+	while ((job = LIST_FIRST(&x->jobs))) {
+		pool_put(&x->engine->table.pendings, job->pending);
+		job_free(x, job);
+	}
+}
+
+/* --- the previous run --- */
+
+void job_restore_over(struct commander *x, struct session *s, const struct journal_record *r)
+{
+	bool more;
+	struct job *job = job_find(s, r->queue, r->job, &more);
+
+	if (job)
+		job_free(x, job);
+}
+
+void job_restore_known(const struct session *s, const struct journal_record *r)
+{
+	bool more;
+	struct job *job = job_find(s, r->queue, r->job, &more);
+
+	if (job)
+		job->known = true;
+}
+
+bool job_restore(struct commander *x, struct session *s, const struct journal_record *r)
+{
+	struct job *job;
+
+	if (r->value.n >= VALUE_MAX)
+		return false;
+	job_restore_over(x, s, r);
+	job = job_new(x, r->queue, r->job, r->lock);
+	job->state = JOB_ADOPTING;
+	job->former = job_text_keep(r->value);
+	job->attempt = (unsigned)r->attempt;
+	job->ttl_us = r->ttl_us < x->core->conf.max_lease_us ? r->ttl_us : x->core->conf.max_lease_us;
+	job_set_session(job, s);
+	return true;
+}
+
+/* Whether its client was told is not known: it is told again. */
+bool job_restore_lost(struct commander *x, struct session *s, const struct journal_record *r)
+{
+	enum loss why;
+	struct job *job;
+
+	if (!loss_find(r->reason, &why))
+		return false;
+	job_restore_over(x, s, r);
+	job = job_new(x, r->queue, r->job, r->lock);
+	job->state = JOB_LOST;
+	job->loss = why;
+	job->not_notified = true;
+	job_set_session(job, s);
+	return true;
+}
+
+/* The home is asked when the step is over: no store is connected yet. The home knows no job by the value of another daemon that is read here: it is lost. */
+void jobs_adopt(struct commander *x, struct session *s)
+{
+	struct job *job;
+
+	LIST_FOREACH(job, &s->jobs, in_session) {
+		if (job->state != JOB_ADOPTING)
+			continue;
+		(void)value_read(x->core, job->former, &job->value);
+		job->until = instant_add(x->core->now, job->ttl_us);
+		job->renew_at = x->core->now;
+		job_schedule(x, job);
+	}
+}

@@ -1,0 +1,182 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * A claim is one stake of a session in a name: it waits, holds, or has lost. A session may have several: one for each owner text, and one for each LOCK that
+ * waits. A value machine: it sends nothing and tells nobody.
+ */
+#ifndef CORE_CLAIM_H
+#define CORE_CLAIM_H
+
+#include "daemon/base/heap.h"
+#include "daemon/core/event/origin.h"
+#include "proto/proto.h"
+
+#include <sys/queue.h>
+
+#define READERS_MOST 4096 /* that hold a name together at this daemon: one step tells all of them a loss. More wait */
+#define HOLDS_MOST (1U << 30) /* of one owner at once; only waiting LOCKs that are granted together may exceed it */
+
+/*
+ * What a name is used as: 0 as a lock; 1 to LIMIT_MOST as the mark of a semaphore of that limit; SLOT_OF_SEMAPHORE as one of its slots.
+ * See ALGORITHMS.md, Semaphores.
+ */
+#define LIMIT_MOST        1024
+#define SLOT_OF_SEMAPHORE 0xffff
+
+struct session;
+struct lock;
+
+enum claim_state {
+	CLAIM_NEW,     /* being asked for; in no list of a lock */
+	CLAIM_WAITING, /* among the lock's waiters, see claim_stands_before() */
+	CLAIM_HELD,    /* the lock's holder, or one of its holders */
+	CLAIM_LOST,    /* lost while held, not acknowledged, and not known to be taken anew: among the lock's losses */
+};
+
+#define LOSSES(row) \
+	row(QUORUM, "quorum") row(EXPIRED, "expired") row(EVICTED, "evicted") row(BROKEN, "broken") row(IDLE, "idle") row(SHUTDOWN, "shutdown")
+enum loss {
+#define LOSS_ROW(id, word) LOSS_##id,
+	LOSSES(LOSS_ROW)
+#undef LOSS_ROW
+	LOSS_N
+};
+const char *loss_word(enum loss loss);
+bool loss_find(struct span word, enum loss *ret_loss);
+
+struct claim;
+
+/*
+ * A higher priority counts as an earlier request, by that much for each level. So nobody waits longer than that for those of higher priorities that come
+ * later: see ALGORITHMS.md, Tickets.
+ */
+#define PRIORITY_US (60 * SEC)
+#define PASSED_MOST 8192 /* a priority passes no more who wait, so that a request takes no longer however many they are */
+
+/* What a claim has until its LOCK is answered. */
+struct asking {
+	struct instant asked_at;
+	struct instant wait_until; /* patient: end of the wait, as requested */
+	struct claim *twin_before, *twin_next; /* other requests of its owner that wait for the name in the same mode, as they were made; NULL: none */
+	uint32_t order;            /* among those that were asked at the same moment */
+	uint32_t count;            /* count= of the LOCK; 0: it has none */
+	char tag[TAG_MAX + 1];     /* of the LOCK */
+};
+
+struct claim {
+	TAILQ_ENTRY(claim) in_lock;
+	TAILQ_ENTRY(claim) in_session;
+	struct session *session;
+	struct origin *origin;   /* of the session; NULL: it is not known */
+	struct lock *lock;
+	struct asking *asking;   /* CLAIM_NEW, CLAIM_WAITING, and CLAIM_HELD until the grant is delivered; else NULL */
+	char *texts;             /* the owner, then the note; heap, NULL: both are empty */
+	int64_t ttl_us, delay_us;
+	struct timer timer;      /* CLAIM_WAITING: end of the wait. Not notified: end of the time to repeat the LOCK, if that is sooner */
+	/* CLAIM_HELD, CLAIM_LOST */
+	int64_t token;
+	struct instant granted_at;
+	struct instant believed; /* of a session without a connection: the belief of its client ends by then */
+	unsigned count;
+	unsigned closing;        /* CLAIM_LOST: the contender's then; 0: it was acknowledged, or does not count there */
+	uint16_t owner_n, note_n;
+	uint16_t limit;          /* what it would use the name as; 0: as a lock */
+	enum claim_state state : 8;
+	enum loss loss : 4;      /* CLAIM_LOST: why */
+	unsigned priority : 4;   /* 0 to 9 */
+	bool renew : 1;
+	bool shared : 1;         /* it holds, or asks to hold, together with other readers: its client relies on no more */
+	bool crowds : 1;         /* it counts in the crowd of its origin */
+	bool patient;            /* wait > 0: goes on waiting while somebody holds */
+	bool overdue;            /* its wait is over; the round under way decides */
+	bool acknowledged : 1; /* CLAIM_LOST: an UNLOCK count= was told so, and may be repeated until its timer fires */
+	bool asked_again : 1;    /* CLAIM_LOST: a LOCK of the same owner came since, or while it was being adopted */
+	bool announced : 1;      /* NOTICE_WAITING was added */
+	bool ending : 1;         /* its session is being ended: it gets nothing any more */
+	bool leaving : 1;        /* its session is half-closed or at the end of input */
+	/*
+	 * The connection was lost, so the client was not told. CLAIM_WAITING: the request went with the connection, and the repeated LOCK takes its place.
+	 * CLAIM_HELD: its turn came since. CLAIM_LOST: it was lost since.
+	 */
+	bool not_notified : 1;
+	bool let_in : 1;         /* of a group or a permit, whose request was let in: it is not refused by the crowd */
+	bool here : 1;           /* CLAIM_HELD: the client was told over the present connection, though RESUME may not be answered yet */
+};
+TAILQ_HEAD(claims, claim);
+
+/* Whether it is a request of a client in a queue, and no part of one for permits, which counts for itself. */
+static inline int claim_queues(const struct claim *c)
+{
+	return c->patient && c->limit == 0;
+}
+
+static inline struct span claim_owner(const struct claim *c)
+{
+	return (struct span){c->texts, c->owner_n};
+}
+
+static inline struct span claim_note(const struct claim *c)
+{
+	return c->note_n > 0 ? (struct span){c->texts + c->owner_n, c->note_n} : SPAN("");
+}
+
+static inline bool claim_is_of(const struct claim *c, const struct session *session, struct span owner)
+{
+	return c->session == session && span_equal(claim_owner(c), owner);
+}
+
+/* When it would have asked with priority 0, to have the place that it has: each level counts as PRIORITY_US of waiting. */
+static inline struct instant claim_place(const struct claim *c)
+{
+	return instant_add(c->asking->asked_at, -c->priority * PRIORITY_US);
+}
+
+/* The order of those who wait: first come first served, by claim_place(). */
+static inline bool claim_stands_before(const struct claim *a, const struct claim *b)
+{
+	return instant_diff(claim_place(a), claim_place(b)) < (a->asking->order < b->asking->order);
+}
+
+/* Whether a request of this priority that comes now stands before this waiter. */
+static inline bool claim_yields_to(const struct claim *c, struct instant now, unsigned priority)
+{
+	return instant_before(instant_add(now, -(int64_t)priority * PRIORITY_US), claim_place(c));
+}
+
+/* c waits, and is the last request of its owner for this name before `twin`. */
+static inline void claim_join_twins(struct claim *twin, struct claim *c)
+{
+	twin->asking->twin_before = c;
+	c->asking->twin_next = twin;
+}
+
+static inline void claim_leave_twins(struct claim *c)
+{
+	struct asking *a = c->asking;
+
+	if (a->twin_before)
+		a->twin_before->asking->twin_next = a->twin_next;
+	if (a->twin_next)
+		a->twin_next->asking->twin_before = a->twin_before;
+	a->twin_before = a->twin_next = NULL;
+}
+
+/* Others have the name already, or came before. */
+static inline void claim_crowd(struct claim *c)
+{
+	c->crowds = c->origin != NULL;
+	origin_crowd(c->origin, c->crowds);
+}
+
+static inline void claim_leave_crowd(struct claim *c)
+{
+	if (__builtin_expect(!c->crowds, true))
+		return;
+	c->crowds = false;
+	origin_thin(c->origin, 1);
+}
+
+bool claim_same_owner(const struct claim *a, const struct claim *b);
+void claim_set_texts(struct claim *c, struct span owner, struct span note);
+void claim_set_note(struct claim *c, struct span note); /* in place of the present one */
+
+#endif

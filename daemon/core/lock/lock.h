@@ -1,0 +1,323 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * A lock is one name as this daemon sees it: what it asks the stores for, the lease that it has there, who of its sessions holds it. A value machine: it
+ * sends nothing and tells nobody.
+ */
+#ifndef CORE_LOCK_H
+#define CORE_LOCK_H
+
+#include "daemon/base/pool.h"
+#include "daemon/core/event/core.h"
+#include "daemon/core/event/name.h"
+#include "daemon/core/lock/claim.h"
+#include "daemon/core/lock/contender.h"
+#include "daemon/core/lock/lease.h"
+#include "daemon/core/lock/readers.h"
+#include "proto/proto.h"
+
+#include <assert.h>
+#include <sys/queue.h>
+
+/* What an entry of admission is embedded in. */
+enum admission_owner {
+	OWNER_CONTENDER, /* struct contender, entry */
+	OWNER_LEASE,     /* struct lease, entry */
+	OWNER_RELEASE,   /* struct release, entry */
+};
+
+struct session;
+struct permit;
+struct lock;
+
+/* A request in flight that is not a waiting LOCK: EXTEND, UNLOCK sync=yes, SHOW. */
+struct pending {
+	TAILQ_ENTRY(pending) in_session;
+	TAILQ_ENTRY(pending) in_lease; /* EXTEND; SHOW that is held back: in a list of ask_daemon.c */
+	struct session *session;      /* NULL: it has gone; the answer interests nobody */
+	struct lock *lock;
+	struct claim *claim;        /* EXTEND: the hold */
+	enum verb verb;
+	char tag[TAG_MAX + 1];
+	struct instant asked_at;    /* EXTEND */
+	uint32_t nth;               /* EXTEND: of its lease */
+	struct permit *permit;      /* EXTEND of a permit: see permits.h; NULL: of a lock */
+	size_t bytes;               /* DEFER: of what it keeps */
+	struct rate_turn *turn;     /* RATE that waits: see rate_turns.h; NULL: it does not */
+	struct auth *auth;          /* AUTH; NULL: another request */
+	bool formers;               /* SHOW: also who held it before */
+	bool free;                  /* SHOW: a quorum has nothing of that name */
+	bool broken;                /* BREAK: sessions of this daemon have lost it */
+	struct elsewhere elsewhere; /* SHOW: or, if known, a quorum has this; neither: it is not known */
+	struct ticket_seen next;    /* SHOW: the first ticket that any store has */
+	struct instant held_until;  /* SHOW that is held back: until then at most */
+};
+
+/* What a lock has while readers hold it, be it only one, or its lease is being adopted for readers. */
+struct share {
+	struct readers *readers;    /* of all locks */
+	struct claims holders;      /* claims in CLAIM_HELD, in the order of their grants */
+	unsigned count;             /* how many there are */
+	struct instant want_at;     /* when a daemon elsewhere last said that it waits */
+	int64_t want_us;            /* the moment in its ticket, if it is a writer; 0: not known */
+	struct instant ghost_until; /* a reader that has gone may believe in the lease until then; PAST: none */
+};
+
+struct lock {
+	struct name name;
+	struct claim *holder;   /* LEASE_HELD, LEASE_ADOPTING: who has it; of several readers the one that has it longest */
+	struct share *share;    /* NULL: held by one alone, or not at all */
+	struct origin *origin;  /* whose names it counts among: see lock_charge(); NULL: nobody's */
+	struct contender *contender; /* what it asks for, who waits, and who has lost it; contender_none: nothing, and nobody */
+	struct lease lease;       /* what it has. The votes follow, and the name */
+};
+
+/* It has no lease, and nobody waits for it. It is kept only while losses, calls or notices refer to it. */
+static inline bool lock_is_idle(const struct lock *l)
+{
+	return l->contender->state == CONTENDER_IDLE && l->lease.state == LEASE_NONE;
+}
+
+/* The limit that its values tell. */
+static inline unsigned lock_mark(const struct lock *l)
+{
+	return l->lease.limit <= LIMIT_MOST ? l->lease.limit : 0;
+}
+
+/* A name that nobody has or waits for here may be used as anything; what it is used as elsewhere the stores tell. False: it is used as something else. */
+static inline bool lock_use_as(struct lock *l, unsigned limit)
+{
+	if (!lock_is_idle(l))
+		return false;
+	l->lease.limit = (uint16_t)limit;
+	return true;
+}
+
+/* Somebody has it, or it is left alone for others: a request that does not wait is refused at once. */
+static inline bool lock_is_taken(const struct lock *l)
+{
+	return l->lease.state != LEASE_NONE || contender_is_kept_off(l->contender);
+}
+
+/* LEASE_CLOSING: until then a client may believe. D as of the last renewal, by the slowest clock that a client may have. */
+static inline struct instant lock_close_at(const struct lock *l)
+{
+	return l->lease.timer.at;
+}
+
+/* As clients know it. */
+static inline struct span lock_name(const struct lock *l)
+{
+	return name_unescaped(name_text(&l->name));
+}
+
+static inline struct lock *lock_of_lease(struct lease *x)
+{
+	assert(x->lessee == LEASE_OF_LOCK);
+	return container_of(x, struct lock, lease);
+}
+
+/* Each struct name is embedded in a struct lock, and each struct contender is that of a lock, as yet: the next three functions rest on that. */
+static inline struct lock *lock_of_name(struct name *name)
+{
+	return container_of(name, struct lock, name);
+}
+
+static inline struct lock *lock_of_contender(struct contender *k)
+{
+	return lock_of_name(k->name);
+}
+
+static inline struct contender *contender_of_name(struct name *name)
+{
+	return lock_of_name(name)->contender;
+}
+
+/* What a claim waits for. */
+static inline struct contender *contender_of_claim(const struct claim *c)
+{
+	return c->lock->contender;
+}
+
+#define LOCK_SIZES 2
+
+struct lock_table {
+	struct core *core;
+	struct map map;
+	struct pool locks[LOCK_SIZES]; /* by the length of the name */
+	size_t name_most[LOCK_SIZES];
+	struct pool contenders, renewals, claims, askings, pendings, shares;
+	struct contender no_contender; /* see contender_is_none(): never written to */
+	struct renewal no_renewal;     /* likewise */
+	uint64_t values; /* the number of the last that was made */
+	struct readers readers;
+	struct readers losses;      /* … and those that have lost one */
+};
+
+void lock_table_init(struct lock_table *t, struct core *core);
+void lock_table_release(struct lock_table *t);
+
+/* By the text of a name, which may be that of a slot: see NAME_ESCAPE. */
+struct lock *lock_find_text(struct lock_table *t, struct span text); /* NULL if this daemon knows nothing of it */
+struct lock *lock_find_or_add_text(struct lock_table *t, struct span text);
+/* By the name of a client that begins with NAME_ESCAPE. */
+struct lock *lock_find_escaped(struct lock_table *t, struct span name);
+struct lock *lock_find_or_add_escaped(struct lock_table *t, struct span name);
+
+static inline bool name_needs_escape(struct span name)
+{
+	return name.n > 0 && __builtin_expect(name.p[0] == NAME_ESCAPE, false);
+}
+
+/* By the name of a client. */
+static inline struct lock *lock_find(struct lock_table *t, struct span name)
+{
+	return name_needs_escape(name) ? lock_find_escaped(t, name) : lock_find_text(t, name);
+}
+
+static inline struct lock *lock_find_or_add(struct lock_table *t, struct span name)
+{
+	return name_needs_escape(name) ? lock_find_or_add_escaped(t, name) : lock_find_or_add_text(t, name);
+}
+
+/* Frees the lock if nothing refers to it; else its contender if that is blank, and the renewal of a lease that is at rest. */
+void lock_drop_if_unused(struct lock_table *t, struct lock *l);
+/*
+ * The name takes room at the stores, and counts for those from now on: for whoever asked for it first, and then for whoever holds it longest. Until this daemon
+ * knows nothing of it any more it counts for the last of them.
+ */
+void lock_charge_anew(struct lock *l, struct origin *o);
+
+/* False: the name counts already. */
+static inline bool lock_charge(struct lock *l, struct origin *o)
+{
+	if (__builtin_expect(l->origin != NULL, false))
+		return false;
+	if (!o)
+		return true;
+	l->origin = o;
+	o->names += l->name.n + NAME_BYTES;
+	o->all->names += l->name.n + NAME_BYTES;
+	return true;
+}
+
+void lock_make_contender(struct lock_table *t, struct lock *l);
+
+/* The contender of a name that is about to be waited for, or was lost: its own from now on. */
+static inline struct contender *lock_contend(struct lock_table *t, struct lock *l)
+{
+	if (contender_is_none(l->contender))
+		lock_make_contender(t, l);
+	return l->contender;
+}
+
+void lease_make_renewal(struct lock_table *t, struct lease *x);
+
+/* The renewal of a lease that is about to be renewed, extended or adopted, its own from now on. */
+static inline struct renewal *lease_renewal(struct lock_table *t, struct lease *x)
+{
+	if (renewal_is_none(x->renewal))
+		lease_make_renewal(t, x);
+	return x->renewal;
+}
+
+/* Its lease has this value from now on. */
+void lock_begin_lease(struct lock *l, const struct lease_value *value, const struct placed *placed);
+/* A fresh value, for one attempt. since_us: since when the name is held with it, by the stores' clock. */
+void lock_value_make(struct lock_table *t, int64_t since_us, struct lease_value *ret_value);
+
+/* Of its lease: see lease.h. */
+static inline struct instant lock_deadline(const struct lock_table *t, const struct lock *l)
+{
+	return lease_deadline(&l->lease, t->core->conf.nodes);
+}
+
+static inline bool lock_is_over(const struct lock_table *t, const struct lock *l)
+{
+	return lease_loss_is_due(&l->lease, t->core->conf.nodes, t->core->now);
+}
+
+static inline int64_t lock_valid_us(const struct lock_table *t, const struct lock *l)
+{
+	return lease_valid_us(&l->lease, t->core->conf.nodes, t->core->now);
+}
+
+/* How much longer the lease that stands in the way may last, in microseconds; -1: not known. */
+int64_t lock_retry_us(const struct lock_table *t, const struct lock *l);
+
+struct claim *claim_new(struct lock_table *t);
+void claim_begin_asking(struct lock_table *t, struct claim *c); /* a LOCK begins */
+void claim_end_asking(struct lock_table *t, struct claim *c);   /* it is answered */
+void claim_free(struct lock_table *t, struct claim *c); /* in no list of a lock */
+void lock_add_reader(struct lock_table *t, struct lock *l, struct claim *c);
+void lock_remove_reader(struct lock *l, struct claim *c);
+void lock_end_share(struct lock_table *t, struct lock *l); /* it has no holder */
+
+/* Into and out of the holders. A shared claim is alone with other shared ones. Inline, since each LOCK does both. */
+static inline void lock_add_holder(struct lock_table *t, struct lock *l, struct claim *c)
+{
+	assert(c->shared || (!l->holder && !l->share));
+	c->state = CLAIM_HELD;
+	if (c->shared)
+		lock_add_reader(t, l, c);
+	else
+		l->holder = c;
+	if (l->holder->origin != l->origin)
+		lock_charge_anew(l, l->holder->origin);
+}
+
+static inline void lock_remove_holder(struct lock *l, struct claim *c)
+{
+	l->holder = NULL;
+	if (l->share)
+		lock_remove_reader(l, c);
+}
+
+/* The claim is that session's from now on. */
+void lock_pass_claim(struct claim *c, struct session *to);
+
+struct claim *lock_find_reader(const struct lock *l, const struct session *session, struct span owner);
+
+/* The holder that is (session, owner); NULL: that does not hold it. */
+static inline struct claim *lock_holder_of(const struct lock *l, const struct session *session, struct span owner)
+{
+	if (l->share)
+		return lock_find_reader(l, session, owner);
+	return l->holder && claim_is_of(l->holder, session, owner) ? l->holder : NULL;
+}
+
+/* The next one; NULL: that was the last. The first is l->holder. */
+static inline struct claim *lock_next_holder(const struct lock *l, const struct claim *c)
+{
+	return l->share ? TAILQ_NEXT(c, in_lock) : NULL;
+}
+
+/*
+ * What renewals ask for behind an EXTEND: the longest ttl of its holders. While there are several, no less than now: one may have been told of the longer lease
+ * of another that has left.
+ */
+int64_t lock_extended_ttl(const struct lock *l);
+
+static inline unsigned lock_holders(const struct lock *l)
+{
+	return l->share ? l->share->count : l->holder != NULL;
+}
+
+/* Until when a reader that has gone keeps others from having the name alone; PAST: none does. */
+static inline struct instant lock_haunted_until(const struct lock *l)
+{
+	return l->share ? l->share->ghost_until : INSTANT_PAST;
+}
+
+static inline bool lock_is_haunted(const struct lock *l, struct instant now)
+{
+	return l->share && instant_before(now, lock_haunted_until(l));
+}
+
+/* The claim of (session, owner) that holds or has lost; NULL: none. */
+struct claim *lock_claim_of(const struct lock *l, const struct session *session, struct span owner);
+void lock_add_loss(struct lock_table *t, struct claim *c); /* into the losses of its lock, as CLAIM_LOST */
+void lock_remove_loss(struct claim *c);
+/* The loss of (session, owner), also one beside a later grant that its client was not told of; NULL: none. */
+struct claim *lock_loss_of(const struct lock *l, const struct session *session, struct span owner);
+
+#endif

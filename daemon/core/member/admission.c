@@ -1,0 +1,111 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "daemon/core/member/admission.h"
+
+#include "daemon/base/map.h"
+
+void admission_init(struct admission *a)
+{
+	heap_init(&a->keep);
+	TAILQ_INIT(&a->give_back);
+	TAILQ_INIT(&a->ask);
+	a->odd = a->asks_later = false;
+}
+
+void admission_release(struct admission *a)
+{
+	heap_release(&a->keep);
+}
+
+static bool class_is_kept(enum admission_class class)
+{
+	return class == ADMISSION_KEEP || class == ADMISSION_LEAVE;
+}
+
+static bool keeps_none(const struct admission *a)
+{
+	return a->keep.count == 0;
+}
+
+/* Nothing waits that would be admitted before a new entry of this class. */
+static bool is_first(const struct admission *a, enum admission_class class)
+{
+	switch (class) {
+	case ADMISSION_KEEP:
+	case ADMISSION_LEAVE:
+		return keeps_none(a);
+	case ADMISSION_GIVE_BACK:
+		return keeps_none(a) && TAILQ_EMPTY(&a->give_back);
+	case ADMISSION_ASK:
+		break;
+	}
+	return admission_is_idle(a) && !a->asks_later;
+}
+
+static bool has_room(enum admission_class class, enum room room)
+{
+	return room == ROOM_FOR_ALL || (room == ROOM_FOR_RELEASES && (class == ADMISSION_LEAVE || class == ADMISSION_GIVE_BACK));
+}
+
+bool admission_ask(struct admission *a, struct admission_entry *x, enum room room, struct instant urgent_at)
+{
+	enum admission_class class = (enum admission_class)x->class;
+
+	if (x->waits)
+		return false;
+	if (is_first(a, class) && has_room(class, room))
+		return true;
+	if (class_is_kept(class))
+		heap_set(&a->keep, &x->urgent, class == ADMISSION_LEAVE ? INSTANT_PAST : urgent_at);
+	else
+		TAILQ_INSERT_TAIL(class == ADMISSION_ASK ? &a->ask : &a->give_back, x, link);
+	x->waits = true;
+	return false;
+}
+
+void admission_leave(struct admission *a, struct admission_entry *x)
+{
+	if (!x->waits)
+		return;
+	if (class_is_kept((enum admission_class)x->class))
+		heap_cancel(&a->keep, &x->urgent);
+	else
+		TAILQ_REMOVE(x->class == ADMISSION_ASK ? &a->ask : &a->give_back, x, link);
+	x->waits = false;
+}
+
+/* Whether the next to be admitted is a lease to be kept. */
+static bool is_for_keeping(struct admission *a, struct instant now)
+{
+	bool alone = TAILQ_EMPTY(&a->give_back) && (TAILQ_EMPTY(&a->ask) || a->asks_later);
+
+	a->odd = !a->odd;
+	return !keeps_none(a) && (a->odd || alone || !instant_before(now, heap_first(&a->keep)->at));
+}
+
+/* The first of KEEP and LEAVE; NULL: none. A key that is to be left behind comes before all leases. */
+static struct admission_entry *first_kept(const struct admission *a)
+{
+	return keeps_none(a) ? NULL : container_of(heap_first(&a->keep), struct admission_entry, urgent);
+}
+
+static struct admission_entry *pick(struct admission *a, enum room room, struct instant now)
+{
+	struct admission_entry *given_back = TAILQ_FIRST(&a->give_back), *kept = first_kept(a);
+
+	if (room == ROOM_NONE)
+		return NULL;
+	if (room == ROOM_FOR_RELEASES)
+		return kept && kept->class == ADMISSION_LEAVE ? kept : given_back;
+	if (is_for_keeping(a, now))
+		return kept;
+	return given_back || a->asks_later ? given_back : TAILQ_FIRST(&a->ask);
+}
+
+struct admission_entry *admission_next(struct admission *a, enum room room, struct instant now)
+{
+	struct admission_entry *x = pick(a, room, now);
+
+	if (x)
+		admission_leave(a, x);
+	return x;
+}

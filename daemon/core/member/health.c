@@ -1,0 +1,367 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* See health.h. */
+#include "daemon/core/member/health.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+
+#define LATE_IS_SLOW 3    /* answers in a row that came after the timeout: fewer may be a pause of this process, or of the store */
+#define PROBE_APART_US (SEC / 4)
+#define DENIAL_SHOWN_US (60 * SEC)
+#define LATE_PART_US  (30 * SEC)
+#define LATE_SHOWN_US (60 * SEC)
+#define LATE_LEAST    4   /* fewer may be pauses of this process; LATE_IS_SLOW in a row make it slow */
+#define LATE_MOST     100 /* of so many round trips one may be late */
+#define BREAKS_US (60 * SEC) /* BREAKS_MOST breaks within that time are too many, and are shown for as long */
+
+/* --- what is told of it --- */
+
+bool member_may_tell(struct members *ms, struct member *m, bool again)
+{
+	struct instant now = ms->core->now, full = instant_max(m->tells.full, now);
+
+	if (instant_diff(full, now) > (TELL_MOST - 1) * TELL_APART_US) {
+		m->tells.left_out += !again;
+		return false;
+	}
+	m->tells.full = instant_add(full, TELL_APART_US);
+	if (m->tells.left_out > 0)
+		core_log(ms->core, LOG_WARN, "left-out", "node=%s lines=%u", ms->core->conf.label[m->index], m->tells.left_out);
+	m->tells.left_out = 0;
+	return true;
+}
+
+static bool member_is_slow(const struct members *ms, const struct member *m)
+{
+	return m->stalled || (m->state == MEMBER_JOINED && !m->refusal.defect && member_is_far(ms, m));
+}
+
+/* Too often, up to now: between two times all seems well. */
+static bool member_breaks(const struct members *ms, const struct member *m)
+{
+	struct instant first = m->breaks.at[0], last = m->breaks.at[BREAKS_MOST - 1];
+
+	return first.us && instant_diff(last, first) < BREAKS_US && instant_diff(ms->core->now, last) < BREAKS_US;
+}
+
+static bool member_is_late(const struct members *ms, const struct member *m)
+{
+	return m->late_text[0] && instant_diff(ms->core->now, m->late_at) < LATE_SHOWN_US;
+}
+
+struct trouble member_trouble(const struct members *ms, const struct member *m)
+{
+	if (member_is_slow(ms, m))
+		return (struct trouble){member_is_far(ms, m) ? m->far : "it has not answered within redis.timeout", DEFECT_SLOW};
+	if (member_refuses(m))
+		return (struct trouble){m->refusal.text, m->refusal.defect};
+	if (m->reason[0])
+		return (struct trouble){m->reason, m->defect};
+	if (m->state != MEMBER_DOWN && member_breaks(ms, m))
+		return (struct trouble){m->breaks.text, DEFECT_BREAKS};
+	if (m->state == MEMBER_JOINED && member_is_late(ms, m))
+		return (struct trouble){m->late_text, DEFECT_LATE};
+	if (m->state == MEMBER_JOINED && m->misnamed.defect)
+		return (struct trouble){m->misnamed.text, m->misnamed.defect};
+	if (m->state == MEMBER_JOINED && m->unwatched[0])
+		return (struct trouble){m->unwatched, DEFECT_SENTINEL};
+	if (m->state == MEMBER_JOINED && !m->silent[0] && m->lesser.defect)
+		return (struct trouble){m->lesser.text, m->lesser.defect};
+	if (m->state == MEMBER_JOINED && !m->silent[0] && m->denial.defect && instant_diff(ms->core->now, m->denial.at) < DENIAL_SHOWN_US)
+		return (struct trouble){m->denial.text, m->denial.defect};
+	return (struct trouble){m->silent, m->silent[0] ? m->silence : DEFECT_NONE};
+}
+
+const char *member_state_told(const struct members *ms, const struct member *m)
+{
+	if (member_is_slow(ms, m))
+		return "slow";
+	return member_state_word(member_refuses(m) ? MEMBER_REFUSED : m->state);
+}
+
+/* Each cause is told of one store. */
+static void tell_troubles(const struct members *ms, bool serving, char *text, size_t size)
+{
+	uint64_t told = 0;
+	size_t at = 0;
+
+	text[0] = '\0';
+	for (unsigned i = 0; i < ms->core->conf.nodes && at < size; i++) {
+		struct trouble trouble = member_trouble(ms, &ms->node[i]);
+
+		if (member_serves(ms, &ms->node[i]) != serving || !trouble.defect || trouble.defect == DEFECT_SLOW || (told >> trouble.defect & 1))
+			continue;
+		told |= UINT64_C(1) << trouble.defect;
+		at += (size_t)snprintf(text + at, size - at, "; %s: %s", ms->core->conf.label[i], trouble.text);
+	}
+}
+
+_Static_assert(DEFECT_N <= 64, "one bit for each");
+
+void health_tell_serving(const struct members *ms, char *text, size_t size)
+{
+	tell_troubles(ms, true, text, size);
+}
+
+void health_tell_missing(const struct members *ms, char *text, size_t size)
+{
+	static const char *const word[] = {"in quarantine", "refused", "down", "slow", "slower than redis.timeout", "being asked"};
+	enum { QUARANTINED, REFUSED, DOWN, SLOW, FAR, ASKED, MISSING_N };
+	static const int kind[] = {
+		[MEMBER_DOWN] = DOWN, [MEMBER_PROBING] = ASKED, [MEMBER_QUARANTINED] = QUARANTINED, [MEMBER_JOINED] = SLOW, [MEMBER_REFUSED] = REFUSED};
+	unsigned count[MISSING_N] = {0};
+	size_t at = 0;
+
+	for (unsigned i = 0; i < ms->core->conf.nodes; i++) {
+		const struct member *m = &ms->node[i];
+
+		if (member_refuses(m))
+			count[REFUSED]++;
+		else if (!member_serves(ms, m))
+			count[m->state == MEMBER_JOINED && member_is_far(ms, m) ? FAR : m->stalled ? SLOW : kind[m->state]]++;
+	}
+	text[0] = '\0';
+	for (int i = 0; i < MISSING_N && at < size; i++)
+		if (count[i])
+			at += (size_t)snprintf(text + at, size - at, "%s%u %s", at ? ", " : "", count[i], word[i]);
+	if (count[FAR] && at < size)
+		at += (size_t)snprintf(text + at, size - at, " (%" PRId64 " ms)", ms->core->conf.timeout_us / MSEC);
+	if (at < size)
+		tell_troubles(ms, false, text + at, size - at);
+}
+
+unsigned members_serving(const struct members *ms)
+{
+	unsigned n = 0;
+
+	for (unsigned i = 0; i < ms->core->conf.nodes; i++)
+		n += member_serves(ms, &ms->node[i]);
+	return n;
+}
+
+unsigned members_voting(const struct members *ms)
+{
+	unsigned n = 0;
+
+	for (unsigned i = 0; i < ms->core->conf.nodes; i++)
+		n += ms->node[i].state == MEMBER_JOINED && !ms->node[i].refusal.defect && !member_is_far(ms, &ms->node[i]);
+	return n;
+}
+
+/* --- what shows it --- */
+
+/* "it refuses SET: OOM command not allowed …" */
+static void health_words(char *to, size_t size, struct span text)
+{
+	const char *blank = text.n ? memchr(text.p, ' ', text.n) : NULL;
+	size_t word = blank ? (size_t)(blank - text.p) : text.n, rest = blank ? text.n - word - 1 : 0;
+
+	to[0] = '\0';
+	if (text.n && word == 0)
+		snprintf(to, size, "%.*s", (int)rest, text.p + 1);
+	else if (text.n)
+		snprintf(to, size, "it refuses %.*s: %.*s", (int)word, text.p, (int)rest, blank ? blank + 1 : "");
+}
+
+/* What it was refused, or not any more. While it is probed or refused its state says enough. */
+static void health_tell(struct members *ms, struct member *m, enum log_level level, struct ill *ill, const char *note, bool again)
+{
+	enum defect now = ill->defect, was = ill->told;
+
+	if (now == was || (m->state != MEMBER_JOINED && m->state != MEMBER_QUARANTINED) || !member_may_tell(ms, m, again))
+		return;
+	ill->told = now;
+	core_log(ms->core, now ? level : LOG_NOTICE, "node", "node=%s state=%s cause=%s %s=%s", ms->core->conf.label[m->index], member_state_told(ms, m),
+	         defect_table[now ? now : was].word, now ? "reason" : "note", core_quoted(ms->core, span_of(now ? ill->text : note)));
+}
+
+static bool health_becomes(struct ill *ill, enum defect defect, struct span refusal)
+{
+	bool same = ill->defect == defect;
+
+	ill->defect = defect;
+	health_words(ill->text, sizeof(ill->text), refusal);
+	return same;
+}
+
+/* Limits and jobs are refused then: see home.h. Locks need no names. */
+static void health_note_name(struct members *ms, struct member *m, const struct probe *probe)
+{
+	enum defect defect = m->ours && probe->called.n && !span_equal(probe->called, span_of(core_calls(ms->core, m->index))) ? DEFECT_MISNAMED : DEFECT_NONE;
+	bool same = health_becomes(&m->misnamed, defect, SPAN(""));
+
+	if (defect)
+		snprintf(m->misnamed.text, sizeof(m->misnamed.text), "RATE and jobs are refused: the other daemons call it %.*s", (int)probe->called.n,
+		         probe->called.p);
+	health_tell(ms, m, LOG_ERROR, &m->misnamed, "all daemons call it alike", same);
+}
+
+static void health_tell_silence(struct members *ms, struct member *m, bool again)
+{
+	if (!m->silence_untold || !member_may_tell(ms, m, again))
+		return;
+	m->silence_untold = false;
+	if (*m->silent)
+		core_log(ms->core, LOG_WARN, "subscriber", "node=%s state=refused reason=%s note=\"until then waiters ask it by timer\"",
+		         ms->core->conf.label[m->index], core_quoted(ms->core, span_of(m->silent)));
+	else
+		core_log(ms->core, LOG_NOTICE, "subscriber", "node=%s state=subscribed", ms->core->conf.label[m->index]);
+}
+
+void member_subscribed(struct members *ms, unsigned node, enum defect defect, struct span refusal)
+{
+	struct member *m = &ms->node[node];
+	char text[sizeof(m->silent)];
+
+	core_keep(text, sizeof(text), refusal);
+	if (strcmp(text, m->silent) == 0)
+		return;
+	strcpy(m->silent, text);
+	m->silence = defect;
+	m->silence_untold = true;
+	health_tell_silence(ms, m, false);
+}
+
+void member_unwatched(struct members *ms, unsigned node, struct span reason)
+{
+	core_keep(ms->node[node].unwatched, sizeof(ms->node[node].unwatched), reason);
+}
+
+void health_note_probe(struct members *ms, struct member *m, const struct probe *probe)
+{
+	bool same = health_becomes(&m->lesser, probe->lesser ? probe->defect : DEFECT_NONE, probe->lesser ? probe->refusal : SPAN(""));
+
+	health_tell(ms, m, LOG_WARN, &m->lesser, "it no longer refuses that", same);
+	same = health_becomes(&m->refusal, probe->lesser ? DEFECT_NONE : probe->defect, probe->lesser ? SPAN("") : probe->refusal);
+	if (!same && !m->refusal.defect) {
+		ms->gained = true;
+		m->denial.defect = DEFECT_NONE; /* that was of the same */
+	}
+	health_tell(ms, m, LOG_ERROR, &m->refusal, "it refuses nothing any more", same);
+	health_note_name(ms, m, probe);
+	health_tell_silence(ms, m, true);
+}
+
+/* Refusals that depend on the key, or on a command that the probe does not try. All others are of the whole server: the next probe shows them. */
+static bool health_is_of_one_call(enum defect defect)
+{
+	return defect == DEFECT_PERMISSION || defect == DEFECT_COMMAND || defect == DEFECT_KEY || defect == DEFECT_OTHER;
+}
+
+/* name: of the lock, for the log alone; empty: it is about none. */
+static void health_note_denial(struct members *ms, struct member *m, enum defect defect, struct span name, const char *what, struct span text)
+{
+	bool known = m->denial.defect == defect && instant_diff(ms->core->now, m->denial.at) < DENIAL_SHOWN_US;
+
+	m->denial.defect = defect;
+	m->denial.at = ms->core->now;
+	snprintf(m->denial.text, sizeof(m->denial.text), "%s%.*s", what, (int)text.n, text.n ? text.p : "");
+	if (!known && member_may_tell(ms, m, false))
+		core_log(ms->core, LOG_WARN, "node", "node=%s state=%s cause=%s%s%s reason=%s", ms->core->conf.label[m->index], member_state_told(ms, m),
+		         defect_table[defect].word, name.n ? " name=" : "", name.n ? core_quoted(ms->core, name) : "",
+		         core_quoted(ms->core, span_of(m->denial.text)));
+}
+
+void health_note_wrong_type(struct members *ms, unsigned node, struct span name)
+{
+	health_note_denial(ms, &ms->node[node], DEFECT_KEY, name, "it has a key of another type under the name of a lock", SPAN(""));
+}
+
+bool health_note_failure(struct members *ms, struct member *m, const struct answer *a)
+{
+	if (a->unsent || a->defect == DEFECT_NONE || !m->connected || m->state != MEMBER_JOINED || member_owns_call(a->call))
+		return false;
+	if (health_is_of_one_call(a->defect) && !m->refusal.defect)
+		health_note_denial(ms, m, a->defect, SPAN(""), "it refused a call: ", a->text);
+	return !m->refusal.defect && instant_diff(ms->core->now, m->asked_at) >= PROBE_APART_US;
+}
+
+static void health_tell_far(struct members *ms, struct member *m, bool again)
+{
+	bool far = member_is_far(ms, m);
+
+	if (far == m->far_told || !member_may_tell(ms, m, again))
+		return;
+	m->far_told = far;
+	core_log(ms->core, far ? LOG_ERROR : LOG_NOTICE, "node-slow", "node=%s %s%s", ms->core->conf.label[m->index],
+	         far ? "reason=" : "note=\"it answers in time again\"", far ? core_quoted(ms->core, span_of(m->far)) : "");
+}
+
+/* One answer after the timeout measures a pause, not the network, and counts as the timeout. */
+void health_note_trip(struct members *ms, struct member *m, int64_t us)
+{
+	int64_t timeout = ms->core->conf.timeout_us;
+	bool was = member_is_far(ms, m), late = us > timeout;
+
+	m->late = late ? m->late + 1 : 0;
+	if (late && m->late >= LATE_IS_SLOW)
+		m->rtt_us = was ? (m->rtt_us + us) / 2 : us;
+	else if (!m->rtt_us)
+		m->rtt_us = late ? timeout : us;
+	else if (!late)
+		m->rtt_us = (m->rtt_us + us) / 2; /* after it was far */
+	if (member_is_far(ms, m)) {
+		m->lates[0].n = m->lates[1].n = 0;
+		m->late_text[0] = '\0';
+		snprintf(m->far, sizeof(m->far), "slower than redis.timeout (%" PRId64 " ms): its round trip is %" PRId64 ".%" PRId64 " ms", timeout / MSEC,
+		         m->rtt_us / MSEC, m->rtt_us % MSEC / (MSEC / 10));
+	}
+	health_tell_far(ms, m, was == member_is_far(ms, m));
+}
+
+static uint64_t member_trips(const struct member *m)
+{
+	uint64_t n = 0;
+
+	for (unsigned i = 0; i <= HISTOGRAM_BOUNDS; i++)
+		n += m->trips.count[i];
+	return n;
+}
+
+void health_note_late(struct members *ms, struct member *m, struct instant sent)
+{
+	struct instant now = ms->core->now;
+	uint64_t n, trips, timed = member_trips(m);
+	bool was = member_is_late(ms, m);
+
+	if (instant_before(sent, m->late_at) || member_is_far(ms, m))
+		return; /* the same pause held it up; or all are late */
+	if (!m->lates[0].n || instant_diff(now, m->lates[0].since) >= LATE_PART_US) {
+		m->lates[1] = m->lates[0];
+		m->lates[0].since = now;
+		m->lates[0].trips = timed;
+		m->lates[0].n = 0;
+	}
+	if (m->lates[1].n && instant_diff(now, m->lates[1].since) >= 2 * LATE_PART_US)
+		m->lates[1].n = 0;
+	m->lates[0].n++;
+	m->late_at = now;
+	n = m->lates[0].n + m->lates[1].n;
+	trips = timed + 1 - m->lates[m->lates[1].n > 0].trips;
+	trips = trips > n ? trips : n;
+	m->late_text[0] = '\0';
+	if (n >= LATE_LEAST && n * LATE_MOST >= trips)
+		snprintf(m->late_text, sizeof(m->late_text), "%u %% of the round trips of the last minute were slower than redis.timeout (%" PRId64 " ms)",
+		         (unsigned)(n * 100 / trips), ms->core->conf.timeout_us / MSEC);
+	if (m->late_text[0] && !was && member_may_tell(ms, m, false))
+		core_log(ms->core, LOG_WARN, "node-slow", "node=%s reason=%s", ms->core->conf.label[m->index], core_quoted(ms->core, span_of(m->late_text)));
+}
+
+void health_note_stall(struct members *ms, struct member *m)
+{
+	m->stalled = true;
+	m->stalled_at = ms->core->now;
+	if (!member_is_far(ms, m) && member_may_tell(ms, m, false))
+		core_log(ms->core, LOG_WARN, "node-slow", "node=%s timeout_ms=%" PRId64, ms->core->conf.label[m->index], ms->core->conf.timeout_us / MSEC);
+}
+
+struct trouble health_note_break(struct members *ms, struct member *m, struct trouble why)
+{
+	memmove(m->breaks.at, m->breaks.at + 1, (BREAKS_MOST - 1) * sizeof(m->breaks.at[0]));
+	m->breaks.at[BREAKS_MOST - 1] = ms->core->now;
+	if (!member_breaks(ms, m))
+		return why;
+	snprintf(m->breaks.text, sizeof(m->breaks.text), "its connection broke %d times within %" PRId64 " s: %s", BREAKS_MOST,
+	         instant_diff(ms->core->now, m->breaks.at[0]) / SEC, why.text);
+	return (struct trouble){m->breaks.text, DEFECT_BREAKS};
+}

@@ -1,0 +1,342 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * The stores as a set: how many count, whether a quorum is at hand, how far away they are, what time it is there, which one leads. It asks nobody and
+ * moves nothing.
+ */
+#include "daemon/core/member/members.h"
+
+#include "daemon/base/map.h"
+#include "daemon/core/member/quorum.h"
+#include "proto/proto.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#define RESERVE_LEAST_US (20 * MSEC)
+
+/* cfg = "<generation>.<16 hex>" over everything that must be the same for daemons to exclude each other. */
+static void members_configure(struct members *ms)
+{
+	static const uint64_t key[2] = {0, 0};
+	const struct core_conf *conf = &ms->core->conf;
+	char text[2048];
+	int n = snprintf(text, sizeof(text), "%s|%" PRIu64 "|%u|%u|%" PRId64 "|%" PRId64 "|%d", conf->set, conf->generation,
+	                 conf->nodes, quorum_of(conf->nodes), conf->max_lease_us, conf->max_delay_us, PROTO_VERSION);
+
+	if (n < 0 || (size_t)n >= sizeof(text))
+		n = sizeof(text) - 1;
+	snprintf(ms->cfg, sizeof(ms->cfg), "%" PRIu64 ".%016" PRIx64, conf->generation, siphash(key, text, (size_t)n));
+	snprintf(ms->set_id, sizeof(ms->set_id), "%u.%08" PRIx32, conf->nodes, (uint32_t)siphash(key, conf->set, strlen(conf->set)));
+}
+
+void members_init(struct members *ms, struct core *core)
+{
+	memset(ms, 0, sizeof(*ms));
+	ms->core = core;
+	ms->trusting = core->conf.trust_first_start;
+	ms->trust_until = INSTANT_NEVER;
+	members_configure(ms);
+	for (unsigned i = 0; i < core->conf.nodes; i++) {
+		ms->node[i].index = i;
+		ms->node[i].marker = ms->node[i].marker_text[0];
+		ms->node[i].timer.kind = TIMER_MEMBER;
+		ms->node[i].overtaken_us = core->conf.shared ? core->conf.timeout_us : 0; /* what the previous run sent may still run */
+		flow_begin(&ms->node[i].flow, core->conf.window);
+	}
+}
+
+static const char *const state_word[] = {
+	[MEMBER_DOWN] = "down",     [MEMBER_PROBING] = "probing", [MEMBER_QUARANTINED] = "quarantine",
+	[MEMBER_JOINED] = "joined", [MEMBER_REFUSED] = "refused",
+};
+
+const char *member_state_word(enum member_state state)
+{
+	return state_word[state];
+}
+
+unsigned members_usable(const struct members *ms)
+{
+	unsigned n = 0;
+
+	for (unsigned i = 0; i < ms->core->conf.nodes; i++)
+		n += member_usable(&ms->node[i]);
+	return n;
+}
+
+unsigned members_that_may_grant(const struct members *ms)
+{
+	unsigned n = 0;
+
+	for (unsigned i = 0; i < ms->core->conf.nodes; i++)
+		n += member_may_grant(&ms->node[i]);
+	return n;
+}
+
+bool member_may_recover(const struct members *ms, const struct member *m)
+{
+	return m->state == MEMBER_JOINED && m->stalled && instant_diff(ms->core->now, m->stalled_at) < ms->core->conf.timeout_us;
+}
+
+static bool members_have_room(const struct members *ms)
+{
+	unsigned missing = quorum_of(ms->core->conf.nodes);
+
+	for (unsigned i = 0; i < ms->core->conf.nodes && missing; i++)
+		missing -= member_usable(&ms->node[i]) && flow_has_room(&ms->node[i].flow);
+	return missing == 0;
+}
+
+/* hopes: stores that may recover in a moment count as well. */
+static bool members_are_too_few(const struct members *ms, bool hopes)
+{
+	unsigned alive = 0;
+
+	for (unsigned i = 0; i < ms->core->conf.nodes; i++)
+		alive += member_usable(&ms->node[i]) || (hopes && member_may_recover(ms, &ms->node[i]));
+	return alive < quorum_of(ms->core->conf.nodes);
+}
+
+enum room members_room(const struct members *ms)
+{
+	if (members_have_room(ms) || members_are_too_few(ms, true))
+		return ROOM_FOR_ALL;
+	return members_are_too_few(ms, false) ? ROOM_FOR_RELEASES : ROOM_NONE;
+}
+
+/* A probe is under way, and has had no more than the time of a command so far; or the store waits for others to tell whose clock jumped. */
+static bool member_is_promised(const struct members *ms, const struct member *m)
+{
+	bool asked = m->asked != ASKED_NOTHING && instant_diff(ms->core->now, m->asked_at) <= ms->core->conf.timeout_us;
+
+	return m->state == MEMBER_PROBING && (asked || m->jump.open) && !m->stalled;
+}
+
+bool members_promise_quorum(const struct members *ms)
+{
+	unsigned n = 0;
+
+	for (unsigned i = 0; i < ms->core->conf.nodes; i++)
+		n += member_may_grant(&ms->node[i]) || member_is_promised(ms, &ms->node[i]);
+	return n >= quorum_of(ms->core->conf.nodes);
+}
+
+int64_t members_pending_us(const struct members *ms)
+{
+	unsigned nodes = ms->core->conf.nodes, may = members_that_may_grant(ms);
+	int64_t left[NODES_MAX], end;
+
+	if (may >= quorum_of(nodes))
+		return -1;
+	for (unsigned i = 0; i < nodes; i++) {
+		const struct member *m = &ms->node[i];
+
+		left[i] = INT64_MAX;
+		if (member_may_grant(m))
+			left[i] = 0;
+		else if (m->state == MEMBER_QUARANTINED && !m->stalled && !m->refusal.defect)
+			left[i] = instant_diff(instant_max(m->quarantine.end, m->quarantine.ask_until), ms->core->now);
+	}
+	end = quorum_at_most(left, nodes);
+	if (end == INT64_MAX)
+		return -1;
+	return end > 0 ? end : 0;
+}
+
+static int64_t own_bound_us(const struct members *ms)
+{
+	return ms->core->conf.max_lease_us + ms->core->conf.max_delay_us;
+}
+
+int64_t members_bound_us(const struct members *ms)
+{
+	const struct core_conf *conf = &ms->core->conf;
+	int64_t bound = own_bound_us(ms);
+	bool over = !instant_before(ms->core->now, ms->other_until);
+
+	for (unsigned i = 0; i < conf->nodes; i++)
+		over &= ms->node[i].was_ours;
+	if (bound < conf->past_lease_us)
+		bound = conf->past_lease_us;
+	return bound < ms->other_us && !over ? ms->other_us : bound;
+}
+
+void members_note_bound(struct members *ms, int64_t bound_us, bool ours)
+{
+	int64_t longest;
+
+	if (bound_us < own_bound_us(ms) + MSEC || (ours && bound_us <= ms->other_us))
+		return;
+	if (ms->other_us < bound_us)
+		ms->other_us = bound_us;
+	longest = quarantine_us(ms->other_us, 0);
+	ms->other_until = instant_add(ms->core->now, longest);
+	for (unsigned i = 0; i < ms->core->conf.nodes; i++) {
+		struct member *m = &ms->node[i];
+
+		if (!*m->quarantine.marker || !instant_before(m->quarantine.end, instant_add(m->quarantine.since, longest)))
+			continue;
+		m->quarantine.end = instant_add(m->quarantine.since, longest);
+		m->quarantine.ask_until = INSTANT_PAST;
+	}
+}
+
+bool members_have_taken_over(struct members *ms)
+{
+	unsigned taken = 0, needed = ((unsigned)strtoul(ms->elder, NULL, 10) + 1) / 2;
+
+	if (!*ms->elder)
+		return true; /* as far as is known: a marker may still tell of one */
+	for (unsigned i = 0; i < ms->core->conf.nodes; i++) {
+		const struct member *m = &ms->node[i];
+
+		/* What another daemon has taken over, and is refused here, is not timed yet. */
+		taken += m->ours && strcmp(m->taken, ms->elder) == 0 && *m->quarantine.marker &&
+		         !instant_before(ms->core->now, m->quarantine.end);
+	}
+	ms->elder_is_over |= taken >= needed;
+	return ms->elder_is_over;
+}
+
+const char *evidence_text(enum evidence why)
+{
+	static const char *const text[] = {
+		[EVIDENCE_EVICTED] = "it evicted keys",
+		[EVIDENCE_FENCE] = "its fence fell back",
+		[EVIDENCE_FLUSHED] = "its marker is gone: it was flushed, or lost its data",
+		[EVIDENCE_SET_BACK] = "its marker was set back",
+		[EVIDENCE_TOO_SOON] = "it was joined anew without a quarantine",
+		[EVIDENCE_WAS_AHEAD] = "its clock was ahead when it was first seen: keys may have expired early",
+		[EVIDENCE_JUMPED] = "its clock jumped ahead: keys may have expired early",
+	};
+
+	return text[why];
+}
+
+int64_t member_server_ms(const struct member *m, struct instant when)
+{
+	if (!m->clock.known)
+		return 0;
+	return (when.us + m->clock.high) / MSEC + 1;
+}
+
+int64_t member_server_ms_least(const struct member *m, struct instant when)
+{
+	if (!m->clock.known)
+		return 0;
+	return (when.us + m->clock.low - drift_us(instant_diff(when, m->clock.at))) / MSEC - 1;
+}
+
+/* --- how far they are, what time it is there, who leads --- */
+
+int64_t members_rtt_us(const struct members *ms)
+{
+	int64_t rtt = 0;
+
+	for (unsigned i = 0; i < ms->core->conf.nodes; i++)
+		if (member_usable(&ms->node[i]) && ms->node[i].rtt_us > rtt)
+			rtt = ms->node[i].rtt_us;
+	return rtt;
+}
+
+int64_t members_reserve_us(const struct members *ms)
+{
+	int64_t reserve = 4 * members_rtt_us(ms);
+
+	return reserve < RESERVE_LEAST_US ? RESERVE_LEAST_US : reserve;
+}
+
+int64_t members_answer_us(const struct members *ms)
+{
+	return 2 * members_rtt_us(ms) + MSEC;
+}
+
+/* What the Q-th of these offsets from our clock makes of a moment. */
+static int64_t clock_at(const struct members *ms, const int64_t offset[], struct instant when)
+{
+	int64_t most = quorum_at_least(offset, ms->core->conf.nodes);
+
+	if (most == INT64_MIN)
+		return ms->core->wall_us - instant_diff(ms->core->now, when);
+	return when.us + most;
+}
+
+/* The fence would not do in place of the clocks: after a join it is ahead of every clock, and stands still. */
+int64_t members_clock_us(const struct members *ms, struct instant when)
+{
+	int64_t offset[NODES_MAX];
+
+	for (unsigned i = 0; i < ms->core->conf.nodes; i++) {
+		const struct member_clock *clock = &ms->node[i].clock;
+
+		offset[i] = clock->known ? clock->low + (clock->high - clock->low) / 2 : INT64_MIN;
+	}
+	return clock_at(ms, offset, when);
+}
+
+int64_t members_clock_most_us(const struct members *ms, struct instant when)
+{
+	int64_t offset[NODES_MAX];
+
+	for (unsigned i = 0; i < ms->core->conf.nodes; i++)
+		offset[i] = ms->node[i].clock.known ? ms->node[i].clock.high : INT64_MIN;
+	return clock_at(ms, offset, when);
+}
+
+int64_t members_one_clock_us(const struct members *ms, struct instant when)
+{
+	for (unsigned i = 0; i < ms->core->conf.nodes; i++) {
+		const struct member_clock *clock = &ms->node[i].clock;
+
+		if (clock->known && member_usable(&ms->node[i]))
+			return when.us + clock->high;
+	}
+	return ms->core->wall_us - instant_diff(ms->core->now, when);
+}
+
+/* Highest random weight (Thaler, Ravishankar 1998): when a store is gone, only the names that it led move. Neither seed nor position enters. */
+uint64_t member_weight(struct span name, struct span run_id)
+{
+	static const uint64_t fixed[2] = {0, 0};
+	const uint64_t key[2] = {siphash(fixed, run_id.p ? run_id.p : "", run_id.n), 0};
+
+	return siphash(key, name.p, name.n);
+}
+
+bool member_is_prompt(const struct members *ms, const struct member *m)
+{
+	return member_may_grant(m) && !flow_is_overdrawn(&m->flow) && !flow_is_stuck(&m->flow, ms->core->now, members_answer_us(ms));
+}
+
+int members_leader(const struct members *ms, struct span name, struct nodeset among)
+{
+	uint64_t most = 0, weight;
+	int leader = -1;
+
+	for (unsigned i = 0; i < ms->core->conf.nodes; i++) {
+		/* All daemons see alike, soon enough, which stores are prompt. */
+		if (!nodeset_has(among, i) || !member_is_prompt(ms, &ms->node[i]))
+			continue;
+		weight = member_weight(name, span_of(ms->node[i].run_id));
+		if (leader >= 0 && weight <= most)
+			continue;
+		most = weight;
+		leader = (int)i;
+	}
+	return leader;
+}
+
+bool members_were_set_back(const struct members *ms, int64_t fence)
+{
+	unsigned behind = 0;
+
+	if (fence >= FENCE_MOST)
+		return false;
+	for (unsigned i = 0; i < ms->core->conf.nodes; i++) {
+		const struct member *m = &ms->node[i];
+
+		behind += m->connected && m->clock.known && fence > member_server_ms(m, ms->core->now) * MSEC + members_ahead_us(ms);
+	}
+	return behind >= quorum_of(ms->core->conf.nodes);
+}

@@ -1,0 +1,297 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* What is known of each store, and questions about all of them. How a store becomes a member stands in member.h. */
+#ifndef CORE_MEMBERS_H
+#define CORE_MEMBERS_H
+
+#include "daemon/core/event/core.h"
+#include "daemon/core/event/nodeset.h"
+#include "daemon/core/member/admission.h"
+#include "daemon/core/member/flow.h"
+
+enum member_state {
+	MEMBER_DOWN,        /* no connection */
+	MEMBER_PROBING,     /* connected; its marker is not verified yet, or it is not known yet whose clock jumped */
+	MEMBER_QUARANTINED, /* counting G */
+	MEMBER_JOINED,      /* its votes count */
+	MEMBER_REFUSED,     /* must not be used; the reason says why and what to change. The time of a quarantine that has begun runs on */
+};
+
+/* What a store's clock was at a moment, as bounds of (server clock - CLOCK_BOOTTIME). */
+struct clock_bounds {
+	int64_t known;     /* 0: nothing. No bool, so that there is no room between the members: what stands there might look like a pointer (service_pack) */
+	int64_t low, high; /* microseconds */
+	struct instant at;
+};
+
+#define JUMP_SLACK_US (50 * MSEC) /* a smaller jump is ignored: it may be a pause of this process between two readings of a clock */
+
+struct member_clock {
+	bool known;
+	int64_t low, high;
+	struct instant at, sent;     /* the last answer: when it was read, and when it was asked for */
+	struct instant sure;         /* when a jump of this clock or a stop of this host was last found: answers to earlier calls may be of before */
+	struct clock_bounds firm;    /* what all looks allow as long as they agree; in low and high each look adds what is too little to be noticed */
+	bool again;                  /* it was looked at more than once */
+};
+
+/* Signs that a store lost memory. */
+enum evidence {
+	EVIDENCE_NONE,
+	EVIDENCE_EVICTED,   /* it evicted keys */
+	EVIDENCE_FENCE,     /* its fence fell back … */
+	EVIDENCE_FLUSHED,   /* … and its marker is gone */
+	EVIDENCE_SET_BACK,  /* its marker was set back */
+	EVIDENCE_TOO_SOON,  /* it was joined anew without a quarantine */
+	EVIDENCE_WAS_AHEAD, /* its clock was ahead when it was first seen */
+	EVIDENCE_JUMPED,    /* its clock jumped ahead */
+};
+
+/* What a probe shows of it beside its membership. */
+struct ill {
+	enum defect defect; /* DEFECT_NONE: nothing */
+	enum defect told;   /* the log */
+	char text[168];
+};
+
+#define SET_ID_MAX 16 /* "<nodes>.<8 hex>" */
+
+#define BREAKS_MOST 3
+
+struct member {
+	enum member_state state;
+	bool connected;
+	bool stalled; /* a call is unanswered for longer than the timeout; ends with the next answer */
+	struct instant up_since; /* since when it is connected … */
+	int64_t overtaken_us;    /* … and how long after that, at most, a command of an earlier connection may still set a key, overtaken by others */
+	struct {
+		int64_t us, before_us;            /* how roughly the clock was known, at worst, when calls that set keys were sent: of late, and before */
+		struct instant over, before_over; /* by when none of these calls sets a key any more */
+	} width;
+	struct instant stalled_at;
+	unsigned index;
+	enum { ASKED_NOTHING, ASKED_PROBE, ASKED_MARK } asked;
+	bool failed; /* its last probe was not carried out: its timer alone asks again */
+	struct instant asked_at;
+	uint64_t asks; /* how many questions it was asked; the number of the last one is in its call */
+	const char *marker; /* joined: what scripts pass; quarantined: the value that is being timed. Calls of this step may point to the other text */
+	char marker_text[2][MARKER_MAX];
+	char offered[MARKER_MAX]; /* MARK in flight: the new value */
+	char run_id[48], replid[48];
+	enum defect defect; /* of the reason */
+	char reason[160];
+	char taken[SET_ID_MAX]; /* the set that it belonged to before ours; "" = none, or not known */
+	bool ours;              /* its marker, when it was last seen, is of our configuration */
+	bool was_ours;          /* … or once was */
+	bool clock_is_off; /* its clock is too far from the others' … */
+	struct instant clock_off_at; /* … as it was last seen then */
+	struct {
+		bool done;         /* the comparison of its clock with the others is over; a step that may hide begins it anew: see meet.h */
+		bool ahead;        /* it is not over, and the clock seemed too far ahead: the others are asked once more */
+		bool set_back;     /* the clock was set back before the comparison was over: so it was ahead */
+		struct instant at; /* ahead: since when; the others are to be asked from then on */
+		int64_t low, high; /* ahead: what its clock was then, as bounds of (server clock - CLOCK_BOOTTIME), microseconds */
+		int64_t stop_us;   /* ahead: stops of this host that were found since, though they may lie before it: for how long, at least */
+	} met;
+	/* Of its last probe: it is asked all the same about what is held, and does as much as it can. */
+	struct ill refusal;  /* what it was refused of that which locks need */
+	struct ill lesser;   /* it serves, and refuses what locks can do without */
+	struct ill misnamed; /* the other daemons call it otherwise */
+	struct {
+		enum defect defect;
+		char text[160];
+		struct instant at;
+	} denial; /* the last call that was refused, though probes are not */
+	struct {
+		struct instant at[BREAKS_MOST]; /* when its connection last broke, the last time last; INSTANT_PAST: never */
+		char text[160];       /* about all three */
+	} breaks;
+	char far[96];  /* why its answers come too late, in words */
+	bool far_told; /* the log */
+	unsigned late; /* how many answers in a row took longer than the timeout */
+	/* Round trips longer than the timeout, though most are not: those of a half minute, and of the one before it. */
+	struct {
+		struct instant since; /* the first of them */
+		uint64_t trips;       /* how many had been timed then */
+		unsigned n;
+	} lates[2];
+	struct instant late_at; /* the last one */
+	char late_text[96];     /* how many they are, in words */
+	bool unsaved;   /* its last probe: see struct probe */
+	bool blank;     /* its last probe found no marker while trust was open, and nothing else wrong */
+	struct {
+		enum evidence why;       /* of lost memory that the marker does not show */
+		char marker[MARKER_MAX]; /* that the probe showed with it; "" = none, or it does not come from a probe */
+	} evidence;
+	struct {
+		char j[MARKER_MAX]; /* the last value of kind 'j' that a quarantine has replaced: a store that shows it again was set back, and lost memory */
+		char q[MARKER_MAX]; /* the last of kind 'q' that a join has replaced: likewise; and a daemon that was cut off may have timed it */
+	} replaced;
+	struct {
+		char marker[MARKER_MAX]; /* the last value of kind 'j' under which it was used … */
+		struct instant at;       /* … when the probe or MARK was sent that showed it … */
+		int64_t clock_us;        /* … and the earliest that the store's clock may have shown then */
+	} vouched;
+	struct {
+		char marker[MARKER_MAX];  /* the value of kind 'q' that is timed. A connection that breaks does not begin its time anew; a join does */
+		struct instant since, end;
+		struct instant ask_until; /* until then, after the end, the others may tell their fences; earlier than the end: not asked yet */
+		char why[160];
+		struct instant first;     /* when its memory was lost for the first time … */
+		unsigned losses;          /* … and how often since, soon after each other */
+	} quarantine;
+	char address[64]; /* where it is, if the configuration does not say that; cut if it is longer */
+	char silent[256]; /* why it publishes nothing for this daemon; "" = it does, or has not refused */
+	enum defect silence; /* … as one word */
+	bool silence_untold; /* the log was not told of the last change */
+	char unwatched[160]; /* why no sentinel says whether it is still the master; "" = one does, or it has none */
+	char told[160]; /* what the log was told last, and of which state, so that it is told once and not each second */
+	enum member_state told_of;
+	struct {
+		struct instant full; /* when TELL_MOST lines may be told at once again */
+		unsigned left_out;
+	} tells; /* lines of the log about it */
+	struct member_clock clock;
+	struct clock_bounds beside[NODES_MAX]; /* what was known of all clocks when this one was looked at last */
+	struct {
+		bool open;                  /* its clock jumped, or this host stood still: see jump.h */
+		bool undone;                /* its clock was set back since: so that clock had jumped, and this host had not stood still */
+		bool allowed;               /* a stop of this host was found since, and is allowed for in `before` */
+		struct clock_bounds before; /* what its clock was before that … */
+		struct clock_bounds beside[NODES_MAX]; /* … and what was known of all clocks then */
+		struct instant first, seen; /* when it was seen first, and last */
+		struct instant shown;       /* since when the store has shown all that is known of it, but for what is not noticed … */
+		int64_t shown_low;          /* … and by how much its clock was ahead then, at least */
+		bool denied;                /* another store was asked after it was seen first, and does not show it */
+		struct instant looked; /* when the first look was made, half a timeout after it was seen or later; NEVER: not yet */
+	} jump;
+	struct flow flow;
+	int64_t fence_seen, fence_when_asked, fence_probed; /* the largest; the same when it was probed; what the last probe showed */
+	int64_t issued_us;    /* how far its fence may have come when it was last seen joined, less CLOCK_BOOTTIME then; 0: not known */
+	int64_t fence_joined; /* its fence as the last probe of the joined store found it; 0 in quarantine */
+	int64_t evicted;
+	int64_t rtt_us; /* smoothed; 0 = not known. Longer than the timeout once some answers in a row were */
+	struct instant timed_at; /* when rtt_us was last measured */
+	struct histogram trips;  /* the calls that were timed: one of each round trip at most */
+	int64_t trips_us;        /* their sum */
+	struct timer timer;
+};
+
+struct members {
+	struct core *core;
+	struct member node[NODES_MAX];
+	char cfg[40], set_id[SET_ID_MAX];
+	char elder[SET_ID_MAX]; /* the set of the generation before ours, if it is another; "" = not known */
+	bool elder_is_over;     /* … and it has had no quorum for long enough: enough of its stores are taken over, or a marker of kind 'j' names it */
+	int64_t other_us;       /* the longest lease and delay of another configuration whose promises may still stand; see members_bound_us */
+	struct instant other_until;
+	int64_t fence_most; /* the largest fence that a node of ours showed before it was joined anew; see fences.h */
+	bool trusting;      /* trust_first_start is still open */
+	struct instant trust_until; /* waiting for the slower nodes to be probed */
+	bool gained;        /* a node became usable; cleared by those who retry what waits for a quorum */
+	/* By how much the votes of each node fall: its clock jumped, this host stood still, or its server moved. The engine lowers them and clears this. */
+	int64_t votes_fall_us[NODES_MAX];
+	bool votes_fall;    /* some of them do */
+};
+
+/* All votes of this node end that much sooner. */
+static inline void members_lower(struct members *ms, unsigned node, int64_t sooner_us)
+{
+	ms->votes_fall_us[node] += sooner_us;
+	ms->votes_fall = true;
+}
+
+void members_init(struct members *ms, struct core *core);
+
+/* The calls of the membership are told from all others by their ids. */
+#define CALL_OF_MEMBER (UINT64_C(1) << 63)
+static inline bool member_owns_call(uint64_t call)
+{
+	return (call & CALL_OF_MEMBER) != 0;
+}
+
+/* The id of the last question to this store. */
+static inline uint64_t member_call(const struct member *m)
+{
+	return CALL_OF_MEMBER | m->asks;
+}
+
+/* It has been slow for less than the timeout: what can wait for it does. */
+bool member_may_recover(const struct members *ms, const struct member *m);
+
+static inline bool member_usable(const struct member *m)
+{
+	return m->state == MEMBER_JOINED && !m->stalled;
+}
+
+/* It may be asked for what begins. One that refuses what locks need could perhaps not end it: that is asked only about what is held, see health.h. */
+static inline bool member_may_grant(const struct member *m)
+{
+	return member_usable(m) && !m->refusal.defect;
+}
+
+const char *evidence_text(enum evidence why); /* for people; NULL for none */
+/* Its round trips are longer than the timeout: its answers come too late to count. */
+static inline bool member_is_far(const struct members *ms, const struct member *m)
+{
+	return m->rtt_us > ms->core->conf.timeout_us;
+}
+
+/* It refuses what locks need. Of a store that is down or not judged yet that is not known. */
+static inline bool member_refuses(const struct member *m)
+{
+	return (m->state == MEMBER_JOINED || m->state == MEMBER_QUARANTINED) && m->refusal.defect;
+}
+
+/* It votes: it is usable, refuses nothing that locks need, and answers in time. See health.h. */
+static inline bool member_serves(const struct members *ms, const struct member *m)
+{
+	return member_may_grant(m) && !member_is_far(ms, m);
+}
+
+const char *member_state_word(enum member_state state);
+unsigned members_usable(const struct members *ms);
+unsigned members_that_may_grant(const struct members *ms);
+/* What a quorum has room for. Without a quorum there is nothing to wait for: a round may begin, and learns so at once. */
+enum room members_room(const struct members *ms);
+/* A quorum may grant, or will as soon as the probes under way are answered: to wait a moment is better than a refusal that is wrong a moment later. */
+bool members_promise_quorum(const struct members *ms);
+/* Microseconds until enough quarantines end for a quorum; -1: a quorum may grant, or it lacks more than that. */
+int64_t members_pending_us(const struct members *ms);
+/* The longest lease and lock-delay that any daemon may have promised. */
+int64_t members_bound_us(const struct members *ms);
+/* A marker names that bound: quarantines under way last for it, too. ours: the store was seen under our configuration, now and before. */
+void members_note_bound(struct members *ms, int64_t bound_us, bool ours);
+/* Whether the set of the generation before ours, if that is another, has had no quorum for long enough. Once it was so, it stays so. */
+bool members_have_taken_over(struct members *ms);
+/* The latest that the store's clock may show at `when`, in ms; 0: it is not known. */
+int64_t member_server_ms(const struct member *m, struct instant when);
+/* The earliest that it may show at `when`, which is not past: while the store's clock is before that, this host's is before `when`. */
+int64_t member_server_ms_least(const struct member *m, struct instant when);
+/* The round trip of the slowest usable store; 0 = not known. */
+int64_t members_rtt_us(const struct members *ms);
+/* How long a free lock is kept for the first waiter: it needs some round trips to hear of it and to ask. */
+int64_t members_reserve_us(const struct members *ms);
+/* How long a round waits for the leading store before it asks the others as well: a store that does not hang has answered by then. */
+int64_t members_answer_us(const struct members *ms);
+/*
+ * What the clock of the stores, the Q-th most advanced one, showed at `when`, in microseconds. All daemons look at the same clocks, so their own may differ as
+ * they like. As long as too few clocks are known it is this host's own.
+ */
+int64_t members_clock_us(const struct members *ms, struct instant when);
+int64_t members_clock_most_us(const struct members *ms, struct instant when); /* and no more than that */
+/* The same by the clock of one store, which may be off by T: cheap, for people. */
+int64_t members_one_clock_us(const struct members *ms, struct instant when);
+/* It can be used, has room, and does not keep calls without an answer for longer than it takes. */
+bool member_is_prompt(const struct members *ms, const struct member *m);
+/* Which of these is to be asked first for this name, -1 if none can be. The largest weight leads: all daemons agree, in whatever order they list the stores. */
+int members_leader(const struct members *ms, struct span name, struct nodeset among);
+uint64_t member_weight(struct span name, struct span run_id);
+/* How far ahead of its clock a store's scripts let a fence run: see quorum.h. */
+static inline int64_t members_ahead_us(const struct members *ms)
+{
+	return ms->core->conf.skew_us + 2 * ms->core->conf.clock_tol_us;
+}
+/* A quorum of clocks is so far behind this fence, which was granted, that they were set back since. See quorum.h. */
+bool members_were_set_back(const struct members *ms, int64_t fence);
+
+#endif

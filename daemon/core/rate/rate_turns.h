@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * The request RATE. Those with wait= stand in a line for each name, in the order in which they came: the home is asked for the first alone, and again only when
+ * it said that the use may be admitted. One without wait is asked at once, whoever waits.
+ */
+#ifndef CORE_RATE_TURNS_H
+#define CORE_RATE_TURNS_H
+
+#include "daemon/core/rate/rate.h"
+
+void serve_RATE(struct commander *x, struct session *s);
+
+void rate_lines_init(struct commander *x);
+void rate_lines_free_all(struct commander *x);
+/* The outcome of a question of a line is known. */
+void rate_line_told(struct commander *x, struct home_question *q);
+void rate_timer_fired(struct commander *x, struct timer *t);
+
+struct rate_turn *rate_turn_waiting(const struct session *s, struct span tag); /* under this tag, which is not empty; NULL: none */
+void rate_turn_cancel(struct commander *x, struct rate_turn *turn);
+/* Its session has gone, or has lost its connection: nobody is answered. */
+void rate_turn_drop(struct commander *x, struct rate_turn *turn);
+/* The session has sent its last line: what the home is asked about already is answered, and nothing else waits on. */
+void rate_turns_finish_up(struct commander *x, struct session *s);
+/* The daemon stops, or drains: as takes_refuse(). */
+bool rate_turns_refuse(struct commander *x, struct session *s, int64_t *left);
+/* Those that the rules as they are now do not allow. */
+void rate_turns_revoke(struct commander *x, struct session *s);
+
+#endif

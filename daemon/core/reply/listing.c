@@ -1,0 +1,356 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * One LIST: looks through its table, sorts what it found, tells it. The table may change in between, so a listing keeps copies of keys, and never a lock or a
+ * session.
+ */
+#include "daemon/core/reply/listing.h"
+
+#include "daemon/base/mem.h"
+#include "daemon/core/reply/rows.h"
+#include "daemon/core/session/rules.h"
+#include "daemon/core/session/semaphore.h"
+
+
+/* Work is counted in rows moved. To move one takes some 50 ns. */
+#define WORK_OF_LOOK 2
+#define WORK_OF_ROW  32
+
+#define KEY_BYTES 16 /* of a session: its serial, then its id, so that bytes are in the order of serials */
+
+/* --- keys --- */
+
+static void number_write(char *out, uint64_t number)
+{
+	for (unsigned i = 0; i < 8; i++)
+		out[i] = (char)(number >> (56 - 8 * i));
+}
+
+static uint64_t number_read(const char *p)
+{
+	uint64_t number = 0;
+
+	for (unsigned i = 0; i < 8; i++)
+		number = number << 8 | (unsigned char)p[i];
+	return number;
+}
+
+static struct span session_key(char *out, uint64_t serial, uint64_t id)
+{
+	number_write(out, serial);
+	number_write(out + 8, id);
+	return (struct span){out, KEY_BYTES};
+}
+
+static unsigned listing_add(struct listing *l, struct span key)
+{
+	if (l->after && span_compare(key, (struct span){l->after, l->after_n}) <= 0)
+		return WORK_OF_LOOK;
+	return WORK_OF_LOOK + page_add(&l->page, key);
+}
+
+/* --- from the request --- */
+
+static char *field_copy(const struct request *q, enum field f, size_t *ret_n)
+{
+	struct span text = request_has(q, f) ? q->field[f].text : SPAN("");
+
+	*ret_n = text.n;
+	return mem_copy(text.p, text.n);
+}
+
+/* after= of LIST sessions is the number of a session. The key has the largest id, so that this session is not listed again. */
+static char *session_after(const struct request *q, size_t *ret_n)
+{
+	struct span text = request_has(q, FIELD_AFTER) ? q->field[FIELD_AFTER].text : SPAN("");
+	uint64_t serial = 0;
+	char key[KEY_BYTES];
+
+	for (size_t i = 0; i < text.n && text.p[i] >= '0' && text.p[i] <= '9' && i < 19; i++)
+		serial = serial * 10 + (uint64_t)(text.p[i] - '0');
+	*ret_n = KEY_BYTES;
+	return mem_copy(session_key(key, serial, UINT64_MAX).p, KEY_BYTES);
+}
+
+struct listing *listing_new(struct commander *x, struct session *s, bool of_sessions, size_t most)
+{
+	const struct request *q = &x->request;
+	struct listing *l = mem_alloc(sizeof(*l));
+
+	l->session = s;
+	l->of_sessions = of_sessions;
+	l->page.most = most;
+	memcpy(l->tag, q->tag.p ? q->tag.p : "", q->tag.n);
+	l->prefix = field_copy(q, FIELD_PREFIX, &l->prefix_n);
+	if (of_sessions)
+		l->after = session_after(q, &l->after_n);
+	else if (request_has(q, FIELD_AFTER))
+		l->after = field_copy(q, FIELD_AFTER, &l->after_n);
+	return l;
+}
+
+void listing_free(struct listing *l)
+{
+	page_release(&l->page);
+	mem_free(l->prefix);
+	mem_free(l->after);
+	mem_free(l);
+}
+
+/* --- looking through a table: one bucket, one slot --- */
+
+static bool is_listed(const struct commander *x, const struct listing *to, const struct lock *l)
+{
+	return !lock_is_idle(l) && l->lease.limit != SLOT_OF_SEMAPHORE && span_starts(lock_name(l), (struct span){to->prefix, to->prefix_n}) &&
+	       session_may_look(x->core, to->session, lock_name(l));
+}
+
+static void seek_looks_ahead(const struct map_node *ahead)
+{
+	const struct lock *l = container_of(ahead, struct lock, name.node);
+
+	if (!ahead)
+		return;
+	__builtin_prefetch(l);
+	__builtin_prefetch(l + 1); /* its name */
+	__builtin_prefetch(&l->lease);
+}
+
+static unsigned seek_locks(struct commander *x, struct listing *l)
+{
+	struct map_node *node;
+	unsigned work = 1;
+
+	if (!map_walk(&x->engine->table.map, &l->walk, &node)) {
+		l->phase = LISTING_SORTS;
+		return 0;
+	}
+	seek_looks_ahead(l->walk.ahead);
+	for (; node; node = node->next) {
+		const struct lock *lock = container_of(node, struct lock, name.node);
+
+		if (map_walk_meets(&l->walk, node))
+			work += is_listed(x, l, lock) ? listing_add(l, lock_name(lock)) : WORK_OF_LOOK;
+	}
+	return work;
+}
+
+static unsigned seek_session(const struct commander *x, struct listing *l, const struct session *s)
+{
+	char key[KEY_BYTES];
+
+	if (!session_may_see(x->core, l->session, s) || !span_starts(span_of(s->label ? s->label : ""), (struct span){l->prefix, l->prefix_n}))
+		return WORK_OF_LOOK;
+	return listing_add(l, session_key(key, s->serial, s->id));
+}
+
+static unsigned seek_sessions(struct commander *x, struct listing *l)
+{
+	struct map_node *node;
+	unsigned work = 1;
+
+	if (l->slot < x->sessions->slots) {
+		const struct session *s = x->sessions->slot[l->slot++];
+
+		return s && !s->is_web ? seek_session(x, l, s) : 1;
+	}
+	if (!map_walk(&x->sessions->known, &l->walk, &node)) {
+		l->phase = LISTING_SORTS;
+		return 0;
+	}
+	for (; node; node = node->next) {
+		const struct session *s = container_of(node, struct lasting, by_serial)->session;
+
+		if (s->detached && map_walk_meets(&l->walk, node))
+			work += seek_session(x, l, s);
+	}
+	return work;
+}
+
+/* --- telling --- */
+
+/* The first permit of which one was told stands for all. */
+static void reply_semaphore_alarm(struct commander *x, struct reply *r, const struct semaphore *m)
+{
+	const struct permit *p;
+
+	TAILQ_FOREACH(p, &m->others, in_line)
+		if (alarms_told(x->core, p, ALARM_HELD))
+			break;
+	if (p)
+		reply_alarm(x, r, p, ALARM_HELD);
+}
+
+/* Of a semaphore LIST tells how much of it this daemon's sessions have, and how many wait for more. */
+static void tell_semaphore(struct commander *x, struct reply *r, const struct lock *l)
+{
+	const struct semaphore *m = semaphore_find(x, lock_name(l));
+
+	reply_text(r, "kind", SPAN("semaphore"));
+	reply_int(r, "limit", l->lease.limit);
+	reply_int(r, "held", m ? m->held : 0);
+	reply_int(r, "waiters", m ? m->waiters : 0);
+	if (m && x->core->alarms)
+		reply_semaphore_alarm(x, r, m);
+}
+
+static void tell_lock(struct commander *x, struct listing *to, const struct lock *l)
+{
+	char who[WHO_MAX];
+	struct reply r;
+
+	row_begin(x, span_of(to->tag), &r);
+	reply_text(&r, "name", lock_name(l));
+	if (l->lease.limit > 0) {
+		tell_semaphore(x, &r, l);
+		row_end(x, to->session, &r);
+		return;
+	}
+	if (l->holder) {
+		reply_int(&r, "fence", l->holder->token);
+		reply_int(&r, "session", (int64_t)l->holder->session->serial);
+		reply_text(&r, "holder", (struct span){who, session_who(l->holder->session, who)});
+		reply_ms(&r, "held_ms", instant_diff(x->core->now, l->holder->granted_at));
+		reply_ms(&r, "valid_ms", lock_valid_us(&x->engine->table, l));
+		reply_int(&r, "count", l->holder->count);
+		reply_alarm(x, &r, l->holder, ALARM_HELD);
+		reply_mode(&r, l->holder);
+		if (l->share)
+			reply_int(&r, "holders", lock_holders(l));
+	} else if (l->contender->elsewhere.known) {
+		reply_elsewhere(&r, &l->contender->elsewhere);
+		if (l->contender->elsewhere.foreign)
+			reply_int(&r, "ttl_ms", l->contender->elsewhere.pttl_ms);
+	}
+	reply_int(&r, "waiters", l->contender->patient);
+	row_end(x, to->session, &r);
+}
+
+static void tell_session(struct commander *x, struct listing *to, const struct session *s)
+{
+	struct reply r;
+
+	row_begin(x, span_of(to->tag), &r);
+	reply_session(x, &r, s);
+	if (s->identity && s->identity->user)
+		reply_text(&r, "user", span_of(s->identity->user));
+	if (s->has_subject)
+		reply_text(&r, "cert", session_subject(s));
+	reply_ms(&r, "age_ms", instant_diff(x->core->now, s->opened_at));
+	reply_ms(&r, "idle_ms", instant_diff(x->core->now, s->heard_at));
+	reply_int(&r, "held", s->held);
+	reply_int(&r, "waiting", s->waiting);
+	row_end(x, to->session, &r);
+}
+
+/* A session that left its connection, or took one over, after it was found may be found again: it is told once. */
+static const struct session *session_of_row(struct commander *x, const struct listing *l, size_t i)
+{
+	const char *key = l->page.row[i].name;
+	uint64_t serial = number_read(key);
+	const struct session *s = session_find(x->sessions, number_read(key + 8));
+
+	if (i > 0 && number_read(l->page.row[i - 1].name) == serial)
+		return NULL;
+	return s && s->serial == serial ? s : session_of_serial(x->sessions, serial);
+}
+
+static bool tell_row(struct commander *x, struct listing *l, size_t i)
+{
+	if (l->of_sessions) {
+		const struct session *s = session_of_row(x, l, i);
+
+		if (s)
+			tell_session(x, l, s);
+		return s != NULL;
+	} else {
+		const struct lock *lock = lock_find(&x->engine->table, page_name(&l->page, i));
+		bool there = lock && !lock_is_idle(lock) && lock->lease.limit != SLOT_OF_SEMAPHORE;
+
+		if (there)
+			tell_lock(x, l, lock);
+		return there;
+	}
+}
+
+/* No entry of this page exists any more, but more follow: begins anew behind it. A client needs a row to ask for the next page with. */
+static void listing_begins_behind(struct listing *l)
+{
+	struct page_row *last = &l->page.row[l->page.n - 1];
+
+	mem_free(l->after);
+	l->after = last->name;
+	l->after_n = last->n;
+	last->name = NULL;
+	page_release(&l->page);
+	l->walk = (struct map_walk){0};
+	l->slot = 0;
+	l->at = 0;
+	l->phase = LISTING_SEEKS;
+}
+
+/* False: that was all. */
+static bool listing_tells(struct commander *x, struct listing *l, unsigned *work)
+{
+	struct session *s = l->session;
+	size_t unsent = s->unsent;
+
+	*work = WORK_OF_ROW;
+	if (l->at < l->page.n && !rows_are_long(x, l->bytes)) {
+		l->told += tell_row(x, l, l->at++);
+		l->bytes += s->unsent - unsent;
+		return true;
+	}
+	if (l->told == 0 && l->page.n > 0 && l->page.more > 0) {
+		listing_begins_behind(l);
+		return true;
+	}
+	core_answers(x->core, VERB_LIST);
+	rows_done(x, s, span_of(l->tag), l->told, (int64_t)(l->page.more + l->page.n - l->at));
+	return false;
+}
+
+bool listing_goes_on(struct commander *x, struct listing *l, int64_t *budget)
+{
+	bool bounded = *budget >= 0, more = true;
+
+	while (more && (!bounded || *budget > 0)) {
+		unsigned work = 0;
+
+		if (l->phase == LISTING_SEEKS)
+			work = l->of_sessions ? seek_sessions(x, l) : seek_locks(x, l);
+		else if (l->phase == LISTING_TELLS)
+			more = listing_tells(x, l, &work);
+		else if (l->page.unsorted > 0)
+			work = page_sort(&l->page);
+		else
+			l->phase = LISTING_TELLS;
+		*budget -= bounded ? work : 0;
+	}
+	return more;
+}
+
+void listing_leave(struct commander *x, struct listing *l)
+{
+	struct session *s = l->session;
+	struct listing *next;
+
+	if (l == TAILQ_FIRST(&s->listings)) {
+		TAILQ_REMOVE(&x->lists.turns, l, in_turn);
+		next = TAILQ_NEXT(l, in_session);
+		if (next)
+			TAILQ_INSERT_TAIL(&x->lists.turns, next, in_turn);
+	}
+	TAILQ_REMOVE(&s->listings, l, in_session);
+	if (TAILQ_EMPTY(&x->lists.turns))
+		heap_cancel(&x->core->timers, &x->lists.timer);
+}
+
+void lists_drop(struct commander *x, struct session *s)
+{
+	struct listing *l;
+
+	while ((l = TAILQ_LAST(&s->listings, listings))) {
+		listing_leave(x, l);
+		listing_free(l);
+	}
+}

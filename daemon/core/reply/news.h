@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Events for the sessions that watch. A step tells so many; the others wait in a line, and the next steps, which follow at once, tell them in order. While
+ * the line is full, events are only counted: once it is empty, who watches hears how many were missed.
+ */
+#ifndef CORE_NEWS_H
+#define CORE_NEWS_H
+
+#include "daemon/core/session/commander.h"
+
+struct prefix {
+	TAILQ_ENTRY(prefix) next;
+	size_t n;
+	char bytes[];
+};
+
+/* What a session has only while it watches or has subscribed. */
+struct watching {
+	TAILQ_ENTRY(watching) in_watchings; /* count > 0 */
+	struct session *session;
+	struct instant since;
+	TAILQ_HEAD(prefixes, prefix) prefixes;
+	unsigned count; /* of prefixes */
+	bool subscribed;
+};
+
+void news_init(struct commander *x);
+void news_free(struct commander *x);
+/* Ends the reply. Each session that watches the name, and has since that moment, gets the same bytes, now or in one of the next steps. */
+void news_send(struct commander *x, struct span name, struct instant since, struct reply *r);
+/* Tells what the last steps had no time for. */
+void news_again(struct commander *x);
+
+#endif

@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* See pending.h. */
+#include "daemon/core/reply/pending.h"
+
+#include "daemon/core/reply/tell.h"
+
+#include <inttypes.h>
+
+bool pendings_within_limit(struct commander *x, struct session *s)
+{
+	uint64_t most = under_way_most(x->core, PENDINGS_MOST), n = 0;
+	const struct pending *p;
+
+	TAILQ_FOREACH(p, &s->pendings, in_session)
+		n += 1 + p->bytes / PENDING_BYTES;
+	if (n < most)
+		return true;
+	tell_error(x, s, x->request.tag, ERROR_LIMIT,
+	           "a session may have at most %" PRIu64 " requests in flight at the stores (limits.waiting, and at most %d; 8 KiB count as one)",
+	           most, PENDINGS_MOST);
+	return false;
+}
+
+struct pending *pending_of_request(struct commander *x, struct session *s, struct lock *l)
+{
+	struct pending *p = pool_get(&x->engine->table.pendings);
+
+	p->session = s;
+	p->lock = l;
+	p->verb = x->request.verb;
+	request_keep_tag(&x->request, p->tag);
+	TAILQ_INSERT_TAIL(&s->pendings, p, in_session);
+	s->busy |= x->request.tag.n == 0;
+	return p;
+}

@@ -1,0 +1,264 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* See remember.h. */
+#include "daemon/core/reply/remember.h"
+
+#include "daemon/core/engine/adoption.h"
+#include "daemon/core/event/journal.h"
+#include "daemon/core/session/jobs.h"
+
+#include <stdio.h>
+
+#define OWNER_ROOM 384
+
+_Static_assert(JOURNAL_NAME_MAX >= SLOT_NAME_MAX, "the name of a slot fits into a record");
+
+/* first: see EFFECT_JOURNAL. */
+static void remember_in_time(struct commander *x, const struct journal_record *record, bool first)
+{
+	char *bytes = arena_reserve(&x->core->out->arena, JOURNAL_RECORD_MAX);
+	size_t n = journal_encode(record, bytes);
+	struct effect *effect;
+
+	arena_commit(&x->core->out->arena, n);
+	effect = effects_add(x->core->out, EFFECT_JOURNAL);
+	effect->journal.record = (struct span){bytes, n};
+	effect->journal.first = first;
+}
+
+static void remember(struct commander *x, const struct journal_record *record)
+{
+	remember_in_time(x, record, false);
+}
+
+static bool is_remembered(const struct commander *x, const struct session *s)
+{
+	return s->known && (!x->core->journal_off || x->snapshot);
+}
+
+void remember_daemon(struct commander *x)
+{
+	if (x->named)
+		return;
+	x->named = true;
+	remember(x, &(struct journal_record){.kind = JOURNAL_DAEMON, .daemon = span_of(x->core->daemon_id), .run = (int64_t)x->core->run});
+}
+
+void remember_session(struct commander *x, const struct session *s)
+{
+	if (!is_remembered(x, s))
+		return;
+	remember_daemon(x);
+	remember(x, &(struct journal_record){.kind = JOURNAL_SESSION,
+	                                     .session = (int64_t)s->serial,
+	                                     .secret = span_of(s->lasting->secret),
+	                                     .label = span_of(s->label ? s->label : ""),
+	                                     .grace_us = s->grace_us,
+	                                     .heartbeat_us = s->heartbeat_us});
+}
+
+void remember_over(struct commander *x, const struct session *s)
+{
+	if (is_remembered(x, s))
+		remember(x, &(struct journal_record){.kind = JOURNAL_OVER, .session = (int64_t)s->serial});
+}
+
+/* The owner as the record is to have it; flags: further bits of JOURNAL_PARTS, RENEW. */
+static void remember_hold(struct commander *x, const struct session *s, struct claim *c, struct span owner, int64_t flags, bool told)
+{
+	struct lock *l = c->lock;
+	struct prior_lease left;
+
+	l->lease.recorded = true;
+	left = adoption_record(x->core, &l->lease);
+	/* Of a downgrade before the stores are asked to share it: where they do already, the next run would find no key that is held alone. */
+	remember_in_time(x, &(struct journal_record){.kind = JOURNAL_HELD,
+	                                     .session = (int64_t)s->serial,
+	                                     .name = left.name,
+	                                     .owner = owner,
+	                                     .note = claim_note(c),
+	                                     .value = left.value,
+	                                     .count = c->count,
+	                                     .fence = c->token,
+	                                     .ttl_us = left.ttl_us,
+	                                     .delay_us = c->delay_us,
+	                                     .renew = (c->renew ? JOURNAL_RENEWED : 0) | (c->shared ? JOURNAL_SHARED : 0) | flags,
+	                                     .told = told,
+	                                     .granted_at_us = c->granted_at.us,
+	                                     .deadline_us = left.deadline.us}, c->shared && !l->lease.shared);
+}
+
+void remember_held(struct commander *x, struct claim *c)
+{
+	if (is_remembered(x, c->session))
+		remember_hold(x, c->session, c, claim_owner(c), x->more ? JOURNAL_MORE : 0, !c->not_notified);
+}
+
+static void remember_free(struct commander *x, const struct session *s, const struct claim *c, struct span owner)
+{
+	remember(x, &(struct journal_record){.kind = JOURNAL_FREED, .session = (int64_t)s->serial, .name = name_text(&c->lock->name), .owner = owner});
+}
+
+/* --- permits --- */
+
+/* See recall.h. */
+static struct span seat_owner(struct commander *x, const struct permit *p)
+{
+	char *room = arena_reserve(&x->core->out->arena, OWNER_ROOM);
+	int n = snprintf(room, OWNER_ROOM, SEAT_OWNER "%u %u 1 ", p->order, p->semaphore->limit);
+
+	if (p->owner_n > 0)
+		memcpy(room + n, p->owner, p->owner_n);
+	arena_commit(&x->core->out->arena, OWNER_ROOM);
+	return (struct span){room, (size_t)n + p->owner_n};
+}
+
+static void remember_seat(struct commander *x, const struct permit *p, struct claim *c, bool held)
+{
+	if (!c || (held && c->state != CLAIM_HELD))
+		return;
+	if (held)
+		remember_hold(x, p->session, c, seat_owner(x, p), JOURNAL_PERMIT, !p->not_notified);
+	else
+		remember_free(x, p->session, c, seat_owner(x, p));
+}
+
+static void remember_seats(struct commander *x, const struct permit *p, bool held)
+{
+	if (!is_remembered(x, p->session) || p->state != PERMIT_HELD)
+		return;
+	remember_seat(x, p, p->mark.claim, held);
+	remember_seat(x, p, p->slot.claim, held);
+}
+
+void remember_permit(struct commander *x, const struct permit *p)
+{
+	remember_seats(x, p, true);
+}
+
+/* See recall.h. */
+static struct span loss_owner(struct commander *x, const struct permit *p)
+{
+	char *room = arena_reserve(&x->core->out->arena, OWNER_ROOM);
+	int n = snprintf(room, OWNER_ROOM, JOURNAL_LOSS_OWNER "%u %u 1 %u ", p->order, p->semaphore->limit, p->slot.slot);
+
+	if (p->owner_n > 0)
+		memcpy(room + n, p->owner, p->owner_n);
+	arena_commit(&x->core->out->arena, OWNER_ROOM);
+	return (struct span){room, (size_t)n + p->owner_n};
+}
+
+void remember_permit_lost(struct commander *x, const struct permit *p)
+{
+	if (is_remembered(x, p->session))
+		remember(x, &(struct journal_record){.kind = JOURNAL_LOST,
+		                                     .session = (int64_t)p->session->serial,
+		                                     .name = semaphore_name(p->semaphore),
+		                                     .owner = loss_owner(x, p),
+		                                     .fence = p->fence,
+		                                     .reason = span_of(loss_word(p->loss))});
+}
+
+void remember_permit_freed(struct commander *x, const struct permit *p)
+{
+	remember_seats(x, p, false);
+	if (p->state == PERMIT_LOST && is_remembered(x, p->session))
+		remember(x, &(struct journal_record){.kind = JOURNAL_FREED,
+		                                     .session = (int64_t)p->session->serial,
+		                                     .name = semaphore_name(p->semaphore),
+		                                     .owner = loss_owner(x, p)});
+}
+
+/* --- */
+
+void remember_freed(struct commander *x, const struct claim *c)
+{
+	if (is_remembered(x, c->session))
+		remember_free(x, c->session, c, claim_owner(c));
+}
+
+void remember_lost(struct commander *x, const struct claim *c)
+{
+	if (is_remembered(x, c->session))
+		remember(x, &(struct journal_record){.kind = JOURNAL_LOST,
+		                                     .session = (int64_t)c->session->serial,
+		                                     .name = name_text(&c->lock->name),
+		                                     .owner = claim_owner(c),
+		                                     .fence = c->token,
+		                                     .reason = span_of(loss_word(c->loss))});
+}
+
+void remember_job_known(struct commander *x, const struct job *job)
+{
+	if (is_remembered(x, job->session))
+		remember(x, &(struct journal_record){
+			.kind = JOURNAL_JOB_KNOWN, .session = (int64_t)job->session->serial, .queue = job->queue, .job = job->id});
+}
+
+void remember_job(struct commander *x, const struct job *job)
+{
+	struct span value = job->state == JOB_ADOPTING ? job->former : value_in_text(x->core, &job->value);
+
+	if (is_remembered(x, job->session))
+		remember(x, &(struct journal_record){.kind = JOURNAL_JOB,
+		                                     .session = (int64_t)job->session->serial,
+		                                     .queue = job->queue,
+		                                     .job = job->id,
+		                                     .lock = job->lock,
+		                                     .value = value,
+		                                     .attempt = job->attempt,
+		                                     .ttl_us = job->ttl_us});
+	if (job->known)
+		remember_job_known(x, job);
+}
+
+void remember_job_lost(struct commander *x, const struct job *job)
+{
+	if (is_remembered(x, job->session))
+		remember(x, &(struct journal_record){.kind = JOURNAL_JOB_LOST,
+		                                     .session = (int64_t)job->session->serial,
+		                                     .queue = job->queue,
+		                                     .job = job->id,
+		                                     .lock = job->lock,
+		                                     .reason = span_of(loss_word(job->loss))});
+}
+
+void remember_job_over(struct commander *x, const struct job *job)
+{
+	if (is_remembered(x, job->session))
+		remember(x, &(struct journal_record){
+			.kind = JOURNAL_JOB_OVER, .session = (int64_t)job->session->serial, .queue = job->queue, .job = job->id});
+}
+
+void remember_all_of(struct commander *x, const struct session *s)
+{
+	const struct permit *p;
+	struct claim *c;
+	const struct job *job;
+
+	remember_session(x, s);
+	LIST_FOREACH(job, &s->jobs, in_session)
+		if (!job->superseded)
+			(job->state == JOB_LOST ? remember_job_lost : remember_job)(x, job);
+	TAILQ_FOREACH(c, &s->claims, in_session) {
+		if (c->state == CLAIM_HELD)
+			remember_held(x, c);
+		else if (c->state == CLAIM_LOST)
+			remember_lost(x, c);
+	}
+	TAILQ_FOREACH(p, &s->permits, in_session) {
+		remember_permit(x, p);
+		if (p->state == PERMIT_LOST)
+			remember_permit_lost(x, p);
+	}
+}
+
+void remember_all(struct commander *x)
+{
+	struct map_node *at = NULL;
+
+	x->snapshot = true;
+	x->named = false;
+	while ((at = map_next(&x->sessions->known, at)))
+		remember_all_of(x, container_of(at, struct lasting, by_serial)->session);
+	x->snapshot = false;
+}

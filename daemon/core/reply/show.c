@@ -1,0 +1,336 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* See show.h. */
+#include "daemon/core/reply/show.h"
+
+#include "daemon/core/engine/look.h"
+#include "daemon/core/engine/split.h"
+#include "daemon/core/engine/ticket.h"
+#include "daemon/core/reply/announce.h"
+#include "daemon/core/reply/ask_daemon.h"
+#include "daemon/core/reply/former.h"
+#include "daemon/core/reply/pending.h"
+#include "daemon/core/reply/rows.h"
+
+static void reply_texts(struct reply *r, const struct claim *c)
+{
+	if (c->owner_n > 0)
+		reply_text(r, "owner", claim_owner(c));
+	if (c->note_n > 0)
+		reply_text(r, "note", claim_note(c));
+}
+
+static void row_holder(struct commander *x, struct session *s, struct span tag, const struct claim *c)
+{
+	struct reply r;
+
+	row_begin(x, tag, &r);
+	reply_text(&r, "role", SPAN("holder"));
+	reply_int(&r, "pos", 0);
+	reply_session(x, &r, c->session);
+	reply_int(&r, "fence", c->token);
+	reply_ms(&r, "held_ms", instant_diff(x->core->now, c->granted_at));
+	reply_ms(&r, "valid_ms", lock_valid_us(&x->engine->table, c->lock));
+	reply_int(&r, "count", c->count);
+	reply_mode(&r, c);
+	reply_alarm(x, &r, c, ALARM_HELD);
+	reply_texts(&r, c);
+	row_end(x, s, &r);
+}
+
+/* What is left of the TTL by now, unless it was renewed; -1: it never expires. */
+static int64_t elsewhere_ttl_ms(const struct commander *x, const struct elsewhere *elsewhere)
+{
+	int64_t left = elsewhere->pttl_ms - instant_diff(x->core->now, elsewhere->at) / MSEC;
+
+	return elsewhere->pttl_ms < 0 ? -1 : left > 0 ? left : 0;
+}
+
+/*
+ * Nobody holds the name, and nobody gets it yet: UNLOCK keep=, a lock-delay, an older ticket, or a loss that its holder may not know of.
+ * left: what stands at the stores, or NULL.
+ */
+static void row_kept(struct commander *x, struct session *s, struct span tag, const struct elsewhere *left, int64_t ttl_ms)
+{
+	struct reply r;
+
+	row_begin(x, tag, &r);
+	reply_text(&r, "role", SPAN("kept"));
+	reply_int(&r, "pos", 0);
+	if (left && left->kept) {
+		reply_elsewhere(&r, left);
+		reply_elsewhere_held(x, &r, left);
+	}
+	reply_int(&r, "ttl_ms", ttl_ms);
+	row_end(x, s, &r);
+}
+
+/* The lease there may have gone from session to session meanwhile. */
+static int64_t elsewhere_seen_ms(const struct commander *x, const struct lock *l, const struct elsewhere *elsewhere)
+{
+	return elsewhere == &l->contender->elsewhere && !elsewhere->foreign ? split_seen_ms(x->engine, l->contender) : -1;
+}
+
+static void row_elsewhere(struct commander *x, struct session *s, struct span tag, const struct lock *l, const struct elsewhere *elsewhere)
+{
+	int64_t seen_ms = elsewhere_seen_ms(x, l, elsewhere), held_us = -1;
+	const struct card *c = remote_holder_card(x, lock_name(l), elsewhere, &held_us);
+	struct reply r;
+
+	row_begin(x, tag, &r);
+	reply_text(&r, "role", SPAN("holder"));
+	reply_int(&r, "pos", 0);
+	reply_elsewhere(&r, elsewhere);
+	if (c) {
+		reply_remote_client(&r, c);
+		reply_ms(&r, "held_ms", held_us);
+	} else {
+		reply_elsewhere_held(x, &r, elsewhere);
+	}
+	if (seen_ms >= 0)
+		reply_int(&r, "seen_ms", seen_ms);
+	reply_int(&r, "ttl_ms", elsewhere_ttl_ms(x, elsewhere));
+	if (elsewhere->limit > 0)
+		reply_int(&r, "limit", elsewhere->limit);
+	else if (elsewhere->shared)
+		reply_text(&r, "mode", SPAN("shared"));
+	if (c)
+		reply_remote_texts(&r, c);
+	row_end(x, s, &r);
+}
+
+static void row_waiter(struct commander *x, struct session *s, struct span tag, const struct claim *c, unsigned pos)
+{
+	struct reply r;
+
+	row_begin(x, tag, &r);
+	reply_text(&r, "role", SPAN("waiter"));
+	reply_int(&r, "pos", pos);
+	reply_session(x, &r, c->session);
+	reply_ms(&r, "waited_ms", instant_diff(x->core->now, c->asking->asked_at));
+	if (c->priority > 0)
+		reply_int(&r, "priority", c->priority);
+	reply_mode(&r, c);
+	reply_alarm(x, &r, c, ALARM_WAITED);
+	reply_texts(&r, c);
+	row_end(x, s, &r);
+}
+
+/* Claims that do not wait are no waiters: they are there for one round. pos: of the one before. Returns that of the last one. */
+static unsigned rows_waiters(struct commander *x, struct session *s, struct span tag, const struct lock *l, size_t begin, unsigned pos)
+{
+	const struct claim *c;
+
+	TAILQ_FOREACH(c, &l->contender->waiters, in_lock) {
+		if (!c->patient)
+			continue;
+		if (rows_take_long(x, s->unsent - begin))
+			break;
+		row_waiter(x, s, tag, c, ++pos);
+	}
+	return pos;
+}
+
+/* Of the waiters here the first patient one has the first place. */
+static bool is_next(const struct commander *x, const struct lock *l, const struct ticket_seen *next)
+{
+	const struct claim *c;
+
+	TAILQ_FOREACH(c, &l->contender->waiters, in_lock) {
+		if (c->patient)
+			return next->us < ticket_place_us(x->engine, c);
+	}
+	return true;
+}
+
+/* A row for the daemon whose ticket is the first, if it stands before all waiters here. Returns the position of that row; 0: there is none. */
+static unsigned row_next(struct commander *x, struct session *s, struct span tag, const struct lock *l, const struct ticket_seen *next)
+{
+	struct elsewhere elsewhere = {.foreign = false};
+	struct reply r;
+
+	if (!next->us || next->own || !is_next(x, l, next))
+		return 0;
+	row_begin(x, tag, &r);
+	reply_text(&r, "role", SPAN("waiter"));
+	reply_int(&r, "pos", 1);
+	memcpy(elsewhere.host, next->host, sizeof(elsewhere.host));
+	reply_elsewhere(&r, &elsewhere);
+	row_end(x, s, &r);
+	return 1;
+}
+
+/* Whether the value that stands there is one of this daemon's, and so nobody's: no session here holds it. The memory store has no others. */
+static bool is_own(const struct commander *x, const struct elsewhere *elsewhere)
+{
+	return !elsewhere->foreign && (!elsewhere->host[0] || !x->core->conf.shared);
+}
+
+/* Who has it; 0: nobody, or it is not known. Of many readers only those whose rows fit. */
+static unsigned rows_holders(struct commander *x, struct session *s, struct span tag, const struct lock *l, const struct elsewhere *elsewhere)
+{
+	size_t begin = s->unsent;
+	unsigned n = 0;
+
+	for (const struct claim *c = l->holder; c && !rows_take_long(x, s->unsent - begin); c = lock_next_holder(l, c), n++)
+		row_holder(x, s, tag, c);
+	if (n > 0)
+		return n;
+	if (l->lease.state == LEASE_CLOSING)
+		row_kept(x, s, tag, NULL, instant_diff(lock_close_at(l), x->core->now) / MSEC);
+	else if (!elsewhere->known || elsewhere->outdated)
+		return 0;
+	else if (elsewhere->reserved || elsewhere->kept || is_own(x, elsewhere))
+		row_kept(x, s, tag, elsewhere, elsewhere_ttl_ms(x, elsewhere));
+	else
+		row_elsewhere(x, s, tag, l, elsewhere);
+	return 1;
+}
+
+static void show_done(struct commander *x, struct session *s, struct span tag, unsigned rows, unsigned left_out, bool known, bool is_free)
+{
+	struct reply r;
+
+	reply_begin(&r, session_line(x->sessions), tag, "OK");
+	reply_int(&r, "n", rows);
+	if (left_out > 0)
+		reply_int(&r, "more", left_out);
+	if (!known)
+		reply_text(&r, "known", SPAN("no"));
+	if (is_free)
+		reply_text(&r, "free", SPAN("yes"));
+	session_send(x->sessions, s, r.start, reply_end(&r));
+}
+
+static bool wants(const struct commander *x, enum field f)
+{
+	return request_has(&x->request, f) && x->request.field[f].number;
+}
+
+static const struct pending not_asked;
+
+/* p: what the stores said, or not_asked. */
+static void show(struct commander *x, struct session *s, struct span tag, const struct lock *l, const struct elsewhere *elsewhere, const struct pending *p,
+		 bool formers)
+{
+	size_t begin = s->unsent;
+	unsigned holders = lock_holders(l), first = rows_holders(x, s, tag, l, elsewhere), next = row_next(x, s, tag, l, &p->next);
+	unsigned waiters = rows_waiters(x, s, tag, l, begin, next), left_out = holders > first ? holders - first : 0;
+	unsigned former = formers ? former_rows(x, s, tag, lock_name(l)) : 0;
+
+	show_done(x, s, tag, first + waiters + former, l->contender->patient + next - waiters + left_out, first > 0 || p->free,
+		  first + next + waiters == 0 && p->free);
+}
+
+/* Whether this daemon keeps track of a holder elsewhere, since somebody here waits. What the stores said before they fell silent may be outdated. */
+static bool is_watched(const struct lock *l)
+{
+	return contender_is_between_rounds(l->contender) && l->contender->elsewhere.known && !l->contender->elsewhere.outdated;
+}
+
+static void show_tell(struct commander *x, struct session *s, const struct pending *p)
+{
+	const struct lock *l = p->lock;
+	/* A round of ours has begun since, or is being undone: its value at the stores does not tell who has the name. */
+	bool undecided = !lock_is_idle(l) && is_own(x, &p->elsewhere);
+
+	if (is_watched(l))
+		show(x, s, span_of(p->tag), l, &l->contender->elsewhere, p, p->formers);
+	else
+		show(x, s, span_of(p->tag), l, undecided ? &not_asked.elsewhere : &p->elsewhere, p, p->formers);
+}
+
+/* Somebody elsewhere has the name, and its daemon may tell who that is. */
+static bool show_holds_back(struct commander *x, const struct pending *p)
+{
+	struct pending of_holder = *p;
+
+	if (p->lock->holder || x->engine->stopping)
+		return false;
+	if (is_watched(p->lock))
+		of_holder.elsewhere = p->lock->contender->elsewhere;
+	return of_holder.elsewhere.known && ask_daemon(x, &of_holder);
+}
+
+bool show_answer(struct commander *x, struct session *s, const struct pending *p)
+{
+	if (show_holds_back(x, p))
+		return false;
+	show_tell(x, s, p);
+	return true;
+}
+
+/* As the stores need not be asked. */
+static void show_at_once(struct commander *x, struct session *s, struct lock *l)
+{
+	struct pending p = {.session = s, .lock = l, .verb = VERB_SHOW, .formers = wants(x, FIELD_FORMER)};
+
+	request_keep_tag(&x->request, p.tag);
+	if (is_watched(l) && show_holds_back(x, &p))
+		s->busy |= p.tag[0] == '\0';
+	else
+		show(x, s, x->request.tag, l, &l->contender->elsewhere, &not_asked, p.formers);
+}
+
+/* A lock has the name. Permits of it that are asked for at this moment will be refused. */
+static bool is_of_lock(const struct lock *l)
+{
+	return l && l->lease.state != LEASE_NONE && lock_mark(l) == 0;
+}
+
+void serve_SHOW(struct commander *x, struct session *s)
+{
+	struct lock *l = lock_find(&x->engine->table, x->request.word[0]);
+	const struct semaphore *m = semaphore_find(x, x->request.word[0]);
+	struct pending *p;
+
+	if (m && !semaphore_is_vacant(m) && !is_of_lock(l)) {
+		semaphore_show(x, s, m);
+		return;
+	}
+	/* Held or kept by this daemon, or being asked for. */
+	if (l && !wants(x, FIELD_ALL) && (is_watched(l) || l->lease.state != LEASE_NONE || l->contender->state == CONTENDER_ACQUIRING)) {
+		show_at_once(x, s, l);
+	} else if (pendings_within_limit(x, s)) {
+		p = pending_of_request(x, s, lock_find_or_add(&x->engine->table, x->request.word[0]));
+		p->formers = wants(x, FIELD_FORMER);
+		look_begin(x->engine, p);
+	}
+}
+
+/* --- held back no longer --------------------------------------------------------------------------------------------- */
+
+static void show_due(struct commander *x)
+{
+	struct pending *p;
+
+	while ((p = ask_daemon_next_due(x))) {
+		struct session *s = p->session;
+
+		core_answers(x->core, VERB_SHOW);
+		if (s) {
+			TAILQ_REMOVE(&s->pendings, p, in_session);
+			if (!s->over)
+				show_tell(x, s, p);
+			session_answered(x->sessions, s, p->tag[0] != '\0');
+		}
+		ask_daemon_free_pending(x, p);
+	}
+}
+
+void show_card(struct commander *x, struct span message)
+{
+	ask_daemon_card(x, message);
+	show_due(x);
+}
+
+void show_answered(struct commander *x, const struct answer *a)
+{
+	ask_daemon_answered(x, a);
+	show_due(x);
+}
+
+void show_fired(struct commander *x)
+{
+	ask_daemon_fired(x);
+	show_due(x);
+}

@@ -1,0 +1,20 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * SHOW: who has a name, and who waits for it. The daemon asks the stores for what it does not know, and the daemon of a holder elsewhere who that is: see
+ * ask_daemon.h.
+ */
+#ifndef CORE_SHOW_H
+#define CORE_SHOW_H
+
+#include "daemon/core/session/commander.h"
+
+void serve_SHOW(struct commander *x, struct session *s);
+/* Answers a SHOW that asked the stores: by what the daemon knows, and by what they said. False: it is held back until that of the holder has told. */
+bool show_answer(struct commander *x, struct session *s, const struct pending *p);
+
+/* Events, and a timer, by which some are held back no longer: these are answered. */
+void show_card(struct commander *x, struct span message);
+void show_answered(struct commander *x, const struct answer *a);
+void show_fired(struct commander *x);
+
+#endif

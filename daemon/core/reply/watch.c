@@ -1,0 +1,342 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* See watch.h. */
+#include "daemon/core/reply/watch.h"
+
+#include "daemon/base/mem.h"
+#include "daemon/core/event/alarms.h"
+#include "daemon/core/reply/news.h"
+#include "daemon/core/reply/rows.h"
+#include "daemon/core/reply/slow.h"
+#include "daemon/core/reply/tell.h"
+#include "daemon/core/session/audit.h"
+#include "daemon/core/session/rules.h"
+
+#define PREFIXES_MOST      64            /* of one session … */
+#define PREFIXES_OF_PEER   256           /* … of those of one peer, … */
+#define PREFIXES_OF_ALL    512           /* … and of all: each event is compared with each of them, and told to as many sessions */
+#define CONTENDED_APART_US (100 * MSEC)  /* between two CONTENDED about one name */
+
+static struct watching *watching_of(struct commander *x, struct session *s)
+{
+	struct watching *w = s->watching;
+
+	if (w)
+		return w;
+	w = s->watching = mem_alloc(sizeof(*w));
+	w->session = s;
+	w->since = x->core->now;
+	TAILQ_INIT(&w->prefixes);
+	x->engine->watched++;
+	return w;
+}
+
+static void watching_forget(struct commander *x, struct watching *w, struct prefix *p)
+{
+	TAILQ_REMOVE(&w->prefixes, p, next);
+	mem_free(p);
+	x->prefixes--;
+	if (--w->count == 0)
+		TAILQ_REMOVE(&x->watchings, w, in_watchings);
+}
+
+void watch_drop(struct commander *x, struct session *s)
+{
+	struct watching *w = s->watching;
+
+	if (!w)
+		return;
+	while (!TAILQ_EMPTY(&w->prefixes))
+		watching_forget(x, w, TAILQ_FIRST(&w->prefixes));
+	x->engine->watched--;
+	s->watching = NULL;
+	mem_free(w);
+}
+
+bool watch_is_subscribed(const struct session *s)
+{
+	return s->watching && s->watching->subscribed;
+}
+
+static void watching_drop_if_unused(struct commander *x, struct session *s)
+{
+	if (s->watching && s->watching->count == 0 && !s->watching->subscribed)
+		watch_drop(x, s);
+}
+
+/* --- events --- */
+
+static void event_detail(struct commander *x, struct reply *r, const struct claim *c, enum watch_kind kind)
+{
+	struct instant since = kind == WATCH_WAITING ? c->asking->asked_at : c->granted_at;
+
+	if (kind == WATCH_WAITING)
+		reply_ms(r, "waited_ms", instant_diff(x->core->now, since));
+	else
+		reply_int(r, "fence", c->token);
+	if (kind == WATCH_RELEASED || kind == WATCH_LOST)
+		reply_ms(r, "held_ms", instant_diff(x->core->now, since));
+	if (kind == WATCH_LOST)
+		reply_text(r, "reason", span_of(loss_word(c->loss)));
+	reply_mode(r, c);
+	reply_int(r, "waiters", c->lock->contender->patient);
+	if (c->owner_n > 0)
+		reply_text(r, "owner", claim_owner(c));
+	if (c->note_n > 0)
+		reply_text(r, "note", claim_note(c));
+}
+
+/* For alarms and the slow log. A group that waits is one request, whatever name it waits for. */
+static void watch_attend(struct commander *x, const struct claim *c, enum watch_kind kind)
+{
+	struct session *s = c->session;
+
+	switch (kind) {
+	case WATCH_GRANTED:
+		alarms_set(x->core, ALARM_OF_CLAIM, c, ALARM_HELD, c->granted_at);
+		break;
+	case WATCH_WAITING:
+		alarms_set(x->core, s->principal ? ALARM_OF_GROUP : ALARM_OF_CLAIM, s->principal ? (const void *)s : c, ALARM_WAITED, c->asking->asked_at);
+		break;
+	case WATCH_RELEASED:
+		slow_hold(x, s, lock_name(c->lock), c->granted_at, "released");
+		break;
+	case WATCH_LOST:
+		slow_hold(x, s, lock_name(c->lock), c->granted_at, loss_word(c->loss));
+		break;
+	}
+}
+
+static void watch_audit(struct commander *x, const struct claim *c, const char *event, enum watch_kind kind)
+{
+	const struct audit a = {
+		.event = event,
+		.session = c->session,
+		.name = lock_name(c->lock),
+		.fence = c->token,
+		.held_us = kind == WATCH_GRANTED ? -1 : instant_diff(x->core->now, c->granted_at),
+		.reason = kind == WATCH_LOST ? loss_word(c->loss) : NULL,
+	};
+
+	audit_write(x->core, &a);
+}
+
+void watch_tell(struct commander *x, const struct claim *c, enum watch_kind kind)
+{
+	static const char *const word[] = {
+		[WATCH_GRANTED] = "granted", [WATCH_RELEASED] = "released", [WATCH_LOST] = "lost", [WATCH_WAITING] = "waiting"};
+	char who[WHO_MAX];
+	struct reply r;
+
+	if (x->attends)
+		watch_attend(x, c, kind);
+	if (x->core->conf.audit && kind != WATCH_WAITING)
+		watch_audit(x, c, word[kind], kind);
+	if (TAILQ_EMPTY(&x->watchings))
+		return;
+	reply_begin(&r, session_line(x->sessions), SPAN(""), "! EVENT");
+	reply_text(&r, "kind", span_of(word[kind]));
+	reply_text(&r, "name", lock_name(c->lock));
+	reply_int(&r, "session", (int64_t)c->session->serial);
+	reply_text(&r, "who", (struct span){who, session_who(c->session, who)});
+	event_detail(x, &r, c, kind);
+	/* A request that waited before a session began to watch is no news to it. */
+	news_send(x, lock_name(c->lock), kind == WATCH_WAITING ? c->asking->asked_at : INSTANT_NEVER, &r);
+}
+
+/* The patient waiters here, and one for all daemons that want the name: each of them says so again before its ticket ends. */
+static unsigned lock_waiters(const struct commander *x, const struct lock *l)
+{
+	const struct contender *k = l->contender;
+
+	return k->patient + (k->want_since.us && instant_diff(x->core->now, k->wanted_at) < TICKET_US);
+}
+
+static void tell_contended(struct commander *x, const struct claim *c)
+{
+	const struct lock *l = c->lock;
+	struct reply r;
+
+	l->contender->contended_at = x->core->now;
+	reply_begin(&r, session_line(x->sessions), SPAN(""), "! CONTENDED");
+	reply_text(&r, "name", lock_name(l));
+	reply_int(&r, "fence", c->token);
+	reply_int(&r, "waiters", lock_waiters(x, l));
+	if (c->owner_n > 0)
+		reply_text(&r, "owner", claim_owner(c));
+	tell_line(x, c->session, &r);
+}
+
+/* Of a holder that has subscribed. One whose grant is yet to be delivered is told behind that. */
+static bool claim_hears_contended(const struct commander *x, const struct claim *c)
+{
+	return c->state == CLAIM_HELD && !c->not_notified && !c->asking && watch_is_subscribed(c->session) &&
+	       c->lock->lease.state == LEASE_HELD && lock_waiters(x, c->lock) > 0 && session_may_look(x->core, c->session, lock_name(c->lock));
+}
+
+void watch_tell_who_waits(struct commander *x, const struct claim *c)
+{
+	if (claim_hears_contended(x, c))
+		tell_contended(x, c);
+}
+
+void watch_tell_granted(struct commander *x, const struct claim *c)
+{
+	watch_tell(x, c, WATCH_GRANTED);
+	watch_tell_who_waits(x, c);
+}
+
+void watch_tell_contended(struct commander *x, const struct lock *l)
+{
+	struct instant last = l->contender->contended_at;
+
+	if (last.us && instant_diff(x->core->now, last) < CONTENDED_APART_US)
+		return;
+	for (const struct claim *c = l->holder; c; c = lock_next_holder(l, c))
+		if (claim_hears_contended(x, c))
+			tell_contended(x, c);
+}
+
+/* in_ms=-1: as long as somebody holds. */
+static void tell_drain(struct commander *x, struct session *s)
+{
+	struct reply r;
+
+	reply_begin(&r, session_line(x->sessions), SPAN(""), "! DRAIN");
+	reply_drain_end(x, &r);
+	tell_line(x, s, &r);
+}
+
+void watch_drain(struct commander *x)
+{
+	for (uint32_t i = 0; i < x->sessions->slots; i++)
+		if (x->sessions->slot[i] && watch_is_subscribed(x->sessions->slot[i]))
+			tell_drain(x, x->sessions->slot[i]);
+}
+
+/* --- the requests --- */
+
+static struct span request_prefix(const struct request *q)
+{
+	return q->words > 0 ? q->word[0] : SPAN("");
+}
+
+static struct prefix *prefix_find(const struct session *s, struct span text)
+{
+	struct prefix *p;
+
+	if (!s->watching)
+		return NULL;
+	TAILQ_FOREACH(p, &s->watching->prefixes, next)
+		if (span_equal((struct span){p->bytes, p->n}, text))
+			return p;
+	return NULL;
+}
+
+static unsigned prefixes_of_peer(const struct commander *x, const struct session *s)
+{
+	const struct watching *w;
+	unsigned n = 0;
+
+	TAILQ_FOREACH(w, &x->watchings, in_watchings)
+		n += w->session->origin == s->origin ? w->count : 0;
+	return n;
+}
+
+static bool prefix_refuse(struct commander *x, struct session *s, const char *whose, int most)
+{
+	tell_error(x, s, x->request.tag, ERROR_LIMIT, "%s may watch at most %d prefixes", whose, most);
+	return false;
+}
+
+static bool prefix_has_room(struct commander *x, struct session *s)
+{
+	if (s->watching && s->watching->count >= PREFIXES_MOST)
+		return prefix_refuse(x, s, "a session", PREFIXES_MOST);
+	if (x->prefixes >= PREFIXES_OF_PEER && !session_is_owner(x->core, s) && prefixes_of_peer(x, s) >= PREFIXES_OF_PEER)
+		return prefix_refuse(x, s, "the sessions of one peer", PREFIXES_OF_PEER);
+	return x->prefixes < PREFIXES_OF_ALL || prefix_refuse(x, s, "all sessions together", PREFIXES_OF_ALL);
+}
+
+static void watching_add(struct commander *x, struct watching *w, struct span text)
+{
+	struct prefix *p = mem_alloc(sizeof(*p) + text.n);
+
+	p->n = text.n;
+	if (text.n > 0)
+		memcpy(p->bytes, text.p, text.n);
+	TAILQ_INSERT_TAIL(&w->prefixes, p, next);
+	x->prefixes++;
+	if (w->count++ == 0)
+		TAILQ_INSERT_TAIL(&x->watchings, w, in_watchings);
+}
+
+static void reply_watched(struct commander *x, struct session *s)
+{
+	struct reply r;
+
+	reply_begin(&r, session_line(x->sessions), x->request.tag, "OK");
+	reply_int(&r, "prefixes", s->watching ? s->watching->count : 0);
+	tell_line(x, s, &r);
+}
+
+void serve_WATCH(struct commander *x, struct session *s)
+{
+	struct span text = request_prefix(&x->request);
+
+	if (text.n > NAME_MAX_BYTES) {
+		tell_mistake(x, s, ERROR_LIMIT, "a prefix may have at most %d bytes, as a name", NAME_MAX_BYTES);
+		return;
+	}
+	if (!prefix_find(s, text)) {
+		if (!prefix_has_room(x, s))
+			return;
+		watching_add(x, watching_of(x, s), text);
+	}
+	reply_watched(x, s);
+}
+
+void serve_UNWATCH(struct commander *x, struct session *s)
+{
+	struct prefix *p = prefix_find(s, request_prefix(&x->request));
+
+	if (!p) {
+		tell_error(x, s, x->request.tag, ERROR_NOTFOUND, "this session does not watch that prefix: UNWATCH takes the word of its WATCH");
+		return;
+	}
+	watching_forget(x, s->watching, p);
+	watching_drop_if_unused(x, s);
+	reply_watched(x, s);
+}
+
+static void reply_subscribed(struct commander *x, struct session *s)
+{
+	struct reply r;
+
+	reply_begin(&r, session_line(x->sessions), x->request.tag, "OK");
+	tell_line(x, s, &r);
+}
+
+/* Those who wait already were told to nobody: so each lock that is held is looked at. */
+bool watch_subscribe(struct commander *x, struct session *s)
+{
+	const struct claim *c;
+
+	reply_subscribed(x, s);
+	if (watch_is_subscribed(s))
+		return false;
+	watching_of(x, s)->subscribed = true;
+	TAILQ_FOREACH(c, &s->claims, in_session)
+		if (claim_hears_contended(x, c))
+			tell_contended(x, c);
+	if (x->engine->draining)
+		tell_drain(x, s);
+	return true;
+}
+
+void serve_UNSUBSCRIBE(struct commander *x, struct session *s)
+{
+	if (s->watching)
+		s->watching->subscribed = false;
+	watching_drop_if_unused(x, s);
+	reply_subscribed(x, s);
+}

@@ -1,0 +1,181 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* See list.h. */
+#include "daemon/core/request/list.h"
+
+#include "daemon/core/job/survey.h"
+#include "daemon/core/member/health.h"
+#include "daemon/core/member/judge.h"
+#include "daemon/core/member/probe.h"
+#include "daemon/core/reply/listing.h"
+#include "daemon/core/reply/pending.h"
+#include "daemon/core/reply/rows.h"
+#include "daemon/core/reply/tell.h"
+
+#include <inttypes.h>
+
+#define ROWS_DEFAULT  1000
+#define ROWS_MOST     10000
+#define NAMES_AT_ONCE 1024 /* entries of a table that is listed in one step */
+#define PAUSE_US      MSEC /* from slice to slice: others have most of the time */
+#define SLICE_WORK(names) ((int64_t)(names) * 8)
+
+static unsigned names_at_once(const struct commander *x)
+{
+	return x->core->conf.listed ? x->core->conf.listed : NAMES_AT_ONCE;
+}
+
+/* --- one after the other --- */
+
+static void lists_wake(struct commander *x)
+{
+	struct instant at = instant_max(x->core->now, x->lists.next_at);
+
+	if (!TAILQ_EMPTY(&x->lists.turns) && !timer_is_set(&x->lists.timer))
+		heap_set(&x->core->timers, &x->lists.timer, at);
+}
+
+static void listing_over(struct commander *x, struct listing *l)
+{
+	listing_leave(x, l);
+	session_answered(x->sessions, l->session, l->tag[0] != '\0');
+	listing_free(l);
+}
+
+static void listing_waits(struct commander *x, struct listing *l)
+{
+	struct session *s = l->session;
+	bool first = TAILQ_EMPTY(&s->listings);
+
+	TAILQ_INSERT_TAIL(&s->listings, l, in_session);
+	if (first)
+		TAILQ_INSERT_TAIL(&x->lists.turns, l, in_turn);
+	s->busy |= l->tag[0] == '\0';
+	lists_wake(x);
+}
+
+void lists_init(struct commander *x)
+{
+	TAILQ_INIT(&x->lists.turns);
+	x->lists.timer.kind = TIMER_LISTS;
+	x->lists.next_at = INSTANT_PAST;
+}
+
+void lists_go_on(struct commander *x)
+{
+	int64_t budget = SLICE_WORK(names_at_once(x));
+	struct listing *l;
+
+	x->lists.next_at = instant_add(x->core->now, PAUSE_US);
+	while (budget > 0 && (l = TAILQ_FIRST(&x->lists.turns)))
+		if (!listing_goes_on(x, l, &budget))
+			listing_over(x, l);
+	lists_wake(x);
+}
+
+bool lists_stop(struct commander *x)
+{
+	bool some = !TAILQ_EMPTY(&x->lists.turns);
+	struct listing *l;
+
+	while ((l = TAILQ_FIRST(&x->lists.turns))) {
+		core_answers(x->core, VERB_LIST);
+		tell_error(x, l->session, span_of(l->tag), ERROR_DRAINING, "the daemon is stopping");
+		listing_over(x, l);
+	}
+	return some;
+}
+
+/* --- the request --- */
+
+static bool lists_within_limit(struct commander *x, struct session *s)
+{
+	uint64_t most = under_way_most(x->core, LISTS_MOST), n = 0;
+	const struct listing *l;
+
+	TAILQ_FOREACH(l, &s->listings, in_session)
+		n++;
+	if (n < most)
+		return true;
+	tell_error(x, s, x->request.tag, ERROR_LIMIT,
+	           "a session may have at most %" PRIu64 " requests for lists in flight (limits.waiting, and at most %d)", most, LISTS_MOST);
+	return false;
+}
+
+static void list_table(struct commander *x, struct session *s, bool of_sessions, size_t most)
+{
+	size_t entries = of_sessions ? x->sessions->count + x->sessions->detached_count : x->engine->table.map.count;
+	struct listing *l = listing_new(x, s, of_sessions, most);
+	int64_t whole = -1;
+
+	if (entries > names_at_once(x)) {
+		listing_waits(x, l);
+		return;
+	}
+	listing_goes_on(x, l, &whole);
+	listing_free(l);
+}
+
+/* How far its clock is ahead of this host's. */
+static int64_t node_clock_us(const struct core *core, const struct member *m)
+{
+	return m->clock.low + (m->clock.high - m->clock.low) / 2 + core->now.us - core->wall_us;
+}
+
+static void list_nodes(struct commander *x, struct session *s)
+{
+	for (unsigned i = 0; i < x->core->conf.nodes; i++) {
+		const struct member *m = &x->engine->members.node[i];
+		struct trouble trouble = member_trouble(&x->engine->members, m);
+		struct reply r;
+
+		row_begin(x, x->request.tag, &r);
+		reply_text(&r, "node", span_of(x->core->conf.label[i]));
+		if (m->address[0])
+			reply_text(&r, "address", span_of(m->address));
+		reply_text(&r, "state", span_of(member_state_told(&x->engine->members, m)));
+		if (trouble.text[0])
+			reply_text(&r, "reason", span_of(trouble.text));
+		else if (!x->core->conf.shared)
+			reply_text(&r, "reason", SPAN(THIS_HOST_ONLY));
+		if (trouble.text[0] && (m->state != MEMBER_QUARANTINED || trouble.defect))
+			reply_text(&r, "cause", span_of(defect_table[trouble.defect ? trouble.defect : DEFECT_OTHER].word));
+		if (m->state == MEMBER_QUARANTINED)
+			reply_ms(&r, "left_ms", instant_diff(m->quarantine.end, x->core->now));
+		if (m->rtt_us)
+			reply_int(&r, "rtt_us", m->rtt_us);
+		if (m->fence_seen)
+			reply_int(&r, "fence", m->fence_seen);
+		if (m->connected && m->clock.known)
+			reply_int(&r, "clock_ms", node_clock_us(x->core, m) / MSEC);
+		if (m->connected && m->unsaved)
+			reply_text(&r, "saves", SPAN("no"));
+		row_end(x, s, &r);
+	}
+	rows_done(x, s, x->request.tag, x->core->conf.nodes, 0);
+}
+
+void serve_LIST(struct commander *x, struct session *s)
+{
+	const struct request *q = &x->request;
+	struct span what = q->words > 0 ? q->word[0] : SPAN("locks");
+	bool of_sessions = span_equal(what, SPAN("sessions"));
+	size_t most = ROWS_DEFAULT;
+
+	if (request_has(q, FIELD_LIMIT)) {
+		if (q->field[FIELD_LIMIT].number > ROWS_MOST) {
+			tell_mistake(x, s, ERROR_LIMIT, "limit may be at most %d", ROWS_MOST);
+			return;
+		}
+		most = (size_t)q->field[FIELD_LIMIT].number;
+	}
+	if (span_equal(what, SPAN("nodes")))
+		list_nodes(x, s);
+	else if (span_equal(what, SPAN("jobs")) && lists_within_limit(x, s))
+		survey_jobs(x, s, most);
+	else if (span_equal(what, SPAN("queues")) && lists_within_limit(x, s))
+		survey_queues(x, s, most);
+	else if (!of_sessions && !span_equal(what, SPAN("locks")))
+		tell_mistake(x, s, ERROR_ARG, "LIST takes locks, sessions, nodes, queues or jobs");
+	else if (lists_within_limit(x, s))
+		list_table(x, s, of_sessions, most);
+}

@@ -1,0 +1,16 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* LIST, and how LISTs that take more than one step take turns. */
+#ifndef CORE_LIST_H
+#define CORE_LIST_H
+
+#include "daemon/core/session/commander.h"
+
+void serve_LIST(struct commander *x, struct session *s);
+
+void lists_init(struct commander *x);
+/* TIMER_LISTS: the next slice. */
+void lists_go_on(struct commander *x);
+/* The daemon stops: refuses all LISTs under way. True: there were some. */
+bool lists_stop(struct commander *x);
+
+#endif

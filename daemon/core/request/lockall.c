@@ -1,0 +1,274 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* See lockall.h. */
+#include "daemon/core/request/lockall.h"
+
+#include "daemon/core/deadlock/circle.h"
+#include "daemon/core/deadlock/deadlock.h"
+#include "daemon/core/rate/stored.h"
+#include "daemon/core/reply/renewals.h"
+#include "daemon/core/reply/tell.h"
+#include "daemon/core/reply/terms.h"
+#include "daemon/core/request/locks.h"
+#include "daemon/core/resume/resume.h"
+
+#include <inttypes.h>
+
+static bool names_are_allowed(struct commander *x, struct session *s)
+{
+	const struct request *q = &x->request;
+
+	for (unsigned i = 0; i < q->words; i++) {
+		if (q->word[i].n > x->core->conf.limits.name)
+			return refuse_name(x, s);
+		for (unsigned k = 0; k < i; k++) {
+			if (!span_equal(q->word[i], q->word[k]))
+				continue;
+			tell_mistake(x, s, ERROR_ARG, "the names %u and %u are the same: name each lock once", k + 1, i + 1);
+			return false;
+		}
+	}
+	return true;
+}
+
+static bool group_wants_any(const struct request *q)
+{
+	return q->verb == VERB_LOCKANY;
+}
+
+static const struct claim *name_own(struct commander *x, const struct session *s, unsigned i)
+{
+	const struct request *q = &x->request;
+	const struct lock *l = lock_find(&x->engine->table, q->word[i]);
+
+	return l ? lock_holder_of(l, s, request_owner(q)) : NULL;
+}
+
+static bool count_suits(struct commander *x, struct session *s, unsigned i)
+{
+	const struct claim *own = name_own(x, s, i);
+	unsigned count = request_count(&x->request), has = own ? own->count : 0;
+
+	if (count > 0 && (count == has || count == has + 1))
+		return true;
+	tell_mistake(x, s, ERROR_ARG, "count=%u, but this owner holds name %u %u times: %s", count, i + 1, has,
+	             count == 0   ? "count is from 1 here, and UNLOCK gives a lock back"
+	             : count < has ? "UNLOCK lowers the count"
+	                           : "this adds one at most");
+	return false;
+}
+
+/* How often the owner is to hold each name afterwards. LOCKANY: the first that it has, or any if it has none. */
+static bool counts_suit(struct commander *x, struct session *s)
+{
+	unsigned words = x->request.words, first = 0;
+
+	if (!request_has(&x->request, FIELD_COUNT))
+		return true;
+	if (group_wants_any(&x->request)) {
+		while (first < words && !name_own(x, s, first))
+			first++;
+		return count_suits(x, s, first < words ? first : 0);
+	}
+	for (unsigned i = 0; i < words; i++)
+		if (!count_suits(x, s, i))
+			return false;
+	return true;
+}
+
+/* The owner holds what it asks for, as often as count= says: nothing is granted. */
+static bool group_is_had(struct commander *x, const struct session *s)
+{
+	const struct request *q = &x->request;
+	unsigned n = 0;
+
+	for (unsigned i = 0; i < q->words && request_has(q, FIELD_COUNT); i++) {
+		const struct claim *own = name_own(x, s, i);
+
+		n += own && own->count == request_count(q);
+	}
+	return group_wants_any(q) ? n > 0 : n == q->words;
+}
+
+/* What the owner holds already is counted up, if it is held in the mode that is asked for. */
+static bool own_hold_suits(struct commander *x, struct session *s, unsigned i)
+{
+	const struct request *q = &x->request;
+	const struct lock *l = lock_find(&x->engine->table, q->word[i]);
+	const struct claim *holder = l ? lock_holder_of(l, s, request_owner(q)) : NULL;
+
+	if (holder && l->lease.state == LEASE_ADOPTING) {
+		tell_error(x, s, q->tag, ERROR_QUORUM,
+		           "the daemon was restarted, and fewer than %u of %u stores have confirmed name %u since: ask again in a moment",
+		           quorum_of(x->core->conf.nodes), x->core->conf.nodes, i + 1);
+		return false;
+	}
+	if (!holder || holder->shared == request_is_shared(q))
+		return mode_is_allowed(x, s, q->word[i]);
+	if (holder->shared)
+		tell_mistake(x, s, ERROR_ARG, "this owner holds name %u shared: UNLOCK it first", i + 1);
+	else
+		tell_mistake(x, s, ERROR_ARG, "this owner holds name %u exclusively: UNLOCK it, or share it by LOCK mode=shared, first", i + 1);
+	return false;
+}
+
+static bool own_holds_suit(struct commander *x, struct session *s)
+{
+	for (unsigned i = 0; i < x->request.words; i++)
+		if (!own_hold_suits(x, s, i))
+			return false;
+	return true;
+}
+
+/* Where this daemon knows of it no store is asked, so a LOCKANY does not take another name meanwhile. */
+static bool names_are_of_locks(struct commander *x, struct session *s)
+{
+	const struct request *q = &x->request;
+
+	for (unsigned i = 0; i < q->words; i++) {
+		const struct lock *l = lock_find(&x->engine->table, q->word[i]);
+
+		if (!l || l->lease.limit == 0 || lock_is_idle(l))
+			continue;
+		tell_error(x, s, q->tag, ERROR_KIND, "name %u is in use by a semaphore: take another name, or ask when nobody has a permit of it", i + 1);
+		return false;
+	}
+	return true;
+}
+
+static bool terms_are_allowed(struct commander *x, struct session *s)
+{
+	return names_are_allowed(x, s) && ttl_is_allowed(x, s) &&
+	       bound_is_kept(x, s, FIELD_DELAY, x->core->conf.max_delay_us, "max_delay") && terms_suit_mode(x, s);
+}
+
+/* How many of the names would be further locks: not one that the owner holds, nor a loss that it takes anew. */
+static unsigned names_further(struct commander *x, const struct session *s, uint64_t *ret_bytes)
+{
+	const struct request *q = &x->request;
+	unsigned n = 0;
+
+	*ret_bytes = 0;
+	for (unsigned i = 0; i < q->words; i++) {
+		const struct lock *l = lock_find(&x->engine->table, q->word[i]);
+
+		if (l && lock_claim_of(l, s, request_owner(q)))
+			continue;
+		n++;
+		*ret_bytes += q->word[i].n + NAME_BYTES;
+	}
+	return n;
+}
+
+static bool group_is_within_limits(struct commander *x, struct session *s, bool patient)
+{
+	const struct core_conf *conf = &x->core->conf;
+	uint64_t bytes;
+
+	if (patient && session_waits_enough(s, conf->limits.waiting)) {
+		tell_error(x, s, x->request.tag, ERROR_LIMIT, "a session may have at most %" PRIu64 " waiting requests (limits.waiting)",
+		           conf->limits.waiting);
+		return false;
+	}
+	if (!crowd_has_room(x, s))
+		return false;
+	if (s->held + s->waiting + names_further(x, s, &bytes) <= conf->limits.locks)
+		return names_have_room(x, s, bytes, request_has(&x->request, FIELD_DELAY));
+	tell_error(x, s, x->request.tag, ERROR_LIMIT, "a session may have at most %" PRIu64 " locks (limits.locks)", conf->limits.locks);
+	return false;
+}
+
+static bool words_name(const struct request *q, struct span name)
+{
+	for (unsigned i = 0; i < q->words; i++)
+		if (span_equal(q->word[i], name))
+			return true;
+	return false;
+}
+
+/* After RESUME the same request; with count= on both of them also before. */
+static bool group_is_repeated_by(const struct group *g, const struct request *q)
+{
+	bool again = g->not_notified || (g->count > 0 && request_has(q, FIELD_COUNT));
+
+	if (!again || g->state == GROUP_CANCELLED || g->any != group_wants_any(q) || g->shared != request_is_shared(q) || g->parts != q->words)
+		return false;
+	if (!span_equal(group_owner(g), request_owner(q)))
+		return false;
+	for (unsigned i = 0; i < g->parts; i++)
+		if (!words_name(q, part_name(&g->part[i])))
+			return false;
+	return true;
+}
+
+/* It waits no longer: the client has said the same again, and would not wait. */
+static void group_gives_up(struct commander *x, struct group *g)
+{
+	if (g->not_notified)
+		group_is_ending(g);
+	else
+		group_cancel(x, g);
+}
+
+/*
+ * A request that is repeated has its old place, if both wait; else it takes the place of the earlier one. What was granted meanwhile the client holds already.
+ */
+static bool group_is_repeated(struct commander *x, struct session *s, bool patient)
+{
+	struct group *g, *last = NULL;
+
+	LIST_FOREACH(g, &s->groups, in_session) {
+		if (!group_is_repeated_by(g, &x->request))
+			continue;
+		if (g->patient && patient)
+			break;
+		last = g->not_notified ? g : last;
+		group_gives_up(x, g);
+	}
+	if (last)
+		resume_end_groups(x, s);
+	if (!g)
+		return false;
+	if (!g->not_notified)
+		tell_replaced(x, s, span_of(g->tag));
+	group_repeat(x, g);
+	s->busy |= x->request.tag.n == 0;
+	return true;
+}
+
+static bool group_is_patient(const struct request *q)
+{
+	return request_has(q, FIELD_WAIT) && q->field[FIELD_WAIT].number > 0;
+}
+
+static void serve_group(struct commander *x, struct session *s)
+{
+	bool patient = group_is_patient(&x->request);
+
+	if (!terms_are_allowed(x, s))
+		return;
+	if (s->resumed)
+		resume_make_way(x, s);
+	if (x->engine->draining && !group_is_had(x, s)) {
+		tell_draining(x, s, x->request.tag);
+		return;
+	}
+	if (!counts_suit(x, s) || group_is_repeated(x, s, patient) || !names_are_of_locks(x, s) || !own_holds_suit(x, s))
+		return;
+	if (!group_is_within_limits(x, s, patient) ||
+	    (patient && x->request.verb == VERB_LOCKALL && circle_is_refused(x, s, x->request.word, x->request.words)))
+		return;
+	group_new(x, s);
+	s->busy |= x->request.tag.n == 0;
+	if (patient)
+		deadlock_note(x, s);
+}
+
+void serve_LOCKALL(struct commander *x, struct session *s)
+{
+	serve_group(x, s);
+}
+
+void serve_LOCKANY(struct commander *x, struct session *s)
+{
+	serve_group(x, s);
+}

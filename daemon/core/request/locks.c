@@ -1,0 +1,350 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* See locks.h. */
+#include "daemon/core/request/locks.h"
+
+#include "daemon/core/deadlock/circle.h"
+#include "daemon/core/deadlock/deadlock.h"
+#include "daemon/core/engine/convert.h"
+#include "daemon/core/engine/enter.h"
+#include "daemon/core/engine/hold.h"
+#include "daemon/core/engine/holders.h"
+#include "daemon/core/engine/wait.h"
+#include "daemon/core/group/groups.h"
+#include "daemon/core/rate/stored.h"
+#include "daemon/core/reply/remember.h"
+#include "daemon/core/reply/renewals.h"
+#include "daemon/core/reply/tell.h"
+#include "daemon/core/reply/terms.h"
+#include "daemon/core/reply/watch.h"
+#include "daemon/core/resume/resume.h"
+#include "daemon/core/semaphore/permits.h"
+
+#include <inttypes.h>
+
+static struct instant lock_wait_until(const struct commander *x, int64_t wait)
+{
+	return wait == WAIT_FOREVER ? INSTANT_NEVER : instant_add(x->core->now, wait);
+}
+
+static inline void claim_set_terms(struct commander *x, struct claim *c)
+{
+	const struct request *q = &x->request;
+
+	c->renew = request_is_renewed(q);
+	c->ttl_us = request_has(q, FIELD_TTL) ? q->field[FIELD_TTL].number : x->core->conf.lease_us;
+	c->delay_us = request_has(q, FIELD_DELAY) ? q->field[FIELD_DELAY].number : 0;
+	c->shared = request_is_shared(q);
+}
+
+/* Whether it has as many waiting requests as it may. s->waiting includes those that do not wait for a holder, so if it is too large the claims are counted. */
+bool session_waits_enough(const struct session *s, uint64_t most)
+{
+	const struct claim *c;
+	uint64_t n = 0;
+
+	if (s->waiting < most)
+		return false;
+	TAILQ_FOREACH(c, &s->claims, in_session)
+		n += c->state == CLAIM_WAITING && c->patient;
+	return n + groups_patient(s) + permits_patient(s) >= most;
+}
+
+/* Not one that the owner holds already, nor a loss that it takes anew. */
+static bool lock_is_further(struct commander *x, const struct session *s)
+{
+	const struct lock *l = lock_find(&x->engine->table, x->request.word[0]);
+
+	return !l || !lock_claim_of(l, s, request_owner(&x->request));
+}
+
+static inline bool lock_has_room(struct commander *x, struct session *s)
+{
+	uint64_t bytes = x->request.word[0].n + NAME_BYTES;
+	bool leaves = request_has(&x->request, FIELD_DELAY);
+
+	return names_are_few(x, bytes, leaves) || !lock_is_further(x, s) || names_have_room(x, s, bytes, leaves);
+}
+
+static bool lock_within_limits(struct commander *x, struct session *s, bool patient)
+{
+	const struct core_conf *conf = &x->core->conf;
+
+	if (patient && session_waits_enough(s, conf->limits.waiting)) {
+		tell_error(x, s, x->request.tag, ERROR_LIMIT, "a session may have at most %" PRIu64 " waiting requests (limits.waiting)",
+		           conf->limits.waiting);
+		return false;
+	}
+	if (s->held + s->waiting < conf->limits.locks)
+		return lock_has_room(x, s); /* even if all that it asked for is granted */
+	if (!lock_is_further(x, s))
+		return true;
+	tell_error(x, s, x->request.tag, ERROR_LIMIT, "a session may have at most %" PRIu64 " locks (limits.locks)", conf->limits.locks);
+	return false;
+}
+
+/* The claim waits for this request from now on. */
+static void lock_waits_again(struct commander *x, struct claim *c, int64_t wait)
+{
+	const struct request *q = &x->request;
+
+	request_keep_tag(q, c->asking->tag);
+	claim_set_terms(x, c);
+	claim_set_note(c, request_note(q));
+	c->asking->count = request_count(q);
+	c->session->busy |= q->tag.n == 0;
+	wait_set_end(x->engine, c, lock_wait_until(x, wait));
+	convert_look(x->engine, c->lock);
+}
+
+/* A LOCK repeated after RESUME has its old place, or its turn. */
+static bool lock_is_repeated(struct commander *x, struct session *s, int64_t wait)
+{
+	const struct request *q = &x->request;
+	struct claim *c;
+
+	switch (resume_old_place(x, s, request_owner(q), request_is_shared(q), wait > 0, &c)) {
+	case PLACE_TURN:
+		tell_granted(x, c, q->tag, c->count);
+		watch_who_waits(x, c);
+		return true;
+	case PLACE_WAITS:
+		lock_waits_again(x, c, wait);
+		return true;
+	case PLACE_NONE:
+		break;
+	}
+	return false;
+}
+
+/* --- count= --- */
+
+/* The owner relies on holding what it has lost: it is not to get that anew as something else. */
+static void tell_lost_below(struct commander *x, struct session *s, const struct claim *c)
+{
+	tell_error(x, s, x->request.tag, ERROR_LOST,
+	           "fence=%" PRId64 " reason=%s: lost before this request, so it cannot be locked once more; count=1 takes it anew",
+	           c->token, loss_word(c->loss));
+}
+
+/* The hold is as the request wants it, or becomes so at once: nothing is asked for. False: it has to be counted up. */
+static bool lock_has_count(struct commander *x, struct claim *c, int64_t count)
+{
+	bool unheard = c->not_notified;
+
+	claim_hear(x, c);
+	if (c->count != count)
+		return false;
+	tell_granted(x, c, x->request.tag, c->count);
+	if (unheard)
+		watch_who_waits(x, c);
+	return true;
+}
+
+static struct claim *lock_waiting_with_count(struct commander *x, const struct session *s)
+{
+	const struct request *q = &x->request;
+	const struct lock *l = s->waiting > 0 ? lock_find(&x->engine->table, q->word[0]) : NULL;
+	struct claim *c;
+
+	TAILQ_FOREACH(c, &s->claims, in_session)
+		if (l && c->lock == l && c->state == CLAIM_WAITING && !c->not_notified && c->asking->count > 0 && c->patient &&
+		    c->shared == request_is_shared(q) && span_equal(claim_owner(c), request_owner(q)))
+			return c;
+	return NULL;
+}
+
+/* The same request with count= waits already: this one takes its place. One that does not wait gives the place up. */
+static bool lock_takes_place(struct commander *x, struct session *s, int64_t wait)
+{
+	struct claim *c = lock_waiting_with_count(x, s);
+
+	if (!c)
+		return false;
+	if (wait == 0) {
+		wait_withdraw(x->engine, c, REFUSED_CANCELLED);
+		convert_look(x->engine, c->lock);
+		return false;
+	}
+	tell_replaced(x, s, span_of(c->asking->tag));
+	lock_waits_again(x, c, wait);
+	return true;
+}
+
+/* What count= says of the hold that its owner has, or waits for. True: that answers the request, or will. */
+static bool lock_count_answers(struct commander *x, struct session *s, int64_t wait)
+{
+	const struct request *q = &x->request;
+	const struct lock *l = lock_find(&x->engine->table, q->word[0]);
+	struct claim *c = l ? lock_claim_of(l, s, request_owner(q)) : NULL;
+	bool held = c && c->state == CLAIM_HELD, converts = held && c->shared != request_is_shared(q);
+	int64_t count = q->field[FIELD_COUNT].number, has = held ? c->count : 0;
+
+	if (converts && c->shared)
+		return false; /* it is refused */
+	if (count > 1 && c && c->state == CLAIM_LOST)
+		tell_lost_below(x, s, c);
+	else if (count == 0)
+		tell_mistake(x, s, ERROR_ARG, "count of LOCK is from 1: UNLOCK with count=0 gives the lock back");
+	else if (count < has || (converts && count != has))
+		tell_mistake(x, s, ERROR_ARG, "count=%" PRId64 ", but this owner holds the lock %" PRId64 " times: %s", count, has,
+		             converts ? "a change of the mode keeps the count" : "UNLOCK lowers the count");
+	else if (count > has + 1)
+		tell_mistake(x, s, ERROR_ARG, "count=%" PRId64 ", but this owner holds the lock %" PRId64 " times: each LOCK adds one at most", count, has);
+	else if (held && !converts && l->lease.state == LEASE_HELD)
+		return lock_has_count(x, c, count);
+	else
+		return lock_takes_place(x, s, wait);
+	return true;
+}
+
+/* --- */
+
+static bool waits_in_other_mode(struct commander *x, struct session *s, struct span name)
+{
+	struct span owner = request_owner(&x->request);
+	bool shared = request_is_shared(&x->request);
+	const struct lock *l = lock_find(&x->engine->table, name);
+	const struct claim *c;
+
+	if (group_in_other_mode(s, name, owner, shared))
+		return true;
+	if (!l || s->waiting == 0)
+		return false;
+	TAILQ_FOREACH(c, &s->claims, in_session) {
+		if (c->state == CLAIM_WAITING && c->lock == l && c->shared != shared && span_equal(claim_owner(c), owner))
+			return true;
+	}
+	return false;
+}
+
+bool mode_is_free(struct commander *x, struct session *s, struct span name)
+{
+	if (!waits_in_other_mode(x, s, name))
+		return true;
+	tell_mistake(x, s, ERROR_ARG, "this owner waits for the lock in the other mode: CANCEL that request first, or use another owner");
+	return false;
+}
+
+/* The hold is shared as soon as its owner asks for that: it asks for less than it has. Its count, its fence and its terms stay. */
+static void lock_downgrade(struct commander *x, struct claim *holder)
+{
+	convert_to_shared(x->engine, holder);
+	if (holder->not_notified)
+		claim_hear(x, holder);
+	else
+		remember_held(x, holder);
+	metric_add(&x->core->metrics, METRIC_REENTRIES, 1);
+	tell_granted(x, holder, x->request.tag, holder->count);
+	watch_granted(x, holder);
+}
+
+/*
+ * The owner holds it alone, and asks to share it. A shared lock is renewed, and has no lock-delay: so it cannot follow a hold that is not, or has one. What is
+ * being adopted may be lost already. False: it does not hold it so.
+ */
+static bool lock_is_downgraded(struct commander *x, struct session *s)
+{
+	const struct lock *l = request_is_shared(&x->request) ? lock_find(&x->engine->table, x->request.word[0]) : NULL;
+	struct claim *holder = l ? lock_holder_of(l, s, request_owner(&x->request)) : NULL;
+
+	if (!holder || holder->shared)
+		return false;
+	if (!mode_is_allowed(x, s, x->request.word[0]))
+		return true;
+	if (!holder->renew || holder->delay_us > 0)
+		tell_mistake(x, s, ERROR_ARG, "this owner holds it with %s, which a shared lock cannot have: UNLOCK it, then LOCK it with mode=shared",
+		             holder->renew ? "delay=" : "renew=no");
+	else if (l->lease.state != LEASE_HELD)
+		tell_adopting(x, s);
+	else
+		lock_downgrade(x, holder);
+	return true;
+}
+
+static struct claim *claim_of_lock_request(struct commander *x, struct session *s)
+{
+	const struct request *q = &x->request;
+	struct claim *c = claim_new(&x->engine->table);
+
+	c->session = s;
+	c->origin = s->origin;
+	claim_set_texts(c, request_owner(q), request_note(q));
+	claim_begin_asking(&x->engine->table, c);
+	request_keep_tag(q, c->asking->tag);
+	claim_set_terms(x, c);
+	if (q->given & (UINT32_C(1) << FIELD_PRIORITY | UINT32_C(1) << FIELD_COUNT)) {
+		c->priority = request_priority(q) & 15;
+		c->asking->count = request_count(q);
+	}
+	c->patient = request_has(q, FIELD_WAIT) && q->field[FIELD_WAIT].number > 0;
+	c->asking->asked_at = x->core->now;
+	c->asking->order = ++x->engine->asked;
+	TAILQ_INSERT_TAIL(&s->claims, c, in_session);
+	s->waiting++;
+	return c;
+}
+
+/* Its owner may not have heard of a loss: until it reads the refusal, it counts on one more hold. */
+static void lock_refused(struct commander *x, const struct session *s)
+{
+	const struct lock *l = lock_find(&x->engine->table, x->request.word[0]);
+
+	if (l && l->lease.state == LEASE_CLOSING)
+		hold_ask_again(l, s, request_owner(&x->request));
+}
+
+/* The owner holds it, or may hold it from the previous run. */
+static bool lock_is_own(struct commander *x, const struct session *s)
+{
+	const struct lock *l = lock_find(&x->engine->table, x->request.word[0]);
+
+	return l && lock_holder_of(l, s, request_owner(&x->request));
+}
+
+/* The last request of its owner that waits for this name in the same mode: see holders_fold(). */
+static void lock_find_twin(struct commander *x, struct claim *c, struct span name)
+{
+	const struct lock *l = lock_find(&x->engine->table, name);
+	struct claim *at;
+
+	for (at = l ? TAILQ_PREV(c, claims, in_session) : NULL; at; at = TAILQ_PREV(at, claims, in_session)) {
+		if (at->state != CLAIM_WAITING || at->lock != l || at->shared != c->shared || !span_equal(claim_owner(at), claim_owner(c)))
+			continue;
+		claim_join_twins(c, at);
+		return;
+	}
+}
+
+void serve_LOCK(struct commander *x, struct session *s)
+{
+	const struct request *q = &x->request;
+	int64_t wait = request_has(q, FIELD_WAIT) ? q->field[FIELD_WAIT].number : 0;
+	struct claim *c;
+
+	if (!name_is_allowed(x, s) || !ttl_is_allowed(x, s) || !bound_is_kept(x, s, FIELD_DELAY, x->core->conf.max_delay_us, "max_delay") ||
+	    !terms_suit_mode(x, s))
+		return;
+	if (s->resumed)
+		resume_make_way(x, s);
+	if (x->engine->draining && !lock_is_own(x, s)) {
+		tell_draining(x, s, q->tag);
+		return;
+	}
+	if (request_has(q, FIELD_COUNT) && lock_count_answers(x, s, wait))
+		return;
+	if (lock_is_repeated(x, s, wait))
+		return;
+	if (lock_is_downgraded(x, s))
+		return;
+	if (!lock_within_limits(x, s, wait > 0) || !mode_is_allowed(x, s, q->word[0]) || (wait > 0 && circle_is_refused(x, s, q->word, 1))) {
+		lock_refused(x, s);
+		return;
+	}
+	c = claim_of_lock_request(x, s);
+	if (s->waiting > 1)
+		lock_find_twin(x, c, q->word[0]);
+	s->busy |= q->tag.n == 0;
+	enter_ask(x->engine, c, q->word[0], lock_wait_until(x, wait));
+	if (wait > 0)
+		deadlock_note(x, s);
+}

@@ -1,0 +1,330 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* See resume.h. */
+#include "daemon/core/resume/resume.h"
+
+#include "daemon/core/engine/hold.h"
+#include "daemon/core/engine/lessee.h"
+#include "daemon/core/group/groups.h"
+#include "daemon/core/job/places.h"
+#include "daemon/core/job/runner.h"
+#include "daemon/core/reply/remember.h"
+#include "daemon/core/reply/rows.h"
+#include "daemon/core/reply/tell.h"
+#include "daemon/core/reply/watch.h"
+#include "daemon/core/resume/end.h"
+#include "daemon/core/semaphore/heard.h"
+
+#include <inttypes.h>
+
+#define RESUME_WAIT_US (2 * SEC) /* for adoptions under way */
+
+static bool claim_is_open(const struct claim *c)
+{
+	return c->state == CLAIM_HELD && c->lock->lease.state == LEASE_ADOPTING;
+}
+
+/* Counts the adoptions that are undecided. There may be hundreds of thousands, so session_wake() counts down instead of counting again. */
+static unsigned session_count_open(struct session *s)
+{
+	const struct claim *c;
+
+	s->open = jobs_open(s) + permits_open(s);
+	TAILQ_FOREACH(c, &s->claims, in_session)
+	s->open += claim_is_open(c);
+	return s->open;
+}
+
+static void row_resumed(struct commander *x, struct session *s, struct claim *c)
+{
+	struct reply r;
+
+	claim_hear_row(x, c);
+	reply_begin(&r, session_line(x->sessions), span_of(s->lasting->resume_tag), "*");
+	reply_grant(x, &r, c);
+	reply_int(&r, "count", c->count);
+	reply_mode(&r, c);
+	if (c->owner_n > 0)
+		reply_text(&r, "owner", claim_owner(c));
+	session_send(x->sessions, s, r.start, reply_end(&r));
+}
+
+static void resume_tell_rest(struct commander *x, struct session *s)
+{
+	struct claim *c;
+
+	s->lasting->repeat_until = resume_repeat_until(x, s);
+	groups_bound(x, s, s->lasting->repeat_until);
+	permits_bound(x, s, s->lasting->repeat_until);
+	jobs_tell_lost(x, s);
+	TAILQ_FOREACH(c, &s->claims, in_session) {
+		if (c->state == CLAIM_LOST && c->not_notified)
+			tell_lost(x, c);
+		else if (c->not_notified && !claim_is_open(c))
+			claim_bound(x, c, s->lasting->repeat_until);
+		else if (c->state == CLAIM_HELD && !c->not_notified)
+			claim_forget_loss(x, c);
+		else if (c->state == CLAIM_LOST && c->acknowledged)
+			claim_bound(x, c, s->lasting->repeat_until);
+	}
+}
+
+/* Answers with all that is decided: a row for each lock that is held, the OK, and then what was lost meanwhile. */
+static void resume_answer(struct commander *x, struct session *s)
+{
+	size_t begin = s->unsent;
+	int64_t n = 0, more = 0, open = jobs_open(s) + permits_open(s);
+	struct claim *c;
+	struct reply r;
+
+	TAILQ_FOREACH(c, &s->claims, in_session) {
+		open += claim_is_open(c);
+		if (c->state != CLAIM_HELD || c->lock->lease.state != LEASE_HELD)
+			continue;
+		if (lock_is_over(&x->engine->table, c->lock)) {
+			lessee_expire(x->engine, &c->lock->lease); /* after a stop of this process the lease's own timer may not have fired yet */
+			continue;
+		}
+		if (rows_take_long(x, s->unsent - begin)) {
+			more++;
+			continue;
+		}
+		row_resumed(x, s, c);
+		n++;
+	}
+	n += permits_tell_resumed(x, s, begin, &more);
+	n += jobs_tell(x, s, begin, &more);
+	core_answers(x->core, VERB_RESUME);
+	reply_begin(&r, session_line(x->sessions), span_of(s->lasting->resume_tag), "OK");
+	reply_int(&r, "session", (int64_t)s->serial);
+	reply_int(&r, "n", n);
+	if (more > 0)
+		reply_int(&r, "more", more);
+	if (open > 0)
+		reply_int(&r, "open", open);
+	session_send(x->sessions, s, r.start, reply_end(&r));
+	resume_tell_rest(x, s);
+	TAILQ_FOREACH(c, &s->claims, in_session)
+		watch_who_waits(x, c);
+}
+
+static void resume_finish(struct commander *x, struct session *s)
+{
+	s->resuming = false;
+	heap_cancel(&x->core->timers, &s->lasting->grace);
+	resume_answer(x, s);
+	session_answered(x->sessions, s, s->lasting->resume_tag[0] != '\0');
+}
+
+bool resume_goes_on(struct commander *x, struct session *s)
+{
+	if (s->open > 0 || session_count_open(s) > 0)
+		return false;
+	resume_finish(x, s);
+	return true;
+}
+
+void resume_grace_over(struct commander *x, struct session *s)
+{
+	if (s->detached)
+		end_session(x, s, s->sure ? ENDING_CLEAN : ENDING_UNSURE);
+	else
+		resume_finish(x, s);
+}
+
+/* Compares all bytes, so that the time tells nothing of the first that differs. */
+static bool secret_matches(const struct session *s, struct span secret)
+{
+	unsigned char differ = secret.n != sizeof(s->lasting->secret) - 1;
+
+	for (size_t i = 0; i < secret.n && i < sizeof(s->lasting->secret) - 1; i++)
+		differ |= (unsigned char)(s->lasting->secret[i] ^ secret.p[i]);
+	return differ == 0;
+}
+
+/* NULL: no session has that number and secret. */
+static struct session *session_of_request(struct commander *x)
+{
+	struct span id = x->request.word[0];
+	uint64_t serial = 0;
+	struct session *s;
+
+	if (id.n == 0 || id.n > 18)
+		return NULL;
+	for (size_t i = 0; i < id.n; i++) {
+		if (id.p[i] < '0' || id.p[i] > '9')
+			return NULL;
+		serial = serial * 10 + (uint64_t)(id.p[i] - '0');
+	}
+	s = session_of_serial(x->sessions, serial);
+	return s && secret_matches(s, x->request.word[1]) ? s : NULL;
+}
+
+static void resume_take_over(struct commander *x, struct session *s, struct session *from)
+{
+	if (!from->detached) {
+		session_ended(x->sessions, from, "resumed");
+		session_hang_up(x->sessions, from, "resumed");
+		leave_connection(x, from, ENDING_CLEAN);
+	}
+	remember_over(x, s);
+	groups_take_over(s, from);
+	permits_take_over(s, from);
+	jobs_take_over(s, from);
+	places_take_over(s, from);
+	session_take_over(x->sessions, s, from);
+	remember_session(x, s);
+}
+
+void serve_RESUME(struct commander *x, struct session *s)
+{
+	const struct request *q = &x->request;
+	struct session *from;
+
+	if (!session_is_empty(s) || !LIST_EMPTY(&s->takes) || !TAILQ_EMPTY(&s->pendings) || s->resuming) {
+		tell_mistake(x, s, ERROR_ARG,
+			     "RESUME is for a session that holds nothing, waits for nothing and has lost nothing: send it over a new connection");
+		return;
+	}
+	if (x->engine->stopping) {
+		tell_draining(x, s, q->tag);
+		return;
+	}
+	from = session_of_request(x);
+	if (!from) {
+		tell_error(x, s, q->tag, ERROR_NOTFOUND, "no session has this number and secret; it had no grace, or its grace is over");
+		return;
+	}
+	if (from != s)
+		resume_take_over(x, s, from);
+	metric_add(&x->core->metrics, METRIC_RESUMES, 1);
+	memcpy(s->lasting->resume_tag, q->tag.p ? q->tag.p : "", q->tag.n);
+	s->lasting->resume_tag[q->tag.n] = '\0';
+	if (session_count_open(s) == 0) {
+		resume_answer(x, s);
+		return;
+	}
+	s->resuming = true;
+	s->busy |= q->tag.n == 0;
+	heap_set(&x->core->timers, &s->lasting->grace, instant_add(x->core->now, RESUME_WAIT_US));
+}
+
+/* --- a LOCK repeated --- */
+
+static struct claim *wait_not_notified(const struct session *s, const struct lock *l, struct span owner)
+{
+	struct claim *c;
+
+	TAILQ_FOREACH(c, &s->claims, in_session) {
+		if (c->lock == l && c->state == CLAIM_WAITING && c->not_notified && span_equal(claim_owner(c), owner))
+			return c;
+	}
+	return NULL;
+}
+
+static struct claim *wait_in_other_mode(struct commander *x, const struct session *s, struct span name, struct span owner, bool shared)
+{
+	struct lock *l = s->waits_not_notified > 0 ? lock_find(&x->engine->table, name) : NULL;
+	struct claim *c;
+
+	TAILQ_FOREACH(c, &s->claims, in_session) {
+		if (l && c->lock == l && c->state == CLAIM_WAITING && c->not_notified && c->shared != shared && span_equal(claim_owner(c), owner))
+			return c;
+	}
+	return NULL;
+}
+
+static void wait_drop_not_notified(struct commander *x, struct claim *c)
+{
+	struct session *s = c->session;
+
+	TAILQ_REMOVE(&s->claims, c, in_session);
+	s->waiting--;
+	s->waits_not_notified--;
+	hold_abandon(x->engine, c, INSTANT_PAST);
+}
+
+void resume_end_groups(struct commander *x, struct session *s)
+{
+	/* All leave the queues first: what one gives back must not be granted to another. */
+	groups_end(x, s, true);
+	groups_end(x, s, false);
+	groups_make_due(x, s);
+}
+
+static bool groups_make_way(struct session *s, struct span name, struct span owner, bool shared)
+{
+	struct group *g;
+	bool ending = false;
+
+	for (; (g = group_in_other_mode(s, name, owner, shared)) && g->not_notified; ending = true)
+		group_is_ending(g);
+	return ending;
+}
+
+/* A turn to read that nobody has heard of is not what is asked for. */
+static void turn_makes_way(struct commander *x, const struct session *s, struct span name, struct span owner, bool shared)
+{
+	const struct lock *l = lock_find(&x->engine->table, name);
+	struct claim *c = l ? lock_holder_of(l, s, owner) : NULL;
+
+	if (c && c->not_notified && c->shared && !shared && l->lease.state == LEASE_HELD)
+		hold_lapse(x->engine, c);
+}
+
+/* For all names at once: what is given back for one of them must not be granted to what makes way for the next. */
+void resume_make_way(struct commander *x, struct session *s)
+{
+	const struct request *q = &x->request;
+	struct span owner = request_owner(q);
+	bool shared = request_is_shared(q), ending = false;
+	struct claim *c;
+
+	for (unsigned i = 0; i < q->words; i++)
+		ending |= groups_make_way(s, q->word[i], owner, shared);
+	for (unsigned i = 0; i < q->words; i++)
+		while ((c = wait_in_other_mode(x, s, q->word[i], owner, shared)))
+			wait_drop_not_notified(x, c);
+	if (ending)
+		resume_end_groups(x, s);
+	for (unsigned i = 0; i < q->words; i++)
+		turn_makes_way(x, s, q->word[i], owner, shared);
+}
+
+void resume_give_up(struct commander *x, struct session *s)
+{
+	const struct request *q = &x->request;
+	struct span name = q->word[0], owner = request_owner(q);
+	const struct lock *l = s->waits_not_notified > 0 ? lock_find(&x->engine->table, name) : NULL;
+	struct claim *c;
+
+	while (l && (c = wait_not_notified(s, l, owner)))
+		wait_drop_not_notified(x, c);
+	if (groups_give_up(s, name, owner))
+		resume_end_groups(x, s);
+	permits_give_up(x, s, name, owner);
+}
+
+enum place resume_old_place(struct commander *x, struct session *s, struct span owner, bool shared, bool patient, struct claim **ret_claim)
+{
+	struct lock *l = s->resumed ? lock_find(&x->engine->table, x->request.word[0]) : NULL;
+	struct claim *c = l ? lock_claim_of(l, s, owner) : NULL;
+
+	*ret_claim = c;
+	if (c && c->state == CLAIM_HELD && c->not_notified && l->lease.state == LEASE_HELD) {
+		if (c->shared != shared)
+			return PLACE_NONE; /* it is shared, and told by the answer; if that is refused, it lapses */
+		claim_hear(x, c);
+		return PLACE_TURN;
+	}
+	c = l && s->waits_not_notified > 0 ? wait_not_notified(s, l, owner) : NULL;
+	if (!c)
+		return PLACE_NONE;
+	if (!patient || !c->patient || c->shared != shared) {
+		wait_drop_not_notified(x, c);
+		return PLACE_NONE;
+	}
+	c->not_notified = false;
+	s->waits_not_notified--;
+	*ret_claim = c;
+	return PLACE_WAITS;
+}

@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* RESUME: a session takes over another, and a LOCK that it repeats finds its old place. See ALGORITHMS.md, Sessions. */
+#ifndef CORE_RESUME_H
+#define CORE_RESUME_H
+
+#include "daemon/core/session/commander.h"
+
+void serve_RESUME(struct commander *x, struct session *s);
+
+/* Of a session that is resuming: answers the RESUME, if no adoption is left that it waits for. True: it was answered, and notices may be waiting. */
+bool resume_goes_on(struct commander *x, struct session *s);
+/* TIMER_GRACE: nobody has resumed the session; or RESUME waits no longer. */
+void resume_grace_over(struct commander *x, struct session *s);
+
+/* Where groups are ending: requests that were not repeated end, without an answer. Another one of their client takes their place. */
+void resume_end_groups(struct commander *x, struct session *s);
+/* Ends those of the owner that wait in the other mode for a name of the request, which is a LOCK, LOCKALL or LOCKANY; and a turn to read, if it asks for the
+ * name alone. */
+void resume_make_way(struct commander *x, struct session *s);
+/* UNLOCK and RELEASE with count=: what the owner waits for since before a cut, and nobody would hear of, is given up. */
+void resume_give_up(struct commander *x, struct session *s);
+
+/* A LOCK in a session that was resumed may be the repetition of one whose connection dropped. */
+enum place {
+	PLACE_NONE,  /* it is not: *ret_claim means nothing */
+	PLACE_TURN,  /* it was granted meanwhile: the claim is the holder */
+	PLACE_WAITS, /* the claim waits, now for this request */
+};
+enum place resume_old_place(struct commander *x, struct session *s, struct span owner, bool shared, bool patient, struct claim **ret_claim);
+
+#endif

@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * The request AUTH. The outer layer verifies secrets, one at a time, because that takes long on purpose (EFFECT_VERIFY, EVENT_VERIFIED). Those that wait are
+ * taken from one origin after the other: the uid of a Unix peer, the address of another, of IPv6 its /64. So a flood of one origin delays no other by more
+ * than one verification each.
+ *
+ * An answer comes 100 ms after its request at the soonest if the connection has failed once, or its origin has with the same user, and twice as late for each
+ * further failure, AUTH_DELAY_MOST at most. So wrong secrets for one user delay nobody else on the same address. The third failure ends the connection; an
+ * origin is forgiven when it has not failed with that user for SUSPECT_FORGIVEN. What is not verified (a name that no user can have, or who hangs up while he
+ * waits) is not remembered. In an origin users that have not failed are verified first.
+ */
+#ifndef CORE_AUTH_H
+#define CORE_AUTH_H
+
+#include "daemon/core/session/commander.h"
+
+#define AUTH_FAILURES_MOST 3
+#define AUTH_DELAY_FIRST   (100 * MSEC)
+#define AUTH_DELAY_MOST    (5 * SEC)
+
+void serve_AUTH(struct commander *x, struct session *s);
+/* The answer to the EFFECT_VERIFY of that number. */
+void auth_verified(struct commander *x, uint64_t number, bool ok);
+void auth_fired(struct commander *x, struct timer *t);
+/* Its session has gone, or is answered otherwise: pending.session is NULL. */
+void auth_drop(struct commander *x, struct auth *auth);
+void auths_free(struct commander *x);
+
+#endif

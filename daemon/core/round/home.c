@@ -1,0 +1,386 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* See home.h. It knows nothing of what is asked. A call that was given up is still answered: its question lives until then. */
+#include "daemon/core/round/home.h"
+
+#include "daemon/base/mem.h"
+#include "daemon/base/netstring.h"
+#include "daemon/core/member/probe.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+
+struct home_question *home_question_new(struct engine *e, enum home_of of, struct span name)
+{
+	struct home_question *q = mem_alloc(sizeof(*q));
+
+	q->of = of;
+	q->name.text = mem_copy(name.p, name.n);
+	q->name.n = (uint16_t)name.n;
+	q->timer.kind = TIMER_HOME;
+	buf_init(&q->words);
+	calls_open(&e->calls, &q->calls, CALLS_OF_HOME, &q->name);
+	return q;
+}
+
+static void home_question_end(struct engine *e, struct home_question *q)
+{
+	heap_cancel(&e->core->timers, &q->timer);
+	calls_close(&e->calls, &q->calls);
+	buf_release(&q->words);
+	mem_free(q->name.text);
+	mem_free(q);
+}
+
+void home_question_free(struct engine *e, struct home_question *q)
+{
+	q->left = true;
+	q->pending = NULL;
+	q->text = (struct span){0};
+	if (nodeset_any(q->calls.open))
+		TAILQ_INSERT_TAIL(&e->homes.asked, q, in_list);
+	else
+		home_question_end(e, q);
+}
+
+struct home_question *home_next_told(struct engine *e)
+{
+	struct home_question *q = TAILQ_FIRST(&e->homes.told);
+
+	if (q)
+		TAILQ_REMOVE(&e->homes.told, q, in_list);
+	return q;
+}
+
+#define TEXT_MAX 512
+
+static struct span __attribute__((format(printf, 2, 3))) home_text(struct core *core, const char *format, ...)
+{
+	char *text = arena_reserve(&core->out->arena, TEXT_MAX);
+	va_list list;
+	int n;
+
+	va_start(list, format);
+	n = vsnprintf(text, TEXT_MAX, format, list);
+	va_end(list);
+	n = n < 0 ? 0 : n < TEXT_MAX ? n : TEXT_MAX - 1;
+	arena_commit(&core->out->arena, (size_t)n);
+	return (struct span){text, (size_t)n};
+}
+
+/* What this daemon calls the stores is tried again so long after an answer that keeps it from asking, and after none. */
+#define NAME_AGAIN_US SEC
+
+static uint64_t marker_hash(const struct engine *e, unsigned node)
+{
+	static const uint64_t fixed[2] = {0, 0};
+	struct span marker = span_of(e->members.node[node].marker);
+
+	return siphash(fixed, marker.p, marker.n);
+}
+
+/* A store that went by another name and has none now has forgotten it: those that gave it will do so again. */
+static void name_learned(struct engine *e, unsigned node, enum home_outcome outcome, struct span name)
+{
+	bool was_other = e->homes.name[node].is == NAME_OTHER, said = outcome == HOME_ANSWERED;
+	bool other = said && name.n > 0 ? !span_equal(name, span_of(core_calls(e->core, node))) : was_other;
+
+	e->homes.name[node].at = e->core->now;
+	e->homes.name[node].marker = marker_hash(e, node);
+	e->homes.name[node].is = other ? NAME_OTHER : said ? NAME_SAME : NAME_UNKNOWN;
+}
+
+/* It is in no list. */
+static void home_conclude(struct engine *e, struct home_question *q, enum home_outcome outcome, struct span text)
+{
+	if (q->of == HOME_OF_NONE) {
+		name_learned(e, q->node, outcome, text);
+		home_question_free(e, q);
+		return;
+	}
+	q->outcome = outcome;
+	q->text = text;
+	heap_cancel(&e->core->timers, &q->timer);
+	TAILQ_INSERT_TAIL(&e->homes.told, q, in_list);
+}
+
+static bool home_may_answer(const struct member *m, const struct home_question *q)
+{
+	if (!m->connected || m->stalled || m->state == MEMBER_REFUSED || m->state == MEMBER_DOWN || (q->denied && q->denied == m->marker))
+		return false;
+	return q->joined ? m->state == MEMBER_JOINED : m->ours && m->marker && *m->marker;
+}
+
+/* It may do so in a moment: it was not reached or probed yet, or its marker has changed. */
+static bool home_is_awaited(const struct member *m)
+{
+	return m->state == MEMBER_DOWN ? !m->reason[0] : m->connected && !m->stalled && m->asked != ASKED_NOTHING;
+}
+
+static void home_refuse(struct engine *e, struct home_question *q)
+{
+	const struct member *m = &e->members.node[q->node];
+	bool denied = q->denied && q->denied == m->marker && m->connected && !m->stalled;
+	const char *why = m->stalled ? "slow" : denied ? "of another configuration now" : home_may_answer(m, q) ? "busy" : member_state_word(m->state);
+
+	home_conclude(e, q, HOME_REFUSED, home_text(e->core, "%s is %s%s%s", e->core->conf.label[q->node], why, m->reason[0] ? ": " : "", m->reason));
+}
+
+static void home_send(struct engine *e, struct home_question *q)
+{
+	struct member *m = &e->members.node[q->node];
+	struct call *call = calls_send(&e->calls, &q->calls, q->node, CALL_HOME);
+
+	q->marker = m->marker;
+	if (!q->joined)
+		call->marker = span_of(m->marker);
+	call->value = (struct span){buf_begin(&q->words), buf_length(&q->words)};
+	call->ticket = span_of(core_calls(e->core, q->node));
+	TAILQ_INSERT_TAIL(&e->homes.asked, q, in_list);
+	heap_set(&e->core->timers, &q->timer, instant_add(e->core->now, e->core->conf.timeout_us));
+}
+
+/* Asks a store what it is called. give: it takes the name that this daemon has for it, if it has none. */
+static void name_ask(struct engine *e, unsigned node, bool give)
+{
+	struct home_question *q = home_question_new(e, HOME_OF_NONE, SPAN(""));
+
+	q->node = node;
+	netstring_put(&q->words, SPAN("n"));
+	netstring_put_int(&q->words, give);
+	e->homes.name[node].is = e->homes.name[node].is == NAME_OTHER ? NAME_OTHER : NAME_ASKED;
+	e->homes.name[node].at = e->core->now;
+	home_send(e, q);
+}
+
+/* The first store that goes by another name; -1: none does, as far as is known. */
+static int names_other(const struct engine *e)
+{
+	for (unsigned i = 0; i < e->core->conf.nodes; i++)
+		if (e->homes.name[i].is == NAME_OTHER)
+			return (int)i;
+	return -1;
+}
+
+/* Asks the stores in reach whose names are not known, and those that go by other names now and then. True: nothing is to be waited for. */
+static bool names_are_known(struct engine *e)
+{
+	struct home_question probe = {.joined = false};
+	bool known = true, give = names_other(e) < 0;
+
+	for (unsigned i = 0; i < e->core->conf.nodes; i++) {
+		struct instant again = instant_add(e->homes.name[i].at, NAME_AGAIN_US);
+		bool asked = e->homes.name[i].is == NAME_ASKED;
+
+		if (e->homes.name[i].is == NAME_SAME && e->homes.name[i].marker == marker_hash(e, i))
+			continue;
+		if (e->homes.name[i].is != NAME_SAME && !asked && instant_before(e->core->now, again))
+			continue;
+		if (!asked && home_may_answer(&e->members.node[i], &probe))
+			name_ask(e, i, give);
+		known &= e->homes.name[i].is != NAME_ASKED;
+	}
+	return known;
+}
+
+static void home_refuse_misnamed(struct engine *e, struct home_question *q)
+{
+	q->misnamed = true;
+	home_conclude(e, q, HOME_REFUSED,
+	              home_text(e->core, "%s goes by another name among the other daemons: redis.nodes must call it so here, too",
+	                        e->core->conf.label[names_other(e)]));
+}
+
+/*
+ * A question needs one store and a round needs a quorum that has room at one moment: either could keep the other waiting for ever. So while rounds wait, the
+ * last place in the window of a store is theirs. A question may take it, or one that a round has overdrawn, once for each round that is admitted.
+ */
+static bool home_has_room(struct engine *e, unsigned node)
+{
+	const struct flow *f = &e->members.node[node].flow;
+
+	if (admission_is_idle(&e->admission))
+		return flow_has_room(f);
+	if (f->open + 1 < f->window)
+		return true;
+	if (flow_is_overdrawn(f) || e->homes.turn[node] == e->admitted)
+		return false;
+	e->homes.turn[node] = e->admitted;
+	return true;
+}
+
+enum trial { TRIAL_OVER, TRIAL_WAITS, TRIAL_NO_ROOM, TRIAL_NAMES_UNKNOWN };
+
+/* Sends or refuses it, unless it has to wait. It is in no list. */
+static enum trial home_attempt(struct engine *e, struct home_question *q)
+{
+	const struct member *m = &e->members.node[q->node];
+	bool known = names_are_known(e), may = home_may_answer(m, q);
+
+	if (names_other(e) >= 0) {
+		home_refuse_misnamed(e, q);
+	} else if (known && may && home_has_room(e, q->node)) {
+		home_send(e, q);
+	} else if ((!known || may || home_is_awaited(m)) && instant_before(e->core->now, q->until)) {
+		return !known ? TRIAL_NAMES_UNKNOWN : may ? TRIAL_NO_ROOM : TRIAL_WAITS;
+	} else {
+		home_refuse(e, q);
+	}
+	return TRIAL_OVER;
+}
+
+/* Those that a lease depends on stand before all others: in a flood of these they would come too late. */
+static void home_wait(struct engine *e, struct home_question *q)
+{
+	struct home_question *last = e->homes.last_urgent;
+
+	if (!q->urgent)
+		TAILQ_INSERT_TAIL(&e->homes.waiting, q, in_list);
+	else if (last)
+		TAILQ_INSERT_AFTER(&e->homes.waiting, last, q, in_list);
+	else
+		TAILQ_INSERT_HEAD(&e->homes.waiting, q, in_list);
+	if (q->urgent)
+		e->homes.last_urgent = q;
+}
+
+static void home_wait_ends(struct engine *e, struct home_question *q)
+{
+	if (e->homes.last_urgent == q)
+		e->homes.last_urgent = TAILQ_PREV(q, home_questions, in_list);
+	TAILQ_REMOVE(&e->homes.waiting, q, in_list);
+}
+
+/* It is in no list. */
+static void home_try(struct engine *e, struct home_question *q)
+{
+	if (home_attempt(e, q) == TRIAL_OVER)
+		return;
+	home_wait(e, q);
+	heap_set(&e->core->timers, &q->timer, q->until);
+}
+
+void home_ask(struct engine *e, struct home_question *q, unsigned place)
+{
+	q->outcome = HOME_OPEN;
+	q->text = (struct span){0};
+	q->place = place;
+	q->denied = NULL;
+	q->said = false;
+	q->node = rendezvous_node(e->core, q->of, name_text(&q->name), place);
+	if (place == 0 || q->until.us == 0) /* a request that goes to the next home waits no longer for that */
+		q->until = instant_add(e->core->now, core_soon_us(e->core) + e->core->conf.timeout_us);
+	home_try(e, q);
+}
+
+/* In a crowd most wait for room at the same store: the first that finds none speaks for those behind it. */
+void home_settle(struct engine *e)
+{
+	struct nodeset full = NODESET_NONE;
+	enum trial trial = TRIAL_OVER;
+	struct home_question *q, *next;
+	bool is_last_urgent;
+
+	for (q = TAILQ_FIRST(&e->homes.waiting); q && trial != TRIAL_NAMES_UNKNOWN && nodeset_count(full) < e->core->conf.nodes; q = next) {
+		next = TAILQ_NEXT(q, in_list);
+		if (nodeset_has(full, q->node))
+			continue;
+		is_last_urgent = e->homes.last_urgent == q;
+		home_wait_ends(e, q);
+		trial = home_attempt(e, q);
+		if (trial == TRIAL_NO_ROOM)
+			nodeset_add(&full, q->node);
+		if (trial == TRIAL_OVER)
+			continue;
+		if (next)
+			TAILQ_INSERT_BEFORE(next, q, in_list);
+		else
+			TAILQ_INSERT_TAIL(&e->homes.waiting, q, in_list);
+		if (is_last_urgent)
+			e->homes.last_urgent = q;
+	}
+}
+
+static void home_said(struct engine *e, struct home_question *q, const struct answer *a)
+{
+	struct member *m = &e->members.node[q->node];
+
+	q->code = a->code;
+	if (a->code == 'Q' && q->of == HOME_OF_NONE) {
+		home_conclude(e, q, HOME_REFUSED, SPAN(""));
+	} else if (a->code == 'Q') {
+		q->denied = q->marker;
+		if (m->asked == ASKED_NOTHING && m->connected)
+			member_probe(&e->members, m);
+		home_try(e, q);
+	} else if (a->code == 'N' && q->of != HOME_OF_NONE) {
+		name_learned(e, q->node, HOME_ANSWERED, a->found);
+		if (e->homes.name[q->node].is == NAME_OTHER)
+			home_try(e, q);
+		else /* to ask again at once would have no end */
+			home_conclude(e, q, HOME_REFUSED, home_text(e->core, "%s does not say what it is called", e->core->conf.label[q->node]));
+	} else {
+		home_conclude(e, q, HOME_ANSWERED, a->found);
+	}
+}
+
+/* An error that a server gives will be the same the next time. */
+static void home_fail(struct engine *e, struct home_question *q, const struct answer *a)
+{
+	q->said = !a->unsent && a->defect != DEFECT_NONE;
+	home_conclude(e, q, a->class == ANSWER_REFUSED ? HOME_REFUSED : HOME_UNKNOWN, a->text);
+}
+
+void home_answered(struct engine *e, struct calls *c, const struct answer *a)
+{
+	struct home_question *q = container_of(c, struct home_question, calls);
+
+	if (q->left) {
+		if (!nodeset_any(c->open)) {
+			TAILQ_REMOVE(&e->homes.asked, q, in_list);
+			home_question_end(e, q);
+		}
+		return;
+	}
+	if (q->outcome != HOME_OPEN || a->node != q->node)
+		return; /* it was given up before */
+	TAILQ_REMOVE(&e->homes.asked, q, in_list);
+	heap_cancel(&e->core->timers, &q->timer);
+	if (a->class == ANSWER_EXECUTED)
+		home_said(e, q, a);
+	else
+		home_fail(e, q, a);
+}
+
+void home_fired(struct engine *e, struct timer *t)
+{
+	struct home_question *q = container_of(t, struct home_question, timer);
+
+	if (nodeset_has(q->calls.open, q->node)) {
+		TAILQ_REMOVE(&e->homes.asked, q, in_list);
+		calls_stall(&e->calls, &q->calls);
+		home_conclude(e, q, HOME_UNKNOWN, SPAN("no answer in time"));
+	} else {
+		home_wait_ends(e, q);
+		home_refuse(e, q);
+	}
+}
+
+static void homes_free(struct engine *e, struct home_questions *list)
+{
+	struct home_question *q;
+
+	while ((q = TAILQ_FIRST(list))) {
+		TAILQ_REMOVE(list, q, in_list);
+		if (q->pending)
+			pool_put(&e->table.pendings, q->pending);
+		q->calls.open = NODESET_NONE;
+		home_question_end(e, q);
+	}
+}
+
+void home_release(struct engine *e)
+{
+	homes_free(e, &e->homes.asked);
+	homes_free(e, &e->homes.waiting);
+	homes_free(e, &e->homes.told);
+}

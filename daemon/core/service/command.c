@@ -1,0 +1,321 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* See command.h. */
+#include "daemon/core/service/command.h"
+
+#include "daemon/core/admin/admin.h"
+#include "daemon/core/engine/convert.h"
+#include "daemon/core/engine/lessee.h"
+#include "daemon/core/engine/wait.h"
+#include "daemon/core/group/groups.h"
+#include "daemon/core/job/take.h"
+#include "daemon/core/rate/rate_turns.h"
+#include "daemon/core/reply/listing.h"
+#include "daemon/core/reply/noted.h"
+#include "daemon/core/reply/remember.h"
+#include "daemon/core/reply/show.h"
+#include "daemon/core/reply/tell.h"
+#include "daemon/core/reply/watch.h"
+#include "daemon/core/request/defer.h"
+#include "daemon/core/request/list.h"
+#include "daemon/core/request/lockall.h"
+#include "daemon/core/request/locks.h"
+#include "daemon/core/request/permits_owned.h"
+#include "daemon/core/request/query.h"
+#include "daemon/core/request/semaphores.h"
+#include "daemon/core/resume/end.h"
+#include "daemon/core/resume/resume.h"
+#include "daemon/core/rights/access.h"
+#include "daemon/core/rights/auth.h"
+#include "daemon/core/service/deliver.h"
+
+#include "proto/foreign.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+
+#define HEARTBEAT_LEAST_US (10 * MSEC)
+
+static void command_ok(struct commander *x, struct session *s)
+{
+	char *line = session_line(x->sessions);
+	struct reply r;
+
+	reply_begin(&r, line, x->request.tag, "OK");
+	session_send(x->sessions, s, line, reply_end(&r));
+}
+
+static bool grace_is_allowed(struct commander *x, struct session *s)
+{
+	int64_t most = x->core->conf.max_grace_us;
+
+	if (!request_has(&x->request, FIELD_GRACE) || x->request.field[FIELD_GRACE].number <= most)
+		return true;
+	tell_mistake(x, s, ERROR_LIMIT, "grace may be at most %" PRId64 "ms (max_grace)", most / MSEC);
+	return false;
+}
+
+/* From now on the session can be resumed, or no longer can: the journal is told all that it has, or that it is over. */
+static void session_set_grace(struct commander *x, struct session *s)
+{
+	bool was = s->known;
+
+	if (request_has(&x->request, FIELD_GRACE))
+		s->grace_us = x->request.field[FIELD_GRACE].number;
+	if (was && s->grace_us == 0)
+		remember_over(x, s);
+	session_set_known(x->sessions, s, s->grace_us > 0);
+	if (was)
+		remember_session(x, s);
+	else
+		remember_all_of(x, s);
+}
+
+static void serve_HELLO(struct commander *x, struct session *s)
+{
+	const struct request *q = &x->request;
+	char *line, *secret;
+	struct reply r;
+
+	if (!span_equal(q->word[0], SPAN("1"))) {
+		tell_mistake(x, s, ERROR_ARG, "this server speaks protocol version 1 only: HELLO 1");
+		return;
+	}
+	if (request_has(q, FIELD_HEARTBEAT) && q->field[FIELD_HEARTBEAT].number > 0 &&
+	    q->field[FIELD_HEARTBEAT].number < HEARTBEAT_LEAST_US) {
+		tell_mistake(x, s, ERROR_ARG, "heartbeat must be at least 10ms, or 0 for none");
+		return;
+	}
+	if (!grace_is_allowed(x, s))
+		return;
+	if (request_has(q, FIELD_NAME))
+		session_set_label(s, q->field[FIELD_NAME].text);
+	if (request_has(q, FIELD_HEARTBEAT)) {
+		s->heartbeat_us = q->field[FIELD_HEARTBEAT].number;
+		heap_cancel(&x->core->timers, &s->timer);
+		session_heard(x->sessions, s);
+	}
+	secret = session_lasting(x->sessions, s)->secret;
+	if (!secret[0])
+		rng_hex(&x->core->rng, secret, 32);
+	session_set_grace(x, s);
+	line = session_line(x->sessions);
+	reply_begin(&r, line, q->tag, "OK");
+	reply_int(&r, "proto", PROTO_VERSION);
+	reply_text(&r, "server", SPAN("redlockd/" REDLOCKD_VERSION));
+	reply_int(&r, "session", (int64_t)s->serial);
+	reply_text(&r, "secret", span_of(secret));
+	reply_text(&r, "store", span_of(x->core->conf.store));
+	reply_int(&r, "nodes", x->core->conf.nodes);
+	reply_int(&r, "quorum", quorum_of(x->core->conf.nodes));
+	reply_ms(&r, "lease_ms", x->core->conf.lease_us);
+	reply_ms(&r, "max_lease_ms", x->core->conf.max_lease_us);
+	reply_ms(&r, "max_keep_ms", x->core->conf.max_keep_us);
+	reply_ms(&r, "max_grace_ms", x->core->conf.max_grace_us);
+	session_send(x->sessions, s, line, reply_end(&r));
+}
+
+static void serve_QUIT(struct commander *x, struct session *s)
+{
+	command_ok(x, s);
+	session_hang_up(x->sessions, s, "quit");
+	end_session(x, s, ENDING_QUIT);
+}
+
+static void serve_CANCEL(struct commander *x, struct session *s)
+{
+	struct span tag = {x->request.word[0].p + 1, x->request.word[0].n - 1}; /* the parser has checked that it is one */
+	struct claim *c = session_waiting(s, tag);
+	struct group *g = c ? NULL : group_waiting(s, tag);
+	struct permit *p = c || g ? NULL : permit_waiting(s, tag);
+	struct lock *l = c ? c->lock : NULL;
+	struct take *take = take_waiting(s, tag);
+	struct rate_turn *turn = rate_turn_waiting(s, tag);
+
+	if (turn) {
+		command_ok(x, s);
+		rate_turn_cancel(x, turn);
+		return;
+	}
+	if (take) {
+		command_ok(x, s);
+		take_cancel(x, take);
+		return;
+	}
+	if (!c && g) {
+		command_ok(x, s);
+		group_cancel(x, g);
+		return;
+	}
+	if (p) {
+		command_ok(x, s);
+		permit_cancel(x, p);
+		return;
+	}
+	if (!c) {
+		tell_error(x, s, x->request.tag, ERROR_NOTFOUND, "no request waits under @%.*s", (int)tag.n, tag.p);
+		return;
+	}
+	command_ok(x, s);
+	wait_withdraw(x->engine, c, REFUSED_CANCELLED);
+	convert_look(x->engine, l);
+}
+
+static void serve_PING(struct commander *x, struct session *s)
+{
+	command_ok(x, s);
+}
+
+static void (*const serve[VERB_N])(struct commander *x, struct session *s) = {
+#define COMMAND(id, ...) [VERB_##id] = serve_##id,
+#include "proto/command.def"
+#undef COMMAND
+};
+
+/* --- lines that are no requests --- */
+
+static void command_ends(struct commander *x, struct session *s, const char *reason)
+{
+	session_ended(x->sessions, s, reason);
+	session_hang_up(x->sessions, s, reason);
+	s->over = true;
+}
+
+/* A browser sends what a web page says to any port. So a greeting of another protocol ends the connection, and nothing after it is carried out. */
+static void command_foreign(struct commander *x, struct session *s, enum foreign foreign)
+{
+	if (foreign == FOREIGN_HTTP) { /* the layer that hangs up answers in HTTP */
+		command_ends(x, s, HANGUP_HTTP);
+		return;
+	}
+	tell_error(x, s, SPAN(""), ERROR_SYNTAX, "this port speaks the line protocol of redlock-protocol(7), not %s: hanging up", foreign_name(foreign));
+	command_ends(x, s, "other-protocol");
+}
+
+/* Over a network the first line must be a request, because one of a browser never is. People type at the Unix socket, and no browser reaches it. */
+static bool command_must_end(const struct commander *x, const struct session *s)
+{
+	return !s->is_unix && !s->proven && (x->request.verb == VERB_N || x->mistake.code == ERROR_SYNTAX);
+}
+
+/* x->mistake says what is wrong. */
+static void command_mistake(struct commander *x, struct session *s, struct input line)
+{
+	enum foreign foreign = s->is_unix ? FOREIGN_NONE : foreign_of(line.p, line.n);
+
+	x->core->serving = x->core->answers = VERB_OTHER;
+	if (foreign != FOREIGN_NONE) {
+		command_foreign(x, s, foreign);
+	} else if (command_must_end(x, s)) {
+		tell_error(x, s, x->request.tag, x->mistake.code, "%s; the first line of a connection must be a request: hanging up", x->mistake.text);
+		metric_add(&x->core->metrics, METRIC_MISTAKES, 1);
+		command_ends(x, s, "no-request");
+	} else {
+		s->proven = true;
+		tell_mistake(x, s, x->mistake.code, "%s", x->mistake.text);
+	}
+}
+
+static void command_too_long(struct commander *x, struct session *s, struct input line)
+{
+	enum parse_outcome outcome = request_parse(line.p, line.n, &x->request, &x->mistake);
+
+	x->core->serving = x->core->answers = VERB_OTHER;
+	if (outcome == PARSE_HTTP) {
+		command_foreign(x, s, FOREIGN_HTTP);
+		return;
+	}
+	x->mistake.code = ERROR_TOOLONG;
+	snprintf(x->mistake.text, sizeof(x->mistake.text), "a line has at most %" PRIu64 " bytes, its end included", x->core->conf.limits.line);
+	if (outcome == PARSE_EMPTY) /* a comment */
+		tell_mistake(x, s, x->mistake.code, "%s", x->mistake.text);
+	else
+		command_mistake(x, s, line);
+}
+
+/* Whether something is in flight under this tag. */
+static bool tag_is_in_use(const struct session *s, struct span tag)
+{
+	const struct pending *p;
+	const struct listing *l;
+
+	if (s->waiting > 0 && (session_waiting(s, tag) || group_waiting(s, tag) || permit_waiting(s, tag) || take_waiting(s, tag)))
+		return true;
+	if (s->resuming && span_equal(span_of(s->lasting->resume_tag), tag))
+		return true;
+	TAILQ_FOREACH(p, &s->pendings, in_session) {
+		if (span_equal(span_of(p->tag), tag))
+			return true;
+	}
+	TAILQ_FOREACH(l, &s->listings, in_session) {
+		if (span_equal(span_of(l->tag), tag))
+			return true;
+	}
+	return false;
+}
+
+/* A web page chooses method and path, and a name that leads here: "DEFER /jobs HTTP/1.1" would be a request. */
+static bool command_begins_foreign(struct commander *x, struct session *s, struct input line)
+{
+	enum foreign foreign = s->proven || s->is_unix ? FOREIGN_NONE : foreign_of(line.p, line.n);
+
+	if (foreign == FOREIGN_NONE)
+		return false;
+	x->request.tag = SPAN("");
+	x->core->serving = x->core->answers = VERB_OTHER;
+	command_foreign(x, s, foreign);
+	return true;
+}
+
+static void lose_if_over(struct commander *x, struct lock *l)
+{
+	if (l && l->lease.state == LEASE_HELD && lock_is_over(&x->engine->table, l))
+		lessee_expire(x->engine, &l->lease);
+}
+
+/* The timers of leases that are over may be among those that are left: what the request may be about is lost before it is served. False: so is its session. */
+static bool __attribute__((cold)) command_loses_over(struct commander *x, struct session *s)
+{
+	const struct permit *p;
+
+	for (unsigned i = 0; i < x->request.words; i++)
+		lose_if_over(x, lock_find(&x->engine->table, x->request.word[i]));
+	TAILQ_FOREACH(p, &s->permits, in_session)
+		if (p->state == PERMIT_HELD)
+			lose_if_over(x, p->slot.claim->lock);
+	deliver_notices(x);
+	return !s->over;
+}
+
+void command_line(struct commander *x, struct session *s, struct input line)
+{
+	if (line.is_cut) {
+		command_too_long(x, s, line);
+		return;
+	}
+	if (command_begins_foreign(x, s, line))
+		return;
+	switch (request_parse(line.p, line.n, &x->request, &x->mistake)) {
+	case PARSE_EMPTY:
+		return;
+	case PARSE_MISTAKE:
+		command_mistake(x, s, line);
+		return;
+	case PARSE_HTTP:
+		command_foreign(x, s, FOREIGN_HTTP);
+		return;
+	case PARSE_OK:
+		break;
+	}
+	x->core->serving = x->core->answers = x->request.verb;
+	if (x->request.tag.n > 0 && tag_is_in_use(s, x->request.tag)) {
+		tell_mistake(x, s, ERROR_TAGINUSE, "a request with this tag is still in flight");
+		return;
+	}
+	s->mistakes = 0;
+	s->proven = true;
+	if ((x->core->conf.rules || x->core->conf.users) && !access_is_granted(x, s))
+		return;
+	if (x->core->late && !command_loses_over(x, s))
+		return;
+	serve[x->request.verb](x, s);
+}

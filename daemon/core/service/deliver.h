@@ -1,0 +1,11 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Notices become lines: replies to the requests that waited, and pushes. */
+#ifndef CORE_DELIVER_H
+#define CORE_DELIVER_H
+
+#include "daemon/core/session/commander.h"
+
+/* Tells all notices, in order, to the sessions that they concern. Delivering makes no notices. */
+void deliver_notices(struct commander *x);
+
+#endif

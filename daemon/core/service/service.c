@@ -1,0 +1,346 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* One step: what is due (fire.c), then the event, then what became possible (settle.c). The order in which these happen is decided here and nowhere else. */
+#include "daemon/core/service/service.h"
+#include "daemon/core/job/order.h"
+
+#include "daemon/base/mem.h"
+#include "daemon/core/admin/alarm.h"
+#include "daemon/core/admin/drain.h"
+#include "daemon/core/admin/revoke.h"
+#include "daemon/core/deadlock/deadlock.h"
+#include "daemon/core/engine/break.h"
+#include "daemon/core/engine/engine.h"
+#include "daemon/core/engine/grant.h"
+#include "daemon/core/engine/release.h"
+#include "daemon/core/engine/retry.h"
+#include "daemon/core/event/alarms.h"
+#include "daemon/core/job/pass.h"
+#include "daemon/core/job/take.h"
+#include "daemon/core/member/health.h"
+#include "daemon/core/rate/rate_turns.h"
+#include "daemon/core/reply/ask_daemon.h"
+#include "daemon/core/reply/former.h"
+#include "daemon/core/reply/news.h"
+#include "daemon/core/reply/noted.h"
+#include "daemon/core/reply/remember.h"
+#include "daemon/core/reply/show.h"
+#include "daemon/core/reply/watch.h"
+#include "daemon/core/request/list.h"
+#include "daemon/core/resume/end.h"
+#include "daemon/core/resume/restore.h"
+#include "daemon/core/rights/auth.h"
+#include "daemon/core/round/home.h"
+#include "daemon/core/service/fire.h"
+#include "daemon/core/service/hangup.h"
+#include "daemon/core/service/settle.h"
+#include "daemon/core/service/whole.h"
+#include "daemon/core/session/rules.h"
+#include "daemon/core/session/semaphore.h"
+#include "daemon/core/session/who.h"
+
+#include <assert.h>
+#include <errno.h>
+
+struct service *service_new(const struct core_conf *conf)
+{
+	struct segment *before = mem_use(conf->segment);
+	struct service *s = mem_alloc(sizeof(*s));
+
+	core_init(&s->core, conf);
+	engine_init(&s->engine, &s->core);
+	session_table_init(&s->sessions, &s->core);
+	s->commander.core = &s->core;
+	s->commander.engine = &s->engine;
+	s->commander.sessions = &s->sessions;
+	lists_init(&s->commander);
+	TAILQ_INIT(&s->commander.watchings);
+	news_init(&s->commander);
+	s->commander.again.kind = TIMER_AGAIN;
+	TAILQ_INIT(&s->commander.groups_due);
+	semaphores_init(&s->commander);
+	rate_lines_init(&s->commander);
+	alarm_configure(&s->commander);
+	s->engine.watched += conf->audit;
+	mem_use(before);
+	return s;
+}
+
+void service_free(struct service *s)
+{
+	if (!s)
+		return;
+	deadlock_free(&s->commander);
+	ask_daemon_free(&s->commander);
+	auths_free(&s->commander);
+	orders_free_all(&s->commander);
+	end_all(&s->commander);
+	home_release(&s->engine);
+	engine_release(&s->engine);
+	session_table_release(&s->sessions);
+	noted_free(&s->commander);
+	alarms_free(&s->core);
+	formers_free(&s->commander);
+	core_release(&s->core);
+	mem_free(s->identity);
+	mem_free(s);
+}
+
+static int on_open(struct service *s, const struct event *event)
+{
+	if (session_find(&s->sessions, event->session.id))
+		return -EINVAL;
+	session_set_peer(&s->sessions, session_open(&s->sessions, event->session.id, event->session.peer->is_web), event->session.peer);
+	return 0;
+}
+
+static int on_line(struct service *s, const struct event *event)
+{
+	struct session *session = session_find(&s->sessions, event->session.id);
+	struct input line = {.p = event->session.line, .n = event->session.n, .is_cut = event->kind == EVENT_TOO_LONG};
+
+	if (!session || session->eof)
+		return -EINVAL;
+	session_heard(&s->sessions, session);
+	if ((session->busy || session->ahead.count > 0) && !line_is_tagged(line.p, line.n)) {
+		session_read_ahead(&s->sessions, session, line);
+		hangup_too_far_ahead(&s->commander);
+	} else {
+		settle_line(&s->commander, session, line);
+	}
+	return 0;
+}
+
+static int on_eof(struct service *s, const struct event *event)
+{
+	struct session *session = session_find(&s->sessions, event->session.id);
+
+	if (!session)
+		return -EINVAL;
+	session->leaving = true;
+	session->eof |= event->kind == EVENT_EOF;
+	heap_cancel(&s->core.timers, &session->timer);
+	hangup_settle(&s->commander, session);
+	return 0;
+}
+
+/* The client has read what it was sent: it is alive, and its next lines may be served. */
+static int on_sent(struct service *s, const struct event *event)
+{
+	struct session *session = session_find(&s->sessions, event->session.id);
+
+	if (!session || !session->awaiting)
+		return -EINVAL;
+	session->awaiting = false;
+	session->unsent = 0;
+	session_heard(&s->sessions, session);
+	takes_sent(&s->commander, session);
+	settle_session(&s->commander, session);
+	return 0;
+}
+
+static int on_gone(struct service *s, const struct event *event)
+{
+	struct session *session = session_find(&s->sessions, event->session.id);
+
+	if (!session)
+		return -EINVAL;
+	hangup_gone(&s->commander, session, event->session.how);
+	return 0;
+}
+
+/* Ends LISTs, and requests that wait for the stores, RESUME among them. False: there were none. */
+static bool on_stop_refuse(struct service *s)
+{
+	bool some = release_answer_syncs(&s->engine);
+
+	settle_notices(&s->commander);
+	some |= lists_stop(&s->commander);
+	for (uint32_t i = 0; i < s->sessions.slots; i++)
+		if (s->sessions.slot[i] && !s->sessions.slot[i]->over)
+			some |= hangup_refuse(&s->commander, s->sessions.slot[i]);
+	return some;
+}
+
+static void on_stop(struct service *s)
+{
+	engine_stop(&s->engine);
+	watch_drain(&s->commander);
+	/* Lines that were read behind the refused requests are served before the hang-up, until there is nothing more to refuse. */
+	for (settle(&s->commander); on_stop_refuse(s);)
+		settle(&s->commander);
+	for (uint32_t i = 0; i < s->sessions.slots; i++)
+		if (s->sessions.slot[i] && !s->sessions.slot[i]->over)
+			session_hang_up(&s->sessions, s->sessions.slot[i], "shutdown");
+}
+
+static int on_restore(struct service *s, const struct event *event)
+{
+	if (s->run == RUN_BEGUN)
+		return -EINVAL;
+	s->run = RUN_RESTORING;
+	return restore_record(&s->commander, event->journal.record);
+}
+
+static int on_restored(struct service *s)
+{
+	if (s->run == RUN_BEGUN)
+		return -EINVAL;
+	s->run = RUN_BEGUN;
+	restore_end(&s->commander);
+	return 0;
+}
+
+static int on_node(struct service *s, const struct event *event)
+{
+	unsigned node = event->node.index;
+
+	if (node >= s->core.conf.nodes)
+		return -EINVAL;
+	if (event->kind == EVENT_NODE_UP)
+		engine_node_up(&s->engine, node, event->node.address);
+	else if (event->kind == EVENT_NODE_DOWN)
+		engine_node_down(&s->engine, node, event->node.defect, event->node.reason, event->node.address);
+	else if (event->kind == EVENT_UNWATCHED)
+		member_unwatched(&s->engine.members, node, event->node.reason);
+	else
+		member_subscribed(&s->engine.members, node, event->node.defect, event->node.reason);
+	if (s->engine.fell)
+		settle_fallen(&s->commander);
+	return 0;
+}
+
+static int on_answer(struct service *s, const struct answer *a)
+{
+	if (a->node >= s->core.conf.nodes || !engine_answer(&s->engine, a))
+		return -EINVAL;
+	if (s->engine.fell)
+		settle_fallen(&s->commander);
+	if (s->commander.deadlocks)
+		deadlock_answered(&s->commander, a);
+	if (s->commander.remote_holders)
+		show_answered(&s->commander, a);
+	return 0;
+}
+
+static int service_handle(struct service *s, const struct event *event)
+{
+	/* Any other event ends the restoring. */
+	if (s->run == RUN_RESTORING && event->kind != EVENT_RESTORE && event->kind != EVENT_RESTORED)
+		(void)on_restored(s);
+	if (event->kind != EVENT_RESTORE && event->kind != EVENT_RESTORED)
+		s->run = RUN_BEGUN;
+	switch (event->kind) {
+	case EVENT_TIME:
+		return 0;
+	case EVENT_OPEN:
+		return on_open(s, event);
+	case EVENT_LINE:
+	case EVENT_TOO_LONG:
+		return on_line(s, event);
+	case EVENT_HALF_CLOSED:
+	case EVENT_EOF:
+		return on_eof(s, event);
+	case EVENT_SENT:
+		return on_sent(s, event);
+	case EVENT_GONE:
+		return on_gone(s, event);
+	case EVENT_NODE_UP:
+	case EVENT_NODE_DOWN:
+	case EVENT_SUBSCRIBED:
+	case EVENT_UNWATCHED:
+		return on_node(s, event);
+	case EVENT_ANSWER:
+		return on_answer(s, &event->answer);
+	case EVENT_WOKEN:
+		retry_woken(&s->engine, event->message.name, event->message.node);
+		return 0;
+	case EVENT_WANTED:
+		grant_wanted(&s->engine, event->message.name);
+		return 0;
+	case EVENT_BROKEN:
+		break_heard(&s->engine, event->message.name);
+		return 0;
+	case EVENT_DUE:
+		takes_wake(&s->commander, event->message.name);
+		return 0;
+	case EVENT_QUESTION:
+		ask_daemon_question(&s->commander, event->message.node, event->message.name);
+		return 0;
+	case EVENT_CARD:
+		show_card(&s->commander, event->message.name);
+		return 0;
+	case EVENT_VERIFIED:
+		auth_verified(&s->commander, event->verified.number, event->verified.ok);
+		return 0;
+	case EVENT_RULES:
+		revoke_waiting(&s->commander);
+		return 0;
+	case EVENT_STOP:
+		on_stop(s);
+		return 0;
+	case EVENT_RESTORE:
+		return on_restore(s, event);
+	case EVENT_RESTORED:
+		return on_restored(s);
+	case EVENT_JOURNAL:
+		return 0; /* service_step() has handled it before the timers */
+	}
+	return -EINVAL;
+}
+
+int service_step(struct service *s, const struct event *event, struct effects *ret_effects)
+{
+	struct segment *before = mem_use(s->core.conf.segment);
+	int r;
+
+	assert(!s->stepping);
+	s->stepping = true;
+	s->core.now = event->now;
+	s->core.wall_us = event->wall_us;
+	s->core.out = ret_effects;
+	s->commander.news.told = 0;
+	s->commander.served = 0;
+	s->commander.slots_asked = 0;
+	/* Before the timers: what they end now was still held in the snapshot that this event follows, so it is to be recorded. */
+	if (event->kind == EVENT_JOURNAL)
+		s->core.journal_off = !event->journal.ok;
+	fire_timers(&s->commander);
+	r = service_handle(s, event);
+	settle(&s->commander);
+	s->core.out = NULL;
+	s->stepping = false;
+	mem_use(before);
+	return r;
+}
+
+void service_snapshot(struct service *s, struct effects *ret_effects)
+{
+	struct segment *before = mem_use(s->core.conf.segment);
+
+	assert(!s->stepping);
+	s->core.out = ret_effects;
+	remember_all(&s->commander);
+	s->core.out = NULL;
+	mem_use(before);
+}
+
+bool service_deadline(const struct service *s, struct instant *ret_when)
+{
+	const struct timer *t = heap_first(&s->core.timers);
+
+	if (!t)
+		return false;
+	*ret_when = t->at;
+	return true;
+}
+
+void service_reload(struct service *s, const struct core_conf *conf)
+{
+	struct segment *before = mem_use(s->core.conf.segment);
+	bool alarms = core_conf_alarms_differ(&s->core.conf, conf);
+
+	core_conf_take_live(&s->core.conf, conf);
+	if (alarms)
+		alarm_configure(&s->commander);
+	mem_use(before);
+}

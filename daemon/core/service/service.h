@@ -1,0 +1,79 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * The service makes all decisions of redlockd, with no I/O. An event goes in, effects come out (event.h). It reads no clock, opens no socket and
+ * draws its randomness from the seed of its configuration, so the same events give the same effects; but for the figures of the daemon around it, which an
+ * answer to STATS tells as well (struct outer).
+ *
+ * Before an event is handled, everything that is due at its time is done: a lease that has ended is lost before a request or an answer
+ * is handled. Not thread-safe; not re-entrant.
+ */
+#ifndef CORE_SERVICE_H
+#define CORE_SERVICE_H
+
+#include "daemon/core/event/core.h"
+#include "daemon/core/event/sample.h"
+
+struct service;
+
+/* conf and what it points to must outlive the service. */
+struct service *service_new(const struct core_conf *conf);
+void service_free(struct service *s);
+
+/*
+ * Handles an event and appends its effects. 0; -EINVAL for an event about an unknown session, node or call, or at the wrong time; -EBADMSG for
+ * an EVENT_RESTORE whose record cannot be read. That record may have been a hand-over, so nothing of the previous run is trusted then: the service
+ * forgets what was restored before, and refuses the records that follow.
+ */
+int service_step(struct service *s, const struct event *event, struct effects *ret_effects);
+
+/* Appends one EFFECT_JOURNAL for each record that the journal needs now, and no other effect: for a new file. Not within a step. */
+void service_snapshot(struct service *s, struct effects *ret_effects);
+
+/* True: the service must be stepped by *ret_when, with EVENT_TIME if there is no other event. False: nothing is due. */
+bool service_deadline(const struct service *s, struct instant *ret_when);
+
+/* Applies those values of conf that may change at run time, and no others. */
+void service_reload(struct service *s, const struct core_conf *conf);
+
+/*
+ * A service in a segment (base/segment.h) outlives its process. service_pack makes it point to nothing outside the segment; nothing but service_adopt may
+ * follow, in this process or in the next one. The effects of all steps must have been carried out, and the memory of struct effects released: it is of the
+ * segment as well. Between the two, time passes for the service as in a process that stands still: an event that came meanwhile is told afterwards.
+ *
+ * service_adopt goes on with a configuration, which must outlive the service as that of service_new; what it says of values that cannot change at run time
+ * counts as well, but for the seed and trust_first_start. False: it cannot, since the configuration is about other stores or bounds that leases at the stores
+ * rest on; *ret_why says so for people, and the service is as it was.
+ */
+void service_pack(struct service *s);
+bool service_adopt(struct service *s, const struct core_conf *conf, const char **ret_why);
+
+/* "1/1 stores, 12 sessions, 3 locks, 2 waiters, draining": for the supervisor. Returns the length; cut at size. */
+size_t service_status(const struct service *s, char *out, size_t size);
+/* Whether the daemon grants nothing new, because it drains or stops. */
+bool service_is_draining(const struct service *s);
+/* Whether the rules let a peer without a session look at what concerns no name; some: at anything at all. */
+bool service_lets_look(const struct service *s, const struct peer *peer, bool some);
+/* Whether a drain is over: it is time for EVENT_STOP. To be asked again and again, as no event tells it. */
+bool service_is_drained(const struct service *s);
+/* Whether each store was examined once: joined, quarantined, refused or down. */
+bool service_is_settled(const struct service *s);
+/* "<16 hex>.<host>": random at each start; part of every value that this service leaves at a store. */
+const char *service_daemon_id(const struct service *s);
+const struct metrics *service_metrics(struct service *s);
+/* All figures one by one, as STATS tells them. */
+void service_tally(const struct service *s, const struct sampler *to);
+
+/* What people ask of a store: as LIST nodes tells it. The texts are valid until the next step. */
+struct service_store {
+	const char *name, *state;
+	const char *cause; /* why it does not serve, or not well, as a word of proto/defect.def; NULL: it does, or waits */
+	bool usable;     /* its votes count, and it answers in time */
+	int64_t rtt_us;  /* smoothed; 0: not known */
+	const struct histogram *trips;
+	int64_t trips_us; /* their sum */
+};
+void service_store(const struct service *s, unsigned node, struct service_store *ret_store);
+/* Whether so many stores are joined that locks can be granted. */
+bool service_has_quorum(const struct service *s);
+
+#endif

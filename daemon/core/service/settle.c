@@ -1,0 +1,140 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* See settle.h. */
+#include "daemon/core/service/settle.h"
+#include "daemon/core/job/order.h"
+
+#include "daemon/core/engine/engine.h"
+#include "daemon/core/group/gather.h"
+#include "daemon/core/job/job.h"
+#include "daemon/core/job/pass.h"
+#include "daemon/core/job/survey.h"
+#include "daemon/core/job/take_again.h"
+#include "daemon/core/rate/rate_turns.h"
+#include "daemon/core/resume/resume.h"
+#include "daemon/core/round/home.h"
+#include "daemon/core/semaphore/obtain.h"
+#include "daemon/core/service/command.h"
+#include "daemon/core/service/hangup.h"
+
+void settle_due(struct commander *x)
+{
+	if (!TAILQ_EMPTY(&x->groups_due))
+		gather_next(x);
+	else
+		obtain_next(x);
+	deliver_notices(x);
+}
+
+bool settle_line(struct commander *x, struct session *session, struct input line)
+{
+	uint64_t id = session->id;
+
+	command_line(x, session, line);
+	settle_notices(x);
+	session = session_find(x->sessions, id);
+	if (!session || !(session->over || session->leaving))
+		return session != NULL;
+	hangup_settle(x, session);
+	return session_find(x->sessions, id) != NULL;
+}
+
+#define SERVED_A_STEP 8 /* lines read ahead: one event may free 256 of them, and a LOCKALL of a session with many requests takes 0.2 ms */
+
+bool settle_session(struct commander *x, struct session *session)
+{
+	struct input line;
+
+	if (session->resuming && resume_goes_on(x, session))
+		settle_notices(x); /* losses are told before the next line is served: it may end their claims */
+	while (session->ahead.count > 0 && !session->over && !session->busy && !session_must_await(x->sessions, session)) {
+		if (x->served >= SERVED_A_STEP && !x->core->conf.serves_all && !x->engine->stopping) { /* the last step keeps nobody waiting */
+			session_goes_on(x->sessions, session);
+			commander_again(x);
+			return false;
+		}
+		if (!session_next_line(x->sessions, session, &line))
+			break;
+		x->served++;
+		if (!settle_line(x, session, line))
+			return true;
+	}
+	if (session->killed || session->over || session->leaving)
+		hangup_settle(x, session);
+	return true;
+}
+
+static void settle_job(struct commander *x, struct home_question *q)
+{
+	if (q->pending)
+		take_again_told(x, q);
+	switch (q->about ? *(const enum job_asker *)q->about : ASKER_GONE) {
+	case ASKER_JOB:
+		job_told(x, q);
+		break;
+	case ASKER_QUEUE:
+		take_told(x, q);
+		break;
+	case ASKER_ORDER:
+		order_told(x, q);
+		break;
+	case ASKER_SURVEY:
+		survey_told(x, q);
+		break;
+	case ASKER_GONE:
+		break;
+	}
+	home_question_free(x->engine, q);
+	if (x->queue_due)
+		takes_look(x);
+}
+
+/* Tells the outcomes of questions to homes, which are in `told`: see home.h. True: sessions may go on. */
+static bool settle_homes(struct commander *x)
+{
+	struct home_question *q;
+
+	while ((q = home_next_told(x->engine))) {
+		if (q->of == HOME_OF_RATE && q->about)
+			rate_line_told(x, q);
+		else if (q->of == HOME_OF_RATE)
+			rate_told(x, q);
+		else
+			settle_job(x, q);
+	}
+	return true;
+}
+
+static void settle_once(struct commander *x)
+{
+	struct session *session;
+
+	x->gathered = false;
+	engine_settle(x->engine);
+	settle_notices(x);
+	while ((session = session_next_ready(x->sessions))) {
+		bool has_time = settle_session(x, session);
+		settle_notices(x); /* its end may concern others */
+		if (!has_time)
+			break;
+	}
+}
+
+void settle(struct commander *x)
+{
+	settle_notices(x);
+	do
+		settle_once(x);
+	while (x->gathered || (!TAILQ_EMPTY(&x->engine->homes.told) && settle_homes(x)));
+}
+
+void __attribute__((cold)) settle_fallen(struct commander *x)
+{
+	struct engine *e = x->engine;
+
+	e->fell = false;
+	for (unsigned i = 0; i < x->core->conf.nodes; i++) {
+		if (e->fell_us[i])
+			jobs_lower(x, i, e->fell_us[i]);
+		e->fell_us[i] = 0;
+	}
+}

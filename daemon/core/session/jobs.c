@@ -1,0 +1,181 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* See jobs.h. */
+#include "daemon/core/session/jobs.h"
+
+#include "daemon/base/mem.h"
+#include "daemon/base/netstring.h"
+
+const char job_is_adopted_text[] = "the daemon was restarted, and the stores have not confirmed the job and its lock since: ask again in a moment";
+
+struct span job_text_keep(struct span text)
+{
+	return text.n > 0 ? (struct span){mem_copy(text.p, text.n), text.n} : (struct span){0};
+}
+
+void job_text_free(struct span *text)
+{
+	if (text->n > 0)
+		mem_free((void *)(uintptr_t)text->p);
+	*text = (struct span){0};
+}
+
+void job_text_set(struct span *text, struct span to)
+{
+	struct span kept = job_text_keep(to);
+
+	job_text_free(text);
+	*text = kept;
+}
+
+struct job *job_new(struct commander *x, struct span queue, struct span id, struct span lock)
+{
+	struct job *job = mem_alloc(sizeof(*job));
+
+	job->asker = ASKER_JOB;
+	job->queue = job_text_keep(queue);
+	job->id = job_text_keep(id);
+	job->lock = job_text_keep(lock);
+	job->timer.kind = TIMER_JOB;
+	job->until = job->renew_at = INSTANT_NEVER;
+	LIST_INSERT_HEAD(&x->jobs, job, in_all);
+	return job;
+}
+
+void job_free(struct commander *x, struct job *job)
+{
+	if (job->question)
+		job->question->about = NULL;
+	heap_cancel(&x->core->timers, &job->timer);
+	job_set_session(job, NULL);
+	LIST_REMOVE(job, in_all);
+	job_text_free(&job->queue);
+	job_text_free(&job->id);
+	job_text_free(&job->lock);
+	job_text_free(&job->former);
+	mem_free(job);
+}
+
+void job_set_session(struct job *job, struct session *s)
+{
+	if (job->session)
+		LIST_REMOVE(job, in_session);
+	job->session = s;
+	if (s)
+		LIST_INSERT_HEAD(&s->jobs, job, in_session);
+}
+
+struct job *job_find(const struct session *s, struct span queue, struct span id, bool *ret_more)
+{
+	struct job *job, *found = NULL;
+
+	*ret_more = false;
+	LIST_FOREACH(job, &s->jobs, in_session) {
+		if (job->state == JOB_ENDING || !span_equal(job->id, id) || (queue.n > 0 && !span_equal(job->queue, queue)))
+			continue;
+		*ret_more |= found && !span_equal(found->queue, job->queue);
+		if (!found || found->state == JOB_LOST)
+			found = job;
+	}
+	return found;
+}
+
+struct span job_owner(const struct job *job, char *out)
+{
+	char *at = out;
+
+	memcpy(at, "job:", 4);
+	at += 4;
+	memcpy(at, job->queue.p, job->queue.n);
+	at += job->queue.n;
+	*at++ = '/';
+	memcpy(at, job->id.p, job->id.n);
+	at += job->id.n;
+	return (struct span){out, (size_t)(at - out)};
+}
+
+struct claim *job_claim(const struct commander *x, const struct job *job)
+{
+	char owner[JOB_OWNER_MAX];
+	struct lock *l = job->lock.n > 0 ? lock_find(&x->engine->table, job->lock) : NULL;
+
+	return l ? lock_claim_of(l, job->session, job_owner(job, owner)) : NULL;
+}
+
+bool job_shares_lock(const struct job *job)
+{
+	char own[JOB_OWNER_MAX], others[JOB_OWNER_MAX];
+	const struct job *other;
+
+	LIST_FOREACH(other, &job->session->jobs, in_session)
+		if (other != job && span_equal(other->lock, job->lock) && span_equal(job_owner(other, others), job_owner(job, own)))
+			return true;
+	return false;
+}
+
+struct instant job_tell_at(const struct job *job)
+{
+	return instant_add(job->until, -loss_lead_us(job->ttl_us));
+}
+
+int64_t job_valid_us(const struct job *job, struct instant now)
+{
+	int64_t left = instant_diff(job->until, now);
+
+	return left < 0 ? 0 : left < job->ttl_us ? left : job->ttl_us;
+}
+
+struct job_queue *job_queue_find(const struct commander *x, struct span name)
+{
+	struct job_queue *queue;
+
+	LIST_FOREACH(queue, &x->queues, in_all)
+		if (span_equal(queue->name, name))
+			return queue;
+	return NULL;
+}
+
+void job_queue_count_for(struct job_queue *queue, struct origin *o)
+{
+	struct origin *before = queue->origin;
+
+	if (o)
+		o->queues++;
+	queue->origin = o;
+	if (!before)
+		return;
+	before->queues--;
+	origin_drop_if_unused(before);
+}
+
+void job_queue_note(struct commander *x, struct span name)
+{
+	struct job_queue *queue = job_queue_find(x, name);
+
+	if (!queue)
+		return;
+	queue->again = x->queue_due = true;
+}
+
+bool job_read(struct span *text, struct job_leased *j)
+{
+	int64_t attempt;
+
+	if (!netstring_next(text, &j->id) || j->id.n > JOB_ID_MAX || !netstring_next_int(text, &attempt) || !netstring_next(text, &j->lock) ||
+	    j->lock.n > NAME_MAX_BYTES || !netstring_next(text, &j->payload) || !netstring_next_int(text, &j->due_ms) || attempt < 1 ||
+	    attempt > UINT32_MAX)
+		return false;
+	j->attempt = (unsigned)attempt;
+	return true;
+}
+
+void jobs_note_failed(struct commander *x, struct span queue, struct span ids)
+{
+	struct span id;
+
+	while (netstring_next(&ids, &id)) {
+		metric_add(&x->core->metrics, METRIC_JOBS_FAILED, 1);
+		if (core_may_log(x->core, BURST_JOB))
+			core_log(x->core, LOG_WARN, "job-failed", "queue=%s job=%s note=\"it has failed for good: RETRY makes it due again\"",
+			         core_quoted(x->core, queue), core_quoted(x->core, id));
+	}
+}

@@ -1,0 +1,262 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* See semaphore.h. The names of slots begin with bytes that the stores know: daemon/redis/batch.c gives them keys of their own. */
+#include "daemon/core/session/semaphore.h"
+
+#include "daemon/base/mem.h"
+
+/* --- semaphores --- */
+
+static bool semaphore_matches(const struct map_node *node, const void *key, size_t n)
+{
+	const struct semaphore *m = container_of(node, struct semaphore, node);
+
+	return m->n == n && memcmp(m->name, key, n) == 0;
+}
+
+void semaphores_init(struct commander *x)
+{
+	map_init(&x->semaphores, x->engine->table.map.key);
+	TAILQ_INIT(&x->permits_due);
+	TAILQ_INIT(&x->permits_later);
+}
+
+struct semaphore *semaphore_find(struct commander *x, struct span name)
+{
+	struct map_node *node;
+
+	if (x->semaphores.count == 0)
+		return NULL;
+	node = map_find(&x->semaphores, map_hash(&x->semaphores, name.p, name.n), name.p, name.n, semaphore_matches);
+	return node ? container_of(node, struct semaphore, node) : NULL;
+}
+
+bool semaphore_is_vacant(const struct semaphore *m)
+{
+	return TAILQ_EMPTY(&m->line) && TAILQ_EMPTY(&m->others);
+}
+
+struct semaphore *semaphore_find_or_add(struct commander *x, struct span name, unsigned limit)
+{
+	struct semaphore *m = semaphore_find(x, name);
+	uint64_t hash;
+
+	if (m && m->limit != limit && semaphore_is_vacant(m)) {
+		m->limit = limit;
+		m->next %= limit;
+	}
+	if (m)
+		return m;
+	hash = map_hash(&x->semaphores, name.p, name.n);
+	m = mem_alloc(sizeof(*m));
+	m->name = mem_copy(name.p, name.n);
+	m->n = name.n;
+	m->limit = limit;
+	/* Daemons begin with different slots, so they seldom meet while there are enough. */
+	m->next = (unsigned)(siphash(x->semaphores.key, x->core->daemon_id, strlen(x->core->daemon_id)) ^ hash) % limit;
+	TAILQ_INIT(&m->line);
+	TAILQ_INIT(&m->others);
+	TAILQ_INIT(&m->lost);
+	map_insert(&x->semaphores, &m->node, hash);
+	return m;
+}
+
+static void semaphore_free(struct commander *x, struct semaphore *m)
+{
+	map_remove(&x->semaphores, &m->node);
+	mem_free(m->name);
+	mem_free(m);
+}
+
+void semaphore_drop_if_unused(struct commander *x, struct semaphore *m)
+{
+	if (semaphore_is_vacant(m) && TAILQ_EMPTY(&m->lost))
+		semaphore_free(x, m);
+}
+
+void permit_release(struct permit *p)
+{
+	origin_thin(p->origin, 1);
+	mem_free(p->asked);
+	mem_free(p->owner);
+	mem_free(p->note);
+	mem_free(p);
+}
+
+static void permits_release(struct commander *x, struct permits *list)
+{
+	struct permit *p;
+
+	while ((p = TAILQ_FIRST(list))) {
+		TAILQ_REMOVE(list, p, in_line);
+		heap_cancel(&x->core->timers, &p->timer);
+		pool_put(&x->engine->table.pendings, p->extend);
+		permit_release(p);
+	}
+}
+
+void semaphores_free_all(struct commander *x)
+{
+	struct map_node *node;
+
+	while ((node = map_next(&x->semaphores, NULL))) {
+		struct semaphore *m = container_of(node, struct semaphore, node);
+
+		permits_release(x, &m->line);
+		permits_release(x, &m->others);
+		permits_release(x, &m->lost);
+		semaphore_free(x, m);
+	}
+	map_release(&x->semaphores);
+}
+
+bool semaphore_owns(const struct lock *l, struct span *ret_name)
+{
+	struct span name = lock_name(l);
+
+	if (l->lease.limit == 0)
+		return false;
+	*ret_name = name;
+	if (l->lease.limit != SLOT_OF_SEMAPHORE)
+		return true;
+	name = (struct span){name.p + sizeof(SLOT_PREFIX) - 1, name.n - (sizeof(SLOT_PREFIX) - 1)};
+	while (name.n > 0 && name.p[name.n - 1] != '#')
+		name.n--;
+	*ret_name = (struct span){name.p, name.n - (name.n > 0)};
+	return true;
+}
+
+/* --- permits --- */
+
+static void permit_is_late_no_more(struct commander *x, struct permit *p)
+{
+	if (p->later)
+		TAILQ_REMOVE(&x->permits_later, p, in_due);
+	p->later = false;
+}
+
+void permit_make_due(struct commander *x, struct permit *p)
+{
+	if (p->due)
+		return;
+	permit_is_late_no_more(x, p);
+	p->due = true;
+	x->due++;
+	TAILQ_INSERT_TAIL(&x->permits_due, p, in_due);
+}
+
+void permit_leave_for_later(struct commander *x, struct permit *p)
+{
+	if (p->due || p->later)
+		return;
+	p->later = true;
+	TAILQ_INSERT_TAIL(&x->permits_later, p, in_due);
+	commander_again(x);
+}
+
+/* Each asks for a slot at least: more than a step has room for are not looked at. */
+void permits_again(struct commander *x)
+{
+	struct permit *p;
+
+	for (unsigned n = 0; n < SLOTS_A_STEP && (p = TAILQ_FIRST(&x->permits_later)); n++)
+		permit_make_due(x, p);
+	if (!TAILQ_EMPTY(&x->permits_later))
+		commander_again(x);
+}
+
+void permit_is_due_no_more(struct commander *x, struct permit *p)
+{
+	permit_is_late_no_more(x, p);
+	if (p->due) {
+		TAILQ_REMOVE(&x->permits_due, p, in_due);
+		x->due--;
+	}
+	p->due = false;
+}
+
+static struct instant permit_place(const struct permit *p)
+{
+	return instant_add(p->asked_at, -(int64_t)p->priority * PRIORITY_US);
+}
+
+bool permit_stands_before(const struct permit *p, const struct permit *q)
+{
+	return instant_diff(permit_place(p), permit_place(q)) < (p->order < q->order);
+}
+
+static bool permit_stands_in_line(enum permit_state state)
+{
+	return state == PERMIT_WAITING || state == PERMIT_FIRST;
+}
+
+static void permit_line_up(struct permit *p)
+{
+	struct permit *before = TAILQ_LAST(&p->semaphore->line, permits);
+
+	for (unsigned passed = 0; before && permit_stands_before(p, before) && passed < PASSED_MOST; passed++)
+		before = TAILQ_PREV(before, permits, in_line);
+	if (before)
+		TAILQ_INSERT_AFTER(&p->semaphore->line, before, p, in_line);
+	else
+		TAILQ_INSERT_HEAD(&p->semaphore->line, p, in_line);
+}
+
+static struct permits *permit_list(struct semaphore *m, enum permit_state state)
+{
+	if (state == PERMIT_LOST)
+		return &m->lost;
+	return permit_stands_in_line(state) ? &m->line : &m->others;
+}
+
+void permit_enter(struct commander *x, struct permit *p, enum permit_state state)
+{
+	struct semaphore *m = p->semaphore;
+	struct permits *from = permit_list(m, p->state), *to = permit_list(m, state);
+	bool was = permit_stands_in_line(p->state), is = permit_stands_in_line(state);
+	int has = (state == PERMIT_HELD) - (p->state == PERMIT_HELD);
+
+	if (from != to) {
+		TAILQ_REMOVE(from, p, in_line);
+		if (is)
+			permit_line_up(p);
+		else
+			TAILQ_INSERT_TAIL(to, p, in_line);
+	}
+	m->waiters += (unsigned)is - was;
+	p->session->slots += (state == PERMIT_FIRST) * m->limit;
+	p->session->slots -= (p->state == PERMIT_FIRST) * m->limit;
+	for (unsigned i = 0; i < p->asked_n && p->state == PERMIT_TRYING; i++)
+		m->used[p->asked[i].slot]--;
+	m->used[p->slot.slot] = (uint8_t)(m->used[p->slot.slot] + has);
+	m->held += (unsigned)has;
+	metric_add(&x->core->metrics, METRIC_PERMITS_HELD, has);
+	metric_add(&x->core->metrics, METRIC_PERMITS_WAITING, is - was);
+	if (permit_is_asking(p) && state >= PERMIT_HELD) {
+		p->session->waiting--;
+		origin_thin(p->origin, 1);
+		p->origin = NULL;
+		p->session->held++;
+	}
+	p->state = state;
+	if (state == PERMIT_LOST) { /* the lost ones stand first: see permit_forget_losses() */
+		TAILQ_REMOVE(&p->session->permits, p, in_session);
+		TAILQ_INSERT_HEAD(&p->session->permits, p, in_session);
+	}
+	if (state == PERMIT_FIRST)
+		m->first = p;
+	else if (m->first == p)
+		m->first = NULL;
+}
+
+void permit_cancel(struct commander *x, struct permit *p)
+{
+	permit_enter(x, p, PERMIT_CANCELLED);
+	permit_make_due(x, p);
+}
+
+int64_t permit_valid_us(const struct commander *x, const struct permit *p)
+{
+	int64_t mark = lock_valid_us(&x->engine->table, p->mark.claim->lock), slot = lock_valid_us(&x->engine->table, p->slot.claim->lock);
+
+	return mark < slot ? mark : slot;
+}

@@ -1,0 +1,500 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* The session table, and the effects that concern one session. */
+#include "daemon/core/session/session.h"
+
+#include "daemon/base/greatest.h"
+#include "daemon/base/mem.h"
+
+void session_table_init(struct session_table *t, struct core *core)
+{
+	memset(t, 0, sizeof(*t));
+	t->core = core;
+	pool_init(&t->pool, sizeof(struct session));
+	pool_init(&t->lastings, sizeof(struct lasting));
+	TAILQ_INIT(&t->ready);
+	TAILQ_INIT(&t->detached);
+	TAILQ_INIT(&t->vacant);
+	TAILQ_INIT(&t->nested);
+	map_init(&t->known, (const uint64_t[2]){rng_next(&core->rng), rng_next(&core->rng)});
+	origins_init(&t->origins, t->known.key);
+}
+
+void session_set_nested(struct session_table *t, struct session *s, bool nested)
+{
+	if (s->nested == nested)
+		return;
+	s->nested = nested;
+	if (nested) {
+		TAILQ_INSERT_TAIL(&t->nested, s, in_nested);
+		t->nested_count++;
+	} else {
+		TAILQ_REMOVE(&t->nested, s, in_nested);
+		t->nested_count--;
+	}
+}
+
+/* before: how much it had. */
+static void session_count_ahead(struct session_table *t, struct session *s, size_t before)
+{
+	t->ahead += ahead_bytes(&s->ahead) - before;
+	if (s->origin)
+		s->origin->ahead += ahead_bytes(&s->ahead) - before;
+}
+
+static void session_drop_ahead(struct session_table *t, struct session *s)
+{
+	size_t before = ahead_bytes(&s->ahead);
+
+	ahead_release(&s->ahead);
+	session_count_ahead(t, s, before);
+}
+
+static void session_free(struct session_table *t, struct session *s)
+{
+	session_set_nested(t, s, false);
+	session_drop_ahead(t, s);
+	pool_put(&t->lastings, s->lasting);
+	if (s->identity) {
+		mem_free(s->identity->user);
+		mem_free(s->identity);
+	}
+	if (s->in_short.le_prev)
+		LIST_REMOVE(s, in_short);
+	origin_leave(s->origin);
+	mem_free(s->address);
+	mem_free(s->label);
+	pool_put(&t->pool, s);
+}
+
+void session_table_release(struct session_table *t)
+{
+	struct session *s;
+
+	for (uint32_t i = 0; i < t->slots; i++)
+		if (t->slot[i])
+			session_free(t, t->slot[i]);
+	while ((s = TAILQ_FIRST(&t->detached))) {
+		TAILQ_REMOVE(&t->detached, s, lasting->in_detached);
+		session_free(t, s);
+	}
+	origins_release(&t->origins);
+	map_release(&t->known);
+	mem_free(t->slot);
+	pool_release(&t->lastings);
+	pool_release(&t->pool);
+}
+
+static void session_table_cover(struct session_table *t, uint32_t slot)
+{
+	uint32_t old = t->slots;
+
+	if (slot < old)
+		return;
+	t->slots = 2 * slot + 64;
+	t->slot = mem_grow(t->slot, t->slots, sizeof(struct session *));
+	memset(&t->slot[old], 0, (t->slots - old) * sizeof(struct session *));
+}
+
+static struct session *session_new(struct session_table *t)
+{
+	struct session *s = pool_get(&t->pool);
+
+	s->opened_at = s->heard_at = t->core->now;
+	s->timer.kind = TIMER_SESSION;
+	s->reading = true;
+	TAILQ_INIT(&s->claims);
+	TAILQ_INIT(&s->permits);
+	TAILQ_INIT(&s->pendings);
+	TAILQ_INIT(&s->listings);
+	TAILQ_INIT(&s->places);
+	return s;
+}
+
+struct lasting *session_lasting(struct session_table *t, struct session *s)
+{
+	struct lasting *l = s->lasting;
+
+	if (l)
+		return l;
+	l = s->lasting = pool_get(&t->lastings);
+	l->session = s;
+	l->grace.kind = TIMER_GRACE;
+	return l;
+}
+
+struct session *session_open(struct session_table *t, uint64_t id, bool is_web)
+{
+	uint32_t slot = (uint32_t)id;
+	struct session *s = session_new(t);
+
+	session_table_cover(t, slot);
+	t->slot[slot] = s;
+	t->count++;
+	s->id = id;
+	s->serial = ++t->serial;
+	s->is_web = is_web;
+	metric_add(&t->core->metrics, METRIC_SESSIONS, !s->is_web);
+	metric_add(&t->core->metrics, METRIC_SESSIONS_OPENED, !s->is_web);
+	return s;
+}
+
+/* Ends the accounting of the session's connection. */
+static void session_disconnect(struct session_table *t, struct session *s)
+{
+	t->slot[(uint32_t)s->id] = NULL;
+	t->count--;
+	if (s->ready)
+		TAILQ_REMOVE(&t->ready, s, in_ready);
+	heap_cancel(&t->core->timers, &s->timer);
+	if (s->lasting)
+		heap_cancel(&t->core->timers, &s->lasting->grace);
+	metric_add(&t->core->metrics, METRIC_SESSIONS, -!s->is_web);
+}
+
+static void session_leave_detached(struct session_table *t, struct session *s)
+{
+	TAILQ_REMOVE(&t->detached, s, lasting->in_detached);
+	if (s->lasting->vacant)
+		TAILQ_REMOVE(&t->vacant, s, lasting->in_vacant);
+	if (s->lasting->vacant && s->origin)
+		TAILQ_REMOVE(&s->origin->vacant, s, lasting->in_vacant_of_peer);
+	if (s->origin)
+		s->origin->detached--;
+	t->detached_count--;
+	heap_cancel(&t->core->timers, &s->lasting->grace);
+	metric_add(&t->core->metrics, METRIC_SESSIONS_DETACHED, -1);
+}
+
+void session_close(struct session_table *t, struct session *s)
+{
+	session_set_known(t, s, false);
+	if (s->detached)
+		session_leave_detached(t, s);
+	else
+		session_disconnect(t, s);
+	user_leave(s->user);
+	session_free(t, s);
+}
+
+/* --- sessions with grace --- */
+
+static uint64_t serial_hash(const struct session_table *t, uint64_t serial)
+{
+	return map_hash(&t->known, &serial, sizeof(serial));
+}
+
+static bool serial_matches(const struct map_node *node, const void *key, size_t n)
+{
+	return memcmp(&container_of(node, struct lasting, by_serial)->session->serial, key, n) == 0;
+}
+
+void session_set_known(struct session_table *t, struct session *s, bool known)
+{
+	if (s->known == known)
+		return;
+	s->known = known;
+	if (known)
+		map_insert(&t->known, &s->lasting->by_serial, serial_hash(t, s->serial));
+	else
+		map_remove(&t->known, &s->lasting->by_serial);
+}
+
+struct session *session_of_serial(struct session_table *t, uint64_t serial)
+{
+	struct map_node *node = map_find(&t->known, serial_hash(t, serial), &serial, sizeof(serial), serial_matches);
+
+	return node ? container_of(node, struct lasting, by_serial)->session : NULL;
+}
+
+static void session_join_detached(struct session_table *t, struct session *s)
+{
+	s->detached = true;
+	s->lasting->detached_at = t->core->now;
+	TAILQ_INSERT_TAIL(&t->detached, s, lasting->in_detached);
+	t->detached_count++;
+	if (s->origin)
+		s->origin->detached++;
+	metric_add(&t->core->metrics, METRIC_SESSIONS_DETACHED, 1);
+}
+
+void session_note_vacant(struct session_table *t, struct session *s)
+{
+	if (!s->detached || s->lasting->vacant || !session_is_empty(s))
+		return;
+	s->lasting->vacant = true;
+	TAILQ_INSERT_TAIL(&t->vacant, s, lasting->in_vacant);
+	if (s->origin)
+		TAILQ_INSERT_TAIL(&s->origin->vacant, s, lasting->in_vacant_of_peer);
+}
+
+struct session *session_restore(struct session_table *t, uint64_t serial)
+{
+	struct session *s = session_new(t);
+
+	s->serial = serial;
+	(void)session_lasting(t, s);
+	if (serial > t->serial)
+		t->serial = serial;
+	session_set_known(t, s, true);
+	session_join_detached(t, s);
+	return s;
+}
+
+void session_detach(struct session_table *t, struct session *s)
+{
+	session_disconnect(t, s);
+	s->id = 0;
+	s->busy = s->ready = s->leaving = s->eof = s->over = s->lingered = s->resuming = s->awaiting = false;
+	s->reading = true;
+	s->unsent = 0;
+	session_drop_ahead(t, s);
+	session_join_detached(t, s);
+	session_note_vacant(t, s);
+}
+
+/* What it has on short leases is the other's from now on. */
+static void session_move_renewals(struct session *to, struct session *from)
+{
+	if (!from->in_short.le_prev)
+		return;
+	if (!to->in_short.le_prev)
+		LIST_INSERT_AFTER(from, to, in_short);
+	to->renewals += from->renewals;
+	from->renewals = 0;
+}
+
+void session_count_claims(struct session *s, struct origin *origin)
+{
+	struct claim *c;
+
+	TAILQ_FOREACH(c, &s->claims, in_session) {
+		c->origin = origin;
+		if (!lock_charge(c->lock, origin))
+			claim_crowd(c);
+	}
+}
+
+/* What it has goes on counting for whoever had it, unless that is not known any more. */
+static void session_move_origin(struct session *to, struct session *from)
+{
+	if (from->origin) {
+		origin_refer(from->origin);
+		from->origin->ahead += ahead_bytes(&to->ahead);
+		if (to->origin)
+			to->origin->ahead -= ahead_bytes(&to->ahead);
+		origin_leave(to->origin);
+		to->origin = from->origin;
+		return;
+	}
+	session_count_claims(from, to->origin);
+}
+
+void session_take_over(struct session_table *t, struct session *to, struct session *from)
+{
+	struct claim *c;
+
+	session_move_origin(to, from);
+	TAILQ_FOREACH(c, &from->claims, in_session)
+		lock_pass_claim(c, to);
+	TAILQ_CONCAT(&to->claims, &from->claims, in_session);
+	to->resumed = true;
+	session_set_nested(t, to, from->nested);
+	to->held = from->held;
+	to->waiting = from->waiting;
+	to->refused = from->refused;
+	session_move_renewals(to, from);
+	to->waits_not_notified = from->waits_not_notified;
+	if (!to->label) {
+		to->label = from->label;
+		from->label = NULL;
+	}
+	if (!to->heartbeat_us) {
+		to->heartbeat_us = from->heartbeat_us;
+		session_heard(t, to);
+	}
+	if (!to->grace_us)
+		to->grace_us = from->grace_us;
+	memcpy(session_lasting(t, to)->secret, from->lasting->secret, sizeof(to->lasting->secret));
+	to->opened_at = from->opened_at;
+	session_set_known(t, to, false);
+	to->serial = from->serial;
+	session_close(t, from);
+	session_set_known(t, to, true);
+}
+
+static void session_set_reading(struct session_table *t, struct session *s, bool on)
+{
+	struct effect *effect;
+
+	if (s->reading == on)
+		return;
+	s->reading = on;
+	effect = effects_add(t->core->out, EFFECT_READ);
+	effect->read.session = s->id;
+	effect->read.on = on;
+}
+
+void session_read_ahead(struct session_table *t, struct session *s, struct input line)
+{
+	uint64_t most = t->core->conf.limits.output;
+	size_t before = ahead_bytes(&s->ahead);
+	bool full = ahead_add(&s->ahead, line);
+
+	session_count_ahead(t, s, before);
+	if (full || (most > 0 && t->ahead > READ_AHEAD_WHOLE * most))
+		session_set_reading(t, s, false);
+}
+
+struct session *session_too_far_ahead(const struct session_table *t)
+{
+	uint64_t most = t->core->conf.limits.output;
+	struct greatest furthest = {0};
+	struct session *s;
+
+	if (most == 0 || t->ahead <= READ_AHEAD_MOST * most)
+		return NULL;
+	for (uint32_t i = 0; i < t->slots; i++)
+		if ((s = t->slot[i]))
+			greatest_see(&furthest, s, ahead_bytes(&s->ahead), s->origin ? s->origin->ahead : 0);
+	return furthest.one;
+}
+
+bool session_next_line(struct session_table *t, struct session *s, struct input *ret_line)
+{
+	size_t before;
+	bool room;
+
+	if (s->ahead.count == 0)
+		return false;
+	before = ahead_bytes(&s->ahead);
+	room = ahead_next(&s->ahead, ret_line);
+	session_count_ahead(t, s, before);
+	if (room)
+		session_set_reading(t, s, true);
+	ahead_trim(&s->ahead, &t->core->out->arena, ret_line);
+	return true;
+}
+
+void session_await(struct session_table *t, struct session *s)
+{
+	if (!s->awaiting)
+		effects_add(t->core->out, EFFECT_AWAIT)->await.session = s->id;
+	s->awaiting = true;
+}
+
+bool session_must_await(struct session_table *t, struct session *s)
+{
+	if (s->unsent <= UNSENT_MAX || s->ahead.count == 0)
+		return false;
+	session_await(t, s);
+	return true;
+}
+
+void session_goes_on(struct session_table *t, struct session *s)
+{
+	if (s->ready)
+		return;
+	s->ready = true;
+	TAILQ_INSERT_TAIL(&t->ready, s, in_ready);
+}
+
+void session_answered(struct session_table *t, struct session *s, bool tagged)
+{
+	if (s->detached) {
+		session_note_vacant(t, s);
+		return;
+	}
+	s->busy &= tagged;
+	/* A tagged answer lets no line go on, but it may be the last answer that a leaving session waits for. */
+	if (!tagged || s->leaving)
+		session_goes_on(t, s);
+}
+
+void session_wake(struct session_table *t, struct session *s)
+{
+	session_note_vacant(t, s);
+	if (s->detached || !s->resuming)
+		return;
+	if (s->open > 0)
+		s->open--;
+	if (s->open == 0)
+		session_goes_on(t, s);
+}
+
+struct session *session_next_ready(struct session_table *t)
+{
+	struct session *s = TAILQ_FIRST(&t->ready);
+
+	if (s) {
+		TAILQ_REMOVE(&t->ready, s, in_ready);
+		s->ready = false;
+	}
+	return s;
+}
+
+void session_set_label(struct session *s, struct span label)
+{
+	mem_free(s->label);
+	s->label = label.n > 0 ? mem_copy(label.p, label.n) : NULL;
+}
+
+struct claim *session_waiting(const struct session *s, struct span tag)
+{
+	struct claim *c;
+
+	TAILQ_FOREACH(c, &s->claims, in_session) {
+		if (c->state == CLAIM_WAITING && span_equal(span_of(c->asking->tag), tag))
+			return c;
+	}
+	return NULL;
+}
+
+static inline void line_add(struct session_table *t, struct session *s, const char *line, size_t n)
+{
+	struct effect *effect;
+
+	s->unsent += n;
+	arena_commit(&t->core->out->arena, n);
+	effect = effects_add(t->core->out, EFFECT_SEND);
+	effect->send.session = s->id;
+	effect->send.bytes = (struct span){line, n};
+}
+
+void session_say(struct session_table *t, struct session *s, const char *line, size_t n)
+{
+	line_add(t, s, line, n);
+}
+
+static inline void count_answer(struct core *c, const struct session *s, enum result result)
+{
+	c->metrics.answered[c->answers][result] += !s->is_web;
+	c->answers = c->serving;
+}
+
+/* By its word, behind the tag. Rows and pushes are no answers. */
+static void __attribute__((noinline)) count_other(struct core *c, const struct session *s, const char *line)
+{
+	const char *word = line[0] == '@' ? strchr(line, ' ') + 1 : line;
+
+	if (*word == 'O')
+		count_answer(c, s, RESULT_OK);
+	else if (*word != '*' && *word != '!')
+		count_answer(c, s, *word == 'B' ? RESULT_BUSY : *word == 'T' ? RESULT_TIMEOUT : RESULT_ERROR);
+}
+
+void session_send(struct session_table *t, struct session *s, const char *line, size_t n)
+{
+	if (line[0] == 'O')
+		count_answer(t->core, s, RESULT_OK);
+	else
+		count_other(t->core, s, line);
+	line_add(t, s, line, n);
+}
+
+void session_hang_up(struct session_table *t, struct session *s, const char *reason)
+{
+	struct effect *effect = effects_add(t->core->out, EFFECT_HANGUP);
+
+	effect->hangup.session = s->id;
+	effect->hangup.reason = span_of(reason);
+}

@@ -1,0 +1,125 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * The journal on disk, <runtime_dir>/journal: what sessions with grace hold, for the next run of the daemon in the same boot. Records are opaque.
+ * The file is never synced: the page cache survives a crash of the process, and a crash of the host ends the boot for which the file counts.
+ *
+ * The bytes of the file: frame.h. All records of a pass are appended with one pwrite(2). When the file has grown to several times its last snapshot,
+ * a snapshot of the live records replaces it. A new file is complete before it is renamed over the old one. A torn last record is cut off: the daemon
+ * ended while it wrote the record, so nobody was told what the record says. A file with a damaged record is ignored altogether: somebody may have been
+ * told what that record said, for example that a lock is free.
+ *
+ * A snapshot stops the loop while it is made, for two milliseconds of processor time a MiB. So no other follows one that fills more than half of what
+ * the file may have, unless less is live by then: the file grows until it is full, and is given up. How much is live is estimated from the last
+ * snapshot and journal_count.
+ *
+ * Use: journal_open, journal_next until false, journal_forget; then, as the daemon goes on:
+ *
+ *   journal_add …; journal_write     before anything that relies on these records leaves the process
+ *   journal_count                    before journal_wants_snapshot
+ *   if journal_wants_snapshot:       journal_begin, journal_add …, journal_end; the service must not step in between
+ *   if journal_has_turned:           tell the service whether it is usable
+ *
+ * If journal_open found a file, a snapshot is wanted at once and must come before the first write: a run never appends to the file of the previous run.
+ *
+ * Without records there is no file and no I/O. The journal is unusable after a failed write. The file lacks records then, so it is removed or made
+ * worthless. Records are dropped until a snapshot is written. Each try follows a longer pause, and there is none while the live records cannot fit.
+ * Not thread-safe.
+ * See ALGORITHMS.md, Adoption.
+ */
+#ifndef JOURNAL_H
+#define JOURNAL_H
+
+#include "daemon/base/buf.h"
+#include "daemon/base/instant.h"
+#include "daemon/files/frame.h"
+#include "proto/span.h"
+
+#define JOURNAL_BOOT_MAX  FRAME_BOOT_MAX
+#define JOURNAL_FILE_MAX  ((size_t)384 << 20) /* bytes; a larger file is not read, and never written. Half of it holds a million locks with short names. */
+#define JOURNAL_SNAPSHOT  ((size_t)1 << 20) /* bytes; a smaller file needs no snapshot */
+#define JOURNAL_GROWTH    4                 /* a snapshot is due at this many times the last one, or when half of the room that it left is used */
+#define JOURNAL_PAUSE_US  (1 * SEC)         /* the first pause after a failed write; the next ones double */
+#define JOURNAL_PAUSE_MAX_US (30 * SEC)
+#define JOURNAL_PAUSE_MIB_US (1 * SEC)      /* the least pause for each MiB that a new try must write */
+
+struct journal {
+	int dir;
+	int fd;             /* the file; -1: there is none, or it cannot be written */
+	char boot_id[JOURNAL_BOOT_MAX];
+	struct buf pass;    /* framed records that are not written yet */
+	struct buf image;   /* framed records of the snapshot */
+	bool in_image;      /* between journal_begin and journal_end */
+	struct buf past;    /* the file of the previous run, until journal_forget */
+	struct span rest;   /* the part of `past` that journal_next has not returned yet */
+	size_t most;        /* bytes that the file may have; JOURNAL_FILE_MAX except in tests */
+	size_t size;        /* bytes in the file */
+	size_t snapshot_at; /* the size at which a snapshot is wanted */
+	size_t live;        /* bytes of the last snapshot, also if it could not be written */
+	size_t live_count;  /* `count` at that time */
+	size_t count;       /* names and sessions that the service has now */
+	bool unusable;
+	bool told;          /* the value of `unusable` that journal_has_turned returned last */
+	bool stale;         /* unusable, and the old file could not be removed or made worthless */
+	bool grudge;        /* a snapshot failed, and the log says so */
+	int64_t pause_us;
+	struct instant retry_at;
+};
+
+/* Where a journal stands, for a restart in which the next process goes on appending to its file. */
+struct journal_mark {
+	size_t size, snapshot_at, live, live_count, count;
+	bool unusable, told, stale, grudge;
+	int64_t pause_us;
+	struct instant retry_at;
+};
+
+/*
+ * boot_id: "" if unknown; any file is ignored then. Returns 0, or a negative errno if the directory cannot be opened. The log tells what becomes of
+ * a file that is found.
+ */
+int journal_open(struct journal *j, const char *dir, const char *boot_id, struct instant now) __attribute__((warn_unused_result));
+void journal_close(struct journal *j); /* the file stays; records that are not written are lost */
+
+/* Everything that was added must be written. The caller owns the file from then on, -1: there is none; only journal_close may follow. */
+void journal_pack(struct journal *j, struct journal_mark *ret_mark, int *ret_fd);
+/* In place of journal_open: goes on where journal_pack left off. Owns fd, also on failure. Errors as journal_open. */
+int journal_unpack(struct journal *j, const char *dir, const char *boot_id, const struct journal_mark *mark, int fd) __attribute__((warn_unused_result));
+
+/* False: somebody has removed the file, has cut it, or has put another in its place. */
+bool journal_is_there(const struct journal *j);
+/* The file is lost, or with dir not NULL its directory, which is there again: the next snapshot, which is due at once, makes it anew. */
+void journal_begin_anew(struct journal *j, const char *dir, struct instant now);
+
+/* The next record of the previous run; false: no more. Borrowed until journal_forget. */
+bool journal_next(struct journal *j, struct span *ret_record);
+void journal_forget(struct journal *j);
+
+/* A failed write makes the journal unusable; journal_has_turned tells. */
+void journal_add(struct journal *j, struct span record);
+void journal_write(struct journal *j, struct instant now);
+
+static inline bool journal_has_news(const struct journal *j)
+{
+	return buf_length(&j->pass) > 0;
+}
+
+/* Whether there is anything to write, to try again, or to tell. */
+static inline bool journal_has_work(const struct journal *j)
+{
+	return journal_has_news(j) || j->unusable || j->told;
+}
+
+/* The number of names and sessions that the service has now. The live records are taken to grow and shrink with it. */
+static inline void journal_count(struct journal *j, size_t count)
+{
+	j->count = count;
+}
+
+bool journal_wants_snapshot(const struct journal *j, struct instant now);
+void journal_begin(struct journal *j);                     /* records added from now on are the snapshot, which supersedes all earlier ones */
+void journal_end(struct journal *j, struct instant now); /* an empty snapshot removes the file */
+
+/* True: the journal became usable or unusable since the last call. */
+bool journal_has_turned(struct journal *j, bool *ret_usable);
+
+#endif

@@ -1,0 +1,354 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Start-up is a list of stages in the order in which they depend on each other; shut-down is the same list backwards. */
+#include "daemon/main/daemon.h"
+
+#include "daemon/base/clock.h"
+#include "daemon/base/mem.h"
+#include "daemon/main/internal.h"
+#include "daemon/net/admin.h"
+#include "daemon/net/carry.h"
+#include "daemon/restart/once.h"
+
+#include <errno.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdio.h>
+#include <event2/thread.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sysexits.h>
+#include <unistd.h>
+
+#define KEEPALIVE_US (10 * SEC)
+#define LAST_PASSES  256
+
+/* Names, jobs and journal stand where the process before has run. In another directory a kill -9 in the midst would find half of them, or nothing. */
+static int runtime_stays(struct daemon *d, const char **ret_what)
+{
+	const struct carried *c = d->carried;
+	struct runtime chosen;
+	int r = runtime_go_on(&d->runtime, c->runtime_dir, carried_take_fd(d, c->lock_fd), carried_take_fd(d, c->folder_fd), ret_what);
+
+	if (!r && !runtime_is_chosen(&d->runtime, d->conf->runtime_dir, &chosen))
+		log_event(LOG_ERROR, "restart",
+		          "runtime=%s configured=%s note=\"it stays where it was: to change runtime_dir stop the daemon, move the directory, and start it\"",
+		          d->runtime.dir, chosen.dir);
+	return r;
+}
+
+static int stage_runtime(struct daemon *d)
+{
+	const struct carried *c = d->carried;
+	const char *what;
+	int r = c ? runtime_stays(d, &what) : runtime_open(&d->runtime, d->conf->runtime_dir, &what);
+
+	if (r < 0) {
+		log_event(LOG_ERROR, "start", "runtime=%s error=\"%s\"", d->runtime.dir, runtime_trouble(r));
+	} else if (!once_take(d->runtime.dir, c ? c->mark : NULL, &what) && c) {
+		/* Another process went on from it, or one was killed before: that one ran here as well. */
+		carried_refuse(d, what);
+		d->names_elsewhere = false;
+	}
+	return r;
+}
+
+static void stage_runtime_stop(struct daemon *d)
+{
+	runtime_close(&d->runtime);
+}
+
+/* Raises the limit of descriptors to its maximum, since each session needs one. SIGXFSZ is ignored, so a write beyond the file size limit fails. */
+static int stage_limits(struct daemon *d)
+{
+	struct rlimit limit;
+
+	signal(SIGPIPE, SIG_IGN);
+	signal(SIGXFSZ, SIG_IGN);
+	vanished_start();
+	signal(SIGUSR1, SIG_IGN); /* until supervise_start */
+	signal(SIGCHLD, SIG_DFL); /* where it is ignored, nobody can wait for a child: trial.c */
+	guard_secrets(d->conf);
+	if (getrlimit(RLIMIT_NOFILE, &limit) == 0 && limit.rlim_cur < limit.rlim_max) {
+		limit.rlim_cur = limit.rlim_max;
+		setrlimit(RLIMIT_NOFILE, &limit);
+	}
+	return 0;
+}
+
+static int stage_systemd(struct daemon *d)
+{
+	int r = systemd_init(&d->systemd);
+
+	if (r < 0)
+		log_event(LOG_ERROR, "start", "stage=systemd error=\"%s\"", strerror(-r));
+	return r;
+}
+
+/* Comes before all that writes to the runtime directory. */
+static int stage_descriptors(struct daemon *d)
+{
+	if (descriptors_for_clients(d->conf, d->systemd.sockets_n) == 0 && !d->carried)
+		return descriptors_lack(d->conf, d->systemd.sockets_n);
+	descriptors_warn(d->conf, d->systemd.sockets_n);
+	return 0;
+}
+
+static void stage_systemd_stop(struct daemon *d)
+{
+	systemd_release(&d->systemd);
+}
+
+/* libevent would write to standard error by itself, and wait for its reader. */
+static void loop_log(int severity, const char *text)
+{
+	char quoted[512];
+
+	log_event(severity == EVENT_LOG_ERR ? LOG_ERROR : LOG_WARN, "loop", "text=%s", log_quote(text, quoted, sizeof(quoted)));
+}
+
+static int stage_loop(struct daemon *d)
+{
+	struct event_config *config;
+
+	event_set_log_callback(loop_log);
+	config = event_config_new();
+	if (config) {
+		event_config_set_flag(config, EVENT_BASE_FLAG_NOLOCK);
+		d->base = event_base_new_with_config(config);
+		event_config_free(config);
+	}
+	return d->base ? 0 : -ENOMEM;
+}
+
+static void stage_loop_stop(struct daemon *d)
+{
+	event_base_free(d->base);
+	libevent_global_shutdown();
+}
+
+static int stage_service(struct daemon *d)
+{
+	int r;
+
+	gethostname(d->host, sizeof(d->host) - 1);
+	outer_start(d);
+	r = stores_configure(d);
+	if (!r && carried_service(d))
+		return 0;
+	if (!r)
+		r = stores_open(d);
+	if (r < 0) {
+		log_event(LOG_ERROR, "start", "stage=store error=\"%s\"", strerror(-r));
+		return r;
+	}
+	d->core_conf.segment = d->segment;
+	d->service = service_new(&d->core_conf);
+	return 0;
+}
+
+static void stage_service_stop(struct daemon *d)
+{
+	stores_release(d);
+	if (d->service)
+		service_free(d->service);
+}
+
+static int stage_net(struct daemon *d)
+{
+	struct net_conf conf = {
+		.line_max = d->conf->limits.line,
+		.output_max = d->conf->limits.output,
+		.sessions_max = (unsigned)d->conf->limits.clients,
+		.connections_max = descriptors_for_clients(d->conf, d->systemd.sockets_n),
+		.peer_max = (unsigned)d->conf->limits.peer,
+		.groups = d->rules != NULL,
+		.admin_group = admin_group(),
+		.first_slot = WEB_SESSIONS,
+		.unix_access = listen_access(d->conf),
+		.keepalive_us = KEEPALIVE_US,
+	};
+	struct net_sink sink = pump_net_sink;
+
+	sink.context = d;
+	d->net = net_new(d->base, &conf, &sink);
+	if (d->net && d->carried)
+		net_unpack(d->net, d->carried->net, &d->carried->fds);
+	return d->net ? 0 : -errno;
+}
+
+static void stage_net_stop(struct daemon *d)
+{
+	net_free(d->net);
+}
+
+/* A crash loses the keys of the memory store, so the sessions of the previous run hold nothing, and the journal is dropped. */
+static int stage_journal(struct daemon *d)
+{
+	char boot_id[JOURNAL_BOOT_MAX];
+	int r;
+
+	runtime_boot_id(boot_id, sizeof(boot_id));
+	if (d->carried)
+		return journal_unpack(&d->journal, d->runtime.dir, boot_id, &d->carried->journal, carried_take_fd(d, d->carried->journal_fd));
+	if (!boot_id[0])
+		log_event(LOG_WARN, "journal", "boot=unknown note=\"without %s nothing can be resumed after a restart\"", RUNTIME_BOOT_ID);
+	r = journal_open(&d->journal, d->runtime.dir, boot_id, clock_boottime());
+	if (r < 0)
+		return r;
+	if (d->memory && d->state.found == STATE_CRASH)
+		journal_forget(&d->journal);
+	pump_restore(d);
+	return 0;
+}
+
+static void stage_journal_stop(struct daemon *d)
+{
+	journal_write(&d->journal, clock_boottime());
+	journal_close(&d->journal);
+}
+
+struct stage {
+	const char *name;
+	int (*start)(struct daemon *d);
+	void (*stop)(struct daemon *d);
+	bool tells; /* it logs what was wrong by itself */
+};
+
+static const struct stage stages[] = {
+	{"limits", stage_limits, NULL, false},
+	{"systemd", stage_systemd, stage_systemd_stop, true},
+	{"carried", carried_start, carried_stop, false},
+	{"runtime", stage_runtime, stage_runtime_stop, true},
+	{"descriptors", stage_descriptors, NULL, true},
+	{"loop", stage_loop, stage_loop_stop, false},
+	{"pump", pump_start, pump_stop, false},
+	{"guard", guard_start, guard_stop, true},
+	{"service", stage_service, stage_service_stop, true},
+	{"net", stage_net, stage_net_stop, false},
+	{"site", site_start, site_stop, false},
+	{"journal", stage_journal, stage_journal_stop, false},
+	{"stores", stores_start, stores_stop, true},
+	{"restart", restart_start, restart_stop, false},
+	{"supervise", supervise_start, supervise_stop, false},
+	{"listen", listen_start, NULL, true},
+	{"resume", carried_resume, NULL, false},
+};
+
+#define STAGES (sizeof(stages) / sizeof(*stages))
+
+static int exit_status(int r)
+{
+	switch (r) {
+	case 0:
+		return EX_OK;
+	case UNPROTECTED:
+	case UNUSABLE:
+		return EX_CONFIG;
+	case -EACCES:
+	case -EPERM:
+		return EX_NOPERM;
+	default:
+		return EX_UNAVAILABLE;
+	}
+}
+
+/* Lets others run who share the processor: a client that was answered may ask for more, and a server may answer. */
+static void daemon_yield(struct daemon *d)
+{
+	struct instant before = clock_boottime();
+
+	sched_yield();
+	rest_note_yield(&d->rest, before, clock_boottime());
+}
+
+/* Whether the loop sleeps until there is an event. */
+static bool daemon_sleeps(struct daemon *d)
+{
+	if (pump_is_behind(d))
+		return false;
+	/* A server on this host needs the processor to answer. */
+	if (!d->held_back && ((d->upstream && upstream_waits(d->upstream)) || !rest_polls(&d->rest, clock_boottime())))
+		return true;
+	daemon_yield(d);
+	return false;
+}
+
+static void daemon_loop(struct daemon *d)
+{
+	while (!d->stopped) {
+		if (!d->ready)
+			supervise_tick(d);
+		pump_pass(d);
+		restart_pass(d);
+		if (!d->stopped)
+			event_base_loop(d->base, daemon_sleeps(d) ? EVLOOP_ONCE : EVLOOP_ONCE | EVLOOP_NONBLOCK);
+	}
+	/* Carries out the calls that are queued for the memory store. The number of passes is bounded, because renewals never end. */
+	for (unsigned passes = 0; d->restart.phase != RESTART_OVER && (passes == 0 || (pump_is_behind(d) && passes < LAST_PASSES)); passes++)
+		pump_pass(d);
+}
+
+/* Whether another program, or this one again, goes on in this process. */
+static bool goes_on_in_place(const struct daemon *d)
+{
+	return d->restart.phase == RESTART_OVER && d->restart.way == IN_PLACE;
+}
+
+/*
+ * From the first stage to the last, and back. *ret_segment: what is handed over in place; NULL: the process ends. *ends: it is to end as soon as it has
+ * started; and afterwards, whether what goes on in place is to end.
+ */
+static int daemon_live(struct conf *conf, const struct daemon_args *args, bool *ends, struct segment **ret_segment)
+{
+	struct daemon *d = mem_alloc(sizeof(*d));
+	size_t started = 0;
+	int r = 0;
+
+	d->conf = conf;
+	d->args = args;
+	d->timer_fd = -1;
+	d->started = clock_boottime();
+	d->reloaded.wall_us = clock_wall_us();
+	d->wall_ahead_at_start_us = d->reloaded.wall_us - d->started.us;
+	credentials_init(&d->credentials);
+	/* Between the first mark of the state file and the last one an end without supervise_end counts as a crash. */
+	supervise_hold_signals(true);
+	while (r >= 0 && started < STAGES) {
+		r = stages[started].start(d);
+		if (r < 0 && (!stages[started].tells || r == -ENOMEM))
+			log_event(LOG_ERROR, "start", "stage=%s error=\"%s\"", stages[started].name, strerror(-r));
+		if (r >= 0)
+			started++;
+	}
+	if (r >= 0 && *ends)
+		supervise_end(d, "signal=TERM");
+	if (r >= 0)
+		daemon_loop(d);
+	*ret_segment = goes_on_in_place(d) ? d->segment : NULL;
+	*ends = d->restart.failed;
+	while (started-- > 0)
+		if (stages[started].stop)
+			stages[started].stop(d);
+	free(d);
+	return r;
+}
+
+int daemon_run(struct conf *conf, const struct daemon_args *args)
+{
+	struct segment *segment;
+	bool ends = false;
+	int r;
+
+	for (;;) {
+		r = daemon_live(conf, args, &ends, &segment);
+		if (!segment)
+			break;
+		r = carry_exec(ends ? NULL : args->program, segment);
+		if (r < 0)
+			log_event(LOG_ERROR, "restart", "program=%s error=\"%s\" note=\"the daemon goes on as it is\"", args->program->path, strerror(-r));
+	}
+	if (r >= 0)
+		log_event(LOG_NOTICE, "stopped", "pid=%d", (int)getpid());
+	return exit_status(r < 0 ? r : 0);
+}

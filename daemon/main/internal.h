@@ -1,0 +1,211 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Inside the daemon: what daemon.c, guard.c, pump.c, stores.c and supervise.c share. */
+#ifndef DAEMON_INTERNAL_H
+#define DAEMON_INTERNAL_H
+
+#include "daemon/base/rng.h"
+#include "daemon/core/service/service.h"
+#include "daemon/core/session/rules.h"
+#include "daemon/files/audit_file.h"
+#include "daemon/files/credentials.h"
+#include "daemon/files/journal.h"
+#include "daemon/files/runtime.h"
+#include "daemon/main/backlog.h"
+#include "daemon/main/daemon.h"
+#include "daemon/main/descriptors.h"
+#include "daemon/main/reach.h"
+#include "daemon/main/rest.h"
+#include "daemon/main/verifier.h"
+#include "daemon/net/net.h"
+#include "daemon/redis/upstream.h"
+#include "daemon/restart/restart.h"
+#include "daemon/store/job_keep.h"
+#include "daemon/store/memory.h"
+#include "daemon/store/state.h"
+#include "daemon/systemd/systemd.h"
+#include "daemon/web/web.h"
+
+#include <event2/event.h>
+
+/* How the last reading of the configuration went; the first one is that of the start. */
+struct reloaded {
+	int64_t wall_us; /* when it was last taken, by CLOCK_REALTIME */
+	bool failed;     /* since then there was another, and nothing of it was taken */
+};
+
+struct daemon {
+	struct conf *conf;
+	const struct daemon_args *args;
+	struct runtime runtime;
+	struct systemd systemd;
+	struct event_base *base;
+	struct service *service;
+	struct core_conf core_conf;
+	struct outer outer;
+	struct effects effects;
+	struct segment *segment;   /* in which the service stands, and all that a restart hands over; NULL: ordinary memory, so there is no such restart */
+	struct carried *carried;   /* what the process before this one has handed over, as long as something of it is to be taken; else NULL */
+	struct restart restart;
+	struct backlog *backlog;   /* in the segment */
+	int64_t wall_ahead_us;     /* wall_known: CLOCK_REALTIME - CLOCK_BOOTTIME, as it was at the first step of the loop pass */
+	bool held_back;            /* calls to the stores wait for the next pass */
+	struct instant begun;      /* wall_known: the first step of the loop pass */
+	struct rest rest;
+	bool wall_known;
+	struct instant pass_end;   /* when the loop pass must end: PASS_US after its first step */
+	bool record_first; /* the journal has a record that is to be written before the memory store carries out a call */
+	struct journal journal;
+	struct net *net;
+	struct credentials credentials;
+	struct web *web;           /* NULL: listen.http is no */
+	char *web_where;           /* where it listens, as configured, or as before the restart; NULL: nowhere */
+	struct upstream *upstream; /* store: redis */
+	struct memory *memory;     /* store: memory */
+	struct state state;
+	bool state_open;
+	bool names_elsewhere; /* those of the process before, whose state cannot be used, need not stand in our directory */
+	struct job_file jobs;
+	int jobs_error;         /* that is in the log */
+	struct instant jobs_at; /* the next look at them */
+	struct rules *rules, *old_rules; /* as the service has them; NULL: none */
+	struct conf_users *users;        /* NULL: none */
+	struct verifier *verifier;
+	bool verifying;                  /* a secret is being verified: the one of this number */
+	uint64_t verified_number;
+	struct proofs *proofs;           /* guard.c: of the secrets that were right; NULL: there are no users */
+	struct audit_file audit;
+	char host[256];
+	char unix_path[4200];
+	char *set_name;
+	/* The timer of the service: a timerfd on CLOCK_BOOTTIME, so that a lease ends on time after a suspend. */
+	int timer_fd;
+	struct event *timer_event;
+	struct instant armed; /* when the timer expires; INSTANT_NEVER: not set */
+	struct event *signal_event[5];
+	struct event *tick_event; /* ready, watchdog, status, state file */
+	struct instant started, watchdog_at, status_at;
+	struct instant look_at; /* vanished.c: the next look … */
+	int folder_error;       /* … and why the runtime directory is not there, as the log says */
+	int64_t wall_ahead_at_start_us; /* CLOCK_REALTIME - CLOCK_BOOTTIME, when this process was started */
+	struct reloaded reloaded;
+	char status[160];
+	bool ready, stopping, stopped;
+	/* Notifications that the service manager has not taken yet: sent again at the next tick. */
+	bool owes_reloading, owes_ready, owes_stopping, owes_removal;
+	struct instant stop_at;
+};
+
+/* daemon.c */
+const char *tcp_text(const char *host, uint16_t port, char *out, size_t size);
+/* listen.c */
+#define UNPROTECTED (-EPROTO) /* a socket that was passed is open to everybody */
+#define UNUSABLE    (-ENOTRECOVERABLE) /* a file that the configuration names cannot be used */
+int listen_start(struct daemon *d);
+struct listener_access listen_access(const struct conf *c); /* of Unix sockets */
+bool daemon_speaks_tls(const struct daemon *d); /* at listen.tls, or at a passed socket called tls */
+
+/* pump.c: one event in, its effects out. */
+void pump_step(struct daemon *d, struct event *event);
+void pump_restore(struct daemon *d); /* restores the previous run from the journal; before any other event */
+void pump_pass(struct daemon *d); /* end of a loop pass: everything collected goes out, the timer is set */
+bool pump_is_behind(const struct daemon *d); /* the next pass must come without waiting for events */
+int pump_start(struct daemon *d);
+void pump_stop(struct daemon *d);
+void pump_time(struct daemon *d); /* the timer has expired */
+
+/* kept.c: the calls that wait. */
+void kept_begin(struct daemon *d);
+void kept_drop(struct daemon *d);
+void kept_add(struct daemon *d, const struct call *call);
+void kept_send(struct daemon *d); /* those to Redis that a restart has kept */
+
+void timer_arm(struct daemon *d); /* for the moment at which the service must step */
+int timer_start(struct daemon *d);
+void timer_stop(struct daemon *d);
+extern const struct net_sink pump_net_sink;
+extern const struct upstream_sink pump_upstream_sink;
+
+/* site.c: the web listener; exposition.c: the text of /metrics. */
+int site_start(struct daemon *d);
+void site_reload(struct daemon *d); /* reads the token again */
+void site_stop(struct daemon *d);
+void exposition_write(const struct daemon *d, struct buf *out);
+
+/* outer.c: the figures of the daemon around the service. Before the service. */
+void outer_start(struct daemon *d);
+
+/* stores.c: the store behind the service, and the configuration that the service sees. */
+int stores_configure(struct daemon *d); /* fills core_conf */
+char *stores_keys(const struct daemon *d); /* where at the stores the keys are, as text in memory of mem.h */
+int stores_open(struct daemon *d);      /* opens the memory store anew */
+int stores_go_on(struct daemon *d);     /* the memory store that was carried goes on */
+int stores_start(struct daemon *d);
+void stores_stop(struct daemon *d);
+void stores_release(struct daemon *d);
+void stores_tick(struct daemon *d);
+void stores_mark(struct daemon *d); /* writes the state file of the memory store */
+void core_conf_fill(struct core_conf *to, const struct conf *from);
+
+/* lasting.c: the jobs of the memory store. */
+void lasting_open(struct daemon *d);
+int lasting_restore(struct daemon *d);
+void lasting_tick(struct daemon *d);
+void lasting_close(struct daemon *d);
+
+/* guard.c: users, rules, the audit log. */
+void guard_secrets(const struct conf *c); /* as soon as the configuration is there */
+int guard_start(struct daemon *d);
+void guard_stop(struct daemon *d);
+/* After the configuration in effect has changed: reads the files again. The service must get *ret_core before guard_reloaded. */
+void guard_reload(struct daemon *d, struct core_conf *ret_core);
+void guard_reloaded(struct daemon *d);
+void guard_verify(struct daemon *d, const struct effect *effect);
+void guard_give_up(struct daemon *d); /* a secret that is being verified counts as wrong */
+void guard_audit(struct daemon *d, struct span line);
+void guard_write(struct daemon *d); /* once a pass */
+
+/* supervise.c: signals, systemd, reload. */
+/* hold: the signals that it handles wait until they are released. */
+void supervise_hold_signals(bool hold);
+void supervise_hold_ends(bool hold); /* those that end the daemon, and no others */
+int supervise_start(struct daemon *d); /* releases the signals, which it handles from then on */
+void supervise_stop(struct daemon *d);
+void supervise_tick(struct daemon *d);
+void supervise_end(struct daemon *d, const char *why); /* begins to end; why: for the log */
+
+/* restart.c: a restart that no client notices, as the old process sees it. */
+int restart_start(struct daemon *d);
+void restart_stop(struct daemon *d);
+void restart_ask(struct daemon *d); /* SIGUSR2 */
+bool restart_takes_over(struct daemon *d); /* SIGTERM: whether a restart by the service manager begins in place of the end */
+void restart_give_up(struct daemon *d, const char *why); /* if one is under way */
+void restart_pass(struct daemon *d); /* at the end of each pass of the loop, outside all steps */
+bool restart_keeps_call(const struct daemon *d, const struct call *call); /* to Redis */
+void restart_resume(struct daemon *d); /* the next process: sends what was kept */
+bool restart_keeps_secret(struct daemon *d, const struct effect *effect); /* EFFECT_VERIFY: true: it was kept */
+
+/* carry.c: packs, and hands over. */
+int carry_pack(struct daemon *d); /* 0 or -errno: then nothing was packed */
+int carry_store(struct daemon *d); /* BY_MANAGER, after carry_pack: to the service manager. 0 or -errno */
+/* After all stages have stopped. Returns only if the program cannot be started, -errno: then this one must begin anew. program NULL: it shall, 0. */
+int carry_exec(const struct program *program, struct segment *s);
+
+/* carried.c: what the process before this one has handed over. */
+int carried_start(struct daemon *d);
+void carried_stop(struct daemon *d);
+void carried_refuse(struct daemon *d, const char *why); /* closes what was carried: the daemon goes on as after a crash */
+int carried_take_fd(struct daemon *d, size_t place); /* the caller owns it; -1: there is none */
+bool carried_service(struct daemon *d); /* whether the service goes on */
+int carried_resume(struct daemon *d); /* the last stage: what was kept goes out, and what nobody took is closed */
+
+/* vanished.c: files that somebody removes or cuts while the daemon works with them. */
+void vanished_start(void);            /* a bus error says which file it was */
+void vanished_look(struct daemon *d); /* at each tick: looks every few seconds */
+
+/* wrong_port.c: the answer to HTTP. */
+void wrong_port_answer(struct daemon *d, uint64_t session);
+
+/* status.c: how things are, for the log (SIGUSR1). */
+void status_log(struct daemon *d);
+
+#endif

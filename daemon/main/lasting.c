@@ -1,0 +1,72 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* The jobs of the memory store, which outlast the daemon: where their file is, and what the log tells of it. */
+#include "daemon/main/internal.h"
+
+#include "daemon/base/clock.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#define LOOK_EVERY SEC
+
+/* A folder that is missing is made when the daemon starts, not its parents. What is wrong with it shows as soon as a job is to be written there. */
+void lasting_open(struct daemon *d)
+{
+	const char *systemd = getenv("STATE_DIRECTORY"), *dir = d->conf->state_dir;
+	char first[JOBS_PATH];
+
+	snprintf(first, sizeof(first), "%.*s", (int)strcspn(systemd ? systemd : "", ":"), systemd ? systemd : "");
+	if (!dir)
+		dir = *first ? first : d->runtime.dir;
+	(void)mkdir(dir, 0700);
+	job_file_init(&d->jobs, dir, d->runtime.dir);
+}
+
+void lasting_close(struct daemon *d)
+{
+	job_file_close(&d->jobs);
+}
+
+int lasting_restore(struct daemon *d)
+{
+	struct jobs_found found;
+
+	memory_restore_jobs(d->memory, &d->jobs, (state_later_us(&d->state) + MSEC - 1) / MSEC, &found);
+	if (found.stays)
+		log_event(LOG_ERROR, "jobs", "dir=%s error=\"%s\" note=\"redlockd does not start before it can be read: else its jobs would be lost\"",
+		          d->jobs.dir, jobs_trouble(found.error));
+	else if (found.error)
+		log_event(LOG_ERROR, "jobs",
+		          "dir=%s error=\"%s\" moved_to=jobs.db.bad note=\"its jobs are lost, unless `sqlite3 jobs.db.bad .recover` has them\"",
+		          d->jobs.dir, jobs_trouble(found.error));
+	else if (found.jobs > 0)
+		log_event(LOG_INFO, "jobs", "dir=%s jobs=%zu", d->jobs.dir, found.jobs);
+	if (found.unsaid)
+		log_event(LOG_ERROR, "jobs",
+		          "dir=%s error=\"%s\" note=\"it cannot be written that leases end later by the clock of this run. If the daemon is killed before it "
+		          "can be, jobs may be handed out while others run them\"",
+		          d->jobs.dir, jobs_trouble(found.unsaid));
+	return found.stays ? found.error : 0;
+}
+
+void lasting_tick(struct daemon *d)
+{
+	struct instant now = clock_boottime();
+	int error;
+
+	if (d->memory && !instant_before(now, d->jobs_at)) {
+		d->jobs_at = instant_add(now, LOOK_EVERY);
+		memory_look_jobs(d->memory);
+	}
+	error = d->jobs.error;
+	if (error == d->jobs_error)
+		return;
+	if (error)
+		log_event(LOG_ERROR, "jobs", "dir=%s error=\"%s\" note=\"DEFER and TAKE are refused until it can be written\"", d->jobs.dir,
+		          jobs_trouble(error));
+	else
+		log_event(LOG_NOTICE, "jobs", "dir=%s note=\"is written again\"", d->jobs.dir);
+	d->jobs_error = error;
+}

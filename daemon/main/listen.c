@@ -1,0 +1,254 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Where the daemon listens: at the sockets that were passed to it, or at the configured addresses. */
+#include "daemon/main/internal.h"
+
+#include "daemon/base/mem.h"
+#include "daemon/main/passed.h"
+#include "daemon/net/carry.h"
+#include "daemon/net/listener.h"
+#include "daemon/net/stock.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+
+/* What is wrong with the address, where the words of the system would not say it. */
+static const char *listen_trouble(int r)
+{
+	switch (r) {
+	case -ENOTSOCK:
+		return "a file that is no socket stands at this path: remove it, or name another path";
+	case -EADDRINUSE:
+		return "another program listens there already";
+	case -EADDRNOTAVAIL:
+		return "this host has no such address";
+	case -EAGAIN:
+		return "this name cannot be resolved now";
+	case -ENOENT:
+		return "the folder of this path does not exist";
+	case -EPERM:
+		return "this user may not give the socket to the group of listen.unix_group: it must be a member of it";
+	default:
+		return strerror(-r);
+	}
+}
+
+static int listen_failed(const char *what, const char *where, int r)
+{
+	log_event(LOG_ERROR, "listen", "%s=%s error=\"%s\"", what, where, listen_trouble(r));
+	return r;
+}
+
+static bool has_passed_tls(const struct daemon *d)
+{
+	for (size_t i = 0; i < d->systemd.sockets_n; i++)
+		if (passed_is_tls(&d->systemd.sockets[i]))
+			return true;
+	return false;
+}
+
+bool daemon_speaks_tls(const struct daemon *d)
+{
+	return d->conf->listen.tls_host || has_passed_tls(d);
+}
+
+/* The configuration was checked for its own addresses only. */
+static int passed_check(const struct daemon *d)
+{
+	for (size_t i = 0; i < d->systemd.sockets_n; i++) {
+		const struct systemd_socket *s = &d->systemd.sockets[i];
+		const char *flaw = passed_flaw(d->conf, passed_kind(s));
+
+		if (!flaw)
+			continue;
+		log_event(LOG_ERROR, "listen", "passed=%s fd=%d error=\"%s\"", s->name, s->fd, flaw);
+		return UNPROTECTED;
+	}
+	return 0;
+}
+
+static int listen_passed(struct daemon *d)
+{
+	for (size_t i = 0; i < d->systemd.sockets_n; i++) {
+		const struct systemd_socket *s = &d->systemd.sockets[i];
+		int r = net_listen_fd(d->net, s->fd, passed_is_tls(s));
+
+		if (r >= 0)
+			continue;
+		log_event(LOG_ERROR, "listen", "passed=%s fd=%d error=\"%s\"", s->name, s->fd,
+		          r == -EINVAL ? "this is no stream socket that listens: the unit needs ListenStream=" : strerror(-r));
+		return r;
+	}
+	return 0;
+}
+
+/* "127.0.0.1:7420", "[::1]:7420" */
+const char *tcp_text(const char *host, uint16_t port, char *out, size_t size)
+{
+	snprintf(out, size, strchr(host, ':') ? "[%s]:%u" : "%s:%u", host, (unsigned)port);
+	return out;
+}
+
+struct listener_access listen_access(const struct conf *c)
+{
+	static const mode_t mode[] = {[UNIX_MODE_OWNER] = 0600, [UNIX_MODE_GROUP] = 0660, [UNIX_MODE_ALL] = 0666};
+
+	return (struct listener_access){.mode = mode[c->listen.unix_mode], .has_group = c->listen.unix_group != NULL,
+	                                .group = (gid_t)c->listen.unix_gid};
+}
+
+static int listen_configured(struct daemon *d)
+{
+	const struct conf *c = d->conf;
+	char where[300];
+	int r;
+
+	if (!c->listen.unix_path)
+		snprintf(d->unix_path, sizeof(d->unix_path), "%s/redlockd.sock", d->runtime.dir);
+	else
+		snprintf(d->unix_path, sizeof(d->unix_path), "%s", c->listen.unix_path);
+	if (d->unix_path[0]) {
+		r = net_listen_unix(d->net, d->unix_path);
+		if (r < 0)
+			return listen_failed("unix", d->unix_path, r);
+	}
+	if (c->listen.tcp_host) {
+		r = net_listen_tcp(d->net, c->listen.tcp_host, c->listen.tcp_port);
+		if (r < 0)
+			return listen_failed("tcp", tcp_text(c->listen.tcp_host, c->listen.tcp_port, where, sizeof(where)), r);
+	}
+	return 0;
+}
+
+static int listen_tls(struct daemon *d)
+{
+	const struct conf *c = d->conf;
+	struct ssl_ctx_st *context = credentials_listen(&d->credentials, c);
+	char where[300];
+	int r;
+
+	if (!context)
+		return -EINVAL;
+	net_set_tls(d->net, context);
+	if (has_passed_tls(d))
+		return 0;
+	r = net_listen_tls(d->net, c->listen.tls_host, c->listen.tls_port);
+	return r < 0 ? listen_failed("tls", tcp_text(c->listen.tls_host, c->listen.tls_port, where, sizeof(where)), r) : 0;
+}
+
+/* --- the web listener --- */
+
+/* The configuration was checked for its own address only. */
+static bool web_stays_protected(const struct daemon *d, int fd)
+{
+	if (d->conf->http.token_file || !reach_of_socket(fd))
+		return true;
+	log_event(LOG_ERROR, "listen", "fd=%d error=\"other hosts reach the former address of listen.http, and there is no http.token_file: it is closed\"",
+	          fd);
+	return false;
+}
+
+/* The file of a Unix socket is unlinked at the end if it is still the same. */
+static void path_note(const char *where, struct listener *l)
+{
+	struct stat st;
+
+	if (strncmp(where, "unix:", 5) != 0 || lstat(where + 5, &st))
+		return;
+	l->path = mem_copy(where + 5, strlen(where + 5));
+	l->device = st.st_dev;
+	l->inode = st.st_ino;
+}
+
+/* The sockets of the process before. */
+static void web_take(struct daemon *d, struct stock *before)
+{
+	for (size_t i = 0; d->carried && i < d->carried->web_fds; i++) {
+		struct listener l = {.fd = carried_take_fd(d, d->carried->web_fd + i)};
+
+		if (l.fd < 0)
+			continue;
+		path_note(d->carried->web, &l);
+		stock_add(before, &l, false);
+	}
+}
+
+/* Its new address cannot be had. */
+static void web_goes_on(struct daemon *d, struct stock *before)
+{
+	struct listener l;
+	bool tls;
+
+	while (stock_take(before, &l, &tls)) {
+		if (!web_stays_protected(d, l.fd) || web_listen_at(d->web, &l) < 0) {
+			listener_release(&l);
+			continue;
+		}
+		if (!d->web_where)
+			log_event(LOG_ERROR, "listen", "note=\"the web listener listens where it did before the restart\"");
+		mem_free(d->web_where);
+		d->web_where = mem_copy(d->carried->web, strlen(d->carried->web));
+	}
+}
+
+static int listen_web(struct daemon *d)
+{
+	const char *where = d->conf->listen.http.label;
+	struct stock before = {0};
+	int r = 0;
+
+	web_take(d, &before);
+	if (d->web && (r = web_listen(d->web, &before)) == 0)
+		d->web_where = mem_copy(where, strlen(where));
+	if (r < 0) {
+		listen_failed("http", where, r);
+		web_goes_on(d, &before);
+	}
+	stock_release(&before);
+	return r;
+}
+
+/* --- all --- */
+
+/* The configuration was checked for the addresses that it names, and not for those of the process before. */
+static bool stays_protected(void *context, int fd, bool tls)
+{
+	const struct daemon *d = context;
+
+	if (conf_is_protected(d->conf) || (tls && d->conf->tls.client_ca_file) || !reach_of_socket(fd))
+		return true;
+	log_event(LOG_ERROR, "listen", "fd=%d error=\"everybody who reaches the former address could take and release locks: it is closed\"", fd);
+	return false;
+}
+
+/* Sessions that were carried here are worth more than a new address that cannot be had: the sockets of the process before go on. */
+static int listen_as_before(struct daemon *d, int r)
+{
+	if (!d->carried || r == UNPROTECTED || net_listen_again(d->net, stays_protected, d) < 0)
+		return r;
+	log_event(LOG_ERROR, "listen", "note=\"the daemon listens where it did before the restart\"");
+	return 0;
+}
+
+/*
+ * Passed sockets replace the configured ones, but listen.tls only if one of them is called tls. It is the last stage, so that a client connects to a daemon
+ * that is ready. Passed sockets are none of listen.http.
+ */
+int listen_start(struct daemon *d)
+{
+	int r = passed_check(d);
+
+	if (!r && daemon_speaks_tls(d))
+		r = listen_tls(d);
+	if (!r)
+		r = d->systemd.sockets_n > 0 ? listen_passed(d) : listen_configured(d);
+	if (r < 0)
+		r = listen_as_before(d, r);
+	else
+		net_listen_no_more(d->net);
+	if (r < 0)
+		return r;
+	r = listen_web(d);
+	return d->carried ? 0 : r;
+}

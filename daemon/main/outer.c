@@ -1,0 +1,78 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* The figures of the daemon around the service: its clients, its connections to the stores, its configuration. */
+#include "daemon/main/internal.h"
+
+static void tell_errors(const struct daemon *d, const struct sampler *to)
+{
+	struct service_store store;
+
+	for (unsigned i = 0; d->upstream && i < d->core_conf.nodes; i++) {
+		struct upstream_failures failures = upstream_failures(d->upstream, i);
+
+		service_store(d->service, i, &store);
+		sampler_tell(to, METRIC_REDIS_ERRORS, (struct sample_label){"server", store.name}, (struct sample_label){"kind", "broken"},
+		             (int64_t)failures.broken);
+		sampler_tell(to, METRIC_REDIS_ERRORS, (struct sample_label){"server", store.name}, (struct sample_label){"kind", "attempt"},
+		             (int64_t)failures.attempts);
+	}
+}
+
+static void tell_clients(const struct daemon *d, enum metric which, const struct sampler *to)
+{
+	static const char *const word[NET_TRANSPORTS] = {[NET_UNIX] = "unix", [NET_TCP] = "tcp", [NET_TLS] = "tls"};
+	unsigned sessions[NET_TRANSPORTS];
+	struct net_counts counts;
+
+	net_counts(d->net, &counts);
+	if (which == METRIC_CLIENTS)
+		net_sessions_by(d->net, sessions);
+	for (unsigned i = 0; i < NET_TRANSPORTS; i++)
+		sampler_tell_one(to, which, "transport", word[i], which == METRIC_CLIENTS ? (int64_t)sessions[i] : (int64_t)counts.accepted[i]);
+}
+
+static void tell_count(const struct daemon *d, enum metric which, const struct sampler *to)
+{
+	struct net_counts counts;
+
+	net_counts(d->net, &counts);
+	sampler_tell_plain(to, which, (int64_t)(which == METRIC_HANDOVER_CLIENTS ? counts.handed_over : counts.refused));
+}
+
+static void outer_tell(void *context, enum metric which, const struct sampler *to)
+{
+	const struct daemon *d = context;
+
+	switch (which) {
+	case METRIC_REDIS_ERRORS:
+		tell_errors(d, to);
+		break;
+	case METRIC_CLIENTS:
+	case METRIC_CONNECTIONS:
+		tell_clients(d, which, to);
+		break;
+	case METRIC_CONNECTIONS_REFUSED:
+	case METRIC_HANDOVER_CLIENTS:
+		tell_count(d, which, to);
+		break;
+	case METRIC_RELOAD_SUCCESSFUL:
+		sampler_tell_plain(to, which, !d->reloaded.failed);
+		break;
+	case METRIC_JOURNAL_WRITABLE:
+		sampler_tell_plain(to, which, !d->journal.unusable && d->folder_error == 0);
+		break;
+	case METRIC_SOCKETS_LOST:
+		sampler_tell_plain(to, which, net_sockets_lost(d->net) + (d->web && web_is_lost(d->web)));
+		break;
+	case METRIC_RELOAD_TIMESTAMP:
+		sampler_tell_plain(to, which, d->reloaded.wall_us);
+		break;
+	default:
+		break;
+	}
+}
+
+void outer_start(struct daemon *d)
+{
+	d->outer = (struct outer){d, outer_tell};
+	d->core_conf.outer = &d->outer;
+}

@@ -1,0 +1,406 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * The pump between the sockets and the service. It turns the callbacks of net and upstream into events, and carries out the effects. It must never
+ * decide anything. Effects are carried out in order as soon as a step ends; bytes and calls leave at the end of the loop pass.
+ */
+#include "daemon/main/internal.h"
+
+#include "daemon/base/clock.h"
+
+#include <string.h>
+
+#define PASS_CALLS 256           /* calls of the memory store that one pass carries out: they take about as long as PASS_US */
+#define PASS_US    INT64_C(100)  /* how long events of one pass are handled before answers leave */
+
+/* The wall clock is read once a pass. */
+static void pump_set_time(struct daemon *d, struct event *event, struct instant now)
+{
+	if (!d->wall_known) {
+		d->wall_ahead_us = clock_wall_us() - now.us;
+		d->begun = now;
+	}
+	d->wall_known = true;
+	event->now = now;
+	event->wall_us = now.us + d->wall_ahead_us;
+}
+
+/* Before a record says that a session has a job, the file of jobs says that the job is leased. */
+static void pump_write(struct daemon *d)
+{
+	if (d->memory)
+		(void)memory_write_jobs(d->memory); /* lasting_tick() tells of an error */
+	if (journal_has_news(&d->journal))
+		journal_write(&d->journal, clock_boottime());
+}
+
+/* The call is an effect that may move as soon as the service steps. */
+static void pump_ask_memory(struct daemon *d, const struct call *call)
+{
+	struct instant now = clock_boottime();
+	struct event event;
+
+	if (d->record_first)
+		pump_write(d);
+	d->record_first = false;
+	event.kind = EVENT_ANSWER;
+	memory_call(d->memory, call, now, &event.answer);
+	pump_set_time(d, &event, now);
+	service_step(d->service, &event, &d->effects);
+}
+
+/*
+ * Each answer of the memory store may cause another call. A pass carries out PASS_CALLS at most; the others wait, in order, for the next pass. Those to Redis
+ * wait during a restart, for the next process.
+ */
+static void pump_call(struct daemon *d, const struct call *call)
+{
+	if (d->upstream ? restart_keeps_call(d, call) : !backlog_lets_pass(d->backlog))
+		kept_add(d, call);
+	else if (d->upstream)
+		upstream_call(d->upstream, call);
+	else
+		pump_ask_memory(d, call);
+}
+
+static void pump_effect(struct daemon *d, const struct effect *effect)
+{
+	switch (effect->kind) {
+	case EFFECT_SEND:
+		if (web_owns(effect->send.session))
+			web_send(d->web, effect->send.session, effect->send.bytes.p, effect->send.bytes.n);
+		else
+			net_send(d->net, effect->send.session, effect->send.bytes.p, effect->send.bytes.n);
+		break;
+	case EFFECT_HANGUP:
+		if (web_owns(effect->hangup.session)) {
+			web_hangup(d->web, effect->hangup.session);
+			break;
+		}
+		if (span_equal(effect->hangup.reason, SPAN(HANGUP_HTTP)))
+			wrong_port_answer(d, effect->hangup.session);
+		net_hangup(d->net, effect->hangup.session);
+		break;
+	case EFFECT_AWAIT:
+		if (web_owns(effect->await.session))
+			web_await_sent(d->web, effect->await.session);
+		else
+			net_await_sent(d->net, effect->await.session);
+		break;
+	case EFFECT_READ: /* web never has so many lines under way */
+		if (!web_owns(effect->read.session))
+			net_read(d->net, effect->read.session, effect->read.on);
+		break;
+	case EFFECT_CALL:
+		pump_call(d, &effect->call);
+		break;
+	case EFFECT_JOURNAL: /* pump_records has added it */
+		break;
+	case EFFECT_VERIFY:
+		if (!restart_keeps_secret(d, effect))
+			guard_verify(d, effect);
+		break;
+	case EFFECT_AUDIT:
+		guard_audit(d, effect->audit.text);
+		break;
+	case EFFECT_LOG:
+		log_event(effect->log.level, effect->log.event, "%.*s", (int)effect->log.text.n, effect->log.text.p);
+		break;
+	}
+}
+
+/* Adds the records before other effects are carried out, because bytes that are sent in the same step may leave at once. */
+static size_t pump_records(struct daemon *d, size_t from)
+{
+	for (; from < d->effects.count; from++)
+		if (d->effects.item[from].kind == EFFECT_JOURNAL) {
+			journal_add(&d->journal, d->effects.item[from].journal.record);
+			d->record_first |= d->effects.item[from].journal.first;
+		}
+	return from;
+}
+
+/* The memory store answers within its call. The effects of that answer are appended to the list that is being walked. */
+static void pump_effects(struct daemon *d)
+{
+	size_t recorded = 0;
+
+	for (size_t i = 0; i < d->effects.count; i++) {
+		recorded = pump_records(d, recorded);
+		pump_effect(d, &d->effects.item[i]);
+	}
+	effects_reset(&d->effects);
+}
+
+void pump_step(struct daemon *d, struct event *event)
+{
+	pump_set_time(d, event, clock_boottime());
+	service_step(d->service, event, &d->effects);
+	pump_effects(d);
+	/* Answers leave at the end of the pass. So the pass is cut short, even if thousands of connections have more input. */
+	d->pass_end = instant_min(d->pass_end, instant_add(event->now, PASS_US));
+	if (!instant_before(event->now, d->pass_end))
+		event_base_loopbreak(d->base);
+}
+
+static void pump_backlog(struct daemon *d)
+{
+	struct call call;
+
+	while (backlog_first(d->backlog, &call)) {
+		pump_ask_memory(d, &call);
+		backlog_drop_first(d->backlog);
+		pump_effects(d);
+	}
+}
+
+bool pump_is_behind(const struct daemon *d)
+{
+	return !d->upstream && !backlog_is_empty(d->backlog);
+}
+
+void pump_time(struct daemon *d)
+{
+	struct event event = {.kind = EVENT_TIME};
+
+	pump_step(d, &event);
+}
+
+static void on_open(void *context, uint64_t session, const struct peer *peer)
+{
+	struct event event = {.kind = EVENT_OPEN, .session = {.id = session, .peer = peer}};
+
+	pump_step(context, &event);
+}
+
+static void on_line(void *context, uint64_t session, char *line, size_t n)
+{
+	struct event event = {.kind = EVENT_LINE, .session = {.id = session, .line = line, .n = n}};
+
+	pump_step(context, &event);
+}
+
+static void on_too_long(void *context, uint64_t session, char *beginning, size_t n)
+{
+	struct event event = {.kind = EVENT_TOO_LONG, .session = {.id = session, .line = beginning, .n = n}};
+
+	pump_step(context, &event);
+}
+
+static void on_half_closed(void *context, uint64_t session)
+{
+	struct event event = {.kind = EVENT_HALF_CLOSED, .session = {.id = session}};
+
+	pump_step(context, &event);
+}
+
+static void on_sent(void *context, uint64_t session)
+{
+	struct event event = {.kind = EVENT_SENT, .session = {.id = session}};
+
+	pump_step(context, &event);
+}
+
+static void on_eof(void *context, uint64_t session)
+{
+	struct event event = {.kind = EVENT_EOF, .session = {.id = session}};
+
+	pump_step(context, &event);
+}
+
+static void on_gone(void *context, uint64_t session, enum gone how)
+{
+	struct event event = {.kind = EVENT_GONE, .session = {.id = session, .how = how}};
+
+	pump_step(context, &event);
+}
+
+/*
+ * Net calls this before it writes any byte, also within a pass: a job, a record, and a line of the audit log, must be written before bytes that rely on it
+ * leave.
+ */
+static void on_writing(void *context)
+{
+	struct daemon *d = context;
+
+	pump_write(d);
+	guard_write(d);
+}
+
+const struct net_sink pump_net_sink = {
+	.open = on_open, .line = on_line, .too_long = on_too_long, .half_closed = on_half_closed, .sent = on_sent, .eof = on_eof, .gone = on_gone,
+	.writing = on_writing};
+
+static void on_up(void *context, unsigned node, const char *address)
+{
+	struct event event = {.kind = EVENT_NODE_UP, .node = {.index = node, .address = span_of(address)}};
+
+	pump_step(context, &event);
+}
+
+static void on_down(void *context, unsigned node, enum defect defect, const char *reason, const char *address)
+{
+	struct event event = {.kind = EVENT_NODE_DOWN, .node = {.index = node, .defect = defect, .reason = span_of(reason), .address = span_of(address)}};
+
+	pump_step(context, &event);
+}
+
+static void on_answer(void *context, const struct answer *answer)
+{
+	struct daemon *d = context;
+	struct event event;
+
+	event.kind = EVENT_ANSWER;
+	event.answer = *answer;
+	pump_set_time(d, &event, clock_boottime());
+	service_step(d->service, &event, &d->effects);
+	pump_effects(d);
+}
+
+static void on_message(void *context, unsigned node, char what, struct span name)
+{
+	struct event event = {.message = {.node = node, .name = name}};
+
+	switch (what) {
+	case 'w':
+		event.kind = EVENT_WOKEN;
+		break;
+	case 'c':
+		event.kind = EVENT_WANTED;
+		break;
+	case 'b':
+		event.kind = EVENT_BROKEN;
+		break;
+	case 't':
+		event.kind = EVENT_DUE;
+		break;
+	case 'i':
+		event.kind = EVENT_QUESTION;
+		break;
+	case 'I':
+		event.kind = EVENT_CARD;
+		break;
+	default:
+		return; /* a message of a later version */
+	}
+	pump_step(context, &event);
+}
+
+static void on_subscribed(void *context, unsigned node, enum defect defect, const char *refusal)
+{
+	struct event event = {.kind = EVENT_SUBSCRIBED, .node = {.index = node, .defect = defect, .reason = span_of(refusal)}};
+
+	pump_step(context, &event);
+}
+
+static void on_unwatched(void *context, unsigned node, const char *reason)
+{
+	struct event event = {.kind = EVENT_UNWATCHED, .node = {.index = node, .reason = span_of(reason)}};
+
+	pump_step(context, &event);
+}
+
+const struct upstream_sink pump_upstream_sink = {
+	.up = on_up, .down = on_down, .answer = on_answer, .message = on_message, .subscribed = on_subscribed, .unwatched = on_unwatched};
+
+static bool pump_wants_snapshot(struct daemon *d, struct instant now)
+{
+	const int64_t *figure = service_metrics(d->service)->value;
+
+	journal_count(&d->journal, (size_t)(figure[METRIC_NAMES] + figure[METRIC_SESSIONS] + figure[METRIC_SESSIONS_DETACHED]));
+	return journal_wants_snapshot(&d->journal, now);
+}
+
+/* Replaces the journal by a snapshot of all live records. The service must not step meanwhile. */
+static void pump_snapshot(struct daemon *d, struct instant now)
+{
+	struct effects effects;
+
+	effects_init(&effects);
+	service_snapshot(d->service, &effects);
+	journal_begin(&d->journal);
+	for (size_t i = 0; i < effects.count; i++)
+		journal_add(&d->journal, effects.item[i].journal.record);
+	effects_release(&effects);
+	journal_end(&d->journal, now);
+}
+
+static void pump_journal(struct daemon *d)
+{
+	struct event event = {.kind = EVENT_JOURNAL};
+	struct instant now;
+
+	if (!journal_has_work(&d->journal))
+		return;
+	now = clock_boottime();
+	journal_write(&d->journal, now);
+	if (pump_wants_snapshot(d, now))
+		pump_snapshot(d, now);
+	if (!journal_has_turned(&d->journal, &event.journal.ok))
+		return;
+	pump_step(d, &event);
+	pump_write(d); /* the step may have added records, and upstream_flush comes next */
+}
+
+/* A record that the service cannot read ends the restoration. The service then forgets the earlier records as well, and an empty snapshot removes the file. */
+void pump_restore(struct daemon *d)
+{
+	struct event event = {.kind = EVENT_RESTORE, .now = clock_boottime(), .wall_us = clock_wall_us()};
+	unsigned restored = 0;
+	int r = 0;
+
+	while (r >= 0 && journal_next(&d->journal, &event.journal.record)) {
+		r = service_step(d->service, &event, &d->effects);
+		pump_effects(d);
+		restored++;
+	}
+	if (r < 0)
+		log_event(LOG_WARN, "journal", "record=%u error=\"%s\" note=\"nothing is resumed\"", restored, strerror(-r));
+	event.kind = EVENT_RESTORED;
+	if (restored > 0)
+		pump_step(d, &event);
+	journal_forget(&d->journal);
+	if (pump_wants_snapshot(d, event.now))
+		pump_snapshot(d, event.now);
+}
+
+/* Writes the journal before anything leaves for clients or stores: after a crash the daemon must know each value that it asked a store to take. */
+void pump_pass(struct daemon *d)
+{
+	struct instant now;
+
+	if (d->web)
+		web_end_pass(d->web);
+	if (!d->upstream) {
+		backlog_begin_pass(d->backlog, PASS_CALLS);
+		pump_backlog(d);
+	}
+	pump_write(d);
+	pump_journal(d);
+	now = clock_boottime();
+	d->held_back = d->upstream && upstream_flush(d->upstream, now, d->stopped || !rest_may_yield(&d->rest, now));
+	guard_write(d);
+	net_flush(d->net);
+	timer_arm(d);
+	if (d->wall_known)
+		rest_note_pass(&d->rest, d->begun, clock_boottime());
+	d->pass_end = INSTANT_NEVER;
+	d->wall_known = false;
+}
+
+int pump_start(struct daemon *d)
+{
+	if (!d->backlog)
+		kept_begin(d);
+	backlog_begin_pass(d->backlog, PASS_CALLS);
+	effects_init(&d->effects);
+	rest_init(&d->rest);
+	d->pass_end = INSTANT_NEVER;
+	return timer_start(d);
+}
+
+void pump_stop(struct daemon *d)
+{
+	timer_stop(d);
+	effects_release(&d->effects);
+	kept_drop(d);
+}

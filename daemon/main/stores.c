@@ -1,0 +1,398 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Sets up the store behind the service (N Redis servers, or the memory store with its state file), and the configuration that the service sees. */
+#include "daemon/main/internal.h"
+
+#include "daemon/base/clock.h"
+#include "daemon/base/mem.h"
+#include "daemon/core/member/quorum.h"
+#include "daemon/redis/carry.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#define CONNECT_LEAST_US   SEC
+#define STALL_LEAST_US     (2 * SEC)
+#define PING_US            (500 * MSEC)
+#define MEMORY_WINDOW      64 /* calls under way; a new request waits behind at most this many */
+#define MEMORY_TIMEOUT_US  (10 * SEC) /* the memory store always answers; only a stop of this process can delay it */
+
+void core_conf_fill(struct core_conf *to, const struct conf *from)
+{
+	static const enum home_lost home_lost[] = {[HOME_LOST_CLOSED] = LOST_CLOSED, [HOME_LOST_OPEN] = LOST_OPEN, [HOME_LOST_NEXT] = LOST_NEXT};
+
+	to->generation = from->redis.generation;
+	to->timeout_us = from->store == STORE_MEMORY ? MEMORY_TIMEOUT_US : from->redis.timeout;
+	to->soon_us = from->redis.timeout;
+	to->window = from->store == STORE_MEMORY ? MEMORY_WINDOW : 0;
+	to->lease_us = from->lease;
+	to->min_lease_us = from->min_lease;
+	to->max_lease_us = from->max_lease;
+	to->max_delay_us = from->max_delay;
+	to->max_keep_us = from->max_keep;
+	to->max_grace_us = from->max_grace;
+	to->alarm_held_us = from->alarm.held;
+	to->alarm_waited_us = from->alarm.waited;
+	to->alarm_failures = from->alarm.failures;
+	to->slow_wait_us = from->slow.wait;
+	to->slow_hold_us = from->slow.hold;
+	to->slow_store_us = from->slow.store;
+	to->users = from->auth.users_file != NULL;
+	to->home_lost = home_lost[from->rate.home_lost];
+	to->skew_us = SKEW_US;
+	to->listed = 0;
+	to->clock_tol_us = clock_tol_us(from->store == STORE_REDIS ? (unsigned)from->redis.nodes : 1, from->max_lease, from->max_delay);
+	to->tell_moves = from->log.level == LOG_DEBUG;
+	to->limits.locks = from->limits.locks;
+	to->limits.waiting = from->limits.waiting;
+	to->limits.jobs = from->limits.jobs;
+	to->limits.stored = from->limits.stored;
+	to->limits.renewals = from->limits.renewals;
+	to->jobs_keep_us = from->jobs.keep;
+	to->own_uid = geteuid();
+	to->limits.attempts = from->jobs.attempts;
+	to->limits.detached = from->limits.detached;
+	to->limits.name = from->limits.name;
+	to->limits.mistakes = from->limits.mistakes;
+	to->limits.line = from->limits.line;
+	to->limits.output = from->limits.output;
+}
+
+static int label_order(const void *a, const void *b)
+{
+	return strcmp(*(const char *const *)a, *(const char *const *)b);
+}
+
+/* The name of the node set when none is configured: the sorted addresses. */
+static char *set_of_addresses(const struct conf *c)
+{
+	const char *label[CONF_NODES_MAX] = {NULL};
+	char *name;
+	size_t n = 1;
+	FILE *out;
+
+	for (size_t i = 0; i < c->redis.nodes; i++)
+		label[i] = c->redis.node[i].label;
+	qsort(label, c->redis.nodes, sizeof(*label), label_order);
+	out = open_memstream(&name, &n);
+	if (!out)
+		return NULL;
+	for (size_t i = 0; i < c->redis.nodes; i++)
+		fprintf(out, "%s%s", i ? "," : "", label[i]);
+	fclose(out);
+	return name;
+}
+
+static int configure_redis(struct daemon *d)
+{
+	const struct conf *c = d->conf;
+
+	d->set_name = c->redis.set ? mem_copy(c->redis.set, strlen(c->redis.set)) : set_of_addresses(c);
+	if (!d->set_name)
+		return -ENOMEM;
+	d->core_conf.store = "redis";
+	d->core_conf.shared = true;
+	d->core_conf.foreign = c->redis.foreign;
+	d->core_conf.set = d->set_name;
+	d->core_conf.nodes = (unsigned)c->redis.nodes;
+	for (size_t i = 0; i < c->redis.nodes; i++) {
+		d->core_conf.label[i] = c->redis.node[i].label;
+		d->core_conf.home[i] = c->redis.node[i].name;
+	}
+	d->core_conf.trust_first_start = c->guard == GUARD_TRUST_FIRST_START;
+	return 0;
+}
+
+/* Passed sockets replace the configured ones. */
+static bool listens_beyond_this_host(const struct daemon *d)
+{
+	bool beyond = reach_of_host(d->conf->listen.tls_host);
+
+	if (d->systemd.sockets_n == 0)
+		return beyond || reach_of_host(d->conf->listen.tcp_host);
+	for (size_t i = 0; i < d->systemd.sockets_n; i++)
+		beyond |= reach_of_socket(d->systemd.sockets[i].fd);
+	return beyond;
+}
+
+static void seed_keyfile(struct memory_conf *memory, struct state_conf *state, char run_id[41])
+{
+	struct rng rng;
+
+	rng_seed_from_system(memory->seed);
+	rng_init(&rng, memory->seed);
+	rng_hex(&rng, run_id, 40);
+	state->keyfile = 1 + (uint32_t)rng_below(&rng, UINT32_MAX);
+}
+
+static void tell_state(const struct daemon *d, const char *why)
+{
+	static const char *const word[] = {[STATE_FIRST] = "first", [STATE_CLEAN] = "clean", [STATE_KEPT] = "kept", [STATE_CRASH] = "crash"};
+	const struct state *s = &d->state;
+	char file[32] = "", quoted[128];
+
+	if (s->unread)
+		snprintf(file, sizeof(file), " file=" KEYFILE_KEYS "%08" PRIx32, s->unread);
+	else if (s->unsound)
+		snprintf(file, sizeof(file), " file=state");
+	why = s->unread ? keyfile_fault(s->unread_error) : why;
+	log_event(s->found == STATE_CRASH ? LOG_WARN : LOG_INFO, "state", "found=%s%s%s%s%s", s->rebooted ? "reboot" : word[s->found], file,
+	          *why ? " why=" : "", *why ? log_quote(why, quoted, sizeof(quoted)) : "",
+	          *file ? " note=\"the names of the run before are not known: nothing is granted before all its leases are over\"" : "");
+}
+
+static int memory_open(struct daemon *d)
+{
+	char boot_id[64], run_id[41] = "";
+	struct state_conf state_conf = {.dir = d->runtime.dir, .boot_id = boot_id, .remote = listens_beyond_this_host(d), .elsewhere = d->names_elsewhere,
+	                                .lease_us = d->conf->max_lease + d->conf->max_delay,
+	                                .guard_us = quarantine_us(d->conf->max_lease, d->conf->max_delay)};
+	struct memory_conf memory_conf = {.skew_us = SKEW_US, .run_id = run_id, .segment = d->segment};
+	enum state_found found;
+	const char *why;
+	int r;
+
+	seed_keyfile(&memory_conf, &state_conf, run_id);
+	runtime_boot_id(boot_id, sizeof(boot_id));
+	state_conf.now = clock_boottime();
+	state_conf.began = runtime_began();
+	state_conf.wall_us = clock_wall_us();
+	r = state_open(&d->state, &state_conf, &found, &why);
+	if (r < 0)
+		return r;
+	d->state_open = true;
+	lasting_open(d);
+	rng_seed_from_system(memory_conf.seed);
+	memory_conf.epoch_us = d->state.epoch_us;
+	memory_conf.file = d->state.keys;
+	memory_conf.file_error = d->state.keys_error;
+	d->memory = memory_new(&memory_conf);
+	state_restore(&d->state, d->memory);
+	found = d->state.found;
+	tell_state(d, why);
+	d->core_conf.trust_first_start = found != STATE_CRASH;
+	d->core_conf.rebooted = d->state.rebooted;
+	d->core_conf.past_lease_us = d->state.past.lease_us;
+	return lasting_restore(d);
+}
+
+void stores_mark(struct daemon *d)
+{
+	int r = state_mark(&d->state, d->memory, clock_boottime());
+
+	if (r < 0)
+		log_event(LOG_ERROR, "state", "dir=%s error=\"%s\" note=\"after a crash the next start may trust an old file\"", d->runtime.dir, strerror(-r));
+}
+
+static int configure_memory(struct daemon *d)
+{
+	d->core_conf.store = "memory";
+	d->core_conf.set = "memory";
+	d->core_conf.nodes = 1;
+	d->core_conf.label[0] = "memory";
+	return 0;
+}
+
+char *stores_keys(const struct daemon *d)
+{
+	const struct conf *c = d->conf;
+	struct buf b = {0};
+	char *text;
+
+	if (c->store == STORE_REDIS)
+		buf_printf(&b, "%" PRIu64 " %s", c->redis.database, c->redis.key_prefix);
+	text = mem_copy(buf_begin(&b), buf_length(&b));
+	buf_release(&b);
+	return text;
+}
+
+int stores_open(struct daemon *d)
+{
+	int r;
+
+	if (d->conf->store == STORE_REDIS)
+		return 0;
+	r = memory_open(d);
+	if (!r)
+		stores_mark(d);
+	return r;
+}
+
+/* The mark names the new keyfile, which holds all keys. */
+int stores_go_on(struct daemon *d)
+{
+	char run_id[41] = "";
+	struct state_conf state_conf = {.dir = d->runtime.dir};
+	struct memory_conf memory_conf = {.segment = d->segment};
+	int r;
+
+	if (!d->carried->memory)
+		return 0;
+	seed_keyfile(&memory_conf, &state_conf, run_id);
+	d->state = d->carried->state;
+	r = state_adopt(&d->state, &state_conf);
+	if (r < 0)
+		return r;
+	d->state_open = true;
+	d->memory = d->carried->memory;
+	memory_conf.file = d->state.keys;
+	memory_conf.file_error = d->state.keys_error;
+	memory_adopt(d->memory, &memory_conf);
+	lasting_open(d);
+	memory_go_on_jobs(d->memory, &d->jobs); /* lasting_tick() tells of an error */
+	stores_mark(d);
+	return 0;
+}
+
+int stores_configure(struct daemon *d)
+{
+	core_conf_fill(&d->core_conf, d->conf);
+	d->core_conf.host = d->host;
+	d->core_conf.asks_daemons = d->conf->store == STORE_REDIS;
+	rng_seed_from_system(d->core_conf.seed);
+	return d->conf->store == STORE_REDIS ? configure_redis(d) : configure_memory(d);
+}
+
+/* No connection is given up while a command may still be answered in time. To connect and to shake hands takes two round trips. */
+static int64_t connection_time_us(const struct conf *c, int64_t least_us)
+{
+	int64_t twice = 2 * c->redis.timeout;
+
+	return twice > least_us ? twice : least_us;
+}
+
+static void secret_free(char *text)
+{
+	if (text)
+		explicit_bzero(text, strlen(text));
+	free(text);
+}
+
+/* The texts are those of the configuration. */
+static struct upstream_address address_of(const struct conf_address *a, struct upstream_host sentinel[CONF_SENTINELS_MAX])
+{
+	struct upstream_address to = {.label = a->label, .path = a->path, .host = a->host, .port = a->port};
+
+	if (!a->sentinel)
+		return to;
+	to.master = a->sentinel->master;
+	to.sentinel = sentinel;
+	for (; to.sentinels < a->sentinel->count; to.sentinels++)
+		sentinel[to.sentinels] = (struct upstream_host){a->sentinel->address[to.sentinels].host, a->sentinel->address[to.sentinels].port};
+	return to;
+}
+
+/* The file may be a pipe or a terminal, and never answer: a signal ends the daemon meanwhile, unless it has sessions already. With Redis that is no crash. */
+static int password_first(const struct conf *c, bool goes_on, char **ret_password, char **ret_sentinel_password)
+{
+	int r;
+
+	*ret_sentinel_password = NULL;
+	if (!goes_on)
+		supervise_hold_ends(false);
+	r = conf_password(c, ret_password);
+	supervise_hold_ends(true);
+	if (r < 0) {
+		log_event(LOG_ERROR, "password", "file=%s error=\"%s\"", c->redis.password_file, strerror(-r));
+		return r;
+	}
+	r = conf_sentinel_password(c, ret_sentinel_password);
+	if (r < 0) {
+		log_event(LOG_ERROR, "password", "file=%s error=\"%s\"", c->redis.sentinel_password_file, strerror(-r));
+		secret_free(*ret_password);
+	}
+	return r;
+}
+
+static int redis_start(struct daemon *d)
+{
+	const struct conf *c = d->conf;
+	struct upstream_address address[CONF_NODES_MAX];
+	struct upstream_host sentinel[CONF_NODES_MAX][CONF_SENTINELS_MAX];
+	struct upstream_conf conf = {
+		.address = address,
+		.nodes = (unsigned)c->redis.nodes,
+		.links = (unsigned)c->redis.links,
+		.key_prefix = c->redis.key_prefix,
+		.daemon_id = service_daemon_id(d->service),
+		.user = c->redis.user,
+		.sentinel_user = c->redis.sentinel_user,
+		.database = (unsigned)c->redis.database,
+		.connect_timeout_us = connection_time_us(c, CONNECT_LEAST_US),
+		.stall_us = connection_time_us(c, STALL_LEAST_US),
+		.ping_us = PING_US,
+		.skew_us = SKEW_US,
+		.tolerance_us = 2 * d->core_conf.clock_tol_us,
+	};
+	struct upstream_sink sink = pump_upstream_sink;
+	char *password, *sentinel_password;
+	int r = password_first(c, d->carried, &password, &sentinel_password);
+
+	if (r < 0)
+		return r;
+	for (size_t i = 0; i < c->redis.nodes; i++)
+		/* cppcheck-suppress unreadVariable ; conf.address is read */
+		address[i] = address_of(&c->redis.node[i], sentinel[i]);
+	conf.password = password;
+	conf.sentinel_password = sentinel_password;
+	conf.server_name = c->redis.tls.server_name;
+	conf.tls = c->redis.tls.on ? credentials_redis(&d->credentials, c) : NULL;
+	if (c->redis.tls.on && !conf.tls) {
+		r = -EINVAL;
+	} else {
+		sink.context = d;
+		d->upstream = upstream_new(d->base, &conf, &sink);
+	}
+	secret_free(password);
+	secret_free(sentinel_password);
+	if (r < 0)
+		return r;
+	if (d->upstream && d->carried)
+		upstream_unpack(d->upstream, d->carried->upstream, &d->carried->fds);
+	return d->upstream ? 0 : -ENOMEM;
+}
+
+int stores_start(struct daemon *d)
+{
+	struct event event = {.kind = EVENT_NODE_UP};
+
+	if (d->conf->store == STORE_REDIS)
+		return redis_start(d);
+	if (!d->carried)
+		pump_step(d, &event);
+	return 0;
+}
+
+void stores_stop(struct daemon *d)
+{
+	int r;
+
+	if (!d->memory || !d->state_open)
+		return;
+	memory_look_jobs(d->memory);
+	(void)memory_write_jobs(d->memory);
+	r = state_finish(&d->state, d->memory, clock_boottime());
+	if (r < 0)
+		log_event(LOG_ERROR, "state", "dir=%s error=\"%s\" note=\"the next start takes this end for a crash\"", d->runtime.dir, strerror(-r));
+}
+
+void stores_release(struct daemon *d)
+{
+	memory_free(d->memory);
+	lasting_close(d);
+	if (d->state_open)
+		state_close(&d->state);
+	if (d->upstream)
+		upstream_free(d->upstream);
+	free(d->set_name);
+}
+
+void stores_tick(struct daemon *d)
+{
+	lasting_tick(d);
+	if (d->memory && !instant_before(clock_boottime(), state_due(&d->state, d->memory)))
+		stores_mark(d);
+}

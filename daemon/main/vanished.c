@@ -1,0 +1,137 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Notices files that somebody removes or cuts while the daemon works with them: its runtime directory, the journal, the files of the memory store, the audit
+ * log, socket files. They are made again. What is not in memory as well cannot be: then the daemon ends, and says why.
+ */
+#include "daemon/main/internal.h"
+
+#include "daemon/base/clock.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sysexits.h>
+#include <unistd.h>
+
+#define LOOK_EVERY (5 * SEC)
+
+/* --- a bus error --- */
+
+/* The path of the mapping of this address, from the line of /proc/self/maps; NULL: it is not in this line. */
+static const char *path_in_line(char *line, uintptr_t address)
+{
+	char *end;
+	uintptr_t from = strtoull(line, &end, 16), to = *end == '-' ? strtoull(end + 1, &end, 16) : 0;
+
+	if (address < from || address >= to)
+		return NULL;
+	end = strchr(end, '/');
+	return end ? end : "";
+}
+
+/* "" if no file is mapped there. It is called for a fault of this thread in mapped memory, so that ordinary functions may be called. */
+static void mapped_path(uintptr_t address, char *out, size_t size)
+{
+	FILE *maps = fopen("/proc/self/maps", "re");
+	char line[5000];
+
+	out[0] = '\0';
+	while (maps && fgets(line, sizeof(line), maps)) {
+		const char *path = path_in_line(line, address);
+
+		if (!path)
+			continue;
+		snprintf(out, size, "%.*s", (int)strcspn(path, "\n"), path);
+		break;
+	}
+	if (maps)
+		fclose(maps);
+}
+
+static void on_bus_error(int number, siginfo_t *info, void *context)
+{
+	char path[4200] = "";
+
+	(void)context;
+	if (info->si_code > 0) /* from the kernel */
+		mapped_path((uintptr_t)info->si_addr, path, sizeof(path));
+	log_event(LOG_ERROR, "sigbus", "file=%s error=\"the file was cut, or its device failed\" note=\"the daemon ends\"", *path ? path : "unknown");
+	/* The handler is reset: the fault comes again, and ends the process. */
+	if (info->si_code <= 0)
+		raise(number);
+}
+
+void vanished_start(void)
+{
+	struct sigaction action = {.sa_sigaction = on_bus_error, .sa_flags = SA_SIGINFO | SA_RESETHAND | SA_NODEFER};
+
+	sigemptyset(&action.sa_mask);
+	sigaction(SIGBUS, &action, NULL);
+}
+
+/* --- the look --- */
+
+/* What the file had is nowhere else. The next start finds a crash, and refuses what somebody may still rely on. */
+static void daemon_ends(const struct daemon *d, const char *what, uint32_t id)
+{
+	log_event(LOG_ERROR, "sigbus", "file=%s/%s%08" PRIx32 " error=\"the file was cut\" note=\"the daemon ends\"", d->runtime.dir, what, id);
+	_exit(EX_IOERR);
+}
+
+/* The directory, if it had to be made again; else NULL. */
+static const char *folder_look(struct daemon *d)
+{
+	int r;
+
+	if (runtime_is_there(&d->runtime)) {
+		d->folder_error = 0;
+		return NULL;
+	}
+	r = runtime_again(&d->runtime);
+	if (r == 0)
+		log_event(LOG_ERROR, "runtime", "dir=%s note=\"somebody had removed the directory: it is made again, with what it had\"", d->runtime.dir);
+	else if (r != d->folder_error)
+		log_event(LOG_ERROR, "runtime", "dir=%s error=\"the directory was removed, and cannot be made again: %s\" note=\"%s\"", d->runtime.dir,
+		          runtime_trouble(r), "it is tried again; systemctl restart redlockd makes it");
+	d->folder_error = r;
+	return r == 0 ? d->runtime.dir : NULL;
+}
+
+static void store_look(struct daemon *d, const char *dir)
+{
+	enum keyfile_sight keys = state_look(&d->state, dir);
+
+	if (keys == KEYFILE_CUT)
+		daemon_ends(d, KEYFILE_KEYS, keyfile_id(d->state.keys));
+	if (keys == KEYFILE_GONE)
+		log_event(LOG_ERROR, "state", "dir=%s note=\"somebody had removed files of names: they are made again\"", d->runtime.dir);
+	if (keys == KEYFILE_GONE)
+		stores_mark(d);
+}
+
+void vanished_look(struct daemon *d)
+{
+	struct instant now = clock_boottime();
+	const char *dir;
+
+	if (instant_before(now, d->look_at) || d->stopping || d->restart.phase != RESTART_NONE)
+		return;
+	d->look_at = instant_add(now, LOOK_EVERY);
+	dir = folder_look(d);
+	if (d->memory && d->state_open && d->folder_error == 0)
+		store_look(d, dir);
+	if (dir) {
+		journal_begin_anew(&d->journal, dir, now);
+	} else if (!journal_is_there(&d->journal)) {
+		log_event(LOG_ERROR, "journal", "dir=%s note=\"somebody had removed or cut the file\"", d->runtime.dir);
+		journal_begin_anew(&d->journal, NULL, now);
+	}
+	audit_file_look(&d->audit, now);
+	net_look(d->net);
+	if (d->web)
+		web_look(d->web);
+}

@@ -1,0 +1,288 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* See restart.h. It must never step the service once all is packed, and never wait. */
+#include "daemon/main/internal.h"
+
+#include "daemon/base/clock.h"
+#include "daemon/base/mem.h"
+#include "daemon/main/passed.h"
+#include "daemon/net/carry.h"
+#include "daemon/redis/carry.h"
+
+#include <string.h>
+
+#define SECRET_US (5 * SEC)    /* how long a secret may be verified before the clients are paused */
+#define RESUME_US (1 * SEC)    /* how long stores may take to answer what the process before has kept, at most */
+#define CALM_US   (30 * MSEC)  /* how long calls are sent as always: most often all are answered by then */
+#define WEB_US    (30 * MSEC)  /* how long the web listener may take to answer who is connected */
+
+static void held_forget(struct carried_verify *held)
+{
+	if (held->secret)
+		explicit_bzero(held->secret, held->secret_n);
+	mem_free(held->secret);
+	mem_free(held->user);
+	*held = (struct carried_verify){0};
+}
+
+int restart_start(struct daemon *d)
+{
+	trial_init(&d->restart.trial);
+	return 0;
+}
+
+void restart_stop(struct daemon *d)
+{
+	trial_end(&d->restart.trial);
+	held_forget(&d->restart.held);
+}
+
+/* What a client waits for is never kept: its time would be over when it is sent. The others come at any time, without an end. */
+static bool may_be_kept(const struct call *call)
+{
+	switch (call->kind) {
+	case CALL_EXTEND:
+	case CALL_PROBE:
+	case CALL_MARK:
+	case CALL_TABLE:
+		return true;
+	default:
+		return false;
+	}
+}
+
+/* Calls about a name stay in their order. */
+bool restart_keeps_call(const struct daemon *d, const struct call *call)
+{
+	if (d->restart.keeps_all)
+		return true;
+	if (d->restart.phase != RESTART_QUIET || instant_before(clock_boottime(), instant_add(d->restart.paused, CALM_US)))
+		return false;
+	return may_be_kept(call) || backlog_has(d->backlog, call->node, call->name);
+}
+
+bool restart_keeps_secret(struct daemon *d, const struct effect *effect)
+{
+	struct carried_verify *held = &d->restart.held;
+
+	if (d->restart.phase < RESTART_SECRET)
+		return false;
+	*held = (struct carried_verify){.number = effect->verify.number,
+	                                .user = mem_copy(effect->verify.user.p, effect->verify.user.n),
+	                                .user_n = effect->verify.user.n,
+	                                .secret = mem_copy(effect->verify.secret, effect->verify.secret_n),
+	                                .secret_n = effect->verify.secret_n};
+	explicit_bzero(effect->verify.secret, effect->verify.secret_n);
+	return true;
+}
+
+/* The secret that waited, in this process after all. */
+static void held_begin(struct daemon *d)
+{
+	struct carried_verify *held = &d->restart.held;
+	struct effect effect = {.kind = EFFECT_VERIFY,
+	                        .verify = {held->number, {held->user, held->user_n}, held->secret, held->secret_n}};
+
+	if (held->user)
+		guard_verify(d, &effect);
+	held_forget(held);
+}
+
+void restart_give_up(struct daemon *d, const char *why)
+{
+	enum restart_phase phase = d->restart.phase;
+
+	if (phase == RESTART_NONE || phase == RESTART_OVER)
+		return;
+	log_event(LOG_WARN, "restart", "error=\"%s\" note=\"the daemon goes on without one\"", why);
+	trial_end(&d->restart.trial);
+	d->restart.phase = RESTART_NONE;
+	d->restart.keeps_all = false;
+	held_begin(d);
+	if (phase < RESTART_QUIET)
+		return;
+	supervise_hold_signals(false);
+	kept_send(d);
+	net_pause(d->net, false);
+	if (d->web)
+		web_resume(d->web);
+}
+
+static void secret_begin(struct daemon *d)
+{
+	d->restart.phase = RESTART_SECRET;
+	d->restart.until = instant_add(clock_boottime(), SECRET_US);
+}
+
+/* NULL, or the file that the next process could not read: what came through a pipe is gone. It would begin with other stores, or wait for ever. */
+static const char *file_read_once(const struct daemon *d)
+{
+	if (!conf_may_be_read_again(d->args->config))
+		return d->args->config;
+	return conf_password_may_be_read_again(d->conf) ? NULL : d->conf->redis.password_file;
+}
+
+void restart_ask(struct daemon *d)
+{
+	const char *once;
+	int r;
+
+	if (d->stopping || d->restart.phase != RESTART_NONE) {
+		log_event(LOG_NOTICE, "restart", "note=\"%s\"", d->stopping ? "the daemon is about to end" : "one is under way");
+		return;
+	}
+	if (!d->segment) {
+		log_event(LOG_ERROR, "restart", "error=\"the system lends no memory that outlives a process\" note=\"the daemon goes on without one\"");
+		return;
+	}
+	once = file_read_once(d);
+	if (once) {
+		log_event(LOG_ERROR, "restart", "file=%s error=\"no regular file, so it cannot be read again\" note=\"the daemon goes on as it is\"", once);
+		return;
+	}
+	r = trial_begin(&d->restart.trial, d->args->program, passed_kinds(&d->systemd), clock_boottime());
+	if (r < 0) {
+		log_event(LOG_ERROR, "restart", "program=%s error=\"%s\" note=\"the daemon goes on as it is\"", d->args->program->path, strerror(-r));
+		return;
+	}
+	log_event(LOG_NOTICE, "restart", "signal=USR2 program=%s", d->args->program->path);
+	d->restart.phase = RESTART_TRIAL;
+	d->restart.way = IN_PLACE;
+}
+
+/* Who drains the daemon wants it to end. */
+bool restart_takes_over(struct daemon *d)
+{
+	if (d->restart.phase == RESTART_OVER)
+		return true;
+	if (d->stopping || !d->systemd.keeps || !d->segment || service_is_draining(d->service))
+		return false;
+	log_event(LOG_NOTICE, "restart", "signal=TERM note=\"the service manager keeps the state for the next process\"");
+	trial_end(&d->restart.trial);
+	d->restart.way = BY_MANAGER;
+	if (d->restart.phase < RESTART_SECRET)
+		secret_begin(d);
+	return true;
+}
+
+static void trial_pass(struct daemon *d)
+{
+	char said[TRIAL_SAID_MAX];
+	const char *why = "";
+
+	switch (trial_look(&d->restart.trial, clock_boottime(), said, &why)) {
+	case TRIAL_UNDER_WAY:
+		break;
+	case TRIAL_PASSED:
+		secret_begin(d);
+		break;
+	case TRIAL_FAILED:
+		log_text(said);
+		d->restart.phase = RESTART_NONE;
+		log_event(LOG_ERROR, "restart", "program=%s error=\"%s\" note=\"the daemon goes on as it is\"", d->args->program->path, why);
+		break;
+	}
+}
+
+/* A store that takes longer counts as silent in any case. One that is given up before fails the requests that wait for it. */
+static int64_t patience_us(const struct daemon *d)
+{
+	return CALM_US + d->conf->redis.timeout;
+}
+
+static void quiet_begin(struct daemon *d)
+{
+	d->restart.phase = RESTART_QUIET;
+	supervise_hold_signals(true); /* they wait for the next process */
+	event_active(d->tick_event, EV_TIMEOUT, 1);
+	d->restart.paused = clock_boottime();
+	d->restart.until = instant_add(d->restart.paused, patience_us(d));
+	net_pause(d->net, true);
+	net_end_tls(d->net, "! DRAIN in_ms=0\n");
+	if (d->web)
+		web_pause(d->web);
+	pump_pass(d);
+}
+
+static bool secret_is_over(const struct daemon *d, struct instant now)
+{
+	return !d->verifying || !instant_before(now, d->restart.until);
+}
+
+/* Answers of the web listener are not worth a long pause. */
+static bool web_is_quiet(const struct daemon *d, struct instant now)
+{
+	return !d->web || web_is_idle(d->web) || !instant_before(now, instant_add(d->restart.paused, WEB_US));
+}
+
+static bool is_quiet(const struct daemon *d, struct instant now)
+{
+	if (!instant_before(now, d->restart.until))
+		return true;
+	return (!d->upstream || upstream_is_quiet(d->upstream)) && !journal_has_news(&d->journal) && web_is_quiet(d, now);
+}
+
+/* What has not come to its end by now, ends here. */
+static void quiet_force(struct daemon *d)
+{
+	d->restart.keeps_all = true;
+	if (d->upstream && !upstream_is_quiet(d->upstream))
+		upstream_give_up(d->upstream);
+	guard_give_up(d);
+	pump_pass(d);
+}
+
+static void hand_over(struct daemon *d)
+{
+	int r;
+
+	quiet_force(d);
+	r = carry_pack(d);
+	if (r < 0) {
+		restart_give_up(d, strerror(-r));
+		if (d->restart.way == BY_MANAGER)
+			supervise_end(d, "signal=TERM");
+		return;
+	}
+	d->restart.phase = RESTART_OVER;
+	d->stopped = true;
+	r = d->restart.way == BY_MANAGER ? carry_store(d) : 0;
+	if (r < 0) {
+		log_event(LOG_ERROR, "restart", "error=\"the service manager does not keep the state: %s\"", strerror(-r));
+		d->restart.way = IN_PLACE;
+		d->restart.failed = true;
+	}
+}
+
+void restart_resume(struct daemon *d)
+{
+	if (!d->upstream || backlog_is_empty(d->backlog))
+		return;
+	d->restart.resuming = true;
+	/* Clients lose nothing if they are read again before the last answer. */
+	d->restart.resumed = instant_add(clock_boottime(), patience_us(d) < RESUME_US ? patience_us(d) : RESUME_US);
+	net_pause(d->net, true);
+	kept_send(d);
+}
+
+static void resume_pass(struct daemon *d)
+{
+	if (!upstream_is_quiet(d->upstream) && instant_before(clock_boottime(), d->restart.resumed))
+		return;
+	d->restart.resuming = false;
+	net_pause(d->net, false);
+}
+
+void restart_pass(struct daemon *d)
+{
+	if (d->restart.resuming)
+		resume_pass(d);
+	if (d->restart.resuming)
+		return;
+	if (d->restart.phase == RESTART_TRIAL)
+		trial_pass(d);
+	/* A signal that came before takes effect in the pass of the loop between: its event would be lost. */
+	if (d->restart.phase == RESTART_QUIET && is_quiet(d, clock_boottime()))
+		hand_over(d);
+	if (d->restart.phase == RESTART_SECRET && secret_is_over(d, clock_boottime()))
+		quiet_begin(d);
+}

@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * A restart that no client notices, as the old process sees it: a state machine that the loop asks at the end of each pass.
+ *
+ *   RESTART_NONE    no restart is under way
+ *   RESTART_TRIAL   a child checks the program and the configuration on disk (trial.h); everything goes on as always
+ *   RESTART_SECRET  a secret is being verified, and no other is begun with; everything else goes on as always
+ *   RESTART_QUIET   nothing is read from clients; the restart waits until all calls to Redis are answered. If renewals and probes do not let that happen, they
+ *                   are kept after a moment
+ *   RESTART_OVER    all is packed into the segment (carried.h), and nothing may step the service any more
+ *
+ * By SIGUSR2 the program on disk takes the place of this one, in the same process; a trial comes first. By SIGTERM, if the service manager keeps
+ * descriptors (fdstore.h), the segment and a parcel (parcel.h) wait there for the next process. A restart that fails before RESTART_OVER is given up, and the
+ * daemon goes on. See daemon/restart/carry.c and daemon/restart/carried.c for what goes from one process to the next.
+ */
+#ifndef DAEMON_RESTART_H
+#define DAEMON_RESTART_H
+
+#include "daemon/base/instant.h"
+#include "daemon/restart/carried.h"
+#include "daemon/restart/trial.h"
+
+#include <stdbool.h>
+
+enum restart_phase { RESTART_NONE, RESTART_TRIAL, RESTART_SECRET, RESTART_QUIET, RESTART_OVER };
+enum restart_way { IN_PLACE, BY_MANAGER };
+
+struct restart {
+	enum restart_phase phase;
+	enum restart_way way;
+	struct trial trial;
+	struct instant until;  /* when the phase ends whatever happens; not of RESTART_TRIAL */
+	struct instant paused; /* RESTART_QUIET: since when */
+	bool keeps_all;        /* RESTART_QUIET: it is over, and no call is sent any more */
+	bool resuming;         /* as the next process sees it: nothing is read from clients before the calls that were kept are answered */
+	struct instant resumed; /* … or so late */
+	bool failed;           /* RESTART_OVER: the service manager did not take it: this process goes on from the segment, and ends */
+	struct carried_verify held; /* a secret that was not begun with; ordinary memory */
+};
+
+#endif

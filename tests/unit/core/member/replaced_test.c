@@ -1,0 +1,60 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* daemon/core/member/member.c: a server whose place another has taken, as sentinels tell. */
+#include "tests/fixture/cluster_part.h"
+#include "tests/fixture/held_lock.h"
+
+#include <check.h>
+#include <string.h>
+
+#define AT "10.0.0.2:6379"
+
+FIXTURE(.teardown = cluster_close)
+
+/* The other may be in quarantine since before the vote was given, and may grant before the lease ends. */
+TEST(the_votes_of_a_server_that_was_replaced_are_void)
+{
+	cluster_begin(1);
+	says(1, "LOCK a");
+	hears(1, GRANT);
+	is_replaced(0, 0, AT);
+	hears(1, "! LOST name=a *");
+	says(1, "CHECK a");
+	hears(1, "ERR LOST *");
+}
+
+TEST(a_server_that_is_only_away_keeps_its_votes)
+{
+	cluster_begin(1);
+	says(1, "LOCK a");
+	hears(1, GRANT);
+	is_replaced(0, 0, "");
+	hears_nothing(1);
+	says(1, "CHECK a");
+	hears(1, "OK *");
+}
+
+TEST(the_others_keep_the_lock)
+{
+	cluster_begin(3);
+	says(1, "LOCK a");
+	hears(1, GRANT);
+	is_replaced(0, 0, AT);
+	hears_nothing(1);
+	is_replaced(0, 1, AT);
+	hears(1, "! LOST name=a *");
+}
+
+TEST(the_address_of_a_server_that_was_replaced_is_listed_and_its_name_stays)
+{
+	cluster_begin(3);
+	is_replaced(0, 0, AT);
+	strcpy(cluster.node[0].run_id, "promoted");
+	comes_at(0, 0, AT);
+	says(1, "LIST nodes");
+	hears(1, "* node=* address=" AT " state=quarantine *");
+	hears(1, "* node=* state=joined *");
+	hears(1, "* node=* state=joined *");
+	hears(1, "OK *");
+	passes(QUARANTINE_US);
+	ck_assert_str_eq(store_state(0, 0), "joined");
+}
