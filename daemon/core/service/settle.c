@@ -38,7 +38,7 @@ bool settle_line(struct commander *x, struct session *session, struct input line
 	return session_find(x->sessions, id) != NULL;
 }
 
-#define SERVED_A_STEP 8 /* lines read ahead: one event may free 256 of them, and a LOCKALL of a session with many requests takes 0.2 ms */
+#define SERVED_A_STEP 4 /* lines read ahead: one event may free 256 of them, and a LOCKALL of a session with many requests takes 0.2 ms */
 
 bool settle_session(struct commander *x, struct session *session)
 {
