@@ -25,10 +25,15 @@ static void pump_set_time(struct daemon *d, struct event *event, struct instant 
 }
 
 /* Before a record says that a session has a job, the file of jobs says that the job is leased. */
-static void pump_write(struct daemon *d)
+static void pump_write_jobs(struct daemon *d)
 {
 	if (d->memory)
 		(void)memory_write_jobs(d->memory); /* lasting_tick() tells of an error */
+}
+
+static void pump_write(struct daemon *d)
+{
+	pump_write_jobs(d);
 	if (journal_has_news(&d->journal))
 		journal_write(&d->journal, clock_boottime());
 }
@@ -374,7 +379,7 @@ void pump_pass(struct daemon *d)
 		backlog_begin_pass(d->backlog, PASS_CALLS);
 		pump_backlog(d);
 	}
-	pump_write(d);
+	pump_write_jobs(d);
 	pump_journal(d);
 	now = clock_boottime();
 	d->held_back = d->upstream && upstream_flush(d->upstream, now, d->stopped || !rest_may_yield(&d->rest, now));

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """Each bound in the table LIMITS of redlock-protocol(7) is reached, and what is beyond is refused by its name. A bound without a case fails."""
+import glob
 import os
 import re
 
@@ -28,8 +29,9 @@ def table():
 
 
 def unit(suite, test):
-    """A unit test that shows it."""
-    return "tests/unit/%s_test.c" % suite, r"^(LOOP_)?TEST\(%s[,)]" % test
+    """A unit test that shows it. The names of suites are unique."""
+    found = glob.glob("tests/unit/**/%s_test.c" % suite, root_dir=ROOT, recursive=True)
+    return found[0] if found else "tests/unit/%s_test.c" % suite, r"^(LOOP_)?TEST\(%s[,)]" % test
 
 
 def func(module, test):
@@ -40,36 +42,37 @@ def func(module, test):
 ELSEWHERE = {
     ("connections", "peer"): func("test_guard", "test_one_peer_has_so_many_sessions_and_no_more"),
     ("connections", "all"): func("test_greedy", "test_connections_beyond_the_limit_get_ERR_LIMIT_until_another_one_ends"),
-    ("sessions without connection", "peer"): unit("core/origin", "sessions_of_one_peer_have_half_of_the_places_without_a_connection"),
-    ("sessions without connection", "all"): unit("core/too_many_detached", "more_detached_sessions_than_the_limit_are_not_kept"),
-    ("requests that wait", "peer"): unit("core/crowd", "requests_of_a_peer_that_wait_have_a_quarter_and_leave_room_when_they_end"),
-    ("requests that wait", "all"): unit("core/crowd", "requests_of_all_that_wait_have_a_bound"),
-    ("requests at the stores", "each"): unit("core/show", "looks_in_flight_are_bounded_and_end_with_their_session"),
-    ("bytes of jobs in flight there", "peer"): unit("core/origin", "jobs_of_a_peer_on_their_way_to_a_store_leave_room_for_those_of_others"),
-    ("bytes of jobs in flight there", "all"): unit("core/origin", "jobs_of_a_peer_on_their_way_to_a_store_leave_room_for_those_of_others"),
-    ("LISTs under way", "each"): unit("core/list", "sessions_take_turns_and_have_so_many_lists_at_most"),
-    ("AUTHs under way", "each"): unit("core/auth", "one_session_has_one_auth_under_way"),
-    ("users remembered for failed AUTHs", "peer"): unit("core/auth", "one_address_does_not_make_the_daemon_forget_who_failed_at_others"),
-    ("users remembered for failed AUTHs", "all"): unit("core/auth", "those_who_failed_last_are_remembered_at_all_addresses_together"),
-    ("prefixes of WATCH", "peer"): unit("core/origin", "sessions_of_one_peer_have_half_of_the_prefixes"),
-    ("queues that TAKEs wait for", "peer"): unit("core/origin", "sessions_of_one_peer_wait_for_the_jobs_of_so_many_queues"),
-    ("queues that TAKEs wait for", "all"): unit("core/origin", "sessions_of_one_peer_wait_for_the_jobs_of_so_many_queues"),
-    ("TAKEs that wait for a queue", "all"): unit("core/origin", "so_many_TAKEs_wait_for_the_jobs_of_a_queue"),
-    ("lines read ahead", "each"): unit("core/session", "reading_stops_at_256_lines_and_goes_on_when_they_are_served"),
-    ("lines read ahead", "all"): unit("core/session", "all_sessions_together_are_read_ahead_so_far"),
-    ("bytes unread or unfinished", "each"): unit("net/backpressure", "pushes_still_go_out_and_they_alone_can_overflow"),
-    ("bytes unread or unfinished", "all"): unit("net/backpressure", "of_all_that_are_behind_those_go_that_are_so_most"),
-    ("renewals a second", "peer"): unit("core/renewals", "the_sessions_of_a_peer_share_half_and_another_peer_is_still_served"),
-    ("renewals a second", "all"): unit("core/renewals", "all_sessions_have_the_whole_and_no_more"),
-    ("LOCKs of an owner", "each"): unit("core/restore", "an_owner_holds_a_lock_so_often_and_no_more"),
-    ("slots waited for as the first", "each"): unit("core/step_time", "a_session_is_the_first_in_line_for_so_many_slots_and_no_more"),
-    ("readers of a lock, at a daemon", "all"): unit("core/reader_crowd", "one_more_reader_is_told_BUSY_or_waits"),
-    ("bytes of jobs, queues, rate limits", "peer"): unit("core/jobs_limits", "the_clients_of_a_user_fill_half_and_those_of_another_are_still_served"),
-    ("bytes of names in use", "peer"): unit("core/origin", "names_of_a_peer_take_a_quarter_and_those_of_all_the_whole"),
-    ("bytes of names in use", "all"): unit("core/origin", "names_of_a_peer_take_a_quarter_and_those_of_all_the_whole"),
-    ("bytes of names left taken", "peer"): unit("core/kept", "kept_names_of_a_peer_take_a_quarter_and_those_of_all_the_whole"),
-    ("bytes of names left taken", "all"): unit("core/kept", "kept_names_of_a_peer_take_a_quarter_and_those_of_all_the_whole"),
-    ("rows of an answer", "each"): unit("core/query", "rows_of_an_answer_end_when_they_fill_a_quarter_of_the_output"),
+    ("sessions without connection", "peer"): unit("origin", "sessions_of_one_peer_have_half_of_the_places_without_a_connection"),
+    ("sessions without connection", "all"): unit("too_many_detached", "more_detached_sessions_than_the_limit_are_not_kept"),
+    ("requests that wait", "peer"): unit("crowd", "requests_of_a_peer_that_wait_have_a_quarter_and_leave_room_when_they_end"),
+    ("requests that wait", "all"): unit("crowd", "requests_of_all_that_wait_have_a_bound"),
+    ("requests at the stores", "each"): unit("show", "looks_in_flight_are_bounded_and_end_with_their_session"),
+    ("bytes of jobs in flight there", "peer"): unit("origin", "jobs_of_a_peer_on_their_way_to_a_store_leave_room_for_those_of_others"),
+    ("bytes of jobs in flight there", "all"): unit("origin", "jobs_of_a_peer_on_their_way_to_a_store_leave_room_for_those_of_others"),
+    ("LISTs under way", "each"): unit("list", "sessions_take_turns_and_have_so_many_lists_at_most"),
+    ("AUTHs under way", "each"): unit("auth", "one_session_has_one_auth_under_way"),
+    ("users remembered for failed AUTHs", "peer"): unit("auth", "one_address_does_not_make_the_daemon_forget_who_failed_at_others"),
+    ("users remembered for failed AUTHs", "all"): unit("auth", "those_who_failed_last_are_remembered_at_all_addresses_together"),
+    ("prefixes of WATCH", "peer"): unit("origin", "sessions_of_one_peer_have_half_of_the_prefixes"),
+    ("queues that TAKEs wait for", "peer"): unit("origin", "sessions_of_one_peer_wait_for_the_jobs_of_so_many_queues"),
+    ("queues that TAKEs wait for", "all"): unit("origin", "sessions_of_one_peer_wait_for_the_jobs_of_so_many_queues"),
+    ("TAKEs that wait for a queue", "all"): unit("origin", "so_many_TAKEs_wait_for_the_jobs_of_a_queue"),
+    ("lines read ahead", "each"): unit("session", "reading_stops_at_256_lines_and_goes_on_when_they_are_served"),
+    ("lines read ahead", "all"): unit("session", "all_sessions_together_are_read_ahead_so_far"),
+    ("bytes unread or unfinished", "each"): unit("backpressure", "pushes_still_go_out_and_they_alone_can_overflow"),
+    ("bytes unread or unfinished", "all"): unit("backpressure", "of_all_that_are_behind_those_go_that_are_so_most"),
+    ("renewals a second", "peer"): unit("renewals", "the_sessions_of_a_peer_share_half_and_another_peer_is_still_served"),
+    ("renewals a second", "all"): unit("renewals", "all_sessions_have_the_whole_and_no_more"),
+    ("EXTENDs of a lock under way, likewise", "all"): unit("step_time_of_crowds", "many_extends_of_a_name_are_answered"),
+    ("LOCKs of an owner", "each"): unit("restore", "an_owner_holds_a_lock_so_often_and_no_more"),
+    ("slots waited for as the first", "each"): unit("step_time", "a_session_is_the_first_in_line_for_so_many_slots_and_no_more"),
+    ("readers of a lock, at a daemon", "all"): unit("reader_crowd", "one_more_reader_is_told_BUSY_or_waits"),
+    ("bytes of jobs, queues, rate limits", "peer"): unit("jobs_limits", "the_clients_of_a_user_fill_half_and_those_of_another_are_still_served"),
+    ("bytes of names in use", "peer"): unit("origin", "names_of_a_peer_take_a_quarter_and_those_of_all_the_whole"),
+    ("bytes of names in use", "all"): unit("origin", "names_of_a_peer_take_a_quarter_and_those_of_all_the_whole"),
+    ("bytes of names left taken", "peer"): unit("kept", "kept_names_of_a_peer_take_a_quarter_and_those_of_all_the_whole"),
+    ("bytes of names left taken", "all"): unit("kept", "kept_names_of_a_peer_take_a_quarter_and_those_of_all_the_whole"),
+    ("rows of an answer", "each"): unit("query", "rows_of_an_answer_end_when_they_fill_a_quarter_of_the_output"),
 }
 
 # Requests that reach a bound, and one beyond it: n is the number that the manual says. An error names the bound.

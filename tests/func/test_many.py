@@ -28,7 +28,7 @@ class Many:
         answer = one.ok("LOCKALL %s %s" % (b, a))
         self.assertEqual([row["name"] for row in answer.rows], [b, a])
         busy = two.busy("LOCKALL %s %s %s" % (d, b, a))
-        self.assertEqual(busy["name"], b)
+        self.assertEqual(busy["name"], a)
         self.assertIn("one", busy["holder"])
         self.assertIn("held_ms", busy)
         self.free(d)
