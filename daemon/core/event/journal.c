@@ -7,19 +7,21 @@
 #include <errno.h>
 
 enum part {
-#define PART(id, ...) PART_##id,
+#define PART(number, id, ...) PART_##id = (number) - 1,
 	JOURNAL_PARTS(PART, PART)
 #undef PART
 	PART_N
 };
+
+#define VERSION_1 1
 
 static const struct part_row {
 	bool is_text;
 	size_t offset;
 	int64_t least, most;
 } part_table[PART_N] = {
-#define NUMBER_ROW(id, member, least, most, what) [PART_##id] = {false, offsetof(struct journal_record, member), least, most},
-#define TEXT_ROW(id, member, least, most, what) [PART_##id] = {true, offsetof(struct journal_record, member), least, most},
+#define NUMBER_ROW(number, id, member, least, most, what) [PART_##id] = {false, offsetof(struct journal_record, member), least, most},
+#define TEXT_ROW(number, id, member, least, most, what) [PART_##id] = {true, offsetof(struct journal_record, member), least, most},
 	JOURNAL_PARTS(NUMBER_ROW, TEXT_ROW)
 #undef NUMBER_ROW
 #undef TEXT_ROW
@@ -59,23 +61,39 @@ static uint64_t get_number(const char *at, size_t n)
 	return le64toh(value);
 }
 
-static bool part_is_sound(const struct part_row *row, int64_t size)
+static size_t number_length(uint64_t value)
 {
+	return value ? 8 - (size_t)__builtin_clzll(value) / 8 : 0;
+}
+
+static bool part_is_sound(const struct part_row *row, const void *member)
+{
+	int64_t size = row->is_text ? (int64_t)((const struct span *)member)->n : *(const int64_t *)member;
+
 	return size >= row->least && size <= row->most;
 }
 
-static char *part_encode(const struct part_row *row, const void *member, char *at)
+static char *field_begin(char *at, unsigned part, size_t n)
 {
-	const struct span *text = member;
+	*at++ = (char)(part + 1);
+	return put_number(at, n, 2);
+}
 
+static char *part_encode(unsigned part, const void *member, char *at)
+{
+	const struct part_row *row = &part_table[part];
+	const struct span *text = member;
+	uint64_t number;
+
+	assert(part_is_sound(row, member));
 	if (!row->is_text) {
-		assert(part_is_sound(row, *(const int64_t *)member));
-		return put_number(at, (uint64_t) * (const int64_t *)member, 8);
+		number = (uint64_t) * (const int64_t *)member;
+		return number ? put_number(field_begin(at, part, number_length(number)), number, number_length(number)) : at;
 	}
-	assert(part_is_sound(row, (int64_t)text->n));
-	at = put_number(at, text->n, 2);
-	if (text->n > 0)
-		memcpy(at, text->p, text->n);
+	if (text->n == 0)
+		return at;
+	at = field_begin(at, part, text->n);
+	memcpy(at, text->p, text->n);
 	return at + text->n;
 }
 
@@ -85,31 +103,81 @@ size_t journal_encode(const struct journal_record *record, char *out)
 
 	*at++ = JOURNAL_VERSION;
 	*at++ = (char)record->kind;
-	for (unsigned i = 0; i < PART_N; i++)
-		if (kind_parts[record->kind] >> i & 1)
-			at = part_encode(&part_table[i], (const char *)record + part_table[i].offset, at);
+	for (uint32_t parts = kind_parts[record->kind]; parts; parts &= parts - 1) {
+		unsigned part = (unsigned)__builtin_ctz(parts);
+
+		at = part_encode(part, (const char *)record + part_table[part].offset, at);
+	}
 	return (size_t)(at - out);
 }
 
-static bool part_decode(const struct part_row *row, struct span *rest, void *member)
+/* Takes n bytes off the rest. False: it ends within them. */
+static bool rest_take(struct span *rest, size_t n, const char **ret_bytes)
 {
-	size_t n = row->is_text ? 2 : 8;
-	struct span text;
-
 	if (rest->n < n)
 		return false;
-	text = (struct span){rest->p + n, (size_t)get_number(rest->p, n)};
+	*ret_bytes = rest->p;
 	*rest = (struct span){rest->p + n, rest->n - n};
-	if (!part_is_sound(row, (int64_t)text.n))
+	return true;
+}
+
+static bool part_set(const struct part_row *row, void *member, const char *bytes, size_t n)
+{
+	if (row->is_text)
+		*(struct span *)member = (struct span){bytes, n};
+	else if (n > 8)
 		return false;
-	if (!row->is_text) {
-		*(int64_t *)member = (int64_t)text.n;
-		return true;
+	else
+		*(int64_t *)member = (int64_t)get_number(bytes, n);
+	return true;
+}
+
+static bool fields_decode(struct span rest, uint32_t parts, struct journal_record *r)
+{
+	const char *head, *bytes;
+
+	while (rest.n > 0) {
+		unsigned part;
+		size_t n;
+
+		if (!rest_take(&rest, 3, &head))
+			return false;
+		part = (unsigned)(unsigned char)head[0] - 1;
+		n = (size_t)get_number(head + 1, 2);
+		if (!rest_take(&rest, n, &bytes))
+			return false;
+		if (part < PART_N && (parts >> part & 1) && !part_set(&part_table[part], (char *)r + part_table[part].offset, bytes, n))
+			return false;
 	}
-	if (rest->n < text.n)
-		return false;
-	*(struct span *)member = text;
-	*rest = (struct span){rest->p + text.n, rest->n - text.n};
+	return true;
+}
+
+static bool version_1_decode(struct span rest, uint32_t parts, struct journal_record *r)
+{
+	for (; parts; parts &= parts - 1) {
+		const struct part_row *row = &part_table[__builtin_ctz(parts)];
+		const char *bytes;
+		size_t n = 8;
+
+		if (row->is_text) {
+			if (!rest_take(&rest, 2, &bytes))
+				return false;
+			n = (size_t)get_number(bytes, 2);
+		}
+		if (!rest_take(&rest, n, &bytes) || !part_set(row, (char *)r + row->offset, bytes, n))
+			return false;
+	}
+	return rest.n == 0;
+}
+
+static bool parts_are_sound(const struct journal_record *r)
+{
+	for (uint32_t parts = kind_parts[r->kind]; parts; parts &= parts - 1) {
+		const struct part_row *row = &part_table[__builtin_ctz(parts)];
+
+		if (!part_is_sound(row, (const char *)r + row->offset))
+			return false;
+	}
 	return true;
 }
 
@@ -119,17 +187,16 @@ int journal_decode(struct span bytes, struct journal_record *ret_record)
 	struct span rest;
 	unsigned kind;
 
-	if (bytes.n < 2 || bytes.p[0] != JOURNAL_VERSION)
+	if (bytes.n < 2 || (bytes.p[0] != JOURNAL_VERSION && bytes.p[0] != VERSION_1))
 		return -EBADMSG;
 	kind = (unsigned char)bytes.p[1];
+	if (kind > JOURNAL_KIND_LAST && bytes.p[0] != VERSION_1)
+		return JOURNAL_UNKNOWN;
 	if (kind < JOURNAL_SESSION || kind > JOURNAL_KIND_LAST)
 		return -EBADMSG;
 	r.kind = (enum journal_kind)kind;
 	rest = (struct span){bytes.p + 2, bytes.n - 2};
-	for (unsigned i = 0; i < PART_N; i++)
-		if ((kind_parts[kind] >> i & 1) && !part_decode(&part_table[i], &rest, (char *)&r + part_table[i].offset))
-			return -EBADMSG;
-	if (rest.n > 0)
+	if (!(bytes.p[0] == VERSION_1 ? version_1_decode : fields_decode)(rest, kind_parts[kind], &r) || !parts_are_sound(&r))
 		return -EBADMSG;
 	*ret_record = r;
 	return 0;

@@ -20,9 +20,12 @@
  *   JOB_KNOWN behind JOB: its client has said something about the job, so it has read the answer to its TAKE
  *   DAEMON   the id of the daemon, which its values begin with, and how many runs with it were before this one. The next run goes on with that id
  *
- * A record is: version (1 byte), kind (1 byte), then the parts of that kind in the order of JOURNAL_PARTS. A number is 8 bytes, a text 2 bytes of length
- * and its bytes, all little-endian. The reader is strict: it refuses a record with a part beyond its bounds, a missing byte or a surplus byte.
- * Records have no checksum; the file frames and checks them. Pure: no files, no clocks, no allocation.
+ * A record is: version (1 byte), kind (1 byte), then its fields: number (1 byte), length (2 bytes), and so many bytes. A number has as few bytes as it takes,
+ * all little-endian. A field that is 0 or empty is left out. The reader passes over fields and kinds that it does not know, which a later version has written;
+ * a field that is missing is 0 or empty. So a later version may add a field whose absence means what it meant before, and a kind that an earlier one may pass
+ * over; it never gives a number another meaning. The reader refuses a field beyond its bounds, and one that the record ends within.
+ * Version 1 had the parts 1 to 27 of a kind in their order, without numbers: a number as 8 bytes, a text as 2 bytes of length and its bytes. It is read, and
+ * not written any more. Records have no checksum; the file frames and checks them. Pure: no files, no clocks, no allocation.
  */
 #ifndef CORE_JOURNAL_H
 #define CORE_JOURNAL_H
@@ -30,7 +33,7 @@
 #include "daemon/base/instant.h"
 #include "proto/proto.h"
 
-#define JOURNAL_VERSION    1
+#define JOURNAL_VERSION    2
 #define JOURNAL_RECORD_MAX 2048 /* most bytes of one record */
 
 #define JOURNAL_NAME_MAX   528  /* that of a slot is longer than any that a client names */
@@ -50,42 +53,42 @@ enum journal_kind { JOURNAL_SESSION = 1, JOURNAL_OVER, JOURNAL_HELD, JOURNAL_FRE
 #define JOURNAL_LOSS_OWNER "\001lost "
 
 /*
- * NUMBER(id, member, least, most, what it is), TEXT(id, member, least bytes, most bytes, what it is).
+ * NUMBER(number, id, member, least, most, what it is), TEXT(number, id, member, least bytes, most bytes, what it is).
  * Moments are microseconds of CLOCK_BOOTTIME, durations microseconds.
  */
 #define JOURNAL_PARTS(NUMBER, TEXT) \
-	NUMBER(SESSION, session, 1, INT64_MAX, "the number of RESUME, and of people") \
-	TEXT(SECRET, secret, 32, 32, "the secret of RESUME") \
-	TEXT(LABEL, label, 0, 256, "HELLO name=") \
-	NUMBER(GRACE, grace_us, 1, DURATION_MAX, "HELLO grace=") \
-	NUMBER(HEARTBEAT, heartbeat_us, 0, DURATION_MAX, "HELLO heartbeat=, 0 for none") \
-	TEXT(NAME, name, 1, JOURNAL_NAME_MAX, "the lock, or a slot of a semaphore") \
-	TEXT(OWNER, owner, 0, 640, "of the session; of the lock of a job: the job; of a permit: what recall.h says") \
-	TEXT(NOTE, note, 0, 256, "") \
-	TEXT(VALUE, value, 1, 127, "what stands at the stores") \
-	TEXT(PRIOR, prior, 1, 383, "of ADOPTING: passed over") \
-	NUMBER(PRIOR_UNTIL, prior_until_us, INT64_MIN, INT64_MAX, "likewise") \
-	NUMBER(COUNT, count, 1, UINT32_MAX, "how often it is held") \
-	NUMBER(FENCE, fence, 1, COUNT_MAX, "") \
-	NUMBER(TTL, ttl_us, 1, DURATION_MAX, "the longest lease that may have been told") \
-	NUMBER(DELAY, delay_us, 0, DURATION_MAX, "the lock-delay") \
-	NUMBER(RENEW, renew, 0, 15, "the sum of JOURNAL_RENEWED to JOURNAL_PERMIT, as far as they are true") \
-	NUMBER(TOLD, told, 0, 1, "the client may know of it; else its turn came while it was away") \
-	NUMBER(GRANTED, granted_at_us, INT64_MIN, INT64_MAX, "the moment of the grant") \
-	NUMBER(DEADLINE, deadline_us, INT64_MIN, INT64_MAX, "the latest D that may be told; the watchdog moves it on without a record") \
-	TEXT(REASON, reason, 1, 16, "of the loss, as LOST says it") \
-	TEXT(QUEUE, queue, 1, NAME_MAX_BYTES, "of the job") \
-	TEXT(JOB, job, 1, 64, "its id") \
-	TEXT(LOCK, lock, 0, NAME_MAX_BYTES, "its lock; empty: none") \
-	TEXT(BEFORE, before, 0, 127, "earlier versions wrote a value that stood at the home before: passed over") \
-	NUMBER(ATTEMPT, attempt, 1, UINT32_MAX, "which attempt it is") \
-	TEXT(DAEMON, daemon, 1, 63, "its id") \
-	NUMBER(RUN, run, 0, JOURNAL_RUN_MOST, "how many runs with this id were before")
+	NUMBER(1, SESSION, session, 1, INT64_MAX, "the number of RESUME, and of people") \
+	TEXT(2, SECRET, secret, 32, 32, "the secret of RESUME") \
+	TEXT(3, LABEL, label, 0, 256, "HELLO name=") \
+	NUMBER(4, GRACE, grace_us, 1, DURATION_MAX, "HELLO grace=") \
+	NUMBER(5, HEARTBEAT, heartbeat_us, 0, DURATION_MAX, "HELLO heartbeat=, 0 for none") \
+	TEXT(6, NAME, name, 1, JOURNAL_NAME_MAX, "the lock, or a slot of a semaphore") \
+	TEXT(7, OWNER, owner, 0, 640, "of the session; of the lock of a job: the job; of a permit: what recall.h says") \
+	TEXT(8, NOTE, note, 0, 256, "") \
+	TEXT(9, VALUE, value, 1, 127, "what stands at the stores") \
+	TEXT(10, PRIOR, prior, 1, 383, "of ADOPTING: passed over") \
+	NUMBER(11, PRIOR_UNTIL, prior_until_us, INT64_MIN, INT64_MAX, "likewise") \
+	NUMBER(12, COUNT, count, 1, UINT32_MAX, "how often it is held") \
+	NUMBER(13, FENCE, fence, 1, COUNT_MAX, "") \
+	NUMBER(14, TTL, ttl_us, 1, DURATION_MAX, "the longest lease that may have been told") \
+	NUMBER(15, DELAY, delay_us, 0, DURATION_MAX, "the lock-delay") \
+	NUMBER(16, RENEW, renew, 0, 15, "the sum of JOURNAL_RENEWED to JOURNAL_PERMIT, as far as they are true") \
+	NUMBER(17, TOLD, told, 0, 1, "the client may know of it; else its turn came while it was away") \
+	NUMBER(18, GRANTED, granted_at_us, INT64_MIN, INT64_MAX, "the moment of the grant") \
+	NUMBER(19, DEADLINE, deadline_us, INT64_MIN, INT64_MAX, "the latest D that may be told; the watchdog moves it on without a record") \
+	TEXT(20, REASON, reason, 1, 16, "of the loss, as LOST says it") \
+	TEXT(21, QUEUE, queue, 1, NAME_MAX_BYTES, "of the job") \
+	TEXT(22, JOB, job, 1, 64, "its id") \
+	TEXT(23, LOCK, lock, 0, NAME_MAX_BYTES, "its lock; empty: none") \
+	TEXT(24, BEFORE, before, 0, 127, "earlier versions wrote a value that stood at the home before: passed over") \
+	NUMBER(25, ATTEMPT, attempt, 1, UINT32_MAX, "which attempt it is") \
+	TEXT(26, DAEMON, daemon, 1, 63, "its id") \
+	NUMBER(27, RUN, run, 0, JOURNAL_RUN_MOST, "how many runs with this id were before")
 
 struct journal_record {
 	enum journal_kind kind;
-#define JOURNAL_NUMBER(id, member, ...) int64_t member;
-#define JOURNAL_TEXT(id, member, ...) struct span member;
+#define JOURNAL_NUMBER(number, id, member, ...) int64_t member;
+#define JOURNAL_TEXT(number, id, member, ...) struct span member;
 	JOURNAL_PARTS(JOURNAL_NUMBER, JOURNAL_TEXT)
 #undef JOURNAL_NUMBER
 #undef JOURNAL_TEXT
@@ -93,7 +96,8 @@ struct journal_record {
 
 /* Writes the parts of the record's kind, which must be within their bounds. Returns the length, at most JOURNAL_RECORD_MAX. */
 size_t journal_encode(const struct journal_record *record, char *out);
-/* 0, or -EBADMSG if it is no record of this version. Texts point into the bytes; parts that the kind lacks are 0. */
+/* 0; JOURNAL_UNKNOWN: a kind of a later version, to be passed over; -EBADMSG: it is no record. Texts point into the bytes; parts that the kind lacks are 0. */
+#define JOURNAL_UNKNOWN 1
 int journal_decode(struct span bytes, struct journal_record *ret_record) __attribute__((warn_unused_result));
 
 #endif

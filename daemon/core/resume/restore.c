@@ -236,8 +236,11 @@ int restore_record(struct commander *x, struct span record)
 {
 	struct journal_record r;
 	struct session *s;
+	int decoded = x->distrusts ? -EBADMSG : journal_decode(record, &r);
 
-	if (!x->distrusts && journal_decode(record, &r) == 0 && restore_one(x, &r) == 0) {
+	if (decoded == JOURNAL_UNKNOWN)
+		return 0;
+	if (decoded == 0 && restore_one(x, &r) == 0) {
 		restore_note_torn(x, session_of_serial(x->sessions, (uint64_t)r.session), &r);
 		return 0;
 	}

@@ -1,10 +1,14 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* daemon/core/event/journal.c: a written record is read back, and nothing else is. */
+/* daemon/core/event/journal.c: a written record is read back, whichever version has written it. */
 #include "daemon/core/event/journal.h"
+
+#include "tests/unit/core/event/journal_bytes.h"
 
 #include <check.h>
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #define SECRET "0123456789abcdef0123456789abcdef"
 
@@ -46,6 +50,18 @@ static const struct journal_record sample[] = {
 	{.kind = JOURNAL_JOB_KNOWN, .session = 7, .queue = SPAN("q"), .job = SPAN("j")},
 	{.kind = JOURNAL_DAEMON, .daemon = SPAN("0123456789abcdef.host"), .run = 3},
 	{.kind = JOURNAL_LOST, .session = 7, .name = SPAN("a"), .fence = 9, .reason = SPAN("quorum")},
+	{.kind = JOURNAL_JOB,
+	 .session = 7,
+	 .queue = SPAN("q"),
+	 .job = SPAN("j"),
+	 .lock = SPAN("l"),
+	 .value = SPAN("v2"),
+	 .before = SPAN("v1"),
+	 .attempt = UINT32_MAX,
+	 .ttl_us = 256},
+	{.kind = JOURNAL_JOB_OVER, .session = 255, .queue = SPAN("q"), .job = SPAN("j")},
+	{.kind = JOURNAL_STAYS, .session = 7, .name = SPAN("a"), .ttl_us = 65536, .deadline_us = -1},
+	{.kind = JOURNAL_KEPT, .session = 7, .name = SPAN("a"), .owner = SPAN("o"), .delay_us = 65535, .deadline_us = 1},
 };
 #define SAMPLES ((int)(sizeof(sample) / sizeof(sample[0])))
 
@@ -57,8 +73,8 @@ static struct span sample_bytes(int i, char *out)
 static void check_same(const struct journal_record *a, const struct journal_record *b)
 {
 	ck_assert_int_eq(a->kind, b->kind);
-#define SAME_NUMBER(id, member, ...) ck_assert_int_eq(a->member, b->member);
-#define SAME_TEXT(id, member, ...)   ck_assert_msg(span_equal(a->member, b->member), #id);
+#define SAME_NUMBER(number, id, member, ...) ck_assert_int_eq(a->member, b->member);
+#define SAME_TEXT(number, id, member, ...)   ck_assert_msg(span_equal(a->member, b->member), #id);
 	JOURNAL_PARTS(SAME_NUMBER, SAME_TEXT)
 }
 
@@ -71,99 +87,231 @@ LOOP_TEST(a_written_record_is_read_back, SAMPLES)
 	check_same(&sample[_i], &r);
 }
 
+TEST(every_kind_has_a_sample)
+{
+	unsigned kinds = 0;
+
+	for (int i = 0; i < SAMPLES; i++)
+		kinds |= 1u << sample[i].kind;
+	ck_assert_uint_eq(kinds, (2u << JOURNAL_KIND_LAST) - 2);
+}
+
 TEST(the_longest_record_fits)
 {
-	static char text[512];
+	static char text[640];
 	char out[JOURNAL_RECORD_MAX];
-	struct journal_record r = sample[3];
+	struct journal_record r = {.kind = JOURNAL_ADOPTING, .granted_at_us = INT64_MIN, .deadline_us = INT64_MIN};
 
 	memset(text, 'x', sizeof(text));
-	r.name = (struct span){text, 512};
-	r.owner = r.note = (struct span){text, 256};
+	r.session = INT64_MAX;
+	r.name = (struct span){text, JOURNAL_NAME_MAX};
+	r.owner = (struct span){text, 640};
+	r.note = (struct span){text, 256};
 	r.value = (struct span){text, 127};
-	r.kind = JOURNAL_ADOPTING;
 	r.prior = (struct span){text, 383};
+	r.prior_until_us = INT64_MIN;
+	r.count = UINT32_MAX;
+	r.fence = COUNT_MAX;
+	r.ttl_us = r.delay_us = DURATION_MAX;
+	r.renew = 15;
+	r.told = 1;
 	ck_assert_uint_le(journal_encode(&r, out), JOURNAL_RECORD_MAX);
 	ck_assert_int_eq(journal_decode((struct span){out, journal_encode(&r, out)}, &r), 0);
 }
 
-LOOP_TEST(a_record_that_is_cut_or_longer_is_refused, SAMPLES)
+static size_t bytes_of(const char *hex, char *out)
+{
+	size_t n = strlen(hex) / 2;
+
+	for (size_t i = 0; i < n; i++) {
+		unsigned byte;
+
+		ck_assert_int_eq(sscanf(hex + 2 * i, "%2x", &byte), 1);
+		out[i] = (char)byte;
+	}
+	return n;
+}
+
+LOOP_TEST(records_of_every_version_are_read, SAMPLES)
+{
+	const char *const version[] = {version_1[_i], version_2[_i]};
+
+	for (unsigned i = 0; i < 2; i++) {
+		char out[JOURNAL_RECORD_MAX];
+		struct journal_record r;
+
+		ck_assert_int_eq(journal_decode((struct span){out, bytes_of(version[i], out)}, &r), 0);
+		check_same(&sample[_i], &r);
+	}
+}
+
+/* A field or a kind that is added later changes nothing of what was written before. */
+LOOP_TEST(records_are_written_as_they_were_released, SAMPLES)
+{
+	char out[JOURNAL_RECORD_MAX], released[JOURNAL_RECORD_MAX];
+	struct span now = sample_bytes(_i, out);
+	size_t n = bytes_of(version_2[_i], released);
+
+	ck_assert(span_equal(now, (struct span){released, n}));
+}
+
+/* In memory of exactly that size, so that a read beyond it is seen. */
+static int decode_exactly(const char *bytes, size_t n, struct journal_record *r)
+{
+	char *exact = malloc(n + !n);
+	int outcome;
+
+	memcpy(exact, bytes, n);
+	outcome = journal_decode((struct span){exact, n}, r);
+	free(exact);
+	return outcome;
+}
+
+LOOP_TEST(a_record_of_version_1_that_is_cut_or_longer_is_refused, SAMPLES)
 {
 	char out[JOURNAL_RECORD_MAX + 1] = {0};
-	struct span whole = sample_bytes(_i, out);
+	size_t whole = bytes_of(version_1[_i], out);
 	struct journal_record r = {.session = 99};
 
-	for (size_t n = 0; n <= whole.n + 1; n++) {
-		/* In memory of exactly that size, so that a read beyond it is seen. */
-		char *exact = malloc(n + !n);
-
-		memcpy(exact, out, n);
-		if (n != whole.n)
-			ck_assert_int_eq(journal_decode((struct span){exact, n}, &r), -EBADMSG);
-		free(exact);
-	}
+	for (size_t n = 0; n <= whole + 1; n++)
+		if (n != whole)
+			ck_assert_int_eq(decode_exactly(out, n, &r), -EBADMSG);
 	ck_assert_int_eq(r.session, 99);
+}
+
+LOOP_TEST(a_record_that_ends_within_a_field_is_refused, SAMPLES)
+{
+	char out[JOURNAL_RECORD_MAX];
+	struct span whole = sample_bytes(_i, out);
+	struct journal_record r;
+	size_t next = 2;
+
+	for (size_t n = 0; n < whole.n; n++) {
+		if (n == next) {
+			next += 3 + (unsigned char)out[next + 1] + 256u * (unsigned char)out[next + 2];
+			continue;
+		}
+		ck_assert_int_eq(decode_exactly(out, n, &r), -EBADMSG);
+	}
+}
+
+static void check_each_changed_byte(char *bytes, size_t n)
+{
+	char again[JOURNAL_RECORD_MAX];
+
+	for (size_t at = 0; at < n; at++) {
+		char was = bytes[at];
+
+		for (unsigned value = 0; value < 256; value++) {
+			struct journal_record r, same;
+
+			bytes[at] = (char)value;
+			if (journal_decode((struct span){bytes, n}, &r) != 0)
+				continue;
+			/* The writer asserts the bounds. */
+			ck_assert_int_eq(journal_decode((struct span){again, journal_encode(&r, again)}, &same), 0);
+			check_same(&r, &same);
+		}
+		bytes[at] = was;
+	}
 }
 
 LOOP_TEST(any_changed_byte_is_refused_or_read_within_bounds, SAMPLES)
 {
-	char out[JOURNAL_RECORD_MAX], again[JOURNAL_RECORD_MAX];
-	struct span whole = sample_bytes(_i, out);
+	const char *const version[] = {version_1[_i], version_2[_i]};
 
-	for (size_t at = 0; at < whole.n; at++) {
-		char was = out[at];
+	for (unsigned i = 0; i < 2; i++) {
+		char bytes[JOURNAL_RECORD_MAX];
 
-		for (unsigned value = 0; value < 256; value++) {
-			struct journal_record r;
-
-			out[at] = (char)value;
-			/* The writer asserts the bounds, and a record has one form only. */
-			if (journal_decode(whole, &r) == 0) {
-				ck_assert_uint_eq(journal_encode(&r, again), whole.n);
-				ck_assert(memcmp(again, out, whole.n) == 0);
-			}
-		}
-		out[at] = was;
+		check_each_changed_byte(bytes, bytes_of(version[i], bytes));
 	}
 }
 
-TEST(another_version_or_kind_is_refused)
+TEST(another_version_is_refused)
 {
 	char out[JOURNAL_RECORD_MAX];
 	struct span whole = sample_bytes(0, out);
 	struct journal_record r;
 
-	out[0] = JOURNAL_VERSION + 1;
-	ck_assert_int_eq(journal_decode(whole, &r), -EBADMSG);
-	out[0] = JOURNAL_VERSION;
-	for (unsigned kind = 0; kind < 256; kind++) {
-			continue; /* these have numbers and texts in the same places */
-		out[1] = (char)kind;
-		ck_assert_int_eq(journal_decode(whole, &r), -EBADMSG);
+	for (unsigned version = 0; version < 256; version++) {
+		out[0] = (char)version;
+		if (version != JOURNAL_VERSION)
+			ck_assert_int_eq(journal_decode(whole, &r), -EBADMSG);
 	}
 }
 
-/* The number that stands `at` bytes into the record. */
-static int decode_with(int i, size_t at, uint64_t number)
+TEST(version_1_has_no_further_kinds)
 {
 	char out[JOURNAL_RECORD_MAX];
-	struct span whole = sample_bytes(i, out);
+	size_t n = bytes_of(version_1[0], out);
+	struct journal_record r;
+
+	out[1] = JOURNAL_KIND_LAST + 1;
+	ck_assert_int_eq(journal_decode((struct span){out, n}, &r), -EBADMSG);
+}
+
+TEST(a_kind_of_a_later_version_is_passed_over)
+{
+	char out[JOURNAL_RECORD_MAX];
+	struct span whole = sample_bytes(0, out);
+	struct journal_record r = {.session = 99};
+
+	for (unsigned kind = JOURNAL_KIND_LAST + 1; kind < 256; kind++) {
+		out[1] = (char)kind;
+		ck_assert_int_eq(journal_decode(whole, &r), JOURNAL_UNKNOWN);
+	}
+	ck_assert_int_eq(r.session, 99);
+	out[1] = 0;
+	ck_assert_int_eq(journal_decode(whole, &r), -EBADMSG);
+}
+
+static const char a_field_of_a_later_version[] = {(char)200, 5, 0, 'l', 'a', 't', 'e', 'r'};
+
+LOOP_TEST(a_field_of_a_later_version_is_passed_over, SAMPLES)
+{
+	char out[JOURNAL_RECORD_MAX];
+	size_t n = sample_bytes(_i, out).n;
+	struct journal_record r;
+
+	memmove(out + 2 + sizeof(a_field_of_a_later_version), out + 2, n - 2);
+	memcpy(out + 2, a_field_of_a_later_version, sizeof(a_field_of_a_later_version));
+	ck_assert_int_eq(journal_decode((struct span){out, n + sizeof(a_field_of_a_later_version)}, &r), 0);
+	check_same(&sample[_i], &r);
+}
+
+TEST(a_field_that_is_missing_is_0_or_empty)
+{
+	const char bytes[] = {JOURNAL_VERSION, JOURNAL_OVER, 1, 1, 0, 7};
+	struct journal_record r;
+
+	ck_assert_int_eq(journal_decode((struct span){bytes, sizeof(bytes)}, &r), 0);
+	check_same(&(struct journal_record){.kind = JOURNAL_OVER, .session = 7}, &r);
+	ck_assert_int_eq(journal_decode((struct span){bytes, 2}, &r), -EBADMSG); /* no session has the number 0 */
+}
+
+/* The number of the session stands first. */
+static int decode_session(uint64_t number)
+{
+	char bytes[] = {JOURNAL_VERSION, JOURNAL_OVER, 1, 8, 0, 0, 0, 0, 0, 0, 0, 0, 0};
 	struct journal_record r;
 
 	for (unsigned b = 0; b < 8; b++)
-		out[at + b] = (char)(number >> 8 * b);
-	return journal_decode(whole, &r);
+		bytes[5 + b] = (char)(number >> 8 * b);
+	return journal_decode((struct span){bytes, sizeof(bytes)}, &r);
+}
+
+TEST(a_number_of_more_than_8_bytes_is_refused)
+{
+	const char bytes[] = {JOURNAL_VERSION, JOURNAL_OVER, 1, 9, 0, 7, 0, 0, 0, 0, 0, 0, 0, 0};
+	struct journal_record r;
+
+	ck_assert_int_eq(journal_decode((struct span){bytes, sizeof(bytes)}, &r), -EBADMSG);
 }
 
 TEST(numbers_out_of_their_bounds_are_refused)
 {
-	const size_t grace = 2 + 8 + 2 + 32 + 2 + strlen("worker 7");
-
-	ck_assert_int_eq(decode_with(0, 2, 1), 0);
-	ck_assert_int_eq(decode_with(0, 2, 0), -EBADMSG);
-	ck_assert_int_eq(decode_with(0, 2, UINT64_MAX), -EBADMSG);
-	ck_assert_int_eq(decode_with(0, grace, 1), 0);
-	ck_assert_int_eq(decode_with(0, grace, 0), -EBADMSG);
-	ck_assert_int_eq(decode_with(0, grace, DURATION_MAX), 0);
-	ck_assert_int_eq(decode_with(0, grace, DURATION_MAX + 1), -EBADMSG);
+	ck_assert_int_eq(decode_session(1), 0);
+	ck_assert_int_eq(decode_session(INT64_MAX), 0);
+	ck_assert_int_eq(decode_session(0), -EBADMSG);
+	ck_assert_int_eq(decode_session(UINT64_MAX), -EBADMSG);
 }

@@ -39,11 +39,40 @@ LOOP_TEST(an_impossible_secret_makes_the_whole_journal_worthless, 4)
 	static const char odd[] = {'\0', 'G', ' ', 'A'};
 
 	held_by_1();
-	journal_says(0, 1, 1 + 1 + 8 + 2 + 5, odd[_i]); /* version, kind, number, length, and into the secret */
+	journal_says(0, 1, 1 + 1 + 3 + 1 + 3 + 5, odd[_i]); /* version, kind, the number, and into the secret */
 	daemon_ends(0);
 	ck_assert_uint_eq(daemon_inherits(0, 0), journal_length(0) - 1);
 	journal_is_compacted(0);
 	ck_assert_uint_eq(journal_length(0), 0);
+}
+
+static void kind_of_a_later_version_follows(void)
+{
+	journal_ends_by(0, &(struct journal_record){.kind = JOURNAL_FREED, .session = s1.serial, .name = SPAN("a")});
+	journal_says(0, journal_length(0) - 1, 1, JOURNAL_KIND_LAST + 1);
+}
+
+TEST(a_kind_of_a_later_version_is_passed_over)
+{
+	held_by_1();
+	kind_of_a_later_version_follows();
+	daemon_returns(0);
+	resumes(2, &s1);
+	hears(2, ROW_A);
+	hears(2, "OK session=* n=1");
+}
+
+TEST(a_kind_of_a_later_version_does_not_complete_a_lockall)
+{
+	held_by_1();
+	says(1, "LOCKALL b c");
+	ignores(1);
+	journal_loses_tail(0, 1);
+	kind_of_a_later_version_follows();
+	daemon_returns(0);
+	resumes(2, &s1);
+	hears(2, ROW_A);
+	hears(2, "OK session=* n=1");
 }
 
 TEST(a_journal_without_its_end_restores_what_is_there)
@@ -119,7 +148,7 @@ LOOP_TEST(a_later_record_of_a_name_supersedes_one_that_was_never_taken_back, 3)
 	says(2, "LOCK a %s", _i == 1 ? "" : "mode=shared");
 	hears(2, "OK name=a *");
 	ck_assert_uint_eq(journal_length(0), 6);
-	journal_says(0, 3, 1 + 1 + 8 + 2, 'b'); /* version, kind, session, length, and the name */
+	journal_says(0, 3, 1 + 1 + 3 + 1 + 3, 'b'); /* version, kind, session, and the name */
 	daemon_returns(0);
 	is_resumed_with_nothing(3, &s1);
 	resumes(4, &s2);
