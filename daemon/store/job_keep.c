@@ -343,12 +343,20 @@ static int transaction(struct job_store *s)
 	return r;
 }
 
-/* The file that is known, or else a new one, which has none of the jobs. */
+/* The file that is known, or else a new one, which has none of the jobs. Another one in its place has the jobs of somebody else. */
 static int file_ready(struct job_store *s)
 {
 	struct job_file *f = s->file;
-	int r = f->db ? 0 : f->known ? file_open(f, false) : -ENOENT;
+	int r = -ENOENT;
 
+	if (f->db)
+		return 0;
+	if (f->known)
+		r = file_open(f, false);
+	if (!r && f->inode != s->inode) {
+		job_file_close(f);
+		return -EEXIST;
+	}
 	if (r != -ENOENT)
 		return r;
 	each_job(s, row_is_changed);

@@ -154,6 +154,7 @@ bool grant_hand_on(struct engine *e, struct lock *l)
 	if (l->share && !TAILQ_FIRST(&l->contender->waiters)->shared)
 		lock_end_share(&e->table, l);
 	l->lease.token++;
+	l->lease.token_is_old = false; /* this one is of no hold before */
 	lease_safe(e, &l->lease);
 	holders_add(e, TAILQ_FIRST(&l->contender->waiters));
 	grant_alone(l);

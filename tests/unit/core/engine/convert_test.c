@@ -198,6 +198,34 @@ TEST(a_downgraded_hold_that_is_lost_waits_for_nothing)
 	hears_nothing(1);
 }
 
+/* The exclusive renewal that is under way brings no token. Session 2 has one of its own, and so has whoever follows it. */
+TEST(a_downgraded_hold_that_is_handed_on_keeps_no_reader_out)
+{
+	cluster_begin(3);
+	passes(SEC);
+	says(3, "LOCK a");
+	says(1, "LOCK a wait=1m");
+	says(2, "LOCK a wait=1m");
+	says(3, "UNLOCK a");
+	ignores(3);
+	passes(100 * MSEC);
+	fence = number_in(hears(1, "OK name=a *"), "fence");
+	all_feel(MOOD_SILENT);
+	says(1, "@e EXTEND a");
+	one_shares();
+	says(1, "UNLOCK a");
+	ignores(1);
+	hears(2, "OK name=a *");
+	all_feel(MOOD_WELL);
+	passes(100 * MSEC);
+	says(3, "LOCK a mode=shared wait=1m");
+	says(2, "UNLOCK a");
+	hears(2, "OK *");
+	hears(3, SHARED);
+	says(1, "LOCK a mode=shared");
+	hears(1, SHARED);
+}
+
 /* --- the token of the readers that join --- */
 
 /* Another name was granted with tokens for hand-overs: the fence of the store is beyond the last token that anybody was given. */
