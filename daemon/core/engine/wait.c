@@ -9,7 +9,7 @@
 #include <limits.h>
 
 #define HURRY_APART_US (5 * MSEC) /* claims that are due within that time are answered in one pass over the waiters */
-#define ANSWERED_AT_ONCE 1024    /* claims of one name in a step, so that nothing else waits for a crowd */
+#define ANSWERED_AT_ONCE 768     /* claims of one name in a step, so that nothing else waits for a crowd */
 
 void wait_leave(struct engine *e, struct claim *c)
 {
