@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * The jobs of a memory store in a file, for the next run: `jobs.db` of the state directory, a database of SQLite. Operations read and change the table in
- * memory. The file is told behind them, in one transaction, what the jobs of a pass have become, before any answer of that pass leaves. So what was
+ * memory. The file follows: one transaction writes what the jobs of a pass have become, before any answer of that pass leaves. So what was
  * acknowledged outlasts a kill -9. Nothing is synced to the device, since the loop would stand still for it: a loss of power may undo the last transactions,
  * or damage the file, which is then set aside (WAL, synchronous=OFF).
  *

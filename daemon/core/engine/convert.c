@@ -45,7 +45,7 @@ void convert_to_shared(struct engine *e, struct claim *holder)
 	convert_look(e, l);
 }
 
-/* A renewal tells whether a writer elsewhere waits. If no store of a quorum knows of one, whoever waited has given up. */
+/* A renewal shows whether a writer elsewhere waits. If no store of a quorum knows of one, whoever waited has given up. */
 static void convert_hear_writer(struct engine *e, struct lock *l, const struct round *r)
 {
 	if (!l->lease.shared || !l->share || r->form != FORM_SHARED || l->lease.state != LEASE_HELD || l->lease.value.number != r->value.number)

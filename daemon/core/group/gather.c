@@ -116,7 +116,7 @@ static struct part *all_next(struct commander *x, struct group *g)
 }
 
 /* While it waits for a name it has none that comes after it. */
-static void all_give_back_behind(struct commander *x, struct group *g, const struct part *next)
+static void all_give_back_after(struct commander *x, struct group *g, const struct part *next)
 {
 	for (unsigned i = 0; i < g->parts; i++)
 		if (part_comes_before(next, &g->part[i]))
@@ -131,7 +131,7 @@ static void all_go_on(struct commander *x, struct group *g)
 		group_win_all(x, g);
 		return;
 	}
-	all_give_back_behind(x, g, p);
+	all_give_back_after(x, g, p);
 	if (p->claim)
 		return;
 	if (p->why != NOT_REFUSED && (p->why != REFUSED_BUSY || !group_may_wait(x, g))) {
@@ -142,7 +142,8 @@ static void all_go_on(struct commander *x, struct group *g)
 	g->state = g->patient && !g->leaving ? GROUP_WAITING : GROUP_TRYING;
 	g->next = (unsigned)(p - g->part);
 	part_ask(x, g, p, g->state == GROUP_WAITING);
-	deadlock_note(x, g->session);
+	if (g->state == GROUP_WAITING)
+		deadlock_note(x, g->session);
 }
 
 /* --- LOCKANY --- */
