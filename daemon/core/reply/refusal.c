@@ -14,7 +14,7 @@ static void deliver_no_quorum(struct commander *x, struct session *s, struct spa
 {
 	unsigned nodes = x->core->conf.nodes, quorum = quorum_of(nodes), usable = members_serving(&x->engine->members);
 	int64_t pending = members_pending_us(&x->engine->members);
-	char retry[96] = "", stores[400];
+	char retry[96] = "", stores[400] = "";
 
 	(usable < quorum ? health_tell_missing : health_tell_serving)(&x->engine->members, stores, sizeof(stores));
 	if (pending >= 0)
