@@ -172,7 +172,10 @@ class Verdict:
         return max((b - a for a, b in zip(times, times[1:])), default=0) / 1e9
 
     def longest_idle(self):
-        """The longest time, in seconds, for which nobody can believe in a name, and somebody waits for it with LOCK."""
+        """The longest time, in seconds, for which nobody can believe in a name, and somebody waits for it with LOCK.
+
+        A LOCKALL that waits keeps what it has: until it is answered its names may be taken, or until its lease is over if it never is.
+        """
         changes = collections.defaultdict(list)  # name: (when, how many more believe, how many more wait)
         for grant in self.grants:
             spans = grant.beliefs(True)
@@ -184,6 +187,11 @@ class Verdict:
             for call, row, _ in reader.answered:
                 if call["q"] == "LOCK" and call.get("wait"):
                     changes[call["name"]] += [(call["t"], 0, 1), (row["t"], 0, -1)]
+            gathers = [(call, row["t"]) for call, row, _ in reader.answered]
+            gathers += [(call, call["t"] + (call.get("wait", 0) + call.get("ttl", 0)) * MS) for call in reader.unheard]
+            for call, until in gathers:
+                for name in call["names"] if call["q"] == "LOCKALL" else ():
+                    changes[name] += [(call["t"], 1, 0), (until, -1, 0)]
         begin, end = self.window()
         worst = 0
         for of_name in changes.values():

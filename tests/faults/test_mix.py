@@ -197,6 +197,8 @@ class Mix(unittest.TestCase):
         self.assertEqual(self.idle(story().lock(0, 10, 1).unlock(500, 501), waits(100, 700)), 200)
         self.assertEqual(self.idle(story().lock(0, 10, 1), waits(100, 1300)), 300, "its validity ends at 1000")
         self.assertEqual(self.idle(story().lock(0, 10, 1).unlock(500, 501), waits(600, 700)), 100, "free, and nobody waits")
+        free, several = story().lock(0, 10, 1).unlock(500, 501), self.several("LOCKALL", 400, 600, kind="ERR", code="TIMEOUT")
+        self.assertEqual(self.idle(free, waits(100, 700), several), 100, "a LOCKALL that waits for another name may keep this one")
 
     def test_what_readers_held_is_not_free_when_one_of_them_acknowledges_that_it_is_broken(self):
         def broken(how):
