@@ -18,7 +18,7 @@
 
 /* What the user of the daemon must be allowed at a Redis server; redlockd(8) has the same. */
 static const char redis_access[] = "~lock:* ~redlockd:* &redlockd:* -@all "
-				   "+ping +select +eval +evalsha +script|load +time +get +set +del +pttl +info "
+				   "+ping +select +eval +evalsha +script|load +time +get +mget +set +del +pttl +info "
 				   "+exists +zadd +zrem +zcard +zcount +zrange +zrangebyscore +zrank +zscore "
 				   "+zremrangebyscore +pexpire +publish +subscribe +hget +hset +hdel +hgetall +hlen";
 

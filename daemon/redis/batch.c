@@ -71,20 +71,50 @@ void batch_init(struct batch *b)
 
 void batch_release(struct batch *b)
 {
-	free(b->entry);
-	buf_release(&b->keys);
-	buf_release(&b->args);
+	for (unsigned p = 0; p < BATCH_PARTS; p++) {
+		free(b->part[p].entry);
+		buf_release(&b->part[p].keys);
+		buf_release(&b->part[p].args);
+	}
+	buf_release(&b->tickets);
+	buf_release(&b->notes);
 	batch_init(b);
 }
 
 void batch_reset(struct batch *b)
 {
-	buf_clear(&b->keys);
-	buf_clear(&b->args);
+	for (unsigned p = 0; p < BATCH_PARTS; p++) {
+		buf_clear(&b->part[p].keys);
+		buf_clear(&b->part[p].args);
+		b->part[p].count = 0;
+	}
+	buf_clear(&b->tickets);
 	b->count = b->words = 0;
 	b->terms = (struct terms){0};
 	b->marker_n = 0;
+	b->seen = 0;
 	b->marked = b->termed = false;
+	memset(b->released, 0, sizeof(b->released));
+	memset(b->named, 0, sizeof(b->named));
+}
+
+void batch_trim(struct batch *b, size_t bytes)
+{
+	for (unsigned p = 0; p < BATCH_PARTS; p++) {
+		buf_trim(&b->part[p].keys, bytes);
+		buf_trim(&b->part[p].args, bytes);
+	}
+	buf_trim(&b->tickets, bytes);
+	buf_trim(&b->notes, bytes);
+}
+
+const struct entry *batch_entry(const struct batch *b, unsigned i)
+{
+	unsigned p = 0;
+
+	for (; i >= b->part[p].count; p++)
+		i -= b->part[p].count;
+	return &b->part[p].entry[i];
 }
 
 static bool call_is_marked(const struct call *call)
@@ -121,9 +151,7 @@ static char call_op(const struct call *call)
 {
 	switch (call->kind) {
 	case CALL_ACQUIRE:
-		if (call->form == FORM_SHARED)
-			return 's';
-		return call->range == 0 && call->ticket.n == 0 ? 'g' : 'a';
+		return call->form == FORM_SHARED ? 's' : 'a';
 	case CALL_EXTEND:
 		if (call->form == FORM_SHARED)
 			return 'n';
@@ -143,7 +171,7 @@ static char call_op(const struct call *call)
 	}
 }
 
-#define TERMS_WORDS 4
+#define TERMS_WORDS 3
 #define ARGS_MOST   10 /* arguments of an operation, its letter included */
 #define HOME_WORDS_MAX 64 /* arguments of a HOME */
 
@@ -158,7 +186,6 @@ static unsigned entry_words(const struct entry *e)
 		return 9;
 	case 'e':
 		return 8;
-	case 'g':
 	case 'k':
 	case 'K':
 		return 3;
@@ -176,7 +203,7 @@ static unsigned entry_words(const struct entry *e)
 
 static bool op_has_terms(char op)
 {
-	return op == 'g' || op == 'k' || op == 'K';
+	return op == 'k' || op == 'K';
 }
 
 static char *op_put(char *at, char op)
@@ -186,21 +213,19 @@ static char *op_put(char *at, char op)
 	return word_end(at + 5);
 }
 
-/* Writes the terms of an entry, unless they equal the last ones. A term that its operation ignores keeps the last value. */
+/* Writes the terms of a renewal, unless they equal the last ones. One that sets no key does not look at not_after_ms. */
 static char *terms_put(char *at, struct batch *b, char op, const struct terms *of)
 {
-	struct terms t = {of->px_ms, op == 'k' ? b->terms.not_after_ms : of->not_after_ms, op == 'g' ? of->reserve_ms : b->terms.reserve_ms};
+	struct terms t = {.px_ms = of->px_ms, .not_after_ms = op == 'k' ? b->terms.not_after_ms : of->not_after_ms};
 
-	if (!op_has_terms(op) ||
-	    (b->termed && t.px_ms == b->terms.px_ms && t.not_after_ms == b->terms.not_after_ms && t.reserve_ms == b->terms.reserve_ms))
+	if (!op_has_terms(op) || (b->termed && t.px_ms == b->terms.px_ms && t.not_after_ms == b->terms.not_after_ms))
 		return at;
 	b->terms = t;
 	b->termed = true;
 	b->words += TERMS_WORDS;
 	at = op_put(at, 't');
 	at = word_number(at, t.px_ms);
-	at = word_number(at, t.not_after_ms);
-	return word_number(at, t.reserve_ms);
+	return word_number(at, t.not_after_ms);
 }
 
 static char *acquire_put(char *at, const struct call *call)
@@ -287,17 +312,20 @@ static size_t args_most(const struct call *call)
 }
 
 /* Adds an entry whose bytes are in keys and args already; in args they begin at `arg`. */
-static void entry_add(struct batch *b, struct entry entry, size_t arg)
+static void entry_add(struct batch *b, enum batch_part p, struct entry entry, size_t arg)
 {
-	if (b->count == b->cap) {
-		b->cap = b->cap ? 2 * b->cap : 8;
-		b->entry = mem_grow(b->entry, b->cap, sizeof(*b->entry));
+	if (b->part[p].count == b->part[p].cap) {
+		b->part[p].cap = b->part[p].cap ? 2 * b->part[p].cap : 8;
+		b->part[p].entry = mem_grow(b->part[p].entry, b->part[p].cap, sizeof(entry));
 	}
-	entry.key_end = (uint32_t)buf_length(&b->keys);
+	entry.key_end = (uint32_t)buf_length(&b->part[p].keys);
 	entry.arg = (uint32_t)arg;
-	entry.arg_end = (uint32_t)buf_length(&b->args);
-	b->entry[b->count++] = entry;
-	b->words += entry_words(&entry);
+	entry.arg_end = (uint32_t)buf_length(&b->part[p].args);
+	entry.ticket_end = (uint32_t)buf_length(&b->tickets);
+	b->part[p].entry[b->part[p].count++] = entry;
+	b->count++;
+	if (p == BATCH_OTHERS)
+		b->words += entry_words(&entry);
 }
 
 /* Of a call that is alone. */
@@ -317,21 +345,62 @@ static enum script_kind call_script(const struct call *call)
 	}
 }
 
-void batch_add(struct batch *b, const struct script_keys *k, const struct call *call, uint64_t hash)
+static void name_note(uint64_t *filter, uint64_t hash)
 {
-	struct entry entry = {.id = call->id, .hash = hash, .kind = call->kind, .op = call_op(call),
-	                      .terms = {call->px_ms, call->not_after_ms, call->reserve_ms}};
-	char *at;
-	size_t arg;
+	filter[hash >> 6 & (BATCH_FILTER - 1)] |= UINT64_C(1) << (hash & 63);
+}
 
-	assert(batch_accepts(b, call));
-	b->script = entry.op ? SCRIPT_BATCH : call_script(call);
-	if (entry.op && call_is_marked(call))
-		marker_set(b, call->marker);
-	at = terms_put(buf_reserve(&b->args, args_most(call)), b, entry.op, &entry.terms);
-	arg = (size_t)(at - buf_begin(&b->args));
+static bool name_is_noted(const uint64_t *filter, uint64_t hash)
+{
+	return filter[hash >> 6 & (BATCH_FILTER - 1)] >> (hash & 63) & 1;
+}
+
+/* The last token that the acquires propose. */
+static int64_t last_proposed(const struct batch *b)
+{
+	unsigned n = b->part[BATCH_ACQUIRES].count;
+	const struct entry *last = n ? &b->part[BATCH_ACQUIRES].entry[n - 1] : NULL;
+
+	return last ? last->fence + last->range : 0;
+}
+
+/*
+ * Calls about one name keep their order: a release goes first, and an acquire after the releases, unless another call about its name was added before. The
+ * tokens that the acquires propose grow.
+ */
+static enum batch_part part_of(const struct batch *b, const struct entry *e)
+{
+	if (name_is_noted(b->named, e->hash))
+		return BATCH_OTHERS;
+	if (e->op == 'a')
+		return e->fence > last_proposed(b) ? BATCH_ACQUIRES : BATCH_OTHERS;
+	return e->op != 'r' || name_is_noted(b->released, e->hash) ? BATCH_OTHERS : BATCH_RELEASES;
+}
+
+/* An entry of the part whose entries have one form, and so say no operation. */
+static void batch_add_alike(struct batch *b, enum batch_part p, const struct script_keys *k, const struct call *call, struct entry entry)
+{
+	struct buf *args = &b->part[p].args;
+	size_t arg = buf_length(args);
+	char *at = word_text(buf_reserve(args, call->value.n + WORD_MOST + NUMBER_MOST), call->value);
+
+	name_append(&b->part[p].keys, k, call->name);
+	if (p == BATCH_ACQUIRES) {
+		at = word_number(at, call->px_ms);
+		buf_append(&b->tickets, call->ticket.p, call->ticket.n);
+	}
+	word_commit(args, at);
+	entry_add(b, p, entry, arg);
+}
+
+static void batch_add_other(struct batch *b, const struct script_keys *k, const struct call *call, struct entry entry)
+{
+	struct buf *args = &b->part[BATCH_OTHERS].args;
+	char *at = terms_put(buf_reserve(args, args_most(call)), b, entry.op, &entry.terms);
+	size_t arg = (size_t)(at - buf_begin(args));
+
 	if (entry.op) {
-		name_append(&b->keys, k, call->name);
+		name_append(&b->part[BATCH_OTHERS].keys, k, call->name);
 		at = op_fill(at, call, entry.op);
 	} else if (call->kind == CALL_MARK) {
 		at = mark_fill(at, k, call);
@@ -342,45 +411,143 @@ void batch_add(struct batch *b, const struct script_keys *k, const struct call *
 	} else if (call->kind == CALL_TELL) {
 		at = tell_fill(at, call);
 	}
-	word_commit(&b->args, at);
-	entry_add(b, entry, arg);
+	word_commit(args, at);
+	entry_add(b, BATCH_OTHERS, entry, arg);
+}
+
+void batch_add(struct batch *b, const struct script_keys *k, const struct call *call, uint64_t hash)
+{
+	struct entry entry = {.id = call->id, .hash = hash, .kind = call->kind, .op = call_op(call), .fence = call->fence, .range = call->range,
+	                      .terms = {call->px_ms, call->not_after_ms, call->reserve_ms, call->ticket_ms}};
+	enum batch_part p = part_of(b, &entry);
+
+	assert(batch_accepts(b, call));
+	b->script = entry.op ? SCRIPT_BATCH : call_script(call);
+	if (entry.op && call_is_marked(call))
+		marker_set(b, call->marker);
+	if (call->seen > b->seen)
+		b->seen = call->seen;
+	name_note(p == BATCH_RELEASES ? b->released : b->named, hash);
+	if (p == BATCH_OTHERS)
+		batch_add_other(b, k, call, entry);
+	else
+		batch_add_alike(b, p, k, call, entry);
+}
+
+/* Appends the bytes of a buffer from where the entry before ends. */
+static void slice_append(struct buf *to, const struct buf *from, uint32_t begin, uint32_t end)
+{
+	if (end > begin)
+		buf_append(to, buf_begin(from) + begin, end - begin);
 }
 
 void batch_take(struct batch *b, const struct batch *from, unsigned i)
 {
-	const struct entry *e = &from->entry[i];
-	uint32_t key = i ? e[-1].key_end : 0;
+	const struct entry *e = batch_entry(from, i);
+	enum batch_part p = i < from->part[BATCH_RELEASES].count ? BATCH_RELEASES :
+			    i < from->part[BATCH_RELEASES].count + from->part[BATCH_ACQUIRES].count ? BATCH_ACQUIRES : BATCH_OTHERS;
+	bool first = e == from->part[p].entry;
+	struct buf *args = &b->part[p].args;
 	size_t arg;
 
 	b->script = from->script;
+	b->seen = from->seen;
 	if (from->marked)
 		marker_set(b, (struct span){from->marker, from->marker_n});
-	if (e->key_end > key)
-		buf_append(&b->keys, buf_begin(&from->keys) + key, e->key_end - key);
-	word_commit(&b->args, terms_put(buf_reserve(&b->args, TERMS_WORDS * NUMBER_MOST), b, e->op, &e->terms));
-	arg = buf_length(&b->args);
-	if (e->arg_end > e->arg)
-		buf_append(&b->args, buf_begin(&from->args) + e->arg, e->arg_end - e->arg);
-	entry_add(b, *e, arg);
+	slice_append(&b->part[p].keys, &from->part[p].keys, first ? 0 : e[-1].key_end, e->key_end);
+	if (p == BATCH_OTHERS)
+		word_commit(args, terms_put(buf_reserve(args, TERMS_WORDS * NUMBER_MOST), b, e->op, &e->terms));
+	arg = buf_length(args);
+	slice_append(args, &from->part[p].args, e->arg, e->arg_end);
+	if (p == BATCH_ACQUIRES)
+		slice_append(&b->tickets, &from->tickets, first ? 0 : e[-1].ticket_end, e->ticket_end);
+	entry_add(b, p, *e, arg);
 }
 
-void batch_write(const struct batch *b, const struct script_keys *k, const char *sha, struct span text, struct buf *out)
+/* What only the long way reads of the acquires: see lua/free.lua. */
+static void notes_fill(struct batch *b)
 {
-	unsigned keys = b->script == SCRIPT_BATCH ? b->count : 0;
-	unsigned args = b->script == SCRIPT_BATCH ? 2 + b->words : b->words;
-	struct span script = sha ? span_of(sha) : text;
-	char *at = buf_reserve(out, HEAD_WORDS * NUMBER_MOST + script.n + buf_length(&k->head) + buf_length(&b->keys) + b->marker_n +
-	                                    buf_length(&k->ahead) + buf_length(&b->args));
+	int64_t first = b->part[BATCH_ACQUIRES].entry[0].fence;
+	struct terms said = {.not_after_ms = -1};
+	uint32_t ticket = 0;
 
+	buf_clear(&b->notes);
+	for (unsigned i = 0; i < b->part[BATCH_ACQUIRES].count; i++) {
+		const struct entry *e = &b->part[BATCH_ACQUIRES].entry[i];
+		const struct terms *t = &e->terms;
+		char *at = buf_reserve(&b->notes, 5 * NUMBER_MOST + e->ticket_end - ticket);
+
+		if (!i || t->not_after_ms != said.not_after_ms || t->ticket_ms != said.ticket_ms || t->reserve_ms != said.reserve_ms) {
+			said = *t;
+			*at++ = 't';
+			at = word_digits(at, (uint64_t)t->not_after_ms);
+			*at++ = ' ';
+			at = word_digits(at, (uint64_t)t->ticket_ms);
+			*at++ = ' ';
+			at = word_digits(at, (uint64_t)t->reserve_ms);
+			*at++ = '\n';
+		}
+		at = word_digits(at, (uint64_t)(e->fence - first));
+		*at++ = ' ';
+		at = word_digits(at, (uint64_t)e->range);
+		*at++ = ' ';
+		at = word_bytes(at, buf_begin(&b->tickets) + ticket, e->ticket_end - ticket);
+		*at++ = '\n';
+		ticket = e->ticket_end;
+		word_commit(&b->notes, at);
+	}
+}
+
+/* What the acquires share: the first not_after_ms of all, the tokens that they propose, and the notes. */
+static char *acquires_put(char *at, const struct batch *b)
+{
+	const struct entry *e = b->part[BATCH_ACQUIRES].entry, *end = e + b->part[BATCH_ACQUIRES].count;
+	int64_t not_after_ms = 0;
+
+	for (; e < end; e++) {
+		if (e->terms.not_after_ms && (!not_after_ms || e->terms.not_after_ms < not_after_ms))
+			not_after_ms = e->terms.not_after_ms;
+	}
+	at = word_number(at, not_after_ms);
+	at = word_number(at, b->part[BATCH_ACQUIRES].entry[0].fence);
+	at = word_number(at, last_proposed(b));
+	at = word_text(at, (struct span){buf_begin(&b->notes), buf_length(&b->notes)});
+	return word_copy(at, &b->part[BATCH_ACQUIRES].args);
+}
+
+#define ALIKE_WORDS (HEAD_WORDS + 8) /* words that batch_write formats for the batch script */
+
+void batch_write(struct batch *b, const struct script_keys *k, const char *sha, struct span text, struct buf *out)
+{
+	bool whole = b->script == SCRIPT_BATCH;
+	unsigned releases = b->part[BATCH_RELEASES].count, acquires = b->part[BATCH_ACQUIRES].count, keys = whole ? b->count : 0;
+	unsigned args = b->words + (whole ? 5 + releases + (acquires ? 4 + 2 * acquires : 0) : 0);
+	struct span script = sha ? span_of(sha) : text;
+	size_t most = ALIKE_WORDS * NUMBER_MOST + script.n + buf_length(&k->head) + b->marker_n + buf_length(&k->ahead);
+	char *at;
+
+	if (acquires)
+		notes_fill(b);
+	most += acquires ? buf_length(&b->notes) : 0;
+	for (unsigned p = 0; p < BATCH_PARTS; p++)
+		most += buf_length(&b->part[p].keys) + buf_length(&b->part[p].args);
+	at = buf_reserve(out, most);
 	at = word_head(at, '*', 3 + HEAD_KEYS + keys + args);
 	at = word_text(at, sha ? SPAN("EVALSHA") : SPAN("EVAL"));
 	at = word_text(at, script);
 	at = word_number(at, HEAD_KEYS + keys);
 	at = word_copy(at, &k->head);
-	at = word_copy(at, &b->keys);
-	if (b->script == SCRIPT_BATCH) {
+	for (unsigned p = 0; p < BATCH_PARTS; p++)
+		at = word_copy(at, &b->part[p].keys);
+	if (whole) {
 		at = word_text(at, (struct span){b->marker, b->marker_n});
 		at = word_copy(at, &k->ahead);
+		at = word_number(at, b->seen);
+		at = word_number(at, releases);
+		at = word_number(at, acquires);
+		at = word_copy(at, &b->part[BATCH_RELEASES].args);
+		if (acquires)
+			at = acquires_put(at, b);
 	}
-	word_commit(out, word_copy(at, &b->args));
+	word_commit(out, word_copy(at, &b->part[BATCH_OTHERS].args));
 }

@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: BSD-2-Clause
-# embed.sh folder script.lua ... : writes folder/scripts.c, the scripts as C string literals. batch is prelude, common, shares, long, queue, sharing,
+# embed.sh folder script.lua ... : writes folder/scripts.c, the scripts as C string literals. batch is prelude, free, common, shares, long, queue, sharing,
 # acquire, extend, release, look, break and batch in one; mark, probe, table and tell stand alone; home is home and rate, jobs is home and jobs. Lines of comment
 # become empty lines, to keep scripts short: a server that wants a password breaks the connection, and does not say why, when a script is longer than 16 KiB.
 # The batch is: so it is loaded last.
@@ -20,7 +20,7 @@ literal() {
 
 {
 	printf '/* Made by daemon/redis/embed.sh from daemon/redis/lua. */\n#include "daemon/redis/script.h"\n\n'
-	literal batch "$lua/prelude.lua" "$lua/common.lua" "$lua/shares.lua" "$lua/long.lua" "$lua/queue.lua" "$lua/sharing.lua" \
+	literal batch "$lua/prelude.lua" "$lua/free.lua" "$lua/common.lua" "$lua/shares.lua" "$lua/long.lua" "$lua/queue.lua" "$lua/sharing.lua" \
 		"$lua/acquire.lua" "$lua/extend.lua" "$lua/release.lua" "$lua/look.lua" "$lua/break.lua" "$lua/batch.lua"
 	literal mark "$lua/mark.lua"
 	literal probe "$lua/probe.lua"

@@ -54,8 +54,7 @@ void flight_put(struct flight_store *s, struct flight *f)
 		return;
 	}
 	batch_reset(&f->batch);
-	buf_trim(&f->batch.keys, SPARE_BYTES);
-	buf_trim(&f->batch.args, SPARE_BYTES);
+	batch_trim(&f->batch, SPARE_BYTES);
 	TAILQ_INSERT_HEAD(&s->spare, f, next);
 	s->spares++;
 }
@@ -75,7 +74,7 @@ static bool batch_names(const struct batch *b, uint64_t hash)
 	unsigned i;
 
 	for (i = 0; i < b->count; i++) {
-		if (b->entry[i].hash == hash)
+		if (batch_entry(b, i)->hash == hash)
 			return true;
 	}
 	return false;

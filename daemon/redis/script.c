@@ -132,10 +132,37 @@ static bool rows_are_sound(const struct batch *b, const struct resp *r)
 	unsigned i;
 
 	for (i = 0; i < b->count; i++, row = &r->value[row->end]) {
-		if (!row_parse(r, row, &b->entry[i], &a))
+		if (!row_parse(r, row, batch_entry(b, i), &a))
 			return false;
 	}
 	return true;
+}
+
+static bool granted_parse(const struct batch *b, const struct resp *r, unsigned i, struct answer *ret_answer)
+{
+	const struct entry *e = batch_entry(b, i);
+
+	*ret_answer = nothing_told;
+	ret_answer->server_us = r->value[1].integer;
+	ret_answer->call = e->id;
+	return number_parse(e->kind == CALL_RELEASE ? 1 : e->fence, e, ret_answer);
+}
+
+/* Only the clock: releases and acquires that got what they asked for. */
+static int granted_answer(const struct batch *b, const struct resp *r, unsigned node, const struct script_sink *sink)
+{
+	struct answer a;
+
+	for (unsigned i = 0; i < b->count; i++) {
+		if (!granted_parse(b, r, i, &a))
+			return -EPROTO;
+	}
+	for (unsigned i = 0; i < b->count; i++) {
+		(void)granted_parse(b, r, i, &a);
+		a.node = node;
+		sink->answer(sink->context, &a);
+	}
+	return 0;
 }
 
 static int rows_answer(const struct batch *b, const struct resp *r, unsigned node, const struct script_sink *sink)
@@ -144,11 +171,13 @@ static int rows_answer(const struct batch *b, const struct resp *r, unsigned nod
 	struct answer a;
 	unsigned i;
 
+	if (b->part[BATCH_OTHERS].count == 0 && root_matches(r, 1))
+		return granted_answer(b, r, node, sink);
 	if (!root_matches(r, b->count + 1) || !rows_are_sound(b, r))
 		return -EPROTO;
 	for (i = 0; i < b->count; i++, row = &r->value[row->end]) {
-		(void)row_parse(r, row, &b->entry[i], &a);
-		a.call = b->entry[i].id;
+		(void)row_parse(r, row, batch_entry(b, i), &a);
+		a.call = batch_entry(b, i)->id;
 		a.node = node;
 		sink->answer(sink->context, &a);
 	}
@@ -170,7 +199,7 @@ static int text_answer(const struct batch *b, const struct resp *r, unsigned nod
 	a.class = ANSWER_EXECUTED;
 	a.code = code.p[0];
 	a.server_us = r->value[1].integer;
-	a.call = b->entry[0].id;
+	a.call = batch_entry(b, 0)->id;
 	a.node = node;
 	sink->answer(sink->context, &a);
 	return 0;
@@ -284,7 +313,7 @@ static int probe_answer(const struct batch *b, const struct resp *r, unsigned no
 	if (!probe_is_sound(r))
 		return -EPROTO;
 	p = probe_of(r);
-	a.call = b->entry[0].id;
+	a.call = batch_entry(b, 0)->id;
 	a.node = node;
 	a.server_us = r->value[1].integer;
 	if (decimal_parse(probe_text(r, PROBE_FENCE), &a.fence) && a.fence <= FENCE_LAST) {
@@ -333,7 +362,7 @@ static void batch_fail(const struct batch *b, struct answer a, const struct scri
 	unsigned i;
 
 	for (i = 0; i < b->count; i++) {
-		a.call = b->entry[i].id;
+		a.call = batch_entry(b, i)->id;
 		sink->answer(sink->context, &a);
 	}
 }

@@ -216,7 +216,7 @@ static void stream_repeat(struct stream *s, const struct flight *f, struct insta
 
 	again->again = true;
 	for (i = 0; i < f->batch.count; i++) {
-		bool overtaken = f->batch.script != SCRIPT_PROBE && flight_list_names(&s->flying, f->batch.entry[i].hash);
+		bool overtaken = f->batch.script != SCRIPT_PROBE && flight_list_names(&s->flying, batch_entry(&f->batch, i)->hash);
 
 		batch_take(overtaken ? &late->batch : &again->batch, &f->batch, i);
 	}

@@ -21,8 +21,8 @@ void memory_break(struct memory *m, const struct call *c, struct instant now, st
 	struct span what;
 	int64_t pttl_ms;
 
-	if (!span_equal(memory_marker(m), c->marker))
-		return answer_unjoined(m, a);
+	if (!memory_is_joined(m, c))
+		return answer_unjoined(m, c, a);
 	s = memory_standing(m, c, now, a);
 	if (!s.there)
 		return answer_code(a, 'M', m->fence, -2);

@@ -50,10 +50,16 @@ void answer_code(struct answer *a, char code, int64_t fence, int64_t pttl_ms)
 	a->pttl_ms = pttl_ms < PTTL_MOST_MS ? pttl_ms : PTTL_MOST_MS;
 }
 
-void answer_unjoined(const struct memory *m, struct answer *a)
+bool memory_is_joined(const struct memory *m, const struct call *c)
+{
+	return span_equal(memory_marker(m), c->marker) && m->fence >= c->seen;
+}
+
+void answer_unjoined(const struct memory *m, const struct call *c, struct answer *a)
 {
 	answer_code(a, 'Q', m->fence, -2);
-	a->found = memory_marker(m);
+	if (!span_equal(memory_marker(m), c->marker))
+		a->found = memory_marker(m);
 }
 
 /* The public part of the share that ends last; one that is broken is shown with its '!', like any other broken value. */
@@ -106,8 +112,8 @@ static void call_acquire(struct memory *m, const struct call *c, struct instant 
 	struct standing s;
 	bool again;
 
-	if (!span_equal(memory_marker(m), c->marker))
-		return answer_unjoined(m, a);
+	if (!memory_is_joined(m, c))
+		return answer_unjoined(m, c, a);
 	if (call_is_late(c, a))
 		return answer_code(a, 'L', m->fence, -2);
 	s = memory_standing(m, c, now, a);
@@ -135,8 +141,8 @@ static void call_extend(struct memory *m, const struct call *c, struct instant n
 	struct standing s;
 	bool again;
 
-	if (!span_equal(memory_marker(m), c->marker))
-		return answer_unjoined(m, a);
+	if (!memory_is_joined(m, c))
+		return answer_unjoined(m, c, a);
 	s = memory_standing(m, c, now, a);
 	if (c->form == FORM_SHARED)
 		return share_extend(m, c, &s, a);
@@ -179,8 +185,8 @@ static void call_look(struct memory *m, const struct call *c, struct instant now
 {
 	struct standing s;
 
-	if (!span_equal(memory_marker(m), c->marker))
-		return answer_unjoined(m, a);
+	if (!memory_is_joined(m, c))
+		return answer_unjoined(m, c, a);
 	s = memory_standing(m, c, now, a);
 	if (s.there)
 		return answer_occupied(m, &s, a);

@@ -56,7 +56,9 @@ static inline struct standing memory_standing(struct memory *m, const struct cal
 }
 
 void answer_code(struct answer *a, char code, int64_t fence, int64_t pttl_ms);
-void answer_unjoined(const struct memory *m, struct answer *a);
+/* Whether the marker is the one that the call expects, and no larger fence was seen here. */
+bool memory_is_joined(const struct memory *m, const struct call *c);
+void answer_unjoined(const struct memory *m, const struct call *c, struct answer *a);
 void answer_occupied(struct memory *m, const struct standing *s, struct answer *a);
 void answer_in_the_way(struct memory *m, const struct standing *s, struct answer *a); /* the same for a renewal */
 int64_t memory_pttl(const struct memory *m, const struct key *key, int64_t now_ms);

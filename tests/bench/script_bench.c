@@ -104,7 +104,7 @@ static void call_all(struct batch *b, enum call_kind kind, unsigned n, int64_t p
 	buf_init(&out);
 	batch_reset(b);
 	for (unsigned i = 0; i < n; i++) {
-		char name[32], value[64];
+		char name[32], value[64], ticket[64];
 		struct call call = {.id = i, .kind = kind, .marker = SPAN(MARKER), .px_ms = px_ms, .not_after_ms = now_us / 1000 + 100,
 		                    .ticket_ms = 3000, .reserve_ms = 20, .create = true};
 
@@ -112,7 +112,9 @@ static void call_all(struct batch *b, enum call_kind kind, unsigned n, int64_t p
 		call.name = (struct span){name, (size_t)snprintf(name, sizeof(name), "orders/%u", i)};
 		call.value = (struct span){value, (size_t)snprintf(value, sizeof(value), "d957e2b41efc3016.h0:%u:6e0be9160ec87bcb7a705eb9e48a99e4", i)};
 		call.new_value = call.value;
-		batch_add(b, &keys, &call, 0);
+		if (kind == CALL_ACQUIRE)
+			call.ticket = (struct span){ticket, (size_t)snprintf(ticket, sizeof(ticket), "d957e2b41efc3016.h0:%u:1761234567890:0", i)};
+		batch_add(b, &keys, &call, i);
 	}
 	batch_write(b, &keys, sha, SPAN(""), &out);
 	redisAppendFormattedCommand(redis, buf_begin(&out), buf_length(&out));

@@ -61,6 +61,24 @@ class Forgetting(Contended):
         self.contend()
         self.no_second_holder(self.server.restart)
 
+    def test_older_data_is_put_back_in_the_running_server(self):
+        """A backup has the marker and an older fence, but not the lock. The run id does not tell, and calls of others raise the fence before a probe sees it."""
+        self.two_daemons(contend=False)
+        clients = [self.client(daemon) for daemon in (self.a, self.b)]
+        keys = {key: (self.server.cli.dump(key), max(self.server.cli.pttl(key), 0)) for key in self.server.cli.scan_iter("*")}
+        self.contend()
+
+        def restore():
+            pipe = self.server.cli.pipeline(transaction=True)
+            pipe.flushall()
+            for key, (value, ttl) in keys.items():
+                pipe.restore(key, ttl, value)
+            pipe.execute()
+            for client in clients * 2:
+                client.ask("LOCK other")
+        seconds = self.no_second_holder(restore)
+        self.assertGreaterEqual(seconds, QUARANTINE - 0.5, "the store is not quarantined")
+
     def test_a_clock_that_is_stepped_ahead(self):
         self.two_daemons(clock=True)
         self.no_second_holder(lambda: self.server.clock.set(40))

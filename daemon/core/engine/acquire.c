@@ -141,7 +141,7 @@ void acquire_start(struct engine *e, struct contender *k, enum cause why)
 	if (lead >= 0)
 		r->not_asked = nodeset_without(NODES_ALL, nodeset_of((unsigned)lead));
 	r->until = instant_add(e->core->now, e->core->conf.timeout_us);
-	acquire_ask(e, r, nodeset_without(NODES_ALL, r->not_asked), tokens_proposal(&e->tokens, e->core));
+	acquire_ask(e, r, nodeset_without(NODES_ALL, r->not_asked), tokens_propose(&e->tokens, e->core, r->range));
 	acquire_await(e, r);
 	metric_add(&e->core->metrics, METRIC_ROUNDS, 1);
 }
@@ -269,7 +269,7 @@ static enum round_outcome acquire_decide(struct engine *e, struct round *r, int6
 /* Proposes the largest base that was granted, so that the bases agree. */
 static void acquire_ask_also(struct engine *e, struct round *r, struct nodeset nodes)
 {
-	acquire_ask(e, r, nodes, nodeset_any(r->granted) ? round_largest(r, e->core->conf.nodes) : tokens_proposal(&e->tokens, e->core));
+	acquire_ask(e, r, nodes, nodeset_any(r->granted) ? round_largest(r, e->core->conf.nodes) : tokens_propose(&e->tokens, e->core, r->range));
 	acquire_await(e, r);
 }
 

@@ -75,6 +75,7 @@ struct call {
 	struct span new_value;  /* EXTEND: the value afterwards; equal to value unless adopting */
 	struct span marker;     /* what the marker must be; MARK: before the call ("" = absent) */
 	struct span new_marker; /* MARK */
+	int64_t seen;           /* the largest fence that this daemon has seen at the store: with a smaller one it has lost data; 0 = none */
 	int64_t px_ms;          /* ACQUIRE, EXTEND: TTL of the key */
 	int64_t fence;          /* ACQUIRE: proposal; EXTEND, MARK: floor, 0 = none */
 	int64_t range;          /* ACQUIRE: number of tokens reserved beyond the first */
@@ -100,7 +101,8 @@ enum answer_class { ANSWER_EXECUTED, ANSWER_REFUSED, ANSWER_UNKNOWN };
  * The codes of an executed call.
  *   ACQUIRE  G granted (fence = base)  B busy (found, pttl)  W free, but reserved for an older ticket  K a key of another type (pttl)
  *            S shares stand, and this one may not join them (found, pttl). G of a share: found = since when a writer waits, by its ticket, "" = none
- *            Q marker differs (found = the marker)  L too late  F range beyond the limit (range 0 is never refused)
+ *            Q marker differs (found = the marker; "": there is none, or the fence is smaller than `seen`)
+ *            L too late  F range beyond the limit (range 0 is never refused)
  *   EXTEND   E extended  A re-asserted  B other value (found, pttl)  X ours, but broken  K other type  M missing  Q marker differs
  *            F floor beyond the limit  S extended, beside other shares (found = the ticket of somebody who asked to hold it alone before)
  *            E of a share: found as with G

@@ -155,6 +155,12 @@ static void suspect(struct member *m, enum evidence why, struct span marker)
 	m->evidence.why = why;
 }
 
+/* The next probe may find a larger fence again, since others grant on; and if another marker stands there, that one tells what to do. */
+void judge_fence_fell(struct member *m)
+{
+	suspect(m, EVIDENCE_FENCE, span_of(m->marker));
+}
+
 /*
  * Evidence of lost memory that the marker does not show. The fence is compared with what was seen before the probe was sent: answers over other connections
  * may have shown a larger one since.

@@ -31,6 +31,8 @@ struct middle {
 bool judge_median(const struct members *ms, const struct member *m, struct instant since, struct middle *ret);
 /* The judgement of the answer to a probe. Records identity and evictions in m. */
 struct judgement judge_probe(struct members *ms, struct member *m, const struct answer *a);
+/* A call found that the store's fence is smaller than one that was seen there, or no marker at all. */
+void judge_fence_fell(struct member *m);
 /* Why the node's clock is too far off the others to be used; NULL if it is not. Text as in struct judgement. */
 const char *judge_clock(struct members *ms, struct member *m);
 /* Why a node that refused a probe or a join cannot be used until its administrator acts; NULL if the refusal may pass by itself. */

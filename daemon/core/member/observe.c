@@ -3,6 +3,7 @@
 #include "daemon/core/member/observe.h"
 
 #include "daemon/core/member/health.h"
+#include "daemon/core/member/judge.h"
 #include "daemon/core/member/jump.h"
 #include "daemon/core/member/probe.h"
 
@@ -163,6 +164,8 @@ void member_hear(struct members *ms, const struct answer *a, struct instant sent
 		member_time_trip(ms, m, sent);
 		jump_note(ms, m, a->server_us, sent);
 	}
+	if (a->code == 'Q' && !a->found.n && m->state == MEMBER_JOINED)
+		judge_fence_fell(m);
 	/* The store says that its marker is not ours, or we know better: no vote counts until it is verified anew. */
 	if ((a->code == 'Q' || m->evidence.why || m->jump.open) && m->state == MEMBER_JOINED) {
 		member_become(ms, m, MEMBER_PROBING, DEFECT_NONE,

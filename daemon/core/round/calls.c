@@ -44,7 +44,8 @@ struct call *calls_send(struct call_table *t, struct calls *c, unsigned node, en
 	struct call *call = core_call(t->core);
 
 	*call = (struct call){
-		.id = c->slot, .node = node, .kind = kind, .name = name_text(c->name), .marker = calls_marker(&t->members->node[node])};
+		.id = c->slot, .node = node, .kind = kind, .name = name_text(c->name), .marker = calls_marker(&t->members->node[node]),
+		.seen = t->members->node[node].fence_seen};
 	c->sent[node] = t->core->now;
 	nodeset_add(&c->asked, node);
 	nodeset_add(&c->open, node);

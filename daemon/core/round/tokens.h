@@ -14,6 +14,7 @@
 
 struct tokens {
 	int64_t seen;         /* the largest token in any reply that may be believed */
+	int64_t proposed;     /* the last token of what was proposed last */
 	struct instant modest_until; /* no proposals before this moment: one was within the limit of one store and beyond that of another */
 	struct instant narrow_until; /* single tokens only before this moment: a store's fence is as far ahead of its clock as it may be */
 	struct {
@@ -31,12 +32,18 @@ static inline void tokens_saw(struct tokens *t, int64_t token)
 		t->seen = token;
 }
 
-/* What a round proposes, by a hybrid logical clock: above every token that was seen anywhere. 0: nothing, each store takes its own next token. */
-static inline int64_t tokens_proposal(const struct tokens *t, const struct core *core)
+/*
+ * What a round proposes that reserves a range, by a hybrid logical clock: above every token that was seen anywhere, and above what other rounds proposed, whose
+ * answers may be under way. 0: nothing, each store takes its own next token.
+ */
+static inline int64_t tokens_propose(struct tokens *t, const struct core *core, int64_t range)
 {
+	int64_t least = t->seen > t->proposed ? t->seen : t->proposed, proposal = core->wall_us > least ? core->wall_us : least + 1;
+
 	if (instant_before(core->now, t->modest_until))
 		return 0;
-	return core->wall_us > t->seen ? core->wall_us : t->seen + 1;
+	t->proposed = proposal + range;
+	return proposal;
 }
 
 /*

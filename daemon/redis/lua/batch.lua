@@ -1,12 +1,20 @@
 -- Runs the entries that are left, in order.
+for i = 1, releases_n do
+  if slow[i] then rows[1 + i] = release(KEYS[3 + i], queue_of(KEYS[3 + i]), ARGV[5 + i], false) end
+end
+for i = 1, acquires_n do
+  local at = releases_n + i
+  if slow[at] then
+    local key, of, t = KEYS[3 + at], 8 + releases_n + 2 * i, terms[i]
+    rows[1 + at] = acquire(key, queue_of(key), ARGV[of], tonumber(ARGV[of + 1]), t[1], t[2], is_late(t[3]), t[4], t[5], t[6])
+  end
+end
 while ARGV[a] do
   local op, key, value = ARGV[a], KEYS[k], ARGV[a + 1]
-  local queue = string.sub(KEYS[1], 1, -6) .. 'q:' .. string.sub(key, #KEYS[1] - 13)
+  local queue = op ~= 't' and queue_of(key)
   local row
   if op == 't' then
-    px, late, reserve_ms = value, is_late(ARGV[a + 2]), ARGV[a + 3]
-  elseif op == 'g' then
-    row = acquire(key, queue, value, tonumber(px), tonumber(ARGV[a + 2]), 0, late, '', '', reserve_ms)
+    px, late = value, is_late(ARGV[a + 2])
   elseif op == 'a' or op == 's' then
     row = acquire(key, queue, value, tonumber(ARGV[a + 4]), tonumber(ARGV[a + 2]), tonumber(ARGV[a + 3]), is_late(ARGV[a + 5]), ARGV[a + 6],
       ARGV[a + 7], ARGV[a + 8], op == 's')

@@ -1,14 +1,18 @@
 -- The long way, for the entries that are left. A function is created only if one of them needs it, because creating it costs as much as a command.
-local WIDTH = {g = 3, a = 9, s = 9, k = 3, K = 3, e = 8, n = 10, r = 2, R = 2, x = 2, l = 1, b = 2, t = 4}
+local WIDTH = {a = 9, s = 9, k = 3, K = 3, e = 8, n = 10, r = 2, R = 2, x = 2, l = 1, b = 2, t = 3}
 local asked, i = {}, a
 while ARGV[i] do
   asked[ARGV[i]] = true
   i = i + WIDTH[ARGV[i]]
 end
-local acquires, renews, releases = asked.g or asked.a or asked.s, asked.k or asked.K or asked.e or asked.n, asked.r or asked.R or asked.b
+for i in pairs(slow) do
+  if slow[i] then asked[i > releases_n and 'a' or 'r'] = true end
+end
+local acquires, renews, releases = asked.a or asked.s, asked.k or asked.K or asked.e or asked.n, asked.r or asked.R or asked.b
 local queued = acquires or releases or asked.K or asked.e or asked.n or asked.x or asked.l -- whether an entry may use its queue
 local wakes = queued and (releases or renews or asked.s or asked.x)
-if anybody == nil then anybody = queued and call('EXISTS', KEYS[3]) ~= 0 end
+
+local function queue_of(key) return string.sub(KEYS[1], 1, -6) .. 'q:' .. string.sub(key, #KEYS[1] - 13) end
 
 -- A number as a string: tostring would keep 14 digits only.
 local function digits(n) return string.format('%.0f', n) end

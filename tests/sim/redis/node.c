@@ -131,15 +131,26 @@ static struct span fence_text(struct sim_node *n)
 static void answer_keep(void *context, const struct answer *answer)
 {
 	struct sim_node *n = context;
-	struct answer *a = &n->answer[n->answered];
+	struct answer *a = &n->answer[answer->call];
 
 	*a = *answer;
-	a->node = n->call[n->answered].node;
+	a->node = n->call[answer->call].node;
+	a->call = n->call[answer->call].id;
 	span_keep(&n->arena, &a->found);
 	span_keep(&n->arena, &a->text);
 	if (a->probe)
 		a->probe = probe_copy(&n->arena, a->probe);
 	n->answered++;
+}
+
+/* The batch answers in an order of its own: an entry is known by its place among the calls. */
+static void call_add(struct sim_node *n, size_t i)
+{
+	static const uint64_t key[2];
+	struct call call = n->call[i];
+
+	call.id = i;
+	batch_add(&n->batch, &n->keys, &call, siphash(key, call.name.p, call.name.n));
 }
 
 /* Sends the batch as one command and reads one reply. sha NULL: with the script's text. */
@@ -178,7 +189,7 @@ static void probe_carry_out(struct sim_node *n, const struct call *call, int64_t
 		return;
 	}
 	batch_reset(&n->batch);
-	batch_add(&n->batch, &n->keys, call, 0);
+	call_add(n, (size_t)(call - n->call));
 	batch_carry_out(n, wall_us);
 	if (!memo_keep(&n->memo, &read, a))
 		node_abort("a probe answers otherwise than a previous one that read the same");
@@ -201,7 +212,7 @@ void sim_node_call(struct sim_node *n, const struct call *call, size_t count, in
 			probe_carry_out(n, &call[i], wall_us);
 		batch_reset(&n->batch);
 		for (; i < count && batch_accepts(&n->batch, &call[i]); i++)
-			batch_add(&n->batch, &n->keys, &call[i], 0);
+			call_add(n, i);
 		if (n->batch.count)
 			batch_carry_out(n, wall_us);
 	}

@@ -4,6 +4,7 @@
  * compares every answer field by field, and then the keys. The clock of Redis stands where the test puts it, so keys are compared to the microsecond.
  * REDLOCKD_SEED=n repeats it.
  */
+#include "daemon/base/map.h"
 #include "tests/fixture/seed.h"
 #include "tests/fixture/random_calls.h"
 
@@ -68,41 +69,100 @@ static void answer_check(const struct random_calls *t, const struct call *c, con
 		     answer_print(mine, a, sizeof(a)), answer_print(theirs, b, sizeof(b)));
 }
 
-static void answer_compare(void *context, const struct answer *redis)
+static void answer_compare(struct random_calls *t, const struct answer *redis)
 {
-	struct random_calls *t = context;
-	const struct answer *simulated = &t->simulated[t->answered];
-	const struct call *c = &t->call[t->answered++];
+	const struct call *c = &t->call[redis->call];
 	struct answer mine, theirs = *redis;
 
 	theirs.node = c->node; /* the batch is told one node for all */
+	if (redis->class == ANSWER_EXECUTED)
+		memory_set_fence(t->memory, redis->fence - (redis->code == 'G')); /* a batch that is refused a lock leaves a gap in the tokens */
 	memory_call(t->memory, c, t->now, &mine);
 	answer_check(t, c, "memory", &mine, &theirs);
-	answer_check(t, c, "model", simulated, &theirs);
+	answer_check(t, c, "model", &t->simulated[redis->call], &theirs);
 	seen[c->kind][(unsigned char)(mine.code ? mine.code : '!')]++;
+}
+
+/* A probe is compared at once: what it says lasts no longer. */
+static void answer_note(void *context, const struct answer *redis)
+{
+	struct random_calls *t = context;
+
+	if (t->batch.script == SCRIPT_BATCH)
+		t->redis_says[t->answered] = *redis;
+	else
+		answer_compare(t, redis);
+	t->answered++;
+}
+
+/* Whether the acquires of a batch may get the tokens that they propose: see lua/free.lua. */
+static bool proposals_suit(const struct random_calls *t)
+{
+	unsigned n = t->batch.part[BATCH_ACQUIRES].count;
+	const struct entry *e = t->batch.part[BATCH_ACQUIRES].entry;
+	int64_t limit = random_clock(t) + t->skew_us + t->tolerance_us;
+
+	for (unsigned i = 0; i < n; i++) {
+		if (e[i].terms.not_after_ms && random_clock(t) / 1000 > e[i].terms.not_after_ms)
+			return false;
+	}
+	return n && e->fence > memory_fence(t->memory) && e[n - 1].fence + e[n - 1].range <= limit;
+}
+
+/* The memory store carries out one call after the other, in the order of lua/free.lua: releases, acquires that got the tokens that they propose, all others. */
+static void answers_compare(struct random_calls *t)
+{
+	unsigned releases = t->batch.part[BATCH_RELEASES].count, acquires = releases + t->batch.part[BATCH_ACQUIRES].count;
+	bool done[CALLS_MAX] = {false}, suit = proposals_suit(t);
+
+	for (int round = 0; round < 2; round++) {
+		for (unsigned i = 0; i < t->answered; i++) {
+			const struct answer *a = &t->redis_says[i];
+			bool got = suit && i < acquires && a->code == 'G' && a->fence == t->call[a->call].fence;
+
+			if (done[i] || (!round && i >= releases && !got))
+				continue;
+			done[i] = true;
+			answer_compare(t, a);
+		}
+	}
+}
+
+static uint64_t hash_of(struct span name)
+{
+	static const uint64_t key[2];
+
+	return siphash(key, name.p, name.n);
 }
 
 /* One script call, as the daemon sends it and reads it. */
 static void batch_carry_out(struct random_calls *t)
 {
-	const struct script_sink sink = {t, answer_compare};
+	const struct script_sink sink = {t, answer_note};
 	struct span marker = random_chance(t, 90) ? memory_marker(t->memory) : random_marker(t);
 	unsigned n = 1 + (unsigned)rng_below(&t->rng, CALLS_MAX);
 	char copy[MARKER_MAX];
 
 	memcpy(copy, marker.n ? marker.p : "", marker.n);
 	marker.p = copy;
+	int64_t fence_seen = random_chance(t, 90) ? 0 : memory_fence(t->memory) - 1 + (int64_t)rng_below(&t->rng, 3);
+
 	batch_reset(&t->batch);
 	for (t->calls = t->answered = 0; t->calls < n; t->calls++) {
 		t->call[t->calls] = random_call(t, marker);
+		t->call[t->calls].id = t->calls;
+		t->call[t->calls].seen = fence_seen;
 		if (!batch_accepts(&t->batch, &t->call[t->calls]))
 			break;
-		batch_add(&t->batch, &t->keys, &t->call[t->calls], 0);
+		batch_add(&t->batch, &t->keys, &t->call[t->calls], hash_of(t->call[t->calls].name));
 	}
 	sim_node_call(t->node, t->call, t->calls, random_clock(t), t->simulated);
 	random_exchange(t);
 	ck_assert_int_eq(script_answer(&t->batch, &t->resp, 0, &sink), 0);
 	ck_assert_uint_eq(t->answered, t->calls);
+	if (t->batch.script == SCRIPT_BATCH)
+		answers_compare(t);
+	memory_set_fence(t->memory, sim_node_fence(t->node));
 }
 
 /* What stands at a key: the text of a string, "" for another type, and what PTTL says of it. */

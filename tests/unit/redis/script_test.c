@@ -11,22 +11,22 @@ FIXTURE(.setup = script_reply_setup, .teardown = script_reply_teardown)
 
 TEST(every_row_answers_its_call)
 {
+	add(CALL_RELEASE, 13);
 	add(CALL_ACQUIRE, 11);
 	add(CALL_EXTEND, 12);
-	add(CALL_RELEASE, 13);
-	add(CALL_ACQUIRE, 14);
-	ck_assert_int_eq(answer_text("*5\r\n:1761234567890123\r\n*4\r\n$1\r\nG\r\n:42\r\n:9000\r\n$0\r\n\r\n"
-				     "*4\r\n$1\r\nB\r\n:43\r\n:-1\r\n$4\r\nd1:7\r\n:0\r\n*4\r\n$1\r\nQ\r\n:43\r\n:-2\r\n$3\r\nj|x\r\n"),
+	add(CALL_LOOK, 14);
+	ck_assert_int_eq(answer_text("*5\r\n:1761234567890123\r\n:0\r\n*4\r\n$1\r\nG\r\n:42\r\n:9000\r\n$0\r\n\r\n"
+				     "*4\r\n$1\r\nB\r\n:43\r\n:-1\r\n$4\r\nd1:7\r\n*4\r\n$1\r\nQ\r\n:43\r\n:-2\r\n$3\r\nj|x\r\n"),
 			 0);
 	ck_assert_uint_eq(tolds, 4);
-	check_answer(0, 11, ANSWER_EXECUTED, 'G');
+	check_answer(0, 13, ANSWER_EXECUTED, 'N');
 	ck_assert_int_eq(told[0].server_us, 1761234567890123);
-	ck_assert_int_eq(told[0].fence, 42);
-	ck_assert_int_eq(told[0].pttl_ms, 9000);
-	check_answer(1, 12, ANSWER_EXECUTED, 'B');
-	ck_assert_int_eq(told[1].pttl_ms, -1);
-	ck_assert(span_equal(told[1].found, SPAN("d1:7")));
-	check_answer(2, 13, ANSWER_EXECUTED, 'N');
+	check_answer(1, 11, ANSWER_EXECUTED, 'G');
+	ck_assert_int_eq(told[1].fence, 42);
+	ck_assert_int_eq(told[1].pttl_ms, 9000);
+	check_answer(2, 12, ANSWER_EXECUTED, 'B');
+	ck_assert_int_eq(told[2].pttl_ms, -1);
+	ck_assert(span_equal(told[2].found, SPAN("d1:7")));
 	check_answer(3, 14, ANSWER_EXECUTED, 'Q');
 	ck_assert(span_equal(told[3].found, SPAN("j|x")));
 }
@@ -101,8 +101,8 @@ TEST(a_row_may_be_refused_alone)
 
 TEST(an_error_answers_the_whole_batch)
 {
-	add(CALL_ACQUIRE, 1);
-	add(CALL_RELEASE, 2);
+	add(CALL_RELEASE, 1);
+	add(CALL_ACQUIRE, 2);
 	ck_assert_int_eq(answer_text("-LOADING Redis is loading\r\n"), 0);
 	check_answer(0, 1, ANSWER_REFUSED, 0);
 	check_answer(1, 2, ANSWER_REFUSED, 0);
@@ -111,6 +111,29 @@ TEST(an_error_answers_the_whole_batch)
 	ck_assert_int_eq(answer_text("-ERR user_script:31: attempt to index a nil value script: f, on @user_script:31.\r\n"), 0);
 	check_answer(0, 1, ANSWER_UNKNOWN, 0);
 	check_answer(1, 2, ANSWER_UNKNOWN, 0);
+}
+
+TEST(the_clock_alone_says_that_releases_and_acquires_got_what_they_asked_for)
+{
+	struct call acquire = {.id = 2, .kind = CALL_ACQUIRE, .name = SPAN("a"), .marker = SPAN("m"), .px_ms = 9000, .fence = 77, .range = 2};
+
+	batch_add(&batch, &keys, &acquire, 2);
+	add(CALL_RELEASE, 1);
+	ck_assert_int_eq(answer_text("*1\r\n:1761234567890123\r\n"), 0);
+	check_answer(0, 1, ANSWER_EXECUTED, 'R');
+	check_answer(1, 2, ANSWER_EXECUTED, 'G');
+	ck_assert_int_eq(told[1].fence, 77);
+	ck_assert_int_eq(told[1].pttl_ms, 9000);
+	ck_assert_int_eq(told[1].server_us, 1761234567890123);
+}
+
+/* A row is missing, or an acquire proposed no token. */
+LOOP_TEST(the_clock_alone_is_no_answer_to_other_calls, 2)
+{
+	add(_i ? CALL_ACQUIRE : CALL_LOOK, 1);
+	add(CALL_RELEASE, 2);
+	ck_assert_int_eq(answer_text("*1\r\n:1761234567890123\r\n"), -EPROTO);
+	ck_assert_uint_eq(tolds, 0);
 }
 
 /* Against a batch of one ACQUIRE and one LOOK. */

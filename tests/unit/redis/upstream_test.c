@@ -307,7 +307,7 @@ LOOP_TEST(name_and_password_and_database_are_used, 2)
 TEST(the_smallest_permissions_suffice)
 {
 	real_redis_tell(&real_upstream.server,
-		    "ACL SETUSER small on >pw resetkeys ~lock:* ~redlockd:lock:* resetchannels &redlockd:lock:* -@all +get +set +del +pttl +eval "
+		    "ACL SETUSER small on >pw resetkeys ~lock:* ~redlockd:lock:* resetchannels &redlockd:lock:* -@all +get +mget +set +del +pttl +eval "
 		    "+evalsha +script|load +time +ping +exists");
 	real_upstream.conf.user = "small";
 	real_upstream.conf.password = "pw";

@@ -24,6 +24,20 @@ TEST(a_fence_that_fell_back_is_proof_of_lost_memory)
 	ck_assert_str_eq(store_state(0, 0), "joined");
 }
 
+TEST(a_fence_that_fell_back_is_noticed_by_the_next_call)
+{
+	cluster_begin(3);
+	says(1, "LOCK a");
+	hears(1, GRANT);
+	cluster.node[0].fence_lost = 10;
+	cluster.node[0].regains = true;
+	says(1, "LOCK b");
+	hears(1, "OK name=b *");
+	ck_assert_str_eq(store_state(0, 0), "quarantine: its fence fell back");
+	passes(QUARANTINE_US + SEC);
+	ck_assert_str_eq(store_state(0, 0), "joined");
+}
+
 TEST(of_a_store_that_was_flushed_the_lost_marker_is_told)
 {
 	cluster_begin(3);
