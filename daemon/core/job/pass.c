@@ -16,11 +16,8 @@
 
 static void pass_begin(struct job_queue *queue)
 {
-	struct take *take;
-
 	queue->again = queue->woken = false;
-	TAILQ_FOREACH(take, &queue->waiting, in_queue)
-		take->denied = take->wrong_type = false;
+	queue->pass++;
 	if (queue->refused < PASS_MOST || queue->whole) {
 		job_text_free(&queue->after_id);
 		queue->after_ms = 0;
@@ -39,16 +36,6 @@ static int64_t take_not_after_ms(struct commander *x, const struct job_queue *qu
 	return member_server_ms(m, instant_add(x->core->now, core_soon_us(x->core) + x->core->conf.timeout_us));
 }
 
-static unsigned takes_patient(const struct job_queue *queue)
-{
-	const struct take *take;
-	unsigned n = 0;
-
-	TAILQ_FOREACH(take, &queue->waiting, in_queue)
-		n += take->patient;
-	return n;
-}
-
 /* NULL: all are behind. */
 static const struct take *queue_first(struct commander *x, const struct job_queue *queue)
 {
@@ -62,7 +49,7 @@ static const struct take *queue_first(struct commander *x, const struct job_queu
 
 static void queue_ask(struct commander *x, struct job_queue *queue, const struct take *first)
 {
-	unsigned patient = takes_patient(queue);
+	unsigned patient = queue->patient;
 	struct home_question *q = queue->question = job_question(x, queue->name, "take", queue);
 
 	lock_value_make(&x->engine->table, members_one_clock_us(&x->engine->members, x->core->now), &queue->value);
@@ -119,15 +106,18 @@ static void pass_over(struct commander *x, struct job_queue *queue, int64_t next
 	struct take *take, *next;
 
 	queue->asking++; /* so that it is not closed meanwhile */
-	for (take = TAILQ_FIRST(&queue->waiting); take; take = next) {
-		next = TAILQ_NEXT(take, in_queue);
-		if (take->patient ? !instant_before(x->core->now, take->wait_until) : !take->late)
+	for (take = TAILQ_FIRST(&queue->ending); take; take = next) {
+		next = TAILQ_NEXT(take, in_ending);
+		if (take->patient || !take->late)
 			take_is_over(x, take, next_ms);
 		else
 			take->late = false;
 	}
 	queue->asking--;
-	if (TAILQ_EMPTY(&queue->waiting)) {
+	if (TAILQ_EMPTY(&queue->waiting) && queue->refused >= PASS_MOST && !queue->whole) {
+		/* Whoever asks again in a moment goes on behind the jobs that were given back. */
+		heap_set(&x->core->timers, &queue->timer, instant_add(x->core->now, LOOK_US));
+	} else if (TAILQ_EMPTY(&queue->waiting)) {
 		queue_close_if_unused(x, queue);
 	} else if ((queue->again || (queue->woken && queue->refused == 0)) && !queue->trouble) {
 		queue_look(x, queue);
@@ -171,7 +161,7 @@ static void take_give(struct commander *x, struct take *take, struct job *job, s
 {
 	struct job_queue *queue = take->queue;
 
-	TAILQ_REMOVE(&queue->waiting, take, in_queue);
+	take_leave_line(take);
 	queue->asking++;
 	take->job = job;
 	take->payload = job_text_keep(payload);
@@ -189,11 +179,14 @@ static void take_give(struct commander *x, struct take *take, struct job *job, s
 static bool queue_is_denied(const struct commander *x, struct job_queue *queue, const struct job *job, int64_t due_ms)
 {
 	struct take *first = TAILQ_FIRST(&queue->waiting);
+	bool over = first && first->ends;
 
-	if (!first || !first->denied || job->lock.n == 0)
+	if (!first || first->denied_in != queue->pass || job->lock.n == 0)
 		return false;
-	TAILQ_REMOVE(&queue->waiting, first, in_queue);
-	TAILQ_INSERT_TAIL(&queue->waiting, first, in_queue);
+	take_leave_line(first);
+	take_join_line(first, NULL);
+	if (over)
+		take_end_with_pass(first);
 	if (!take_may_have(x, queue, job))
 		queue_note_busy(queue, job, due_ms);
 	return true;
@@ -332,7 +325,8 @@ void take_refused(struct commander *x, struct take *take, enum refusal why)
 	struct job_queue *queue = take->queue;
 	bool trouble = why == REFUSED_QUORUM || why == REFUSED_NOT_ADMITTED;
 
-	take->wrong_type |= why == REFUSED_KIND;
+	if (why == REFUSED_KIND)
+		take->wrong_type_in = queue->pass;
 	queue_note_busy(queue, take->job, take->due_ms);
 	take_give_back(x, take, why == REFUSED_DRAINING || why == REFUSED_CANCELLED);
 	if (why == REFUSED_DRAINING || why == REFUSED_CANCELLED || (trouble && !take->patient)) {
@@ -391,6 +385,10 @@ void takes_sent(struct commander *x, const struct session *s)
 /* While the lock of a job is asked for, or the home, that decides. */
 void take_fired(struct commander *x, struct take *take)
 {
-	if (!take->job && !(take->queue->question && take == TAILQ_FIRST(&take->queue->waiting)))
+	if (take->job)
+		return;
+	if (take->queue->question && take == TAILQ_FIRST(&take->queue->waiting))
+		take_end_with_pass(take);
+	else
 		take_is_over(x, take, -1);
 }

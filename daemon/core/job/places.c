@@ -76,19 +76,16 @@ void places_take_over(struct session *to, struct session *from)
 
 void place_stand(struct commander *x, struct take *take)
 {
-	struct takes *line = &take->queue->waiting;
 	struct take *other;
 
 	take->place = take->patient ? place_again(x, take->session, take->queue->name) : 0;
 	if (take->place == 0) {
 		take->place = ++x->places;
-		TAILQ_INSERT_TAIL(line, take, in_queue);
+		take_join_line(take, NULL);
 		return;
 	}
-	TAILQ_FOREACH(other, line, in_queue)
-		if (other->place > take->place) {
-			TAILQ_INSERT_BEFORE(other, take, in_queue);
-			return;
-		}
-	TAILQ_INSERT_TAIL(line, take, in_queue);
+	TAILQ_FOREACH(other, &take->queue->waiting, in_queue)
+		if (other->place > take->place)
+			break;
+	take_join_line(take, other);
 }

@@ -23,6 +23,7 @@ struct job_queue *queue_new(struct commander *x, struct span name)
 	queue->name = job_text_keep(name);
 	queue->timer.kind = TIMER_QUEUE;
 	TAILQ_INIT(&queue->waiting);
+	TAILQ_INIT(&queue->ending);
 	LIST_INSERT_HEAD(&x->queues, queue, in_all);
 	x->queues_n++;
 	return queue;
@@ -70,7 +71,7 @@ static void take_free(struct commander *x, struct take *take)
 	if (take->job)
 		queue->asking--;
 	else
-		TAILQ_REMOVE(&queue->waiting, take, in_queue);
+		take_leave_line(take);
 	if (!TAILQ_EMPTY(&queue->waiting))
 		job_queue_count_for(queue, TAILQ_FIRST(&queue->waiting)->session->origin);
 	LIST_REMOVE(take, in_session);
@@ -136,9 +137,9 @@ void take_is_over(struct commander *x, struct take *take, int64_t retry_ms)
 {
 	if (take->queue->trouble)
 		tell_trouble(x, take);
-	else if (take->denied)
+	else if (take->denied_in == take->queue->pass)
 		tell_denied(x, take);
-	else if (take->wrong_type)
+	else if (take->wrong_type_in == take->queue->pass)
 		tell_wrong_type(x, take);
 	else
 		reply_nothing(x, take, take->patient ? "TIMEOUT" : "BUSY", retry_ms);
@@ -162,7 +163,7 @@ struct take *take_for(struct commander *x, struct job_queue *queue, const struct
 		return NULL;
 	TAILQ_FOREACH(take, &queue->waiting, in_queue) {
 		if (job->lock.n > 0 && !session_may_lock(x->core, take->session, job->lock, &take->denied_by)) {
-			take->denied = true;
+			take->denied_in = queue->pass;
 			continue;
 		}
 		if (!take_is_behind(x, take)) {
@@ -194,7 +195,7 @@ void take_give_back(struct commander *x, struct take *take, bool wakes)
 	take->group = NULL;
 	job_text_free(&take->payload);
 	take->queue->asking--;
-	TAILQ_INSERT_HEAD(&take->queue->waiting, take, in_queue);
+	take_join_line(take, TAILQ_FIRST(&take->queue->waiting));
 	job->wakes = wakes;
 	job_end(x, job, JOB_BACK, NULL);
 }
@@ -293,8 +294,8 @@ void takes_finish_up(struct commander *x, struct session *s)
 		next = LIST_NEXT(take, in_session);
 		if (!take->patient)
 			continue;
-		take->patient = false;
 		heap_cancel(&x->core->timers, &take->timer);
+		take_wait_no_more(take);
 		if (!take->job && !take->queue->question)
 			take_cancel(x, take);
 	}

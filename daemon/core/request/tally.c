@@ -124,13 +124,10 @@ static int64_t jobs_held(const struct commander *x)
 static int64_t takes_waiting(const struct commander *x)
 {
 	const struct job_queue *queue;
-	const struct take *take;
 	int64_t n = 0;
 
-	LIST_FOREACH(queue, &x->queues, in_all) {
-		TAILQ_FOREACH(take, &queue->waiting, in_queue)
-			n += take->patient;
-	}
+	LIST_FOREACH(queue, &x->queues, in_all)
+		n += queue->patient;
 	return n;
 }
 

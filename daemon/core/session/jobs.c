@@ -179,3 +179,39 @@ void jobs_note_failed(struct commander *x, struct span queue, struct span ids)
 			         core_quoted(x->core, queue), core_quoted(x->core, id));
 	}
 }
+
+void take_join_line(struct take *take, struct take *before)
+{
+	if (before)
+		TAILQ_INSERT_BEFORE(before, take, in_queue);
+	else
+		TAILQ_INSERT_TAIL(&take->queue->waiting, take, in_queue);
+	take->queue->patient += take->patient;
+	if (!take->patient)
+		take_end_with_pass(take);
+}
+
+void take_leave_line(struct take *take)
+{
+	TAILQ_REMOVE(&take->queue->waiting, take, in_queue);
+	take->queue->patient -= take->patient;
+	if (take->ends)
+		TAILQ_REMOVE(&take->queue->ending, take, in_ending);
+	take->ends = false;
+}
+
+void take_wait_no_more(struct take *take)
+{
+	take->patient = false;
+	if (take->job)
+		return;
+	take->queue->patient--;
+	take_end_with_pass(take);
+}
+
+void take_end_with_pass(struct take *take)
+{
+	if (!take->ends)
+		TAILQ_INSERT_TAIL(&take->queue->ending, take, in_ending);
+	take->ends = true;
+}

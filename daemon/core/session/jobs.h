@@ -61,7 +61,7 @@ struct job {
 /* A TAKE that is not answered yet. */
 struct take {
 	LIST_ENTRY(take) in_session;
-	TAILQ_ENTRY(take) in_queue;
+	TAILQ_ENTRY(take) in_queue, in_ending;
 	struct session *session;
 	struct origin *origin;       /* in whose crowd it counts */
 	struct job_queue *queue;
@@ -75,9 +75,10 @@ struct take {
 	struct timer timer;          /* patient: the end of the wait */
 	int64_t ttl_us;
 	bool patient;
-	bool denied;                 /* in this pass there was a job whose lock its session may not have … */
+	unsigned denied_in;          /* the last pass with a job whose lock its session may not have … */
 	unsigned denied_by;          /* … by the rule in this line; 0: no rule gives it */
-	bool wrong_type;             /* … or whose lock is a key of another type */
+	unsigned wrong_type_in;      /* … or whose lock is a key of another type */
+	bool ends;                   /* it is in queue.ending */
 	bool late;                   /* it came when the home had been asked already: what that says may be old */
 	char tag[TAG_MAX + 1];
 };
@@ -92,6 +93,9 @@ struct job_queue {
 	struct span name;            /* owned */
 	struct origin *origin;       /* among whose queues it counts; NULL: nobody's */
 	struct takes waiting;        /* first come first served */
+	struct takes ending;         /* those of them that end with the pass: they do not wait, or no longer */
+	unsigned patient;            /* how many of those in waiting wait */
+	unsigned pass;               /* its number */
 	unsigned takes;              /* how many TAKEs wait, … */
 	unsigned asking;             /* … and how many of them ask for the lock of a job */
 	struct home_question *question; /* under way, for the first one; NULL: none */
@@ -153,6 +157,13 @@ static inline bool session_hears(const struct session *s)
 	return s && !s->over && !s->detached && !s->resuming;
 }
 
+/* Among those that wait in its queue, in front of this one; NULL: at the end. */
+void take_join_line(struct take *take, struct take *before);
+void take_leave_line(struct take *take);
+/* Of one that is in the line: it ends when nothing is left to take. */
+void take_end_with_pass(struct take *take);
+/* It was patient: from now on it is answered as if it had never waited. */
+void take_wait_no_more(struct take *take);
 /* What a home says of a job that it has leased. The texts are those of the answer. */
 struct job_leased {
 	struct span id, lock, payload;

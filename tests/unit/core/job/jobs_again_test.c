@@ -358,3 +358,28 @@ TEST(a_take_promises_no_more_than_its_lock_lasts)
 	says(3, "TAKE mail");
 	hears(3, "OK queue=mail job=a attempt=1 valid_ms=??? ttl_ms=2000 name=l *");
 }
+
+/* More jobs are due whose locks others hold than a pass gives back: whoever asks again goes on behind them. */
+TEST(a_job_behind_many_whose_locks_are_held_is_found_by_asking_again)
+{
+	cluster_begin(1);
+	for (unsigned i = 0; i < 150; i++) {
+		says(1, "DEFER mail hello id=j%u lock=l%u", i, i % 30);
+		hears(1, "OK *");
+	}
+	says(1, "DEFER mail hello id=free lock=free");
+	hears(1, "OK *");
+	for (unsigned i = 0; i < 30; i++) {
+		says(2, "LOCK l%u", i);
+		hears(2, "OK *");
+	}
+	for (unsigned i = 0; i < 2; i++) {
+		says(3, "TAKE mail");
+		hears(3, "BUSY queue=mail*");
+		passes(100 * MSEC);
+	}
+	says(3, "TAKE mail");
+	hears(3, "OK queue=mail job=free *");
+	says(3, "TAKE mail");
+	hears(3, "BUSY *");
+}
