@@ -33,6 +33,12 @@ struct reloaded {
 	bool failed;     /* since then there was another, and nothing of it was taken */
 };
 
+/* Answers of the memory store about jobs: the service gets them at the end of the pass, when their file has been written. Owned, with their texts. */
+struct unwritten {
+	struct answer *answer;
+	size_t n, cap;
+};
+
 struct daemon {
 	struct conf *conf;
 	const struct daemon_args *args;
@@ -65,6 +71,7 @@ struct daemon {
 	bool state_open;
 	bool names_elsewhere; /* those of the process before, whose state cannot be used, need not stand in our directory */
 	struct job_file jobs;
+	struct unwritten unwritten;
 	int jobs_error;         /* that is in the log */
 	struct instant jobs_at; /* the next look at them */
 	struct rules *rules, *old_rules; /* as the service has them; NULL: none */

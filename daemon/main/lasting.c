@@ -29,6 +29,16 @@ void lasting_close(struct daemon *d)
 	job_file_close(&d->jobs);
 }
 
+static void tell_aside(struct daemon *d)
+{
+	int why = d->jobs.aside;
+
+	d->jobs.aside = 0;
+	if (why)
+		log_event(LOG_ERROR, "jobs", "dir=%s error=\"%s\"%s note=\"redlockd has put its jobs into a new one\"", d->jobs.dir, jobs_trouble(why),
+		          why == -ENOENT ? "" : " moved_to=jobs.db.bad");
+}
+
 int lasting_restore(struct daemon *d)
 {
 	struct jobs_found found;
@@ -48,6 +58,7 @@ int lasting_restore(struct daemon *d)
 		          "dir=%s error=\"%s\" note=\"it cannot be written that leases end later by the clock of this run. If the daemon is killed before it "
 		          "can be, jobs may be handed out while others run them\"",
 		          d->jobs.dir, jobs_trouble(found.unsaid));
+	d->jobs.aside = 0;
 	return found.stays ? found.error : 0;
 }
 
@@ -60,6 +71,7 @@ void lasting_tick(struct daemon *d)
 		d->jobs_at = instant_add(now, LOOK_EVERY);
 		memory_look_jobs(d->memory);
 	}
+	tell_aside(d);
 	error = d->jobs.error;
 	if (error == d->jobs_error)
 		return;

@@ -6,7 +6,9 @@
 #include "daemon/main/internal.h"
 
 #include "daemon/base/clock.h"
+#include "daemon/base/mem.h"
 
+#include <stdio.h>
 #include <string.h>
 
 #define PASS_CALLS 256           /* calls of the memory store that one pass carries out: they take about as long as PASS_US */
@@ -38,6 +40,16 @@ static void pump_write(struct daemon *d)
 		journal_write(&d->journal, clock_boottime());
 }
 
+static void unwritten_add(struct unwritten *u, const struct answer *a)
+{
+	if (u->n == u->cap) {
+		u->cap = u->cap ? 2 * u->cap : 16;
+		u->answer = mem_grow(u->answer, u->cap, sizeof(*u->answer));
+	}
+	u->answer[u->n] = *a;
+	u->answer[u->n++].found.p = mem_copy(a->found.p, a->found.n);
+}
+
 /* The call is an effect that may move as soon as the service steps. */
 static void pump_ask_memory(struct daemon *d, const struct call *call)
 {
@@ -49,6 +61,10 @@ static void pump_ask_memory(struct daemon *d, const struct call *call)
 	d->record_first = false;
 	event.kind = EVENT_ANSWER;
 	memory_call(d->memory, call, now, &event.answer);
+	if (memory_answer_is_unwritten(d->memory, call, &event.answer)) {
+		unwritten_add(&d->unwritten, &event.answer);
+		return;
+	}
 	pump_set_time(d, &event, now);
 	service_step(d->service, &event, &d->effects);
 }
@@ -156,6 +172,38 @@ static void pump_backlog(struct daemon *d)
 		backlog_drop_first(d->backlog);
 		pump_effects(d);
 	}
+}
+
+/* What could not be written is in the store, and in its file as soon as that can be written: until then nobody may rely on it, as if no answer had come. */
+static void unwritten_answer(struct daemon *d, struct answer a, int error)
+{
+	struct event event = {.kind = EVENT_ANSWER, .answer = a};
+	char text[128];
+
+	if (error) {
+		snprintf(text, sizeof(text), "its jobs cannot be written: %s", jobs_trouble(error));
+		event.answer.class = ANSWER_UNKNOWN;
+		event.answer.text = span_of(text);
+		event.answer.defect = DEFECT_JOBS;
+	}
+	pump_step(d, &event);
+	mem_free((void *)(uintptr_t)a.found.p);
+}
+
+/* These answers may cause further calls, and so further answers. */
+static void pump_unwritten(struct daemon *d)
+{
+	struct unwritten *u = &d->unwritten;
+	int error = 0;
+
+	for (size_t i = 0, judged = 0; i < u->n; i++) {
+		if (i == judged) {
+			error = memory_write_jobs(d->memory);
+			judged = u->n;
+		}
+		unwritten_answer(d, u->answer[i], error);
+	}
+	u->n = 0;
 }
 
 bool pump_is_behind(const struct daemon *d)
@@ -343,6 +391,7 @@ static void pump_journal(struct daemon *d)
 	if (!journal_has_turned(&d->journal, &event.journal.ok))
 		return;
 	pump_step(d, &event);
+	pump_unwritten(d);
 	pump_write(d); /* the step may have added records, and upstream_flush comes next */
 }
 
@@ -378,6 +427,7 @@ void pump_pass(struct daemon *d)
 	if (!d->upstream) {
 		backlog_begin_pass(d->backlog, PASS_CALLS);
 		pump_backlog(d);
+		pump_unwritten(d);
 	}
 	pump_write_jobs(d);
 	pump_journal(d);
@@ -407,5 +457,6 @@ void pump_stop(struct daemon *d)
 {
 	timer_stop(d);
 	effects_release(&d->effects);
+	mem_free(d->unwritten.answer);
 	kept_drop(d);
 }

@@ -67,7 +67,15 @@ const char *jobs_trouble(int error)
 	case EBADMSG:
 		return FILE_NAME " is damaged, or something else";
 	case EPROTO:
-		return FILE_NAME " is of a later redlockd";
+		return FILE_NAME " is of a later redlockd, or of another program";
+	case EMEDIUMTYPE:
+		return FILE_NAME " is a database of another program";
+	case ENOENT:
+		return "somebody has removed " FILE_NAME;
+	case ENODATA:
+		return "somebody has cut " FILE_NAME;
+	case ESTALE:
+		return FILE_NAME " is another file than before";
 	case EEXIST:
 		return "somebody has put a " FILE_NAME " there: restart redlockd, which reads it then";
 	case -JOBS_FORMER:
@@ -145,12 +153,13 @@ void job_file_close(struct job_file *f)
 }
 
 /* The file stays in sight, and another may take its place. */
-static void file_set_aside(struct job_file *f)
+static void file_set_aside(struct job_file *f, int why)
 {
 	char from[PATH_SIZE], to[PATH_SIZE];
 
 	job_file_close(f);
 	f->known = false;
+	f->aside = why;
 	(void)rename(path_of(f, FILE_NAME, from), path_of(f, BAD_NAME, to));
 	(void)rename(path_of(f, FILE_NAME "-wal", from), path_of(f, BAD_NAME "-wal", to));
 }
@@ -186,17 +195,31 @@ static int expect(struct job_file *f, const char *question, const char *answer)
 	return r;
 }
 
-/* A new file has version 0, and no table. */
+/* Nothing is written to a file before it is known to be ours: a new one has version 0 and no table, each other one has our table. */
+static int file_judge(struct job_file *f, bool *ret_new)
+{
+	int r = expect(f, "PRAGMA user_version", "0");
+
+	*ret_new = r == 0;
+	if (r == -EPROTO)
+		r = expect(f, "PRAGMA user_version", "1");
+	if (r)
+		return r;
+	r = *ret_new ? expect(f, "SELECT count(*) FROM sqlite_master", "0") : expect(f, "SELECT count(*) FROM pragma_table_info('job')", "11");
+	return r == -EPROTO ? -EMEDIUMTYPE : r;
+}
+
 static int file_set_up(struct job_file *f)
 {
+	bool new = false;
 	int r = run_text(f, SET_UP);
 
 	if (!r)
-		r = expect(f, "PRAGMA journal_mode = WAL", "wal");
-	if (!r && expect(f, "PRAGMA user_version", "0") == 0)
-		r = run_text(f, MAKE);
+		r = file_judge(f, &new);
 	if (!r)
-		r = expect(f, "PRAGMA user_version", "1");
+		r = expect(f, "PRAGMA journal_mode = WAL", "wal");
+	if (!r && new)
+		r = run_text(f, MAKE);
 	if (!r)
 		r = prepare(f, "BEGIN", &f->begin);
 	if (!r)
@@ -231,13 +254,17 @@ static int file_open(struct job_file *f, bool make)
 	return r;
 }
 
-/* Somebody has removed it, has cut it, or has put another in its place. */
-static bool file_is_lost(const struct job_file *f)
+/* Somebody has removed it, has cut it, or has put another in its place; 0: nobody has. */
+static int file_is_lost(const struct job_file *f)
 {
 	char path[PATH_SIZE];
 	struct stat st;
 
-	return f->db && (stat(path_of(f, FILE_NAME, path), &st) < 0 || st.st_ino != f->inode || st.st_size == 0);
+	if (!f->db)
+		return 0;
+	if (stat(path_of(f, FILE_NAME, path), &st) < 0)
+		return -ENOENT;
+	return st.st_ino != f->inode ? -ESTALE : st.st_size == 0 ? -ENODATA : 0;
 }
 
 /* --- what changes ------------------------------------------------------------------------------------------------------ */
@@ -250,9 +277,9 @@ static void each_job(struct job_store *s, void (*visit)(struct job_store *s, str
 				visit(s, s->queue[i]->list[k].row[r]);
 }
 
-static bool is_behind(const struct job_store *s)
+bool jobs_are_unwritten(const struct job_store *s)
 {
-	return !TAILQ_EMPTY(&s->changed) || s->gone_n > 0;
+	return s->file && (!TAILQ_EMPTY(&s->changed) || s->gone_n > 0);
 }
 
 void job_keep(struct job_store *s, struct job_row *j)
@@ -372,14 +399,14 @@ static int file_write(struct job_store *s)
 
 static int store_write(struct job_store *s)
 {
-	int r;
+	int r = file_is_lost(s->file);
 
-	if (file_is_lost(s->file))
-		file_set_aside(s->file);
+	if (r)
+		file_set_aside(s->file, r);
 	r = file_write(s);
 	if (r != -EBADMSG)
 		return r;
-	file_set_aside(s->file);
+	file_set_aside(s->file, r);
 	return file_write(s);
 }
 
@@ -403,7 +430,7 @@ static void store_catch_up(struct job_store *s)
 
 int jobs_write(struct job_store *s)
 {
-	if (is_behind(s) && !s->file->failed)
+	if (jobs_are_unwritten(s) && !s->file->failed)
 		store_catch_up(s);
 	return s->file && s->file->failed ? s->file->error : 0;
 }
@@ -531,7 +558,7 @@ void jobs_restore(struct job_store *s, struct job_file *f, int64_t later_ms, str
 		if (ret->stays)
 			job_file_close(f);
 		else
-			file_set_aside(f);
+			file_set_aside(f, r);
 		return;
 	}
 	s->inode = f->inode;
@@ -548,7 +575,7 @@ void jobs_go_on(struct job_store *s, struct job_file *f)
 
 	s->file = f;
 	if (!r && f->inode != s->inode) { /* of somebody else: the folder is another one */
-		file_set_aside(f);
+		file_set_aside(f, -ESTALE);
 		r = -ENOENT;
 	}
 	f->known = r != -ENOENT;

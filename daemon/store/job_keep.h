@@ -32,6 +32,7 @@ struct job_file {
 	bool spare;             /* jobs.spare is there */
 	bool failed;            /* the last transaction did: no job changes before jobs_look has caught up */
 	int error;              /* why jobs cannot be written; 0: they can, as far as is known */
+	int aside;              /* why the last file was renamed to jobs.db.bad, or -ENOENT: it was removed; 0: none was. The owner tells and clears it */
 };
 
 struct jobs_found {
@@ -59,6 +60,8 @@ bool jobs_may(struct job_store *s, enum job_change change);
 /* The job has changed; or it is about to be forgotten. */
 void job_keep(struct job_store *s, struct job_row *j);
 void job_keep_gone(struct job_store *s, struct job_row *j);
+/* Something has changed that the file does not have yet. */
+bool jobs_are_unwritten(const struct job_store *s);
 /* Writes what has changed. 0, or the error of the file: then nothing is tried before jobs_look, since each try may have to wait for the device. */
 int jobs_write(struct job_store *s);
 /* Tries again what has failed; and if somebody has removed the file, there is another then, with all jobs. Now and then. */

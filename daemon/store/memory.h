@@ -57,6 +57,8 @@ void memory_put_later(struct memory *m, struct span name, struct span value, str
 void memory_restore_jobs(struct memory *m, struct job_file *file, int64_t later_ms, struct jobs_found *ret);
 void memory_go_on_jobs(struct memory *m, struct job_file *file);
 int memory_write_jobs(struct memory *m);
+/* This answer rests on what the file of jobs does not have yet: it stands only when memory_write_jobs has succeeded. Rows of LIST promise nothing. */
+bool memory_answer_is_unwritten(const struct memory *m, const struct call *call, const struct answer *a);
 void memory_look_jobs(struct memory *m); /* now and then */
 
 /* Visits every live key in name order, so that the state file is reproducible. value "": it matches no call. */

@@ -90,6 +90,12 @@ int memory_write_jobs(struct memory *m)
 	return jobs_write(&m->home->jobs);
 }
 
+bool memory_answer_is_unwritten(const struct memory *m, const struct call *call, const struct answer *a)
+{
+	return call->kind == CALL_HOME && span_starts(call->value, SPAN("1:j")) && a->class == ANSWER_EXECUTED && a->code != 'T' &&
+	       jobs_are_unwritten(&m->home->jobs);
+}
+
 void memory_look_jobs(struct memory *m)
 {
 	jobs_look(&m->home->jobs);

@@ -228,6 +228,13 @@ class Kept(FuncTest):
             self.refused(CONF, "another process uses jobs.db", runtime_dir=daemon.runtime_dir)
         self.assertEqual(self.client(daemon.start()).ok("TAKE q")["job"], "a")
 
+    def test_a_database_of_another_program_keeps_the_daemon_from_starting(self):
+        folder = self.folder()
+        with contextlib.closing(sqlite3.connect(os.path.join(folder, "jobs.db"))) as theirs:
+            theirs.execute("CREATE TABLE theirs (x)")
+            theirs.commit()
+        self.refused({**CONF, "state_dir": folder}, "jobs.db is a database of another program")
+
     def test_the_state_directory_is_that_of_the_configuration_or_of_the_service_manager(self):
         for conf, env in (({"state_dir": "DIR"}, {}), ({}, {"STATE_DIRECTORY": "DIR:/nowhere"})):
             folder = os.path.join(self.folder(), "state")
@@ -275,6 +282,25 @@ class Full(FuncTest):
         until(lambda: c.ask("DEFER q %s" % ("x" * 5000)).kind == "OK", "jobs are written again")
         until(lambda: cause() in (None, "files"), "LIST nodes says that it is over")  # the file of names met the bound, too
         self.assertEqual(len(re.findall("warn node .*cause=jobs", daemon.log())), 1)
+
+    def test_what_could_not_be_written_is_not_acknowledged(self):
+        for line in ("DEFER q y id=new", "TAKE q", "DONE taken", "RETRY taken", "DROP q due"):
+            daemon = self.daemon(CONF)
+            c = self.client(daemon)
+            for job in ("taken", "due"):
+                c.ok("DEFER q x id=%s" % job)
+            c.ok("TAKE q ttl=2s")
+            hard = resource.prlimit(daemon.pid, resource.RLIMIT_FSIZE)[1]
+            resource.prlimit(daemon.pid, resource.RLIMIT_FSIZE, (100, hard))
+            answer = c.ask(line, 10)
+            c.ok("LOCK a")  # locks need no jobs
+            daemon.kill()
+            jobs = [row["job"] for row in self.client(daemon.start()).ok("LIST jobs prefix=q").rows]
+            with safety():
+                self.assertEqual((answer.kind, answer.code), ("ERR", "UNAVAILABLE"), "%s: %s; after a kill: %s" % (line, answer, jobs))
+                self.assertEqual(sorted(jobs), ["due", "taken"], line)
+            if "DEFER" in line:
+                self.assertIn("id=new may be stored: repeat the request with this id. The home of the queue refuses: its jobs cannot be written", str(answer))
 
     def on_a_small_device(self):
         """A daemon, and its runtime directory."""

@@ -42,6 +42,17 @@ static void put_file(const char *file, const char *text)
 	ck_assert_int_eq(fclose(f), 0);
 }
 
+static size_t read_file(const char *file, char *out, size_t most)
+{
+	FILE *f = fopen(home_run_path(file), "r");
+	size_t n;
+
+	ck_assert_ptr_nonnull(f);
+	n = fread(out, 1, most, f);
+	fclose(f);
+	return n;
+}
+
 static void refused(char code, const char *why)
 {
 	char text[200];
@@ -275,6 +286,37 @@ TEST(a_file_of_a_later_version_stays)
 	home_run_begin();
 	ck_assert_int_eq(home_run.found.error, -EPROTO);
 	ck_assert(home_run.found.stays && is_there("jobs.db"));
+}
+
+/* No table of ours is added to it, and it is not made one with a log. */
+LOOP_TEST(a_database_of_another_program_stays_as_it_is, 3)
+{
+	static char before[1 << 16], after[1 << 16];
+	char text[80];
+	size_t n;
+
+	snprintf(text, sizeof(text), "CREATE TABLE theirs (x); PRAGMA user_version = %d", _i);
+	home_run_kill();
+	execute(text);
+	n = read_file("jobs.db", before, sizeof(before));
+	home_run_begin();
+	ck_assert_int_eq(home_run.found.error, _i == 2 ? -EPROTO : -EMEDIUMTYPE);
+	ck_assert(home_run.found.stays && !is_there("jobs.db.bad"));
+	home_run_kill();
+	ck_assert_uint_eq(read_file("jobs.db", after, sizeof(after)), n);
+	ck_assert_int_eq(memcmp(before, after, n), 0);
+	home_run_begin();
+}
+
+/* The daemon was killed before it had made its table. */
+TEST(a_database_without_tables_is_set_up)
+{
+	home_run_kill();
+	execute("VACUUM");
+	home_run_begin();
+	ck_assert_int_eq(defer("q", "a", "x"), 'D');
+	home_run_again();
+	ck_assert_str_eq(jobs_shown("q"), "a due 0 x ");
 }
 
 TEST(two_daemons_do_not_share_a_file)

@@ -8,6 +8,7 @@
 #include "daemon/store/memory_part.h"
 
 #include <check.h>
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>
@@ -230,10 +231,24 @@ TEST(a_file_of_somebody_else_is_set_aside_for_that_of_the_store)
 	snprintf(copy, sizeof(copy), "cp %s %s", mine, home_run_path("jobs.db"));
 	ck_assert_int_eq(system(copy), 0);
 	next_process();
+	ck_assert_int_eq(home_run.file.aside, -ESTALE);
 	home_run_kill();
 	home_run_begin();
 	ck_assert_str_eq(jobs_shown("q"), "a due 0 x ");
 	ck_assert_int_eq(access(home_run_path("jobs.db.bad"), F_OK), 0);
+}
+
+TEST(what_is_set_aside_is_told)
+{
+	defer("q", "a", "x");
+	home_run_write();
+	ck_assert_int_eq(home_run.file.aside, 0);
+	ck_assert_int_eq(truncate(home_run_path("jobs.db"), 0), 0);
+	memory_look_jobs(home_run.memory);
+	ck_assert_int_eq(home_run.file.aside, -ENODATA);
+	ck_assert_int_eq(unlink(home_run_path("jobs.db")), 0);
+	memory_look_jobs(home_run.memory);
+	ck_assert_int_eq(home_run.file.aside, -ENOENT);
 }
 
 TEST(a_file_that_is_gone_meanwhile_is_made_again)
