@@ -13,7 +13,8 @@ enum part {
 	PART_N
 };
 
-#define VERSION_1 1
+#define VERSION_1           1
+#define VERSION_1_KIND_LAST JOURNAL_DAEMON
 
 static const struct part_row {
 	bool is_text;
@@ -39,6 +40,7 @@ static const uint32_t kind_parts[] = {
 	[JOURNAL_JOB] = P(SESSION) | P(QUEUE) | P(JOB) | P(LOCK) | P(VALUE) | P(BEFORE) | P(ATTEMPT) | P(TTL),
 	[JOURNAL_JOB_OVER] = P(SESSION) | P(QUEUE) | P(JOB),
 	[JOURNAL_JOB_KNOWN] = P(SESSION) | P(QUEUE) | P(JOB),
+	[JOURNAL_JOB_ENDING] = P(SESSION) | P(QUEUE) | P(JOB) | P(DELAY) | P(DEADLINE) | P(END),
 	[JOURNAL_STAYS] = P(SESSION) | P(NAME) | P(OWNER) | P(TTL) | P(DEADLINE),
 	[JOURNAL_KEPT] = P(SESSION) | P(NAME) | P(OWNER) | P(DELAY) | P(DEADLINE),
 	[JOURNAL_JOB_LOST] = P(SESSION) | P(QUEUE) | P(JOB) | P(LOCK) | P(REASON),
@@ -192,7 +194,7 @@ int journal_decode(struct span bytes, struct journal_record *ret_record)
 	kind = (unsigned char)bytes.p[1];
 	if (kind > JOURNAL_KIND_LAST && bytes.p[0] != VERSION_1)
 		return JOURNAL_UNKNOWN;
-	if (kind < JOURNAL_SESSION || kind > JOURNAL_KIND_LAST)
+	if (kind < JOURNAL_SESSION || kind > (bytes.p[0] == VERSION_1 ? VERSION_1_KIND_LAST : JOURNAL_KIND_LAST))
 		return -EBADMSG;
 	r.kind = (enum journal_kind)kind;
 	rest = (struct span){bytes.p + 2, bytes.n - 2};

@@ -18,6 +18,7 @@
  *   JOB_LOST it has lost it: the loss is remembered, and keeps the lock. It supersedes as JOB does
  *   JOB_OVER it no longer has it, and no loss of it is remembered
  *   JOB_KNOWN behind JOB: its client has said something about the job, so it has read the answer to its TAKE
+ *   JOB_ENDING behind JOB: the home is asked to end the job so. The session does not have it any more; the next run asks for the same until the moment named
  *   DAEMON   the id of the daemon, which its values begin with, and how many runs with it were before this one. The next run goes on with that id
  *
  * A record is: version (1 byte), kind (1 byte), then its fields: number (1 byte), length (2 bytes), and so many bytes. A number has as few bytes as it takes,
@@ -46,8 +47,8 @@
 #define JOURNAL_PERMIT     8    /* of a permit: see recall.h */
 
 enum journal_kind { JOURNAL_SESSION = 1, JOURNAL_OVER, JOURNAL_HELD, JOURNAL_FREED, JOURNAL_LOST, JOURNAL_ADOPTING, JOURNAL_JOB, JOURNAL_JOB_OVER,
-	JOURNAL_STAYS, JOURNAL_KEPT, JOURNAL_JOB_LOST, JOURNAL_JOB_KNOWN, JOURNAL_DAEMON };
-#define JOURNAL_KIND_LAST JOURNAL_DAEMON
+	JOURNAL_STAYS, JOURNAL_KEPT, JOURNAL_JOB_LOST, JOURNAL_JOB_KNOWN, JOURNAL_DAEMON, JOURNAL_JOB_ENDING };
+#define JOURNAL_KIND_LAST JOURNAL_JOB_ENDING
 
 /* How the owner of LOST begins, and of the FREED behind it, if they are about a permit: see recall.h. */
 #define JOURNAL_LOSS_OWNER "\001lost "
@@ -83,7 +84,8 @@ enum journal_kind { JOURNAL_SESSION = 1, JOURNAL_OVER, JOURNAL_HELD, JOURNAL_FRE
 	TEXT(24, BEFORE, before, 0, 127, "earlier versions wrote a value that stood at the home before: passed over") \
 	NUMBER(25, ATTEMPT, attempt, 1, UINT32_MAX, "which attempt it is") \
 	TEXT(26, DAEMON, daemon, 1, 63, "its id") \
-	NUMBER(27, RUN, run, 0, JOURNAL_RUN_MOST, "how many runs with this id were before")
+	NUMBER(27, RUN, run, 0, JOURNAL_RUN_MOST, "how many runs with this id were before") \
+	NUMBER(28, END, end, 0, 2, "how the job ends, an enum job_end")
 
 struct journal_record {
 	enum journal_kind kind;

@@ -247,8 +247,16 @@ void job_end(struct commander *x, struct job *job, enum job_end end, struct pend
 	job->state = JOB_ENDING;
 	job->end = end;
 	job->pending = p;
+	if (job->session)
+		remember_job_ending(x, job);
 	job_tell_home(x, job);
 	heap_set(&x->core->timers, &job->timer, instant_max(job->until, x->core->now));
+}
+
+void job_end_again(struct commander *x, struct job *job, struct pending *p)
+{
+	pool_put(&x->engine->table.pendings, job->pending);
+	job->pending = p;
 }
 
 static void reply_ended(struct commander *x, const struct job *job, struct session *s, struct span tag)
@@ -271,6 +279,11 @@ static void job_ended(struct commander *x, struct job *job, enum ended how)
 	struct pending *p = job->pending;
 	struct session *s = job->session;
 
+	if (s && how != ENDED && !(p && p->session) && !job->superseded) {
+		job_end_again(x, job, NULL);
+		job_lose(x, job, how == ENDED_LOST ? LOSS_EVICTED : LOSS_QUORUM);
+		return;
+	}
 	if (s) {
 		if (!job->superseded)
 			remember_job_over(x, job);
@@ -297,7 +310,7 @@ static void job_ended(struct commander *x, struct job *job, enum ended how)
 		job_queue_note(x, job->queue);
 	job_free(x, job);
 	if (s)
-		session_note_vacant(x->sessions, s);
+		session_wake(x->sessions, s); /* its RESUME may wait for the lock */
 }
 
 /* Once the lease is over the home is not told any more. It may be over sooner than was known. */

@@ -16,8 +16,13 @@ struct home_question *job_question(struct commander *x, struct span queue, const
  * job before, that attempt is over.
  */
 void job_hold(struct commander *x, struct job *job, struct session *s, struct instant sent);
-/* The home is told what becomes of the job, until it has answered or the lease is over. The session no longer has it. p: answered then; NULL: nobody is. */
+/*
+ * The home is told what becomes of the job, until it has answered or the lease is over. The session no longer has it. p: answered then; NULL: nobody is. If it
+ * is not carried out, and no client is there to be answered so, the session has lost the job: repeating the request says so.
+ */
 void job_end(struct commander *x, struct job *job, enum job_end end, struct pending *p);
+/* The same end was asked for before, and no request waits for it: this one is answered. */
+void job_end_again(struct commander *x, struct job *job, struct pending *p);
 /* CHECK with job=. */
 void job_check(struct commander *x, struct session *s);
 /* ERR LOST was answered: the loss is forgotten. */

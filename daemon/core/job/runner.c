@@ -122,6 +122,21 @@ void job_restore_known(const struct session *s, const struct journal_record *r)
 		job->known = true;
 }
 
+/* JOB_ADOPTING until the last record is read: then it ends. */
+void job_restore_ending(const struct session *s, const struct journal_record *r)
+{
+	bool more;
+	struct job *job = job_find(s, r->queue, r->job, &more);
+
+	if (!job || job->state != JOB_ADOPTING)
+		return;
+	job->unsure = true;
+	job->end = (enum job_end)r->end;
+	job->wakes = job->end == JOB_BACK;
+	job->delay_us = r->delay_us;
+	job->until = (struct instant){r->deadline_us};
+}
+
 bool job_restore(struct commander *x, struct session *s, const struct journal_record *r)
 {
 	struct job *job;
@@ -156,16 +171,28 @@ bool job_restore_lost(struct commander *x, struct session *s, const struct journ
 }
 
 /* The home is asked when the step is over: no store is connected yet. The home knows no job by the value of another daemon that is read here: it is lost. */
+static void job_adopt(struct commander *x, struct job *job)
+{
+	struct instant now = x->core->now, until = instant_add(now, job->ttl_us);
+	bool ours = value_read(x->core, job->former, &job->value);
+
+	if (job->unsure) {
+		job->state = JOB_ENDING;
+		job->unsure = ours;
+		job->until = instant_min(job->until, until);
+		heap_set(&x->core->timers, &job->timer, now);
+		return;
+	}
+	job->until = until;
+	job->renew_at = now;
+	job_schedule(x, job);
+}
+
 void jobs_adopt(struct commander *x, struct session *s)
 {
 	struct job *job;
 
-	LIST_FOREACH(job, &s->jobs, in_session) {
-		if (job->state != JOB_ADOPTING)
-			continue;
-		(void)value_read(x->core, job->former, &job->value);
-		job->until = instant_add(x->core->now, job->ttl_us);
-		job->renew_at = x->core->now;
-		job_schedule(x, job);
-	}
+	LIST_FOREACH(job, &s->jobs, in_session)
+		if (job->state == JOB_ADOPTING)
+			job_adopt(x, job);
 }

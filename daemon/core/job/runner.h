@@ -22,6 +22,7 @@ void jobs_tell_lost(struct commander *x, struct session *s); /* the losses that 
 bool job_restore(struct commander *x, struct session *s, const struct journal_record *r);
 bool job_restore_lost(struct commander *x, struct session *s, const struct journal_record *r); /* it has lost it; likewise */
 void job_restore_known(const struct session *s, const struct journal_record *r); /* its client knows that it has it */
+void job_restore_ending(const struct session *s, const struct journal_record *r); /* the home was asked to end it */
 void job_restore_over(struct commander *x, struct session *s, const struct journal_record *r);
 void jobs_adopt(struct commander *x, struct session *s); /* after the last record */
 

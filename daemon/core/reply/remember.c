@@ -194,6 +194,18 @@ void remember_job_known(struct commander *x, const struct job *job)
 			.kind = JOURNAL_JOB_KNOWN, .session = (int64_t)job->session->serial, .queue = job->queue, .job = job->id});
 }
 
+void remember_job_ending(struct commander *x, const struct job *job)
+{
+	if (is_remembered(x, job->session))
+		remember(x, &(struct journal_record){.kind = JOURNAL_JOB_ENDING,
+		                                     .session = (int64_t)job->session->serial,
+		                                     .queue = job->queue,
+		                                     .job = job->id,
+		                                     .delay_us = job->delay_us,
+		                                     .deadline_us = job->until.us,
+		                                     .end = job->end});
+}
+
 void remember_job(struct commander *x, const struct job *job)
 {
 	struct span value = job->state == JOB_ADOPTING ? job->former : value_in_text(x->core, &job->value);
@@ -209,6 +221,8 @@ void remember_job(struct commander *x, const struct job *job)
 		                                     .ttl_us = job->ttl_us});
 	if (job->known)
 		remember_job_known(x, job);
+	if (job->state == JOB_ENDING)
+		remember_job_ending(x, job);
 }
 
 void remember_job_lost(struct commander *x, const struct job *job)

@@ -20,6 +20,7 @@ void remember_lost(struct commander *x, const struct claim *c);
 struct job;
 void remember_job(struct commander *x, const struct job *job);      /* its session has it */
 void remember_job_known(struct commander *x, const struct job *job); /* and its client knows that */
+void remember_job_ending(struct commander *x, const struct job *job); /* the home is asked to end it */
 void remember_job_lost(struct commander *x, const struct job *job);
 void remember_job_over(struct commander *x, const struct job *job); /* it no longer has it */
 

@@ -231,6 +231,18 @@ static struct job *job_of_request(struct commander *x, struct session *s, bool *
 	return NULL;
 }
 
+/* The request repeats one whose answer the client may not have read. False: it does not. */
+static bool end_is_repeated(struct commander *x, struct session *s, enum job_end end)
+{
+	struct job *job = job_find_ending(s, field_text(&x->request, FIELD_QUEUE), x->request.word[0]);
+
+	if (!job || job->end != end)
+		return false;
+	if (pendings_within_limit(x, s))
+		job_end_again(x, job, pending_of_request(x, s, NULL));
+	return true;
+}
+
 void serve_DONE(struct commander *x, struct session *s)
 {
 	bool answered;
@@ -238,7 +250,7 @@ void serve_DONE(struct commander *x, struct session *s)
 
 	if (job)
 		job_end(x, job, JOB_DONE, pending_of_request(x, s, NULL));
-	else if (!answered)
+	else if (!answered && !end_is_repeated(x, s, JOB_DONE))
 		tell_error(x, s, x->request.tag, ERROR_NOTHELD, "this session does not have the job");
 }
 
@@ -273,7 +285,7 @@ void serve_RETRY(struct commander *x, struct session *s)
 		job->wakes = !failed;
 		job->delay_us = delay_ms(&x->request) * MSEC;
 		job_end(x, job, failed ? JOB_FAILED : JOB_BACK, pending_of_request(x, s, NULL));
-	} else if (!answered) {
+	} else if (!answered && !end_is_repeated(x, s, failed ? JOB_FAILED : JOB_BACK)) {
 		retry_stored(x, s);
 	}
 }

@@ -223,6 +223,10 @@ static int restore_one(struct commander *x, const struct journal_record *r)
 		if (s)
 			job_restore_known(s, r);
 		return 0;
+	case JOURNAL_JOB_ENDING:
+		if (s)
+			job_restore_ending(s, r);
+		return 0;
 	case JOURNAL_STAYS:
 	case JOURNAL_KEPT:
 		return 0;

@@ -79,6 +79,19 @@ struct job *job_find(const struct session *s, struct span queue, struct span id,
 	return found;
 }
 
+struct job *job_find_ending(const struct session *s, struct span queue, struct span id)
+{
+	struct job *job;
+
+	LIST_FOREACH(job, &s->jobs, in_session) {
+		bool waits = job->pending && job->pending->session;
+
+		if (job->state == JOB_ENDING && !waits && !job->superseded && span_equal(job->id, id) && (queue.n == 0 || span_equal(job->queue, queue)))
+			return job;
+	}
+	return NULL;
+}
+
 struct span job_owner(const struct job *job, char *out)
 {
 	char *at = out;

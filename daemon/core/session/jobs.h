@@ -49,7 +49,7 @@ struct job {
 	bool not_notified;           /* LOST: the client was not told */
 	bool here;                   /* HELD: the answer to its TAKE was sent over the present connection … */
 	bool known;                  /* … or the client has said something about it since: else TAKE after RESUME answers with it */
-	bool unsure;                 /* ENDING: an answer stayed out, so it may have been carried out */
+	bool unsure;                 /* ENDING: an answer stayed out, so it may have been carried out. ADOPTING: the previous run has asked for its end */
 	bool superseded;             /* ENDING, LOST: the session has taken it again since, and what the journal says is about that */
 	enum loss loss;
 	enum job_end end;
@@ -137,9 +137,11 @@ void job_set_session(struct job *job, struct session *s);
  * others in other queues. NULL: it has none.
  */
 struct job *job_find(const struct session *s, struct span queue, struct span id, bool *ret_more);
-/* The queue for which a TAKE waits here; NULL: none does. */
+/* Its job of that id that is ending, and whose end no request waits for: its client was cut off, or asked the previous run. NULL: it has none. */
+struct job *job_find_ending(const struct session *s, struct span queue, struct span id);
 /* Each queue that a TAKE waits for is a key at its home. It counts for whoever waits there longest. NULL: for nobody. */
 void job_queue_count_for(struct job_queue *queue, struct origin *o);
+/* The queue for which a TAKE waits here; NULL: none does. */
 struct job_queue *job_queue_find(const struct commander *x, struct span name);
 /* Something may be due there: TAKEs look before the step ends. */
 void job_queue_note(struct commander *x, struct span name);

@@ -101,10 +101,13 @@ void worker_pushed(struct sim_client *c, struct span line)
 	}
 }
 
+/* A row of RESUME says that the session has the chore, whatever the client has asked for before. */
 void worker_row(struct sim_client *c, const struct request_sim *q, struct span line)
 {
 	int64_t chore = chore_number(line_field(line, "job"));
 
+	if (q->ask == ASK_RESUME && chore >= 0 && (c->work.chore < 0 || c->work.chore == chore))
+		worker_believe(c, q, chore, line_int(line, "valid_ms"));
 	if (q->ask == ASK_CHORE && chore >= 0 && span_equal(line_field(line, "state"), SPAN("dead")))
 		c->work.dead = chore;
 }

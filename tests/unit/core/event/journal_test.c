@@ -62,8 +62,10 @@ static const struct journal_record sample[] = {
 	{.kind = JOURNAL_JOB_OVER, .session = 255, .queue = SPAN("q"), .job = SPAN("j")},
 	{.kind = JOURNAL_STAYS, .session = 7, .name = SPAN("a"), .ttl_us = 65536, .deadline_us = -1},
 	{.kind = JOURNAL_KEPT, .session = 7, .name = SPAN("a"), .owner = SPAN("o"), .delay_us = 65535, .deadline_us = 1},
+	{.kind = JOURNAL_JOB_ENDING, .session = 7, .queue = SPAN("q"), .job = SPAN("j"), .delay_us = 5000000, .deadline_us = 65536, .end = 1},
 };
-#define SAMPLES ((int)(sizeof(sample) / sizeof(sample[0])))
+#define SAMPLES      ((int)(sizeof(sample) / sizeof(sample[0])))
+#define OF_VERSION_1 ((int)(sizeof(version_1) / sizeof(version_1[0]))) /* later kinds have no bytes in it */
 
 static struct span sample_bytes(int i, char *out)
 {
@@ -134,9 +136,9 @@ static size_t bytes_of(const char *hex, char *out)
 
 LOOP_TEST(records_of_every_version_are_read, SAMPLES)
 {
-	const char *const version[] = {version_1[_i], version_2[_i]};
+	const char *const version[] = {version_2[_i], _i < OF_VERSION_1 ? version_1[_i] : NULL};
 
-	for (unsigned i = 0; i < 2; i++) {
+	for (unsigned i = 0; i < 2 && version[i]; i++) {
 		char out[JOURNAL_RECORD_MAX];
 		struct journal_record r;
 
@@ -167,7 +169,7 @@ static int decode_exactly(const char *bytes, size_t n, struct journal_record *r)
 	return outcome;
 }
 
-LOOP_TEST(a_record_of_version_1_that_is_cut_or_longer_is_refused, SAMPLES)
+LOOP_TEST(a_record_of_version_1_that_is_cut_or_longer_is_refused, OF_VERSION_1)
 {
 	char out[JOURNAL_RECORD_MAX + 1] = {0};
 	size_t whole = bytes_of(version_1[_i], out);
@@ -218,9 +220,9 @@ static void check_each_changed_byte(char *bytes, size_t n)
 
 LOOP_TEST(any_changed_byte_is_refused_or_read_within_bounds, SAMPLES)
 {
-	const char *const version[] = {version_1[_i], version_2[_i]};
+	const char *const version[] = {version_2[_i], _i < OF_VERSION_1 ? version_1[_i] : NULL};
 
-	for (unsigned i = 0; i < 2; i++) {
+	for (unsigned i = 0; i < 2 && version[i]; i++) {
 		char bytes[JOURNAL_RECORD_MAX];
 
 		check_each_changed_byte(bytes, bytes_of(version[i], bytes));
@@ -246,7 +248,7 @@ TEST(version_1_has_no_further_kinds)
 	size_t n = bytes_of(version_1[0], out);
 	struct journal_record r;
 
-	out[1] = JOURNAL_KIND_LAST + 1;
+	out[1] = JOURNAL_DAEMON + 1;
 	ck_assert_int_eq(journal_decode((struct span){out, n}, &r), -EBADMSG);
 }
 
