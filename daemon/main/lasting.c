@@ -36,7 +36,7 @@ static void tell_aside(struct daemon *d)
 	d->jobs.aside = 0;
 	if (why)
 		log_event(LOG_ERROR, "jobs", "dir=%s error=\"%s\"%s note=\"redlockd has put its jobs into a new one\"", d->jobs.dir, jobs_trouble(why),
-		          why == -ENOENT ? "" : " moved_to=jobs.db.bad");
+		          why == -EIDRM ? "" : " moved_to=jobs.db.bad");
 }
 
 int lasting_restore(struct daemon *d)

@@ -70,7 +70,7 @@ const char *jobs_trouble(int error)
 		return FILE_NAME " is of a later redlockd, or of another program";
 	case EMEDIUMTYPE:
 		return FILE_NAME " is a database of another program";
-	case ENOENT:
+	case EIDRM:
 		return "somebody has removed " FILE_NAME;
 	case ENODATA:
 		return "somebody has cut " FILE_NAME;
@@ -263,7 +263,7 @@ static int file_is_lost(const struct job_file *f)
 	if (!f->db)
 		return 0;
 	if (stat(path_of(f, FILE_NAME, path), &st) < 0)
-		return -ENOENT;
+		return -EIDRM;
 	return st.st_ino != f->inode ? -ESTALE : st.st_size == 0 ? -ENODATA : 0;
 }
 

@@ -32,7 +32,7 @@ struct job_file {
 	bool spare;             /* jobs.spare is there */
 	bool failed;            /* the last transaction did: no job changes before jobs_look has caught up */
 	int error;              /* why jobs cannot be written; 0: they can, as far as is known */
-	int aside;              /* why the last file was renamed to jobs.db.bad, or -ENOENT: it was removed; 0: none was. The owner tells and clears it */
+	int aside;              /* why the last file was renamed to jobs.db.bad, or -EIDRM: it was removed; 0: none was. The owner tells and clears it */
 };
 
 struct jobs_found {

@@ -95,6 +95,7 @@ struct sim_store *store_new(struct sim_daemon *d)
 	t->server = &d->world->server[0];
 	t->boot = 1;
 	t->state.dir = -1;
+	TAILQ_INIT(&t->unwritten);
 	snprintf(t->dir, sizeof(t->dir), "%s/redlock-sim-%ld-%u", access(FOLDERS_FAST, W_OK) == 0 ? FOLDERS_FAST : FOLDERS, (long)getpid(), stores++);
 	folder_remove(t->dir); /* a process of that number was killed */
 	if (mkdir(t->dir, 0700) < 0)
@@ -233,6 +234,14 @@ void store_take(struct sim_store *t)
 	TAILQ_INSERT_TAIL(&t->server->backlog, f, in_backlog);
 }
 
+static bool is_unwritten(const struct sim_store *t, const struct flight *f)
+{
+	for (unsigned i = 0; i < f->count; i++)
+		if (memory_answer_is_unwritten(t->memory, &f->call[i], &f->answer[i]))
+			return true;
+	return false;
+}
+
 static void call_carry_out(struct sim_store *t, struct flight *f)
 {
 	kill_point();
@@ -240,6 +249,8 @@ static void call_carry_out(struct sim_store *t, struct flight *f)
 		server_carry_out(t->server, f);
 	if (t->killed)
 		flight_lose(f);
+	else if (is_unwritten(t, f))
+		TAILQ_INSERT_TAIL(&t->unwritten, f, in_backlog);
 	else
 		link_on_reply(f);
 }
@@ -262,6 +273,25 @@ bool store_write(struct sim_store *t)
 	return true;
 }
 
+/* As in pump.c. */
+static void unwritten_answer(struct sim_store *t)
+{
+	struct flight *f;
+
+	if (TAILQ_EMPTY(&t->unwritten))
+		return;
+	kill_point();
+	(void)store_write(t);
+	kill_point();
+	while ((f = TAILQ_FIRST(&t->unwritten))) {
+		TAILQ_REMOVE(&t->unwritten, f, in_backlog);
+		if (t->killed)
+			flight_lose(f);
+		else
+			link_on_reply(f);
+	}
+}
+
 void store_pass(struct sim_store *t)
 {
 	struct world *w = t->daemon->world;
@@ -275,6 +305,7 @@ void store_pass(struct sim_store *t)
 		TAILQ_REMOVE(&t->server->backlog, f, in_backlog);
 		call_carry_out(t, f);
 	}
+	unwritten_answer(t);
 	if (!t->killed && !instant_before(now, state_due(&t->state, t->memory)) && state_mark(&t->state, t->memory, now) < 0)
 		abort();
 	kill_point();

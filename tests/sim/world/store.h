@@ -13,9 +13,9 @@
 #include "daemon/store/memory.h"
 #include "daemon/store/state.h"
 #include "tests/sim/world/files.h"
+#include "tests/sim/world/server.h"
 
 struct sim_daemon;
-struct server;
 
 struct sim_store {
 	struct sim_daemon *daemon;
@@ -35,6 +35,7 @@ struct sim_store {
 	bool passes;               /* a pass is under way */
 	bool killed;               /* its process has ended, and is to be taken away */
 	bool finished;             /* it has ended in order */
+	struct flights unwritten;  /* calls of this pass whose answers wait for the file of jobs */
 	struct timer end;
 };
 

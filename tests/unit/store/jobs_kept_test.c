@@ -248,7 +248,7 @@ TEST(what_is_set_aside_is_told)
 	ck_assert_int_eq(home_run.file.aside, -ENODATA);
 	ck_assert_int_eq(unlink(home_run_path("jobs.db")), 0);
 	memory_look_jobs(home_run.memory);
-	ck_assert_int_eq(home_run.file.aside, -ENOENT);
+	ck_assert_int_eq(home_run.file.aside, -EIDRM);
 }
 
 TEST(a_file_that_is_gone_meanwhile_is_made_again)
