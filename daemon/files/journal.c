@@ -83,7 +83,7 @@ static bool journal_take(struct journal *j, int r, struct instant now)
 
 static int journal_begin_run(struct journal *j, const char *dir, const char *boot_id)
 {
-	*j = (struct journal){.fd = -1, .most = JOURNAL_FILE_MAX, .rest = SPAN(""), .pause_us = JOURNAL_PAUSE_US};
+	*j = (struct journal){.fd = -1, .image_fd = -1, .most = JOURNAL_FILE_MAX, .rest = SPAN(""), .pause_us = JOURNAL_PAUSE_US};
 	memcpy(j->boot_id, boot_id, strnlen(boot_id, JOURNAL_BOOT_MAX - 1));
 	j->dir = open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	return j->dir < 0 ? -errno : 0;
@@ -106,9 +106,22 @@ int journal_open(struct journal *j, const char *dir, const char *boot_id, struct
 	return 0;
 }
 
+/* Gives the snapshot up that is being written. */
+static void image_drop(struct journal *j)
+{
+	j->in_image = false;
+	buf_release(&j->image);
+	if (j->image_fd < 0)
+		return;
+	unlinkat(j->dir, TEMP_NAME, 0);
+	close(j->image_fd);
+	j->image_fd = -1;
+}
+
 void journal_pack(struct journal *j, struct journal_mark *ret_mark, int *ret_fd)
 {
-	assert(!journal_has_news(j) && !j->in_image);
+	assert(!journal_has_news(j));
+	image_drop(j);
 	*ret_mark = (struct journal_mark){j->size,  j->snapshot_at, j->live,   j->live_count, j->count,   j->unusable,
 	                                  j->told,  j->stale,       j->grudge, j->pause_us,   j->retry_at};
 	*ret_fd = j->fd;
@@ -148,6 +161,7 @@ void journal_begin_anew(struct journal *j, const char *dir, struct instant now)
 {
 	int fd = dir ? open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC) : -1;
 
+	image_drop(j);
 	if (fd >= 0) {
 		close(j->dir);
 		j->dir = fd;
@@ -177,9 +191,9 @@ void journal_forget(struct journal *j)
 
 void journal_close(struct journal *j)
 {
+	image_drop(j);
 	journal_forget(j);
 	buf_release(&j->pass);
-	buf_release(&j->image);
 	if (j->fd >= 0)
 		close(j->fd);
 	if (j->dir >= 0)
@@ -202,18 +216,6 @@ static int fd_write(int fd, struct span bytes, size_t at)
 	return (size_t)n == bytes.n ? 0 : -ENOSPC;
 }
 
-/* In two writes: a copy of the records would cost more. */
-static int file_write_new(const struct journal *j, int fd, struct span records, struct instant now)
-{
-	char header[FRAME_HEADER];
-	int r;
-
-	if (sizeof(header) + records.n > j->most)
-		return -EFBIG;
-	frame_header_put(header, j->boot_id, now);
-	r = fd_write(fd, (struct span){header, sizeof(header)}, 0);
-	return !r && records.n > 0 ? fd_write(fd, records, sizeof(header)) : r;
-}
 
 /* The file size at which the next snapshot is due. Half of the room that is left must suffice until then. */
 static size_t next_snapshot(const struct journal *j)
@@ -221,25 +223,47 @@ static size_t next_snapshot(const struct journal *j)
 	return least_of(most_of(JOURNAL_GROWTH * j->size, JOURNAL_SNAPSHOT), j->size + (j->most - j->size) / 2);
 }
 
-/* Writes a complete new file and renames it over the old one. */
-static int file_replace(struct journal *j, struct span records, struct instant now)
+/* A new file, with its header. */
+static int image_open(struct journal *j, struct instant now)
 {
-	int fd = openat(j->dir, TEMP_NAME, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0600), r;
+	char header[FRAME_HEADER];
 
-	if (fd < 0)
+	j->image_fd = openat(j->dir, TEMP_NAME, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0600);
+	if (j->image_fd < 0)
 		return -errno;
-	r = file_write_new(j, fd, records, now);
+	frame_header_put(header, j->boot_id, now);
+	return fd_write(j->image_fd, (struct span){header, sizeof(header)}, 0);
+}
+
+/* Writes what the snapshot has, behind what is written of it. */
+static int image_write(struct journal *j, struct instant now)
+{
+	struct span news = {buf_begin(&j->image), buf_length(&j->image)};
+	size_t at = FRAME_HEADER + j->image_size;
+
+	j->image_size += news.n;
+	if (!j->image_error && j->image_fd < 0)
+		j->image_error = image_open(j, now);
+	if (!j->image_error && news.n > 0)
+		j->image_error = at + news.n > j->most ? -EFBIG : fd_write(j->image_fd, news, at);
+	buf_clear(&j->image);
+	return j->image_error;
+}
+
+/* Writes the rest of the new file and renames it over the old one. */
+static int image_replaces(struct journal *j, struct instant now)
+{
+	int r = image_write(j, now);
+
 	if (!r && renameat(j->dir, TEMP_NAME, j->dir, FILE_NAME) < 0)
 		r = -errno;
-	if (r) {
-		unlinkat(j->dir, TEMP_NAME, 0);
-		close(fd);
+	if (r)
 		return r;
-	}
 	if (j->fd >= 0)
 		close(j->fd);
-	j->fd = fd;
-	j->size = FRAME_HEADER + records.n;
+	j->fd = j->image_fd;
+	j->image_fd = -1;
+	j->size = FRAME_HEADER + j->image_size;
 	j->snapshot_at = next_snapshot(j);
 	return 0;
 }
@@ -282,6 +306,7 @@ static void journal_fail(struct journal *j, int r, struct instant now)
 {
 	int64_t pause_us = pause_of(j);
 
+	image_drop(j);
 	buf_clear(&j->pass);
 	if (!j->unusable || j->stale)
 		j->stale = !file_spoil(j);
@@ -305,7 +330,7 @@ void journal_add(struct journal *j, struct span record)
 {
 	if (j->in_image)
 		frame_append(&j->image, record);
-	else if (!j->unusable)
+	if (!j->unusable)
 		frame_append(&j->pass, record);
 }
 
@@ -322,12 +347,26 @@ static int file_append(const struct journal *j, struct span pass)
 	return j->size + pass.n > j->most ? -EFBIG : fd_write(j->fd, pass, j->size);
 }
 
+/* The first file is a snapshot of these records. */
+static int file_begin(struct journal *j, struct span pass, struct instant now)
+{
+	int r;
+
+	journal_begin(j);
+	buf_append(&j->image, pass.p, pass.n);
+	r = image_replaces(j, now);
+	image_drop(j);
+	return r;
+}
+
 void journal_write(struct journal *j, struct instant now)
 {
 	struct span pass = {buf_begin(&j->pass), buf_length(&j->pass)};
 	bool append = j->fd >= 0;
 	int r;
 
+	if (j->in_image && buf_length(&j->image) > 0)
+		(void)image_write(j, now); /* journal_end tells of an error */
 	if (pass.n == 0)
 		return;
 	assert(append || j->size == 0); /* a file of the previous run is replaced by a snapshot first */
@@ -336,7 +375,7 @@ void journal_write(struct journal *j, struct instant now)
 		journal_begin_anew(j, NULL, now);
 		return;
 	}
-	r = append ? file_append(j, pass) : file_replace(j, pass, now);
+	r = append ? file_append(j, pass) : file_begin(j, pass, now);
 	if (r)
 		journal_fail(j, r, now);
 	else if (append)
@@ -370,16 +409,24 @@ bool journal_wants_snapshot(const struct journal *j, struct instant now)
 
 void journal_begin(struct journal *j)
 {
+	image_drop(j);
 	j->in_image = true;
+	j->image_size = 0;
+	j->image_error = 0;
+}
+
+void journal_keep(struct journal *j, struct span record)
+{
+	frame_append(&j->image, record);
 }
 
 /* After a failed write even an empty snapshot is written first: only a write shows that the device works again. */
 static int snapshot_write(struct journal *j, struct instant now)
 {
-	struct span image = {buf_begin(&j->image), buf_length(&j->image)};
-	int r = image.n > 0 || j->unusable ? file_replace(j, image, now) : 0;
+	bool empty = j->image_size + buf_length(&j->image) == 0;
+	int r = !empty || j->unusable ? image_replaces(j, now) : 0;
 
-	return !r && image.n == 0 ? file_remove(j) : r;
+	return !r && empty ? file_remove(j) : r;
 }
 
 /* The old file remains in use: it is complete, only longer than necessary. */
@@ -395,11 +442,12 @@ void journal_end(struct journal *j, struct instant now)
 {
 	int r;
 
-	j->in_image = false;
-	j->live = buf_length(&j->image);
-	j->live_count = j->count;
+	if (!j->in_image)
+		return; /* it was given up */
 	r = snapshot_write(j, now);
-	buf_release(&j->image);
+	j->live = j->image_size;
+	j->live_count = j->count;
+	image_drop(j);
 	if (!r) {
 		buf_clear(&j->pass);
 		journal_recover(j);

@@ -8,15 +8,15 @@
  * ended while it wrote the record, so nobody was told what the record says. A file with a damaged record is ignored altogether: somebody may have been
  * told what that record said, for example that a lock is free.
  *
- * A snapshot stops the loop while it is made, for two milliseconds of processor time a MiB. So no other follows one that fills more than half of what
- * the file may have, unless less is live by then: the file grows until it is full, and is given up. How much is live is estimated from the last
- * snapshot and journal_count.
+ * A snapshot takes two milliseconds of processor time a MiB. It is written in portions, over many passes, while records go to the old file and to the new one.
+ * No other follows one that fills more than half of what the file may have, unless less is live by then: the file grows until it is full, and is given up.
+ * How much is live is estimated from the last snapshot and journal_count.
  *
  * Use: journal_open, journal_next until false, journal_forget; then, as the daemon goes on:
  *
  *   journal_add …; journal_write     before anything that relies on these records leaves the process
  *   journal_count                    before journal_wants_snapshot
- *   if journal_wants_snapshot:       journal_begin, journal_add …, journal_end; the service must not step in between
+ *   if journal_wants_snapshot:       journal_begin, journal_keep …, journal_end; between them, journal_add and journal_write as ever
  *   if journal_has_turned:           tell the service whether it is usable
  *
  * If journal_open found a file, a snapshot is wanted at once and must come before the first write: a run never appends to the file of the previous run.
@@ -47,8 +47,11 @@ struct journal {
 	int fd;             /* the file; -1: there is none, or it cannot be written */
 	char boot_id[JOURNAL_BOOT_MAX];
 	struct buf pass;    /* framed records that are not written yet */
-	struct buf image;   /* framed records of the snapshot */
 	bool in_image;      /* between journal_begin and journal_end */
+	struct buf image;   /* framed records of the snapshot that are not written yet */
+	size_t image_size;  /* bytes of all of them */
+	int image_fd;       /* the new file; -1: nothing of it is written yet */
+	int image_error;    /* why it cannot be written */
 	struct buf past;    /* the file of the previous run, until journal_forget */
 	struct span rest;   /* the part of `past` that journal_next has not returned yet */
 	size_t most;        /* bytes that the file may have; JOURNAL_FILE_MAX except in tests */
@@ -106,7 +109,7 @@ static inline bool journal_has_news(const struct journal *j)
 /* Whether there is anything to write, to try again, or to tell. */
 static inline bool journal_has_work(const struct journal *j)
 {
-	return journal_has_news(j) || j->unusable || j->told;
+	return journal_has_news(j) || j->in_image || j->unusable || j->told;
 }
 
 /* The number of names and sessions that the service has now. The live records are taken to grow and shrink with it. */
@@ -116,8 +119,10 @@ static inline void journal_count(struct journal *j, size_t count)
 }
 
 bool journal_wants_snapshot(const struct journal *j, struct instant now);
-void journal_begin(struct journal *j);                     /* records added from now on are the snapshot, which supersedes all earlier ones */
-void journal_end(struct journal *j, struct instant now); /* an empty snapshot removes the file */
+/* Records added from now on belong to the snapshot as well, which supersedes all earlier ones. in_image is false as soon as it is given up. */
+void journal_begin(struct journal *j);
+void journal_keep(struct journal *j, struct span record); /* belongs to the snapshot alone */
+void journal_end(struct journal *j, struct instant now);  /* the new file takes the place of the old one; an empty snapshot removes it */
 
 /* True: the journal became usable or unusable since the last call. */
 bool journal_has_turned(struct journal *j, bool *ret_usable);

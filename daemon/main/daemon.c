@@ -265,7 +265,7 @@ static void daemon_yield(struct daemon *d)
 /* Whether the loop sleeps until there is an event. */
 static bool daemon_sleeps(struct daemon *d)
 {
-	if (pump_is_behind(d))
+	if (pump_is_behind(d) || d->journal.in_image)
 		return false;
 	/* A server on this host needs the processor to answer. */
 	if (!d->held_back && ((d->upstream && upstream_waits(d->upstream)) || !rest_polls(&d->rest, clock_boottime())))

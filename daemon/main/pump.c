@@ -363,18 +363,26 @@ static bool pump_wants_snapshot(struct daemon *d, struct instant now)
 	return journal_wants_snapshot(&d->journal, now);
 }
 
-/* Replaces the journal by a snapshot of all live records. The service must not step meanwhile. */
-static void pump_snapshot(struct daemon *d, struct instant now)
+/* One more portion of the snapshot that replaces the journal. False: it was the last. */
+static bool pump_snapshot(struct daemon *d, struct instant now)
 {
 	struct effects effects;
+	bool more;
 
 	effects_init(&effects);
-	service_snapshot(d->service, &effects);
-	journal_begin(&d->journal);
+	more = service_snapshot(d->service, &effects);
 	for (size_t i = 0; i < effects.count; i++)
-		journal_add(&d->journal, effects.item[i].journal.record);
+		journal_keep(&d->journal, effects.item[i].journal.record);
 	effects_release(&effects);
-	journal_end(&d->journal, now);
+	if (!more)
+		journal_end(&d->journal, now);
+	return more;
+}
+
+static void pump_begin_snapshot(struct daemon *d)
+{
+	service_snapshot_drop(d->service);
+	journal_begin(&d->journal);
 }
 
 static void pump_journal(struct daemon *d)
@@ -386,8 +394,12 @@ static void pump_journal(struct daemon *d)
 		return;
 	now = clock_boottime();
 	journal_write(&d->journal, now);
-	if (pump_wants_snapshot(d, now))
-		pump_snapshot(d, now);
+	if (!d->journal.in_image && pump_wants_snapshot(d, now))
+		pump_begin_snapshot(d);
+	if (d->journal.in_image)
+		(void)pump_snapshot(d, now);
+	else
+		service_snapshot_drop(d->service); /* it may have been given up */
 	if (!journal_has_turned(&d->journal, &event.journal.ok))
 		return;
 	pump_step(d, &event);
@@ -413,8 +425,11 @@ void pump_restore(struct daemon *d)
 	if (restored > 0)
 		pump_step(d, &event);
 	journal_forget(&d->journal);
-	if (pump_wants_snapshot(d, event.now))
-		pump_snapshot(d, event.now);
+	if (!pump_wants_snapshot(d, event.now))
+		return;
+	pump_begin_snapshot(d);
+	while (pump_snapshot(d, event.now))
+		journal_write(&d->journal, event.now);
 }
 
 /* Writes the journal before anything leaves for clients or stores: after a crash the daemon must know each value that it asked a store to take. */

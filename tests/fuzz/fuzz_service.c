@@ -123,7 +123,8 @@ static void journal_turn(struct story *s, bool ok)
 
 	if (ok) {
 		buf_clear(&s->lone.journal);
-		service_snapshot(s->lone.service, &s->lone.effects);
+		while (service_snapshot(s->lone.service, &s->lone.effects))
+			;
 	}
 	lone_service_step(&s->lone, &event);
 	if (!ok)

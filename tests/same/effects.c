@@ -9,8 +9,8 @@
 
 int __real_service_step(struct service *s, const struct event *event, struct effects *ret_effects);
 int __wrap_service_step(struct service *s, const struct event *event, struct effects *ret_effects);
-void __real_service_snapshot(struct service *s, struct effects *ret_effects);
-void __wrap_service_snapshot(struct service *s, struct effects *ret_effects);
+bool __real_service_snapshot(struct service *s, struct effects *ret_effects);
+bool __wrap_service_snapshot(struct service *s, struct effects *ret_effects);
 
 void same_begin(const char *kind, const char *item)
 {
@@ -107,11 +107,13 @@ int __wrap_service_step(struct service *s, const struct event *event, struct eff
 	return result;
 }
 
-void __wrap_service_snapshot(struct service *s, struct effects *ret_effects)
+bool __wrap_service_snapshot(struct service *s, struct effects *ret_effects)
 {
 	size_t from = ret_effects->count;
+	bool more;
 
 	puts("snapshot");
-	__real_service_snapshot(s, ret_effects);
+	more = __real_service_snapshot(s, ret_effects);
 	put_effects(ret_effects, from);
+	return more;
 }

@@ -235,8 +235,8 @@ enum effect_kind {
 	/*
 	 * One record (journal.h) to append. One write appends all records of a pass before any EFFECT_SEND or call to a server of that pass leaves. So
 	 * the earlier holder of a lease that was handed over never adopts it. If the write fails, the file is emptied or removed
-	 * before anything leaves, and EVENT_JOURNAL ok=false follows. The service then makes no more records, and hands over no lease that has one.
-	 * EVENT_JOURNAL ok=true follows when a snapshot (service_snapshot) has been written to a file that can be appended to.
+	 * before anything leaves, and EVENT_JOURNAL ok=false follows. The service then makes no more records but for a snapshot (service_snapshot),
+	 * and hands over no lease that has one. EVENT_JOURNAL ok=true follows when a snapshot has been written to a file that can be appended to.
 	 */
 	EFFECT_JOURNAL,
 };

@@ -21,6 +21,9 @@
  *   JOB_ENDING behind JOB: the home is asked to end the job so. The session does not have it any more; the next run asks for the same until the moment named
  *   DAEMON   the id of the daemon, which its values begin with, and how many runs with it were before this one. The next run goes on with that id
  *
+ * A snapshot is written while the daemon goes on. It tells one session after the other, each with all that it has at that moment, and between them whatever is
+ * recorded meanwhile. So what is recorded of a session before it was told is superseded when it is, and passed over if no SESSION stands before it.
+ *
  * A record is: version (1 byte), kind (1 byte), then its fields: number (1 byte), length (2 bytes), and so many bytes. A number has as few bytes as it takes,
  * all little-endian. A field that is 0 or empty is left out. The reader passes over fields and kinds that it does not know, which a later version has written;
  * a field that is missing is 0 or empty. So a later version may add a field whose absence means what it meant before, and a kind that an earlier one may pass

@@ -9,6 +9,7 @@
 #include <stdio.h>
 
 #define OWNER_ROOM 384
+#define RECORDS_A_STEP 1024 /* of a snapshot; the last session of them may have more */
 
 _Static_assert(JOURNAL_NAME_MAX >= SLOT_NAME_MAX, "the name of a slot fits into a record");
 
@@ -266,13 +267,23 @@ void remember_all_of(struct commander *x, const struct session *s)
 	}
 }
 
-void remember_all(struct commander *x)
+bool remember_more(struct commander *x)
 {
-	struct map_node *at = NULL;
+	size_t end = x->core->out->count + core_portion(x->core, RECORDS_A_STEP);
+	struct map_node *node;
 
-	x->snapshot = true;
-	x->named = false;
-	while ((at = map_next(&x->sessions->known, at)))
-		remember_all_of(x, container_of(at, struct lasting, by_serial)->session);
-	x->snapshot = false;
+	if (!x->snapshot) {
+		x->snapshot = true;
+		x->snapshot_at = (struct map_walk){0};
+		x->named = false;
+	}
+	while (x->core->out->count < end) {
+		x->snapshot = map_walk(&x->sessions->known, &x->snapshot_at, &node);
+		if (!x->snapshot)
+			return false;
+		for (; node; node = node->next)
+			if (map_walk_meets(&x->snapshot_at, node))
+				remember_all_of(x, container_of(node, struct lasting, by_serial)->session);
+	}
+	return true;
 }

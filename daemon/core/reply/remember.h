@@ -24,7 +24,7 @@ void remember_job_ending(struct commander *x, const struct job *job); /* the hom
 void remember_job_lost(struct commander *x, const struct job *job);
 void remember_job_over(struct commander *x, const struct job *job); /* it no longer has it */
 
-/* Every record that the journal needs now. */
-void remember_all(struct commander *x);
+/* Of a snapshot: the records of some more sessions. The first call begins it. False: it is whole. */
+bool remember_more(struct commander *x);
 
 #endif

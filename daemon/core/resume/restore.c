@@ -190,6 +190,7 @@ static void restore_drop_torn(struct commander *x)
 	x->torn = NULL;
 }
 
+/* A session that is not known yet is told whole further on, or is over by then: see journal.h. */
 static int restore_one(struct commander *x, const struct journal_record *r)
 {
 	struct session *s = session_of_serial(x->sessions, (uint64_t)r->session);
@@ -207,14 +208,14 @@ static int restore_one(struct commander *x, const struct journal_record *r)
 		return 0;
 	case JOURNAL_HELD:
 	case JOURNAL_ADOPTING:
-		return s ? restore_held(x, s, r) : -EBADMSG;
+		return s ? restore_held(x, s, r) : 0;
 	case JOURNAL_DAEMON:
 		return restore_daemon(x, r);
 	case JOURNAL_JOB:
 		restore_note_daemon(x, r->value);
-		return s && job_restore(x, s, r) ? 0 : -EBADMSG;
+		return !s || job_restore(x, s, r) ? 0 : -EBADMSG;
 	case JOURNAL_JOB_LOST:
-		return s && job_restore_lost(x, s, r) ? 0 : -EBADMSG;
+		return !s || job_restore_lost(x, s, r) ? 0 : -EBADMSG;
 	case JOURNAL_JOB_OVER:
 		if (s)
 			job_restore_over(x, s, r);
@@ -231,7 +232,7 @@ static int restore_one(struct commander *x, const struct journal_record *r)
 	case JOURNAL_KEPT:
 		return 0;
 	case JOURNAL_LOST:
-		return s ? restore_lost(x, s, r) : -EBADMSG;
+		return s ? restore_lost(x, s, r) : 0;
 	}
 	return -EBADMSG;
 }

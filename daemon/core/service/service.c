@@ -313,15 +313,22 @@ int service_step(struct service *s, const struct event *event, struct effects *r
 	return r;
 }
 
-void service_snapshot(struct service *s, struct effects *ret_effects)
+bool service_snapshot(struct service *s, struct effects *ret_effects)
 {
 	struct segment *before = mem_use(s->core.conf.segment);
+	bool more;
 
 	assert(!s->stepping);
 	s->core.out = ret_effects;
-	remember_all(&s->commander);
+	more = remember_more(&s->commander);
 	s->core.out = NULL;
 	mem_use(before);
+	return more;
+}
+
+void service_snapshot_drop(struct service *s)
+{
+	s->commander.snapshot = false;
 }
 
 bool service_deadline(const struct service *s, struct instant *ret_when)

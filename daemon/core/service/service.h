@@ -26,8 +26,12 @@ void service_free(struct service *s);
  */
 int service_step(struct service *s, const struct event *event, struct effects *ret_effects);
 
-/* Appends one EFFECT_JOURNAL for each record that the journal needs now, and no other effect: for a new file. Not within a step. */
-void service_snapshot(struct service *s, struct effects *ret_effects);
+/*
+ * A snapshot: all records that a new file of the journal needs, in portions, with steps between them. Appends one EFFECT_JOURNAL for each, and no other effect.
+ * What the steps record from the first portion on belongs to the new file as well, in the order of time. False: that was the last portion. Not within a step.
+ */
+bool service_snapshot(struct service *s, struct effects *ret_effects);
+void service_snapshot_drop(struct service *s); /* the next portion is the first one of another snapshot */
 
 /* True: the service must be stepped by *ret_when, with EVENT_TIME if there is no other event. False: nothing is due. */
 bool service_deadline(const struct service *s, struct instant *ret_when);

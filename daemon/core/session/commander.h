@@ -68,7 +68,8 @@ struct commander {
 	} renewals;              /* see renewals.h */
 	uint64_t orders;         /* the number of the last nonce of a DEFER */
 	bool named;              /* the journal has the id of the daemon */
-	bool snapshot;           /* the journal is being told everything */
+	bool snapshot;           /* the journal is being told everything … */
+	struct map_walk snapshot_at; /* … so far */
 	bool more;               /* the records that are being written are of one LOCKALL, and it has more of them */
 	struct session *torn;    /* restoring: the last records are of a LOCKALL of that session, and it should have more; NULL: they are not */
 	unsigned torn_count;     /* number of those records */

@@ -12,11 +12,13 @@ void journal_init(struct sim_journal *j)
 {
 	memset(j, 0, sizeof(*j));
 	buf_init(&j->bytes);
+	buf_init(&j->next);
 }
 
 void journal_release(struct sim_journal *j)
 {
 	buf_release(&j->bytes);
+	buf_release(&j->next);
 }
 
 void journal_pass(struct sim_daemon *d, int64_t depart)
@@ -31,14 +33,15 @@ void journal_lose(struct sim_journal *j)
 	buf_clear(&j->bytes);
 	j->pass = 0;
 	j->there = false;
+	j->rewriting = false;
 }
 
-static void record_keep(struct sim_journal *j, struct span record)
+static void record_keep(struct buf *bytes, struct span record)
 {
 	uint32_t n = (uint32_t)record.n;
 
-	buf_append(&j->bytes, &n, FRAME);
-	buf_append(&j->bytes, record.p, record.n);
+	buf_append(bytes, &n, FRAME);
+	buf_append(bytes, record.p, record.n);
 }
 
 void journal_append(struct sim_daemon *d, struct span record)
@@ -51,9 +54,12 @@ void journal_append(struct sim_daemon *d, struct span record)
 	if (j->failing) {
 		journal_lose(j);
 		j->failed = true;
-	} else if (j->there) {
-		record_keep(j, record);
+		return;
 	}
+	if (j->there)
+		record_keep(&j->bytes, record);
+	if (j->rewriting)
+		record_keep(&j->next, record);
 }
 
 void journal_written(struct sim_daemon *d)
@@ -61,22 +67,41 @@ void journal_written(struct sim_daemon *d)
 	d->journal.pass = buf_length(&d->journal.bytes);
 }
 
-/* Replaces the journal by all that the service knows. */
-static void journal_rewrite(struct sim_daemon *d)
+static void journal_replace(struct sim_journal *j)
+{
+	struct buf former = j->bytes;
+
+	j->bytes = j->next;
+	j->next = former;
+	j->pass = buf_length(&j->bytes);
+	j->there = true;
+	j->rewriting = false;
+}
+
+static void journal_begin_rewriting(struct sim_daemon *d)
+{
+	service_snapshot_drop(d->service);
+	buf_clear(&d->journal.next);
+	d->journal.rewriting = true;
+}
+
+/* Replaces the journal by all that the service knows, one portion after the other. False: it is done. */
+static bool journal_rewrite(struct sim_daemon *d)
 {
 	struct effects snapshot;
+	bool more;
 
 	effects_init(&snapshot);
-	service_snapshot(d->service, &snapshot);
-	buf_clear(&d->journal.bytes);
+	more = service_snapshot(d->service, &snapshot);
 	for (size_t i = 0; i < snapshot.count; i++) {
 		if (snapshot.item[i].kind != EFFECT_JOURNAL)
 			checker_fail(d->world, INVARIANT_S21, -1, "daemon %u: a snapshot has an effect other than a record", d->index);
-		record_keep(&d->journal, snapshot.item[i].journal.record);
+		record_keep(&d->journal.next, snapshot.item[i].journal.record);
 	}
 	effects_release(&snapshot);
-	d->journal.pass = buf_length(&d->journal.bytes);
-	d->journal.there = true;
+	if (!more)
+		journal_replace(&d->journal);
+	return more;
 }
 
 static void journal_report(struct sim_daemon *d, bool ok)
@@ -89,10 +114,16 @@ static void journal_report(struct sim_daemon *d, bool ok)
 static void journal_mend(struct sim_daemon *d)
 {
 	d->journal.mended = false;
-	if (d->journal.failing || d->journal.there)
-		return;
-	journal_rewrite(d);
-	journal_report(d, true);
+	if (!d->journal.failing && !d->journal.there)
+		journal_begin_rewriting(d);
+}
+
+static void journal_go_on_rewriting(struct sim_daemon *d)
+{
+	bool was_there = d->journal.there;
+
+	if (!journal_rewrite(d) && !was_there)
+		journal_report(d, true);
 }
 
 void journal_settle(struct sim_daemon *d)
@@ -103,15 +134,23 @@ void journal_settle(struct sim_daemon *d)
 		journal_mend(d);
 	if (j->failed) {
 		j->failed = false;
+		service_snapshot_drop(d->service);
 		journal_report(d, false);
+	} else if (j->rewriting) {
+		if (stream_chance(&d->stream, 70))
+			journal_go_on_rewriting(d);
 	} else if (j->there && !j->failing && buf_length(&j->bytes) > 2000 && stream_chance(&d->stream, 5)) {
-		journal_rewrite(d);
+		journal_begin_rewriting(d);
 	}
 }
 
 void journal_fail(struct sim_daemon *d, bool on)
 {
 	d->journal.failing = on;
+	if (on && d->journal.rewriting) {
+		d->journal.rewriting = false;
+		service_snapshot_drop(d->service);
+	}
 	if (on || d->journal.there || !daemon_is_up(d))
 		return;
 	if (d->state == DAEMON_RUNNING)
@@ -154,6 +193,7 @@ void journal_died(struct sim_daemon *d)
 	struct sim_journal *j = &d->journal;
 
 	j->failed = false;
+	j->rewriting = false;
 	if (j->there && d->world->now < j->depart && j->pass < buf_length(&j->bytes))
 		journal_tear(d);
 }
@@ -183,5 +223,6 @@ void journal_restore(struct sim_daemon *d)
 	if (j->failing)
 		journal_report(d, false);
 	else
-		journal_rewrite(d);
+		for (journal_begin_rewriting(d); journal_rewrite(d);)
+			;
 }

@@ -15,6 +15,8 @@ struct sim_daemon;
 
 struct sim_journal {
 	struct buf bytes;                                         /* each record: its length in 4 bytes, then the record */
+	struct buf next;                                          /* likewise, a snapshot that is being written */
+	bool rewriting;                                           /* it is */
 	size_t pass;                                              /* offset of the records of the last pass */
 	int64_t passed_at;                                        /* true time when it began */
 	int64_t depart;                                           /* true time when the replies of that pass leave */

@@ -578,6 +578,23 @@ TEST(a_journal_of_many_sessions_is_restored)
 	measure(restores);
 }
 
+static void snapshot_is_taken(void)
+{
+	sessions_open(1, 40);
+	for (uint64_t k = 1; k <= 40; k++) {
+		says(k, "HELLO 1 grace=30s");
+		holds_locks(k, 1000);
+	}
+	w.longest_ns = 0;
+	while (lone_service_snapshot(&w))
+		;
+}
+
+TEST(a_snapshot_of_the_journal_is_taken)
+{
+	measure(snapshot_is_taken);
+}
+
 /* --- AUTH ------------------------------------------------------------------------------------------------------------------ */
 
 #define ASKERS 9000

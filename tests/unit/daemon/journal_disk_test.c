@@ -11,12 +11,20 @@
 
 /* --- snapshots ---------------------------------------------------------------------------------------------------------- */
 
+static char block[4096];
+
 static void grow(size_t bytes)
 {
-	static char block[4096];
-
 	for (size_t n = 0; n < bytes; n += sizeof(block)) {
 		journal_add(&journal_run.j, (struct span){block, sizeof(block)});
+		journal_write(&journal_run.j, journal_run.now);
+	}
+}
+
+static void snapshot_grows(size_t bytes)
+{
+	for (size_t n = 0; n < bytes; n += sizeof(block)) {
+		journal_keep(&journal_run.j, (struct span){block, sizeof(block)});
 		journal_write(&journal_run.j, journal_run.now);
 	}
 }
@@ -43,11 +51,10 @@ TEST(a_large_snapshot_is_not_taken_again_before_as_much_was_added_several_times)
 {
 	journal_run_begin(JOURNAL_RUN_BOOT);
 	journal_begin(&journal_run.j);
-	grow(0);
 	for (int i = 0; i < 1000; i++)
-		journal_add(&journal_run.j, (struct span){journal_run.path, sizeof(journal_run.path)});
+		journal_keep(&journal_run.j, (struct span){journal_run.path, sizeof(journal_run.path)});
 	for (int i = 0; i < 10; i++)
-		journal_add(&journal_run.j, (struct span){(char[60000]){0}, 60000});
+		journal_keep(&journal_run.j, (struct span){(char[60000]){0}, 60000});
 	journal_end(&journal_run.j, journal_run.now);
 	grow(3 * 700000 - 20000);
 	ck_assert(!journal_wants_snapshot(&journal_run.j, journal_run.now));
@@ -64,7 +71,7 @@ TEST(a_file_never_grows_beyond_what_the_next_run_reads)
 	journal_run_begin(JOURNAL_RUN_BOOT);
 	journal_run.j.most = most;
 	journal_begin(&journal_run.j);
-	grow(3 * JOURNAL_SNAPSHOT / 2); /* its live records are more than a quarter of it */
+	snapshot_grows(3 * JOURNAL_SNAPSHOT / 2); /* its live records are more than a quarter of it */
 	journal_end(&journal_run.j, journal_run.now);
 	while (!journal_wants_snapshot(&journal_run.j, journal_run.now)) {
 		grow(4096);
@@ -82,7 +89,7 @@ static void snapshot_of(size_t bytes, size_t names)
 {
 	journal_count(&journal_run.j, names);
 	journal_begin(&journal_run.j);
-	grow(bytes);
+	snapshot_grows(bytes);
 	journal_end(&journal_run.j, journal_run.now);
 }
 
@@ -171,6 +178,51 @@ TEST(a_file_that_would_be_too_large_for_the_next_run_is_given_up)
 	ck_assert(!usable);
 	ck_assert_int_eq(journal_run_size(), -1);
 	journal_close(&journal_run.j);
+}
+
+static void snapshot_is_half_written(void)
+{
+	journal_run_begin(JOURNAL_RUN_BOOT);
+	journal_run_write("old");
+	journal_begin(&journal_run.j);
+	journal_keep(&journal_run.j, SPAN("first"));
+	journal_run_write("change");
+	journal_keep(&journal_run.j, SPAN("second"));
+	ck_assert_int_eq(journal_run_size(), JOURNAL_RUN_HEADER + 2 * JOURNAL_RUN_FRAME + 3 + 6);
+}
+
+TEST(what_is_recorded_while_a_snapshot_is_written_is_in_the_old_file_and_in_the_new_one)
+{
+	snapshot_is_half_written();
+	journal_end(&journal_run.j, journal_run.now);
+	journal_run_write("more");
+	journal_close(&journal_run.j);
+	ck_assert_str_eq(next_run_reads(JOURNAL_RUN_BOOT), "first|change|second|more|");
+}
+
+TEST(a_snapshot_that_is_not_whole_leaves_the_file_as_it_was)
+{
+	struct stat st;
+
+	snapshot_is_half_written();
+	journal_close(&journal_run.j);
+	ck_assert_str_eq(next_run_reads(JOURNAL_RUN_BOOT), "old|change|");
+	ck_assert_int_ne(stat(journal_run.temp, &st), 0);
+}
+
+TEST(a_record_that_cannot_be_written_ends_the_snapshot)
+{
+	bool usable;
+
+	snapshot_is_half_written();
+	journal_run.j.most = JOURNAL_RUN_HEADER;
+	journal_run_write("lost");
+	ck_assert(journal_has_turned(&journal_run.j, &usable));
+	ck_assert(!journal_run.j.in_image);
+	journal_run.j.most = JOURNAL_FILE_MAX;
+	journal_run_snapshot("all");
+	journal_close(&journal_run.j);
+	ck_assert_str_eq(next_run_reads(JOURNAL_RUN_BOOT), "all|");
 }
 
 TEST(a_snapshot_of_nothing_takes_the_file_away)
