@@ -2,6 +2,8 @@
 /* See rows.h. */
 #include "daemon/core/reply/rows.h"
 
+#define BYTES_A_STEP ((size_t)256 << 10)
+
 void row_begin(struct commander *x, struct span tag, struct reply *r)
 {
 	reply_begin(r, session_line(x->sessions), tag, "*");
@@ -32,7 +34,7 @@ bool rows_are_long(const struct commander *x, size_t bytes)
 
 bool rows_take_long(const struct commander *x, size_t bytes)
 {
-	return rows_are_long(x, 4 * bytes);
+	return bytes >= BYTES_A_STEP || rows_are_long(x, 4 * bytes);
 }
 
 void reply_session(const struct commander *x, struct reply *r, const struct session *s)

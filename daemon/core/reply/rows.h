@@ -12,7 +12,7 @@ void row_end(struct commander *x, struct session *s, struct reply *r);
 void rows_done(struct commander *x, struct session *s, struct span tag, uint64_t n, int64_t more);
 /* Whether so many bytes of rows fill a quarter of what a session may have unsent: one answer must not overflow that. */
 bool rows_are_long(const struct commander *x, size_t bytes);
-/* Whether they fill a sixteenth: where all rows are sent in one step, they must not take long, either. */
+/* Whether they fill a sixteenth, or 256 KiB: where all rows are sent in one step, they must not take long, either. */
 bool rows_take_long(const struct commander *x, size_t bytes);
 
 /* Fields for SHOW and LIST: of a session; without a connection also since when, and for how much longer; of a holder elsewhere, as the stores said last. */

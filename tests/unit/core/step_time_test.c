@@ -307,7 +307,7 @@ TEST(a_session_that_waits_for_many_permits_ends)
 /* However many wait before and behind them. */
 static void permits_leave_a_long_line(void)
 {
-	w.conf.limits.output = 6 << 20;
+	w.conf.limits.output = 7 << 20;
 	service_reload(w.service, &w.conf);
 	sessions_open(1, 42);
 	says(41, "ACQUIRE s limit=1");
