@@ -4,6 +4,7 @@
 
 #include "daemon/base/clock.h"
 #include "daemon/base/mem.h"
+#include "daemon/core/reply/page.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -63,6 +64,26 @@ static struct conf_users *users_read(struct conf *c)
 	struct conf_report report = {0}; /* the file was checked before, and its mistakes were told */
 
 	return conf_users(c, &report);
+}
+
+static int name_order(const void *a, const void *b)
+{
+	return span_compare(*(const struct span *)a, *(const struct span *)b);
+}
+
+/* The texts stay those of the users. */
+static struct user_names *names_of(const struct conf_users *users)
+{
+	struct user_names *names;
+
+	if (!users)
+		return NULL;
+	names = mem_alloc(sizeof(*names) + users->count * sizeof(names->name[0]));
+	names->count = users->count;
+	for (size_t i = 0; i < users->count; i++)
+		names->name[i] = span_of(users->user[i].name);
+	qsort(names->name, names->count, sizeof(names->name[0]), name_order);
+	return names;
 }
 
 static struct proofs *proofs_new(const struct conf_users *users)
@@ -134,6 +155,7 @@ int guard_start(struct daemon *d)
 		if (!d->users)
 			return UNUSABLE;
 	}
+	d->core_conf.user_names = d->user_names = names_of(d->users);
 	d->proofs = proofs_new(d->users);
 	d->verifier = verifier_new(d->base, on_verified, d);
 	return 0;
@@ -143,6 +165,7 @@ void guard_stop(struct daemon *d)
 {
 	verifier_free(d->verifier);
 	proofs_free(d->proofs);
+	free(d->user_names);
 	conf_users_free(d->users);
 	free(d->rules);
 	audit_file_close(&d->audit);
@@ -155,24 +178,31 @@ void guard_reload(struct daemon *d, struct core_conf *ret_core)
 	guard_secrets(d->conf); /* there may be the first */
 	if (users || !d->conf->auth.users_file) {
 		proofs_free(d->proofs);
-		conf_users_free(d->users);
+		d->old_users = d->users; /* until the service has the new ones, as are the rules */
+		d->old_names = d->user_names;
 		d->users = users;
+		d->user_names = names_of(users);
 		d->proofs = proofs_new(users);
 	} else {
 		log_event(LOG_ERROR, "auth", "file=%s error=\"it was changed meanwhile and cannot be used\" note=\"the users stay as they were\"",
 		          d->conf->auth.users_file);
 	}
-	d->old_rules = d->rules; /* until the service has the new ones */
+	d->old_rules = d->rules;
 	d->rules = rules_of(d->conf->rules);
 	ret_core->rules = d->rules;
 	ret_core->users = d->users != NULL;
+	ret_core->user_names = d->user_names;
 	audit_file_reopen(&d->audit, clock_boottime());
 }
 
 void guard_reloaded(struct daemon *d)
 {
 	free(d->old_rules);
+	free(d->old_names);
+	conf_users_free(d->old_users);
 	d->old_rules = NULL;
+	d->old_names = NULL;
+	d->old_users = NULL;
 }
 
 /* Hashes may differ in cost. A name that nobody has takes as long as that of some user, the same one each time. NULL: there are no users. */

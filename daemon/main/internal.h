@@ -75,7 +75,8 @@ struct daemon {
 	int jobs_error;         /* that is in the log */
 	struct instant jobs_at; /* the next look at them */
 	struct rules *rules, *old_rules; /* as the service has them; NULL: none */
-	struct conf_users *users;        /* NULL: none */
+	struct conf_users *users, *old_users;      /* NULL: none */
+	struct user_names *user_names, *old_names; /* likewise, as the service has them */
 	struct verifier *verifier;
 	bool verifying;                  /* a secret is being verified: the one of this number */
 	uint64_t verified_number;

@@ -45,6 +45,19 @@ class Users(GuardTest):
             s.reply("@a", timeout=30)
         self.figure("longest PING beside 20 AUTHs: %.1f ms" % (1000 * longest))
 
+    def test_invented_users_do_not_hold_back_one_who_exists(self):
+        daemon = self.guarded("", users={"ann": SECRET, "bob": "x"})
+        crowd = [self.client(daemon) for _ in range(40)]
+        c = self.client(daemon)
+        for k, s in enumerate(crowd):
+            s.send("@a AUTH invented%d wrong" % k)
+        begin = time.monotonic()
+        c.ok('AUTH ann "%s"' % SECRET, timeout=30)
+        alone = time.monotonic() - begin
+        crowd[-1].reply("@a", timeout=30)
+        self.figure("AUTH beside 40 of invented users: %.0f ms of %.0f" % (1000 * alone, 1000 * (time.monotonic() - begin)))
+        self.assertLess(alone, (time.monotonic() - begin) / 2)
+
     def test_a_secret_that_was_right_is_verified_quickly_the_next_time(self):
         daemon = self.guarded("", users={"ann": SECRET})
         seconds = []

@@ -45,6 +45,7 @@ void core_conf_take_live(struct core_conf *to, const struct core_conf *from)
 	to->home_lost = from->home_lost;
 	to->lease_us = from->lease_us;
 	to->users = from->users;
+	to->user_names = from->user_names;
 	to->rules = from->rules;
 	to->min_lease_us = from->min_lease_us;
 	to->max_keep_us = from->max_keep_us;

@@ -14,6 +14,7 @@
 struct rules;
 struct sampler;
 struct segment;
+struct user_names;
 
 /* What becomes of RATE while the home of its limit is lost: refused; admitted without being counted; counted at the next store, from nothing. */
 enum home_lost { LOST_CLOSED, LOST_OPEN, LOST_NEXT };
@@ -50,6 +51,7 @@ struct core_conf {
 	enum home_lost home_lost;
 	bool audit;                   /* make EFFECT_AUDIT */
 	bool users;                   /* there are users who can show themselves by AUTH */
+	const struct user_names *user_names; /* rules.h: who they are; NULL: nobody */
 	const struct rules *rules;    /* rules.h; NULL: none */
 	const struct outer *outer;    /* NULL: those figures are left out */
 	struct segment *segment;      /* where the service allocates, see carry in service.h; NULL: in ordinary memory, and it ends with the process */

@@ -4,44 +4,65 @@
 
 #include "daemon/base/mem.h"
 #include "daemon/base/peer.h"
+#include "daemon/core/reply/page.h"
 #include "daemon/core/reply/pending.h"
 #include "daemon/core/reply/tell.h"
 #include "daemon/core/rights/suspects.h"
+#include "daemon/core/session/rules.h"
 
 #include <inttypes.h>
 #include <stdio.h>
+#include <stdlib.h>
 
 TAILQ_HEAD(auth_list, auth);
+
+TAILQ_HEAD(asked_users, asked_user);
 
 /* Where AUTHs come from. It lives as long as it has AUTHs. */
 struct asker {
 	struct map_node by_name;
-	TAILQ_ENTRY(asker) in_turns; /* while some of its AUTHs wait to be verified */
-	struct auth_list waiting, suspected; /* the latter, whose suspects have failed, come last */
+	TAILQ_ENTRY(asker) in_turns; /* while some of its AUTHs wait to be answered */
+	struct asked_users line;     /* whose AUTHs wait: one of each is answered in turn */
+	struct asked_users early;    /* of those the users who exist, while a secret of theirs is not verified yet */
 	unsigned refs; /* its AUTHs */
 	size_t n;
 	char name[PEER_ORIGIN_MAX];
 };
 
-/* One AUTH. It ends with its session, unless it is verified just then. */
+/* A user whom AUTHs of one origin name, whether or not he exists. It lives as long as one of them waits. */
+struct asked_user {
+	struct map_node by_name;
+	TAILQ_ENTRY(asked_user) in_line, in_early;
+	struct auth_list waiting;
+	struct auth *early; /* the first of them whose secret is not verified yet; NULL: there is none, or no such user */
+	struct asker *origin;
+	size_t n;
+	char name[];
+};
+
+/* One AUTH. It ends with its session, unless a verification answers it just then. */
 struct auth {
 	TAILQ_ENTRY(auth) next;
-	struct auth_list *in; /* a list of its origin, or auths.decided; NULL: it is verified */
+	struct auth_list *in; /* asked_user.waiting, or auths.decided; NULL: auths.answered */
 	struct timer timer;
 	struct pending *pending;
 	struct asker *origin;
+	struct asked_user *user; /* while it waits */
 	struct instant asked_at;
-	bool verified, ok; /* verified: it was handed to the outer layer */
+	bool costly, ok; /* costly: it was answered by a verification */
 	size_t user_n, secret_n;
 	char text[]; /* user, then secret */
 };
 
 struct auths {
 	struct map origins; /* by name */
+	struct map users;   /* by origin and name */
 	struct suspects suspects;
 	TAILQ_HEAD(, asker) turns;
 	struct auth_list decided; /* those that are answered later */
-	struct auth *verified; /* the one that the outer layer verifies; NULL: none */
+	struct auth *answered; /* the one that the verification under way answers; NULL: none is under way */
+	struct auth *early;    /* another one, whose secret it verifies; NULL: it has gone, or … */
+	bool own;              /* … the secret is that of `answered` */
 	uint64_t number;
 };
 
@@ -53,6 +74,7 @@ static struct auths *auths_of(struct commander *x)
 		return a;
 	a = x->auths = mem_alloc(sizeof(*a));
 	map_init(&a->origins, (const uint64_t[2]){rng_next(&x->core->rng), rng_next(&x->core->rng)});
+	map_init(&a->users, a->origins.key);
 	suspects_init(&a->suspects, (const uint64_t[2]){rng_next(&x->core->rng), rng_next(&x->core->rng)});
 	TAILQ_INIT(&a->turns);
 	TAILQ_INIT(&a->decided);
@@ -86,8 +108,8 @@ static struct asker *asker_find_or_add(struct auths *a, const char *name, size_t
 	o = mem_alloc(sizeof(*o));
 	o->n = n;
 	memcpy(o->name, name, n);
-	TAILQ_INIT(&o->waiting);
-	TAILQ_INIT(&o->suspected);
+	TAILQ_INIT(&o->line);
+	TAILQ_INIT(&o->early);
 	map_insert(&a->origins, &o->by_name, hash);
 	return o;
 }
@@ -103,13 +125,6 @@ static void asker_leave(struct auths *a, struct asker *o)
 static struct span asker_span(const struct asker *o)
 {
 	return (struct span){o->name, o->n};
-}
-
-static struct auth *asker_first(const struct asker *o)
-{
-	struct auth *auth = TAILQ_FIRST(&o->waiting);
-
-	return auth ? auth : TAILQ_FIRST(&o->suspected);
 }
 
 static int64_t delay_of(unsigned failed)
@@ -209,7 +224,7 @@ static struct instant auth_due(struct commander *x, const struct auth *auth)
 static void auth_count(struct commander *x, const struct auth *auth, bool ok)
 {
 	metric_add(&x->core->metrics, METRIC_AUTH_FAILED, !ok);
-	if (!ok && auth->verified)
+	if (!ok && auth->costly)
 		suspect_failed(&x->auths->suspects, asker_span(auth->origin), auth_user(auth), x->core->now);
 }
 
@@ -235,9 +250,94 @@ void auth_fired(struct commander *x, struct timer *t)
 	auth_answer(x, auth);
 }
 
+/* --- lines --- */
+
+struct user_key {
+	const struct asker *origin;
+	struct span name;
+};
+
+static bool user_matches(const struct map_node *node, const void *key, size_t n)
+{
+	const struct asked_user *u = container_of(node, struct asked_user, by_name);
+	const struct user_key *k = key;
+
+	(void)n;
+	return u->origin == k->origin && span_equal((struct span){u->name, u->n}, k->name);
+}
+
+static struct asked_user *user_find_or_add(struct auths *a, struct asker *o, struct span name)
+{
+	uint64_t hash = map_hash(&a->users, name.p, name.n) ^ o->by_name.hash;
+	struct map_node *node = map_find(&a->users, hash, &(struct user_key){o, name}, sizeof(struct user_key), user_matches);
+	struct asked_user *u;
+
+	if (node)
+		return container_of(node, struct asked_user, by_name);
+	u = mem_alloc(sizeof(*u) + name.n);
+	TAILQ_INIT(&u->waiting);
+	u->origin = o;
+	u->n = name.n;
+	memcpy(u->name, name.p, name.n);
+	map_insert(&a->users, &u->by_name, hash);
+	if (TAILQ_EMPTY(&o->line))
+		TAILQ_INSERT_TAIL(&a->turns, o, in_turns);
+	TAILQ_INSERT_TAIL(&o->line, u, in_line);
+	return u;
+}
+
+static int user_name_compare(const void *a, const void *b)
+{
+	return span_compare(*(const struct span *)a, *(const struct span *)b);
+}
+
+static bool user_exists(const struct core *c, struct span name)
+{
+	const struct user_names *known = c->conf.user_names;
+
+	return known && bsearch(&name, known->name, known->count, sizeof(name), user_name_compare);
+}
+
+static void line_enter(struct commander *x, struct auth *auth)
+{
+	struct asked_user *u = auth->user = user_find_or_add(x->auths, auth->origin, auth_user(auth));
+
+	auth_enter(&u->waiting, auth);
+	if (u->early || !user_exists(x->core, auth_user(auth)))
+		return;
+	u->early = auth;
+	TAILQ_INSERT_TAIL(&u->origin->early, u, in_early);
+}
+
+/* The first secret of this user that is not verified yet is about to be, or has gone. */
+static void early_goes_on(struct asked_user *u)
+{
+	u->early = TAILQ_NEXT(u->early, next);
+	if (!u->early)
+		TAILQ_REMOVE(&u->origin->early, u, in_early);
+}
+
+static void line_leave(struct auths *a, struct auth *auth)
+{
+	struct asked_user *u = auth->user;
+	struct asker *o = u->origin;
+
+	if (u->early == auth)
+		early_goes_on(u);
+	auth_leave(auth);
+	auth->user = NULL;
+	if (!TAILQ_EMPTY(&u->waiting))
+		return;
+	TAILQ_REMOVE(&o->line, u, in_line);
+	map_remove(&a->users, &u->by_name);
+	mem_free(u);
+	if (TAILQ_EMPTY(&o->line))
+		TAILQ_REMOVE(&a->turns, o, in_turns);
+}
+
 /* --- verification --- */
 
-static void auth_verify(struct commander *x, struct auth *auth)
+static void auth_verify(struct commander *x, const struct auth *auth)
 {
 	struct effect *effect = effects_add(x->core->out, EFFECT_VERIFY);
 	char *copy = arena_copy(&x->core->out->arena, auth->text, auth->user_n + auth->secret_n);
@@ -246,59 +346,87 @@ static void auth_verify(struct commander *x, struct auth *auth)
 	effect->verify.user = (struct span){copy, auth->user_n};
 	effect->verify.secret = copy + auth->user_n;
 	effect->verify.secret_n = auth->secret_n;
-	x->auths->verified = auth;
-	auth->verified = true;
-	explicit_bzero(auth->text + auth->user_n, auth->secret_n);
 }
 
-/* Takes it off the lists of its origin. */
-static void auth_wait_over(struct auths *a, struct auth *auth)
+/* Whose secret is verified while `first`, which comes first in the line, is answered: see auth.h. */
+static struct auth *auth_pick(const struct asker *o, struct auth *first)
 {
-	auth_leave(auth);
-	if (!asker_first(auth->origin))
-		TAILQ_REMOVE(&a->turns, auth->origin, in_turns);
+	struct asked_user *u = first->user->early == first ? first->user : TAILQ_FIRST(&o->early);
+	struct auth *early = u ? u->early : NULL;
+
+	if (!early)
+		return first;
+	TAILQ_REMOVE(&u->origin->early, u, in_early);
+	TAILQ_INSERT_TAIL(&u->origin->early, u, in_early);
+	early_goes_on(u);
+	return early;
 }
 
 static void auths_next(struct commander *x)
 {
 	struct auths *a = x->auths;
 	struct asker *o = TAILQ_FIRST(&a->turns);
-	struct auth *auth;
+	struct asked_user *u;
+	struct auth *first, *verified;
 
-	if (a->verified || !o)
+	if (a->answered || !o)
 		return;
 	TAILQ_REMOVE(&a->turns, o, in_turns);
 	TAILQ_INSERT_TAIL(&a->turns, o, in_turns);
-	auth = asker_first(o);
-	auth_wait_over(a, auth);
-	auth_verify(x, auth);
+	u = TAILQ_FIRST(&o->line);
+	TAILQ_REMOVE(&o->line, u, in_line);
+	TAILQ_INSERT_TAIL(&o->line, u, in_line);
+	first = TAILQ_FIRST(&u->waiting);
+	verified = auth_pick(o, first);
+	auth_verify(x, verified);
+	line_leave(a, first);
+	explicit_bzero(first->text + first->user_n, first->secret_n);
+	first->costly = true;
+	a->answered = first;
+	a->own = verified == first;
+	a->early = a->own ? NULL : verified;
+}
+
+/* The secret is wrong unless the verification was its own. */
+static void answered_decided(struct commander *x, struct auth *auth, bool ok)
+{
+	if (auth->pending->session) {
+		auth_decided(x, auth, ok);
+		return;
+	}
+	auth_count(x, auth, ok);
+	auth_free(x, auth);
 }
 
 void auth_verified(struct commander *x, uint64_t number, bool ok)
 {
 	struct auths *a = x->auths;
-	struct auth *auth = a ? a->verified : NULL;
+	struct auth *answered = a ? a->answered : NULL, *early;
 
-	if (!auth || number != a->number)
+	if (!answered || number != a->number)
 		return;
-	a->verified = NULL;
-	if (auth->pending->session) {
-		auth_decided(x, auth, ok);
-	} else {
-		auth_count(x, auth, ok);
-		auth_free(x, auth);
+	early = ok ? a->early : NULL;
+	a->answered = a->early = NULL;
+	if (early) {
+		line_leave(a, early);
+		auth_decided(x, early, true);
 	}
+	answered_decided(x, answered, ok && a->own);
 	auths_next(x);
 }
 
 void auth_drop(struct commander *x, struct auth *auth)
 {
-	if (!auth->in)
+	struct auths *a = x->auths;
+
+	if (auth == a->answered)
 		return;
-	if (auth->in == &x->auths->decided)
-		auth_leave(auth);
+	if (auth == a->early)
+		a->early = NULL;
+	if (auth->user)
+		line_leave(a, auth);
 	else
-		auth_wait_over(x->auths, auth);
+		auth_leave(auth);
 	auth_free(x, auth);
 }
 
@@ -357,12 +485,7 @@ void serve_AUTH(struct commander *x, struct session *s)
 		auth_decided(x, auth, false);
 		return;
 	}
-	if (!asker_first(auth->origin))
-		TAILQ_INSERT_TAIL(&x->auths->turns, auth->origin, in_turns);
-	if (suspect_failures(&x->auths->suspects, asker_span(auth->origin), auth_user(auth), x->core->now) == 0)
-		auth_enter(&auth->origin->waiting, auth);
-	else
-		auth_enter(&auth->origin->suspected, auth);
+	line_enter(x, auth);
 	auths_next(x);
 }
 
@@ -377,18 +500,19 @@ void auths_free(struct commander *x)
 
 	if (!a)
 		return;
-	if (a->verified)
-		auth_free(x, a->verified);
+	if (a->answered)
+		auth_free(x, a->answered);
 	while ((auth = TAILQ_FIRST(&a->decided))) {
 		auth_leave(auth);
 		auth_free(x, auth);
 	}
 	while ((o = TAILQ_FIRST(&a->turns))) {
-		auth = asker_first(o);
-		auth_wait_over(a, auth);
+		auth = TAILQ_FIRST(&TAILQ_FIRST(&o->line)->waiting);
+		line_leave(a, auth);
 		auth_free(x, auth);
 	}
 	suspects_release(&a->suspects);
+	map_release(&a->users);
 	map_release(&a->origins);
 	mem_free(a);
 	x->auths = NULL;

@@ -2,12 +2,16 @@
 /*
  * The request AUTH. The outer layer verifies secrets, one at a time, because that takes long on purpose (EFFECT_VERIFY, EVENT_VERIFIED). Those that wait are
  * taken from one origin after the other: the uid of a Unix peer, the address of another, of IPv6 its /64. So a flood of one origin delays no other by more
- * than one verification each.
+ * than one verification each. In an origin the users that AUTHs name take turns, and each verification answers the one whose turn it is.
+ *
+ * Invented users are many, so they must not delay one who exists: while AUTHs of users wait who do not exist, or whose secret was found wrong, a verification
+ * that answers one of these is of the next secret of a user who exists. If that is right, it is answered as well, at once. If it is wrong, it is answered in its
+ * turn, as if it had not been verified: so without a right secret nobody learns from the time which users exist.
  *
  * An answer comes 100 ms after its request at the soonest if the connection has failed once, or its origin has with the same user, and twice as late for each
  * further failure, AUTH_DELAY_MOST at most. So wrong secrets for one user delay nobody else on the same address. The third failure ends the connection; an
- * origin is forgiven when it has not failed with that user for SUSPECT_FORGIVEN. What is not verified (a name that no user can have, or who hangs up while he
- * waits) is not remembered. In an origin users that have not failed are verified first.
+ * origin is forgiven when it has not failed with that user for SUSPECT_FORGIVEN. What costs no verification (a name that no user can have, or who hangs up
+ * before his turn) is not remembered.
  */
 #ifndef CORE_AUTH_H
 #define CORE_AUTH_H

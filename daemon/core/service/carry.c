@@ -39,6 +39,7 @@ void service_pack(struct service *s)
 		c->label[i] = c->home[i] = NULL;
 	c->store = c->set = c->host = NULL;
 	c->rules = NULL;
+	c->user_names = NULL;
 	c->outer = NULL;
 	c->segment = NULL;
 	/* What borrowed the bytes of a line that is served. */

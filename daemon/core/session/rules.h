@@ -23,6 +23,12 @@ struct rules {
 	struct rule rule[];
 };
 
+/* The users who exist, for AUTH, in the order of their names. */
+struct user_names {
+	size_t count;
+	struct span name[];
+};
+
 /* The rule that decides about a name, or about a request that names nothing (name NULL). NULL: none. */
 const struct rule *rules_decide(const struct rules *rules, const struct session *s, const struct span *name);
 /* Whether there may be a name for which the session has this right. */

@@ -2,6 +2,7 @@
 /* daemon/core/rights/auth.c: AUTH, which the outer layer verifies, and what failures cost. */
 #include "daemon/core/rights/auth.h"
 #include "daemon/core/rights/suspects.h"
+#include "daemon/core/session/rules.h"
 #include "tests/fixture/cluster.h"
 
 #include <check.h>
@@ -21,6 +22,23 @@ static void begins(void)
 	cluster_begin(1);
 	cluster.daemon[0].conf.users = true;
 	service_reload(cluster.daemon[0].service, &cluster.daemon[0].conf);
+}
+
+/* Of all users that the tests name only these exist, and those alone who begin with this. */
+static void begins_with_users(void)
+{
+	static const struct user_names known = {2, {{"ann", 3}, {"bob", 3}}};
+
+	begins();
+	cluster.daemon[0].conf.user_names = &known;
+	service_reload(cluster.daemon[0].service, &cluster.daemon[0].conf);
+}
+
+/* Session k, of this address, and its AUTH. */
+static void asks(unsigned k, const char *from, const char *user, const char *secret)
+{
+	dials(k, from);
+	says(k, "AUTH %s %s", user, secret);
 }
 
 /* Session k sends AUTH, and the outer layer has verified it. */
@@ -152,24 +170,100 @@ TEST(wrong_secrets_for_one_user_delay_no_other_on_the_same_address)
 	hears(4, "OK user=bob");
 }
 
-TEST(a_user_that_has_failed_is_verified_after_others_of_its_address)
+/* Each of a name of its own. */
+static void invented_ask(unsigned from, unsigned to)
 {
-	begins();
-	dials(3, "10.0.0.7:1000");
-	fails(3);
-	hears(3, "ERR AUTH *");
-	for (unsigned k = 4; k < 7; k++)
-		dials(k, "10.0.0.7:1001");
-	says(4, "AUTH ann s");
-	says(5, "AUTH ann s");
-	says(6, "AUTH bob s");
+	char user[16];
+
+	for (unsigned k = from; k < to; k++) {
+		snprintf(user, sizeof(user), "u%u", k);
+		asks(k, "10.0.0.7:1000", user, "wrong");
+	}
+}
+
+TEST(invented_users_do_not_hold_back_one_who_exists)
+{
+	begins_with_users();
+	invented_ask(10, 50);
+	asks(3, "10.0.0.7:1001", "ann", "right");
 	verification_ends(0, false);
-	ck_assert_str_eq(cluster.daemon[0].verified, "bob s");
+	ck_assert_str_eq(cluster.daemon[0].verified, "ann right");
+	hears_nothing(3);
 	verification_ends(0, true);
-	hears(6, "OK user=bob");
-	ck_assert_str_eq(cluster.daemon[0].verified, "ann s");
-	passes(SEC);
-	hears(4, "ERR AUTH *");
+	hears(3, "OK user=ann");
+	ck_assert_uint_eq(cluster.daemon[0].verifies, 3);
+}
+
+TEST(nor_does_it_help_them_that_he_has_failed_once)
+{
+	begins_with_users();
+	asks(3, "10.0.0.7:1001", "ann", "wrong");
+	verification_ends(0, false);
+	hears(3, "ERR AUTH *");
+	invented_ask(10, 50);
+	says(3, "AUTH ann right");
+	verification_ends(0, false);
+	ck_assert_str_eq(cluster.daemon[0].verified, "ann right");
+	verification_ends(0, true);
+	passes(100 * MSEC);
+	hears(3, "OK user=ann");
+}
+
+/* A wrong secret takes as long for each name, and so do all others beside it. */
+LOOP_TEST(no_time_tells_whether_a_user_exists, 2)
+{
+	static const unsigned answered[] = {10, 11, 12, 13, 3, 14, 5, 15, 4};
+	const char *tried = _i ? "nan" : "ann";
+	const size_t n = sizeof(answered) / sizeof(answered[0]);
+
+	begins_with_users();
+	invented_ask(10, 14);
+	asks(3, "10.0.0.7:1001", tried, "wrong");
+	invented_ask(14, 15);
+	asks(4, "10.0.0.7:1002", tried, "wrong");
+	asks(5, "10.0.0.7:1003", "bob", "wrong");
+	invented_ask(15, 16);
+	passes(SEC); /* the delay of a second failure is over */
+	for (size_t i = 0; i < n; i++) {
+		for (size_t later = i; later < n; later++)
+			hears_nothing(answered[later]);
+		verification_ends(0, false);
+		hears(answered[i], "ERR AUTH *");
+	}
+	ck_assert_uint_eq(cluster.daemon[0].verifies, n);
+}
+
+TEST(a_flood_for_one_user_who_exists_does_not_hold_back_another)
+{
+	begins_with_users();
+	for (unsigned k = 10; k < 50; k++)
+		asks(k, "10.0.0.7:1000", "bob", "wrong");
+	asks(3, "10.0.0.7:1001", "ann", "right");
+	for (unsigned i = 0; i < 2; i++)
+		verification_ends(0, false);
+	ck_assert_str_eq(cluster.daemon[0].verified, "ann right");
+	verification_ends(0, true);
+	hears(3, "OK user=ann");
+}
+
+/* The AUTHs of invented users are answered on the way. */
+TEST(who_exists_may_hang_up_while_his_secret_is_verified_for_another)
+{
+	begins_with_users();
+	invented_ask(10, 13);
+	asks(3, "10.0.0.7:1001", "ann", "right");
+	asks(4, "10.0.0.7:1001", "ann", "wrong");
+	verification_ends(0, false);
+	ck_assert_str_eq(cluster.daemon[0].verified, "ann right");
+	goes(3, GONE_HANGUP);
+	verification_ends(0, true);
+	hears(11, "ERR AUTH *");
+	ck_assert_str_eq(cluster.daemon[0].verified, "ann wrong");
+	goes(4, GONE_HANGUP);
+	verification_ends(0, false);
+	asks(5, "10.0.0.7:1001", "ann", "right");
+	verification_ends(0, true);
+	hears(5, "OK user=ann");
 }
 
 TEST(all_addresses_of_a_64_are_late_together_and_no_other_is)
