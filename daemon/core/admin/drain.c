@@ -12,6 +12,7 @@
 
 /* So many requests are refused in a step, and beyond one session so many claims looked at for each. Nobody is granted anything meanwhile. */
 #define REFUSED_A_STEP  1024
+#define SESSIONS_A_STEP 16384 /* that it looks at, likewise a look */
 #define LOOKS_A_REFUSAL 8
 #define SLOTS_A_REFUSAL 8 /* that the first in line leaves */
 
@@ -72,23 +73,53 @@ static bool refuse_waiting(struct commander *x, struct session *s, int64_t *left
 	return s->refused;
 }
 
-static bool refuse_all(struct commander *x, int64_t left)
+static bool refuse_in_slots(struct commander *x, int64_t *left, int64_t *sessions)
 {
 	const struct session_table *t = x->sessions;
-	struct session *s;
 
-	for (uint32_t i = 0; i < t->slots; i++)
-		if (t->slot[i] && !refuse_waiting(x, t->slot[i], &left))
+	for (; x->drain.slot < t->slots; x->drain.slot++) {
+		struct session *s = t->slot[x->drain.slot];
+
+		if (--*sessions < 0 || (s && !refuse_waiting(x, s, left)))
 			return false;
-	TAILQ_FOREACH(s, &t->detached, lasting->in_detached)
-		if (!refuse_waiting(x, s, &left))
-			return false;
+	}
 	return true;
+}
+
+/* A session that a connection takes over meanwhile is among the known ones still. */
+static bool refuse_known(struct commander *x, int64_t *left, int64_t *sessions)
+{
+	struct map_walk *walk = &x->drain.known, before = *walk;
+	struct map_node *node;
+
+	for (; map_walk(&x->sessions->known, walk, &node); before = *walk) {
+		bool goes_on = --*sessions >= 0;
+
+		for (; goes_on && node; node = node->next)
+			goes_on = refuse_waiting(x, container_of(node, struct lasting, by_serial)->session, left);
+		if (!goes_on) {
+			*walk = before; /* this chain comes again */
+			return false;
+		}
+	}
+	return true;
+}
+
+/* True: it has looked at all sessions since a hold has ended, and nothing is left. */
+static bool refuse_some(struct commander *x, int64_t left, int64_t sessions)
+{
+	if (x->drain.slot == 0)
+		x->drain.again = false;
+	if (!refuse_in_slots(x, &left, &sessions) || !refuse_known(x, &left, &sessions))
+		return false;
+	x->drain.slot = 0;
+	x->drain.known = (struct map_walk){0};
+	return !x->drain.again;
 }
 
 void drain_again(struct commander *x)
 {
-	x->drain.more = !refuse_all(x, core_portion(x->core, REFUSED_A_STEP));
+	x->drain.more = !refuse_some(x, core_portion(x->core, REFUSED_A_STEP), core_portion(x->core, SESSIONS_A_STEP));
 	if (x->drain.more)
 		commander_again(x);
 }
@@ -114,34 +145,40 @@ void drain_fired(struct commander *x)
 	x->drain.over = true;
 }
 
-/* What is asked of the stores is answered soon, and then it is known whether somebody holds. A LIST may take as long as its client reads slowly. */
-static bool sessions_are_answered(const struct session_table *t)
+static bool session_is_answered(const struct session *s)
 {
-	for (uint32_t i = 0; i < t->slots; i++) {
-		const struct session *s = t->slot[i];
+	return s->over || (s->waiting == 0 && !s->resuming && TAILQ_EMPTY(&s->pendings));
+}
 
-		if (s && !s->over && (s->waiting > 0 || s->resuming || !TAILQ_EMPTY(&s->pendings)))
+/*
+ * What is asked of the stores is answered soon, and then it is known whether somebody holds. A LIST may take as long as its client reads slowly. Each look goes
+ * on where the one before has found somebody. What is asked behind that is refused by EVENT_STOP if it is not answered by then.
+ */
+static bool sessions_are_answered(struct commander *x)
+{
+	const struct session_table *t = x->sessions;
+
+	for (unsigned left = SESSIONS_A_STEP; x->drain.looked < t->slots; x->drain.looked++, left--) {
+		const struct session *s = t->slot[x->drain.look % t->slots];
+
+		if (left == 0)
 			return false;
+		if (s && !session_is_answered(s)) {
+			x->drain.looked = 0;
+			return false;
+		}
+		x->drain.look = (x->drain.look + 1) % t->slots;
 	}
+	x->drain.looked = 0;
 	return true;
 }
 
-static bool jobs_are_over(const struct commander *x)
-{
-	const struct job *job;
-
-	LIST_FOREACH(job, &x->jobs, in_all)
-		if (job->state != JOB_LOST)
-			return false;
-	return true;
-}
-
-bool drain_is_over(const struct commander *x)
+bool drain_is_over(struct commander *x)
 {
 	const struct engine *e = x->engine;
 
 	if (!e->draining || e->stopping)
 		return false;
-	return x->drain.over || (e->held == 0 && TAILQ_EMPTY(&e->adopting) && jobs_are_over(x) &&
-	                         sessions_are_answered(x->sessions));
+	return x->drain.over || (e->held == 0 && TAILQ_EMPTY(&e->adopting) && x->jobs_at_stake == 0 &&
+	                         sessions_are_answered(x));
 }

@@ -60,7 +60,7 @@ static void job_lose(struct commander *x, struct job *job, enum loss why)
 	if (job->question)
 		job->question->about = NULL;
 	job->question = NULL;
-	job->state = JOB_LOST;
+	job_set_state(x, job, JOB_LOST);
 	job->loss = why;
 	remember_job_lost(x, job);
 	if (session_hears(s))
@@ -179,7 +179,7 @@ static void job_renewed(struct commander *x, struct job *job, struct instant sen
 	bool adopted = job->state == JOB_ADOPTING;
 
 	if (adopted) {
-		job->state = JOB_HELD;
+		job_set_state(x, job, JOB_HELD);
 		job->until = INSTANT_PAST;
 		job_text_free(&job->former);
 	}
@@ -211,7 +211,7 @@ static void job_renewal_told(struct commander *x, struct job *job, const struct 
 
 void job_hold(struct commander *x, struct job *job, struct session *s, struct instant sent)
 {
-	job->state = JOB_HELD;
+	job_set_state(x, job, JOB_HELD);
 	job->taken_at = x->core->now;
 	job->until = INSTANT_PAST;
 	job_vote(job, sent);
@@ -244,7 +244,7 @@ void job_end(struct commander *x, struct job *job, enum job_end end, struct pend
 	if (job->question)
 		job->question->about = NULL;
 	job->question = NULL;
-	job->state = JOB_ENDING;
+	job_set_state(x, job, JOB_ENDING);
 	job->end = end;
 	job->pending = p;
 	if (job->session)

@@ -145,7 +145,7 @@ bool job_restore(struct commander *x, struct session *s, const struct journal_re
 		return false;
 	job_restore_over(x, s, r);
 	job = job_new(x, r->queue, r->job, r->lock);
-	job->state = JOB_ADOPTING;
+	job_set_state(x, job, JOB_ADOPTING);
 	job->former = job_text_keep(r->value);
 	job->attempt = (unsigned)r->attempt;
 	job->ttl_us = r->ttl_us < x->core->conf.max_lease_us ? r->ttl_us : x->core->conf.max_lease_us;
@@ -163,7 +163,7 @@ bool job_restore_lost(struct commander *x, struct session *s, const struct journ
 		return false;
 	job_restore_over(x, s, r);
 	job = job_new(x, r->queue, r->job, r->lock);
-	job->state = JOB_LOST;
+	job_set_state(x, job, JOB_LOST);
 	job->loss = why;
 	job->not_notified = true;
 	job_set_session(job, s);

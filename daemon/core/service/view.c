@@ -31,7 +31,7 @@ bool service_is_draining(const struct service *s)
 	return s->engine.draining;
 }
 
-bool service_is_drained(const struct service *s)
+bool service_is_drained(struct service *s)
 {
 	return drain_is_over(&s->commander);
 }

@@ -39,6 +39,7 @@ struct commander {
 		unsigned told;                 /* in this step */
 	} news;                     /* see news.h */
 	LIST_HEAD(, job) jobs;   /* those that sessions have, and those whose end the home does not know yet */
+	unsigned jobs_at_stake;  /* how many of them are not lost */
 	LIST_HEAD(, job_queue) queues; /* those that a TAKE waits for … */
 	unsigned queues_n;       /* … and how many these are */
 	LIST_HEAD(, order) all_orders; /* DEFERs that are not answered yet */
@@ -49,7 +50,12 @@ struct commander {
 	struct {
 		struct timer timer; /* set: when it ends though somebody holds */
 		bool over;          /* then it does, whoever holds */
-		bool more;          /* a crowd still waits, which is refused slice by slice */
+		/* Refusing: slice by slice, the sessions of all slots, then those without a connection, and again if a hold has ended meanwhile. */
+		bool more, again;
+		uint32_t slot;
+		struct map_walk known;
+		/* Looking: so many slots before this one have no request that is not answered. */
+		uint32_t look, looked;
 	} drain;                 /* engine.draining: see drain.h */
 	unsigned served;         /* lines read ahead, in this step */
 	unsigned rates_failed;   /* RATEs that waited, in this step or before, since a line last went on: see rate_turns.c */
@@ -128,7 +134,7 @@ static inline void commander_let_go(struct commander *x, struct session *s)
 	if (!x->engine->draining || s->waiting == 0)
 		return;
 	s->refused = false;
-	x->drain.more = true;
+	x->drain.more = x->drain.again = true;
 	commander_again(x);
 }
 

@@ -38,7 +38,15 @@ struct job *job_new(struct commander *x, struct span queue, struct span id, stru
 	job->timer.kind = TIMER_JOB;
 	job->until = job->renew_at = INSTANT_NEVER;
 	LIST_INSERT_HEAD(&x->jobs, job, in_all);
+	x->jobs_at_stake++;
 	return job;
+}
+
+void job_set_state(struct commander *x, struct job *job, enum job_state to)
+{
+	x->jobs_at_stake += (to != JOB_LOST);
+	x->jobs_at_stake -= (job->state != JOB_LOST);
+	job->state = to;
 }
 
 void job_free(struct commander *x, struct job *job)
@@ -48,6 +56,7 @@ void job_free(struct commander *x, struct job *job)
 	heap_cancel(&x->core->timers, &job->timer);
 	job_set_session(job, NULL);
 	LIST_REMOVE(job, in_all);
+	x->jobs_at_stake -= job->state != JOB_LOST;
 	job_text_free(&job->queue);
 	job_text_free(&job->id);
 	job_text_free(&job->lock);

@@ -31,7 +31,7 @@ enum job_end {
 
 struct job {
 	enum job_asker asker;
-	enum job_state state;
+	enum job_state state;        /* job_set_state() alone writes it */
 	LIST_ENTRY(job) in_session;
 	LIST_ENTRY(job) in_all;      /* commander.jobs */
 	struct session *session;     /* NULL: JOB_ENDING, and nobody is to be answered */
@@ -130,6 +130,7 @@ void job_text_set(struct span *text, struct span to);
 /* A job of this queue. It is in no session. */
 struct job *job_new(struct commander *x, struct span queue, struct span id, struct span lock);
 void job_free(struct commander *x, struct job *job);
+void job_set_state(struct commander *x, struct job *job, enum job_state to);
 /* The session gets the job, or no longer has it; NULL: nobody has it. */
 void job_set_session(struct job *job, struct session *s);
 /*

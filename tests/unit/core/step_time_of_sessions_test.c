@@ -344,6 +344,54 @@ TEST(the_daemon_drains_a_crowd)
 	measure(drains);
 }
 
+#define SESSIONS_MOST 60000
+
+/* The outer layer looks 20 times a second whether the drain is over. */
+static bool looks(void)
+{
+	struct timespec begin, end;
+	int64_t took;
+	bool over;
+
+	clock_gettime(CLOCK_THREAD_CPUTIME_ID, &begin);
+	over = service_is_drained(w.service);
+	clock_gettime(CLOCK_THREAD_CPUTIME_ID, &end);
+	took = (end.tv_sec - begin.tv_sec) * 1000000000 + (end.tv_nsec - begin.tv_nsec);
+	if (took > w.longest_ns) {
+		w.longest_ns = took;
+		snprintf(w.longest, sizeof(w.longest), "a look at the drain");
+	}
+	return over;
+}
+
+/* Those that wait stand behind many that do not; the last one asks something that takes long. */
+static void drains_many_sessions(void)
+{
+	struct event verified = {.kind = EVENT_VERIFIED, .verified.number = 1};
+	unsigned most = 10;
+
+	w.conf.users = true;
+	service_reload(w.service, &w.conf);
+	sessions_open(1, SESSIONS_MOST);
+	says(1, "LOCK x");
+	crowd_waits(SESSIONS_MOST - 2000, SESSIONS_MOST, 1, "wait=1h");
+	w.longest_ns = 0;
+	says(3, "DRAIN");
+	lone_service_pass(&w, SEC);
+	says(SESSIONS_MOST, "AUTH ann secret");
+	says(1, "UNLOCK x");
+	for (unsigned i = 0; i < 20; i++)
+		ck_assert(!looks());
+	ck_assert_int_eq(lone_service_step(&w, &verified), 0);
+	while (!looks())
+		ck_assert_uint_gt(--most, 0);
+}
+
+TEST(the_daemon_drains_many_sessions)
+{
+	measure(drains_many_sessions);
+}
+
 /* More wait for x than a step refuses, behind the readers of session 1. */
 static void drains_while_readers_end(void (*readers_end)(void))
 {
