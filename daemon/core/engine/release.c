@@ -265,8 +265,6 @@ void release_hurry_all(struct engine *e)
 	struct release *r;
 
 	TAILQ_FOREACH(r, &e->releases.outstanding, in_list) {
-		if (!r->entry.waits && !nodeset_any(r->put_off))
-			continue;
 		admission_leave(&e->admission, &r->entry);
 		release_go_on(e, r);
 	}

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* daemon/core/engine/release.c: UNLOCK, releases that stores have not confirmed yet, and when sync=yes is answered. */
+#include "tests/fixture/cluster_part.h"
 #include "tests/fixture/held_lock.h"
 
 #include <check.h>
@@ -273,4 +274,30 @@ TEST(an_outstanding_release_sets_no_timer_for_a_store_that_is_away)
 	comes(2);
 	passes(MSEC);
 	ck_assert_int_eq(figure(0, METRIC_OUTSTANDING_RELEASES), 0);
+}
+
+/* What it has not looked at yet since then is due all the same. */
+TEST(a_daemon_that_stops_tells_a_store_that_came_back_of_all_releases)
+{
+	struct event up = {.kind = EVENT_NODE_UP}, stop = {.kind = EVENT_STOP};
+	unsigned before;
+
+	held_after_lock(3, "LOCK a");
+	cluster.daemon[0].conf.work = 1;
+	service_reload(cluster.daemon[0].service, &cluster.daemon[0].conf);
+	for (unsigned i = 0; i < 20; i++) {
+		says(1, "LOCK n%u", i);
+		hears(1, "OK name=*");
+	}
+	falls(0);
+	for (unsigned i = 0; i < 20; i++) {
+		says(1, "UNLOCK n%u", i);
+		hears(1, "OK *");
+	}
+	cluster.node[0].up = true;
+	ck_assert_int_eq(daemon_step(0, &up), 0);
+	before = cluster.node[0].count[CALL_RELEASE];
+	ck_assert_int_eq(daemon_step(0, &stop), 0);
+	ck_assert_uint_ge(cluster.node[0].count[CALL_RELEASE] - before, 18); /* the others were sent before */
+	daemon_ends(0);
 }
