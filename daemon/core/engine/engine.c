@@ -295,11 +295,19 @@ bool engine_answer(struct engine *e, const struct answer *a)
 	return known;
 }
 
+/* A store that comes back again and again keeps no ASK waiting for longer than one look at each release takes. */
+static void engine_back(struct engine *e)
+{
+	e->back.count++;
+	if (!e->admission.asks_later)
+		e->back.asks = e->back.count;
+	e->admission.asks_later = e->back.releases = e->back.due = true;
+}
+
 void engine_node_up(struct engine *e, unsigned node, struct span address)
 {
 	member_up(&e->members, node, address);
-	e->back.count++;
-	e->admission.asks_later = e->back.due = true;
+	engine_back(e);
 }
 
 void engine_node_down(struct engine *e, unsigned node, enum defect defect, struct span reason, struct span address)
@@ -315,8 +323,8 @@ void engine_node_down(struct engine *e, unsigned node, enum defect defect, struc
 static void engine_gained(struct engine *e)
 {
 	e->members.gained = false;
-	e->back.count++;
-	e->admission.asks_later = e->back.leases = e->back.names = e->back.due = true;
+	engine_back(e);
+	e->back.leases = e->back.names = true;
 }
 
 /* What lacks a quorum goes on, if there is one. A name is asked for once all releases were looked at: one of them may be of this name. */
@@ -327,7 +335,7 @@ static void engine_go_on(struct engine *e)
 	e->back.leases = e->back.leases && quorum && !renew_make_due(e);
 	e->back.names = e->back.names && quorum && (e->admission.asks_later || !retry_quorum_back(e));
 	e->back.due = false;
-	if (e->admission.asks_later || e->back.leases || e->back.names)
+	if (e->back.releases || e->back.leases || e->back.names)
 		heap_set(&e->core->timers, &e->back.timer, e->core->now);
 }
 
@@ -342,8 +350,9 @@ static void __attribute__((noinline, cold)) engine_settle_back(struct engine *e)
 {
 	if (e->members.gained)
 		engine_gained(e);
-	if (e->admission.asks_later)
-		e->admission.asks_later = !release_resume_some(e);
+	if (e->back.releases)
+		e->back.releases = !release_resume_some(e);
+	e->admission.asks_later &= e->back.releases && release_waits_since(e, e->back.asks);
 	engine_admit(e);
 	engine_ask_homes(e);
 	engine_go_on(e);

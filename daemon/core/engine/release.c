@@ -236,6 +236,13 @@ bool release_resume_some(struct engine *e)
 	return false;
 }
 
+bool release_waits_since(const struct engine *e, uint32_t count)
+{
+	const struct release *r = TAILQ_FIRST(&e->releases.outstanding);
+
+	return r && (int32_t)(r->back - count) < 0;
+}
+
 void release_tell_put_off(struct engine *e, const struct name *name)
 {
 	struct release *r;

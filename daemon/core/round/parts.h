@@ -30,7 +30,8 @@ struct engine {
 	uint32_t asked;         /* how many LOCKs */
 	struct {
 		uint32_t count;     /* how often a store came back. What was looked at since then has this number … */
-		bool leases, names; /* … and some leases and names that lack a quorum have not, nor, with admission.asks_later, some outstanding releases */
+		bool releases, leases, names; /* … and some outstanding releases, and leases and names that lack a quorum, have not */
+		uint32_t asks;      /* admission.asks_later: the first number since: once no release has an earlier one, ASKs begin */
 		bool due;           /* this step looks at some of them … */
 		struct timer timer; /* … and the next one at others */
 	} back;                 /* see engine_settle() */

@@ -276,24 +276,62 @@ TEST(an_outstanding_release_sets_no_timer_for_a_store_that_is_away)
 	ck_assert_int_eq(figure(0, METRIC_OUTSTANDING_RELEASES), 0);
 }
 
+/* Session 1 has given back so many names of which node 0 has not heard, and a step looks at one of them. */
+static void node_0_misses_releases(unsigned n)
+{
+	held_after_lock(3, "LOCK a");
+	cluster.daemon[0].conf.work = 1;
+	service_reload(cluster.daemon[0].service, &cluster.daemon[0].conf);
+	for (unsigned i = 0; i < n; i++) {
+		says(1, "LOCK n%u", i);
+		hears(1, "OK name=*");
+	}
+	falls(0);
+	for (unsigned i = 0; i < n; i++) {
+		says(1, "UNLOCK n%u", i);
+		hears(1, "OK *");
+	}
+}
+
+/* Its connection breaks before it has answered anything. */
+static void node_0_comes_and_goes(void)
+{
+	struct parcel *p;
+
+	daemon_node_event(0, 0, EVENT_NODE_UP);
+	daemon_node_event(0, 0, EVENT_NODE_DOWN);
+	while ((p = TAILQ_FIRST(&cluster.daemon[0].queue[0])))
+		parcel_answer(0, p, ANSWER_UNKNOWN, "connection lost");
+}
+
+/* What is asked of the others waits for one look at each release, and no longer. */
+TEST(a_store_that_comes_and_goes_keeps_nobody_waiting_for_ever)
+{
+	struct event line = {.kind = EVENT_LINE, .session.id = 1};
+	char text[] = "LOCK b";
+	unsigned before;
+
+	node_0_misses_releases(20);
+	node_0_comes_and_goes();
+	before = cluster.node[1].count[CALL_ACQUIRE];
+	line.session.line = text;
+	line.session.n = sizeof(text) - 1;
+	ck_assert_int_eq(daemon_step(0, &line), 0);
+	ck_assert_uint_eq(cluster.node[1].count[CALL_ACQUIRE], before);
+	for (unsigned i = 0; i < 20; i++)
+		node_0_comes_and_goes();
+	ck_assert_uint_eq(cluster.node[1].count[CALL_ACQUIRE], before + 1);
+	runs();
+	hears(1, "OK name=b *");
+}
+
 /* What it has not looked at yet since then is due all the same. */
 TEST(a_daemon_that_stops_tells_a_store_that_came_back_of_all_releases)
 {
 	struct event up = {.kind = EVENT_NODE_UP}, stop = {.kind = EVENT_STOP};
 	unsigned before;
 
-	held_after_lock(3, "LOCK a");
-	cluster.daemon[0].conf.work = 1;
-	service_reload(cluster.daemon[0].service, &cluster.daemon[0].conf);
-	for (unsigned i = 0; i < 20; i++) {
-		says(1, "LOCK n%u", i);
-		hears(1, "OK name=*");
-	}
-	falls(0);
-	for (unsigned i = 0; i < 20; i++) {
-		says(1, "UNLOCK n%u", i);
-		hears(1, "OK *");
-	}
+	node_0_misses_releases(20);
 	cluster.node[0].up = true;
 	ck_assert_int_eq(daemon_step(0, &up), 0);
 	before = cluster.node[0].count[CALL_RELEASE];
