@@ -78,6 +78,15 @@ void origin_thin(struct origin *o, uint64_t n)
 	origin_drop_if_unused(o);
 }
 
+void origin_asked(struct origin *o)
+{
+	if (!o)
+		return;
+	o->under_way--;
+	o->all->under_way--;
+	origin_drop_if_unused(o);
+}
+
 void origin_order_over(struct origin *o, uint64_t bytes)
 {
 	if (!o)
@@ -89,6 +98,6 @@ void origin_order_over(struct origin *o, uint64_t bytes)
 
 void origin_drop_if_unused(struct origin *o)
 {
-	if (o->sessions == 0 && o->names == 0 && o->queues == 0 && o->crowd == 0 && o->orders == 0)
+	if (o->sessions == 0 && o->names == 0 && o->queues == 0 && o->crowd == 0 && o->under_way == 0 && o->orders == 0)
 		origin_free(o);
 }

@@ -23,6 +23,7 @@ struct origin {
 	uint64_t names;        /* bytes that names take at a store: see lock_charge() */
 	size_t ahead;          /* bytes that its sessions have read ahead */
 	uint64_t crowd;        /* requests that wait, and claims that came to a name that somebody had: no name counts for these */
+	uint64_t under_way;    /* requests that the stores are asked about, and LISTs */
 	uint64_t orders;       /* bytes that orders of its sessions keep until the stores have answered */
 	unsigned queues;       /* for whose jobs they wait: see job_queue_count_for() */
 	unsigned sessions;
@@ -37,6 +38,7 @@ struct origins {
 	struct map by_name;
 	uint64_t names; /* bytes, of all */
 	uint64_t crowd; /* likewise */
+	uint64_t under_way; /* likewise */
 	uint64_t orders; /* likewise */
 };
 
@@ -71,6 +73,27 @@ static inline bool origins_are_crowded(const struct origins *t, uint64_t waiting
 static inline bool origin_is_crowded(const struct origin *o, uint64_t waiting)
 {
 	return o && (origins_are_crowded(o->all, waiting) || (!o->is_owner && o->crowd >= CROWD_OF_PEER * waiting));
+}
+
+/* One request more that the stores are asked about, and its end. NULL: it is not known. */
+static inline void origin_asks(struct origin *o)
+{
+	if (!o)
+		return;
+	o->under_way++;
+	o->all->under_way++;
+}
+
+void origin_asked(struct origin *o);
+
+/* Whether there is no room for one more: 0, or how many times limits.waiting, of that peer or of all. */
+static inline unsigned origin_asks_enough(const struct origin *o, uint64_t waiting)
+{
+	if (!o)
+		return 0;
+	if (o->all->under_way >= CROWD_OF_ALL * waiting)
+		return CROWD_OF_ALL;
+	return !o->is_owner && o->under_way >= CROWD_OF_PEER * waiting ? CROWD_OF_PEER : 0;
 }
 
 /* So many bytes of orders more, or fewer. NULL: it is not known. */

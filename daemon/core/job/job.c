@@ -305,7 +305,7 @@ static void job_ended(struct commander *x, struct job *job, enum ended how)
 		session_answered(x->sessions, s, p->tag[0] != '\0');
 	}
 	if (p)
-		pool_put(&x->engine->table.pendings, p);
+		pending_free(&x->engine->table.pendings, p);
 	if (how == ENDED && (job->end == JOB_FAILED || job->wakes))
 		job_queue_note(x, job->queue);
 	job_free(x, job);

@@ -55,7 +55,7 @@ void orders_free_all(struct commander *x)
 	struct order *o;
 
 	while ((o = LIST_FIRST(&x->all_orders))) {
-		pool_put(&x->engine->table.pendings, o->pending);
+		pending_free(&x->engine->table.pendings, o->pending);
 		order_free(x, o);
 	}
 }
@@ -154,7 +154,7 @@ static void order_conclude(struct commander *x, struct order *o, const struct ho
 		order_answer(x, o, q);
 		session_answered(x->sessions, s, p->tag[0] != '\0');
 	}
-	pool_put(&x->engine->table.pendings, p);
+	pending_free(&x->engine->table.pendings, p);
 	if (done)
 		job_queue_note(x, o->queue);
 	order_free(x, o);

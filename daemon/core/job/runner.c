@@ -97,7 +97,7 @@ void jobs_free_all(struct commander *x)
 	struct job *job;
 
 	while ((job = LIST_FIRST(&x->jobs))) {
-		pool_put(&x->engine->table.pendings, job->pending);
+		pending_free(&x->engine->table.pendings, job->pending);
 		job_free(x, job);
 	}
 }

@@ -51,6 +51,8 @@ static struct survey *survey_new(struct commander *x, struct session *s, size_t 
 	struct pending *p = v->pending = pool_get(&x->engine->table.pendings);
 
 	p->session = s;
+	p->origin = s->origin;
+	origin_asks(p->origin);
 	p->verb = q->verb;
 	memcpy(p->tag, q->tag.p ? q->tag.p : "", q->tag.n);
 	TAILQ_INSERT_TAIL(&s->pendings, p, in_session);
@@ -79,7 +81,7 @@ void surveys_free_all(struct commander *x)
 	struct survey *v;
 
 	while ((v = LIST_FIRST(&x->surveys))) {
-		pool_put(&x->engine->table.pendings, v->pending);
+		pending_free(&x->engine->table.pendings, v->pending);
 		survey_free(v);
 	}
 }
@@ -94,7 +96,7 @@ static void survey_over(struct commander *x, struct survey *v)
 		TAILQ_REMOVE(&s->pendings, p, in_session);
 		session_answered(x->sessions, s, p->tag[0] != '\0');
 	}
-	pool_put(&x->engine->table.pendings, p);
+	pending_free(&x->engine->table.pendings, p);
 	survey_free(v);
 }
 

@@ -116,5 +116,5 @@ void take_again_told(struct commander *x, struct home_question *q)
 		session_answered(x->sessions, s, p->tag[0] != '\0');
 	}
 	q->pending = NULL;
-	pool_put(&x->engine->table.pendings, p);
+	pending_free(&x->engine->table.pendings, p);
 }

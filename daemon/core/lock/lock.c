@@ -152,7 +152,7 @@ void lock_table_release(struct lock_table *t)
 		}
 		while ((p = TAILQ_FIRST(&l->lease.renewal->extends))) {
 			TAILQ_REMOVE(&l->lease.renewal->extends, p, in_lease);
-			pool_put(&t->pendings, p);
+			pending_free(&t->pendings, p);
 		}
 		lock_free(t, l);
 	}

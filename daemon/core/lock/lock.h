@@ -34,6 +34,7 @@ struct pending {
 	TAILQ_ENTRY(pending) in_session;
 	TAILQ_ENTRY(pending) in_lease; /* EXTEND; SHOW that is held back: in a list of ask_daemon.c */
 	struct session *session;      /* NULL: it has gone; the answer interests nobody */
+	struct origin *origin;        /* among whose requests under way it counts; NULL: part of another one, which does */
 	struct lock *lock;
 	struct claim *claim;        /* EXTEND: the hold */
 	enum verb verb;
@@ -51,6 +52,14 @@ struct pending {
 	struct ticket_seen next;    /* SHOW: the first ticket that any store has */
 	struct instant held_until;  /* SHOW that is held back: until then at most */
 };
+
+/* NULL is allowed. */
+static inline void pending_free(struct pool *pendings, struct pending *p)
+{
+	if (p)
+		origin_asked(p->origin);
+	pool_put(pendings, p);
+}
 
 /* What a lock has while readers hold it, be it only one, or its lease is being adopted for readers. */
 struct share {

@@ -51,7 +51,7 @@ void notices_delivered(struct notices *n, const struct notice *told)
 	case NOTICE_EXTENDED:
 	case NOTICE_RELEASED:
 	case NOTICE_SEEN:
-		pool_put(&n->table->pendings, told->pending);
+		pending_free(&n->table->pendings, told->pending);
 		break;
 	default:
 		break;

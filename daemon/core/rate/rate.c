@@ -118,7 +118,7 @@ void rate_conclude(struct commander *x, struct pending *p, struct home_question 
 	else
 		rate_lost(x, q);
 	session_answered(x->sessions, s, p->tag[0] != '\0');
-	pool_put(&x->engine->table.pendings, p);
+	pending_free(&x->engine->table.pendings, p);
 	q->pending = NULL;
 }
 
@@ -131,6 +131,6 @@ void rate_told(struct commander *x, struct home_question *q)
 	if (p->session)
 		rate_conclude(x, p, q);
 	else
-		pool_put(&x->engine->table.pendings, p);
+		pending_free(&x->engine->table.pendings, p);
 	home_question_free(x->engine, q);
 }

@@ -129,7 +129,7 @@ static void turn_answered(struct commander *x, struct rate_turn *turn)
 	turn_free(x, turn);
 	TAILQ_REMOVE(&s->pendings, p, in_session);
 	session_answered(x->sessions, s, p->tag[0] != '\0');
-	pool_put(&x->engine->table.pendings, p);
+	pending_free(&x->engine->table.pendings, p);
 }
 
 static void turn_is_over(struct commander *x, struct rate_turn *turn)
@@ -153,7 +153,7 @@ void rate_turn_drop(struct commander *x, struct rate_turn *turn)
 	struct pending *p = turn->pending;
 
 	turn_free(x, turn);
-	pool_put(&x->engine->table.pendings, p);
+	pending_free(&x->engine->table.pendings, p);
 	line_look(x, line);
 }
 
@@ -301,7 +301,7 @@ void rate_lines_free_all(struct commander *x)
 			p = turn->pending;
 			turn_free(x, turn);
 			TAILQ_REMOVE(&p->session->pendings, p, in_session);
-			pool_put(&x->engine->table.pendings, p);
+			pending_free(&x->engine->table.pendings, p);
 		}
 		if (line->question)
 			line->question->about = NULL;
@@ -336,7 +336,7 @@ static void rate_wait(struct commander *x, struct session *s, const struct rate_
 	struct rate_turn *turn = mem_alloc(sizeof(*turn));
 
 	turn->line = line_of(x, x->request.word[0]);
-	turn->pending = pending_of_request(x, s, NULL);
+	turn->pending = pending_uncounted(x, s, NULL);
 	turn->pending->turn = turn;
 	turn->origin = s->origin;
 	origin_crowd(turn->origin, 1);

@@ -146,6 +146,7 @@ static void hold_back(struct commander *x, const struct pending *like)
 	struct pending *p = pool_get(&x->engine->table.pendings);
 
 	*p = *like;
+	origin_asks(p->origin);
 	p->held_until = instant_add(x->core->now, us);
 	p->lock->name.refs++;
 	TAILQ_INSERT_TAIL(&p->session->pendings, p, in_session);
@@ -200,7 +201,7 @@ void ask_daemon_free_pending(struct commander *x, struct pending *p)
 	struct lock *l = p->lock;
 
 	l->name.refs--;
-	pool_put(&x->engine->table.pendings, p);
+	pending_free(&x->engine->table.pendings, p);
 	lock_drop_if_unused(&x->engine->table, l);
 }
 

@@ -77,6 +77,8 @@ struct listing *listing_new(struct commander *x, struct session *s, bool of_sess
 	struct listing *l = mem_alloc(sizeof(*l));
 
 	l->session = s;
+	l->origin = s->origin;
+	origin_asks(l->origin);
 	l->of_sessions = of_sessions;
 	l->page.most = most;
 	memcpy(l->tag, q->tag.p ? q->tag.p : "", q->tag.n);
@@ -90,6 +92,7 @@ struct listing *listing_new(struct commander *x, struct session *s, bool of_sess
 
 void listing_free(struct listing *l)
 {
+	origin_asked(l->origin);
 	page_release(&l->page);
 	mem_free(l->prefix);
 	mem_free(l->after);

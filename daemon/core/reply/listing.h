@@ -21,6 +21,7 @@ struct listing {
 	TAILQ_ENTRY(listing) in_session;
 	TAILQ_ENTRY(listing) in_turn; /* the first of its session */
 	struct session *session;
+	struct origin *origin;   /* among whose requests under way it counts */
 	bool of_sessions;        /* else of locks */
 	char tag[TAG_MAX + 1];
 	char *prefix, *after;    /* after: a key; NULL: from the first */

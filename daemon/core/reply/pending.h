@@ -14,8 +14,12 @@ static inline uint64_t under_way_most(const struct core *core, uint64_t most)
 {
 	return core->conf.limits.waiting < most ? core->conf.limits.waiting : most;
 }
+/* Whether its peer, and all together, may have one more; false: likewise. */
+bool peer_within_limit(struct commander *x, struct session *s);
 bool pendings_within_limit(struct commander *x, struct session *s);
 /* Notes that the request being served asks the stores about this lock, and is answered later. */
 struct pending *pending_of_request(struct commander *x, struct session *s, struct lock *l);
+/* Likewise, of a request that does not ask them yet, and has another bound: it does not count among those of its peer. */
+struct pending *pending_uncounted(struct commander *x, struct session *s, struct lock *l);
 
 #endif

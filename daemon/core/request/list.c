@@ -95,7 +95,7 @@ static bool lists_within_limit(struct commander *x, struct session *s)
 	TAILQ_FOREACH(l, &s->listings, in_session)
 		n++;
 	if (n < most)
-		return true;
+		return peer_within_limit(x, s);
 	tell_error(x, s, x->request.tag, ERROR_LIMIT,
 	           "a session may have at most %" PRIu64 " requests for lists in flight (limits.waiting, and at most %d)", most, LISTS_MOST);
 	return false;

@@ -159,7 +159,7 @@ static void auth_free(struct commander *x, struct auth *auth)
 {
 	heap_cancel(&x->core->timers, &auth->timer);
 	asker_leave(x->auths, auth->origin);
-	pool_put(&x->engine->table.pendings, auth->pending);
+	pending_free(&x->engine->table.pendings, auth->pending);
 	explicit_bzero(auth->text, auth->user_n + auth->secret_n);
 	mem_free(auth);
 }
@@ -453,7 +453,7 @@ static struct auth *auth_new(struct commander *x, struct session *s)
 	memcpy(auth->text + user.n, secret.p, secret.n);
 	auth->origin = asker_find_or_add(auths_of(x), name, n);
 	auth->origin->refs++;
-	auth->pending = pending_of_request(x, s, NULL);
+	auth->pending = pending_uncounted(x, s, NULL);
 	auth->pending->auth = auth;
 	return auth;
 }

@@ -372,7 +372,7 @@ static void homes_free(struct engine *e, struct home_questions *list)
 	while ((q = TAILQ_FIRST(list))) {
 		TAILQ_REMOVE(list, q, in_list);
 		if (q->pending)
-			pool_put(&e->table.pendings, q->pending);
+			pending_free(&e->table.pendings, q->pending);
 		q->calls.open = NODESET_NONE;
 		home_question_end(e, q);
 	}

@@ -26,7 +26,7 @@ void releases_release(struct releases *rs, struct pool *pendings)
 
 		if (!c || c->owner != CALLS_OF_RELEASE)
 			continue;
-		pool_put(pendings, release_of_calls(c)->pending);
+		pending_free(pendings, release_of_calls(c)->pending);
 		release_put(rs, release_of_calls(c));
 	}
 	pool_release(&rs->pool);

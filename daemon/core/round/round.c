@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "daemon/core/round/round.h"
 
+#include "daemon/core/lock/lock.h"
+
 #include <string.h>
 
 void rounds_init(struct rounds *rs, struct call_table *calls)
@@ -18,7 +20,7 @@ void rounds_release(struct rounds *rs, struct pool *pendings)
 		if (!c || c->owner != CALLS_OF_ROUND)
 			continue;
 		r = round_of_calls(c);
-		pool_put(pendings, r->pending);
+		pending_free(pendings, r->pending);
 		calls_close(rs->calls, c);
 		pool_put(&rs->pool, r);
 	}

@@ -89,7 +89,7 @@ static void permits_release(struct commander *x, struct permits *list)
 	while ((p = TAILQ_FIRST(list))) {
 		TAILQ_REMOVE(list, p, in_line);
 		heap_cancel(&x->core->timers, &p->timer);
-		pool_put(&x->engine->table.pendings, p->extend);
+		pending_free(&x->engine->table.pendings, p->extend);
 		permit_release(p);
 	}
 }

@@ -81,6 +81,30 @@ LOOP_TEST(requests_of_a_peer_that_wait_have_a_quarter_and_leave_room_when_they_e
 	ck_assert_uint_le(again, CROWD / 4);
 }
 
+#define UNDER_WAY_ONE " ERR LIMIT the sessions of one peer may have at most 32 requests in flight (16 times limits.waiting)"
+
+static const char *const asks[] = {"SHOW a", "RATE r limit=1 per=1h"};
+
+LOOP_TEST(requests_of_a_peer_under_way_have_a_quarter_and_leave_room_when_they_end, sizeof(asks) / sizeof(asks[0]))
+{
+	few_may_wait();
+	feels(0, MOOD_SILENT);
+	ck_assert_uint_eq(waits_of(1, 20, asks[_i], UNDER_WAY_ONE), CROWD / 4);
+	for (unsigned i = 0; i < sizeof(asks) / sizeof(asks[0]); i++) {
+		says(25, "@%u %s", i, asks[i]);
+		ck_assert_ptr_nonnull(strstr(next_line(25), UNDER_WAY_ONE));
+	}
+	says(OTHER, "@a %s", asks[_i]);
+	ck_assert_ptr_null(next_line(OTHER));
+	for (unsigned k = 1; k <= 20; k++)
+		goes(k, GONE_HANGUP);
+	feels(0, MOOD_WELL);
+	passes(10 * SEC);
+	feels(0, MOOD_SILENT);
+	ck_assert_uint_eq(waits_of(33, 20, asks[_i], UNDER_WAY_ONE), CROWD / 4);
+	feels(0, MOOD_WELL);
+}
+
 TEST(requests_of_all_that_wait_have_a_bound)
 {
 	few_may_wait();

@@ -407,3 +407,32 @@ TEST(a_queue_counts_for_those_who_wait)
 	says(1, "@y TAKE another wait=1h");
 	hears(1, "@y ERR LIMIT *");
 }
+
+TEST(requests_under_way_have_a_bound_for_a_peer_and_for_all)
+{
+	struct origin *o[5];
+	struct origins all = {0};
+
+	origins_init(&all, (const uint64_t[2]){1, 2});
+	for (unsigned i = 0; i < 5; i++) {
+		o[i] = origin_join(&all, (struct span){"abcde" + i, 1});
+		for (unsigned n = 0; i < 4 && n < CROWD_OF_PEER; n++) {
+			ck_assert_uint_eq(origin_asks_enough(o[i], 1), 0);
+			origin_asks(o[i]);
+		}
+	}
+	ck_assert_uint_eq(origin_asks_enough(o[4], 1), CROWD_OF_ALL);
+	origin_asked(o[0]);
+	ck_assert_uint_eq(origin_asks_enough(o[4], 1), 0);
+	ck_assert_uint_eq(origin_asks_enough(o[1], 1), CROWD_OF_PEER);
+	o[1]->is_owner = true;
+	ck_assert_uint_eq(origin_asks_enough(o[1], 1), 0);
+	ck_assert_uint_eq(origin_asks_enough(NULL, 1), 0);
+	for (unsigned i = 0; i < 5; i++) {
+		while (o[i]->under_way > 0)
+			origin_asked(o[i]);
+		origin_leave(o[i]);
+	}
+	ck_assert_uint_eq(all.by_name.count, 0);
+	origins_release(&all);
+}
