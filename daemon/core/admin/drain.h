@@ -17,7 +17,7 @@ void drain_begin(struct commander *x, int64_t in_us);
 void drain_fired(struct commander *x);
 /* drain.more: refuses more of the crowd. */
 void drain_again(struct commander *x);
-/* The daemon may be stopped: it drains, and nobody has or waits for anything, or the time is over. To be asked until it says so: it looks at some sessions a time. */
+/* The daemon may be stopped: it drains, and nobody has or waits for anything, or the time is over. It looks at some sessions a time: to be asked again. */
 bool drain_is_over(struct commander *x);
 
 #endif

@@ -4,9 +4,9 @@
  * taken from one origin after the other: the uid of a Unix peer, the address of another, of IPv6 its /64. So a flood of one origin delays no other by more
  * than one verification each. In an origin the users that AUTHs name take turns, and each verification answers the one whose turn it is.
  *
- * Invented users are many, so they must not delay one who exists: while AUTHs of users wait who do not exist, or whose secret was found wrong, a verification
- * that answers one of these is of the next secret of a user who exists. If that is right, it is answered as well, at once. If it is wrong, it is answered in its
- * turn, as if it had not been verified: so without a right secret nobody learns from the time which users exist.
+ * Invented users are many, so they must not delay one who exists: while AUTHs wait of users who do not exist, or whose secret was found wrong, a verification
+ * that answers one of these is of the next secret of a user who exists. If it is right, that AUTH is answered as well, at once. If it is wrong, that AUTH is
+ * answered in its turn, as if it had not been verified: so without a right secret nobody learns from the time which users exist.
  *
  * An answer comes 100 ms after its request at the soonest if the connection has failed once, or its origin has with the same user, and twice as late for each
  * further failure, AUTH_DELAY_MOST at most. So wrong secrets for one user delay nobody else on the same address. The third failure ends the connection; an

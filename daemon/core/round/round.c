@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "daemon/core/round/round.h"
 
-#include "daemon/core/lock/lock.h"
-
 #include <string.h>
 
 void rounds_init(struct rounds *rs, struct call_table *calls)
@@ -20,7 +18,7 @@ void rounds_release(struct rounds *rs, struct pool *pendings)
 		if (!c || c->owner != CALLS_OF_ROUND)
 			continue;
 		r = round_of_calls(c);
-		pending_free(pendings, r->pending);
+		pool_put(pendings, r->pending);
 		calls_close(rs->calls, c);
 		pool_put(&rs->pool, r);
 	}
