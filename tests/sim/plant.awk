@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
-# awk [-v folder=folder] -f plant.awk mutant.patch ... : applies unified patches, leaves the changed files below the folder, and prints which files these are.
-# Without a folder it only checks that they apply. What a hunk expects must stand, to the letter, in the function that the hunk names, and only once there. The
+# awk [-v folder=folder] -f plant.awk mutant.patch ... : applies unified patches, each to what those before it have left, leaves the changed files below the
+# folder, and prints which files these are. Without a folder it only checks that each applies. What a hunk expects must stand, to the letter, in the function that the hunk names, and only once there. The
 # line numbers do not count. A patch that no longer fits so would plant another mistake, or none.
 
 function complain(why) {
@@ -9,13 +9,15 @@ function complain(why) {
 }
 
 # Reads the file: line[i] stands in the function inside[i], as diff -p sees it.
-function take(    text, head) {
-	for (count = 0; (getline text <file) > 0;) {
+function take(    path, text, head) {
+	path = folder && (getline text <(folder "/" file)) > 0 ? folder "/" file : file
+	close(folder "/" file)
+	for (count = 0; (getline text <path) > 0;) {
 		line[++count] = text
 		inside[count] = head
 		if (text ~ /^[A-Za-z_]/) head = text
 	}
-	close(file)
+	close(path)
 	if (!count) complain("there is no " file)
 }
 

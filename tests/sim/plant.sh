@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
 # plant.sh mutant folder : applies tests/sim/mutant/<mutant>.patch (or that in PATCHES) to copies, in the folder, of the files that it changes. Prints the
 # sources that a program with this mistake is linked from, in front of all others: the changed .c; for a changed script, scripts.c; for a changed header, all
-# of daemon/core.
+# of daemon/core. Several mutants in one word are planted together.
 set -eu
 
 patches=${PATCHES:-tests/sim/mutant} lua=daemon/redis/lua
@@ -16,10 +16,11 @@ embedded() {
 	echo "$1/scripts.c"
 }
 
-id=$1 folder=$2
+folder=$2
 rm -rf "$folder"
 mkdir -p "$folder"
-awk -v folder="$folder" -f tests/sim/plant.awk "$patches/$id.patch" >"$folder/changed"
+# shellcheck disable=SC2046,SC2086 # a word for each mutant
+awk -v folder="$folder" -f tests/sim/plant.awk $(printf "$patches/%s.patch " $1) >"$folder/changed"
 while read -r file; do
 	case $file in
 	*.c) echo "$folder/$file" ;;
