@@ -3,6 +3,7 @@
 import os
 import random
 import shutil
+import signal
 import socket
 import sys
 import time
@@ -62,6 +63,20 @@ class Deadlines(unittest.TestCase):
         with self.assertRaises(AssertionError):
             self.client.line(0.2)
         self.assertTrue(0.2 <= time.monotonic() - begin < 1)
+
+    def test_a_machine_that_stands_still_uses_up_one_second_at_most(self):
+        """What comes after the deadline is in time, if this process stood still meanwhile."""
+        parent = os.getpid()
+        if not os.fork():
+            time.sleep(0.1)
+            os.kill(parent, signal.SIGSTOP)
+            time.sleep(2)
+            os.kill(parent, signal.SIGCONT)
+            time.sleep(0.1)
+            self.peer.sendall(b"OK n=1\n")
+            os._exit(0)
+        self.assertEqual(self.client.reply(timeout=1.8)["n"], "1")
+        os.wait()
 
     def test_an_unfinished_line_is_no_line(self):
         self.peer.sendall(b"OK nam")

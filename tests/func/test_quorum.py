@@ -38,8 +38,7 @@ class OneStoreFails(QuorumTest):
         for step in steps:
             load.watch(self.holders[0], 0.5)
             step()
-        load.watch(self.holders[0], seconds)
-        load.finish(least=20, gap=LATE)
+        load.finish(self.holders[0], least=20, gap=LATE)
         self.still_held()
 
     def back_at(self, begin):

@@ -45,7 +45,7 @@ class OneIsStopped(QuorumTest):
             server.freeze()
             load.watch(watcher, 1.1)
             server.thaw()
-        load.finish(least=50, gap=self.GAP)
+        load.finish(watcher, least=50, gap=self.GAP)
 
     def test_no_round_waits_for_it_when_two_reserve_the_name_for_another_daemon(self):
         """The other daemon is stopped. Two servers refuse because of its ticket, whatever the third one says."""

@@ -53,16 +53,15 @@ class InOrder(QuorumTest):
         waited = []
         self.daemons.pop()  # all of the load is on a
         load, rival = Load(self, 2.5, workers=4, ttls=["2s"]), self.client(self.b)
-        while time.monotonic() < load.end - 0.3:
+        while time.monotonic() < load.end - 0.3 or len(waited) < 3:
             rival.send("LOCK %s wait=20s ttl=2s" % load.name)
             begin, rival_granted = time.monotonic(), rival.reply()
             load.ledger.visit(rival_granted.num("fence"))
             waited.append(rival_granted.at - begin)
             rival.ok("UNLOCK " + load.name)
-        load.finish(least=20, gap=LATE)
+        load.finish(rival, least=20, gap=LATE)
         self.figure("%d waits beside 4 busy clients of another daemon: median %.0f ms, longest %.0f ms" % (
             len(waited), median(waited) * 1000, max(waited) * 1000))
-        self.assertGreaterEqual(len(waited), 3)
         self.assertLessEqual(max(waited), POLL_MOST + LATE)
 
 

@@ -15,7 +15,7 @@ import subprocess
 import threading
 import time
 
-from process import REDLOCKD, WAIT, cpu_seconds, free_port, memory_kib, merged, spawn, state_of, temp_folder, until, yaml
+from process import REDLOCKD, WAIT, Patience, cpu_seconds, free_port, memory_kib, merged, spawn, state_of, temp_folder, until, yaml
 from wire import Client
 
 REPORTS = re.compile(r"ERROR: \w+Sanitizer|runtime error:|SUMMARY: \w+Sanitizer|Assertion .* failed|DEADLYSIGNAL")
@@ -52,12 +52,12 @@ class Notify:
 
     def wait(self, word, process, timeout=WAIT):
         """Waits for a word such as READY=1. Returns False when the process ended first."""
-        deadline = time.monotonic() + timeout
+        patience = Patience(timeout)
         with self.news:
             while word not in self.said:
                 if process.poll() is not None:
                     return False
-                if time.monotonic() > deadline:
+                if patience.left() <= 0:
                     raise AssertionError("the daemon did not say %s in time, but %r" % (word, self.said))
                 self.news.wait(0.1)
         return True
@@ -179,12 +179,12 @@ class Daemon:
         begin = time.monotonic()
         self.send_signal(number)
         try:
-            status = self.process.wait(timeout)
-        except subprocess.TimeoutExpired:
+            until(lambda: self.process.poll() is not None, "the daemon outlived signal %d by %g s" % (number, timeout), timeout)
+        except AssertionError:
             self.process.kill()
             self.process.wait()
-            raise AssertionError("the daemon outlived signal %d by %g s" % (number, timeout))
-        return status, time.monotonic() - begin
+            raise
+        return self.process.returncode, time.monotonic() - begin
 
     def stop(self):
         """Ends the daemon at the end of a test. The test fails unless the daemon ends well and its log holds no report of a fault."""

@@ -37,6 +37,23 @@ def sanitized():
     return b"__asan_init" in code or b"__ubsan_handle" in code
 
 
+class Patience:
+    """How many seconds something may take. A machine that stands still uses up one of them at most, however long: what was due meanwhile comes afterwards."""
+
+    def __init__(self, seconds):
+        self.rest, self.looked = seconds, time.monotonic()
+
+    def left(self):
+        now = time.monotonic()
+        self.rest -= min(now - self.looked, 1.0)
+        self.looked = now
+        return self.rest
+
+    def step(self):
+        """For how long to wait before the next look."""
+        return max(0.0, min(self.left(), 1.0))
+
+
 # --- processes -------------------------------------------------------------------------------------------------------
 
 def die_with_parent():
@@ -71,11 +88,11 @@ class PipeLines:
 
     def next(self, what, timeout=WAIT):
         """The next line, as text. what: for the complaint, who should have said which line."""
-        deadline = time.monotonic() + timeout
+        patience = Patience(timeout)
         while b"\n" not in self.buffer:
-            ready, _, _ = select.select([self.pipe], [], [], max(0, deadline - time.monotonic()))
+            ready, _, _ = select.select([self.pipe], [], [], patience.step())
             data = os.read(self.pipe.fileno(), 65536) if ready else b""
-            if not data:
+            if not data and (ready or patience.left() <= 0):
                 raise AssertionError("%s: %s; seen: %r" % (what, "the pipe has ended" if ready else "timed out", self.buffer))
             self.buffer += data
         line, _, self.buffer = self.buffer.partition(b"\n")
@@ -179,12 +196,12 @@ def knows_localhost():
 
 def until(condition, what, timeout=WAIT):
     """Polls a condition every few milliseconds, and returns its value once that is true. For states that nobody announces."""
-    deadline = time.monotonic() + timeout
+    patience = Patience(timeout)
     while True:
         value = condition()
         if value:
             return value
-        if time.monotonic() > deadline:
+        if patience.left() <= 0:
             raise AssertionError("timed out: " + what)
         select.select([], [], [], 0.005)
 

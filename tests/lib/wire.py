@@ -10,7 +10,7 @@ import socket
 import struct
 import time
 
-from process import WAIT
+from process import WAIT, Patience
 
 LINE_MOST = 139264  # bytes of a line, its LF included: the default of limits.line
 _ESCAPES = {ord("n"): 10, ord("r"): 13, ord("t"): 9, ord("b"): 8, ord("a"): 7, ord('"'): 34, ord("\\"): 92}
@@ -200,7 +200,7 @@ class Client:
 
     def until(self, find, what, timeout=None):
         """Takes the lines out of the inbox whose indices find(inbox) returns; fails when they do not come in time."""
-        deadline = time.monotonic() + (WAIT if timeout is None else timeout)
+        patience = Patience(WAIT if timeout is None else timeout)
         while True:
             found = find(self.inbox)
             if found:
@@ -208,7 +208,7 @@ class Client:
                 for i in reversed(found):
                     del self.inbox[i]
                 return lines
-            if not self.fill(deadline - time.monotonic()) and (self.ended or time.monotonic() >= deadline):
+            if not self.fill(patience.step()) and (self.ended or patience.left() <= 0):
                 raise AssertionError("%s: no %s; inbox: %r%s" % (
                     "connection ended" if self.ended else "timed out", what, self.inbox,
                     " unfinished: %r" % bytes(self.buffer) if self.buffer else ""))
@@ -245,9 +245,9 @@ class Client:
 
     def eof(self, timeout=None):
         """Reads to the end of the connection. Returns what the inbox still held."""
-        deadline = time.monotonic() + (WAIT if timeout is None else timeout)
+        patience = Patience(WAIT if timeout is None else timeout)
         while not self.ended:
-            if not self.fill(deadline - time.monotonic()) and time.monotonic() >= deadline:
+            if not self.fill(patience.step()) and not self.ended and patience.left() <= 0:
                 raise AssertionError("the connection is still open; inbox: %r" % self.inbox[-5:])
         rest, self.inbox = self.inbox, []
         return rest

