@@ -7,11 +7,11 @@ PYTHON ?= /usr/bin/python3
 # --- what they are built with ------------------------------------------------------------------------------------------
 
 # The files of unit tests are listed in suites.def. Each is compiled with suites.h in sight, which has the macros that register tests.
-# UNIT_SHARE=N: of the suites one of N is built, others with each commit.
-UNIT_SHARE ?= 1
+# UNIT_FOLDERS: of the suites those below these folders of tests are built.
+UNIT_FOLDERS ?=
 UNIT := $(shell sed -nE 's|^SUITE[A-Z_]*\((.+), (.+)\)$$|tests/\1/\2_test.c|p' tests/unit/suites.def)
-ifneq ($(UNIT_SHARE),1)
-UNIT := $(shell $(PYTHON) -B tests/lib/share.py $(UNIT_SHARE) $(UNIT))
+ifneq ($(UNIT_FOLDERS),)
+UNIT := $(foreach folder,$(UNIT_FOLDERS),$(filter tests/$(folder)/%,$(UNIT)))
 endif
 UNIT += tests/unit/main.c
 $(O)/tests/unit/%.o $(O)/tests/sim/unit/%.o $(O)/tests/fixture/%.o: BASEFLAGS += -include tests/unit/suites.h
@@ -192,17 +192,29 @@ SUITES_COMPUTE := compilers layers cppcheck docs conf installed exposure hotpath
 # These wait, and measure nothing.
 SUITES_BESIDE  := faults-short sanitize-func sanitize-unit
 CHECK_SANITIZERS := address,undefined
-# Of what takes longest `check` runs a share, other tests with each commit: of the tests under sanitizers, the planted mistakes, the files for cppcheck and the
-# tests that clang reads one of so many, and half of the short rows of faults. `make sanitize layers cppcheck compilers faults-short` run all of them. A suite of
-# unit tests has one process here: each costs several milliseconds.
-SHARE ?= 6
+# Of the tests under sanitizers `check` runs a selection: suites and modules about what reads bytes from outside (clients, servers, files, the state that the
+# next process goes on with). All else is run whole, as it is quick. It draws nothing: what it runs is the same for each commit, so a commit fails for a fault
+# of its own, or all commits do. Nor does it bound real time: a busy machine is late. `make nightly` leaves nothing out, draws anew and bounds time.
+SELECTED ?=
+SELECTED_UNIT := $(addprefix unit/,base proto conf store redis net daemon client core/event core/resume core/service)
+SELECTED_FUNC := $(addprefix test_,disguise garbage jobs library locks other_protocols redis_nonsense requests resume_journal restart restart_store session_nc \
+	shared tls users web_snapshot)
+CHECK_SEED := 1
 
 # What the first suites need is built first, on all cores; what cannot be built fails in its suite.
-check: | $(FIRST) ## all suites, of the longest ones a share that changes with the commit; SHARE=1: every test; the last line is the sum
+build-first: | $(FIRST)
 	@echo "== building"
 	-+@$(SUBMAKE) -k $(JOBS) all $(O)/unit $(O)/load $(FAULT_PROGRAMS)
-	@echo "== testing, some nine minutes: what a suite says stands in $(O)/check, and here once it has ended"
-	+@MAKE="$(MAKE) SANITIZED_SHARE=$(SHARE) READ_SHARE=$(SHARE) MISTAKES_SHARE=$(SHARE) CPPCHECK_SHARE=$(SHARE) UNIT_SHARED=1 FAULTS_SHARE=$(if $(filter 1,$(SHARE)),1,2)" $(PYTHON) -B tests/run.py $(O)/check $(SUITES_WAIT) -- $(SUITES_COMPUTE) -- $(SUITES_BESIDE)
+
+# A suite of unit tests has one process here: each costs several milliseconds.
+check: build-first ## all suites, of the tests under sanitizers a selection, the same for each commit; the last line is the sum
+	@echo "== testing, some six minutes: what a suite says stands in $(O)/check, and here once it has ended"
+	+@REDLOCKD_SEED=$(CHECK_SEED) MAKE="$(MAKE) SELECTED=1 SEED=$(CHECK_SEED) FAULTS_ARGS=--patient UNIT_SHARED=1" \
+		$(PYTHON) -B tests/run.py $(O)/check $(SUITES_WAIT) -- $(SUITES_COMPUTE) -- $(SUITES_BESIDE)
+
+nightly: build-first ## what `check` runs, with nothing left out and other draws each time; then sweep, mutants, faults, faults-planted and load; some hours
+	+@status=0; MAKE="$(MAKE)" SUITE_SECONDS=7200 $(PYTHON) -B tests/run.py $(O)/nightly $(SUITES_WAIT) -- $(SUITES_COMPUTE) -- $(SUITES_BESIDE) || status=1; \
+		for suite in sweep mutants faults faults-planted load; do $(SUBMAKE) $$suite || { echo "failed: $$suite"; status=1; }; done; exit $$status
 
 # A test that hangs is ended after so many times 4 s. This bound measures nothing: a loaded machine is slow.
 UNIT_PATIENCE ?= 8
@@ -221,7 +233,6 @@ FAULTS_RUN = REDLOCKD_BUILD=$(O) $(PYTHON) -B tests/faults/run.py $(if $(SEED),-
 ROW  ?=
 SEED ?=
 FAULTS_ARGS ?=
-FAULTS_SHARE ?= 1
 SANITIZE ?=
 ifneq ($(SANITIZE),)
 # The same, in a build folder of its own, with the instrumented daemon that `check` builds.
@@ -233,18 +244,15 @@ faults: all $(FAULT_PROGRAMS) ## the fault matrix on real Redis servers: all row
 faults-planted: all $(O)/clock_shim.so ## further planted mistakes, each of which a row must find
 	@$(FAULTS_RUN) --short --planted $(ROW)
 faults-short: all $(FAULT_PROGRAMS) ## a selection of the fault matrix, with short schedules
-	@$(FAULTS_RUN) --short --share $(FAULTS_SHARE) --jobs 3 $(ROW)
+	@$(FAULTS_RUN) --short --jobs 3 $(ROW)
 endif
 
-# Of the planted mistakes one of so many is compiled; `make mutants` compiles each.
-MISTAKES_SHARE ?= 20
 layers: $(call obj,$(PROTO) $(CONF) conf/docgen.c $(CORE) $(STORE) $(CLIENT) $(CLIENT_TLS) $(CLI) client/cli/completion.c) ## which files include and call which others, compared with the tables
-	@CC="$(CC)" LUA="$(FLAGS_LUA) $(LINK_LUA)" MISTAKES_SHARE=$(MISTAKES_SHARE) sh tests/layers.sh $(O) $(CC) $(filter-out -I. -MMD -MP -W%,$(BASEFLAGS))
+	@CC="$(CC)" LUA="$(FLAGS_LUA) $(LINK_LUA)" sh tests/layers.sh $(O) $(CC) $(filter-out -I. -MMD -MP -W%,$(BASEFLAGS))
 
 CPPCHECK ?= warning,performance,portability
-CPPCHECK_SHARE ?= 1
 cppcheck: | $(FIRST) ## the quickest part of lint: what cppcheck takes for a mistake
-	@sh tests/cppcheck.sh $(CPPCHECK) $(LINT_FLAGS) -- $$($(PYTHON) -B tests/lib/share.py $(CPPCHECK_SHARE) $(PRODUCT))
+	@sh tests/cppcheck.sh $(CPPCHECK) $(LINT_FLAGS) -- $(PRODUCT)
 
 docs: $(O)/redlockd $(O)/redlock $(O)/words $(O)/docgen $(O)/figures $(O)/states ## the manuals say all that the tables and programs know
 	@MAKE="$(SUBMAKE)" sh tests/docs.sh $(O) $(MAN)
@@ -297,7 +305,7 @@ sim-sanitized: | $(FIRST) ## WORLDS= (1000) simulated worlds under both sanitize
 		$(O)/sanitize/sim --seeds $(WORLDS) --from $$from --jobs $$(getconf _NPROCESSORS_ONLN) --keep-going
 
 SIM_CHECK_SEEDS ?= 600
-simulated: $(O)/sim ## the simulator's own tests, what it has found, a short sweep through worlds that belong to the commit
+simulated: $(O)/sim ## the simulator's own tests, what it has found, and a fixed short sweep: SIM_CHECK_SEEDS= worlds from the first one on
 	@sh tests/sim/check.sh $(O) $(SIM_CHECK_SEEDS)
 
 MINUTES ?=
@@ -338,13 +346,9 @@ fuzz-minimise: | $(FIRST) ## the fewest inputs that reach all that the corpora a
 	+@$(SUBMAKE) $(JOBS) build-fuzzers
 	@sh tests/fuzz/minimise.sh $(O)/fuzz $(FUZZ)
 
-# With CC="clang -fsyntax-only" they are only read; READ_SHARE=N: of the tests one of N, and nothing that the fuzzers are built of, which clang compiles.
-READ_SHARE ?= 1
-READ := $(UNIT) $(FIXTURE) $(SIM) $(WORLD)
-ifneq ($(filter build-objects,$(MAKECMDGOALS)),)
-READ := $(if $(filter 1,$(READ_SHARE)),$(INNER) $(READ),$(shell $(PYTHON) -B tests/lib/share.py $(READ_SHARE) $(READ)))
-endif
-build-objects: $(call obj,$(sort $(filter-out $(INNER),$(PARTS)) $(CLI) daemon/main/main.c $(READ))) $(GENERATED)
+# With CC="clang -fsyntax-only" they are only read. What the fuzzers are built of is left to them in `check`: clang compiles it.
+READ := $(CLI) daemon/main/main.c $(UNIT) $(FIXTURE) $(SIM) $(WORLD)
+build-objects: $(call obj,$(sort $(READ) $(if $(SELECTED),$(filter-out $(INNER),$(PARTS)),$(PARTS)))) $(GENERATED)
 compilers: ## clean builds with the compiler and with sanitizers, and what the other compiler has to say: clang or gcc
 	+@CC="$(CC)" MAKE="$(SUBMAKE)" JOBS="$(JOBS)" sh tests/compilers.sh $(O) "$(CLANG)"
 
@@ -364,13 +368,12 @@ asan: ## unit and function tests under AddressSanitizer
 	+@MAKE="$(MAKE) O=$(O)/asan SAN=address" $(PYTHON) -B tests/run.py $(O)/asan/check unit func
 ubsan: ## unit and function tests under UndefinedBehaviorSanitizer
 	+@MAKE="$(MAKE) O=$(O)/ubsan SAN=undefined" $(PYTHON) -B tests/run.py $(O)/ubsan/check unit func
-# Under both at once: what `check` runs.
+# Under both at once: what `check` runs a selection of.
 sanitize: ## unit and function tests under both sanitizers
 	+@MAKE="$(MAKE)" $(PYTHON) -B tests/run.py $(O)/sanitize/check sanitize-unit sanitize-func
-SANITIZED_SHARE ?= 1
 sanitize-unit sanitize-func: build-sanitized ## one of these two; sanitize-func likewise
-	+@UNIT_SHARED=1 $(SANITIZED) $(@:sanitize-%=%) $(if $(filter-out 1,$(SANITIZED_SHARE)),FUNC_ARGS="$(FUNC_ARGS) --share $(SANITIZED_SHARE)")
-SANITIZED = $(SUBMAKE) O=$(O)/sanitize SAN=$(CHECK_SANITIZERS) UNIT_SHARE=$(SANITIZED_SHARE)
+	+@UNIT_SHARED=1 $(SANITIZED) $(@:sanitize-%=%) $(if $(SELECTED),FUNC_ARGS="$(SELECTED_FUNC)")
+SANITIZED = $(SUBMAKE) O=$(O)/sanitize SAN=$(CHECK_SANITIZERS) $(if $(SELECTED),UNIT_FOLDERS="$(SELECTED_UNIT)")
 
 # Suites that run beside each other may want it: one builds, the other waits.
 build-sanitized: | $(FIRST)
@@ -384,4 +387,4 @@ $(O)/fuzz_%: $(O)/tests/fuzz/fuzz_%.o $(O)/inner.a
 	$(call say,LD)
 	$(Q)$(LINK) -fsanitize=fuzzer -o $@ $^ $(LIBS_LOOP) $(LIBS_REDIS) $(LIBS_JOBS) $(LIBS_CONF) $(LIBS_CRYPT)
 
-.PHONY: check servers first-minutes fuzz-minimise sim sim-sanitized sim-coverage sim-coverage-floors bench bench-full bench-contend market results mutants sweep vary fast load faults faults-planted $(SUITES_WAIT) $(SUITES_COMPUTE) $(SUITES_BESIDE) same asan ubsan sanitize build-sanitized build-fuzzers build-objects
+.PHONY: check nightly build-first servers first-minutes fuzz-minimise sim sim-sanitized sim-coverage sim-coverage-floors bench bench-full bench-contend market results mutants sweep vary fast load faults faults-planted $(SUITES_WAIT) $(SUITES_COMPUTE) $(SUITES_BESIDE) same asan ubsan sanitize build-sanitized build-fuzzers build-objects

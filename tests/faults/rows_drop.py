@@ -91,7 +91,7 @@ class Lane:
         for name, daemon, session, request in waiting:
             try:
                 answer = session.finish(request)
-                took, late = time.monotonic() - begin, 5 * self.w.worst_gap if self.w.late_at > begin - 0.1 else 0.2
+                took, late = time.monotonic() - begin, 5 * self.w.worst_gap if self.w.patience or self.w.late_at > begin - 0.1 else 0.2
                 bound = most + (0 if daemon is here else POLL_S) + late
                 if answer.kind != "OK" or took > bound:
                     self.w.fail("L2", "%s: %s was granted to the next after %.2f s, %.2f s at most: %s" % (what, name, took, bound, answer))

@@ -1,6 +1,6 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: BSD-2-Clause
-"""The fault matrix on real daemons and real Redis servers: python3 tests/faults/run.py [--seed N] [--jobs N] [--short] [--share N] [--list] [row …]
+"""The fault matrix on real daemons and real Redis servers: python3 tests/faults/run.py [--seed N] [--jobs N] [--short] [--patient] [--list] [row …]
 
 A row is named by its number (12) or with its variant (12b). Its schedule is a function of the seed: the same seed injects the same faults in the same order,
 but not at the same moments. Without --seed each run draws another seed. It prints the command that repeats it. Each row runs in a process of its own, and
@@ -28,7 +28,6 @@ import process  # the paths stand above
 import rows
 from crew import crew
 from process import Skip
-from share import share
 from world import World
 
 for module in sorted(glob.glob(os.path.join(HERE, "rows_*.py"))):
@@ -59,19 +58,19 @@ def find_row(key):
 TRIES = 4  # schedules in which a row looks for a planted mistake: not each of them has the rare moment that shows it
 
 
-def play(key, seed, short, folder, program=None):
+def play(key, given, folder):
     """Runs one row, and returns what came of it. While a violation that is due is not seen the row tries further schedules, which are functions of the seed,
     too."""
     for turn in range(TRIES if "/" in key or find_row(key).expect else 1):
         own = os.path.join(folder, "try-%d" % turn)
         os.mkdir(own)
-        result = play_once(key, "%s/%d" % (seed, turn) if turn else seed, short, own, program)
+        result = play_once(key, "%s/%d" % (given.seed, turn) if turn else given.seed, given, own)
         if result["status"] != "failed" or not any(text.startswith("blind") for text in result["violations"]):
             break
     return result
 
 
-def play_once(key, seed, short, folder, program):
+def play_once(key, seed, given, folder):
     row = find_row(key)
     result = {"row": key, "name": row.name, "grants": 0, "violations": [], "gap": None, "recovery": None, "status": "failed", "notes": []}
     world = None
@@ -79,9 +78,9 @@ def play_once(key, seed, short, folder, program):
         if row.net:
             own_network()
         rng = random.Random("%s/%s" % (key, seed))
-        options = dict(row.options, **({"program": program} if program else {}))
+        options = dict(row.options, patience=process.LATE if given.patient else 0.0, **({"program": given.program} if given.program else {}))
         least = options.pop("seconds", None)  # for a row that needs so much time in the short selection as well
-        seconds = least or rng.uniform(6.5, 8.5) if short else max(least or 0, rng.uniform(20, 40))
+        seconds = least or rng.uniform(6.5, 8.5) if given.short else max(least or 0, rng.uniform(20, 40))
         options.setdefault("nodes", rng.choice((3, 3, 5)))
         options.setdefault("daemons", rng.choice((2, 3)))
         world = World(folder, "%s/%s" % (key, seed), seconds, **options)
@@ -143,7 +142,7 @@ class Play:
         self.folder = tempfile.mkdtemp(prefix="redlockd-faults-", dir="/tmp")
         self.stderr = tempfile.TemporaryFile()
         argv = [sys.executable, "-B", os.path.abspath(__file__), "--work", self.folder, "--seed", str(options.seed), self.key]
-        argv += ["--short"] if options.short else []
+        argv += ["--short"] * options.short + ["--patient"] * options.patient
         argv += ["--program", os.path.abspath(options.program)] if options.program else []
         self.begin = time.monotonic()
         self.process = subprocess.Popen(argv, stdout=subprocess.PIPE, stderr=self.stderr, stdin=subprocess.DEVNULL, start_new_session=True,
@@ -195,7 +194,7 @@ def again(options, key=None):
         target = "faults-planted" if options.planted else "faults-short" if options.short else "faults"
         where = "SANITIZE=1" if build.endswith("/sanitize") else "O=" + build if build != "build" else ""
         words = ["make", target, where, ("ROW='%s'" if " " in row else "ROW=%s") % row if row else "", "SEED=%d" % options.seed,
-                 "FAULTS_SHARE=%d" % options.share if options.share > 1 and not row else ""]
+                 "FAULTS_ARGS=--patient" if options.patient else ""]
     return " ".join(word for word in words if word)
 
 
@@ -278,7 +277,7 @@ def arguments():
     options.add_argument("--seed", type=int, default=random.SystemRandom().randrange(1, 10 ** 9), help="default: another one each time")
     options.add_argument("--jobs", "-j", type=int, default=2)
     options.add_argument("--short", action="store_true", help="the selection that is part of every check, with short schedules")
-    options.add_argument("--share", type=int, default=1, help="one row of so many, others with each seed")
+    options.add_argument("--patient", action="store_true", help="bounds in time tell soon from never, as in every check: they are wider by %g s" % process.LATE)
     options.add_argument("--list", action="store_true")
     options.add_argument("--keep", action="store_true")
     options.add_argument("--planted", action="store_true", help="instead: rows with planted mistakes (all, or those named), each of which must be found")
@@ -294,14 +293,13 @@ def main():
         process.die_with_parent()
         out = os.fdopen(os.dup(1), "w")
         os.dup2(2, 1)
-        out.write(json.dumps(play(options.rows[0], options.seed, options.short, options.work, options.program)) + "\n")
+        out.write(json.dumps(play(options.rows[0], options, options.work)) + "\n")
         out.flush()
         return 0
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         signal.signal(number, stop)
     everything = not options.short or options.rows
     keys = planted_keys(options.rows) if options.planted else [key for key in rows.chosen(options.rows) if everything or rows.ROWS[key].short]
-    keys = share(keys, options.share, options.seed)
     if options.list:
         for key in keys:
             print("%-4s %-24s %s" % (key, rows.ROWS[key].name, rows.ROWS[key].text))

@@ -73,10 +73,10 @@ class Again(unittest.TestCase):
     def test_the_command_that_repeats_a_run_or_a_row(self):
         def said(key=None, **options):
             with mock.patch("process.BUILD", os.path.join(process.ROOT, options.pop("build", "build"))):
-                return run.again(types.SimpleNamespace(**dict({"seed": 7, "rows": [], "short": False, "share": 1, "planted": False, "program": None}, **options)), key)
+                return run.again(types.SimpleNamespace(**dict({"seed": 7, "rows": [], "short": False, "patient": False, "planted": False, "program": None}, **options)), key)
         self.assertEqual(said(), "make faults SEED=7")
-        self.assertEqual(said("12b", short=True, share=2), "make faults-short ROW=12b SEED=7")
-        self.assertEqual(said(short=True, share=2), "make faults-short SEED=7 FAULTS_SHARE=2")
+        self.assertEqual(said("12b", short=True), "make faults-short ROW=12b SEED=7")
+        self.assertEqual(said(short=True, patient=True), "make faults-short SEED=7 FAULTS_ARGS=--patient")
         self.assertEqual(said(rows=["12", "13a"]), "make faults ROW='12 13a' SEED=7")
         self.assertEqual(said("6/FREE_ON_RESET", short=True, planted=True), "make faults-planted ROW=FREE_ON_RESET SEED=7")
         self.assertEqual(said("8", build="build/sanitize"), "make faults SANITIZE=1 ROW=8 SEED=7")

@@ -33,7 +33,8 @@ class World(Hosts, Links, Ending):
     """options: how many nodes, daemons and clients; remote, how many further hosts; lease_ms, max_lease_ms, timeout_ms; node, tree and client, the options of
     a Redis, a daemon and a client; tcp: every other client dials by TCP; clock, daemon_clock: these run with a clock that a row sets; alloc: allocations
     of daemons can fail; client_proxy: clients dial through the proxy; direct: daemons dial Redis by TCP at this address, not through the proxy; wire: they
-    dial through a LossyWire; program: another daemon; restless: watchers dial again now and then; names; seconds."""
+    dial through a LossyWire; program: another daemon; restless: watchers dial again now and then; names; seconds; patience: by so
+    many seconds this machine may always be late."""
 
     def __init__(self, folder, seed, seconds, **options):
         self.folder, self.seed, self.rng, self.options = folder, seed, random.Random(seed), options
@@ -47,7 +48,8 @@ class World(Hosts, Links, Ending):
         self.context.set_forkserver_preload(["lock_client", "classic_client", "packets", "proxy", "watcher"])
         self.nodes, self.daemons, self.processes, self.watchers, self.client_options = [], [], {}, {}, {}
         self.verbs = []  # the requests that the daemons know
-        self.control, self.proxy, self.wire, self.worst_gap = None, None, None, 0.0
+        self.control, self.proxy, self.wire, self.patience = None, None, None, options.get("patience", 0.0)
+        self.worst_gap = self.patience / 5  # most bounds are wider by five times this
         self.late_at = 0.0  # when this machine was last late
         threading.Thread(target=self.watch, daemon=True).start()
         self.stack = contextlib.ExitStack()

@@ -1,6 +1,6 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: BSD-2-Clause
-"""Runs the function tests: python3 tests/func/run.py [-v] [-j N] [--share N] [module | module.Class | module.Class.test] …
+"""Runs the function tests: python3 tests/func/run.py [-v] [-j N] [module | module.Class | module.Class.test] …
 
 Each class runs in a process of its own, -j of them at a time (7: most tests wait). A failure is printed with the logs of the daemons. No test runs twice: one
 that fails on a busy machine waits for a time where it should wait for a state. Last line: "N passed, N failed". Status 1 when anything failed.
@@ -11,18 +11,18 @@ import glob
 import importlib
 import json
 import os
+import random
 import signal
-import subprocess
 import sys
 import tempfile
 import time
+import traceback
 import unittest
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path[:0] = [HERE, os.path.join(os.path.dirname(HERE), "lib")]
 from crew import crew  # the path stands above
 from harness import FuncTest
-from share import share
 
 UNIT_LIMIT = 240  # seconds for one class
 
@@ -82,15 +82,54 @@ class Reporter(unittest.TestResult):
                      text=self.worst or "")
 
 
-def work(names):
+def work(names, out):
     faulthandler.dump_traceback_later(UNIT_LIMIT - 5, exit=False)
-    out = os.fdopen(os.dup(1), "w")
-    os.dup2(2, 1)
     suite = unittest.defaultTestLoader.loadTestsFromNames(names)
     reporter = Reporter(out)
     suite.run(reporter)
     for text in FuncTest.figures:
         reporter.say(figure=text)
+
+
+class Worker:
+    """A process that runs these tests: a copy of this one, which has the modules already. What it writes beside its lines goes to the file."""
+
+    def __init__(self, names, stderr):
+        read, write = os.pipe()
+        self.status, self.pid = None, os.fork()
+        if not self.pid:
+            self.be(names, write, stderr.fileno())
+        os.close(write)
+        self.stdout = open(read, "rb", buffering=0)
+
+    @staticmethod
+    def be(names, write, stderr):
+        status = 1
+        try:
+            os.dup2(stderr, 1)
+            os.dup2(stderr, 2)
+            random.seed()  # or all workers draw the same
+            work(names, open(write, "w"))
+            status = 0
+        except BaseException:  # pylint: disable=broad-except
+            traceback.print_exc()
+        finally:
+            sys.stdout.flush()
+            sys.stderr.flush()
+            os._exit(status)
+
+    def poll(self, options=os.WNOHANG):
+        if self.status is None:
+            pid, status = os.waitpid(self.pid, options)
+            self.status = os.waitstatus_to_exitcode(status) if pid else None
+        return self.status
+
+    def wait(self):
+        return self.poll(0)
+
+    def kill(self):
+        if self.poll() is None:
+            os.kill(self.pid, signal.SIGKILL)
 
 
 # --- the parent ------------------------------------------------------------------------------------------------------
@@ -104,7 +143,7 @@ class Unit:
 
     def start(self):
         self.stderr = tempfile.TemporaryFile()
-        self.process = subprocess.Popen([sys.executable, os.path.abspath(__file__), "--work", *self.names], stdout=subprocess.PIPE, stderr=self.stderr)
+        self.process = Worker(self.names, self.stderr)
         self.begin = time.monotonic()
 
     def kill(self):
@@ -203,13 +242,9 @@ def main():
     options = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     options.add_argument("-v", action="store_true", help="a line per test")
     options.add_argument("-j", type=int, default=7, help="processes at a time")
-    options.add_argument("--share", type=int, default=1, help="one class of so many, others with each commit")
-    options.add_argument("--work", action="store_true", help=argparse.SUPPRESS)
     options.add_argument("names", nargs="*")
     given = options.parse_args()
-    if given.work:
-        return work(given.names)
-    begin, runner, units = time.monotonic(), Runner(given.v), share(collect(given.names), given.share)
+    begin, runner, units = time.monotonic(), Runner(given.v), collect(given.names)
     runner.run(units, given.j)
     return runner.report(time.monotonic() - begin)
 

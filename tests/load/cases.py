@@ -7,7 +7,7 @@ import time
 
 import rig
 from attack import Attack
-from process import Skip, user_seconds
+from process import LATE, Skip, user_seconds
 from rig import CPUS, ROOMY, Scene, descriptors
 from wire import Client
 
@@ -79,7 +79,7 @@ def stops(count, holders=200):
     return "%d names, lease 2s, the daemon stopped 12 times for 0.1 s: no name at risk; %.0f renewals/s, longest gap %d ms" % (count, renewals, gap)
 
 
-def restarts(clients, requests, times, redis=0, think_ms=THINK_MS):
+def restarts(clients, requests, times, redis=0, think_ms=THINK_MS, most_ms=PAUSE_MOST_MS):
     """The daemon is restarted in place while clients lock and unlock. None may be refused, hung up or answered twice."""
     descriptors(clients + 200)
     with Scene(redis, MANY) as scene:
@@ -109,7 +109,7 @@ def restarts(clients, requests, times, redis=0, think_ms=THINK_MS):
     said = "%d clients, %d restarts: %d requests, %d failures; the longest took %.0f ms (%s), without a restart %.0f ms" % (
         clients, times, told["n"], told["wrong"], max(pauses), " ".join("%.0f" % pause for pause in pauses), calm["max_us"] / 1e3)
     demand(told["wrong"] == 0, said)
-    demand(max(pauses) <= PAUSE_MOST_MS, said)
+    demand(max(pauses) <= most_ms, said)
     return said
 
 
@@ -343,7 +343,7 @@ def flood(kind, width, intervals, seconds, most=RATIO_MOST, mib=None, tree=None,
     return said
 
 
-def searches(intervals, seconds, attempts=3):
+def searches(intervals, seconds, attempts=3, most_us=SEARCHED_US):
     """Well-behaved clients beside a few that make the daemon search. On a machine that is busy with others, what they have alone counts."""
     best = None
     for _ in range(attempts):
@@ -356,11 +356,11 @@ def searches(intervals, seconds, attempts=3):
         if not best or f.median("p99_us", f.beside) < best.median("p99_us", best.beside):
             best = f
         beside, alone = best.median("p99_us", best.beside), best.median("p99_us", best.alone)
-        if beside <= max(SEARCHED_US, RATIO_MOST * alone):
+        if beside <= max(most_us, RATIO_MOST * alone):
             break
     said = "64 clients beside 500 owners that wait for each other, and 1000 readers: p99 %.1f ms, alone %.1f ms; %d requests of theirs" % (
         beside / 1e3, alone / 1e3, best.told[-1]["asked"])
-    demand(beside <= max(SEARCHED_US, RATIO_MOST * alone), said + "; at most 20 ms was promised")
+    demand(beside <= max(most_us, RATIO_MOST * alone), said + "; at most %g ms was promised" % (most_us / 1e3))
     return said
 
 
@@ -391,15 +391,16 @@ FULL = {
     **{"flood-" + name: (lambda options=options: flood(intervals=7, seconds=1.0, **options)) for name, options in FLOODS.items()},
 }
 
+# Part of every check, also on a busy machine: these bounds tell soon from never.
 LOOSE = dict(intervals=2, seconds=0.4, most=20.0)
 SHORT = {
     "sessions-memory": lambda: sessions(2000, 1),
     "stops": lambda: stops(50000),
-    "restarts": lambda: restarts(200, 10000, 3),
+    "restarts": lambda: restarts(200, 10000, 3, most_ms=LATE * 1000),
     "names": lambda: held(50000, 4, 0, "5s", holders=200),
     "lists": lambda: lists(50000, 2, "10s", holders=200),
     "burst-wait": lambda: burst(1000, "30s"),
-    "searches": lambda: searches(2, 0.5),
+    "searches": lambda: searches(2, 0.5, most_us=LATE * 1e6 / 8),
     "flood-crowd": lambda: flood(**dict(FLOODS["crowd"], width=600, tree={"limits": {"clients": 400}}, **LOOSE)),
     "flood-deaf": lambda: flood(**dict(FLOODS["deaf"], width=50, **LOOSE)),
 }

@@ -50,7 +50,7 @@ void unit_row_add(struct unit_row *row)
 	rows = row;
 }
 
-/* The next one of the file, in the order of its lines; NULL: none, or, of a share of the suites, it is not linked. */
+/* The next one of the file, in the order of its lines; NULL: none, or, of a selection of the suites, it is not linked. */
 static const struct unit_row *row_behind(const char *file, int line)
 {
 	const struct unit_row *next = NULL;
