@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Rounds of questions: one post after the other, from the one that answered last, until one tells an address or all have failed. */
+/* Rounds of questions: all are asked at once, and most of those that answer are believed. */
 #include "daemon/redis/sentinel.h"
-#include "daemon/base/log.h"
 #include "daemon/base/mem.h"
 #include "daemon/redis/post.h"
 
@@ -10,42 +9,44 @@
 #include <stdlib.h>
 #include <string.h>
 
+struct item {
+	struct sentinel *sentinel;
+	struct post *post;
+	char *label;
+	bool pending;
+	char reason[96]; /* why it told nothing in this round */
+	bool unaware;    /* … that is, it knows no such master */
+	char host[MASTER_HOST_MAX];
+	uint16_t port; /* 0: it told nothing */
+};
+
 struct sentinel {
 	const struct sentinel_conf *conf;
 	struct sentinel_sink sink;
 	char *master;
-	struct {
-		struct post *post;
-		char *label;
-		char reason[96]; /* why it told nothing in this round */
-		bool unaware;    /* … that is, it knows no such master */
-	} item[SENTINELS_MAX];
-	unsigned count, present, failed; /* which one is asked; how many have failed in this round */
-	struct event *timer;             /* between rounds, while the master is followed */
-	bool running;                    /* a round */
-	bool asked;                      /* whoever called sentinel_ask waits for it */
+	struct item item[SENTINELS_MAX];
+	unsigned count, pending;
+	struct event *timer; /* between rounds, while the master is followed */
+	bool asked;          /* whoever called sentinel_ask waits for it */
 	bool followed;
-	bool silent;                /* the last round failed while the master was followed, which was logged */
 	char host[MASTER_HOST_MAX]; /* what was told last */
 	uint16_t port;
 };
 
-static void sentinel_arm(struct sentinel *s, int64_t us)
+static void sentinel_arm(struct sentinel *s)
 {
-	struct timeval tv = {.tv_sec = us / SEC, .tv_usec = us % SEC};
+	struct timeval tv = {.tv_sec = s->conf->poll_us / SEC, .tv_usec = s->conf->poll_us % SEC};
 
 	if (evtimer_add(s->timer, &tv) < 0)
 		mem_exhausted();
 }
 
-static void round_end(struct sentinel *s)
+static void where_write(char *out, size_t size, const char *host, uint16_t port)
 {
-	s->running = false;
-	if (s->followed)
-		sentinel_arm(s, s->conf->poll_us);
+	(void)snprintf(out, size, strchr(host, ':') ? "[%s]:%u" : "%s:%u", host, port);
 }
 
-/* They stand in the order of the configuration, whoever was asked first, so that the same failure has the same text. */
+/* They stand in the order of the configuration, whoever answered first, so that the same failure has the same text. */
 static void reasons_join(const struct sentinel *s, char *out, size_t size)
 {
 	bool unaware = true;
@@ -58,35 +59,44 @@ static void reasons_join(const struct sentinel *s, char *out, size_t size)
 		n += (size_t)snprintf(out + n, size - n, "%s %s %s", i ? ";" : ":", s->item[i].label, s->item[i].reason);
 }
 
-static void sentinel_hear(struct sentinel *s, const char *reason)
+static void names_join(const struct sentinel *s, char *out, size_t size)
 {
-	if (s->sink.heard)
-		s->sink.heard(s->sink.context, reason);
-}
+	size_t n = (size_t)snprintf(out, size, "the sentinels do not agree where %s is", s->master);
+	char where[MASTER_HOST_MAX + 16];
+	const char *mark = ":";
 
-static void sentinel_note_silence(struct sentinel *s, const char *reason)
-{
-	char quoted[1024];
-
-	if (!s->silent)
-		log_event(LOG_WARN, "sentinel", "master=%s state=silent reason=%s note=\"until then a fail-over shows only when the connection breaks\"",
-		          s->master, log_quote(reason, quoted, sizeof(quoted)));
-	s->silent = true;
-	sentinel_hear(s, reason);
-}
-
-static void round_fail(struct sentinel *s)
-{
-	char reason[512];
-
-	reasons_join(s, reason, sizeof(reason));
-	round_end(s);
-	if (s->asked) {
-		s->asked = false;
-		s->sink.told(s->sink.context, NULL, 0, reason);
-	} else if (s->followed) {
-		sentinel_note_silence(s, reason);
+	for (unsigned i = 0; i < s->count && n < size; i++) {
+		if (!s->item[i].port)
+			continue;
+		where_write(where, sizeof(where), s->item[i].host, s->item[i].port);
+		n += (size_t)snprintf(out + n, size - n, "%s %s names %s", mark, s->item[i].label, where);
+		mark = ";";
 	}
+}
+
+static bool is_named(const struct item *item, const char *host, uint16_t port)
+{
+	return item->port && item->port == port && !strcmp(item->host, host);
+}
+
+/* Whom most name; of several the first in the order of the configuration, so that all daemons find the same one. NULL: none names any. */
+static const struct item *sentinel_leader(const struct sentinel *s, unsigned *ret_votes, unsigned *ret_told)
+{
+	const struct item *leader = NULL;
+
+	*ret_votes = *ret_told = 0;
+	for (unsigned i = 0; i < s->count; i++) {
+		unsigned votes = 0;
+
+		for (unsigned k = 0; k < s->count; k++)
+			votes += is_named(&s->item[k], s->item[i].host, s->item[i].port);
+		*ret_told += s->item[i].port != 0;
+		if (votes > *ret_votes) {
+			*ret_votes = votes;
+			leader = &s->item[i];
+		}
+	}
+	return leader;
 }
 
 void sentinel_recall(struct sentinel *s, const char *host, uint16_t port)
@@ -95,47 +105,98 @@ void sentinel_recall(struct sentinel *s, const char *host, uint16_t port)
 	s->port = port;
 }
 
-static void sentinel_on_told(void *context, const char *host, uint16_t port)
+static void sentinel_answer(struct sentinel *s, const struct item *leader)
 {
-	struct sentinel *s = context;
-	bool same = s->port == port && !strcmp(s->host, host);
-	char where[MASTER_HOST_MAX + 16];
+	char reason[512];
 
-	round_end(s);
-	if (s->silent)
-		log_event(LOG_NOTICE, "sentinel", "master=%s state=heard", s->master);
-	s->silent = false;
-	if (s->asked) {
-		s->asked = false;
-		sentinel_recall(s, host, port);
-		s->sink.told(s->sink.context, s->host, port, "");
-	} else if (s->followed && !same) {
-		sentinel_follow(s, false);
-		(void)snprintf(where, sizeof(where), strchr(host, ':') ? "[%s]:%u" : "%s:%u", host, port);
-		s->sink.moved(s->sink.context, where);
-	} else if (s->followed) {
-		sentinel_hear(s, "");
+	s->asked = false;
+	if (leader) {
+		sentinel_recall(s, leader->host, leader->port);
+		s->sink.told(s->sink.context, s->host, s->port, "");
+	} else {
+		reasons_join(s, reason, sizeof(reason));
+		s->sink.told(s->sink.context, NULL, 0, reason);
 	}
 }
 
-static void sentinel_on_failed(void *context, const char *reason, bool unaware)
+static void sentinel_move(struct sentinel *s, const struct item *to)
 {
-	struct sentinel *s = context;
+	char where[MASTER_HOST_MAX + 16];
 
-	(void)snprintf(s->item[s->present].reason, sizeof(s->item[0].reason), "%s", reason);
-	s->item[s->present].unaware = unaware;
-	s->present = (s->present + 1) % s->count;
-	if (++s->failed < s->count)
-		post_ask(s->item[s->present].post);
-	else
-		round_fail(s);
+	sentinel_follow(s, false);
+	where_write(where, sizeof(where), to->host, to->port);
+	s->sink.moved(s->sink.context, where);
 }
 
+static void sentinel_hear(const struct sentinel *s, bool told, bool agreed)
+{
+	char reason[512] = "";
+
+	if (!told)
+		reasons_join(s, reason, sizeof(reason));
+	else if (!agreed)
+		names_join(s, reason, sizeof(reason));
+	if (s->sink.heard)
+		s->sink.heard(s->sink.context, reason);
+}
+
+/* One has answered, or failed. A majority need not wait for the rest. */
+static void sentinel_weigh(struct sentinel *s)
+{
+	unsigned votes, told;
+	const struct item *leader = sentinel_leader(s, &votes, &told);
+
+	if (s->pending && votes <= s->count / 2)
+		return;
+	if (s->asked)
+		sentinel_answer(s, leader);
+	else if (s->followed && votes > told / 2 && !is_named(leader, s->host, s->port))
+		sentinel_move(s, leader);
+	else if (s->followed && !s->pending)
+		sentinel_hear(s, told > 0, votes == told);
+	if (s->followed && !s->pending)
+		sentinel_arm(s);
+}
+
+static void item_end(struct item *i)
+{
+	i->pending = false;
+	i->sentinel->pending--;
+	sentinel_weigh(i->sentinel);
+}
+
+static void item_on_told(void *context, const char *host, uint16_t port)
+{
+	struct item *i = context;
+
+	(void)snprintf(i->host, sizeof(i->host), "%s", host);
+	i->port = port;
+	item_end(i);
+}
+
+static void item_on_failed(void *context, const char *reason, bool unaware)
+{
+	struct item *i = context;
+
+	(void)snprintf(i->reason, sizeof(i->reason), "%s", reason);
+	i->unaware = unaware;
+	item_end(i);
+}
+
+/* One that has not answered the round before is not asked twice. */
 static void round_begin(struct sentinel *s)
 {
-	s->running = true;
-	s->failed = 0;
-	post_ask(s->item[s->present].post);
+	for (unsigned i = 0; i < s->count; i++) {
+		struct item *item = &s->item[i];
+
+		if (item->pending)
+			continue;
+		item->pending = true;
+		item->unaware = false;
+		item->port = 0;
+		s->pending++;
+		post_ask(item->post);
+	}
 }
 
 static void sentinel_on_timer(evutil_socket_t fd, short what, void *context)
@@ -148,36 +209,37 @@ void sentinel_ask(struct sentinel *s)
 {
 	s->asked = true;
 	evtimer_del(s->timer);
-	if (!s->running)
-		round_begin(s);
+	round_begin(s);
 }
 
 void sentinel_follow(struct sentinel *s, bool on)
 {
 	s->followed = on;
 	evtimer_del(s->timer);
-	if (on && !s->running)
-		sentinel_arm(s, s->conf->poll_us);
+	if (on && !s->pending)
+		sentinel_arm(s);
 }
 
 void sentinel_where(const struct sentinel *s, char *out, size_t size)
 {
-	(void)snprintf(out, size, strchr(s->host, ':') ? "[%s]:%u" : "%s:%u", s->host, s->port);
+	where_write(out, size, s->host, s->port);
 }
 
 struct sentinel *sentinel_new(const struct sentinel_conf *conf, const struct upstream_address *address, const struct sentinel_sink *sink)
 {
 	struct sentinel *s = mem_alloc(sizeof(*s));
-	const struct post_sink post_sink = {.context = s, .told = sentinel_on_told, .failed = sentinel_on_failed};
 
 	s->conf = conf;
 	s->sink = *sink;
 	s->master = mem_copy(address->master, strlen(address->master));
 	for (; s->count < address->sentinels && s->count < SENTINELS_MAX; s->count++) {
 		const struct upstream_host *at = &address->sentinel[s->count];
+		struct item *item = &s->item[s->count];
+		const struct post_sink post_sink = {.context = item, .told = item_on_told, .failed = item_on_failed};
 
-		s->item[s->count].post = post_new(conf, s->master, at, &post_sink);
-		if (asprintf(&s->item[s->count].label, strchr(at->host, ':') ? "[%s]:%u" : "%s:%u", at->host, at->port) < 0)
+		item->sentinel = s;
+		item->post = post_new(conf, s->master, at, &post_sink);
+		if (asprintf(&item->label, strchr(at->host, ':') ? "[%s]:%u" : "%s:%u", at->host, at->port) < 0)
 			mem_exhausted();
 	}
 	s->timer = evtimer_new(conf->base, sentinel_on_timer, s);

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The sentinels that tell where one master is. They are asked in turn, each with a time limit, and the one that answered goes first the next time, over a
- * connection that stays. While the master is followed, one is asked once a second. A master counts as found by their word only: who connects must check its
- * role.
+ * The sentinels that tell where one master is. All are asked at once, each with a time limit, over connections that stay; whom most of those that answer
+ * name is the master. While the master is followed, they are asked once a second. A master counts as found by their word only: who connects must check its role.
  * Callbacks come from the loop only, never from inside a function here; a callback may call all but sentinel_free. Not thread-safe.
  */
 #ifndef REDIS_SENTINEL_H
@@ -31,9 +30,9 @@ struct sentinel_sink {
 	void *context;
 	/* Answers sentinel_ask. host NULL: none told, and reason says why. The texts are borrowed during the call. */
 	void (*told)(void *context, const char *host, uint16_t port, const char *reason);
-	/* While it is followed: another server than was told last is the master. Then it is not followed any more. */
+	/* While it is followed: a majority of those that answer names another server than was told last. Then it is not followed any more. */
 	void (*moved)(void *context, const char *address);
-	/* While it is followed, after each round: why none tells where the master is; "": one does. May be NULL. */
+	/* While it is followed, after each round: why none tells where the master is, or what each names if they differ; "": they agree. May be NULL. */
 	void (*heard)(void *context, const char *reason);
 };
 

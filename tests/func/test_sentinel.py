@@ -213,7 +213,7 @@ class NoWord(SentinelTest):
         for sentinel in self.w.sentinels:
             sentinel.process.kill()
             sentinel.process.wait()
-        self.a.logged("sentinel master=locks state=silent")
+        self.a.logged("node node=sentinel:locks state=joined cause=sentinel reason=")
         until(lambda: self.row(self.w.label).fields.get("cause") == "sentinel", "a fail-over would not be noticed")
         self.assertEqual(self.row(self.w.label)["state"], "joined")
         self.assertIn("start the sentinels", self.call_redlock(self.a, "doctor")[1])

@@ -357,7 +357,7 @@ struct judgement judge_probe(struct members *ms, struct member *m, const struct 
 	if (probe->marker.n == 0 && judge_is_trusted(ms, m) && !m->evidence.why)
 		return (struct judgement){JUDGED_BLANK, "", DEFECT_NONE};
 	if (m->evidence.why)
-		return (struct judgement){JUDGED_LOST, evidence_text(m->evidence.why), DEFECT_NONE};
+		return (struct judgement){JUDGED_LOST, evidence_text(m->evidence.why), evidence_defect(m->evidence.why)};
 	if (probe->marker.n == 0)
 		return (struct judgement){JUDGED_LOST, "it carries no marker: new, restarted blank, or flushed", DEFECT_NONE};
 	return (struct judgement){JUDGED_LOST, ours ? "" : "it was restarted, replaced or taken over", DEFECT_NONE};

@@ -3,6 +3,7 @@
 #include "daemon/core/member/jump.h"
 
 #include "daemon/core/member/bounds.h"
+#include "daemon/core/member/health.h"
 #include "daemon/core/member/judge.h"
 #include "daemon/core/member/likeness.h"
 #include "daemon/core/member/meet.h"
@@ -315,7 +316,8 @@ void jump_is_ours(struct members *ms, struct member *m)
 	over = stop_over(ms, m, how, stop);
 	stop.most = whole.most;
 	elsewhere = (struct move){stop.least - drift_us(stop.most), stop.most + drift_us(stop.most)};
-	core_log(ms->core, LOG_WARN, "stood-still", "for_ms=%" PRId64 " stores=%u", stop.most / MSEC, like);
+	if (member_may_tell(ms, m, false))
+		core_log(ms->core, LOG_WARN, "stood-still", "for_ms=%" PRId64 " stores=%u", stop.most / MSEC, like);
 	for (unsigned i = 0; i < ms->core->conf.nodes; i++) {
 		struct member *other = &ms->node[i];
 

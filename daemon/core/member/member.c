@@ -20,7 +20,7 @@
 #define LOSS_AGAIN_US (15 * 60 * SEC) /* a loss is one more of the same kind if it comes so soon after a quarantine, or within it */
 #define LOSSES_MOST   3
 
-static const char foreign_loss[] = "another daemon found that it may have lost memory";
+static const struct trouble foreign_loss = {"another daemon found that it may have lost memory", DEFECT_NONE};
 static const char not_taken_over[] = "too few servers of the previous configuration are taken over: see CHANGING THE SERVERS in redlockd(8)";
 
 static void member_schedule(struct members *ms, struct member *m)
@@ -34,7 +34,9 @@ static void member_schedule(struct members *ms, struct member *m)
 
 static void member_become_quarantined(struct members *ms, struct member *m)
 {
-	member_become(ms, m, MEMBER_QUARANTINED, m->quarantine.losses < LOSSES_MOST ? DEFECT_NONE : DEFECT_FORGETS, m->quarantine.why);
+	enum defect cause = m->quarantine.cause ? m->quarantine.cause : DEFECT_FORGETS;
+
+	member_become(ms, m, MEMBER_QUARANTINED, m->quarantine.losses < LOSSES_MOST ? DEFECT_NONE : cause, m->quarantine.why);
 }
 
 /* Its quarantine is over. The store is joined once the others have told their fences, or the timeout for that is over. */
@@ -60,7 +62,7 @@ void member_up(struct members *ms, unsigned node, struct span address)
 	struct member *m = &ms->node[node];
 
 	m->connected = true;
-	m->unwatched[0] = '\0';
+	m->unwatched.defect = DEFECT_NONE;
 	core_keep(m->address, sizeof(m->address), address);
 	m->up_since = ms->core->now;
 	m->stalled = false;
@@ -83,7 +85,7 @@ void member_down(struct members *ms, unsigned node, enum defect defect, struct s
 	struct trouble why = {text, defect};
 
 	core_keep(text, sizeof(text), reason);
-	if (m->connected && defect != DEFECT_OTHER && defect != DEFECT_SENTINEL) /* with these the daemon itself ends a connection */
+	if (m->connected && defect == DEFECT_CLOSED) /* else the daemon itself ended the connection, and says why */
 		why = health_note_break(ms, m, why);
 	member_note_overtaken(ms, m);
 	m->connected = false;
@@ -167,7 +169,7 @@ static void member_keep_marker(struct member *m, struct span marker)
 }
 
 /* A store that is flushed or restarted again and again never gets out of its quarantine, so that is the reason that is shown. */
-static void member_note_loss(struct members *ms, struct member *m, const char *why)
+static void member_note_loss(struct members *ms, struct member *m, struct trouble why)
 {
 	struct instant now = ms->core->now;
 
@@ -176,15 +178,16 @@ static void member_note_loss(struct members *ms, struct member *m, const char *w
 	if (m->quarantine.losses++ == 0)
 		m->quarantine.first = now;
 	m->told_of = MEMBER_PROBING; /* each quarantine is told */
+	m->quarantine.cause = why.defect;
 	if (m->quarantine.losses < LOSSES_MOST)
-		core_keep(m->quarantine.why, sizeof(m->quarantine.why), span_of(why));
+		core_keep(m->quarantine.why, sizeof(m->quarantine.why), span_of(why.text));
 	else
 		snprintf(m->quarantine.why, sizeof(m->quarantine.why), "it lost its memory %u times within %" PRId64 " s: %s", m->quarantine.losses,
-		         instant_diff(now, m->quarantine.first) / SEC, why);
+		         instant_diff(now, m->quarantine.first) / SEC, why.text);
 }
 
 /* Case B: the time counts from when this very value was first seen, or set. */
-static void member_note_quarantine(struct members *ms, struct member *m, struct span marker, const char *why)
+static void member_note_quarantine(struct members *ms, struct member *m, struct span marker, struct trouble why)
 {
 	if (!span_equal(marker, span_of(m->quarantine.marker))) {
 		struct instant since = ms->core->now;
@@ -238,7 +241,7 @@ static void member_refuse(struct members *ms, struct member *m, enum defect defe
 }
 
 /* If the quarantine is over already, the store is to join. It is refused instead while the set before may still have a quorum. */
-static void member_time_quarantine(struct members *ms, struct member *m, struct span marker, const char *why)
+static void member_time_quarantine(struct members *ms, struct member *m, struct span marker, struct trouble why)
 {
 	member_note_quarantine(ms, m, marker, why);
 	if (instant_before(ms->core->now, m->quarantine.end)) {
@@ -329,7 +332,7 @@ static void member_follow(struct members *ms, struct member *m, const struct ans
 		trust_blank(ms);
 		break;
 	case JUDGED_LOST:
-		member_become(ms, m, MEMBER_PROBING, DEFECT_NONE, judged.reason);
+		member_become(ms, m, MEMBER_PROBING, judged.defect, judged.reason);
 		member_mark(ms, m, marker, 'q');
 		break;
 	}
@@ -350,7 +353,7 @@ static void member_marked(struct members *ms, struct member *m, const struct ans
 	if (m->offered[0] == 'j')
 		member_join(ms, m, span_of(m->offered));
 	else
-		member_time_quarantine(ms, m, span_of(m->offered), why);
+		member_time_quarantine(ms, m, span_of(m->offered), (struct trouble){why, m->defect});
 }
 
 /* The question failed: for a reason that somebody must remove, or for one that may pass. */

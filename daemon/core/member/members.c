@@ -214,6 +214,13 @@ const char *evidence_text(enum evidence why)
 	return text[why];
 }
 
+enum defect evidence_defect(enum evidence why)
+{
+	if (why == EVIDENCE_EVICTED)
+		return DEFECT_EVICTS;
+	return why == EVIDENCE_WAS_AHEAD || why == EVIDENCE_JUMPED ? DEFECT_CLOCK : DEFECT_NONE;
+}
+
 int64_t member_server_ms(const struct member *m, struct instant when)
 {
 	if (!m->clock.known)

@@ -96,6 +96,7 @@ struct member {
 	struct ill refusal;  /* what it was refused of that which locks need */
 	struct ill lesser;   /* it serves, and refuses what locks can do without */
 	struct ill misnamed; /* the other daemons call it otherwise */
+	struct ill unwatched; /* no sentinel says whether it is still the master, or they do not agree */
 	struct {
 		enum defect defect;
 		char text[160];
@@ -136,6 +137,7 @@ struct member {
 		struct instant since, end;
 		struct instant ask_until; /* until then, after the end, the others may tell their fences; earlier than the end: not asked yet */
 		char why[160];
+		enum defect cause;        /* … if it is not that its memory was lost */
 		struct instant first;     /* when its memory was lost for the first time … */
 		unsigned losses;          /* … and how often since, soon after each other */
 	} quarantine;
@@ -143,7 +145,6 @@ struct member {
 	char silent[256]; /* why it publishes nothing for this daemon; "" = it does, or has not refused */
 	enum defect silence; /* … as one word */
 	bool silence_untold; /* the log was not told of the last change */
-	char unwatched[160]; /* why no sentinel says whether it is still the master; "" = one does, or it has none */
 	char told[160]; /* what the log was told last, and of which state, so that it is told once and not each second */
 	enum member_state told_of;
 	struct {
@@ -229,7 +230,8 @@ static inline bool member_may_grant(const struct member *m)
 	return member_usable(m) && !m->refusal.defect;
 }
 
-const char *evidence_text(enum evidence why); /* for people; NULL for none */
+const char *evidence_text(enum evidence why);
+enum defect evidence_defect(enum evidence why); /* DEFECT_NONE: its memory was lost */ /* for people; NULL for none */
 /* Its round trips are longer than the timeout: its answers come too late to count. */
 static inline bool member_is_far(const struct members *ms, const struct member *m)
 {

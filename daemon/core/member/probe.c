@@ -20,8 +20,9 @@ static void member_log(struct members *ms, struct member *m, enum member_state w
 		[MEMBER_JOINED] = LOG_NOTICE, [MEMBER_REFUSED] = LOG_ERROR,
 	};
 
-	core_log(ms->core, level[m->state], "node", "node=%s state=%s was=%s%s%s", ms->core->conf.label[m->index], member_state_word(m->state),
-	         member_state_word(was), m->reason[0] ? " reason=" : "", m->reason[0] ? core_quoted(ms->core, span_of(m->reason)) : "");
+	core_log(ms->core, level[m->state], "node", "node=%s state=%s was=%s%s%s%s%s", ms->core->conf.label[m->index], member_state_word(m->state),
+	         member_state_word(was), m->defect ? " cause=" : "", m->defect ? defect_table[m->defect].word : "", m->reason[0] ? " reason=" : "",
+	         m->reason[0] ? core_quoted(ms->core, span_of(m->reason)) : "");
 	if (m->state == MEMBER_PROBING)
 		return;
 	m->told_of = m->state;
