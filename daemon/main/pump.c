@@ -345,9 +345,9 @@ static void on_subscribed(void *context, unsigned node, enum defect defect, cons
 	pump_step(context, &event);
 }
 
-static void on_unwatched(void *context, unsigned node, const char *reason)
+static void on_unwatched(void *context, unsigned node, enum defect defect, const char *reason)
 {
-	struct event event = {.kind = EVENT_UNWATCHED, .node = {.index = node, .reason = span_of(reason)}};
+	struct event event = {.kind = EVENT_UNWATCHED, .node = {.index = node, .defect = defect, .reason = span_of(reason)}};
 
 	pump_step(context, &event);
 }

@@ -16,6 +16,7 @@
 #define PAUSE_FIRST_US (50 * MSEC)
 #define PAUSE_CAP_US   (1 * SEC)
 #define STEADY_US      (1 * SEC)    /* a node that was up for less is not dialled again at once */
+#define DEMOTED_US     (1 * SEC)    /* between two looks where the name of a replica leads */
 #define PATIENCE_US    (500 * MSEC) /* how long to wait for the resolver if older addresses are known */
 
 static const char *const state_names[] = {"waiting", "resolving", "dialling", "up"};
@@ -109,6 +110,32 @@ static void node_on_broken(void *context, enum defect defect, const char *reason
 
 /* --- going up -------------------------------------------------------------------------------------------------------- */
 
+/* Two of one family: a name may have one of each. */
+static bool addresses_are_several(const struct addresses *a)
+{
+	unsigned of_6 = 0;
+
+	for (unsigned i = 0; i < a->count; i++)
+		of_6 += a->item[i].name.ss_family == AF_INET6;
+	return of_6 > 1 || a->count - of_6 > 1;
+}
+
+static void node_tell_name(struct node *n)
+{
+	bool several = addresses_are_several(&n->addresses);
+	char text[300];
+
+	(void)snprintf(text, sizeof(text), "%s has several addresses: each daemon may use another server", n->host);
+	if (n->conf->sink->unwatched)
+		n->conf->sink->unwatched(n->conf->sink->context, n->index, several ? DEFECT_UNKNOWN_HOST : DEFECT_NONE, several ? text : "");
+}
+
+void node_watch_name(struct node *n)
+{
+	if (n->named)
+		node_arm(n, n->demoted ? DEMOTED_US : n->conf->name_us);
+}
+
 static void node_on_ready(void *context)
 {
 	struct node *n = context;
@@ -120,6 +147,7 @@ static void node_on_ready(void *context)
 	n->up_since = clock_boottime();
 	n->reason[0] = 0;
 	n->told.count = 0;
+	n->demoted = false;
 	if (n->subscriber)
 		subscriber_open(n->subscriber, (const struct sockaddr *)&n->dialled.name, n->dialled.n);
 	if (n->sentinel) {
@@ -127,6 +155,9 @@ static void node_on_ready(void *context)
 		sentinel_where(n->sentinel, where, sizeof(where));
 	}
 	n->conf->sink->up(n->conf->sink->context, n->index, where);
+	if (n->named)
+		node_tell_name(n);
+	node_watch_name(n);
 }
 
 static void node_dial(struct node *n)
@@ -149,6 +180,35 @@ static void node_dial_all(struct node *n)
 	node_dial(n);
 }
 
+static bool addresses_have(const struct addresses *a, const struct endpoint *e)
+{
+	bool found = false;
+
+	for (unsigned i = 0; i < a->count; i++)
+		found |= a->item[i].n == e->n && !memcmp(&a->item[i].name, &e->name, e->n);
+	return found;
+}
+
+/* Another server has taken the place of the one to which the node was connected. It is told even if its reason was told before. */
+static void node_leave(struct node *n, enum defect defect, const char *reason, const char *where)
+{
+	if (n->state == NODE_UP)
+		node_fail(n, defect, reason);
+	n->conf->sink->down(n->conf->sink->context, n->index, defect, reason, where);
+}
+
+static void node_follow_name(struct node *n)
+{
+	char reason[sizeof(n->reason)];
+
+	if (addresses_have(&n->addresses, &n->dialled)) {
+		node_tell_name(n);
+		return;
+	}
+	(void)snprintf(reason, sizeof(reason), "%.200s leads to other addresses now", n->host);
+	node_leave(n, DEFECT_UNKNOWN_HOST, reason, n->host);
+}
+
 static void node_on_addresses(void *context, const struct addresses *found, const char *reason)
 {
 	struct node *n = context;
@@ -156,6 +216,8 @@ static void node_on_addresses(void *context, const struct addresses *found, cons
 	n->lookup = NULL;
 	if (found->count)
 		n->addresses = *found;
+	if (n->state == NODE_UP && n->named && found->count)
+		node_follow_name(n);
 	if (n->state != NODE_RESOLVING)
 		return; /* too late for that attempt; the next one uses it */
 	evtimer_del(n->timer);
@@ -201,16 +263,13 @@ static void node_begin(struct node *n)
 
 /* --- where sentinels tell the address -------------------------------------------------------------------------------- */
 
-/* A server has taken the place of the one to which the node was connected. It is told even if its reason was told before. */
 static void node_on_moved(void *context, const char *where)
 {
 	struct node *n = context;
 	char reason[sizeof(n->reason)];
 
 	(void)snprintf(reason, sizeof(reason), "the sentinels name another master: %s", where);
-	if (n->state == NODE_UP)
-		node_fail(n, DEFECT_SENTINEL, reason);
-	n->conf->sink->down(n->conf->sink->context, n->index, DEFECT_SENTINEL, reason, where);
+	node_leave(n, DEFECT_SENTINEL, reason, where);
 }
 
 /* A server at a Unix socket speaks no TLS. */
@@ -257,11 +316,22 @@ static void node_on_told(void *context, const char *host, uint16_t port, const c
 static void node_on_answer(void *context, const struct answer *a)
 {
 	struct node *n = context;
-	bool replica = a->probe && a->class == ANSWER_EXECUTED && !span_equal(a->probe->role, SPAN("master"));
+	bool was = n->demoted;
 
-	if (replica || (a->class == ANSWER_REFUSED && a->defect == DEFECT_REPLICA))
+	if (a->probe && a->class == ANSWER_EXECUTED)
+		n->demoted = !span_equal(a->probe->role, SPAN("master"));
+	n->demoted |= a->class == ANSWER_REFUSED && a->defect == DEFECT_REPLICA;
+	if (n->demoted && !was && n->state == NODE_UP)
 		node_arm(n, 0);
 	n->conf->sink->answer(n->conf->sink->context, a);
+}
+
+/* Of a node that is up. */
+static void node_look_up(struct node *n)
+{
+	node_watch_name(n);
+	if (!n->lookup)
+		n->lookup = resolver_ask(n->conf->resolver, n->host, n->port, node_on_addresses, n);
 }
 
 static void node_on_timer(evutil_socket_t fd, short what, void *context)
@@ -278,6 +348,8 @@ static void node_on_timer(evutil_socket_t fd, short what, void *context)
 		node_dial_all(n);
 	else if (n->state == NODE_RESOLVING)
 		node_fail(n, DEFECT_UNKNOWN_HOST, "the name is not resolved in time");
+	else if (n->state == NODE_UP && n->named)
+		node_look_up(n);
 	else if (n->state == NODE_UP)
 		node_fail(n, DEFECT_SENTINEL, "it has become a replica: the sentinels are asked again");
 }
@@ -301,7 +373,7 @@ static void node_make_links(struct node *n)
 	const struct upstream_sink *to = n->conf->sink;
 	const struct subscriber_sink subscriber_sink = {.context = to->context, .message = to->message, .subscribed = to->subscribed};
 
-	if (n->sentinel)
+	if (n->sentinel || n->named)
 		sink.script = watched;
 	links_init(&n->links, n->conf->links, n->conf->base, n->conf->link, n->index, &sink);
 	if (n->sentinel)
@@ -317,7 +389,7 @@ static void node_on_heard(void *context, const char *reason)
 	struct node *n = context;
 
 	if (n->conf->sink->unwatched)
-		n->conf->sink->unwatched(n->conf->sink->context, n->index, reason);
+		n->conf->sink->unwatched(n->conf->sink->context, n->index, *reason ? DEFECT_SENTINEL : DEFECT_NONE, reason);
 }
 
 struct node *node_new(const struct node_conf *conf, unsigned index, const struct upstream_address *address)
@@ -333,6 +405,7 @@ struct node *node_new(const struct node_conf *conf, unsigned index, const struct
 	n->port = address->port;
 	if (address->master)
 		n->sentinel = sentinel_new(conf->sentinel, address, &sentinel_sink);
+	n->named = !n->sentinel && !addresses_are_known(n->path, n->host, n->port, &n->addresses);
 	n->timer = evtimer_new(conf->base, node_on_timer, n);
 	if (!n->timer)
 		mem_exhausted();

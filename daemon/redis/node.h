@@ -3,6 +3,7 @@
  * A node is one Redis server: an address, its links, and the back-off between attempts. It is up when all its links are ready, and
  * down as soon as one breaks. Then all links are closed, their calls answered, and the address is dialled again: at once, then after
  * pauses that double up to one second. A host name may have several addresses: all links use the same one, and each is tried in turn.
+ * The name of a node that is up is resolved again and again, and the node goes down when its address is no longer among the answers.
  * Where sentinels tell the address, they are asked before each attempt. The node goes down when they name another server, and when its server becomes a
  * replica.
  */
@@ -26,6 +27,7 @@ struct node_conf {
 	struct rng *rng;
 	unsigned links;
 	const char *channel; /* of the subscriber; NULL: none */
+	int64_t name_us; /* between two looks where the name of a server that is up leads */
 	const char *server_name; /* of TLS; NULL: the host of the address */
 	const struct upstream_sink *sink;
 };

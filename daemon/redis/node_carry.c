@@ -72,7 +72,7 @@ void node_pack(struct node *n, struct node_parcel *p, struct fdlist *fds)
 		subscriber_pack(n->subscriber, &p->subscriber, stays ? fds : NULL);
 	if (!stays)
 		return;
-	p->replica = evtimer_pending(n->timer, NULL);
+	p->replica = n->demoted;
 	endpoint_copy(&p->dialled, &n->dialled);
 	p->link = mem_alloc(n->links.count * sizeof(*p->link));
 	for (unsigned i = 0; i < n->links.count; i++)
@@ -118,13 +118,15 @@ static void node_go_on(struct node *n, const struct node_parcel *p, bool reload,
 	for (unsigned i = 0; i < n->links.count; i++)
 		link_unpack(n->links.item[i], &p->link[i], fdlist_take(fds, p->link[i].fd), reload);
 	evtimer_del(n->timer);
-	if (p->replica)
-		node_arm(n, 0);
+	n->demoted = p->replica;
 	node_set_state(n, NODE_UP, "the daemon was restarted");
 	n->ready = n->links.count;
 	n->up_since = p->up_since;
 	n->dialled = p->dialled;
 	n->reason[0] = '\0';
+	node_watch_name(n);
+	if (n->demoted)
+		node_arm(n, 0);
 	if (n->sentinel)
 		sentinel_follow(n->sentinel, true);
 	if (n->subscriber)

@@ -11,7 +11,7 @@ enum node_state {
 	NODE_WAITING,   /* the timer begins the next attempt */
 	NODE_RESOLVING, /* waits for the sentinels, or for the resolver; then the timer limits the wait */
 	NODE_DIALLING,  /* links are connecting, or in the handshake */
-	NODE_UP,        /* all links are ready; the timer ends it when the server has become a replica */
+	NODE_UP,        /* all links are ready; the timer ends it when the server has become a replica, or looks where its name leads */
 };
 
 struct node {
@@ -31,6 +31,8 @@ struct node {
 	struct addresses addresses; /* the last successful answer of the resolver */
 	struct endpoint dialled;    /* address of this attempt; the resolver may change `addresses` meanwhile */
 	unsigned next;              /* index in addresses: which to dial */
+	bool named;                 /* its host is a name, which no sentinel tells */
+	bool demoted;               /* it is up, and was last seen as a replica */
 	bool fresh;                 /* the addresses belong to this attempt */
 	enum defect defect;
 	char reason[256];
@@ -42,6 +44,7 @@ struct node {
 void node_set_state(struct node *n, enum node_state state, const char *why);
 void node_arm(struct node *n, int64_t us);
 void node_fail(struct node *n, enum defect defect, const char *reason); /* closes the links, answers their calls, and waits for the next attempt */
+void node_watch_name(struct node *n); /* arms the timer of a node that is up, if it has one */
 void node_expect_name(struct node *n, const char *name); /* that certificates must be for */
 
 #endif

@@ -12,6 +12,7 @@
 #include <sys/socket.h>
 
 #define ADDRESSES_MAX 16
+#define NAME_POLL_US  (5 * SEC) /* daemons that leave a server must do so while the quarantine of the next one lasts */
 
 struct addrinfo;
 struct event_base;

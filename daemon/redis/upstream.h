@@ -65,8 +65,8 @@ struct upstream_sink {
 	void (*message)(void *context, unsigned node, char what, struct span name);
 	/* The node is up, but publishes nothing for this daemon: why, for people; told at each attempt. "": it does again. May be NULL if daemon_id is. */
 	void (*subscribed)(void *context, unsigned node, enum defect defect, const char *refusal);
-	/* The node is up, but no sentinel tells whether it is still the master: why; may be repeated. "": one does. May be NULL. */
-	void (*unwatched)(void *context, unsigned node, const char *reason);
+	/* The node is up, but its sentinels are silent or differ, or its name leads to several servers: why; may be repeated. "": neither. May be NULL. */
+	void (*unwatched)(void *context, unsigned node, enum defect defect, const char *reason);
 };
 
 struct upstream *upstream_new(struct event_base *base, const struct upstream_conf *conf, const struct upstream_sink *sink);

@@ -64,7 +64,7 @@ struct trouble member_trouble(const struct members *ms, const struct member *m)
 	if (m->state == MEMBER_JOINED && m->misnamed.defect)
 		return (struct trouble){m->misnamed.text, m->misnamed.defect};
 	if (m->state == MEMBER_JOINED && m->unwatched.defect)
-		return (struct trouble){m->unwatched.text, DEFECT_SENTINEL};
+		return (struct trouble){m->unwatched.text, m->unwatched.defect};
 	if (m->state == MEMBER_JOINED && !m->silent[0] && m->lesser.defect)
 		return (struct trouble){m->lesser.text, m->lesser.defect};
 	if (m->state == MEMBER_JOINED && !m->silent[0] && m->denial.defect && instant_diff(ms->core->now, m->denial.at) < DENIAL_SHOWN_US)
@@ -222,15 +222,14 @@ void member_subscribed(struct members *ms, unsigned node, enum defect defect, st
 	health_tell_silence(ms, m, false);
 }
 
-void member_unwatched(struct members *ms, unsigned node, struct span reason)
+void member_unwatched(struct members *ms, unsigned node, enum defect defect, struct span reason)
 {
 	struct member *m = &ms->node[node];
-	enum defect defect = reason.n ? DEFECT_SENTINEL : DEFECT_NONE;
 	bool same = m->unwatched.defect == defect;
 
 	m->unwatched.defect = defect;
 	core_keep(m->unwatched.text, sizeof(m->unwatched.text), reason);
-	health_tell(ms, m, LOG_WARN, &m->unwatched, "the sentinels tell that it is still the master", same);
+	health_tell(ms, m, LOG_WARN, &m->unwatched, "all tell the same server", same);
 }
 
 void health_note_probe(struct members *ms, struct member *m, const struct probe *probe)

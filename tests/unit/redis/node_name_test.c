@@ -19,7 +19,8 @@ static struct upstream_sink sink;
 static struct node_conf node_conf;
 static struct node *node, *other;
 static struct rng rng;
-static unsigned ups, downs;
+static unsigned ups, downs, moves, answers;
+static char trouble[160];
 
 static void on_up(void *context, unsigned index, const char *address)
 {
@@ -29,9 +30,22 @@ static void on_up(void *context, unsigned index, const char *address)
 
 static void on_down(void *context, unsigned index, enum defect defect, const char *why, const char *address)
 {
-	(void)context, (void)index, (void)defect, (void)address;
+	(void)context, (void)index, (void)defect;
 	downs++;
+	moves += *address != '\0';
 	(void)snprintf(reason, sizeof(reason), "%s", why);
+}
+
+static void on_unwatched(void *context, unsigned index, enum defect defect, const char *why)
+{
+	(void)context, (void)index;
+	(void)snprintf(trouble, sizeof(trouble), "%s%s", defect == DEFECT_UNKNOWN_HOST ? "host: " : "", why);
+}
+
+static void on_answer(void *context, const struct answer *a)
+{
+	(void)context, (void)a;
+	answers++;
 }
 
 static void setup_node(void)
@@ -43,9 +57,9 @@ static void setup_node(void)
 	fake_redis_start(&fake, resolver_loop.base, true); /* on 127.0.0.1 */
 	link_conf = (struct link_conf){.connect_timeout_us = 5 * SEC, .stall_us = 5 * SEC, .ping_us = 5 * SEC};
 	script_keys_init(&link_conf.stream.keys, "lock:", SEC, 0);
-	sink = (struct upstream_sink){.up = on_up, .down = on_down};
+	sink = (struct upstream_sink){.up = on_up, .down = on_down, .answer = on_answer, .unwatched = on_unwatched};
 	node_conf =
-		(struct node_conf){.base = resolver_loop.base, .link = &link_conf, .resolver = resolver_loop.resolver, .rng = &rng, .links = 2, .sink = &sink};
+		(struct node_conf){.base = resolver_loop.base, .link = &link_conf, .resolver = resolver_loop.resolver, .rng = &rng, .links = 2, .sink = &sink, .name_us = 60 * SEC};
 }
 
 static void teardown_node(void)
@@ -95,6 +109,49 @@ TEST(a_name_whose_addresses_all_fail_is_down_and_asked_again)
 	ck_assert_uint_eq(downs, 1);
 	resolver_loop_host(0, "127.0.0.1");
 	resolver_loop_await(&ups, 1);
+}
+
+TEST(a_server_that_a_name_no_longer_leads_to_is_left)
+{
+	node_conf.name_us = 30 * MSEC;
+	node_dial_name("redis.example");
+	resolver_loop_await(&ups, 1);
+	resolver_loop_fail(EAI_AGAIN); /* that says nothing */
+	resolver_loop_await_asked(4);
+	ck_assert_uint_eq(downs, 0);
+	resolver_loop_fail(0);
+	resolver_loop_host(0, "127.0.0.2");
+	resolver_loop_await(&moves, 1);
+	ck_assert_str_eq(reason, "redis.example leads to other addresses now");
+	resolver_loop_host(0, "127.0.0.1");
+	resolver_loop_await(&ups, 2);
+}
+
+TEST(a_name_of_several_servers_is_told)
+{
+	node_conf.name_us = 30 * MSEC;
+	resolver_loop_host(0, "127.0.0.1");
+	resolver_loop_host(1, "127.0.0.2");
+	node_dial_name("redis.example");
+	resolver_loop_await(&ups, 1);
+	resolver_loop_await_asked(3);
+	ck_assert_str_eq(trouble, "host: redis.example has several addresses: each daemon may use another server");
+	ck_assert_uint_eq(downs, 0);
+}
+
+/* Long before the next look: somebody makes another server the master, and lets the name lead there. */
+TEST(the_name_of_a_replica_is_resolved_again)
+{
+	struct call call = {.kind = CALL_ACQUIRE, .name = SPAN("a"), .value = SPAN("v"), .px_ms = 1000};
+
+	node_dial_name("redis.example");
+	resolver_loop_await(&ups, 1);
+	resolver_loop_host(0, "127.0.0.2");
+	fake.script = "-READONLY You can't write against a read only replica. script: x, on @user_script:1.\r\n";
+	ck_assert(node_call(node, &call, 1));
+	(void)node_flush(node, (struct instant){0}, true);
+	resolver_loop_await(&answers, 1);
+	resolver_loop_await(&moves, 1);
 }
 
 TEST(a_name_that_is_not_known_is_told_once_and_asked_again)
