@@ -16,7 +16,7 @@
 #define PAUSE_FIRST_US (50 * MSEC)
 #define PAUSE_CAP_US   (1 * SEC)
 #define STEADY_US      (1 * SEC)    /* a node that was up for less is not dialled again at once */
-#define DEMOTED_US     (1 * SEC)    /* between two looks where the name of a replica leads */
+#define DEMOTED_US     (1 * SEC)    /* between two looks where the name leads, of a replica or when it leads elsewhere */
 #define PATIENCE_US    (500 * MSEC) /* how long to wait for the resolver if older addresses are known */
 
 static const char *const state_names[] = {"waiting", "resolving", "dialling", "up"};
@@ -148,6 +148,7 @@ static void node_on_ready(void *context)
 	n->reason[0] = 0;
 	n->told.count = 0;
 	n->demoted = false;
+	n->elsewhere.count = 0;
 	if (n->subscriber)
 		subscriber_open(n->subscriber, (const struct sockaddr *)&n->dialled.name, n->dialled.n);
 	if (n->sentinel) {
@@ -197,12 +198,28 @@ static void node_leave(struct node *n, enum defect defect, const char *reason, c
 	n->conf->sink->down(n->conf->sink->context, n->index, defect, reason, where);
 }
 
+static bool addresses_equal(const struct addresses *a, const struct addresses *b)
+{
+	bool equal = a->count == b->count;
+
+	for (unsigned i = 0; equal && i < a->count; i++)
+		equal = addresses_have(b, &a->item[i]);
+	return equal;
+}
+
+/* A name server may give each time some of many addresses: the server is left when two answers in a row agree. */
 static void node_follow_name(struct node *n)
 {
 	char reason[sizeof(n->reason)];
 
 	if (addresses_have(&n->addresses, &n->dialled)) {
+		n->elsewhere.count = 0;
 		node_tell_name(n);
+		return;
+	}
+	if (!addresses_equal(&n->addresses, &n->elsewhere)) {
+		n->elsewhere = n->addresses;
+		node_arm(n, DEMOTED_US);
 		return;
 	}
 	(void)snprintf(reason, sizeof(reason), "%.200s leads to other addresses now", n->host);
