@@ -185,7 +185,7 @@ enum event_kind {
 	EVENT_JOURNAL,   /* EFFECT_JOURNAL can no longer be carried out, or can be again: see there */
 	EVENT_VERIFIED,  /* answer to EFFECT_VERIFY */
 	EVENT_SUBSCRIBED, /* whether a store publishes for this daemon: the reason says why it refuses to, and is "" when it no longer does. May be repeated */
-	EVENT_UNWATCHED, /* whether sentinels tell that a store is still the master, or its name leads to it alone: the reason says why not, or is "". May be repeated */
+	EVENT_UNWATCHED, /* whether sentinels tell that a store is still the master, or its name leads to it alone: why not, or "". May be repeated */
 };
 
 struct event {

@@ -56,7 +56,7 @@ TEST(a_store_that_is_down_says_why_it_is)
 	ck_assert_str_eq(store_state(0, 0), "down: left");
 }
 
-/* The daemon itself was restarted, sentinels named another master, or the server keeps silent or talks nonsense: it says that, and not that something cuts it off. */
+/* The daemon was restarted, sentinels named another master, or the server is silent or talks nonsense: it says that, and not that something cuts it off. */
 LOOP_TEST(connections_that_the_daemon_ends_are_not_counted, 4)
 {
 	static const enum defect planned[] = {DEFECT_OTHER, DEFECT_SENTINEL, DEFECT_SILENT, DEFECT_NO_REDIS};

@@ -59,7 +59,8 @@ static void setup_node(void)
 	script_keys_init(&link_conf.stream.keys, "lock:", SEC, 0);
 	sink = (struct upstream_sink){.up = on_up, .down = on_down, .answer = on_answer, .unwatched = on_unwatched};
 	node_conf =
-		(struct node_conf){.base = resolver_loop.base, .link = &link_conf, .resolver = resolver_loop.resolver, .rng = &rng, .links = 2, .sink = &sink, .name_us = 60 * SEC};
+		(struct node_conf){.base = resolver_loop.base, .link = &link_conf, .resolver = resolver_loop.resolver, .rng = &rng, .links = 2, .sink = &sink,
+		                   .name_us = 60 * SEC};
 }
 
 static void teardown_node(void)

@@ -78,7 +78,7 @@ TEST(a_wait_that_ends_without_a_quorum_is_no_timeout)
 	passes(999 * MSEC);
 	hears_nothing(1);
 	passes(MSEC);
-	hears(1, "ERR QUORUM 1 of 3 stores can be used, 2 are needed: 2 down");
+	hears(1, "ERR QUORUM 1 of 3 stores can be used, 2 are needed: 2 down; a: connection lost");
 }
 
 TEST(every_wait_that_ends_in_a_round_without_answers_ends_as_no_quorum)
@@ -149,7 +149,7 @@ TEST(without_a_quorum_a_lock_without_wait_is_answered_at_once)
 	falls(0);
 	falls(1);
 	says(1, "LOCK a");
-	hears(1, "ERR QUORUM 1 of 3 stores can be used, 2 are needed: 2 down");
+	hears(1, "ERR QUORUM 1 of 3 stores can be used, 2 are needed: 2 down; a: connection lost");
 	says(1, "LOCK a wait=forever");
 	hears_nothing(1);
 	comes(0);

@@ -415,7 +415,7 @@ TEST(requests_under_way_have_a_bound_for_a_peer_and_for_all)
 
 	origins_init(&all, (const uint64_t[2]){1, 2});
 	for (unsigned i = 0; i < 5; i++) {
-		o[i] = origin_join(&all, (struct span){"abcde" + i, 1});
+		o[i] = origin_join(&all, (struct span){&"abcde"[i], 1});
 		for (unsigned n = 0; i < 4 && n < CROWD_OF_PEER; n++) {
 			ck_assert_uint_eq(origin_asks_enough(o[i], 1), 0);
 			origin_asks(o[i]);

@@ -363,7 +363,7 @@ TEST(list_nodes_tells_the_state_of_each)
 	passes(2100 * MSEC);
 	says(1, "LIST nodes");
 	hears(1, "\\* node=a state=joined *fence=* clock_ms=*");
-	hears(1, "\\* node=b state=down reason=\"connection lost\" cause=other*");
+	hears(1, "\\* node=b state=down reason=\"connection lost\" cause=closed*");
 	hears(1, "\\* node=c state=quarantine reason=*blank* left_ms=28503*");
 	hears(1, "OK n=3 more=0");
 }
