@@ -142,7 +142,7 @@ static bool session_may_stay(struct commander *x, const struct session *s)
 		return true;
 	session_ended(x->sessions, vacant ? vacant : s, "too-many-detached");
 	if (vacant)
-		end_session(x, vacant, ENDING_CLEAN);
+		end_session(x, vacant, ENDING_UNSURE);
 	return vacant;
 }
 
@@ -166,7 +166,7 @@ static void claim_detach(struct commander *x, struct claim *c)
 	}
 }
 
-void leave_connection(struct commander *x, struct session *s, enum ending how)
+void leave_connection(struct commander *x, struct session *s)
 {
 	struct claim *c;
 
@@ -180,14 +180,13 @@ void leave_connection(struct commander *x, struct session *s, enum ending how)
 	lists_drop(x, s);
 	watch_drop(x, s);
 	session_detach(x->sessions, s);
-	s->sure = how == ENDING_CLEAN;
 	heap_set(&x->core->timers, &s->lasting->grace, instant_add(x->core->now, s->grace_us));
 }
 
 void end_connection(struct commander *x, struct session *s, enum ending how)
 {
 	if (session_may_stay(x, s))
-		leave_connection(x, s, how);
+		leave_connection(x, s);
 	else
-		end_session(x, s, how);
+		end_session(x, s, s->known ? ENDING_UNSURE : how); /* with grace its client may go on without a connection */
 }

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * How a session ends, or leaves its connection. A session with grace outlives the connection: what it holds stays held, its waiting LOCKs keep their places,
- * and turns and losses that its client was not told of are remembered. RESUME takes the session over on another connection. Without RESUME it ends as the end
- * of the connection would have ended it, and no lock is free before its client has ceased to believe.
+ * and turns and losses that its client was not told of are remembered. RESUME takes the session over on another connection. Without RESUME it ends
+ * when its grace is over, or at once if too many are detached. Either way no lock is free before its client has ceased to believe.
  * See ALGORITHMS.md, Sessions.
  */
 #ifndef CORE_END_H
@@ -13,7 +13,7 @@
 /* How a session ends (redlock-protocol(7)): at once, or with its locks left alone until their deadlines. */
 enum ending {
 	ENDING_QUIT,   /* the client said so: as if it had unlocked all that it holds */
-	ENDING_CLEAN,  /* EOF, hang-up: the client does not act any more */
+	ENDING_CLEAN,  /* EOF, hang-up, and no grace: the client does not act any more */
 	ENDING_UNSURE, /* the client may be alive and believe */
 };
 /* The daemon ends: frees what sessions have outside the tables. Tells nobody. */
@@ -25,6 +25,6 @@ void end_session(struct commander *x, struct session *s, enum ending how);
 /* Its connection is no more: with grace the session is detached, else it ends. The session's pointer is dead afterwards. */
 void end_connection(struct commander *x, struct session *s, enum ending how);
 /* Detaches a session with grace. Its grace begins. */
-void leave_connection(struct commander *x, struct session *s, enum ending how);
+void leave_connection(struct commander *x, struct session *s);
 
 #endif

@@ -126,7 +126,7 @@ bool resume_goes_on(struct commander *x, struct session *s)
 void resume_grace_over(struct commander *x, struct session *s)
 {
 	if (s->detached)
-		end_session(x, s, s->sure ? ENDING_CLEAN : ENDING_UNSURE);
+		end_session(x, s, ENDING_UNSURE);
 	else
 		resume_finish(x, s);
 }
@@ -164,7 +164,7 @@ static void resume_take_over(struct commander *x, struct session *s, struct sess
 	if (!from->detached) {
 		session_ended(x->sessions, from, "resumed");
 		session_hang_up(x->sessions, from, "resumed");
-		leave_connection(x, from, ENDING_CLEAN);
+		leave_connection(x, from);
 	}
 	remember_over(x, s);
 	groups_take_over(s, from);

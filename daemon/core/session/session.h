@@ -98,7 +98,6 @@ struct session {
 	bool lingered;           /* leaving, and the time of the rounds that may answer it is over */
 	bool known;              /* grace_us > 0: it can be resumed, and is in the journal and in session_table.known */
 	bool detached;           /* without a connection: nothing is sent, and none of its input is served */
-	bool sure;               /* detached: the client itself closed the connection */
 	bool resuming;           /* its RESUME is not answered yet */
 	bool of_permit;          /* an agent: that of a permit */
 	bool resumed;            /* it has taken over another session, whose LOCKs may be repeated */

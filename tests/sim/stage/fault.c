@@ -204,9 +204,18 @@ static void daemon_fault_ends(struct world *w, struct active_fault *active, cons
 
 /* --- clients --------------------------------------------------------------------------------------------------------- */
 
-static bool conn_fault(struct world *w, struct active_fault *active, const struct fault *f)
+/* A proxy that dies closes the connection for a client that lives on, and that relies on what it holds if it has grace. */
+static enum gone cut_how(const struct sim_client *c, const struct fault *f)
 {
 	static const enum gone how[] = {GONE_RESET, GONE_KEEPALIVE, GONE_OVERFLOW};
+
+	if (c->graced && f->x % 2)
+		return GONE_HANGUP;
+	return c->remote ? how[f->x % 3] : GONE_OVERFLOW;
+}
+
+static bool conn_fault(struct world *w, struct active_fault *active, const struct fault *f)
+{
 	struct sim_client *c = client_of(w, f);
 	struct conn *conn = c->conn;
 
@@ -216,7 +225,7 @@ static bool conn_fault(struct world *w, struct active_fault *active, const struc
 	case FAULT_CLIENT_CUT:
 		active->conn = conn;
 		conn->silent = true;
-		conn_cut(conn, c->remote ? how[f->x % 3] : GONE_OVERFLOW, w->now);
+		conn_cut(conn, cut_how(c, f), w->now);
 		return true;
 	case FAULT_CLIENT_ANEW:
 		active->conn = conn;

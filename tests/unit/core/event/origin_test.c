@@ -289,6 +289,7 @@ TEST(sessions_of_one_peer_have_half_of_the_places_without_a_connection)
 	ck_assert_uint_eq(drops_with_grace(3, &other, NULL), 0);
 	ck_assert_uint_eq(drops_with_grace(4, &other, "b"), 0); /* in place of the second */
 	ck_assert_uint_eq(drops_with_grace(5, &other, "c"), 0);
+	passes(12 * SEC);
 	says(20, "LOCK b");
 	hears(20, "BUSY *");
 	says(20, "LOCK c");

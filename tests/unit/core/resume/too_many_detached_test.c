@@ -24,9 +24,12 @@ TEST(more_detached_sessions_than_the_limit_are_not_kept)
 	ck_assert(was_logged("hang-up * reason=too-many-detached *"));
 	says(3, "LOCK a");
 	hears(3, "BUSY *");
+	ck_assert_int_eq(figure(0, METRIC_SESSIONS_DETACHED), 1);
+	passes(12 * SEC);
+	says(3, "LOCK a");
+	hears(3, "BUSY name=a *");
 	says(3, "LOCK b");
 	hears(3, "OK name=b *");
-	ck_assert_int_eq(figure(0, METRIC_SESSIONS_DETACHED), 1);
 }
 
 /* limits.detached is 2. Sessions 1 and 2 have grace and drop, session 2 while it holds b. */
@@ -110,4 +113,33 @@ TEST(a_restored_session_that_holds_nothing_gives_its_place_up)
 	hears(5, "BUSY name=c *");
 	resumes(6, &s1);
 	hears(6, "ERR NOTFOUND *");
+}
+
+/* How sessions drop that say they are gone, though a proxy or a reconnecting client may be all that went. */
+static const enum gone gone_surely[] = {GONE_HANGUP, GONE_RESET};
+
+LOOP_TEST(a_session_with_grace_that_is_not_kept_keeps_its_locks_until_its_client_stops_relying_on_them, 2)
+{
+	cluster_open(1);
+	cluster.conf.limits.detached = 1;
+	daemon_starts(0);
+	passes(2 * SEC);
+	says_hello(1, "grace=60s");
+	says_hello(2, "grace=60s");
+	says(1, "LOCK a");
+	says(2, "LOCK b ttl=10s");
+	says(2, "ACQUIRE c limit=1 ttl=10s");
+	ignores(1), ignores(2);
+	goes(1, GONE_HANGUP);
+	goes(2, gone_surely[_i]);
+	ck_assert(was_logged("hang-up * reason=too-many-detached *"));
+	says(3, "LOCK b");
+	hears(3, "BUSY name=b *");
+	says(3, "ACQUIRE c limit=1");
+	hears(3, "BUSY name=c *");
+	passes(12 * SEC);
+	says(3, "LOCK b");
+	hears(3, "OK name=b *");
+	says(3, "ACQUIRE c limit=1");
+	hears(3, "OK name=c *");
 }
