@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Who may have one more session. A peer, which is a uid of this host, an IPv4 address, or the /64 of an IPv6 address, has one share: limits.peer, and never the
+ * Who may have one more session. A peer, as peer_origin() tells them apart, has one share: limits.peer, and never the
  * last sixteenth of all. Root and the user of the daemon on the Unix socket may have any number, and the last few are kept for them. limits.peer does not bind
  * loopback: behind that may be anybody of this host. A share counts what its sessions have in their buffers as well: see held.c.
  */

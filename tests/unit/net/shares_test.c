@@ -66,6 +66,26 @@ static bool are_one(const char *first, const char *second)
 
 FIXTURE(.setup = setup, .teardown = teardown)
 
+/* Whoever has one address of loopback can use them all. */
+TEST(loopback_is_one_peer_that_leaves_a_16th_to_others)
+{
+	static const char *const at_home[] = {"127.0.0.1:1", "127.0.0.2:1", "127.255.255.254:9", "[::1]:1"};
+	struct share *share[94];
+	struct peer p;
+
+	for (size_t i = 0; i < 94; i++) {
+		p = at(at_home[i % 4]);
+		ck_assert_int_eq(shares_ask(&s, &p, (unsigned)i, 100, 7), SHARE_LEFT);
+		share[i] = shares_enter(&s, &p);
+	}
+	for (size_t i = 0; i < 4; i++) {
+		p = at(at_home[i]);
+		ck_assert_int_eq(shares_ask(&s, &p, 94, 100, 7), SHARE_USED_UP);
+	}
+	for (size_t i = 0; i < 94; i++)
+		shares_leave(&s, share[i]);
+}
+
 TEST(a_64th_of_the_sessions_is_kept_and_16_at_most)
 {
 	static const struct {
