@@ -28,6 +28,8 @@ static const char *reason_of(int status)
 		return "Method Not Allowed";
 	case 421:
 		return "Misdirected Request";
+	case 505:
+		return "HTTP Version Not Supported";
 	default:
 		return "Service Unavailable";
 	}

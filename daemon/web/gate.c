@@ -137,6 +137,10 @@ int gate_refuses(struct web *w, struct evhttp_request *req, bool open)
 	const struct evkeyval *header;
 	unsigned hosts = 0;
 
+	if (req->major != 1 || req->minor < 0) {
+		req->major = req->minor = 1; /* those of the answer */
+		return 505;
+	}
 	TAILQ_FOREACH(header, headers, next) {
 		if (strcasecmp(header->key, "Host") != 0)
 			continue;
@@ -146,7 +150,7 @@ int gate_refuses(struct web *w, struct evhttp_request *req, bool open)
 	}
 	if (named && *named && !host_is_ours(w, req, named))
 		return 421;
-	if (hosts > 1 || (hosts == 0 && (req->major > 1 || (req->major == 1 && req->minor > 0)))) /* RFC 9112, 3.2 */
+	if (hosts > 1 || (hosts == 0 && req->minor > 0)) /* RFC 9112, 3.2 */
 		return HTTP_BADREQUEST;
 	return open || has_token(w, req) ? 0 : 401;
 }

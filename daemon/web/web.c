@@ -102,6 +102,8 @@ static const char *refusal_text(int status)
 		return "a token is needed: Authorization: Bearer TOKEN, with the token of http.token_file";
 	case 421:
 		return "this Host is not served here: add its name to http.hosts";
+	case 505:
+		return "HTTP/1.0 and HTTP/1.1 are served here";
 	default:
 		return "a request names one Host";
 	}

@@ -7,7 +7,7 @@ import socket
 import time
 
 from process import LATE, WAIT, private, until
-from web import Events, Metrics, Web, WebTest, drain, free_web
+from web import Events, Metrics, Web, WebTest, beyond_loopback, drain, free_web
 
 
 class Asking(WebTest):
@@ -95,6 +95,8 @@ class Asking(WebTest):
         self.assertIn(b" 400 ", web.raw(b"GET / HTTP/1.1\r\n\r\n").split(b"\r\n")[0])
         self.assertIn(b" 400 ", web.raw(b"GET http://localhost/livez HTTP/1.1\r\n\r\n").split(b"\r\n")[0])
         self.assertIn(b" 200 ", web.raw(b"GET / HTTP/1.0\r\n\r\n").split(b"\r\n")[0])
+        for version in (b"-1.1", b"0.9", b"2.0", b"1.-1", b"3.0"):
+            self.assertRegex(web.raw(b"GET / HTTP/%s\r\nHost: localhost\r\n\r\n" % version).split(b"\r\n")[0], b"^$|^HTTP/1.[01] (400|505) ", version)
         self.assertIn(b" 421 ", web.raw(b"GET / HTTP/1.1\r\nHost: localhost\r\nHost: evil.example\r\n\r\n").split(b"\r\n")[0])
         self.assertRegex(web.raw(b"GET / HTTP/1.1\r\nHost: localhost\r\nX: %s\r\n\r\n" % (b"x" * 9000)).split(b"\r\n")[0] + b" 400 ", b" (400|431) ")
         for path in ("/api/v1/snapshot?limit=x", "/api/v1/snapshot?limit=10001", "/api/v1/snapshot?prefix=%zz", "/api/v1/events?prefix=" + 600 * "x"):
@@ -141,7 +143,7 @@ class Asking(WebTest):
         refused = answered()
         self.assertEqual(refused, kept[:7])
         self.assertRegex(drain(refused[0]), rb"(?s)^HTTP/1\.1 503 .*\r\n\r\ntoo many connections of this peer\n$")
-        other = Web(web.at, source="127.0.0.2")
+        other = Web(web.at, source=beyond_loopback(self))
         self.assertEqual([other.ask("/livez").status for _ in range(20)], [200] * 20)
         self.assertEqual(answered(), refused)  # none of the others
         self.assertEqual([web.ask("/livez").status for _ in range(3)], [200] * 3)

@@ -11,7 +11,7 @@ import sys
 import time
 
 from process import WAIT, memory_kib, sanitized, until
-from web import Events, Web, WebTest, drain
+from web import Events, Web, WebTest, beyond_loopback, drain
 
 
 class Slow(WebTest):
@@ -66,7 +66,7 @@ class Slow(WebTest):
 
     def test_streams_have_a_bound_and_leave(self):
         d, web = self.start()
-        other = Web(web.at, source="127.0.0.2")
+        other = Web(web.at, source=beyond_loopback(self))
         streams = [Events(web) for _ in range(31)]
         self.assertEqual(web.ask("/api/v1/events").status, 503)  # the last one is left for another peer
         streams.append(Events(other))

@@ -34,7 +34,7 @@ static bool permit_is_within_limits(struct commander *x, struct session *s, bool
 	if (!crowd_has_room(x, s))
 		return false;
 	if (s->held + s->waiting < conf->limits.locks)
-		return names_have_room(x, s, 2 * (x->request.word[0].n + NAME_BYTES), true);
+		return names_have_room(x, s, 2 * (x->request.word[0].n + NAME_BYTES), false);
 	tell_error(x, s, x->request.tag, ERROR_LIMIT, "a session may have at most %" PRIu64 " locks and permits (limits.locks)", conf->limits.locks);
 	return false;
 }

@@ -132,6 +132,8 @@ LOOP_TEST(kept_names_of_a_peer_take_a_quarter_and_those_of_all_the_whole, 2)
 	session_opens_from(4, 0, &root);
 	ck_assert_uint_eq(keeps_until_refused(3, keep[_i], REFUSED("clients of one peer", "5025")), 25);
 	ck_assert_uint_eq(keeps_until_refused(4, keep[_i], REFUSED("all clients", "20100")), 75);
+	says(3, "ACQUIRE s limit=1"); /* it keeps no name */
+	hears(3, "OK name=s *");
 	passes(_i == 0 ? 22 * SEC : 4500 * SEC);
 	ck_assert_str_eq(keeps(3, keep[_i]), "OK name=a count=0");
 }
