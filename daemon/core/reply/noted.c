@@ -45,23 +45,17 @@ void noted_free(struct commander *x)
 	x->noted = NULL;
 }
 
-/* "user NAME" of AUTH; without that "uid UID" on a Unix socket; else the address without its port, or nothing, of which there is one user, too. */
+/* "user NAME" of AUTH; without that the peer, as limits tell peers apart: whoever has many addresses is one user. */
 static struct span user_name(const struct session *s, char out[USER_MAX])
 {
 	struct span address = session_address(s);
-	size_t n = address.n;
-	int length = 0;
+	int length;
 
-	if (s->identity && s->identity->user)
-		length = snprintf(out, USER_MAX, "user %s", s->identity->user);
-	else if (s->is_unix)
-		length = snprintf(out, USER_MAX, "uid %lld", (long long)s->uid);
-	if (length > 0)
-		return (struct span){out, length < USER_MAX ? (size_t)length : USER_MAX - 1};
-	while (n > 0 && address.p[n - 1] != ':')
-		n--;
-	n = n > 0 ? n - 1 : address.n;
-	return n > 0 ? (struct span){address.p, n < USER_MAX ? n : USER_MAX} : SPAN("?");
+	_Static_assert(PEER_ORIGIN_MAX <= USER_MAX, "there is room for a peer");
+	if (!s->identity || !s->identity->user)
+		return (struct span){out, peer_origin(s->is_unix, s->uid, address.p, address.n, out)};
+	length = snprintf(out, USER_MAX, "user %s", s->identity->user);
+	return (struct span){out, length < USER_MAX ? (size_t)length : USER_MAX - 1};
 }
 
 /* Whose grants the session gets, from now on. */

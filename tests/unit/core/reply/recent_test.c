@@ -52,6 +52,18 @@ TEST(each_user_has_names_of_its_own)
 	cluster_close();
 }
 
+TEST(all_addresses_of_a_peer_are_one_user)
+{
+	static const struct peer first = {.pid = -1, .uid = -1, .address = "[2001:db8::1]:7"}, second = {.pid = -1, .uid = -1, .address = "[2001:db8::2]:7"};
+
+	alone();
+	session_opens_from(3, 0, &first);
+	session_opens_from(4, 0, &second);
+	takes(3, "a");
+	answers(4, "RECENT", "a");
+	cluster_close();
+}
+
 /* Not by its address, behind which there may be others. */
 TEST(who_has_shown_a_user_has_the_names_of_that_user)
 {
