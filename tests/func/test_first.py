@@ -165,7 +165,7 @@ class SocketUnit(FuncTest):
             for end in (first, second):
                 end.connect(path)
                 end.settimeout(5)
-            status, _, err = call("sh", "-c", 'LISTEN_FDS=1 LISTEN_PID=$$ exec "$0" --set leese=1s 3<&%d' % listening.fileno(), REDLOCKD,
+            status, _, err = call("bash", "-c", 'LISTEN_FDS=1 LISTEN_PID=$$ exec "$0" --set leese=1s 3<&%d' % listening.fileno(), REDLOCKD,
                                   pass_fds=[listening.fileno()])
             self.assertEqual(status, 78)
             self.assertIn("unknown key 'leese'", err)

@@ -47,6 +47,8 @@ ELSEWHERE = {
     ("requests that wait", "peer"): unit("crowd", "requests_of_a_peer_that_wait_have_a_quarter_and_leave_room_when_they_end"),
     ("requests that wait", "all"): unit("crowd", "requests_of_all_that_wait_have_a_bound"),
     ("requests at the stores", "each"): unit("show", "looks_in_flight_are_bounded_and_end_with_their_session"),
+    ("requests at the stores", "peer"): unit("crowd", "requests_of_a_peer_under_way_have_a_quarter_and_leave_room_when_they_end"),
+    ("requests at the stores", "all"): unit("origin", "requests_under_way_have_a_bound_for_a_peer_and_for_all"),
     ("bytes of jobs in flight there", "peer"): unit("origin", "jobs_of_a_peer_on_their_way_to_a_store_leave_room_for_those_of_others"),
     ("bytes of jobs in flight there", "all"): unit("origin", "jobs_of_a_peer_on_their_way_to_a_store_leave_room_for_those_of_others"),
     ("LISTs under way", "each"): unit("list", "sessions_take_turns_and_have_so_many_lists_at_most"),
