@@ -31,8 +31,9 @@ enum gone {
 #define PEER_ORIGIN_MAX 64
 
 /*
- * Who stands behind a peer, as limits and back-offs count it: "uid 33", an IPv4 address, the /64 of an IPv6 address, as in "2001:db8::/64", or "loopback", which is
- * ::1 and all of 127.0.0.0/8: whoever has one address of a /64 or of loopback can use all. address: as in struct peer, of n bytes, not terminated. Returns the length; out is not terminated.
+ * Who stands behind a peer, as limits and back-offs count it: "uid 33", an IPv4 address, the /64 of an IPv6 address, as in "2001:db8::/64", or "loopback",
+ * which is ::1 and all of 127.0.0.0/8: whoever has one address of a /64 or of loopback can use all. address: as in struct peer, of n bytes, not terminated.
+ * Returns the length; out is not terminated.
  */
 size_t peer_origin(bool is_unix, int64_t uid, const char *address, size_t n, char out[PEER_ORIGIN_MAX]);
 
