@@ -101,12 +101,13 @@ void worker_pushed(struct sim_client *c, struct span line)
 	}
 }
 
-/* A row of RESUME says that the session has the chore, whatever the client has asked for before. */
+/* A row of RESUME says that the session has the chore, whatever the client asked for before it: but not what it has asked for since. */
 void worker_row(struct sim_client *c, const struct request_sim *q, struct span line)
 {
 	int64_t chore = chore_number(line_field(line, "job"));
 
-	if (q->ask == ASK_RESUME && chore >= 0 && (c->work.chore < 0 || c->work.chore == chore))
+	if (q->ask == ASK_RESUME && chore >= 0 && (c->work.chore < 0 || c->work.chore == chore) &&
+	    !(c->work.ended_on == q->conn && c->work.ended == chore))
 		worker_believe(c, q, chore, line_int(line, "valid_ms"));
 	if (q->ask == ASK_CHORE && chore >= 0 && span_equal(line_field(line, "state"), SPAN("dead")))
 		c->work.dead = chore;
@@ -169,8 +170,11 @@ static void say_of_chore(struct sim_client *c, enum chore_ask what)
 		return;
 	q->name = chore;
 	q->chore = what;
-	if (what != CHORE_CHECK)
-		worker_disclaim(c);
+	if (what == CHORE_CHECK)
+		return;
+	c->work.ended_on = q->conn;
+	c->work.ended = chore;
+	worker_disclaim(c);
 }
 
 static void say_beside(struct sim_client *c)

@@ -25,6 +25,8 @@ struct work {
 	struct stream stream;
 	struct conn *conn;       /* over which it asks */
 	bool asks;               /* its TAKE is not answered */
+	const struct conn *ended_on; /* over which it last said that it has ended a chore: which one … */
+	int64_t ended;               /* … */
 	int64_t chore;           /* that it has; -1: none */
 	int64_t again;           /* a DEFER of this one is repeated; -1: of none */
 	int64_t dead;            /* that has failed for good, as a row said; -1: none */
