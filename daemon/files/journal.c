@@ -106,16 +106,21 @@ int journal_open(struct journal *j, const char *dir, const char *boot_id, struct
 	return 0;
 }
 
-/* Gives the snapshot up that is being written. */
-static void image_drop(struct journal *j)
+static void image_remove(struct journal *j)
 {
-	j->in_image = false;
-	buf_release(&j->image);
 	if (j->image_fd < 0)
 		return;
 	unlinkat(j->dir, TEMP_NAME, 0);
 	close(j->image_fd);
 	j->image_fd = -1;
+}
+
+/* Gives the snapshot up that is being written. */
+static void image_drop(struct journal *j)
+{
+	j->in_image = false;
+	buf_release(&j->image);
+	image_remove(j);
 }
 
 void journal_pack(struct journal *j, struct journal_mark *ret_mark, int *ret_fd)
@@ -155,27 +160,6 @@ bool journal_is_there(const struct journal *j)
 		return true;
 	return fstatat(j->dir, FILE_NAME, &named, AT_SYMLINK_NOFOLLOW) == 0 && fstat(j->fd, &open) == 0 && named.st_dev == open.st_dev &&
 	       named.st_ino == open.st_ino && (size_t)open.st_size >= j->size;
-}
-
-void journal_begin_anew(struct journal *j, const char *dir, struct instant now)
-{
-	int fd = dir ? open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC) : -1;
-
-	image_drop(j);
-	if (fd >= 0) {
-		close(j->dir);
-		j->dir = fd;
-	}
-	if (j->fd < 0 && !j->unusable)
-		return;
-	if (j->fd >= 0)
-		close(j->fd);
-	j->fd = -1;
-	j->size = 0;
-	buf_clear(&j->pass); /* the snapshot has it */
-	j->unusable = true;
-	j->stale = false;
-	j->retry_at = now;
 }
 
 bool journal_next(struct journal *j, struct span *ret_record)
@@ -247,6 +231,8 @@ static int image_write(struct journal *j, struct instant now)
 	if (!j->image_error && news.n > 0)
 		j->image_error = at + news.n > j->most ? -EFBIG : fd_write(j->image_fd, news, at);
 	buf_clear(&j->image);
+	if (j->image_error)
+		image_remove(j); /* what is appended to the old file next may need the room */
 	return j->image_error;
 }
 
@@ -292,6 +278,25 @@ static bool file_spoil(struct journal *j)
 		close(fd);
 	j->fd = -1;
 	return file_remove(j) == 0 || spoilt;
+}
+
+void journal_begin_anew(struct journal *j, const char *dir, struct instant now)
+{
+	int fd = dir ? open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC) : -1;
+
+	image_drop(j);
+	if (fd >= 0) {
+		close(j->dir);
+		j->dir = fd;
+	}
+	if (j->fd < 0 && !j->unusable)
+		return;
+	/* What is left of the file would count if the daemon were killed before the snapshot is whole. */
+	j->stale = !file_spoil(j);
+	j->size = 0;
+	buf_clear(&j->pass); /* the snapshot has it */
+	j->unusable = true;
+	j->retry_at = now;
 }
 
 /* A new try stops the loop for as long as it takes to write all live records. So the pause grows with them. */
@@ -367,7 +372,9 @@ void journal_write(struct journal *j, struct instant now)
 
 	if (j->in_image && buf_length(&j->image) > 0)
 		(void)image_write(j, now); /* journal_end tells of an error */
-	if (pass.n == 0)
+	if (j->in_image && !append) /* at a start: the snapshot has these records, and takes the place of the file of the previous run */
+		buf_clear(&j->pass);
+	if (buf_length(&j->pass) == 0)
 		return;
 	assert(append || j->size == 0); /* a file of the previous run is replaced by a snapshot first */
 	if (append && file_was_cut(j)) {

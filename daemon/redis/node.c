@@ -148,7 +148,6 @@ static void node_on_ready(void *context)
 	n->reason[0] = 0;
 	n->told.count = 0;
 	n->demoted = false;
-	n->elsewhere.count = 0;
 	if (n->subscriber)
 		subscriber_open(n->subscriber, (const struct sockaddr *)&n->dialled.name, n->dialled.n);
 	if (n->sentinel) {
@@ -198,32 +197,23 @@ static void node_leave(struct node *n, enum defect defect, const char *reason, c
 	n->conf->sink->down(n->conf->sink->context, n->index, defect, reason, where);
 }
 
-static bool addresses_equal(const struct addresses *a, const struct addresses *b)
-{
-	bool equal = a->count == b->count;
-
-	for (unsigned i = 0; equal && i < a->count; i++)
-		equal = addresses_have(b, &a->item[i]);
-	return equal;
-}
-
-/* A name server may give each time some of many addresses: the server is left when two answers in a row agree. */
+/*
+ * Only a replica is left because its name leads elsewhere: it gives no votes. As long as a master answers, answers of name servers that differ from time to
+ * time must not end its locks; that other daemons may use another server is told.
+ */
 static void node_follow_name(struct node *n)
 {
 	char reason[sizeof(n->reason)];
 
 	if (addresses_have(&n->addresses, &n->dialled)) {
-		n->elsewhere.count = 0;
 		node_tell_name(n);
 		return;
 	}
-	if (!addresses_equal(&n->addresses, &n->elsewhere)) {
-		n->elsewhere = n->addresses;
-		node_arm(n, DEMOTED_US);
-		return;
-	}
 	(void)snprintf(reason, sizeof(reason), "%.200s leads to other addresses now", n->host);
-	node_leave(n, DEFECT_UNKNOWN_HOST, reason, n->host);
+	if (n->demoted)
+		node_leave(n, DEFECT_UNKNOWN_HOST, reason, n->host);
+	else if (n->conf->sink->unwatched)
+		n->conf->sink->unwatched(n->conf->sink->context, n->index, DEFECT_UNKNOWN_HOST, reason);
 }
 
 static void node_on_addresses(void *context, const struct addresses *found, const char *reason)

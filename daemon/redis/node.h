@@ -3,7 +3,8 @@
  * A node is one Redis server: an address, its links, and the back-off between attempts. It is up when all its links are ready, and
  * down as soon as one breaks. Then all links are closed, their calls answered, and the address is dialled again: at once, then after
  * pauses that double up to one second. A host name may have several addresses: all links use the same one, and each is tried in turn.
- * The name of a node that is up is resolved again and again, and the node goes down when its address is no longer among the answers.
+ * The name of a node that is up is resolved again and again. If the address in use is no longer among the answers, a replica is left, and of a master that is
+ * told.
  * Where sentinels tell the address, they are asked before each attempt. The node goes down when they name another server, and when its server becomes a
  * replica.
  */

@@ -29,7 +29,6 @@ struct node {
 	struct instant up_since;
 	struct lookup *lookup;      /* under way; may outlast an attempt; NULL: none */
 	struct addresses addresses; /* the last successful answer of the resolver */
-	struct addresses elsewhere; /* of a node that is up: what its name led to at the last look, without the address in use */
 	struct endpoint dialled;    /* address of this attempt; the resolver may change `addresses` meanwhile */
 	unsigned next;              /* index in addresses: which to dial */
 	bool named;                 /* its host is a name, which no sentinel tells */

@@ -150,7 +150,7 @@ static void sentinel_weigh(struct sentinel *s)
 		return;
 	if (s->asked)
 		sentinel_answer(s, leader);
-	else if (s->followed && votes > told / 2 && !is_named(leader, s->host, s->port))
+	else if (s->followed && votes > s->count / 2 && !is_named(leader, s->host, s->port))
 		sentinel_move(s, leader);
 	else if (s->followed && !s->pending)
 		sentinel_hear(s, told > 0, votes == told);

@@ -255,7 +255,8 @@ void job_end(struct commander *x, struct job *job, enum job_end end, struct pend
 
 void job_end_again(struct commander *x, struct job *job, struct pending *p)
 {
-	pool_put(&x->engine->table.pendings, job->pending);
+	if (job->pending)
+		pending_free(&x->engine->table.pendings, job->pending);
 	job->pending = p;
 }
 
@@ -279,7 +280,7 @@ static void job_ended(struct commander *x, struct job *job, enum ended how)
 	struct pending *p = job->pending;
 	struct session *s = job->session;
 
-	if (s && how != ENDED && !(p && p->session) && !job->superseded) {
+	if (s && how != ENDED && !(p && p->session) && !job->superseded && !job->unheard) {
 		job_end_again(x, job, NULL);
 		job_lose(x, job, how == ENDED_LOST ? LOSS_EVICTED : LOSS_QUORUM);
 		return;
@@ -410,6 +411,8 @@ void jobs_lower(struct commander *x, unsigned node, int64_t sooner_us)
 		if ((job->state != JOB_HELD && job->state != JOB_ENDING) || rendezvous_node(x->core, HOME_OF_QUEUE, job->queue, 0) != node)
 			continue;
 		job->until = instant_add(job->until, -sooner_us);
+		if (job->state == JOB_ENDING && job->session)
+			remember_job_ending(x, job); /* the next run asks no longer than this one */
 		if (job->state == JOB_ENDING)
 			job_end_by(x, job);
 		else if (!job->session) /* its lock is asked for: job_hold() counts the vote from here */

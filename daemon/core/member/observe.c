@@ -164,7 +164,7 @@ void member_hear(struct members *ms, const struct answer *a, struct instant sent
 		member_time_trip(ms, m, sent);
 		jump_note(ms, m, a->server_us, sent);
 	}
-	if (a->code == 'Q' && !a->found.n && m->state == MEMBER_JOINED)
+	if (a->code == 'Q' && !a->found.n && (m->state == MEMBER_JOINED || m->state == MEMBER_PROBING) && m->marker[0] == 'j')
 		judge_fence_fell(m);
 	/* The store says that its marker is not ours, or we know better: no vote counts until it is verified anew. */
 	if ((a->code == 'Q' || m->evidence.why || m->jump.open) && m->state == MEMBER_JOINED) {

@@ -225,6 +225,42 @@ TEST(a_record_that_cannot_be_written_ends_the_snapshot)
 	ck_assert_str_eq(next_run_reads(JOURNAL_RUN_BOOT), "all|");
 }
 
+TEST(what_a_start_records_is_in_the_snapshot_that_replaces_the_file_of_the_run_before)
+{
+	struct span record;
+
+	journal_run_begin(JOURNAL_RUN_BOOT);
+	journal_run_write("old");
+	journal_close(&journal_run.j);
+	ck_assert_int_eq(journal_open(&journal_run.j, journal_run.dir, JOURNAL_RUN_BOOT, journal_run.now), 0);
+	ck_assert(journal_next(&journal_run.j, &record));
+	journal_run_add("daemon");
+	journal_forget(&journal_run.j);
+	journal_begin(&journal_run.j);
+	journal_keep(&journal_run.j, SPAN("all"));
+	journal_write(&journal_run.j, journal_run.now);
+	journal_run_add("more");
+	journal_write(&journal_run.j, journal_run.now);
+	journal_end(&journal_run.j, journal_run.now);
+	journal_run_write("later");
+	journal_close(&journal_run.j);
+	ck_assert_str_eq(next_run_reads(JOURNAL_RUN_BOOT), "all|more|later|");
+}
+
+TEST(of_a_file_that_was_cut_nothing_is_left_to_believe)
+{
+	journal_run_begin(JOURNAL_RUN_BOOT);
+	journal_run_write("one");
+	journal_run_write("two");
+	ck_assert_int_eq(truncate(journal_run.path, journal_run_size() - 1), 0);
+	journal_run_write("three");
+	journal_begin(&journal_run.j);
+	journal_keep(&journal_run.j, SPAN("half of it"));
+	journal_write(&journal_run.j, journal_run.now);
+	journal_close(&journal_run.j);
+	ck_assert_str_eq(next_run_reads(JOURNAL_RUN_BOOT), "");
+}
+
 TEST(a_snapshot_of_nothing_takes_the_file_away)
 {
 	journal_run_begin(JOURNAL_RUN_BOOT);
