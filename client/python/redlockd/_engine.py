@@ -1,0 +1,360 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""
+One connection for all threads of a process. The core decides; this moves bytes, and tells the threads.
+
+mutex guards the core and the socket, and is never held over a call that waits. One thread at a time has the reader's part: it polls the socket, without the
+mutex. A thread that waits for an answer takes that part if it is free, so that a request of a lone thread costs no change of threads; else it waits at a gate
+until its request has finished or the part is free. The keeper, a thread of its own, has the part whenever nobody else has had it for 10 ms. It also connects,
+and calls the functions of users.
+"""
+from __future__ import annotations
+
+import logging
+import os
+import queue
+import select
+import socket
+import ssl
+import threading
+import weakref
+from collections.abc import Callable
+from typing import Any
+
+from . import _place
+from ._core import Core, News, Settings
+from ._errors import RedlockError
+from ._holds import NEVER
+from ._place import TLS, Place
+from ._requests import Ready, Request
+
+PIECE = 65536
+IDLE = 0.01
+"""Seconds for which nobody may read before the keeper does: a loss is told that much later at most."""
+PARKED = 3
+"""When the keeper has found somebody else reading so often in a row, the reader calls it when it leaves."""
+_NOT_YET = (BlockingIOError, InterruptedError, ssl.SSLWantReadError, ssl.SSLWantWriteError)
+_log = logging.getLogger("redlockd")
+_engines: weakref.WeakSet[Engine] = weakref.WeakSet()
+
+
+class Engine:
+    """See the top of this file."""
+
+    def __init__(self, settings: Settings, place: Place, tls: TLS, timeout: float) -> None:
+        self.core, self.place, self.tls, self.timeout = Core(settings), place, tls, timeout
+        self.closed = False
+        self._begin()
+        _engines.add(self)
+
+    def _begin(self) -> None:
+        self.mutex = threading.Lock()
+        self.sock: socket.socket | None = None
+        self.unsent = b""
+        self.reading = False
+        self.until = 0.0  # when the reader looks up by itself
+        self.gates: dict[Request, threading.Lock] = {}
+        self.crowd = False  # somebody found the keeper reading
+        self.busy = 0  # how often in a row the keeper has found somebody reading
+        self.tasks: queue.SimpleQueue[Callable[[], object] | None] = queue.SimpleQueue()
+        self.keeper: threading.Thread | None = None
+        self.bell, self.ringer = socket.socketpair()
+        self.bell.setblocking(False)
+        self.ringer.setblocking(False)
+        self._watch()
+
+    def _watch(self) -> None:
+        """Polls the socket that is there now."""
+        self.poll = select.poll() if hasattr(select, "poll") else None
+        if self.poll is not None:
+            self.poll.register(self.bell, select.POLLIN)
+            if self.sock is not None:
+                self.poll.register(self.sock, select.POLLIN | (select.POLLOUT if self.unsent else 0))
+
+    # --- requests, in the thread of the caller ---
+
+    def call(self, begin: Callable[[Core, float], Any]) -> Any:
+        """Has begin() submit a request, and waits until it has finished. Returns it. An interrupted wait is withdrawn."""
+        request = self.start(begin)
+        if request is not None:
+            self.wait(request)
+        return request
+
+    def start(self, begin: Callable[[Core, float], Any]) -> Any:
+        """Has begin() submit requests, sends them, and waits for nothing."""
+        with self.mutex:
+            if self.keeper is None and not self.closed:
+                self._hire()
+            now = _place.now()
+            self.core.tick(now)
+            made = begin(self.core, now)
+            self._settle()
+            if self.reading and (self.unsent or self.core.wake < self.until):
+                self._ring()
+        return made
+
+    def wait(self, request: Request) -> None:
+        """Waits until a request has finished, and raises its error."""
+        try:
+            while not request.finished:
+                self._wait(request)
+        except BaseException:
+            self.start(lambda core, now: core.drop(request, now))
+            raise
+        finally:
+            self.gates.pop(request, None)
+        if request.error is not None:
+            raise request.error
+
+    def _wait(self, request: Request) -> None:
+        gate = None
+        with self.mutex:
+            if request.finished:
+                return
+            if self.reading:
+                gate = self.gates[request] = threading.Lock()
+                gate.acquire()
+                self.crowd = True
+            else:
+                self.reading = True
+        if gate is not None:
+            gate.acquire()  # until an answer, or until the part is free
+        else:
+            self._read(lambda: request.finished)
+
+    # --- the reader's part ---
+
+    def _read(self, enough: Callable[[], bool]) -> None:
+        try:
+            while not enough():
+                self._step(enough)
+        finally:
+            with self.mutex:
+                self.reading = False
+                if self.gates:
+                    self.gates.pop(next(iter(self.gates))).release()
+                elif self.busy >= PARKED:
+                    self.busy = 0
+                    self.tasks.put(_nothing)
+
+    def _step(self, enough: Callable[[], bool]) -> None:
+        with self.mutex:
+            self.core.tick(_place.now())
+            self._settle()
+            if enough():
+                return
+            self.until = self.core.wake
+            seconds = self.until - _place.now()
+            poll, sock = self.poll, self.sock
+        _wait_for(poll, [self.bell, *([sock] if sock else [])], None if seconds == NEVER else max(0.0, seconds))
+        with self.mutex:
+            self.until = 0.0
+            try:
+                while self.bell.recv(PIECE):
+                    pass
+            except BlockingIOError:
+                pass
+            self._receive()
+            self._settle()
+
+    def _receive(self) -> None:
+        while self.sock is not None and self.core.online:
+            try:
+                data = self.sock.recv(PIECE)
+            except _NOT_YET:
+                return
+            except OSError as error:
+                self.core.disconnected(error.strerror or str(error), _place.now())
+                return
+            if not data:
+                self.core.disconnected("the daemon closed the connection", _place.now())
+                return
+            self.core.receive(data, _place.now())
+            if len(data) < PIECE and not isinstance(self.sock, ssl.SSLSocket):
+                return
+
+    def _settle(self) -> None:
+        """What follows from what the core was told: closes, sends, and tells. The caller has the mutex."""
+        if self.sock is not None:
+            if not self.core.online:
+                self._drop_socket()
+            else:
+                self._flush()
+        if self.core.events:
+            for event in self.core.take_events():
+                if isinstance(event, News):
+                    self._tell(event)
+                else:
+                    gate = self.gates.pop(event, None)
+                    if gate is not None:
+                        gate.release()
+        if self.core.dial_at < NEVER and self.keeper is not None:
+            self.tasks.put(_nothing)
+
+    def _flush(self) -> None:
+        data = self.core.take_output()
+        if not data and not self.unsent:
+            return
+        assert self.sock is not None
+        data, before = self.unsent + data, bool(self.unsent)
+        try:
+            self.unsent = data[self.sock.send(data):]
+        except _NOT_YET:
+            self.unsent = data
+        except OSError as error:
+            self.unsent = b""
+            self.core.disconnected(error.strerror or str(error), _place.now())
+            self._settle()
+            return
+        if bool(self.unsent) != before:
+            self._watch()
+
+    def _drop_socket(self) -> None:
+        if self.sock is not None:
+            self.sock.close()
+            self.sock, self.unsent = None, b""
+            self._watch()
+
+    def _ring(self) -> None:
+        """Has the reader look up."""
+        try:
+            self.ringer.send(b"!")
+        except BlockingIOError:
+            pass
+
+    def _tell(self, news: News) -> None:
+        if news.hold is not None and news.hold.attached is not None:
+            news.hold.attached(news.kind, news.hold, news.detail)
+        elif news.kind == "down":
+            _log.info("%s", news.detail)
+
+    def later(self, task: Callable[[], object]) -> None:
+        """Has the keeper call a function, without the mutex."""
+        self.tasks.put(task)
+        self._ring()
+
+    # --- the keeper ---
+
+    def _hire(self) -> None:
+        self.keeper = threading.Thread(target=_keep, args=(weakref.ref(self), self.tasks), name="redlockd", daemon=True)
+        self.keeper.start()
+
+    def keep(self) -> None:
+        """One turn of the keeper: it connects if that is due, and reads if nobody does."""
+        with self.mutex:
+            due = self.core.dial_at <= _place.now()
+            mine = not due and not self.reading and not self.closed
+            self.reading = self.reading or mine
+            self.busy = 0 if mine else self.busy + 1
+            self.crowd = False
+        if due:
+            self._dial()
+        elif mine:
+            self._read(lambda: self.crowd or not self.tasks.empty() or self.core.dial_at <= _place.now() or self.closed)
+
+    def pause(self) -> float | None:
+        """For how long the keeper may wait for a task now."""
+        with self.mutex:
+            if self.core.dial_at < NEVER:
+                return max(0.0, self.core.dial_at - _place.now())
+            return None if self.busy >= PARKED else IDLE
+
+    def _dial(self) -> None:
+        try:
+            sock, why = _place.dial(self.place, self.tls, self.timeout), ""
+        except (OSError, ValueError) as error:
+            sock, why = None, (error.strerror if isinstance(error, OSError) and error.strerror else str(error))
+        with self.mutex:
+            if self.core.dial_at == NEVER:  # closed meanwhile
+                if sock is not None:
+                    sock.close()
+            elif sock is None:
+                self.core.not_connected(why, _place.now())
+            else:
+                self.sock = sock
+                self._watch()
+                self.core.connected(_place.now())
+            self._settle()
+            self._ring()
+
+    # --- begin and end ---
+
+    def open(self) -> None:
+        """Waits until the session is there."""
+        def begin(core: Core, now: float) -> Ready:
+            request = Ready(now + self.timeout + 5)
+            core.submit(request, now)
+            return request
+        self.call(begin)
+
+    def close(self) -> None:
+        """Ends the session, and waits a second at most until the daemon has read that."""
+        if self.closed:
+            return
+        try:
+            self.call(lambda core, now: core.quit(now))
+        except RedlockError:
+            pass
+        with self.mutex:
+            self.closed = True
+            self.core.close(_place.now())
+            self._settle()
+        self.tasks.put(None)
+        self._ring()
+        if self.keeper is not None and self.keeper is not threading.current_thread():
+            self.keeper.join(1.0)
+        self.bell.close()
+        self.ringer.close()
+
+    def after_fork(self) -> None:
+        """In the child: nothing is held, the connection is the parent's, and the threads are gone."""
+        for sock in (self.sock, self.bell, self.ringer):
+            if sock is not None and sock.fileno() >= 0:
+                os.close(sock.detach())  # nothing is sent, not even the farewell of TLS
+        self._begin()
+        self.core.forked()
+        for event in self.core.take_events():
+            if isinstance(event, News) and event.hold is not None and event.hold.attached is not None:
+                event.hold.attached("fork", event.hold, "fork")
+        self.keeper = None
+
+
+def _nothing() -> None:
+    """A task that only wakes the keeper."""
+
+
+def _wait_for(poll: select.poll | None, socks: list[socket.socket], seconds: float | None) -> None:
+    if poll is not None:
+        poll.poll(None if seconds is None else min(seconds * 1000 + 1, 2 ** 30))
+    else:
+        select.select(socks, [], [], seconds)
+
+
+def _keep(of: weakref.ref[Engine], tasks: queue.SimpleQueue[Callable[[], object] | None]) -> None:
+    """The keeper."""
+    pause: float | None = 0.0
+    while True:
+        try:
+            task = tasks.get(timeout=pause) if pause is None or pause > 0 else tasks.get_nowait()
+        except queue.Empty:
+            task = _nothing
+        if task is None:
+            return
+        try:
+            task()
+        except Exception:
+            _log.exception("a function that was called by redlockd has failed")
+        engine = of()
+        if engine is None or engine.closed:
+            return
+        engine.keep()
+        pause = engine.pause()
+        del engine
+
+
+def _after_fork() -> None:
+    for engine in list(_engines):
+        engine.after_fork()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_after_fork)
