@@ -356,7 +356,8 @@ class Take(Request):
         holder = line.fields.get("holder")
         who = f", held by {holder}" if holder else ""
         if line.kind == "TIMEOUT" or self.terms.wait != 0:
-            return LockTimeout(f"{names}: not granted within {self.terms.wait:g} s{who}", line.fields.get("name", names), holder)
+            within = f" within {self.terms.wait:g} s" if self.terms.wait is not None else ""
+            return LockTimeout(f"{names}: not granted{within}{who}", line.fields.get("name", names), holder)
         retry = line.number("retry_ms", -1)
         return Busy(f"{names} is busy{who}", line.fields.get("name", names), holder, retry / 1000 if retry >= 0 else None)
 

@@ -1,0 +1,95 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""An adapter seen from the runner: a process that drives one client library, and speaks JSON lines (README.md)."""
+import contextlib
+import json
+import os
+import subprocess
+import sys
+import threading
+import time
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+sys.path.insert(0, os.path.join(os.path.dirname(HERE), "lib"))
+
+from process import ROOT, die_with_parent  # the path stands above
+
+PYTHON = {"PYTHONPATH": os.path.join(ROOT, "client", "python"), "PYTHONDONTWRITEBYTECODE": "1"}
+ADAPTERS = {  # name: its command and what it needs in the environment
+    "python": ([sys.executable, os.path.join(HERE, "adapter_threads.py")], PYTHON),
+    "python-aio": ([sys.executable, os.path.join(HERE, "adapter_aio.py")], PYTHON),
+}
+CLEAN = ("REDLOCK_ADDR", "REDLOCK_USER", "REDLOCK_SECRET", "REDLOCK_SECRET_FILE", "REDLOCK_TLS_CA", "REDLOCK_TLS_CERT", "REDLOCK_TLS_KEY", "REDLOCK_TLS_NAME")
+
+
+class Adapter:
+    """One process. Its first line says what it can do."""
+
+    def __init__(self, name, env=None):
+        argv, own = ADAPTERS[name]
+        base = {key: value for key, value in os.environ.items() if key not in CLEAN}
+        self.process = subprocess.Popen(argv, stdin=subprocess.PIPE, stdout=subprocess.PIPE, env={**base, **own, **(env or {})}, preexec_fn=die_with_parent)
+        self.results, self.events, self.news, self.ended = {}, [], threading.Condition(), False
+        self.lock, self.ids = threading.Lock(), 0
+        threading.Thread(target=self._listen, daemon=True).start()
+        self.can = self.result("hello", 20)["can"]
+
+    def _listen(self):
+        for line in self.process.stdout:
+            row = json.loads(line)
+            with self.news:
+                if "event" in row:
+                    self.events.append(dict(row, seen=time.monotonic()))
+                else:
+                    self.results[row.get("id", "hello")] = row
+                self.news.notify_all()
+        with self.news:
+            self.ended = True
+            self.news.notify_all()
+
+    def call(self, what, **args):
+        """Starts a call, and returns its id."""
+        with self.lock:
+            self.ids += 1
+            number = self.ids
+            with contextlib.suppress(BrokenPipeError):
+                self.process.stdin.write(json.dumps({"id": number, "do": what, **args}).encode() + b"\n")
+                self.process.stdin.flush()
+        return number
+
+    def await_(self, condition, timeout):
+        """Waits until condition() has a value, and returns that; None when time is up or the adapter has ended."""
+        deadline = time.monotonic() + timeout
+        with self.news:
+            while True:
+                value = condition()
+                left = deadline - time.monotonic()
+                if value is not None or self.ended or left <= 0:
+                    return value
+                self.news.wait(left)
+
+    def result(self, number, timeout):
+        """The row that answers a call."""
+        row = self.await_(lambda: self.results.get(number), timeout)
+        if row is None:
+            raise AssertionError("the adapter has ended" if self.ended else "the call did not return within %.1f s" % timeout)
+        return row
+
+    def do(self, what, timeout=20, **args):
+        """A call, until it returns."""
+        return self.result(self.call(what, **args), timeout)
+
+    def reset(self):
+        """Before another case: all clients are closed, and what came of the old ones is forgotten. False: the process must be replaced."""
+        try:
+            fine = "ok" in self.do("reset", 10)
+        except AssertionError:
+            return False
+        with self.news:
+            self.results.clear()
+            self.events.clear()
+        return fine and self.process.poll() is None
+
+    def close(self):
+        self.process.kill()
+        self.process.wait()
+        self.process.stdin.close()

@@ -1,0 +1,179 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: BSD-2-Clause
+"""
+Runs the conformance cases: python3 tests/clients/run.py [-v] [-j N] [--adapter NAME …] [--rule RULE …] [--plant WORD] [text …]
+
+Each case has a scripted daemon of its own; -j of them run at a time. A text selects the cases whose names contain it. What an adapter cannot do is skipped by
+name. --plant has the adapters plant a mistake: then a failure is what is wanted, and the status says whether there was one. Last line: "N passed, N failed".
+"""
+import argparse
+import glob
+import json
+import os
+import queue
+import shutil
+import sys
+import threading
+import time
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+sys.path[:0] = [HERE, os.path.join(os.path.dirname(HERE), "lib")]
+
+from adapter import ADAPTERS, Adapter  # the paths stand above
+from authority import Authority
+from process import BUILD
+from redis_server import Clock
+from script import Mismatch, Script, scratch
+
+SHIM = os.path.join(BUILD, "clock_shim.so")
+KEYS = {"case", "rule", "needs", "with", "steps"}
+
+
+def load():
+    """All cases, by file and in their order. A case with an unknown key, or a name that another one has, is a mistake."""
+    cases = []
+    for path in sorted(glob.glob(os.path.join(HERE, "cases", "*.json"))):
+        with open(path, encoding="utf-8") as text:
+            cases += json.load(text)
+    names = [case["case"] for case in cases]
+    for case in cases:
+        if set(case) - KEYS or names.count(case["case"]) > 1:
+            raise SystemExit("the case %r has an unknown key, or its name twice" % case["case"])
+    return cases
+
+
+class Worker(threading.Thread):
+    """Plays cases with one adapter process, which is replaced after a failure and for cases with an environment of their own."""
+
+    def __init__(self, runner):
+        super().__init__(daemon=True)
+        self.runner, self.adapter, self.name_of = runner, None, None
+
+    def run(self):
+        while True:
+            try:
+                name, case = self.runner.queue.get_nowait()
+            except queue.Empty:
+                break
+            begun = time.monotonic()
+            try:
+                outcome, said = self.play(name, case)
+            except Exception as error:  # of the runner itself, or of a client that has ended
+                outcome, said = "failed", "%s: %s" % (type(error).__name__, error)
+            if outcome == "failed":
+                self.replace(None)
+            self.runner.report(name, case, outcome, said, time.monotonic() - begun)
+        self.replace(None)
+
+    def replace(self, name, env=None):
+        if self.adapter:
+            self.adapter.close()
+        self.adapter, self.name_of = (Adapter(name, {**self.runner.env, **(env or {})}) if name else None), name
+
+    def play(self, name, case):
+        """Returns the outcome, and what there is to say about it."""
+        folder, own = scratch(), case.get("with", {})
+        try:
+            script = Script(None, dict(case, **{"with": dict(own)}), folder, self.runner.certificate() if own.get("listen") == "tls" else None)
+            script.listen()
+            script.listener.close()
+            if "clock" in own:
+                if not os.path.exists(SHIM):
+                    return "skipped", "there is no " + SHIM
+                script.options["clock"] = Clock(folder)
+            if "env" in own or "clock" in own:
+                self.replace(name, self.environment(script, own, folder))
+            elif self.name_of != name or not self.adapter:
+                self.replace(name)
+            lacks = set(case.get("needs", ())) - set(self.adapter.can)
+            if lacks:
+                return "skipped", "%s has no %s" % (name, ", ".join(sorted(lacks)))
+            script.adapter = self.adapter
+            script.run()
+            self.runner.worst = max(self.runner.worst, script.worst)
+        except Mismatch as wrong:
+            return "failed", str(wrong)
+        finally:
+            shutil.rmtree(folder, ignore_errors=True)
+        if "env" in own or "clock" in own or not self.adapter.reset():
+            self.replace(None)
+        return "passed", ""
+
+    def environment(self, script, own, folder):
+        env = {key: script.fill(value.replace("${folder}", folder)) for key, value in own.get("env", {}).items()}
+        env = {key: value.replace("${ca}", self.runner.authority.cert) if "${ca}" in value else value for key, value in env.items()}
+        for name, content in own.get("files", {}).items():
+            with open(os.path.join(folder, name), "w", encoding="utf-8") as out:
+                out.write(content)
+        return {**env, **(script.options["clock"].env() if "clock" in own else {})}
+
+
+class Runner:
+    def __init__(self, verbose, env, quiet=False):
+        self.verbose, self.env, self.quiet = verbose, env, quiet
+        self.queue, self.lock = queue.SimpleQueue(), threading.Lock()
+        self.passed, self.failed, self.skipped, self.worst = 0, [], [], 0.0
+        self.authority, self.pair = None, None
+
+    def certificate(self):
+        """A certificate for cases inside TLS, and its authority, made when the first one needs it."""
+        with self.lock:
+            if not self.authority:
+                self.authority = Authority()
+                self.pair = self.authority.sign("/CN=localhost")
+        return self.pair
+
+    def report(self, name, case, outcome, said, seconds):
+        with self.lock:
+            if outcome == "passed":
+                self.passed += 1
+            elif outcome == "skipped":
+                self.skipped.append("%s: %s: %s" % (name, case["case"], said))
+            else:
+                self.failed.append(case["case"])
+                if not self.quiet:
+                    print("FAILED %s, %s: %s\n    %s" % (name, case["rule"], case["case"], said), flush=True)
+            if self.verbose:
+                print("%-8s%6.2f s  %-10s %-4s %s" % (outcome, seconds, name, case["rule"], case["case"]), flush=True)
+
+    def run(self, pairs, jobs):
+        """The longest cases are begun first."""
+        for pair in sorted(pairs, key=lambda pair: -cost(pair[1])):
+            self.queue.put(pair)
+        workers = [Worker(self) for _ in range(min(jobs, len(pairs)))]
+        for worker in workers:
+            worker.start()
+        for worker in workers:
+            worker.join()
+        if self.authority:
+            self.authority.remove()
+
+
+def cost(case):
+    """About how many seconds a case takes."""
+    return sum(step[1] for step in case["steps"] if step[0] in ("pause", "silent")) + 6 * (case["rule"] == "R13")
+
+
+def main():
+    options = argparse.ArgumentParser(description=__doc__.strip().splitlines()[0])
+    options.add_argument("-v", action="store_true", help="a line per case")
+    options.add_argument("-j", type=int, default=12, help="cases at a time: most of them wait")
+    options.add_argument("--adapter", action="append", choices=list(ADAPTERS))
+    options.add_argument("--rule", action="append")
+    options.add_argument("--plant", default="")
+    options.add_argument("texts", nargs="*")
+    given = options.parse_args()
+    cases = [case for case in load() if (not given.rule or case["rule"] in given.rule) and (not given.texts or any(text in case["case"] for text in given.texts))]
+    runner, begun = Runner(given.v, {"REDLOCK_PLANT": given.plant} if given.plant else {}), time.monotonic()
+    runner.run([(name, case) for name in given.adapter or ADAPTERS for case in cases], given.j)
+    for text in runner.skipped:
+        print("skipped " + text)
+    print("%d cases, %.0f s; a loss was told within %.0f ms" % (len(cases), time.monotonic() - begun, runner.worst * 1000))
+    print("%d passed, %d failed" % (runner.passed, len(runner.failed)), flush=True)
+    if given.plant:
+        return 0 if runner.failed else 1
+    return 1 if runner.failed or not runner.passed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
