@@ -27,11 +27,12 @@ class Adapter:
     def __init__(self, name, env=None):
         argv, own = ADAPTERS[name]
         base = {key: value for key, value in os.environ.items() if key not in CLEAN}
-        self.process = subprocess.Popen(argv, stdin=subprocess.PIPE, stdout=subprocess.PIPE, env={**base, **own, **(env or {})}, preexec_fn=die_with_parent)
+        self.process = subprocess.Popen(argv, stdin=subprocess.PIPE, stdout=subprocess.PIPE, env={**base, **own, **(env or {})}, preexec_fn=die_with_parent,
+                                        stderr=subprocess.DEVNULL if (env or {}).get("REDLOCK_PLANT") else None)
         self.results, self.events, self.news, self.ended = {}, [], threading.Condition(), False
         self.lock, self.ids = threading.Lock(), 0
         threading.Thread(target=self._listen, daemon=True).start()
-        self.can = self.result("hello", 20)["can"]
+        self.can = self.result("hello", 60)["can"]
 
     def _listen(self):
         for line in self.process.stdout:

@@ -65,7 +65,15 @@ def release_cancelled():
             self.sent.pop(request.tag, None)
         else:
             drop(self, request, now)
-    _core.Core.drop = dropped
+    wait = _engine.Engine.wait
+
+    def waited(self, request):
+        try:
+            wait(self, request)
+        except BaseException:
+            dropped(self.core, request, 0.0)
+            raise
+    _core.Core.drop, _engine.Engine.wait = dropped, waited
 
 
 def one_owner():
@@ -108,8 +116,11 @@ def rowless():
 
 def shared_by_fork():
     """R10: a child goes on with what the parent has."""
+    class Nobody(set):
+        def add(self, engine):
+            pass
     for module in (_engine, aio):
-        module._engines = set()
+        module._engines = Nobody()
 
 
 def unlocking_finaliser():

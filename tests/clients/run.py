@@ -1,16 +1,18 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: BSD-2-Clause
 """
-Runs the conformance cases: python3 tests/clients/run.py [-v] [-j N] [--adapter NAME …] [--rule RULE …] [--plant WORD] [text …]
+Runs the conformance cases: python3 tests/clients/run.py [-v] [-j N] [--adapter NAME …] [--rule RULE …] [--planted [WORD …]] [text …]
 
 Each case has a scripted daemon of its own; -j of them run at a time. A text selects the cases whose names contain it. What an adapter cannot do is skipped by
-name. --plant has the adapters plant a mistake: then a failure is what is wanted, and the status says whether there was one. Last line: "N passed, N failed".
+name. With --planted the adapters of the Python client plant mistakes, one at a time (planted.py), and a case of the rule must fail for each. Last line:
+"N passed, N failed".
 """
 import argparse
 import glob
 import json
 import os
 import queue
+import re
 import shutil
 import sys
 import threading
@@ -26,6 +28,8 @@ from redis_server import Clock
 from script import Mismatch, Script, scratch
 
 SHIM = os.path.join(BUILD, "clock_shim.so")
+with open(os.path.join(HERE, "planted.py"), encoding="utf-8") as source:  # which needs the client, so it is not imported
+    MISTAKES = re.findall(r'"(R[0-9]+(?:-\w+)?)": ', source.read())
 KEYS = {"case", "rule", "needs", "with", "steps"}
 
 
@@ -47,28 +51,44 @@ class Worker(threading.Thread):
 
     def __init__(self, runner):
         super().__init__(daemon=True)
-        self.runner, self.adapter, self.name_of = runner, None, None
+        self.runner, self.adapter, self.name_of, self.plant = runner, None, None, ""
 
     def run(self):
         while True:
             try:
-                name, case = self.runner.queue.get_nowait()
+                name, plant, cases = self.runner.queue.get_nowait()
             except queue.Empty:
                 break
-            begun = time.monotonic()
-            try:
-                outcome, said = self.play(name, case)
-            except Exception as error:  # of the runner itself, or of a client that has ended
-                outcome, said = "failed", "%s: %s" % (type(error).__name__, error)
-            if outcome == "failed":
+            begun, self.plant = time.monotonic(), plant
+            if plant:
                 self.replace(None)
-            self.runner.report(name, case, outcome, said, time.monotonic() - begun)
+                outcome, said = self.find(name, cases)
+            else:
+                outcome, said = self.attempt(name, cases[0])
+            self.runner.report(name, plant or cases[0]["rule"], "a planted mistake" if plant else cases[0]["case"], outcome, said, time.monotonic() - begun)
         self.replace(None)
+
+    def find(self, name, cases):
+        """One of the cases must fail."""
+        for case in cases:
+            outcome, said = self.attempt(name, case)
+            if outcome == "failed":
+                return "passed", "%s: %s" % (case["case"], said)
+        return "failed", "no case finds it"
+
+    def attempt(self, name, case):
+        try:
+            outcome, said = self.play(name, case)
+        except Exception as error:  # of the runner itself, or of a client that has ended
+            outcome, said = "broken", "%s: %s" % (type(error).__name__, error)
+        if outcome in ("failed", "broken"):
+            self.replace(None)
+        return outcome, said
 
     def replace(self, name, env=None):
         if self.adapter:
             self.adapter.close()
-        self.adapter, self.name_of = (Adapter(name, {**self.runner.env, **(env or {})}) if name else None), name
+        self.adapter, self.name_of = (Adapter(name, {"REDLOCK_PLANT": self.plant, **(env or {})}) if name else None), name
 
     def play(self, name, case):
         """Returns the outcome, and what there is to say about it."""
@@ -109,8 +129,8 @@ class Worker(threading.Thread):
 
 
 class Runner:
-    def __init__(self, verbose, env, quiet=False):
-        self.verbose, self.env, self.quiet = verbose, env, quiet
+    def __init__(self, verbose):
+        self.verbose = verbose
         self.queue, self.lock = queue.SimpleQueue(), threading.Lock()
         self.passed, self.failed, self.skipped, self.worst = 0, [], [], 0.0
         self.authority, self.pair = None, None
@@ -123,30 +143,34 @@ class Runner:
                 self.pair = self.authority.sign("/CN=localhost")
         return self.pair
 
-    def report(self, name, case, outcome, said, seconds):
+    def report(self, name, rule, what, outcome, said, seconds):
         with self.lock:
             if outcome == "passed":
                 self.passed += 1
             elif outcome == "skipped":
-                self.skipped.append("%s: %s: %s" % (name, case["case"], said))
+                self.skipped.append("%s: %s: %s" % (name, what, said))
             else:
-                self.failed.append(case["case"])
-                if not self.quiet:
-                    print("FAILED %s, %s: %s\n    %s" % (name, case["rule"], case["case"], said), flush=True)
+                self.failed.append(what)
+                print("FAILED %s, %s: %s\n    %s" % (name, rule, what, said), flush=True)
             if self.verbose:
-                print("%-8s%6.2f s  %-10s %-4s %s" % (outcome, seconds, name, case["rule"], case["case"]), flush=True)
+                print("%-8s%6.2f s  %-10s %-4s %s%s" % (outcome, seconds, name, rule, what, ": " + said if said and outcome == "passed" else ""), flush=True)
 
-    def run(self, pairs, jobs):
-        """The longest cases are begun first."""
-        for pair in sorted(pairs, key=lambda pair: -cost(pair[1])):
-            self.queue.put(pair)
-        workers = [Worker(self) for _ in range(min(jobs, len(pairs)))]
+    def run(self, jobs_to_do, jobs):
+        """The longest are begun first."""
+        for job in sorted(jobs_to_do, key=lambda job: -max(map(cost, job[2]))):
+            self.queue.put(job)
+        workers = [Worker(self) for _ in range(min(jobs, len(jobs_to_do)))]
         for worker in workers:
             worker.start()
         for worker in workers:
             worker.join()
         if self.authority:
             self.authority.remove()
+
+
+def of_rule(cases, plant):
+    """The cases of the rule that the mistake breaks, the quickest first."""
+    return sorted((case for case in cases if case["rule"] == plant.partition("-")[0]), key=cost)
 
 
 def cost(case):
@@ -160,18 +184,20 @@ def main():
     options.add_argument("-j", type=int, default=12, help="cases at a time: most of them wait")
     options.add_argument("--adapter", action="append", choices=list(ADAPTERS))
     options.add_argument("--rule", action="append")
-    options.add_argument("--plant", default="")
+    options.add_argument("--planted", nargs="*")
     options.add_argument("texts", nargs="*")
     given = options.parse_args()
     cases = [case for case in load() if (not given.rule or case["rule"] in given.rule) and (not given.texts or any(text in case["case"] for text in given.texts))]
-    runner, begun = Runner(given.v, {"REDLOCK_PLANT": given.plant} if given.plant else {}), time.monotonic()
-    runner.run([(name, case) for name in given.adapter or ADAPTERS for case in cases], given.j)
+    runner, begun = Runner(given.v), time.monotonic()
+    adapters = given.adapter or list(ADAPTERS)
+    if given.planted is None:
+        runner.run([(name, "", [case]) for name in adapters for case in cases], given.j)
+    else:
+        runner.run([(name, plant, of_rule(cases, plant)) for name in adapters for plant in given.planted or MISTAKES], given.j)
     for text in runner.skipped:
         print("skipped " + text)
     print("%d cases, %.0f s; a loss was told within %.0f ms" % (len(cases), time.monotonic() - begun, runner.worst * 1000))
     print("%d passed, %d failed" % (runner.passed, len(runner.failed)), flush=True)
-    if given.plant:
-        return 0 if runner.failed else 1
     return 1 if runner.failed or not runner.passed else 0
 
 

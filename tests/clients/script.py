@@ -102,7 +102,7 @@ class Script:
     def __init__(self, adapter, case, folder, certificate=None):
         self.adapter, self.case, self.folder, self.certificate = adapter, case, folder, certificate
         self.path = os.path.join(folder, "sock")
-        self.port, self.listener, self.conn, self.requests, self.calls, self.autos = 0, None, None, {}, {}, []
+        self.port, self.listener, self.conn, self.kept, self.requests, self.calls, self.autos = 0, None, None, None, {}, {}, []
         self.written = time.monotonic()
         self.worst = 0.0  # seconds: the latest of the events with a bound
         self.options = case.get("with", {})
@@ -123,7 +123,7 @@ class Script:
                 except Mismatch as wrong:
                     raise Mismatch("step %d, %s: %s" % (number + 1, step, wrong)) from None
         finally:
-            for sock in (self.listener, self.conn and self.conn.sock):
+            for sock in (self.listener, self.conn and self.conn.sock, self.kept and self.kept.sock):
                 if sock:
                     sock.close()
 
@@ -170,10 +170,13 @@ class Script:
                 return row
             if self.adapter.ended or time.monotonic() > deadline:
                 raise Mismatch("the adapter has ended" if self.adapter.ended else "it did not return in time; the client sent: %s" % self.inbox)
-            if self.conn:
-                request = self.next_request(0.0, self.inbox)
-                if request is not None:
-                    self.inbox.append(request)
+            self.serve()
+
+    def serve(self):
+        """Answers what the daemon answers by itself. Other requests wait for their step."""
+        request = self.next_request(0.0, self.inbox) if self.conn else None
+        if request is not None:
+            self.inbox.append(request)
 
     def step_ok(self, handle, wanted=None, within=PATIENCE):
         row = self.returned(handle, within)
@@ -208,6 +211,7 @@ class Script:
                 return
             if time.monotonic() > deadline:
                 raise Mismatch("it is %s" % seen)
+            self.serve()
             time.sleep(0.01)
 
     def step_pending(self, handle):
@@ -255,6 +259,15 @@ class Script:
                 self.conn = None
                 return
         self.conn = Connection(sock)
+
+    def step_aside(self):
+        """The connection stays open beside the next one."""
+        self.kept, self.conn = self.conn, None
+
+    def step_back(self):
+        """The connection that stayed open is looked at again."""
+        self.conn.sock.close()
+        self.conn, self.kept = self.kept, None
 
     def step_greet(self, fields=None):
         """A connection, and an answer to its HELLO if that comes first."""

@@ -7,6 +7,7 @@ import os
 import sys
 import uuid
 import warnings
+import weakref
 from collections.abc import Callable, Iterable
 from typing import Any
 
@@ -124,6 +125,7 @@ class Grip:
     def __init__(self, wanted: Terms, on_lost: Told | None, on_risk: Told | None) -> None:
         self._terms, self._on_lost, self._on_risk = wanted, on_lost, on_risk
         self._holds: tuple[Hold, ...] = ()
+        self._weak = weakref.ref(self)
 
     @property
     def name(self) -> str:

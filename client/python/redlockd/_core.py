@@ -274,10 +274,11 @@ class Core:
         """Takes in bytes of the daemon."""
         self.time = now
         try:
-            lines = self._reader.feed(data)
-        except ProtocolError as error:
-            self.disconnected(str(error), now)
-            return
+            self._lines(self._reader.feed(data), now)
+        except (ProtocolError, KeyError, ValueError) as error:
+            self.disconnected(f"the daemon sent what is no answer: {error}", now)
+
+    def _lines(self, lines: list[str], now: float) -> None:
         for text in lines:
             if text.endswith("\r"):
                 text = text[:-1]
@@ -296,7 +297,11 @@ class Core:
             request.rows.append(line)
         elif line.kind in ("OK", "BUSY", "TIMEOUT", "ERR"):
             del self.sent[request.tag]
-            request.answer(self, line, now)
+            try:
+                request.answer(self, line, now)
+            except (KeyError, ValueError):
+                self.sent[request.tag] = request  # it ends with the connection
+                raise
 
     def _push(self, line: Line, now: float) -> None:
         hold = self._hold_of(line.fields) if line.code in ("LOST", "RISK", "SAFE") else None

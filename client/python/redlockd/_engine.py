@@ -73,39 +73,44 @@ class Engine:
     # --- requests, in the thread of the caller ---
 
     def call(self, begin: Callable[[Core, float], Any]) -> Any:
-        """Has begin() submit a request, and waits until it has finished. Returns it. An interrupted wait is withdrawn."""
-        request = self.start(begin)
-        if request is not None:
-            self.wait(request)
-        return request
+        """Has begin() submit a request, and waits until it has finished. Returns it. When that is interrupted, as by a signal, the request is withdrawn."""
+        made: list[Any] = []
+        try:
+            self.start(begin, made)
+            if made[0] is not None:
+                self.wait(made[0])
+        except BaseException:
+            for request in made:
+                if request is not None and request.error is None:
+                    self.start(lambda core, now, request=request: core.drop(request, now))
+            raise
+        return made[0]
 
-    def start(self, begin: Callable[[Core, float], Any]) -> Any:
-        """Has begin() submit requests, sends them, and waits for nothing."""
+    def start(self, begin: Callable[[Core, float], Any], made: list[Any] | None = None) -> Any:
+        """Has begin() submit requests, sends them, and waits for nothing. made gets what begin() returns, before anything can interrupt."""
+        made = [] if made is None else made
         with self.mutex:
             if self.keeper is None and not self.closed:
                 self._hire()
             now = _place.now()
             self.core.tick(now)
-            made = begin(self.core, now)
+            made.append(begin(self.core, now))
             self._settle()
             if self.reading and (self.unsent or self.core.wake < self.until):
                 self._ring()
-        return made
+        return made[0]
 
     def wait(self, request: Request) -> None:
-        """Waits until a request has finished, and raises its error."""
+        """Waits until a request that was started has finished, and raises its error. The request goes on when the wait is interrupted."""
         try:
             while not request.finished:
-                self._wait(request)
-        except BaseException:
-            self.start(lambda core, now: core.drop(request, now))
-            raise
+                self._look(request)
         finally:
             self.gates.pop(request, None)
         if request.error is not None:
             raise request.error
 
-    def _wait(self, request: Request) -> None:
+    def _look(self, request: Request) -> None:
         gate = None
         with self.mutex:
             if request.finished:
@@ -222,8 +227,8 @@ class Engine:
             pass
 
     def _tell(self, news: News) -> None:
-        if news.hold is not None and news.hold.attached is not None:
-            news.hold.attached(news.kind, news.hold, news.detail)
+        if news.hold is not None:
+            news.hold.tell(news.kind, news.detail)
         elif news.kind == "down":
             _log.info("%s", news.detail)
 
@@ -313,8 +318,8 @@ class Engine:
         self._begin()
         self.core.forked()
         for event in self.core.take_events():
-            if isinstance(event, News) and event.hold is not None and event.hold.attached is not None:
-                event.hold.attached("fork", event.hold, "fork")
+            if isinstance(event, News) and event.hold is not None:
+                event.hold.tell("fork", "fork")
         self.keeper = None
 
 

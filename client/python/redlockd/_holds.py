@@ -14,7 +14,7 @@ NEVER = float("inf")
 class Hold:
     """
     A lock, a permit or a job that the daemon has granted. It may be relied on until `until`, and not after a loss; reason is "" until then. `asked` is when
-    the request was sent whose answer set `until`. `attached` is the front end's.
+    the request was sent whose answer set `until`. `attached` is a weak reference to the front end's object, whose _news() hears what happens.
     """
 
     __slots__ = ("name", "owner", "fence", "ttl", "until", "asked", "check_at", "checking", "reason", "freed", "risk_until", "session", "attached")
@@ -26,7 +26,7 @@ class Hold:
         self.risk_until = 0.0  # the deadline when the caller was warned; 0: there is no risk
         self.checking = self.freed = False
         self.reason = ""
-        self.attached: Callable[[str, Hold, Any], None] | None = None
+        self.attached: Callable[[], Any] | None = None
 
     @property
     def key(self) -> Key:
@@ -52,6 +52,12 @@ class Hold:
     def left(self, now: float) -> float:
         """For how many seconds it may be relied on, at least 0."""
         return max(0.0, self.until - now) if self.alive else 0.0
+
+    def tell(self, kind: str, detail: Any) -> None:
+        """Tells the front end's object, if somebody still refers to it."""
+        told = self.attached() if self.attached is not None else None
+        if told is not None:
+            told._news(kind, self, detail)
 
     def is_at(self, fields: dict[str, str]) -> bool:
         """Whether a row or a push with the same name and owner is about this grant."""

@@ -94,8 +94,7 @@ class Held(Grip):
     def _take(self, wait: float | None) -> None:
         wanted = self._terms if wait == self._terms.wait else Terms(self._terms.verb, self._terms.names, self._terms.fields, wait, self._terms.ttl)
         who = f"t{threading.get_ident():x}"
-        request: Take = self._engine.start(lambda core, now: core.take(wanted, who, now))
-        self._engine.wait(request)
+        request: Take = self._engine.call(lambda core, now: core.take(wanted, who, now))
         self._attach(request.result)
 
     def _attach(self, holds: tuple[Hold, ...]) -> None:
@@ -103,7 +102,7 @@ class Held(Grip):
         self._lost = None
         self._holds = holds
         for hold in holds:
-            hold.attached = self._news
+            hold.attached = self._weak
             if hold.reason:
                 self._news("lost", hold, hold.reason)
 

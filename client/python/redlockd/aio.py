@@ -152,8 +152,8 @@ class Engine:
 
     def tell(self, news: News) -> None:
         """Tells a lock, or the log."""
-        if news.hold is not None and news.hold.attached is not None:
-            news.hold.attached(news.kind, news.hold, news.detail)
+        if news.hold is not None:
+            news.hold.tell(news.kind, news.detail)
         elif news.kind == "down":
             _log.info("%s", news.detail)
 
@@ -246,8 +246,8 @@ class Engine:
         self.wire = self.transport = None
         self.core.forked()
         for event in self.core.take_events():
-            if isinstance(event, News) and event.hold is not None and event.hold.attached is not None:
-                event.hold.attached("fork", event.hold, "fork")
+            if isinstance(event, News) and event.hold is not None:
+                event.hold.tell("fork", "fork")
 
 
 def _after_fork() -> None:
@@ -354,7 +354,7 @@ class Held(Grip):
         self._lost, self._cancelled = None, False
         self._holds = holds
         for hold in holds:
-            hold.attached = self._news
+            hold.attached = self._weak
             if hold.reason:
                 self._news("lost", hold, hold.reason)
 
