@@ -12,11 +12,11 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 from . import _place
-from ._core import Settings
-from ._errors import Busy, LockTimeout, RedlockError
+from ._core import Core, Settings
+from ._errors import Busy, LockLost, LockTimeout, RedlockError
 from ._holds import NEVER, Hold, JobHold, Permit
-from ._place import TLS, Place, credentials, default_address, place_of
-from ._requests import PATIENCE, Ask, Repeatable, Terms
+from ._place import Place, credentials, default_address, place_of
+from ._requests import PATIENCE, Ask, Extend, Ready, Repeatable, Request, Terms
 from ._wire import Line, as_bytes, duration, quote
 
 Told = Callable[[Any], object]
@@ -78,6 +78,47 @@ class Answer:
 
     fields: dict[str, str]
     rows: list[dict[str, str]]
+
+
+Begin = Callable[[Core, float], Any]
+"""Has the core submit a request, and returns it."""
+
+
+def checking(hold: Hold) -> Begin:
+    """CHECK."""
+    return lambda core, now: core.check(hold, now)
+
+
+def extending(hold: Hold, ttl: float | None) -> Begin:
+    """EXTEND, unless the hold is lost."""
+    if not hold.alive:
+        raise LockLost(hold.name, hold.reason, hold.fence)
+    return lambda core, now: _submitted(core, Extend(hold, ttl, now + PATIENCE), now)
+
+
+def dropping(request: Request | None) -> Begin:
+    """The caller of a request has left."""
+    return lambda core, now: None if request is None else core.drop(request, now)
+
+
+def freeing(holds: tuple[Hold, ...], extra: str = "") -> Begin:
+    """Gives all back. Makes a list of (hold, why it was lost before, request or None)."""
+    return lambda core, now: [(hold, hold.reason, core.free(hold, now, extra)) for hold in holds]
+
+
+def asking(make: Callable[[float], Ask]) -> Begin:
+    """A request that make() makes of the time."""
+    return lambda core, now: _submitted(core, make(now), now)
+
+
+def opening(timeout: float) -> Begin:
+    """Waits for the session."""
+    return lambda core, now: _submitted(core, Ready(now + timeout + PATIENCE), now)
+
+
+def _submitted(core: Core, request: Request, now: float) -> Request:
+    core.submit(request, now)
+    return request
 
 
 def rate_request(name: str, limit: int, per: float, cost: int, wait: float | None, now: float) -> Ask:
@@ -181,6 +222,3 @@ def job_parts(hold: Hold) -> tuple[str, bytes, int, str]:
 def retry_words(delay: float, failed: bool) -> str:
     """RETRY and its fields, before the words that name the job."""
     return "RETRY" + (f" delay={duration(delay)}" if delay else "") + ("" if failed else " failed=no")
-
-
-__all__ = ["TLS", "Answer", "Grip", "Rate", "Told"]

@@ -279,9 +279,8 @@ class Core:
             self.disconnected(f"the daemon sent what is no answer: {error}", now)
 
     def _lines(self, lines: list[str], now: float) -> None:
-        for text in lines:
-            if text.endswith("\r"):
-                text = text[:-1]
+        for line in lines:
+            text = line[:-1] if line.endswith("\r") else line
             if text.startswith("@"):
                 tag, _, rest = text.partition(" ")
                 request = self.sent.get(tag)
@@ -469,7 +468,8 @@ class Core:
 
     def _surplus(self, key: Key, row: Line, wanted: set[Key], queues: set[str], now: float) -> None:
         """A row of what nobody knows of: the grant, or the release, was answered over the connection that broke."""
-        fields, hold = row.fields, None
+        fields = row.fields
+        hold: Hold | None = None
         if "job" in fields:
             if key[0] not in queues:
                 hold = JobHold(fields, self.lease, self.session)

@@ -9,6 +9,7 @@ and calls the functions of users.
 """
 from __future__ import annotations
 
+import contextlib
 import logging
 import os
 import queue
@@ -21,11 +22,12 @@ from collections.abc import Callable
 from typing import Any
 
 from . import _place
+from ._base import Begin, dropping, opening
 from ._core import Core, News, Settings
 from ._errors import RedlockError
 from ._holds import NEVER
 from ._place import TLS, Place
-from ._requests import Ready, Request
+from ._requests import Request
 
 PIECE = 65536
 IDLE = 0.01
@@ -72,7 +74,7 @@ class Engine:
 
     # --- requests, in the thread of the caller ---
 
-    def call(self, begin: Callable[[Core, float], Any]) -> Any:
+    def call(self, begin: Begin) -> Any:
         """Has begin() submit a request, and waits until it has finished. Returns it. When that is interrupted, as by a signal, the request is withdrawn."""
         made: list[Any] = []
         try:
@@ -82,11 +84,11 @@ class Engine:
         except BaseException:
             for request in made:
                 if request is not None and request.error is None:
-                    self.start(lambda core, now, request=request: core.drop(request, now))
+                    self.start(dropping(request))
             raise
         return made[0]
 
-    def start(self, begin: Callable[[Core, float], Any], made: list[Any] | None = None) -> Any:
+    def start(self, begin: Begin, made: list[Any] | None = None) -> Any:
         """Has begin() submit requests, sends them, and waits for nothing. made gets what begin() returns, before anything can interrupt."""
         made = [] if made is None else made
         with self.mutex:
@@ -153,11 +155,9 @@ class Engine:
         _wait_for(poll, [self.bell, *([sock] if sock else [])], None if seconds == NEVER else max(0.0, seconds))
         with self.mutex:
             self.until = 0.0
-            try:
+            with contextlib.suppress(BlockingIOError):
                 while self.bell.recv(PIECE):
                     pass
-            except BlockingIOError:
-                pass
             self._receive()
             self._settle()
 
@@ -221,10 +221,8 @@ class Engine:
 
     def _ring(self) -> None:
         """Has the reader look up."""
-        try:
+        with contextlib.suppress(BlockingIOError):
             self.ringer.send(b"!")
-        except BlockingIOError:
-            pass
 
     def _tell(self, news: News) -> None:
         if news.hold is not None:
@@ -285,20 +283,14 @@ class Engine:
 
     def open(self) -> None:
         """Waits until the session is there."""
-        def begin(core: Core, now: float) -> Ready:
-            request = Ready(now + self.timeout + 5)
-            core.submit(request, now)
-            return request
-        self.call(begin)
+        self.call(opening(self.timeout))
 
     def close(self) -> None:
         """Ends the session, and waits a second at most until the daemon has read that."""
         if self.closed:
             return
-        try:
+        with contextlib.suppress(RedlockError):
             self.call(lambda core, now: core.quit(now))
-        except RedlockError:
-            pass
         with self.mutex:
             self.closed = True
             self.core.close(_place.now())

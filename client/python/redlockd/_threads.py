@@ -2,20 +2,37 @@
 """The client for threads: what `import redlockd` gives."""
 from __future__ import annotations
 
+import contextlib
 import functools
 import threading
 from collections.abc import Callable, Iterable, Iterator
 from types import TracebackType
 from typing import Any, ParamSpec, TypeVar
 
-
-from ._base import (TLS, Answer, Grip, Rate, Told, answer_of, defer_request, job_parts, rate_request, rate_result, retry_words, settings_of, terms,
-                    wait_of)
-from ._core import Core
+from ._base import (
+    Answer,
+    Grip,
+    Rate,
+    Told,
+    answer_of,
+    asking,
+    checking,
+    defer_request,
+    extending,
+    freeing,
+    job_parts,
+    rate_request,
+    rate_result,
+    retry_words,
+    settings_of,
+    terms,
+    wait_of,
+)
 from ._engine import Engine
 from ._errors import Busy, LockLost, LockTimeout, RedlockError
 from ._holds import Hold
-from ._requests import PATIENCE, Ask, Extend, Take, Terms
+from ._place import TLS
+from ._requests import PATIENCE, Ask, Take, Terms
 from ._wire import duration
 
 P = ParamSpec("P")
@@ -68,7 +85,7 @@ class Held(Grip):
         if not self._holds:
             raise LockLost(self.name, "released")
         for hold in self._holds:
-            self._engine.call(lambda core, now, hold=hold: core.check(hold, now))
+            self._engine.call(checking(hold))
         if self.remaining <= seconds and not self._is_job():
             self.extend()
         left = self.remaining
@@ -78,14 +95,8 @@ class Held(Grip):
 
     def extend(self, ttl: float | None = None) -> float:
         """Renews the lease now, and sets its length if ttl is given. Returns for how long the lock may be relied on."""
-        def begin(core: Core, now: float, hold: Hold) -> Extend:
-            request = Extend(hold, ttl, now + PATIENCE)
-            core.submit(request, now)
-            return request
         for hold in self._holds:
-            if not hold.alive:
-                raise LockLost(hold.name, hold.reason, hold.fence)
-            self._engine.call(lambda core, now, hold=hold: begin(core, now, hold))
+            self._engine.call(extending(hold, ttl))
         return self.remaining
 
     def _is_job(self) -> bool:
@@ -122,11 +133,8 @@ class Held(Grip):
     def _give(self, extra: str = "") -> None:
         """Gives all back, and raises LockLost if it was lost before."""
         holds, self._holds = self._holds, ()
-
-        def begin(core: Core, now: float) -> list[tuple[Hold, str, Any]]:
-            return [(hold, hold.reason, core.free(hold, now, extra)) for hold in holds]
         error: RedlockError | None = None
-        for hold, reason, request in self._engine.start(begin):
+        for hold, reason, request in self._engine.start(freeing(holds, extra)):
             try:
                 if reason:
                     raise LockLost(hold.name, reason, hold.fence)
@@ -154,8 +162,8 @@ class Lock(Held):
 
     def release(self, *, keep: float = 0.0, sync: bool = False) -> None:
         """
-        Gives the lock back. With keep nobody gets it for so many seconds; with sync this returns when a quorum of stores has freed it. Raises LockLost if it was
-        lost before.
+        Gives the lock back. With keep nobody gets it for so many seconds; with sync this returns when a quorum of stores has freed it. Raises LockLost if it
+        was lost before.
         """
         if not self._holds:
             raise RuntimeError("release unlocked lock")
@@ -186,10 +194,8 @@ class Term(Lock):
         return self
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> bool:  # type: ignore[override]
-        try:
+        with contextlib.suppress(LockLost):
             super().__exit__(kind, error, trace)
-        except LockLost:
-            pass
         return isinstance(error, LockLost)
 
 
@@ -232,10 +238,8 @@ class Job(Held):
         if error is None:
             self.done()
             return
-        try:
+        with contextlib.suppress(RedlockError):
             self.retry()
-        except RedlockError:
-            pass
 
 
 class Client:
@@ -286,7 +290,8 @@ class Client:
             return inside
         return decorate
 
-    def lead(self, name: str, *, ttl: float | None = None, note: str | None = None, on_lost: Told | None = None, on_risk: Told | None = None) -> Iterator[Term]:
+    def lead(self, name: str, *, ttl: float | None = None, note: str | None = None, on_lost: Told | None = None,
+             on_risk: Told | None = None) -> Iterator[Term]:
         """
         Campaigns for a leadership, over and over: `for term in client.lead("x"): with term: ...`. Each term begins when it was won, and ends with its block.
         """
@@ -317,7 +322,8 @@ class Client:
         request: Take = engine.call(lambda core, now: core.take(wanted, "", now))
         return Job(engine, wanted, on_lost, on_risk, request.result)
 
-    def jobs(self, queue: str, *, wait: float | None = None, ttl: float | None = None, on_lost: Told | None = None, on_risk: Told | None = None) -> Iterator[Job]:
+    def jobs(self, queue: str, *, wait: float | None = None, ttl: float | None = None, on_lost: Told | None = None,
+             on_risk: Told | None = None) -> Iterator[Job]:
         """
         The jobs of a queue, one after the other, until none came for wait seconds. A job that was neither done nor given back when the next one is asked for is
         done. One whose loop is left is to be tried again, unless done() was called.
@@ -344,11 +350,7 @@ class Client:
         return answer_of(done, done.result)
 
     def _ask(self, make: Callable[[float], Ask]) -> Ask:
-        def begin(core: Core, now: float) -> Ask:
-            request = make(now)
-            core.submit(request, now)
-            return request
-        request: Ask = self._engine.call(begin)
+        request: Ask = self._engine.call(asking(make))
         return request
 
     def close(self) -> None:

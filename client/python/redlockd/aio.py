@@ -12,6 +12,7 @@ turn of the loop are sent at once.
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import functools
 import inspect
 import logging
@@ -22,13 +23,33 @@ from types import TracebackType
 from typing import Any, ParamSpec, TypeVar
 
 from . import _place
-from ._base import (TLS, Answer, Grip, Rate, Told, answer_of, defer_request, job_parts, rate_request, rate_result, retry_words, settings_of, terms,
-                    wait_of)
+from ._base import (
+    Answer,
+    Begin,
+    Grip,
+    Rate,
+    Told,
+    answer_of,
+    asking,
+    checking,
+    defer_request,
+    dropping,
+    extending,
+    freeing,
+    job_parts,
+    opening,
+    rate_request,
+    rate_result,
+    retry_words,
+    settings_of,
+    terms,
+    wait_of,
+)
 from ._core import Core, News, Settings
 from ._errors import Busy, LockLost, LockTimeout, RedlockError
 from ._holds import NEVER, Hold
-from ._place import Place
-from ._requests import PATIENCE, Ask, Extend, Ready, Request, Take, Terms
+from ._place import TLS, Place
+from ._requests import PATIENCE, Ask, Request, Take, Terms
 from ._wire import duration
 
 P = ParamSpec("P")
@@ -74,7 +95,7 @@ class Engine:
 
     # --- requests ---
 
-    def start(self, begin: Callable[[Core, float], Any]) -> Any:
+    def start(self, begin: Begin) -> Any:
         """Has begin() submit requests, which are sent at the end of this turn of the loop."""
         now = _place.now()
         if now >= self.core.wake:
@@ -93,12 +114,12 @@ class Engine:
                 await future
             except asyncio.CancelledError:
                 request.waiter = None
-                self.start(lambda core, now: core.drop(request, now))
+                self.start(dropping(request))
                 raise
         if request.error is not None:
             raise request.error
 
-    async def call(self, begin: Callable[[Core, float], Any]) -> Any:
+    async def call(self, begin: Begin) -> Any:
         """Both."""
         request = self.start(begin)
         if request is not None:
@@ -215,11 +236,7 @@ class Engine:
 
     async def open(self) -> None:
         """Waits until the session is there."""
-        def begin(core: Core, now: float) -> Ready:
-            request = Ready(now + self.timeout + 5)
-            core.submit(request, now)
-            return request
-        await self.call(begin)
+        await self.call(opening(self.timeout))
 
     async def close(self) -> None:
         """Ends the session, and waits a second at most until the daemon has read that."""
@@ -319,7 +336,7 @@ class Held(Grip):
         if not self._holds:
             raise LockLost(self.name, "released")
         for hold in self._holds:
-            await self._engine.call(lambda core, now, hold=hold: core.check(hold, now))
+            await self._engine.call(checking(hold))
         if self.remaining <= seconds and not self._is_job():
             await self.extend()
         left = self.remaining
@@ -329,14 +346,8 @@ class Held(Grip):
 
     async def extend(self, ttl: float | None = None) -> float:
         """Renews the lease now, and sets its length if ttl is given. Returns for how long the lock may be relied on."""
-        def begin(core: Core, now: float, hold: Hold) -> Extend:
-            request = Extend(hold, ttl, now + PATIENCE)
-            core.submit(request, now)
-            return request
         for hold in self._holds:
-            if not hold.alive:
-                raise LockLost(hold.name, hold.reason, hold.fence)
-            await self._engine.call(lambda core, now, hold=hold: begin(core, now, hold))
+            await self._engine.call(extending(hold, ttl))
         return self.remaining
 
     def _is_job(self) -> bool:
@@ -375,7 +386,7 @@ class Held(Grip):
         self._task = asyncio.current_task()
         if self.reason:
             holds, self._holds = self._holds, ()
-            self._engine.start(lambda core, now: [core.free(hold, now) for hold in holds])
+            self._engine.start(freeing(holds))
             raise LockLost(holds[0].name, next(hold.reason for hold in holds if hold.reason), holds[0].fence)
 
     async def _leave(self, error: BaseException | None) -> bool:
@@ -385,21 +396,16 @@ class Held(Grip):
             return False
         self._cancelled = False
         if error is None:
-            try:
+            with contextlib.suppress(asyncio.CancelledError):
                 await asyncio.sleep(0)
-            except asyncio.CancelledError:
-                pass
         others = task.uncancel() if hasattr(task, "uncancel") else 0
         return others == 0 and (error is None or isinstance(error, asyncio.CancelledError))
 
     async def _give(self, extra: str = "") -> None:
         """Gives all back, and raises LockLost if it was lost before. The requests go out even if the task is cancelled."""
         holds, self._holds = self._holds, ()
-
-        def begin(core: Core, now: float) -> list[tuple[Hold, str, Any]]:
-            return [(hold, hold.reason, core.free(hold, now, extra)) for hold in holds]
         error: RedlockError | None = None
-        for hold, reason, request in self._engine.start(begin):
+        for hold, reason, request in self._engine.start(freeing(holds, extra)):
             try:
                 if reason:
                     raise LockLost(hold.name, reason, hold.fence)
@@ -443,8 +449,8 @@ class Lock(Held):
 
     async def release(self, *, keep: float = 0.0, sync: bool = False) -> None:
         """
-        Gives the lock back. With keep nobody gets it for so many seconds; with sync this returns when a quorum of stores has freed it. Raises LockLost if it was
-        lost before.
+        Gives the lock back. With keep nobody gets it for so many seconds; with sync this returns when a quorum of stores has freed it. Raises LockLost if it
+        was lost before.
         """
         if not self._holds:
             raise RuntimeError("Lock is not acquired.")
@@ -572,8 +578,8 @@ class Client:
     async def lead(self, name: str, *, ttl: float | None = None, note: str | None = None, on_lost: Told | None = None,
                    on_risk: Told | None = None) -> AsyncIterator[Term]:
         """
-        Campaigns for a leadership, over and over: `async for term in client.lead("x"): async with term: ...`. Each term begins when it was won, and ends with its
-        block.
+        Campaigns for a leadership, over and over: `async for term in client.lead("x"): async with term: ...`. Each term begins when it was won, and ends with
+        its block.
         """
         engine, on_lost, on_risk = self._told(on_lost, on_risk)
         while True:
@@ -595,7 +601,8 @@ class Client:
         request = await self._ask(lambda now: defer_request(queue, payload, delay, lock, id, now))
         return str(request.result.fields.get("job", ""))
 
-    async def job(self, queue: str, *, wait: float | None = None, ttl: float | None = None, on_lost: Told | None = None, on_risk: Told | None = None) -> Job:
+    async def job(self, queue: str, *, wait: float | None = None, ttl: float | None = None, on_lost: Told | None = None,
+                  on_risk: Told | None = None) -> Job:
         """Takes the first job of a queue that is due. Raises Busy or LockTimeout if there is none."""
         engine, on_lost, on_risk = self._told(on_lost, on_risk)
         wanted = terms("TAKE", [queue], wait, ttl)
@@ -625,11 +632,7 @@ class Client:
         return answer_of(done, done.result)
 
     async def _ask(self, make: Callable[[float], Ask]) -> Ask:
-        def begin(core: Core, now: float) -> Ask:
-            request = make(now)
-            core.submit(request, now)
-            return request
-        request: Ask = await self._engine.call(begin)
+        request: Ask = await self._engine.call(asking(make))
         return request
 
     async def close(self) -> None:
