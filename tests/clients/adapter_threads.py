@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """The adapter of redlockd for threads: JSON lines in, JSON lines out (README.md)."""
-import ctypes
 import gc
 import json
 import os
@@ -10,14 +9,26 @@ import time
 import warnings
 
 import redlockd
+from redlockd import _engine
 import planted
 
 CAN = ["fork", "fork-ask", "finaliser", "preload", "threads"]
-clients, locks, calls, out = {}, {}, {}, threading.Lock()
+clients, locks, calls, aborted, out = {}, {}, {}, set(), threading.Lock()
 
 
 class Aborted(BaseException):
     """What abort raises in the thread of a call."""
+
+
+def interruptible(wait):
+    """A function that waits, and raises Aborted afterwards if that was asked for."""
+    def waited(*args):
+        result = wait(*args)
+        if threading.current_thread() in aborted:
+            aborted.discard(threading.current_thread())
+            raise Aborted
+        return result
+    return waited
 
 
 def say(row):
@@ -144,9 +155,9 @@ class Calls:
         return seen
 
     def abort(self, a):
-        """Interrupts the thread of a call, as a signal interrupts the main thread: it sees that as soon as it runs, so it is woken."""
+        """Interrupts the thread of a call where it waits, as a signal does with the main thread."""
         thread, done = calls[a["call"]]
-        ctypes.pythonapi.PyThreadState_SetAsyncExc(ctypes.c_ulong(thread.ident), ctypes.py_object(Aborted))
+        aborted.add(thread)
         while not done.wait(0.005):
             for client in clients.values():
                 engine = client._engine
@@ -175,6 +186,7 @@ def run(a, done):
     except Exception as error:
         row.update(error=type(error).__name__, text=str(error), **{key: getattr(error, key) for key in ("code", "name", "reason", "holder", "retry_after")
                                                                    if hasattr(error, key)})
+    aborted.discard(threading.current_thread())
     done.set()
     say(row)
 
@@ -182,6 +194,7 @@ def run(a, done):
 def main():
     warnings.simplefilter("ignore")
     planted.plant()
+    _engine._wait_for, _engine.Engine._look = interruptible(_engine._wait_for), interruptible(_engine.Engine._look)
     say({"id": "hello", "can": CAN})
     for line in sys.stdin:
         a, done = json.loads(line), threading.Event()

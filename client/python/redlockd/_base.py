@@ -47,7 +47,8 @@ def terms(verb: str, names: Iterable[str], wait: float | None, ttl: float | None
         fields += f" note={quote(note)}"
     if priority:
         fields += f" priority={priority}"
-    return Terms(verb, tuple(names), fields, wait, ttl)
+    words = tuple(names)
+    return Terms(verb, words, " ".join(map(quote, words)), fields, wait, ttl)
 
 
 def wait_of(blocking: bool, timeout: float, own: float | None) -> float | None:

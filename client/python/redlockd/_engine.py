@@ -52,7 +52,8 @@ class Engine:
         self.mutex = threading.Lock()
         self.sock: socket.socket | None = None
         self.unsent = b""
-        self.reading = False
+        self.reading = self.polling = False
+        self.steps = self.seen = 0  # of the reader: how often it has looked, and how often when the keeper looked last
         self.until = 0.0  # when the reader looks up by itself
         self.gates: dict[Request, threading.Lock] = {}
         self.crowd = False  # somebody found the keeper reading
@@ -136,7 +137,7 @@ class Engine:
                 self._step(enough)
         finally:
             with self.mutex:
-                self.reading = False
+                self.reading = self.polling = False
                 if self.gates:
                     self.gates.pop(next(iter(self.gates))).release()
                 elif self.busy >= PARKED:
@@ -152,9 +153,11 @@ class Engine:
             self.until = self.core.wake
             seconds = self.until - _place.now()
             poll, sock = self.poll, self.sock
+            self.steps += 1
+            self.polling = True
         _wait_for(poll, [self.bell, *([sock] if sock else [])], None if seconds == NEVER else max(0.0, seconds))
         with self.mutex:
-            self.until = 0.0
+            self.until, self.polling = 0.0, False
             with contextlib.suppress(BlockingIOError):
                 while self.bell.recv(PIECE):
                     pass
@@ -244,6 +247,9 @@ class Engine:
     def keep(self) -> None:
         """One turn of the keeper: it connects if that is due, and reads if nobody does."""
         with self.mutex:
+            if self.reading and not self.polling and self.steps == self.seen:  # an interrupt has torn the reader out of its part
+                self.reading = False
+            self.seen = self.steps
             due = self.core.dial_at <= _place.now()
             mine = not due and not self.reading and not self.closed
             self.reading = self.reading or mine
@@ -259,7 +265,9 @@ class Engine:
         with self.mutex:
             if self.core.dial_at < NEVER:
                 return max(0.0, self.core.dial_at - _place.now())
-            return None if self.busy >= PARKED else IDLE
+            if self.busy < PARKED:
+                return IDLE
+            return 1.0 if self.core.holds or self.core.sent else None
 
     def _dial(self) -> None:
         try:

@@ -239,18 +239,16 @@ class Cancel(Request):
 
 @dataclasses.dataclass(frozen=True)
 class Terms:
-    """What a Take asks for. fields are those that are the same in each repetition; wait is None for ever."""
+    """
+    What a Take asks for. text is the names as they stand in the line; fields are those that are the same in each repetition; wait is None for ever.
+    """
 
     verb: str
     names: tuple[str, ...]
+    text: str
     fields: str = ""
     wait: float | None = None
     ttl: float | None = None
-
-    @property
-    def text(self) -> str:
-        """The names as they stand in the line."""
-        return " ".join(map(quote, self.names))
 
 
 class Take(Request):

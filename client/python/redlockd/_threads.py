@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import dataclasses
 import functools
 import threading
 from collections.abc import Callable, Iterable, Iterator
@@ -103,7 +104,7 @@ class Held(Grip):
         return False
 
     def _take(self, wait: float | None) -> None:
-        wanted = self._terms if wait == self._terms.wait else Terms(self._terms.verb, self._terms.names, self._terms.fields, wait, self._terms.ttl)
+        wanted = self._terms if wait == self._terms.wait else dataclasses.replace(self._terms, wait=wait)
         who = f"t{threading.get_ident():x}"
         request: Take = self._engine.call(lambda core, now: core.take(wanted, who, now))
         self._attach(request.result)

@@ -52,7 +52,12 @@ def fields_of(text: str) -> dict[str, str]:
     """The fields of a reply by name. What is no field is skipped."""
     if '"' in text:
         return {name: unquote(value) for name, value in _FIELD.findall(text)}
-    return dict(pair for pair in (word.split("=", 1) for word in text.split()) if len(pair) == 2)
+    found = {}
+    for word in text.split():
+        name, equals, value = word.partition("=")
+        if equals:
+            found[name] = value
+    return found
 
 
 def duration(seconds: float) -> str:

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import dataclasses
 import functools
 import inspect
 import logging
@@ -354,7 +355,7 @@ class Held(Grip):
         return False
 
     async def _take(self, wait: float | None) -> None:
-        wanted = self._terms if wait == self._terms.wait else Terms(self._terms.verb, self._terms.names, self._terms.fields, wait, self._terms.ttl)
+        wanted = self._terms if wait == self._terms.wait else dataclasses.replace(self._terms, wait=wait)
         who = f"t{id(asyncio.current_task()):x}"
         request: Take = self._engine.start(lambda core, now: core.take(wanted, who, now))
         await self._engine.wait(request)

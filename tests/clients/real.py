@@ -1,0 +1,361 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: BSD-2-Clause
+"""
+The same adapters against real daemons and real faults: python3 tests/clients/real.py [-v] [--short] [--seed N] [--adapter NAME …] [text …]
+
+Last line: "N passed, N failed". --short leaves out what takes more than ten seconds, and makes fewer random requests.
+"""
+import argparse
+import os
+import random
+import re
+import signal
+import sys
+import threading
+import time
+import traceback
+from concurrent.futures import ThreadPoolExecutor
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+sys.path[:0] = [HERE, os.path.join(os.path.dirname(HERE), "lib")]
+
+from adapter import ADAPTERS, Adapter  # the paths stand above
+from daemon import Daemon, on_redis
+from history import History
+from process import until
+from redis_server import Redis
+
+LEASE = 2.0
+CONFIG = {"lease": "2s", "max_lease": "4s"}
+
+
+class World:
+    """A daemon, its stores and the adapters of a test; all end with it."""
+
+    def __init__(self, name, stores=0, config=None):
+        self.name, self.adapters, self.servers = name, [], [Redis().start() for _ in range(stores)]
+        tree = {**CONFIG, **(config or {})}
+        self.daemon = Daemon(on_redis(self.servers, tree) if stores else tree, tcp=True).start().joined()
+
+    def adapter(self, connect=True, **options):
+        made = Adapter(self.name)
+        self.adapters.append(made)
+        if connect:
+            well(made.do("connect", address=self.daemon.addr, **options))
+        return made
+
+    def end(self):
+        for adapter in self.adapters:
+            adapter.process.send_signal(signal.SIGCONT)
+            adapter.close()
+        self.daemon.thaw() if self.daemon.alive() else None  # pylint: disable=expression-not-assigned
+        self.daemon.dispose()
+        for server in self.servers:
+            server.stop()
+
+
+def well(row):
+    """What a call returned."""
+    assert "ok" in row, row
+    return row["ok"]
+
+
+def state(adapter, lock="a"):
+    return well(adapter.do("state", lock=lock))
+
+
+def lost(adapter, lock="a", timeout=10.0):
+    """Waits until a lock is lost, and returns the event."""
+    row = adapter.await_(lambda: next((row for row in adapter.events if row["event"] == "lost" and row["lock"] == lock), None), timeout)
+    assert row, "%s is not lost: %s" % (lock, state(adapter, lock))
+    return row
+
+
+# --- tests: each gets a maker of worlds ------------------------------------------------------------------------------
+
+def daemon_killed(world):
+    """kill -9 of the daemon: a session with grace comes back with its lock and its fence."""
+    w = world(stores=1)
+    a = w.adapter(grace=10)
+    fence = well(a.do("lock", lock="a", name="x"))["fence"]
+    w.daemon.restart()
+    assert well(a.do("ensure", lock="a"))["remaining"] > 0
+    assert state(a)["fence"] == fence and not a.events, a.events
+    well(a.do("unlock", lock="a"))
+    assert well(a.do("lock", lock="b", name="x", wait=5))["fence"] > fence
+
+
+def daemon_killed_without_grace(world):
+    """kill -9 of the daemon: without grace the lock is lost at once, and the next request begins anew."""
+    w = world()
+    a = w.adapter()
+    well(a.do("lock", lock="a", name="x"))
+    w.daemon.kill()
+    assert lost(a)["reason"] == "disconnected"
+    assert a.do("unlock", lock="a")["error"] == "LockLost"
+    assert w.daemon.addr in a.do("lock", lock="b", name="y", wait=0)["text"]
+    w.daemon.start()
+    well(a.do("lock", lock="b", name="y", wait=5))
+
+
+def daemon_replaced(world):
+    """SIGUSR2: nobody notices, what waits included."""
+    w = world()
+    a, b = w.adapter(), w.adapter()
+    fence = well(a.do("lock", lock="a", name="x"))["fence"]
+    waiting = b.call("lock", lock="b", name="x", wait=20)
+    until(lambda: "waiter" in roles(w, "x"), "b waits")
+    mark = w.daemon.log_size()
+    w.daemon.send_signal(signal.SIGUSR2)
+    w.daemon.logged(r"notice restarted ", mark)
+    assert well(a.do("ensure", lock="a"))["remaining"] > 0 and state(a)["fence"] == fence
+    well(a.do("unlock", lock="a"))
+    assert well(b.result(waiting, 10))["fence"] > fence
+    assert not a.events and not b.events
+
+
+def daemon_restarted(world):
+    """A restart by SIGTERM: the lock comes back with grace, and what waits goes on waiting."""
+    w = world(stores=1)
+    a, b = w.adapter(grace=10), w.adapter(grace=10)
+    fence = well(a.do("lock", lock="a", name="x"))["fence"]
+    waiting = b.call("lock", lock="b", name="x", wait=30)
+    until(lambda: "waiter" in roles(w, "x"), "b waits")
+    w.daemon.finish()
+    w.daemon.start()
+    assert well(a.do("ensure", lock="a"))["remaining"] > 0 and state(a)["fence"] == fence
+    well(a.do("unlock", lock="a"))
+    assert well(b.result(waiting, 20))["fence"] > fence
+
+
+def daemon_stopped(world, seconds=3):
+    """SIGSTOP of the daemon: the lock is lost at its deadline, not later, and the client is of use afterwards."""
+    w = world()
+    a = w.adapter()
+    well(a.do("lock", lock="a", name="x"))
+    w.daemon.freeze()
+    begun = time.monotonic()
+    assert lost(a)["reason"] == "expired"
+    assert time.monotonic() - begun < LEASE + 1
+    time.sleep(max(0.0, seconds - (time.monotonic() - begun)))
+    w.daemon.thaw()
+    assert a.do("unlock", lock="a")["error"] == "LockLost"
+    well(a.do("lock", lock="b", name="x", wait=10))
+
+
+def daemon_stopped_for_long(world):
+    """SIGSTOP of the daemon for 12 s: the connection is given up, and with grace the session comes back."""
+    w = world(config={"lease": "20s", "max_lease": "30s"})
+    a = w.adapter(grace=20)
+    fence = well(a.do("lock", lock="a", name="x"))["fence"]
+    w.daemon.freeze()
+    time.sleep(12)
+    assert state(a)["held"]
+    w.daemon.thaw()
+    until(lambda: state(a)["remaining"] > 14, "the session comes back")
+    assert state(a)["fence"] == fence and not [row for row in a.events if row["event"] == "lost"]
+
+
+def client_stopped(world, seconds=3):
+    """SIGSTOP of the client: the daemon keeps its lock, and it knows how long that may be relied on."""
+    w = world()
+    a = w.adapter()
+    well(a.do("lock", lock="a", name="x"))
+    a.process.send_signal(signal.SIGSTOP)
+    time.sleep(seconds)
+    assert "holder" in roles(w, "x")
+    a.process.send_signal(signal.SIGCONT)
+    seen = state(a)  # its deadline has passed meanwhile: until CHECK is answered it relies on nothing, or has been told of the loss
+    assert seen["remaining"] <= LEASE, seen
+    if seen["lost"]:
+        assert a.do("unlock", lock="a")["error"] == "LockLost"
+        well(a.do("lock", lock="b", name="x", wait=5))
+
+
+def client_stopped_for_long(world):
+    """SIGSTOP of a client with a heartbeat for 12 s: somebody else gets the lock, and it is told when it goes on."""
+    w = world()
+    a, b = w.adapter(heartbeat=1), w.adapter()
+    fence = well(a.do("lock", lock="a", name="x"))["fence"]
+    a.process.send_signal(signal.SIGSTOP)
+    begun = time.monotonic()
+    assert well(b.do("lock", lock="b", name="x", wait=15))["fence"] > fence
+    time.sleep(max(0.0, 12 - (time.monotonic() - begun)))
+    a.process.send_signal(signal.SIGCONT)
+    assert lost(a)["reason"] in ("expired", "idle", "disconnected")
+    assert state(b, "b")["held"]
+
+
+def quorum_lost(world):
+    """Two of three stores stop: RISK, then LOST before the deadline; NoQuorum for others; all is well when they are back."""
+    w = world(stores=3)
+    a, b = w.adapter(), w.adapter()
+    well(a.do("lock", lock="a", name="x"))
+    for server in w.servers[:2]:
+        server.freeze()
+    assert lost(a)["reason"] in ("quorum", "expired")
+    assert any(row["event"] == "risk" for row in a.events), a.events
+    assert b.do("lock", lock="b", name="y", wait=0)["error"] == "NoQuorum"
+    for server in w.servers[:2]:
+        server.thaw()
+    assert a.do("unlock", lock="a")["error"] == "LockLost"
+    well(b.result(b.call("lock", lock="b", name="x", wait=15), 25))
+
+
+def connections_cut(world):
+    """The daemon ends the session by force: all is lost by name."""
+    w = world()
+    a = w.adapter(grace=5)
+    well(a.do("lock", lock="a", name="x"))
+    with w.daemon.client() as admin:
+        number = next(row["session"] for row in admin.ok("SHOW x").rows if row["role"] == "holder")
+        admin.ok("KILL session=" + number)
+    assert lost(a)["reason"] == "broken"
+    assert a.do("unlock", lock="a")["error"] == "LockLost"
+    well(a.do("lock", lock="b", name="y", wait=5))
+
+
+def broken(world):
+    """BREAK: the loss reaches a caller who asks nothing."""
+    w = world()
+    a = w.adapter()
+    well(a.do("lock", lock="a", name="x"))
+    with w.daemon.client() as admin:
+        admin.ok("BREAK x")
+    assert lost(a)["reason"] == "broken"
+
+
+def client_killed(world):
+    """kill -9 of the client: its lock is free at once."""
+    w = world()
+    a, b = w.adapter(), w.adapter()
+    well(a.do("lock", lock="a", name="x"))
+    waiting = b.call("lock", lock="b", name="x", wait=10)
+    until(lambda: "waiter" in roles(w, "x"), "b waits")
+    a.process.kill()
+    begun = time.monotonic()
+    well(b.result(waiting, 10))
+    assert time.monotonic() - begun < LEASE * 0.8
+
+
+def waits_aborted(world):
+    """A wait that is aborted leaves no place and no lock behind."""
+    w = world()
+    a, b = w.adapter(), w.adapter()
+    for _ in range(20):
+        well(a.do("lock", lock="a", name="x"))
+        waiting = b.call("lock", lock="b", name="x", wait=10)
+        until(lambda: "waiter" in roles(w, "x"), "b waits")
+        releasing = a.call("unlock", lock="a")
+        b.do("abort", call=waiting)
+        well(a.result(releasing, 10))
+        if "ok" in b.result(waiting, 10):
+            well(b.do("unlock", lock="b"))
+        until(lambda: not roles(w, "x"), "nobody has or wants x: %s" % roles(w, "x"))
+
+
+def everything_at_once(world):
+    """Jobs, permits, several locks and rate limits of a real daemon."""
+    w = world()
+    a, b = w.adapter(), w.adapter()
+    assert well(a.do("locks", lock="l", names=["x", "y"]))["fences"].keys() == {"x", "y"}
+    assert well(b.do("any", lock="m", names=["x", "z"]))["name"] == "z"
+    permits = [well(adapter.do("semaphore", lock="s%d" % i, name="s", limit=2, wait=0))["permit"] for i, adapter in enumerate((a, b))]
+    assert sorted(permits) == [0, 1]
+    assert a.do("semaphore", lock="s3", name="s", limit=2, wait=0)["error"] == "Busy"
+    assert well(a.do("rate", name="r", limit=1, per=60))["left"] == 0
+    assert b.do("rate", name="r", limit=1, per=60)["error"] == "Busy"
+    job = well(a.do("defer", queue="mail", payload="to=\"ann\"\n", **{"with": "box"}))["id"]
+    assert well(b.do("take", lock="j", queue="mail", wait=5))["payload"] == "to=\"ann\"\n"
+    well(b.do("retry", lock="j"))
+    taken = well(b.do("take", lock="j", queue="mail", wait=5))
+    assert (taken["id"], taken["attempt"]) == (job, 2) and taken["fence"] > 0
+    well(b.do("done", lock="j"))
+    assert b.do("take", lock="j", queue="mail", wait=0)["error"] == "Busy"
+    for adapter, lock in ((a, "l"), (b, "m"), (a, "s0"), (b, "s1")):
+        well(adapter.do("unlock", lock=lock))
+    assert not roles(w, "x") and not roles(w, "s")
+
+
+def random_requests(world, count=10000, seed=0):
+    """Random requests of many callers, over restarts and aborts; what they saw is checked for exclusion and fences."""
+    w, history = world(stores=3), History()
+    adapters, chance, stop = [w.adapter(grace=10) for _ in range(3)], random.Random(seed), threading.Event()
+    left = [count]
+
+    def caller(number):
+        mine, own = random.Random(seed * 1000 + number), 0
+        while left[0] > 0 and not stop.is_set():
+            left[0] -= 1
+            own += 1
+            history.once(adapters[mine.randrange(len(adapters))], "c%d-%d" % (number, own), mine)
+
+    def restarts():
+        while not stop.wait(1 + chance.random() * 2):
+            w.daemon.send_signal(signal.SIGUSR2)
+    threads = [threading.Thread(target=caller, args=(number,)) for number in range(24)]
+    breaker = threading.Thread(target=restarts)
+    for thread in [*threads, breaker]:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    stop.set()
+    breaker.join()
+    history.check()
+    assert history.grants > count / 10, "only %d grants of %d" % (history.grants, count)
+    return "%d requests, %d grants, %d losses" % (count, history.grants, history.losses)
+
+
+def roles(w, name):
+    with w.daemon.client() as client:
+        return client.roles(name)
+
+
+TESTS = [daemon_killed, daemon_killed_without_grace, daemon_replaced, daemon_restarted, daemon_stopped, client_stopped, quorum_lost, connections_cut, broken,
+         client_killed, waits_aborted, everything_at_once, random_requests]
+LONG = [daemon_stopped_for_long, client_stopped_for_long]
+
+
+def play(name, test, options):
+    """Returns what to print, and whether the test has passed."""
+    worlds, begun = [], time.monotonic()
+
+    def world(**more):
+        worlds.append(World(name, **more))
+        return worlds[-1]
+    try:
+        said = test(world, **options) or ""
+        return "passed  %6.2f s  %s, %s%s" % (time.monotonic() - begun, name, test.__name__, said and ": " + said), True
+    except Exception:  # whatever it is, it is the outcome of this test
+        logs = "".join(w.daemon.log()[-1500:] for w in worlds)
+        return "FAILED %s, %s: %s\n%s\n%s" % (name, test.__name__, test.__doc__, traceback.format_exc(), re.sub(r"^", "    ", logs, flags=re.M)), False
+    finally:
+        for w in worlds:
+            w.end()
+
+
+def main():
+    options = argparse.ArgumentParser(description=__doc__.strip().splitlines()[0])
+    options.add_argument("-v", action="store_true")
+    options.add_argument("--short", action="store_true")
+    options.add_argument("--seed", type=int, default=None)
+    options.add_argument("--adapter", action="append", choices=list(ADAPTERS))
+    options.add_argument("texts", nargs="*")
+    given = options.parse_args()
+    seed = given.seed if given.seed is not None else random.SystemRandom().randrange(10 ** 6)
+    print("random requests: --seed %d" % seed, flush=True)
+    tests = [test for test in TESTS + ([] if given.short else LONG) if not given.texts or any(text in test.__name__ for text in given.texts)]
+    more = {random_requests: {"count": 1000 if given.short else 10000, "seed": seed}}
+    with ThreadPoolExecutor(6) as pool:
+        outcomes = [pool.submit(play, name, test, more.get(test, {})) for test in reversed(tests) for name in given.adapter or ADAPTERS]
+        for outcome in outcomes:
+            text, passed = outcome.result()
+            if given.v or not passed or ": " in text.splitlines()[0]:
+                print(text, flush=True)
+    failed = sum(not outcome.result()[1] for outcome in outcomes)
+    print("%d passed, %d failed" % (len(outcomes) - failed, failed), flush=True)
+    return 1 if failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
