@@ -190,7 +190,7 @@ SUITES_WAIT    := unit func load-short bench-short
 # These compute, beside the others and at low priority.
 SUITES_COMPUTE := compilers layers cppcheck docs conf installed exposure hotpath simulated fuzz
 # These wait, and measure nothing.
-SUITES_BESIDE  := faults-short sanitize-func sanitize-unit
+SUITES_BESIDE  := clients-short faults-short sanitize-func sanitize-unit
 CHECK_SANITIZERS := address,undefined
 # Of the tests under sanitizers `check` runs a selection: suites and modules about what reads bytes from outside (clients, servers, files, the state that the
 # next process goes on with). All else is run whole, as it is quick. It draws nothing: what it runs is the same for each commit, so a commit fails for a fault
@@ -223,6 +223,12 @@ unit: $(O)/unit ## unit tests; UNIT_ARGS= names the suites to run
 
 func: all $(O)/other-layout/redlockd $(O)/clock_shim.so $(O)/market $(O)/caller ## function tests: real daemons, real Redis servers; FUNC_ARGS= names the tests to run
 	@REDLOCKD_BUILD=$(O) $(PYTHON) -B tests/func/run.py $(FUNC_ARGS)
+
+CLIENTS_ARGS ?=
+clients: all $(O)/clock_shim.so ## the libraries of other languages: conformance cases, planted mistakes, real faults; CLIENTS_ARGS= names parts, see tests/clients/README.md
+	@REDLOCKD_BUILD=$(O) $(PYTHON) -B tests/clients/suite.py $(CLIENTS_ARGS)
+clients-short: all $(O)/clock_shim.so ## a selection of these
+	@REDLOCKD_BUILD=$(O) $(PYTHON) -B tests/clients/suite.py --short
 
 servers: ## the Redis and Valkey of a later Debian in $(O)/servers, for REDIS_SERVER= of unit, func and faults
 	@sh tests/servers.sh $(O)/servers
@@ -387,4 +393,4 @@ $(O)/fuzz_%: $(O)/tests/fuzz/fuzz_%.o $(O)/inner.a
 	$(call say,LD)
 	$(Q)$(LINK) -fsanitize=fuzzer -o $@ $^ $(LIBS_LOOP) $(LIBS_REDIS) $(LIBS_JOBS) $(LIBS_CONF) $(LIBS_CRYPT)
 
-.PHONY: check nightly build-first servers first-minutes fuzz-minimise sim sim-sanitized sim-coverage sim-coverage-floors bench bench-full bench-contend market results mutants sweep vary fast load faults faults-planted $(SUITES_WAIT) $(SUITES_COMPUTE) $(SUITES_BESIDE) same asan ubsan sanitize build-sanitized build-fuzzers build-objects
+.PHONY: check clients nightly build-first servers first-minutes fuzz-minimise sim sim-sanitized sim-coverage sim-coverage-floors bench bench-full bench-contend market results mutants sweep vary fast load faults faults-planted $(SUITES_WAIT) $(SUITES_COMPUTE) $(SUITES_BESIDE) same asan ubsan sanitize build-sanitized build-fuzzers build-objects

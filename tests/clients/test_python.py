@@ -1,0 +1,435 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""What is particular to the Python client: blocks, tasks, threads, its README and its package."""
+import ast
+import asyncio
+import glob
+import os
+import re
+import shutil
+import signal
+import subprocess
+import sys
+import threading
+import unittest
+import warnings
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+LIB = os.path.join(os.path.dirname(HERE), "lib")
+SOURCE = os.path.join(os.path.dirname(os.path.dirname(HERE)), "client", "python")
+sys.path[:0] = [HERE, LIB, SOURCE]
+
+import redlockd  # the paths stand above
+import redlockd.aio
+from daemon import Daemon
+from history import History
+from process import BUILD, ROOT, spawn, temp_folder, until
+
+TOOLS = os.path.join(BUILD, "python-tools")
+
+
+class WithDaemon(unittest.TestCase):
+    """Tests that share a daemon on the memory store."""
+
+    @classmethod
+    def setUpClass(cls):
+        cls.daemon = Daemon({"lease": "3s", "max_lease": "30s"})
+        cls.addClassCleanup(cls.daemon.stop)
+        cls.daemon.start()
+
+    def connect(self, **options):
+        client = redlockd.connect(self.daemon.addr, **options)
+        self.addCleanup(client.close)
+        return client
+
+    def admin(self, request):
+        with self.daemon.client() as client:
+            return client.ok(request)
+
+    def roles(self, name):
+        with self.daemon.client() as client:
+            return client.roles(name)
+
+    def holds(self, name):
+        until(lambda: self.roles(name) == ["holder"], "somebody has " + name)
+
+    def free(self, name):
+        until(lambda: self.roles(name) == [], "nobody has " + name)
+
+
+class Threads(WithDaemon):
+    def test_the_methods_of_a_lock_are_those_of_threading(self):
+        client = self.connect()
+        one, other = client.lock("t"), client.lock("t")
+        self.assertTrue(one.acquire())
+        self.assertTrue(one.locked())
+        self.assertFalse(other.acquire(blocking=False))
+        self.assertFalse(other.acquire(timeout=0.05))
+        self.assertRaises(ValueError, other.acquire, False, 1)
+        self.assertRaises(ValueError, other.acquire, True, -2)
+        one.release()
+        self.assertFalse(one.locked())
+        self.assertRaises(RuntimeError, one.release)
+        self.assertTrue(other.acquire(True, 5))
+        other.release()
+
+    def test_one_object_serves_threads_in_turn(self):
+        lock, counts = self.connect().lock("turns", wait=20), [0, 0]
+
+        def work():
+            for _ in range(50):
+                with lock:
+                    counts[0] += 1
+                    counts[1] = max(counts[1], counts[0])
+                    counts[0] -= 1
+        threads = [threading.Thread(target=work) for _ in range(4)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join(30)
+        self.assertEqual(counts, [0, 1])
+
+    def test_a_block_whose_lock_was_lost_raises_at_its_end(self):
+        with self.assertRaises(redlockd.LockLost) as caught, self.connect().lock("b") as lock:
+            self.admin("BREAK b")
+            self.assertTrue(lock.lost.wait(5))
+            self.assertEqual((lock.remaining, lock.locked(), lock.reason), (0.0, False, "broken"))
+        self.assertEqual((caught.exception.reason, caught.exception.name), ("broken", "b"))
+
+    def test_an_exception_of_the_block_comes_first(self):
+        with self.assertRaises(KeyError), self.connect().lock("b2") as lock:
+            self.admin("BREAK b2")
+            self.assertTrue(lock.lost.wait(5))
+            raise KeyError
+
+    def test_functions_of_users_are_called_once_and_may_use_the_client(self):
+        seen, done = [], threading.Event()
+        client = self.connect()
+
+        def on_lost(lock):
+            seen.append((lock.name, lock.reason))
+            with client.lock("of-on-lost", wait=5):
+                done.set()
+        with self.assertRaises(redlockd.LockLost), client.lock("c", on_lost=on_lost):
+            self.admin("BREAK c")
+            self.assertTrue(done.wait(5))
+        self.assertEqual(seen, [("c", "broken")])
+
+    def test_a_decorated_function_runs_under_a_lock_of_its_argument(self):
+        client = self.connect()
+
+        @client.locked("u/{0}/{kind}", wait=5)
+        def work(user, kind="x"):
+            """says"""
+            return self.roles("u/%s/%s" % (user, kind))
+        self.assertEqual(work("ann", kind="mail"), ["holder"])
+        self.assertEqual((work.__name__, work.__doc__), ("work", "says"))
+        self.assertEqual(self.roles("u/ann/mail"), [])
+
+    def test_jobs_are_done_or_tried_again(self):
+        client, seen = self.connect(), []
+        for payload in ("one", "two"):
+            client.defer("q", payload, id=payload)
+        for job in client.jobs("q", wait=0):
+            seen.append((job.id, job.attempt))
+            if job.id == "two" and job.attempt == 1:
+                with self.assertRaises(KeyError), job:
+                    raise KeyError
+        self.assertEqual(seen, [("one", 1), ("two", 1), ("two", 2)])
+        self.assertRaises(redlockd.Busy, client.job, "q", wait=0)
+
+    def test_leaders_follow_each_other_and_a_loss_is_the_end_of_a_term(self):
+        first, second, led = self.connect(), self.connect(), []
+        terms = first.lead("leader")
+        term = next(terms)
+        thread = threading.Thread(target=lambda: led.append(next(second.lead("leader")).locked()))
+        thread.start()
+        until(lambda: self.roles("leader") == ["holder", "waiter"], "the second waits")
+        with term:
+            self.admin("BREAK leader")
+            self.assertTrue(term.lost.wait(5))
+            term.ensure()
+            self.fail("a lost term goes on")
+        thread.join(20)
+        self.assertEqual(led, [True])
+
+    def test_a_lock_that_nobody_refers_to_warns_and_stays(self):
+        client = self.connect()
+        lock = client.lock("dropped")
+        lock.acquire()
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            del lock
+        self.assertIn("'dropped' was not released", str(caught[0].message))
+        self.assertEqual(self.roles("dropped"), ["holder"])
+        client.close()
+        self.free("dropped")
+
+    def test_an_interrupted_wait_is_withdrawn(self):
+        program = "import redlockd\nclient = redlockd.connect()\ntry:\n    client.lock('busy').acquire()\n" \
+                  "except KeyboardInterrupt:\n    print(client.ask('SHOW busy').rows[-1]['role'])\n"
+        with self.connect().lock("busy"):
+            process = spawn([sys.executable, "-c", program], env=dict(os.environ, REDLOCK_ADDR=self.daemon.addr, PYTHONPATH=SOURCE), stdout=subprocess.PIPE)
+            until(lambda: "waiter" in self.roles("busy"), "it waits")
+            process.send_signal(signal.SIGINT)
+            self.assertEqual(process.communicate(timeout=20)[0], b"holder\n")
+
+    def test_texts_name_the_address_and_no_secret(self):
+        with self.assertRaises(redlockd.Disconnected) as caught:
+            redlockd.connect("/nowhere/at/all")
+        self.assertIn("/nowhere/at/all", str(caught.exception))
+        self.assertIsInstance(caught.exception, ConnectionError)
+        with self.assertRaises(redlockd.Denied) as caught:
+            redlockd.connect(self.daemon.addr, user="ann", secret="tr0ub4dor")
+        self.assertNotIn("tr0ub4dor", str(caught.exception))
+        client = self.connect()
+        self.assertNotIn("secret='", repr(client._engine.core.settings))
+        client.close()
+        self.assertIn(self.daemon.addr, str(self.assertRaises_text(client.lock("x").acquire)))
+
+    def assertRaises_text(self, function):
+        with self.assertRaises(redlockd.Disconnected) as caught:
+            function()
+        return caught.exception
+
+    def test_addresses(self):
+        place = redlockd._place.place_of
+        self.assertEqual((place("a:1").host, place("a:1").port, place("[::1]:5").host, place("[::1]").port), ("a", 1, "::1", 7420))
+        self.assertEqual((place("host").port, place(":99").host, place("tls://h").port, place("tls://h:8").tls), (7420, "127.0.0.1", 7422, True))
+        self.assertEqual((place("unix:/a/b").path, place("unix:b").path, place("./b").path), ("/a/b", "b", "./b"))
+        for wrong in ("", "unix:", "::1", "a:b", "a:0", "a:70000", "tls://", "tls:///x", "[::1"):
+            self.assertRaises(ValueError, place, wrong)
+
+
+class Tasks(WithDaemon):
+    def run_(self, body):
+        async def main():
+            async with redlockd.aio.connect(self.daemon.addr) as client:
+                return await asyncio.wait_for(body(client), 30)
+        return asyncio.run(main())
+
+    def test_a_loss_cancels_the_block_and_becomes_LockLost(self):
+        async def body(client):
+            with self.assertRaises(redlockd.LockLost) as caught:
+                async with client.lock("a"):
+                    await client.ask("BREAK a")
+                    await asyncio.sleep(20)
+            self.assertIsInstance(caught.exception.__cause__, asyncio.CancelledError)
+            await asyncio.sleep(0.01)  # the task goes on
+            return "on"
+        self.assertEqual(self.run_(body), "on")
+
+    def test_a_block_that_awaits_nothing_any_more(self):
+        async def body(client):
+            lock = client.lock("b")
+            with self.assertRaises(redlockd.LockLost):
+                async with lock:
+                    await client.ask("BREAK b")
+                    while not lock.reason:  # the loss comes with the answer, or soon after
+                        try:
+                            await asyncio.sleep(0.01)
+                        except asyncio.CancelledError:
+                            break
+            await asyncio.sleep(0.01)
+        self.run_(body)
+
+    def test_a_cancellation_of_others_stays_one(self):
+        async def body(client):
+            async def hold():
+                async with client.lock("c"):
+                    await asyncio.sleep(20)
+            task = asyncio.ensure_future(hold())
+            await asyncio.sleep(0.2)
+            task.cancel()
+            with self.assertRaises(asyncio.CancelledError):
+                await task
+            async with client.lock("c", wait=5):  # it was given back
+                pass
+        self.run_(body)
+
+    def test_a_time_out_around_a_block_stays_one(self):
+        async def body(client):
+            async def hold():
+                async with client.lock("d"):
+                    await asyncio.sleep(20)
+            with self.assertRaises(asyncio.TimeoutError):
+                await asyncio.wait_for(hold(), 0.2)
+            async with client.lock("d", wait=5):
+                pass
+        self.run_(body)
+
+    def test_the_outer_of_two_locks_is_lost(self):
+        async def body(client):
+            with self.assertRaises(redlockd.LockLost) as caught:
+                async with client.lock("e1"), client.lock("e2"):
+                    await client.ask("BREAK e1")
+                    await asyncio.sleep(20)
+            self.assertEqual(caught.exception.name, "e1")
+            async with client.lock("e2", wait=0):
+                pass
+        self.run_(body)
+
+    def test_a_wait_that_is_cancelled_leaves_no_place(self):
+        async def body(client):
+            async with client.lock("f"):
+                task = asyncio.ensure_future(client.lock("f").acquire())
+                await asyncio.sleep(0.1)
+                task.cancel()
+                with self.assertRaises(asyncio.CancelledError):
+                    await task
+                return [row["role"] for row in (await client.ask("SHOW f")).rows]
+        self.assertEqual(self.run_(body), ["holder"])
+
+    def test_functions_of_users_may_be_coroutine_functions(self):
+        async def body(client):
+            seen = asyncio.Event()
+
+            async def on_lost(lock):
+                await asyncio.sleep(0)
+                if lock.reason == "broken":
+                    seen.set()
+            lock = client.lock("g", on_lost=on_lost)
+            await lock.acquire()
+            await client.ask("BREAK g")
+            await asyncio.wait_for(seen.wait(), 5)
+            with self.assertRaises(redlockd.LockLost):
+                await lock.release()
+        self.run_(body)
+
+    def test_jobs_terms_and_decorators(self):
+        async def body(client):
+            await client.defer("aq", b"\x00\xff", id="one")
+            seen = []
+            async for job in client.jobs("aq", wait=0):
+                async with job:
+                    seen.append((job.id, job.payload))
+            self.assertEqual(seen, [("one", b"\x00\xff")])
+
+            @client.locked("au/{0}", wait=5)
+            async def work(user):
+                return (await client.ask("SHOW au/%s" % user)).rows[0]["role"]
+            self.assertEqual(await work("ann"), "holder")
+            async for term in client.lead("al"):
+                async with term:
+                    await client.ask("BREAK al")
+                    await asyncio.sleep(20)
+                break
+            async with client.lock("al", wait=20):
+                pass
+        self.run_(body)
+
+    def test_two_tasks_of_a_circle_are_seen(self):
+        async def body(client):
+            ready = asyncio.Barrier(2) if hasattr(asyncio, "Barrier") else None
+
+            async def take(one, other):
+                async with client.lock(one):
+                    if ready:
+                        await ready.wait()
+                    else:
+                        await asyncio.sleep(0.5)
+                    async with client.lock(other, wait=15):
+                        pass
+            return await asyncio.gather(take("h1", "h2"), take("h2", "h1"), return_exceptions=True)
+        outcomes = [type(outcome).__name__ for outcome in self.run_(body)]
+        self.assertEqual(sorted(outcomes), ["Deadlock", "NoneType"])
+
+
+class Words(unittest.TestCase):
+    def test_the_core_does_no_io_and_reads_no_clock(self):
+        for name in ("_core", "_requests", "_holds", "_wire", "_errors"):
+            with open(os.path.join(SOURCE, "redlockd", name + ".py"), encoding="utf-8") as text:
+                tree = ast.parse(text.read())
+            used = {alias.name for node in ast.walk(tree) if isinstance(node, ast.Import) for alias in node.names}
+            used |= {node.module or "" for node in ast.walk(tree) if isinstance(node, ast.ImportFrom)}
+            self.assertFalse(used & {"time", "socket", "threading", "asyncio", "select", "os", "ssl", "_place", "_engine"}, name)
+
+    def test_the_version_is_that_of_the_daemon(self):
+        with open(os.path.join(ROOT, "Makefile"), encoding="utf-8") as text:
+            version = re.search(r"^VERSION := (\S+)", text.read(), re.M)[1]
+        with open(os.path.join(SOURCE, "pyproject.toml"), encoding="utf-8") as text:
+            self.assertIn('\nversion = "%s"\n' % version, text.read())
+        self.assertEqual(redlockd.__version__, version)
+
+    def test_a_history_that_cannot_be_is_found(self):
+        right = [("n1", None, 1.0, 2.0, 5), ("n1", None, 2.0, 3.0, 6), ("s", 0, 1.0, 3.0, 7), ("s", 1, 1.0, 3.0, 7)]
+        for wrong in (("n1", None, 1.5, 1.7, 9), ("n1", None, 4.0, 5.0, 6), ("s", 0, 2.0, 2.5, 9), ("s", 0, 5.0, 6.0, 7)):
+            history = History()
+            history.rows = list(right)
+            history.check()
+            history.rows.append(wrong)
+            self.assertRaises(AssertionError, history.check)
+
+
+class Readme(WithDaemon):
+    def test_its_programs_run_as_printed(self):
+        with open(os.path.join(SOURCE, "README.md"), encoding="utf-8") as text:
+            programs = re.findall(r"```python\n(.*?)```", text.read(), re.S)
+        wanted = [r"mine, fence \d+\nacting, for True\n", r"mine, fence \d+\n",
+                  r"\['a', 'b'\]\na\n[0-4]\nb'to=ann' 1\nupdated ann\nleading True\n"]
+        self.assertEqual(len(programs), len(wanted))
+        self.assertLessEqual(len(programs[0].splitlines()), 15)
+        for program, output in zip(programs, wanted):
+            done = subprocess.run([sys.executable, "-W", "error", "-c", program], env=dict(os.environ, REDLOCK_ADDR=self.daemon.addr, PYTHONPATH=SOURCE),
+                                  capture_output=True, text=True, timeout=30, check=False)
+            self.assertEqual((done.returncode, done.stderr), (0, ""))
+            self.assertRegex(done.stdout, "^%s$" % output)
+
+
+def tools():
+    """The folder with the tools of tools.txt, from PyPI; SkipTest where that is not reached. They are fetched once."""
+    with open(os.path.join(HERE, "tools.txt"), encoding="utf-8") as text:
+        wanted = text.read()
+    stamp = os.path.join(TOOLS, "tools.txt")
+    if not os.path.exists(stamp) or open(stamp, encoding="utf-8").read() != wanted:
+        shutil.rmtree(TOOLS, ignore_errors=True)
+        for argv in ([sys.executable, "-m", "venv", TOOLS], [TOOLS + "/bin/pip", "install", "-q", "--disable-pip-version-check", "-r", HERE + "/tools.txt"]):
+            done = subprocess.run(argv, capture_output=True, text=True, timeout=300, check=False)
+            if done.returncode:
+                raise unittest.SkipTest("%s: %s" % (os.path.basename(argv[-1]), (done.stderr or done.stdout).strip().splitlines()[-1]))
+        shutil.copy(HERE + "/tools.txt", stamp)
+    return os.path.join(TOOLS, "bin")
+
+
+class Tools(unittest.TestCase):
+    """What needs tools from PyPI."""
+
+    def run_(self, *argv, **options):
+        done = subprocess.run(argv, capture_output=True, text=True, timeout=300, check=False, **options)
+        self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
+        return done.stdout
+
+    def test_mypy_strict(self):
+        self.run_(tools() + "/mypy", "--strict", "--cache-dir", TOOLS + "/mypy-cache", "redlockd", cwd=SOURCE)
+
+    def test_ruff(self):
+        self.run_(tools() + "/ruff", "check", "--no-cache", "redlockd", cwd=SOURCE)
+
+    def test_wheel_and_sdist_build_and_install_into_a_clean_root(self):
+        binaries, scratch = tools(), temp_folder("redlock-clients-")
+        self.addCleanup(shutil.rmtree, scratch)
+        shutil.copytree(SOURCE, scratch + "/source", ignore=shutil.ignore_patterns("__pycache__"))
+        self.run_(binaries + "/python", "-c", "from setuptools.build_meta import *; build_wheel('..'); build_sdist('..')", cwd=scratch + "/source")
+        wheel, = glob.glob(scratch + "/*.whl")
+        self.assertTrue(glob.glob(scratch + "/redlockd-*.tar.gz"))
+        self.run_(binaries + "/pip", "install", "-q", "--disable-pip-version-check", "--no-index", "--target", scratch + "/root", wheel)
+        self.assertTrue(os.path.exists(scratch + "/root/redlockd/py.typed"))
+        program = "import redlockd, redlockd.aio; print(redlockd.__file__)"
+        said = self.run_(sys.executable, "-I", "-c", "import sys; sys.path.insert(0, %r); %s" % (scratch + "/root", program))
+        self.assertIn(scratch + "/root", said)
+
+
+def main():
+    """Last line: "N passed, N failed". --short leaves out what needs PyPI."""
+    loader = unittest.defaultTestLoader
+    kinds = [Threads, Tasks, Words, Readme] + ([] if "--short" in sys.argv else [Tools])
+    suite = unittest.TestSuite(loader.loadTestsFromTestCase(kind) for kind in kinds)
+    result = unittest.TextTestRunner(stream=sys.stdout, verbosity=2 if "-v" in sys.argv else 0).run(suite)
+    bad = len(result.failures) + len(result.errors)
+    for test, why in result.skipped:
+        print("skipped: %s: %s" % (test.id(), why))
+    print("%d passed, %d failed" % (result.testsRun - bad - len(result.skipped), bad))
+    return 1 if bad else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
