@@ -173,6 +173,24 @@ class Threads(WithDaemon):
             process.send_signal(signal.SIGINT)
             self.assertEqual(process.communicate(timeout=20)[0], b"holder\n")
 
+    def test_a_client_that_nobody_closed_warns(self):
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            redlockd.connect(self.daemon.addr)
+        self.assertIn("was not closed", str(caught[0].message))
+
+    def test_the_locks_of_a_session_with_grace_are_free_when_its_process_ends(self):
+        program = "import redlockd\nlock = redlockd.connect(grace=30).lock('exit')\nlock.acquire()\n"
+        done = subprocess.run([sys.executable, "-c", program], env=dict(os.environ, REDLOCK_ADDR=self.daemon.addr, PYTHONPATH=SOURCE), timeout=30, check=False)
+        self.assertEqual((done.returncode, self.roles("exit")), (0, []))
+
+    def test_a_reader_that_was_torn_out_of_its_part_is_replaced(self):
+        client = self.connect()
+        with client.lock("torn", wait=5):
+            client._engine.reader = object()  # as a signal leaves it that raises between two steps
+        with client.lock("torn", wait=5) as lock:
+            self.assertGreater(lock.ensure(), 0)
+
     def test_texts_name_the_address_and_no_secret(self):
         with self.assertRaises(redlockd.Disconnected) as caught:
             redlockd.connect("/nowhere/at/all")

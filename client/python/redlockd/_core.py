@@ -156,20 +156,15 @@ class Core:
         """The caller of any request wants the answer no more. What is under way at the daemon is cancelled."""
         if isinstance(request, Take):
             self.withdraw(request, now)
-        elif isinstance(request, Free):
-            return
-        elif request.tag in self.sent:
+        elif isinstance(request, Ask) and not request.survives and request.tag in self.sent:  # it may wait, as RATE does
             self.submit(Cancel(request.tag, now + PATIENCE), now)
-        elif request in self.later:
-            self.later.remove(request)
 
     def free(self, hold: Hold, now: float, extra: str = "") -> Free | None:
         """Gives a hold back. None: there is nothing to tell the daemon any more."""
         if hold.freed:
             return None
         hold.freed = True
-        if hold.session != self.session:
-            self.forget(hold)
+        if hold.session != self.session or self.holds.get(hold.key) is not hold:  # another session; or the job was taken again meanwhile
             return None
         request = Free(hold, extra, now + PATIENCE)
         self.submit(request, now)
@@ -223,9 +218,9 @@ class Core:
     def forget(self, hold: Hold) -> None:
         """The session has it no more, and another one of its key may be asked for."""
         hold.freed = True
-        self.used.discard(hold.key)
         if self.holds.get(hold.key) is hold:
             del self.holds[hold.key]
+            self.used.discard(hold.key)
 
     def return_quietly(self, hold: Hold, now: float) -> None:
         """Frees what nobody knows of."""

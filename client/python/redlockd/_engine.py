@@ -9,6 +9,7 @@ and calls the functions of users.
 """
 from __future__ import annotations
 
+import atexit
 import contextlib
 import logging
 import os
@@ -34,6 +35,8 @@ IDLE = 0.01
 """Seconds for which nobody may read before the keeper does: a loss is told that much later at most."""
 PARKED = 3
 """When the keeper has found somebody else reading so often in a row, the reader calls it when it leaves."""
+TORN = 1.0
+"""Seconds after which a reader that does nothing has none of its part any more."""
 _NOT_YET = (BlockingIOError, InterruptedError, ssl.SSLWantReadError, ssl.SSLWantWriteError)
 _log = logging.getLogger("redlockd")
 _engines: weakref.WeakSet[Engine] = weakref.WeakSet()
@@ -52,12 +55,15 @@ class Engine:
         self.mutex = threading.Lock()
         self.sock: socket.socket | None = None
         self.unsent = b""
-        self.reading = self.polling = False
-        self.steps = self.seen = 0  # of the reader: how often it has looked, and how often when the keeper looked last
+        self.reader: object | None = None  # who has the part: a token of the thread's own
+        self.polling: object | None = None  # the token of whoever polls
+        self.steps = self.seen = 0  # of the reader: how often it has looked; and what the keeper saw of that
+        self.seen_at = 0.0  # when the keeper saw it change, or poll
         self.until = 0.0  # when the reader looks up by itself
         self.gates: dict[Request, threading.Lock] = {}
         self.crowd = False  # somebody found the keeper reading
         self.busy = 0  # how often in a row the keeper has found somebody reading
+        self.dialing = False
         self.tasks: queue.SimpleQueue[Callable[[], object] | None] = queue.SimpleQueue()
         self.keeper: threading.Thread | None = None
         self.bell, self.ringer = socket.socketpair()
@@ -99,7 +105,7 @@ class Engine:
             self.core.tick(now)
             made.append(begin(self.core, now))
             self._settle()
-            if self.reading and (self.unsent or self.core.wake < self.until):
+            if self.reader is not None and (self.unsent or self.core.wake < self.until):
                 self._ring()
         return made[0]
 
@@ -114,38 +120,45 @@ class Engine:
             raise request.error
 
     def _look(self, request: Request) -> None:
-        gate = None
+        gate, mine = None, object()
         with self.mutex:
             if request.finished:
                 return
-            if self.reading:
+            if self.reader is not None:
                 gate = self.gates[request] = threading.Lock()
                 gate.acquire()
                 self.crowd = True
             else:
-                self.reading = True
+                self.reader = mine
         if gate is not None:
             gate.acquire()  # until an answer, or until the part is free
         else:
-            self._read(lambda: request.finished)
+            self._read(mine, lambda: request.finished)
 
     # --- the reader's part ---
 
-    def _read(self, enough: Callable[[], bool]) -> None:
+    def _read(self, mine: object, enough: Callable[[], bool]) -> None:
         try:
-            while not enough():
-                self._step(enough)
+            while self.reader is mine and not enough():
+                self._step(mine, enough)
         finally:
             with self.mutex:
-                self.reading = self.polling = False
-                if self.gates:
-                    self.gates.pop(next(iter(self.gates))).release()
-                elif self.busy >= PARKED:
-                    self.busy = 0
-                    self.tasks.put(_nothing)
+                if self.reader is mine:
+                    self.reader = None
+                    self._pass_on()
 
-    def _step(self, enough: Callable[[], bool]) -> None:
+    def _pass_on(self) -> None:
+        """The part is free: for one of those who wait, else for the keeper."""
+        if self.gates:
+            self.gates.pop(next(iter(self.gates))).release()
+        elif self.busy >= PARKED:
+            self.busy = 0
+            self.tasks.put(_nothing)
+
+    def _step(self, mine: object, enough: Callable[[], bool]) -> None:
         with self.mutex:
+            if self.reader is not mine:
+                return
             self.core.tick(_place.now())
             self._settle()
             if enough():
@@ -154,10 +167,10 @@ class Engine:
             seconds = self.until - _place.now()
             poll, sock = self.poll, self.sock
             self.steps += 1
-            self.polling = True
+            self.polling = mine
         _wait_for(poll, [self.bell, *([sock] if sock else [])], None if seconds == NEVER else max(0.0, seconds))
         with self.mutex:
-            self.until, self.polling = 0.0, False
+            self.until, self.polling = 0.0, None if self.polling is mine else self.polling
             with contextlib.suppress(BlockingIOError):
                 while self.bell.recv(PIECE):
                     pass
@@ -195,7 +208,7 @@ class Engine:
                     gate = self.gates.pop(event, None)
                     if gate is not None:
                         gate.release()
-        if self.core.dial_at < NEVER and self.keeper is not None:
+        if self.core.dial_at < NEVER and self.keeper is not None and not self.dialing:
             self.tasks.put(_nothing)
 
     def _flush(self) -> None:
@@ -247,23 +260,31 @@ class Engine:
     def keep(self) -> None:
         """One turn of the keeper: it connects if that is due, and reads if nobody does."""
         with self.mutex:
-            if self.reading and not self.polling and self.steps == self.seen:  # an interrupt has torn the reader out of its part
-                self.reading = False
-            self.seen = self.steps
-            due = self.core.dial_at <= _place.now()
-            mine = not due and not self.reading and not self.closed
-            self.reading = self.reading or mine
+            self._look_after_reader(_place.now())
+            due = not self.dialing and self.core.dial_at <= _place.now()
+            self.dialing = self.dialing or due
+            token, mine = object(), not due and self.reader is None and not self.closed
+            self.reader = token if mine else self.reader
             self.busy = 0 if mine else self.busy + 1
             self.crowd = False
-        if due:
-            self._dial()
+        if due:  # in a thread of its own, so that deadlines pass in time
+            threading.Thread(target=self._dial, name="redlockd-dial", daemon=True).start()
         elif mine:
-            self._read(lambda: self.crowd or not self.tasks.empty() or self.core.dial_at <= _place.now() or self.closed)
+            self._read(token, lambda: self.crowd or not self.tasks.empty() or self.closed or (not self.dialing and self.core.dial_at <= _place.now()))
+
+    def _look_after_reader(self, now: float) -> None:
+        """A signal may raise in a thread between any two steps, and so tear the reader out of its part. One that does nothing for long has none any more."""
+        if self.reader is None or self.polling is self.reader or self.steps != self.seen:
+            self.seen, self.seen_at = self.steps, now
+        elif now - self.seen_at > TORN:
+            self.reader = None
+            self._watch()  # two threads must not use one poll object, should it go on after all
+            self._pass_on()
 
     def pause(self) -> float | None:
         """For how long the keeper may wait for a task now."""
         with self.mutex:
-            if self.core.dial_at < NEVER:
+            if self.core.dial_at < NEVER and not self.dialing:
                 return max(0.0, self.core.dial_at - _place.now())
             if self.busy < PARKED:
                 return IDLE
@@ -275,6 +296,7 @@ class Engine:
         except (OSError, ValueError) as error:
             sock, why = None, (error.strerror if isinstance(error, OSError) and error.strerror else str(error))
         with self.mutex:
+            self.dialing = False
             if self.core.dial_at == NEVER:  # closed meanwhile
                 if sock is not None:
                     sock.close()
@@ -286,6 +308,7 @@ class Engine:
                 self.core.connected(_place.now())
             self._settle()
             self._ring()
+            self.tasks.put(_nothing)
 
     # --- begin and end ---
 
@@ -353,7 +376,14 @@ def _keep(of: weakref.ref[Engine], tasks: queue.SimpleQueue[Callable[[], object]
             return
         engine.keep()
         pause = engine.pause()
-        del engine
+        del engine, task
+
+
+def _at_exit() -> None:
+    """A session with grace would outlive this process, and others would wait for its locks."""
+    for engine in list(_engines):
+        if engine.core.resumable:
+            engine.close()
 
 
 def _after_fork() -> None:
@@ -361,5 +391,6 @@ def _after_fork() -> None:
         engine.after_fork()
 
 
+atexit.register(_at_exit)
 if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=_after_fork)

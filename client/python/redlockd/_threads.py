@@ -6,6 +6,7 @@ import contextlib
 import dataclasses
 import functools
 import threading
+import warnings
 from collections.abc import Callable, Iterable, Iterator
 from types import TracebackType
 from typing import Any, ParamSpec, TypeVar
@@ -363,6 +364,10 @@ class Client:
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
         self.close()
+
+    def __del__(self, _warn: Callable[..., None] = warnings.warn) -> None:
+        if not self._engine.closed:
+            _warn(f"{self!r} was not closed: its locks stay held until this process ends", ResourceWarning, source=self, stacklevel=2)
 
     def __repr__(self) -> str:
         return f"<Client {self._engine.core.settings.address}>"

@@ -18,6 +18,7 @@ import functools
 import inspect
 import logging
 import os
+import warnings
 import weakref
 from collections.abc import AsyncIterator, Awaitable, Callable, Generator, Iterable
 from types import TracebackType
@@ -645,6 +646,10 @@ class Client:
 
     async def __aexit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
         await self.close()
+
+    def __del__(self, _warn: Callable[..., None] = warnings.warn) -> None:
+        if not self._engine.closed:
+            _warn(f"{self!r} was not closed: its locks stay held until its loop ends", ResourceWarning, source=self, stacklevel=2)
 
     def __repr__(self) -> str:
         return f"<Client {self._engine.core.settings.address}>"
