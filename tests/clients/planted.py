@@ -161,10 +161,10 @@ def chatty():
     _core.Denied = lambda said, code: text(code, said + " " + (os.environ.get("REDLOCK_SECRET") or ""), "AUTH")
 
 
-PLANTS = {"R1-receipt": from_receipt, "R1-lease": by_lease, "R1-clock": by_standing_clock, "R2": unchecked_grant, "R3": no_keeper, "R4-fence": without("fence="),
-          "R4-count": without("count="), "R5-cancel": no_cancel, "R5-kept": grant_kept, "R6": release_cancelled, "R7-owner": one_owner, "R7-tag": one_tag,
-          "R8": deaf, "R9-new": silent_session, "R9-rowless": rowless, "R10": shared_by_fork, "R11": unlocking_finaliser, "R12": closed_world,
-          "R13": endless_patience, "R14-environment": no_environment, "R14-secret": chatty}
+PLANTS = {"R1-receipt": from_receipt, "R1-lease": by_lease, "R1-clock": by_standing_clock, "R2": unchecked_grant, "R3": no_keeper,
+          "R4-fence": without("fence="), "R4-count": without("count="), "R5-cancel": no_cancel, "R5-kept": grant_kept, "R6": release_cancelled,
+          "R7-owner": one_owner, "R7-tag": one_tag, "R8": deaf, "R9-new": silent_session, "R9-rowless": rowless, "R10": shared_by_fork,
+          "R11": unlocking_finaliser, "R12": closed_world, "R13": endless_patience, "R14-environment": no_environment, "R14-secret": chatty}
 
 
 def plant():

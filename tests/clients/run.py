@@ -187,7 +187,7 @@ def main():
     options.add_argument("--planted", nargs="*")
     options.add_argument("texts", nargs="*")
     given = options.parse_args()
-    cases = [case for case in load() if (not given.rule or case["rule"] in given.rule) and (not given.texts or any(text in case["case"] for text in given.texts))]
+    cases = [case for case in load() if case["rule"] in (given.rule or (case["rule"],)) and any(text in case["case"] for text in given.texts or ("",))]
     runner, begun = Runner(given.v), time.monotonic()
     adapters = given.adapter or list(ADAPTERS)
     if given.planted is None:

@@ -28,8 +28,9 @@ def main():
     options.add_argument("parts", nargs="*", choices=[*PARTS, []])
     given = options.parse_args()
     parts, begun = SHORT if given.short else PARTS, time.monotonic()
-    running = {name: subprocess.Popen([sys.executable, "-B", os.path.join(HERE, argv[0]), *argv[1:]], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
-                                      preexec_fn=die_with_parent) for name, argv in parts.items() if not given.parts or name in given.parts}
+    commands = {name: [sys.executable, "-B", os.path.join(HERE, argv[0]), *argv[1:]] for name, argv in parts.items() if name in (given.parts or parts)}
+    running = {name: subprocess.Popen(argv, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, preexec_fn=die_with_parent)
+               for name, argv in commands.items()}
     passed = failed = 0
     for name, process in running.items():
         said = process.communicate()[0]

@@ -386,7 +386,7 @@ class Core:
         if greeting:
             self._dial_again(now)
         else:
-            self.give_up_at = max(now + self.grace, max((hold.until for hold in self.holds.values() if hold.alive), default=0.0))
+            self.give_up_at = max([now + self.grace, *(hold.until for hold in self.holds.values() if hold.alive and hold.until < NEVER)])
             self.pauses = 0
             self._dial(now, now)
 

@@ -312,12 +312,15 @@ class Take(Request):
 
     def granted(self, core: Core, now: float) -> None:
         """Records what was granted, before the next line, which may be its loss."""
+        slow = now - self.asked > WAITED_LONG
+        for hold in self.holds if slow else ():
+            hold.until = hold.check_at = NEVER  # its deadline may have passed: only CHECK tells a fresh one
         core.has(self.holds)
         if self.terms.verb == "LOCKANY":
             core.used.difference_update(key for key in self.keys if key != self.holds[0].key)
         if self.withdrawn:
             self.give_back(core, now)
-        elif now - self.asked > WAITED_LONG:
+        elif slow:
             for hold in self.holds:
                 core.submit(Check(hold, now + PATIENCE, self), now)
         else:
