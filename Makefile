@@ -588,7 +588,7 @@ depends = $(patsubst %.c,$(O)/%.d,$(1))
 # --- to start with ---------------------------------------------------------------------------------------------------
 
 PACKAGES_BUILD := gcc libc6-dev libevent-dev libhiredis-dev libssl-dev libyaml-dev libcrypt-dev libsmartcols-dev libsqlite3-dev netcat-openbsd
-PACKAGES_CHECK := pkg-config check libsubunit-dev openssl systemd redis-server zsh fish python3 python3-redis valgrind clang libclang-rt-14-dev \
+PACKAGES_CHECK := pkg-config check libsubunit-dev openssl systemd redis-server zsh fish python3 python3-redis python3-venv valgrind clang libclang-rt-14-dev \
                   liblua5.1-0-dev libluajit-5.1-dev mandoc universal-ctags shellcheck procps cppcheck
 PACKAGES_COVERAGE := llvm
 PACKAGES_DEB   := build-essential debhelper

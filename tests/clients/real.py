@@ -22,11 +22,11 @@ sys.path[:0] = [HERE, os.path.join(os.path.dirname(HERE), "lib")]
 from adapter import ADAPTERS, Adapter  # the paths stand above
 from daemon import Daemon, on_redis
 from history import History
-from process import until
+from process import LATE, until
 from redis_server import Redis
 
 LEASE = 2.0
-CONFIG = {"lease": "2s", "max_lease": "4s"}
+SHORT = {"lease": "2s", "max_lease": "4s"}  # for tests of a loss: on a busy machine, others would see one as well
 
 
 class World:
@@ -34,7 +34,7 @@ class World:
 
     def __init__(self, name, stores=0, config=None):
         self.name, self.adapters, self.servers = name, [], [Redis().start() for _ in range(stores)]
-        tree = {**CONFIG, **(config or {})}
+        tree = config or {"lease": "10s", "max_lease": "20s"}
         self.daemon = Daemon(on_redis(self.servers, tree) if stores else tree, tcp=True).start().joined()
 
     def adapter(self, connect=True, **options):
@@ -130,13 +130,13 @@ def daemon_restarted(world):
 
 def daemon_stopped(world, seconds=3):
     """SIGSTOP of the daemon: the lock is lost at its deadline, not later, and the client is of use afterwards."""
-    w = world()
+    w = world(config=SHORT)
     a = w.adapter()
     well(a.do("lock", lock="a", name="x"))
     w.daemon.freeze()
     begun = time.monotonic()
     assert lost(a)["reason"] == "expired"
-    assert time.monotonic() - begun < LEASE + 1
+    assert time.monotonic() - begun < LEASE + LATE
     time.sleep(max(0.0, seconds - (time.monotonic() - begun)))
     w.daemon.thaw()
     assert a.do("unlock", lock="a")["error"] == "LockLost"
@@ -158,7 +158,7 @@ def daemon_stopped_for_long(world):
 
 def client_stopped(world, seconds=3):
     """SIGSTOP of the client: the daemon keeps its lock, and it knows how long that may be relied on."""
-    w = world()
+    w = world(config=SHORT)
     a = w.adapter()
     well(a.do("lock", lock="a", name="x"))
     a.process.send_signal(signal.SIGSTOP)
@@ -174,7 +174,7 @@ def client_stopped(world, seconds=3):
 
 def client_stopped_for_long(world):
     """SIGSTOP of a client with a heartbeat for 12 s: somebody else gets the lock, and it is told when it goes on."""
-    w = world()
+    w = world(config=SHORT)
     a, b = w.adapter(heartbeat=1), w.adapter()
     fence = well(a.do("lock", lock="a", name="x"))["fence"]
     a.process.send_signal(signal.SIGSTOP)
@@ -188,7 +188,7 @@ def client_stopped_for_long(world):
 
 def quorum_lost(world):
     """Two of three stores stop: RISK, then LOST before the deadline; NoQuorum for others; all is well when they are back."""
-    w = world(stores=3)
+    w = world(stores=3, config=SHORT)
     a, b = w.adapter(), w.adapter()
     well(a.do("lock", lock="a", name="x"))
     for server in w.servers[:2]:
@@ -235,7 +235,7 @@ def client_killed(world):
     a.process.kill()
     begun = time.monotonic()
     well(b.result(waiting, 10))
-    assert time.monotonic() - begun < LEASE * 0.8
+    assert time.monotonic() - begun < LATE  # its lease is longer
 
 
 def waits_aborted(world):
