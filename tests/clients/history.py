@@ -48,7 +48,7 @@ class History:
     def release(self, adapter, handle, granted, begun, ended):
         done = adapter.do("unlock", 30, lock=handle)
         lost = next((row["seen"] for row in adapter.events if row["event"] == "lost" and row["lock"] == handle), None)
-        if "ok" not in done and done["error"] != "LockLost":
+        if "ok" not in done and done["error"] not in ("LockLost", "Disconnected"):  # on a busy machine an answer may take longer than five seconds
             self.errors.append(done)
         with self.lock:
             self.grants += 1

@@ -22,6 +22,7 @@ import redlockd  # the paths stand above
 import redlockd.aio
 from daemon import Daemon
 from history import History
+from redlockd import _base, _core
 from process import BUILD, ROOT, spawn, temp_folder, until
 
 TOOLS = os.path.join(BUILD, "python-tools")
@@ -352,6 +353,85 @@ class Tasks(WithDaemon):
         self.assertEqual(sorted(outcomes), ["Deadlock", "NoneType"])
 
 
+class WithoutIO(unittest.TestCase):
+    """The core alone: the test is the daemon, the connection and the clock."""
+
+    def setUp(self):
+        self.core = _core.Core(_core.Settings("here", grace=30.0))
+        self.core.open(0.0)
+        self.connect(0.0, "OK session=17 secret=s lease_ms=10000")
+
+    def connect(self, now, *lines):
+        self.core.connected(now)
+        self.answer(self.sent()[-1], now, *lines)
+
+    def sent(self):
+        return self.core.take_output().decode().splitlines()
+
+    def answer(self, request, now, *lines):
+        self.core.receive("".join("%s %s\n" % (request.split()[0], line) for line in lines).encode(), now)
+
+    def hold(self, now, name="x"):
+        request = self.core.take(_base.terms("LOCK", [name], 5.0), "t1", now)
+        self.answer(self.sent()[-1], now, "OK name=%s fence=7 valid_ms=9900 ttl_ms=10000 count=1" % name)
+        return request.result[0]
+
+    def test_what_is_overdue_when_the_session_comes_back_is_told_and_not_sent(self):
+        hold = self.hold(1.0)
+        request = self.core.check(hold, 1.0)
+        self.sent()
+        self.core.disconnected("cut", 2.0)
+        self.connect(7.0, "* name=x fence=7 valid_ms=9000 count=1 owner=t1", "OK session=17 n=1")
+        self.assertEqual(self.sent(), [])
+        self.assertIsInstance(request.error, redlockd.Disconnected)
+        self.core.tick(7.0)
+        self.assertTrue(self.core.online)
+        self.assertEqual(hold.left(7.0), 9.0)
+
+    def test_a_release_that_is_overdue_is_sent_all_the_same(self):
+        hold = self.hold(1.0)
+        request = self.core.free(hold, 1.0)
+        self.sent()
+        self.core.disconnected("cut", 2.0)
+        self.core.tick(6.5)
+        self.assertIsInstance(request.error, redlockd.Disconnected)
+        self.connect(7.0, "* name=x fence=7 valid_ms=9000 count=1 owner=t1", "OK session=17 n=1")
+        sent, = self.sent()
+        self.assertIn("UNLOCK x owner=t1 fence=7 count=0", sent)
+        self.core.tick(7.5)
+        self.assertTrue(self.core.online)
+        self.answer(sent, 8.0, "OK name=x count=0")
+        self.assertEqual((self.core.holds, self.core.used), ({}, set()))
+
+    def test_nothing_is_left_behind_by_a_lock_and_its_release(self):
+        for at in range(5):
+            hold = self.hold(float(at))
+            self.core.free(hold, at + 0.5)
+            self.answer(self.sent()[-1], at + 0.6, "OK name=x count=0")
+        core = self.core
+        self.assertEqual((core.holds, core.used, core.sent, core.later), ({}, set(), {}, []))
+
+    def test_many_holds_are_checked_at_one_moment(self):
+        for number in range(50):
+            self.hold(number * 0.001, "n%d" % number)
+        self.core.tick(3.4)
+        self.assertEqual(len([line for line in self.sent() if " CHECK " in line]), 50)
+        self.assertGreater(self.core.wake, 3.5)
+
+    def test_pauses_double_up_to_half_a_second_and_end_with_the_grace(self):
+        self.core.disconnected("cut", 10.0)
+        pauses, now = [], 10.0
+        self.assertEqual(self.core.dial_at, 10.0)
+        while self.core.dial_at < float("inf"):
+            pauses.append(self.core.dial_at - now)
+            now = self.core.dial_at
+            self.core.not_connected("refused", now)
+        self.assertLessEqual(max(pauses), 0.5)
+        self.assertLess(pauses[1], 0.011)
+        self.assertLess(abs(now - 40.0), 0.6)
+        self.assertEqual(self.core.state.name, "OFF")
+
+
 class Words(unittest.TestCase):
     def test_the_core_does_no_io_and_reads_no_clock(self):
         for name in ("_core", "_requests", "_holds", "_wire", "_errors"):
@@ -439,7 +519,7 @@ class Tools(unittest.TestCase):
 def main():
     """Last line: "N passed, N failed". --short leaves out what needs PyPI."""
     loader = unittest.defaultTestLoader
-    kinds = [Threads, Tasks, Words, Readme] + ([] if "--short" in sys.argv else [Tools])
+    kinds = [Threads, Tasks, WithoutIO, Words, Readme] + ([] if "--short" in sys.argv else [Tools])
     suite = unittest.TestSuite(loader.loadTestsFromTestCase(kind) for kind in kinds)
     result = unittest.TextTestRunner(stream=sys.stdout, verbosity=2 if "-v" in sys.argv else 0).run(suite)
     bad = len(result.failures) + len(result.errors)

@@ -501,8 +501,11 @@ class Core:
         for request in later:
             if isinstance(request, Ready):
                 self.finish(request)
-            elif not request.finished or request.tag or isinstance(request, Free):
+            elif request.deadline <= now and not request.finished and not isinstance(request, Quiet):
+                request.overdue(self)
+            if not request.finished or isinstance(request, (Take, Free)):
                 request.again(self, now)
+        self.later = []
         self.wake = now  # what is due is looked for
 
     # --- time ---
