@@ -13,7 +13,7 @@ from redlockd import _engine
 import planted
 
 CAN = ["fork", "fork-ask", "finaliser", "preload", "threads"]
-clients, locks, calls, aborted, out = {}, {}, {}, set(), threading.Lock()
+clients, locks, calls, aborted, waiting, out = {}, {}, {}, set(), {}, threading.Lock()
 
 
 class Aborted(BaseException):
@@ -23,6 +23,8 @@ class Aborted(BaseException):
 def interruptible(wait):
     """A function that waits, and raises Aborted afterwards if that was asked for."""
     def waited(*args):
+        if isinstance(args[0], _engine.Engine):
+            waiting[threading.current_thread()] = args
         result = wait(*args)
         if threading.current_thread() in aborted:
             aborted.discard(threading.current_thread())
@@ -158,13 +160,13 @@ class Calls:
         """Interrupts the thread of a call where it waits, as a signal does with the main thread."""
         thread, done = calls[a["call"]]
         aborted.add(thread)
-        while not done.wait(0.005):
-            for client in clients.values():
-                engine = client._engine
+        while not done.wait(0.01):
+            engine, request = waiting.get(thread, (None, None))
+            if engine:
                 with engine.mutex:
-                    for gate in engine.gates.values():
+                    gate = engine.gates.pop(request, None)
+                    if gate:
                         gate.release()
-                    engine.gates.clear()
                     engine._ring()
 
     def close(self, a):
@@ -187,6 +189,7 @@ def run(a, done):
         row.update(error=type(error).__name__, text=str(error), **{key: getattr(error, key) for key in ("code", "name", "reason", "holder", "retry_after")
                                                                    if hasattr(error, key)})
     aborted.discard(threading.current_thread())
+    waiting.pop(threading.current_thread(), None)
     done.set()
     say(row)
 

@@ -181,7 +181,7 @@ def cost(case):
 def main():
     options = argparse.ArgumentParser(description=__doc__.strip().splitlines()[0])
     options.add_argument("-v", action="store_true", help="a line per case")
-    options.add_argument("-j", type=int, default=12, help="cases at a time: most of them wait")
+    options.add_argument("-j", type=int, default=10, help="cases at a time: most of them wait")
     options.add_argument("--adapter", action="append", choices=list(ADAPTERS))
     options.add_argument("--rule", action="append")
     options.add_argument("--planted", nargs="*")
