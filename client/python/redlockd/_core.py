@@ -19,6 +19,7 @@ from ._requests import PATIENCE, Ask, Cancel, Check, Free, Quiet, Ready, Request
 from ._wire import Line, ProtocolError, Reader, as_bytes, duration, quote
 
 PAUSE_FIRST, PAUSE_MOST = 0.01, 0.5
+ANSWERS = frozenset(("OK", "BUSY", "TIMEOUT", "ERR"))
 
 
 @dataclasses.dataclass(frozen=True)
@@ -88,8 +89,9 @@ class Core:
         """The bytes that are to be sent. They are handed out once."""
         if not self._out:
             return b""
-        out, self._out = "".join(self._out), []
-        return as_bytes(out)
+        out = as_bytes("".join(self._out))
+        self._out.clear()
+        return out
 
     def take_events(self) -> list[Request | News]:
         """What happened since the last call: requests that have finished, and news."""
@@ -130,11 +132,13 @@ class Core:
         has already, or asks for already, it asks for as somebody else.
         """
         owner, n = who, 1
-        while any((name, owner) in self.used for name in terms.names):
+        keys = [(name, owner) for name in terms.names]
+        while not self.used.isdisjoint(keys):
             owner, n = f"{who}.{n}", n + 1
+            keys = [(name, owner) for name in terms.names]
         request = Take(terms, owner, now)
         if not request.is_job:
-            self.used.update(request.keys)
+            self.used.update(keys)
         self.submit(request, now)
         return request
 
@@ -274,22 +278,23 @@ class Core:
             self.disconnected(f"the daemon sent what is no answer: {error}", now)
 
     def _lines(self, lines: list[str], now: float) -> None:
-        for line in lines:
-            text = line[:-1] if line.endswith("\r") else line
-            if text.startswith("@"):
-                tag, _, rest = text.partition(" ")
-                request = self.sent.get(tag)
-                if request is not None:
-                    self._answer(request, Line(rest), now)
-            elif text.startswith("! "):
+        sent = self.sent
+        for text in lines:
+            tag, _, rest = text.partition(" ")
+            request = sent.get(tag)
+            if request is not None:
+                self._answer(request, Line(rest), now)
+            elif tag == "!":
                 self._push(Line(text), now)
+            if sent is not self.sent:  # the connection has been given up
+                return
 
     def _answer(self, request: Request, line: Line, now: float) -> None:
         if line.kind == "*":
             if request.rows is None:
                 request.rows = []
             request.rows.append(line)
-        elif line.kind in ("OK", "BUSY", "TIMEOUT", "ERR"):
+        elif line.kind in ANSWERS:
             del self.sent[request.tag]
             try:
                 request.answer(self, line, now)
@@ -503,7 +508,7 @@ class Core:
                 self.finish(request)
             elif request.deadline <= now and not request.finished and not isinstance(request, Quiet):
                 request.overdue(self)
-            if not request.finished or isinstance(request, (Take, Free)):
+            if not request.finished or isinstance(request, Take | Free):
                 request.again(self, now)
         self.later = []
         self.wake = now  # what is due is looked for

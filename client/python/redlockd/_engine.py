@@ -117,6 +117,8 @@ class Engine:
         except BaseException:
             with self.mutex:
                 self.gates.pop(request, None)
+                if self.reader is None:
+                    self._pass_on()  # it may have been this thread's turn
             raise
         if request.error is not None:
             raise request.error
@@ -170,14 +172,18 @@ class Engine:
             poll, sock = self.poll, self.sock
             self.steps += 1
             self.polling = mine
-        _wait_for(poll, [self.bell, *([sock] if sock else [])], None if seconds == NEVER else max(0.0, seconds))
+        rung = _wait_for(poll, self.bell, sock, None if seconds == NEVER else max(0.0, seconds))
         with self.mutex:
             self.until, self.polling = 0.0, None if self.polling is mine else self.polling
-            with contextlib.suppress(BlockingIOError):
-                while self.bell.recv(PIECE):
-                    pass
+            if rung:
+                self._hear()
             self._receive()
             self._settle()
+
+    def _hear(self) -> None:
+        with contextlib.suppress(OSError):
+            while self.bell.recv(PIECE):
+                pass
 
     def _receive(self) -> None:
         while self.sock is not None and self.core.online:
@@ -352,11 +358,13 @@ def _nothing() -> None:
     """A task that only wakes the keeper."""
 
 
-def _wait_for(poll: select.poll | None, socks: list[socket.socket], seconds: float | None) -> None:
+def _wait_for(poll: select.poll | None, bell: socket.socket, sock: socket.socket | None, seconds: float | None) -> bool:
+    """Waits until there is something to read. Whether it is the bell."""
     if poll is not None:
-        poll.poll(None if seconds is None else min(seconds * 1000 + 1, 2 ** 30))
-    else:
-        select.select(socks, [], [], seconds)
+        ready = poll.poll(None if seconds is None else min(seconds * 1000 + 1, 2 ** 30))
+        number = bell.fileno()
+        return any(fd == number for fd, _ in ready)
+    return bell in select.select([bell, sock] if sock else [bell], [], [], seconds)[0]
 
 
 def _keep(of: weakref.ref[Engine], tasks: queue.SimpleQueue[Callable[[], object] | None]) -> None:

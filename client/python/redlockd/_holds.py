@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from ._wire import quote
+from ._wire import quote, word
 
 Key = tuple[str, str]
 NEVER = float("inf")
@@ -65,7 +65,7 @@ class Hold:
 
     def check(self) -> str:
         """The request that asks whether it is still held."""
-        return f"CHECK {quote(self.name)} owner={self.owner}"
+        return f"CHECK {word(self.name)} owner={self.owner}"
 
     def extend(self, ttl: str) -> str:
         """The request that renews the lease now."""
@@ -73,7 +73,7 @@ class Hold:
 
     def free(self, extra: str = "") -> str:
         """The request that gives it back. It may be repeated."""
-        return f"UNLOCK {quote(self.name)} owner={self.owner} fence={self.fence} count=0{extra}"
+        return f"UNLOCK {word(self.name)} owner={self.owner} fence={self.fence} count=0{extra}"
 
 
 class Permit(Hold):

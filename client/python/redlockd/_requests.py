@@ -299,15 +299,16 @@ class Take(Request):
 
     def hold_of(self, core: Core, line: Line, asked: float) -> Hold:
         """What a row, or the answer itself, grants."""
-        fields, ttl = line.fields, line.number("ttl_ms", int((self.terms.ttl or core.lease) * 1000)) / 1000
+        fields = line.fields
+        ttl = int(fields["ttl_ms"]) / 1000 if "ttl_ms" in fields else self.terms.ttl or core.lease
         hold: Hold
         if self.is_job:
             hold = JobHold(fields, ttl, core.session)
         elif "permit" in fields:
-            hold = Permit(fields["name"], self.owner, line.number("fence"), ttl, core.session, line.number("permit"))
+            hold = Permit(fields["name"], self.owner, int(fields["fence"]), ttl, core.session, int(fields["permit"]))
         else:
-            hold = Hold(fields["name"], self.owner, line.number("fence"), ttl, core.session)
-        hold.confirm(asked, line.seconds("valid_ms"))
+            hold = Hold(fields["name"], self.owner, int(fields["fence"]), ttl, core.session)
+        hold.confirm(asked, int(fields["valid_ms"]) / 1000)
         return hold
 
     def granted(self, core: Core, now: float) -> None:

@@ -338,7 +338,7 @@ class Client:
             try:
                 yield job
             except GeneratorExit:
-                if not job.ended:
+                with contextlib.suppress(RedlockError, RuntimeError):
                     job.retry()
                 raise
             if not job.ended:

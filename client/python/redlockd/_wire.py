@@ -2,6 +2,7 @@
 """Lines of the protocol: text to bytes, and bytes to lines. See redlock-protocol(7), THE LINE. Nothing here knows what a line means."""
 from __future__ import annotations
 
+import functools
 import re
 
 LINE_MOST = 139264
@@ -34,6 +35,12 @@ def quote(text: str | bytes) -> str:
         return text
     raw = as_bytes(text) if isinstance(text, str) else text
     return '"' + as_text(_CONTROL.sub(lambda found: b"\\x%02x" % found[0][0], raw)) + '"'
+
+
+@functools.lru_cache(1024)
+def word(name: str) -> str:
+    """quote() of a name, which most programs ask about again and again."""
+    return quote(name)
 
 
 def unquote(value: str) -> str:
@@ -77,7 +84,7 @@ class Line:
         self.kind, _, self.text = line.partition(" ")
         self.code = ""
         self._fields: dict[str, str] | None = None
-        if self.kind in ("ERR", "!"):
+        if self.kind == "ERR" or self.kind == "!":
             self.code, _, self.text = self.text.partition(" ")
 
     @property
@@ -112,8 +119,11 @@ class Reader:
         """The lines that are complete now, without their ends."""
         if self._rest:
             data = self._rest + data
+        if b"\r" in data:
+            data = data.replace(b"\r\n", b"\n")
         lines = as_text(data).split("\n") if data.endswith(b"\n") else self._cut(data)
-        self._rest = as_bytes(lines.pop())
+        rest = lines.pop()
+        self._rest = as_bytes(rest) if rest else b""
         return lines
 
     @staticmethod

@@ -261,7 +261,9 @@ class Engine:
         """In the child: nothing is held, and the connection is the parent's. The loop of the parent is of no use here."""
         sock = self.transport.get_extra_info("socket") if self.transport is not None else None
         if sock is not None and sock.fileno() >= 0:
-            os.close(sock.fileno())
+            nothing = os.open(os.devnull, os.O_RDWR)
+            os.dup2(nothing, sock.fileno(), inheritable=False)  # the number stays that of the transport, which closes it some time
+            os.close(nothing)
         self.wire = self.transport = None
         self.core.forked()
         for event in self.core.take_events():
@@ -319,6 +321,7 @@ class Held(Grip):
         self._engine = engine
         self._lost: asyncio.Event | None = None
         self._task: asyncio.Task[Any] | None = None  # the one inside `async with`
+        self._asker: asyncio.Task[Any] | None = None  # the one that took it last
         self._cancelled = False  # by us
 
     @property
@@ -357,7 +360,8 @@ class Held(Grip):
 
     async def _take(self, wait: float | None) -> None:
         wanted = self._terms if wait == self._terms.wait else dataclasses.replace(self._terms, wait=wait)
-        who = f"t{id(asyncio.current_task()):x}"
+        self._asker = task = asyncio.current_task()
+        who = f"t{id(task):x}"
         request: Take = self._engine.start(lambda core, now: core.take(wanted, who, now))
         await self._engine.wait(request)
         self._attach(request.result)
@@ -385,7 +389,7 @@ class Held(Grip):
 
     def _enter(self) -> None:
         """The task that calls this is cancelled by a loss."""
-        self._task = asyncio.current_task()
+        self._task = self._asker or asyncio.current_task()
         if self.reason:
             holds, self._holds = self._holds, ()
             self._engine.start(freeing(holds))
@@ -420,7 +424,8 @@ class Held(Grip):
 
     async def _exit(self, error: BaseException | None, words: str = "") -> None:
         """The end of a block."""
-        ours = await self._leave(error)
+        ours = await self._leave(error) if self._cancelled else False
+        self._task = self._asker = None
         if not self._holds:
             return
         try:
