@@ -75,7 +75,7 @@ class Adapter:
             raise AssertionError("the adapter has ended" if self.ended else "the call did not return within %.1f s" % timeout)
         return row
 
-    def do(self, what, timeout=20, **args):
+    def do(self, what, timeout=60, **args):
         """A call, until it returns."""
         return self.result(self.call(what, **args), timeout)
 

@@ -160,7 +160,9 @@ class Calls:
         """Interrupts the thread of a call where it waits, as a signal does with the main thread."""
         thread, done = calls[a["call"]]
         aborted.add(thread)
-        while not done.wait(0.01):
+        pause = 0.005
+        while not done.wait(pause):
+            pause = min(2 * pause, 0.5)
             engine, request = waiting.get(thread, (None, None))
             if engine:
                 with engine.mutex:

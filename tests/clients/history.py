@@ -26,7 +26,7 @@ class History:
             adapter.do("abort", call=call)
         row = adapter.result(call, 60)
         if "ok" not in row:
-            if row["error"] not in ("Busy", "LockTimeout", "Aborted", "NoQuorum", "LockLost", "Deadlock", "Disconnected"):
+            if row["error"] not in ("Busy", "LockTimeout", "Aborted", "NoQuorum", "LockLost", "Deadlock", "Disconnected", "Draining"):
                 self.errors.append(row)
             return
         begun = time.monotonic()

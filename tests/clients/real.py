@@ -279,31 +279,43 @@ def everything_at_once(world):
 
 def random_requests(world, count=10000, seed=0):
     """Random requests of many callers, over restarts and aborts; what they saw is checked for exclusion and fences."""
-    w, history = world(stores=3), History()
-    adapters, chance, stop = [w.adapter(grace=10) for _ in range(3)], random.Random(seed), threading.Event()
-    left = [count]
+    return random_run(world(stores=3), count, seed, lambda daemon: daemon.send_signal(signal.SIGUSR2))
+
+
+def random_requests_over_crashes(world, count=3000, seed=0):
+    """The same, but the daemon is killed again and again: sessions come back, on the memory store or on Redis."""
+    return random_run(world(stores=seed % 2), count, seed, lambda daemon: daemon.restart())  # pylint: disable=unnecessary-lambda
+
+
+def random_run(w, count, seed, fault):
+    """So many random requests, while the fault comes every few seconds. Returns what to print."""
+    history = History()
+    adapters, chance, left = [w.adapter(grace=10) for _ in range(3)], random.Random(seed), [count]
 
     def caller(number):
         mine, own = random.Random(seed * 1000 + number), 0
-        while left[0] > 0 and not stop.is_set():
+        while left[0] > 0:
             left[0] -= 1
             own += 1
             history.once(adapters[mine.randrange(len(adapters))], "c%d-%d" % (number, own), mine)
-
-    def restarts():
-        while not stop.wait(1 + chance.random() * 2):
-            w.daemon.send_signal(signal.SIGUSR2)
     threads = [threading.Thread(target=caller, args=(number,)) for number in range(24)]
-    breaker = threading.Thread(target=restarts)
-    for thread in [*threads, breaker]:
-        thread.start()
     for thread in threads:
-        thread.join()
-    stop.set()
-    breaker.join()
+        thread.start()
+    while threads:  # here, since a daemon ends with the thread that started it
+        threads[0].join(1 + chance.random() * 2)
+        threads = [thread for thread in threads if thread.is_alive()]
+        if threads:
+            fault(w.daemon)
     history.check()
+    until(lambda: not listed(w), "nothing is left behind", 20)
     assert history.grants > count / 10, "only %d grants of %d" % (history.grants, count)
     return "%d requests, %d grants, %d losses" % (count, history.grants, history.losses)
+
+
+def listed(w):
+    """What the daemon knows of that is held or waited for."""
+    with w.daemon.client() as client:
+        return [row.raw for row in client.ok("LIST locks").rows]
 
 
 def roles(w, name):
@@ -312,7 +324,7 @@ def roles(w, name):
 
 
 TESTS = [daemon_killed, daemon_killed_without_grace, daemon_replaced, daemon_restarted, daemon_stopped, client_stopped, quorum_lost, connections_cut, broken,
-         client_killed, waits_aborted, everything_at_once, random_requests]
+         client_killed, waits_aborted, everything_at_once, random_requests_over_crashes, random_requests]
 LONG = [daemon_stopped_for_long, client_stopped_for_long]
 
 
@@ -345,7 +357,8 @@ def main():
     seed = given.seed if given.seed is not None else random.SystemRandom().randrange(10 ** 6)
     print("random requests: --seed %d" % seed, flush=True)
     tests = [test for test in TESTS + ([] if given.short else LONG) if not given.texts or any(text in test.__name__ for text in given.texts)]
-    more = {random_requests: {"count": 1000 if given.short else 10000, "seed": seed}}
+    more = {random_requests: {"count": 1000 if given.short else 10000, "seed": seed},
+            random_requests_over_crashes: {"count": 300 if given.short else 3000, "seed": seed}}
     with ThreadPoolExecutor(6) as pool:
         outcomes = [pool.submit(play, name, test, more.get(test, {})) for test in reversed(tests) for name in given.adapter or ADAPTERS]
         for outcome in outcomes:
