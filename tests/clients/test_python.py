@@ -172,7 +172,7 @@ class Threads(WithDaemon):
             process = spawn([sys.executable, "-c", program], env=dict(os.environ, REDLOCK_ADDR=self.daemon.addr, PYTHONPATH=SOURCE), stdout=subprocess.PIPE)
             until(lambda: "waiter" in self.roles("busy"), "it waits")
             process.send_signal(signal.SIGINT)
-            self.assertEqual(process.communicate(timeout=20)[0], b"holder\n")
+            self.assertEqual(process.communicate(timeout=120)[0], b"holder\n")
 
     def test_a_client_that_nobody_closed_warns(self):
         with warnings.catch_warnings(record=True) as caught:
@@ -182,7 +182,7 @@ class Threads(WithDaemon):
 
     def test_the_locks_of_a_session_with_grace_are_free_when_its_process_ends(self):
         program = "import redlockd\nlock = redlockd.connect(grace=30).lock('exit')\nlock.acquire()\n"
-        done = subprocess.run([sys.executable, "-c", program], env=dict(os.environ, REDLOCK_ADDR=self.daemon.addr, PYTHONPATH=SOURCE), timeout=30, check=False)
+        done = subprocess.run([sys.executable, "-c", program], env=dict(os.environ, REDLOCK_ADDR=self.daemon.addr, PYTHONPATH=SOURCE), timeout=120, check=False)
         self.assertEqual((done.returncode, self.roles("exit")), (0, []))
 
     def test_a_reader_that_was_torn_out_of_its_part_is_replaced(self):
@@ -468,7 +468,7 @@ class Readme(WithDaemon):
         self.assertLessEqual(len(programs[0].splitlines()), 15)
         for program, output in zip(programs, wanted):
             done = subprocess.run([sys.executable, "-W", "error", "-c", program], env=dict(os.environ, REDLOCK_ADDR=self.daemon.addr, PYTHONPATH=SOURCE),
-                                  capture_output=True, text=True, timeout=30, check=False)
+                                  capture_output=True, text=True, timeout=120, check=False)
             self.assertEqual((done.returncode, done.stderr), (0, ""))
             self.assertRegex(done.stdout, "^%s$" % output)
 
