@@ -226,9 +226,9 @@ func: all $(O)/other-layout/redlockd $(O)/clock_shim.so $(O)/market $(O)/caller 
 
 CLIENTS_ARGS ?=
 clients: all $(O)/clock_shim.so ## the libraries of other languages: conformance cases, planted mistakes, real faults; CLIENTS_ARGS= names parts, see tests/clients/README.md
-	@REDLOCKD_BUILD=$(O) $(PYTHON) -B tests/clients/suite.py $(CLIENTS_ARGS)
+	@REDLOCKD_BUILD=$(O) $(PYTHON) -B tests/clients/suite.py $(if $(SEED),--seed $(SEED)) $(CLIENTS_ARGS)
 clients-short: all $(O)/clock_shim.so ## a selection of these
-	@REDLOCKD_BUILD=$(O) $(PYTHON) -B tests/clients/suite.py --short
+	@REDLOCKD_BUILD=$(O) $(PYTHON) -B tests/clients/suite.py --short $(if $(SEED),--seed $(SEED))
 
 servers: ## the Redis and Valkey of a later Debian in $(O)/servers, for REDIS_SERVER= of unit, func and faults
 	@sh tests/servers.sh $(O)/servers

@@ -1,7 +1,7 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: BSD-2-Clause
 """
-Runs the parts of the suite beside each other: python3 tests/clients/suite.py [--short] [part …]
+Runs the parts of the suite beside each other: python3 tests/clients/suite.py [--short] [--seed N] [part …]
 
 The parts are cases, planted, real and python. --short plants no mistakes, and leaves out what takes long or needs PyPI. Last line: "N passed, N failed".
 """
@@ -25,9 +25,12 @@ SUM = re.compile(r"^(\d+) passed, (\d+) failed$", re.M)
 def main():
     options = argparse.ArgumentParser(description=__doc__.strip().splitlines()[0])
     options.add_argument("--short", action="store_true")
+    options.add_argument("--seed", help="of the random requests of the part real")
     options.add_argument("parts", nargs="*", choices=[*PARTS, []])
     given = options.parse_args()
     parts, begun = SHORT if given.short else PARTS, time.monotonic()
+    if given.seed:
+        parts["real"] += ["--seed", given.seed]
     commands = {name: [sys.executable, "-B", os.path.join(HERE, argv[0]), *argv[1:]] for name, argv in parts.items() if name in (given.parts or parts)}
     running = {name: subprocess.Popen(argv, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, preexec_fn=die_with_parent)
                for name, argv in commands.items()}
