@@ -352,8 +352,8 @@ fuzz-minimise: | $(FIRST) ## the fewest inputs that reach all that the corpora a
 	+@$(SUBMAKE) $(JOBS) build-fuzzers
 	@sh tests/fuzz/minimise.sh $(O)/fuzz $(FUZZ)
 
-# With CC="clang -fsyntax-only" they are only read. What the fuzzers are built of is left to them in `check`: clang compiles it.
-READ := $(CLI) daemon/main/main.c $(UNIT) $(FIXTURE) $(SIM) $(WORLD)
+# With CC="clang -fsyntax-only" they are only read. `check` reads the product, but for what the fuzzers are built of, which clang compiles; `nightly` the tests, too.
+READ := $(CLI) daemon/main/main.c $(if $(SELECTED),,$(UNIT) $(FIXTURE) $(SIM) $(WORLD))
 build-objects: $(call obj,$(sort $(READ) $(if $(SELECTED),$(filter-out $(INNER),$(PARTS)),$(PARTS)))) $(GENERATED)
 compilers: ## clean builds with the compiler and with sanitizers, and what the other compiler has to say: clang or gcc
 	+@CC="$(CC)" MAKE="$(SUBMAKE)" JOBS="$(JOBS)" sh tests/compilers.sh $(O) "$(CLANG)"
