@@ -14,9 +14,9 @@ class StoppedDaemon(FuncTest):
     """A daemon is stopped beyond the lease, while a rival at another daemon takes the lock."""
     COST = 12
 
-    def pair(self):
+    def pair(self, lease=None):
         server = self.redis()
-        return server, self.redis_daemon(server, LEASE_1S), self.redis_daemon(server, LEASE_1S)
+        return server, self.redis_daemon(server, lease or LEASE_1S), self.redis_daemon(server, lease or LEASE_1S)
 
     def stop_beyond_the_lease(self, requests):
         """The holder's daemon is stopped until a rival has the lock, with requests in its socket. Returns (server, name, holder, rival, value of the key)."""
@@ -79,7 +79,7 @@ class StoppedDaemon(FuncTest):
 
     def run_child(self, script):
         """redlock run at a daemon that is stopped. Returns (its process, whether its child had ended when the rival read its grant)."""
-        _, a, b = self.pair()
+        _, a, b = self.pair({**LEASE_1S, "lease": "4s", "max_lease": "5s"})  # the command is killed when a tenth is left: a busy machine needs that long
         rival, pidfile = self.client(b), os.path.join(a.folder, "pid")
         wrapper = self.start_redlock(a, "run", "stopped", "--", "sh", "-c", script % pidfile)
         child = until(lambda: os.path.exists(pidfile) and int(open(pidfile).read() or 0), "the child runs")
