@@ -52,7 +52,7 @@ void answer_code(struct answer *a, char code, int64_t fence, int64_t pttl_ms)
 
 bool memory_is_joined(const struct memory *m, const struct call *c)
 {
-	return span_equal(memory_marker(m), c->marker) && m->fence >= c->seen;
+	return m->fence >= c->seen && span_equal(memory_marker(m), c->marker);
 }
 
 void answer_unjoined(const struct memory *m, const struct call *c, struct answer *a)

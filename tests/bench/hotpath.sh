@@ -5,8 +5,8 @@
 set -u
 
 build=$1
-lock_ceiling=6930
-unlock_ceiling=4660
+lock_ceiling=6916
+unlock_ceiling=4662
 passed=0 failed=0
 
 # held figure ceiling what

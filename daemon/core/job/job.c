@@ -255,8 +255,7 @@ void job_end(struct commander *x, struct job *job, enum job_end end, struct pend
 
 void job_end_again(struct commander *x, struct job *job, struct pending *p)
 {
-	if (job->pending)
-		pending_free(&x->engine->table.pendings, job->pending);
+	pending_free(&x->engine->table.pendings, job->pending);
 	job->pending = p;
 }
 
@@ -280,7 +279,7 @@ static void job_ended(struct commander *x, struct job *job, enum ended how)
 	struct pending *p = job->pending;
 	struct session *s = job->session;
 
-	if (s && how != ENDED && !(p && p->session) && !job->superseded && !job->unheard) {
+	if (s && how != ENDED && !(p && p->session) && !job->superseded && !job->unreported) {
 		job_end_again(x, job, NULL);
 		job_lose(x, job, how == ENDED_LOST ? LOSS_EVICTED : LOSS_QUORUM);
 		return;
@@ -305,8 +304,7 @@ static void job_ended(struct commander *x, struct job *job, enum ended how)
 			           job->end == JOB_DONE ? "done" : "given back");
 		session_answered(x->sessions, s, p->tag[0] != '\0');
 	}
-	if (p)
-		pending_free(&x->engine->table.pendings, p);
+	pending_free(&x->engine->table.pendings, p);
 	if (how == ENDED && (job->end == JOB_FAILED || job->wakes))
 		job_queue_note(x, job->queue);
 	job_free(x, job);

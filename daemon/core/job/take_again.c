@@ -44,7 +44,7 @@ static struct job *job_to_give(struct commander *x, struct session *s, struct sp
 	struct job *job;
 
 	while ((job = job_unknown(s, queue)) && job_lacks_lock(x, job)) {
-		job->unheard = true;
+		job->unreported = true;
 		job_end(x, job, JOB_FAILED, NULL);
 	}
 	return job;

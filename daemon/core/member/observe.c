@@ -146,6 +146,19 @@ static void member_hear_failure(struct members *ms, struct member *m, const stru
 		member_recovers(ms, m);
 }
 
+/* The store says that its marker is not ours, or we know better: no vote counts until it is verified anew. */
+static void member_doubt(struct members *ms, struct member *m, const struct answer *a)
+{
+	/* It has the marker that was joined, but a smaller fence than was seen there; or no marker. */
+	if (a->code == 'Q' && !a->found.n && (m->state == MEMBER_JOINED || m->state == MEMBER_PROBING) && m->marker[0] == 'j')
+		judge_fence_fell(m);
+	if (m->state != MEMBER_JOINED)
+		return;
+	member_become(ms, m, MEMBER_PROBING, DEFECT_NONE, m->evidence.why ? evidence_text(m->evidence.why) : m->jump.open ? jumped : "its marker changed");
+	if (m->asked == ASKED_NOTHING)
+		member_probe(ms, m);
+}
+
 void member_hear(struct members *ms, const struct answer *a, struct instant sent)
 {
 	struct member *m = &ms->node[a->node];
@@ -164,15 +177,8 @@ void member_hear(struct members *ms, const struct answer *a, struct instant sent
 		member_time_trip(ms, m, sent);
 		jump_note(ms, m, a->server_us, sent);
 	}
-	if (a->code == 'Q' && !a->found.n && (m->state == MEMBER_JOINED || m->state == MEMBER_PROBING) && m->marker[0] == 'j')
-		judge_fence_fell(m);
-	/* The store says that its marker is not ours, or we know better: no vote counts until it is verified anew. */
-	if ((a->code == 'Q' || m->evidence.why || m->jump.open) && m->state == MEMBER_JOINED) {
-		member_become(ms, m, MEMBER_PROBING, DEFECT_NONE,
-		              m->evidence.why ? evidence_text(m->evidence.why) : m->jump.open ? jumped : "its marker changed");
-		if (m->asked == ASKED_NOTHING)
-			member_probe(ms, m);
-	}
+	if (a->code == 'Q' || m->evidence.why || m->jump.open)
+		member_doubt(ms, m, a);
 }
 
 void member_observe(struct members *ms, const struct answer *a, struct instant sent)

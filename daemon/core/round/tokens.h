@@ -38,13 +38,14 @@ static inline void tokens_saw(struct tokens *t, int64_t token)
  */
 static inline int64_t tokens_propose(struct tokens *t, const struct core *core, int64_t range)
 {
-	int64_t least = t->seen, proposal;
+	int64_t proposal = core->wall_us;
 
 	if (instant_before(core->now, t->modest_until))
 		return 0;
-	if (t->proposed > least && t->proposed < core->wall_us + SEC) /* else our clock has been set back: no store would follow */
-		least = t->proposed;
-	proposal = core->wall_us > least ? core->wall_us : least + 1;
+	if (t->seen >= proposal)
+		proposal = t->seen + 1;
+	if (t->proposed >= proposal && t->proposed < core->wall_us + SEC) /* else our clock has been set back: no store would follow */
+		proposal = t->proposed + 1;
 	t->proposed = proposal + range;
 	return proposal;
 }

@@ -49,7 +49,7 @@ struct job {
 	bool not_notified;           /* LOST: the client was not told */
 	bool here;                   /* HELD: the answer to its TAKE was sent over the present connection … */
 	bool known;                  /* … or the client has said something about it since: else TAKE after RESUME answers with it */
-	bool unheard;                /* ENDING: its client does not know that it had the job: nobody is told that it was lost */
+	bool unreported;             /* ENDING: its client does not know that it had the job, so no loss is reported */
 	bool unsure;                 /* ENDING: an answer stayed out, so it may have been carried out. ADOPTING: the previous run has asked for its end */
 	bool superseded;             /* ENDING, LOST: the session has taken it again since, and what the journal says is about that */
 	enum loss loss;
