@@ -114,11 +114,14 @@ static void answers_compare(struct random_calls *t)
 {
 	unsigned releases = t->batch.part[BATCH_RELEASES].count, acquires = releases + t->batch.part[BATCH_ACQUIRES].count;
 	bool done[CALLS_MAX] = {false}, suit = proposals_suit(t);
+	struct span value;
+	struct instant until;
 
 	for (int round = 0; round < 2; round++) {
 		for (unsigned i = 0; i < t->answered; i++) {
 			const struct answer *a = &t->redis_says[i];
-			bool got = suit && i < acquires && a->code == 'G' && a->fence == t->call[a->call].fence;
+			bool got = suit && i < acquires && a->code == 'G' && a->fence == t->call[a->call].fence &&
+				   !memory_get(t->memory, t->call[a->call].name, t->now, &value, &until); /* else it has the key already */
 
 			if (done[i] || (!round && i >= releases && !got))
 				continue;
