@@ -2,6 +2,7 @@
 # The tests: their programs, and the targets that run them. The Makefile includes it.
 
 include tests/sources.mk
+include client/clients.mk
 PYTHON ?= /usr/bin/python3
 
 # --- what they are built with ------------------------------------------------------------------------------------------
@@ -225,9 +226,9 @@ func: all $(O)/other-layout/redlockd $(O)/clock_shim.so $(O)/market $(O)/caller 
 	@REDLOCKD_BUILD=$(O) $(PYTHON) -B tests/func/run.py $(FUNC_ARGS)
 
 CLIENTS_ARGS ?=
-clients: all $(O)/clock_shim.so ## the libraries of other languages: conformance cases, planted mistakes, real faults; CLIENTS_ARGS= names parts, see tests/clients/README.md
+clients: all $(O)/clock_shim.so $(CLIENTS) ## the libraries of other languages: conformance cases, planted mistakes, real faults; CLIENTS_ARGS= names parts, see tests/clients/README.md
 	@REDLOCKD_BUILD=$(O) $(PYTHON) -B tests/clients/suite.py $(if $(SEED),--seed $(SEED)) $(CLIENTS_ARGS)
-clients-short: all $(O)/clock_shim.so ## a selection of these
+clients-short: all $(O)/clock_shim.so $(CLIENTS) ## a selection of these
 	@REDLOCKD_BUILD=$(O) $(PYTHON) -B tests/clients/suite.py --short $(if $(SEED),--seed $(SEED))
 
 servers: ## the Redis and Valkey of a later Debian in $(O)/servers, for REDIS_SERVER= of unit, func and faults
@@ -393,4 +394,4 @@ $(O)/fuzz_%: $(O)/tests/fuzz/fuzz_%.o $(O)/inner.a
 	$(call say,LD)
 	$(Q)$(LINK) -fsanitize=fuzzer -o $@ $^ $(LIBS_LOOP) $(LIBS_REDIS) $(LIBS_JOBS) $(LIBS_CONF) $(LIBS_CRYPT)
 
-.PHONY: check clients nightly build-first servers first-minutes fuzz-minimise sim sim-sanitized sim-coverage sim-coverage-floors bench bench-full bench-contend market results mutants sweep vary fast load faults faults-planted $(SUITES_WAIT) $(SUITES_COMPUTE) $(SUITES_BESIDE) same asan ubsan sanitize build-sanitized build-fuzzers build-objects
+.PHONY: $(CLIENTS) check clients nightly build-first servers first-minutes fuzz-minimise sim sim-sanitized sim-coverage sim-coverage-floors bench bench-full bench-contend market results mutants sweep vary fast load faults faults-planted $(SUITES_WAIT) $(SUITES_COMPUTE) $(SUITES_BESIDE) same asan ubsan sanitize build-sanitized build-fuzzers build-objects

@@ -14,11 +14,20 @@ sys.path.insert(0, os.path.join(os.path.dirname(HERE), "lib"))
 from process import ROOT, die_with_parent  # the path stands above
 
 PYTHON = {"PYTHONPATH": os.path.join(ROOT, "client", "python"), "PYTHONDONTWRITEBYTECODE": "1"}
-ADAPTERS = {  # name: its command and what it needs in the environment
+ADAPTERS = {  # name: its command and what it needs in the environment; the last word of the command is a file, which make builds where its tools are here
     "python": ([sys.executable, os.path.join(HERE, "adapter_threads.py")], PYTHON),
     "python-aio": ([sys.executable, os.path.join(HERE, "adapter_aio.py")], PYTHON),
 }
 CLEAN = ("REDLOCK_ADDR", "REDLOCK_USER", "REDLOCK_SECRET", "REDLOCK_SECRET_FILE", "REDLOCK_TLS_CA", "REDLOCK_TLS_CERT", "REDLOCK_TLS_KEY", "REDLOCK_TLS_NAME")
+
+
+def usable(wanted):
+    """The adapters of these names, or all, that can run here. The others are skipped by name."""
+    for name in wanted or ADAPTERS:
+        if os.path.exists(ADAPTERS[name][0][-1]):
+            yield name
+        else:
+            print("skipped: %s: %s has not been built" % (name, os.path.relpath(ADAPTERS[name][0][-1], ROOT)), flush=True)
 
 
 class Adapter:

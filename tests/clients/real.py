@@ -19,7 +19,7 @@ from concurrent.futures import ThreadPoolExecutor
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path[:0] = [HERE, os.path.join(os.path.dirname(HERE), "lib")]
 
-from adapter import ADAPTERS, Adapter  # the paths stand above
+from adapter import ADAPTERS, Adapter, usable  # the paths stand above
 from daemon import Daemon, on_redis
 from history import History
 from process import LATE, until
@@ -359,8 +359,9 @@ def main():
     tests = [test for test in TESTS + ([] if given.short else LONG) if not given.texts or any(text in test.__name__ for text in given.texts)]
     more = {random_requests: {"count": 1000 if given.short else 10000, "seed": seed},
             random_requests_over_crashes: {"count": 300 if given.short else 3000, "seed": seed}}
+    names = list(usable(given.adapter))
     with ThreadPoolExecutor(6) as pool:
-        outcomes = [pool.submit(play, name, test, more.get(test, {})) for test in reversed(tests) for name in given.adapter or ADAPTERS]
+        outcomes = [pool.submit(play, name, test, more.get(test, {})) for test in reversed(tests) for name in names]
         for outcome in outcomes:
             text, passed = outcome.result()
             if given.v or not passed or ": " in text.splitlines()[0]:

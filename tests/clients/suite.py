@@ -3,7 +3,8 @@
 """
 Runs the parts of the suite beside each other: python3 tests/clients/suite.py [--short] [--seed N] [part …]
 
-The parts are cases, planted, real and python. --short plants no mistakes, and leaves out what takes long or needs PyPI. Last line: "N passed, N failed".
+The parts are cases, planted, real, and what is particular to a client, each in its test_NAME.py. --short plants no mistakes, and leaves out what takes long
+or needs a registry. Last line: "N passed, N failed".
 """
 import argparse
 import os
@@ -17,8 +18,9 @@ sys.path[:0] = [os.path.join(os.path.dirname(HERE), "lib")]
 
 from process import die_with_parent  # the path stands above
 
-PARTS = {"cases": ["run.py"], "planted": ["run.py", "--planted"], "real": ["real.py"], "python": ["test_python.py"]}
-SHORT = {"cases": ["run.py"], "real": ["real.py", "--short"], "python": ["test_python.py", "--short"]}
+OWN = {name[5:-3]: [name] for name in sorted(os.listdir(HERE)) if name.startswith("test_")}
+PARTS = {"cases": ["run.py"], "planted": ["run.py", "--planted"], "real": ["real.py"], **OWN}
+SHORT = {name: [*argv, "--short"] if name != "cases" else argv for name, argv in PARTS.items() if name != "planted"}
 SUM = re.compile(r"^(\d+) passed, (\d+) failed$", re.M)
 
 
