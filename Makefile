@@ -402,98 +402,98 @@ DAEMON := \
 CLIENT := \
 	client/lib/address.c \
 	client/lib/admin.c \
-	client/lib/ask.c \
 	client/lib/await.c \
-	client/lib/bundle.c \
+	client/lib/backoff.c \
+	client/lib/boottime.c \
+	client/lib/buffer.c \
 	client/lib/channel.c \
 	client/lib/conn.c \
-	client/lib/counted.c \
-	client/lib/deferred.c \
+	client/lib/count_field.c \
+	client/lib/display.c \
 	client/lib/draft.c \
 	client/lib/exchange.c \
-	client/lib/farewell.c \
-	client/lib/following.c \
 	client/lib/greeting.c \
 	client/lib/holds.c \
+	client/lib/job.c \
 	client/lib/line.c \
 	client/lib/lock.c \
-	client/lib/many.c \
-	client/lib/moment.c \
+	client/lib/lock_many.c \
+	client/lib/lockall.c \
 	client/lib/outcome.c \
-	client/lib/pauses.c \
 	client/lib/pending.c \
-	client/lib/person.c \
 	client/lib/public.c \
 	client/lib/pushes.c \
+	client/lib/queries.c \
+	client/lib/quit.c \
 	client/lib/rate.c \
 	client/lib/recovery.c \
-	client/lib/room.c \
 	client/lib/secret.c \
-	client/lib/secure.c \
-	client/lib/taken.c \
+	client/lib/subscribe.c \
+	client/lib/subscriptions.c \
+	client/lib/tls_calls.c \
 	client/lib/tracking.c \
-	client/lib/watches.c
+	client/lib/unchecked_jobs.c
 
 # What a program needs OpenSSL for.
 CLIENT_TLS := \
-	client/lib/use_tls.c
+	client/lib/tls.c
 
 CLI := \
-	client/cli/arguments.c \
-	client/cli/belief.c \
-	client/cli/board.c \
 	client/cli/cli.c \
-	client/cli/complaint.c \
-	client/cli/deferring.c \
-	client/cli/descriptors.c \
-	client/cli/dial.c \
-	client/cli/doctor.c \
-	client/cli/drain.c \
-	client/cli/family.c \
-	client/cli/finding.c \
-	client/cli/force.c \
-	client/cli/hold.c \
-	client/cli/holding.c \
 	client/cli/init.c \
-	client/cli/json.c \
-	client/cli/keeper.c \
-	client/cli/keeping.c \
-	client/cli/lead.c \
-	client/cli/letting.c \
-	client/cli/limit.c \
-	client/cli/linger.c \
-	client/cli/loss.c \
 	client/cli/main.c \
-	client/cli/move.c \
-	client/cli/names.c \
-	client/cli/nested.c \
-	client/cli/options.c \
-	client/cli/passwd.c \
-	client/cli/ping.c \
-	client/cli/place.c \
-	client/cli/process.c \
-	client/cli/query.c \
-	client/cli/rows.c \
-	client/cli/run.c \
-	client/cli/screen.c \
-	client/cli/several.c \
-	client/cli/shortage.c \
-	client/cli/signals.c \
-	client/cli/status.c \
-	client/cli/top.c \
-	client/cli/waiting.c \
-	client/cli/wakeups.c \
-	client/cli/ward.c \
-	client/cli/watch.c \
-	client/cli/work.c \
-	client/cli/working.c
+	client/cli/command/break_kill.c \
+	client/cli/command/doctor.c \
+	client/cli/command/doctor_stores.c \
+	client/cli/command/drain.c \
+	client/cli/command/finding.c \
+	client/cli/command/move.c \
+	client/cli/command/names.c \
+	client/cli/command/passwd.c \
+	client/cli/command/ping.c \
+	client/cli/command/query.c \
+	client/cli/command/rate.c \
+	client/cli/command/screen.c \
+	client/cli/command/top.c \
+	client/cli/command/top_table.c \
+	client/cli/command/watch.c \
+	client/cli/io/arguments.c \
+	client/cli/io/complaint.c \
+	client/cli/io/dial.c \
+	client/cli/io/json.c \
+	client/cli/io/options.c \
+	client/cli/io/rows.c \
+	client/cli/run/descendants.c \
+	client/cli/run/descriptors.c \
+	client/cli/run/hold.c \
+	client/cli/run/keeper.c \
+	client/cli/run/late_quit.c \
+	client/cli/run/lead.c \
+	client/cli/run/locks_held.c \
+	client/cli/run/loss.c \
+	client/cli/run/or_defer.c \
+	client/cli/run/process.c \
+	client/cli/run/queue_place.c \
+	client/cli/run/quorum_shortage.c \
+	client/cli/run/release_socket.c \
+	client/cli/run/run.c \
+	client/cli/run/script_lock.c \
+	client/cli/run/self_wait.c \
+	client/cli/run/signals.c \
+	client/cli/run/supervise.c \
+	client/cli/run/taken_job.c \
+	client/cli/run/validity.c \
+	client/cli/run/wait_status.c \
+	client/cli/run/waiting.c \
+	client/cli/run/wakeups.c \
+	client/cli/run/work.c
 
 # What prints documents from tables.
 TOOLS := \
 	daemon/figures.c \
 	daemon/states.c \
 	conf/docgen.c \
-	client/cli/completion.c
+	client/cli/command/completion.c
 
 # --- what is built ---------------------------------------------------------------------------------------------------
 
@@ -615,7 +615,7 @@ help: ## this list
 
 # The completions of shells: what they must know of redlock comes from cli.def, and what they do with it from client/cli/completion.
 COMPLETIONS := $(addprefix $(O)/completion.,bash zsh fish)
-$(O)/completion: $(call obj,client/cli/completion.c client/cli/options.c $(PROTO))
+$(O)/completion: $(call obj,client/cli/command/completion.c client/cli/io/options.c $(PROTO))
 	$(call say,LD)
 	$(Q)$(LINK) -o $@ $^
 
@@ -666,7 +666,7 @@ stats: | $(FIRST) ## how long functions and files are
 
 # What analyses one file at a time leaves build/lint/file.gcc (an object) and file.tidy (its report) behind: a file that has not changed is not
 # looked at again. -j is as many as there are processors.
-PRODUCT := $(sort $(PROTO) $(TLS) $(CONF) $(DAEMON) $(WEB) $(NET) $(REDIS) $(STORE) $(CORE) $(DAEMON_BASE) $(CLIENT) $(CLIENT_TLS) $(CLI) client/cli/completion.c proto/docgen.c conf/docgen.c daemon/figures.c daemon/states.c)
+PRODUCT := $(sort $(PROTO) $(TLS) $(CONF) $(DAEMON) $(WEB) $(NET) $(REDIS) $(STORE) $(CORE) $(DAEMON_BASE) $(CLIENT) $(CLIENT_TLS) $(CLI) client/cli/command/completion.c proto/docgen.c conf/docgen.c daemon/figures.c daemon/states.c)
 LINT_FLAGS = $(filter-out -MMD -MP -W%,$(BASEFLAGS))
 LINTED := $(foreach f,$(PRODUCT:%.c=$(O)/lint/%),$(f).gcc $(f).tidy)
 

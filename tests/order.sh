@@ -22,8 +22,11 @@ daemon/core/resume     end resume restore
 daemon/core/request    list owned locks lockall permits_owned semaphores defer tally query
 daemon/core/admin      alarm drain revoke admin
 daemon/core/service    deliver hangup command settle fire service view carry
-client/lib             moment person address room line secure channel pushes pauses outcome draft greeting taken holds pending tracking bundle counted watches conn recovery exchange await farewell lock secret public many deferred rate ask following admin use_tls
-client/cli             complaint descriptors loss options arguments dial json rows place process letting nested shortage status deferring waiting family belief working several wakeups holding linger keeper signals keeping hold finding ward doctor board screen top ping query names watch force drain limit passwd run lead work move completion init cli main
+client/lib             boottime display address buffer line tls_calls channel pushes backoff outcome draft greeting unchecked_jobs holds pending tracking lockall count_field subscriptions conn recovery exchange await quit lock secret public lock_many job rate queries subscribe admin tls
+client/cli/io          complaint options arguments dial json rows
+client/cli/run         descriptors loss queue_place process release_socket self_wait quorum_shortage wait_status or_defer waiting descendants validity taken_job locks_held wakeups supervise late_quit keeper signals script_lock hold run lead work
+client/cli/command     finding doctor_stores doctor top_table screen top ping query names watch break_kill drain rate passwd move completion
+client/cli             init cli main
 '
 
 # arrows folder-of-objects folder : "caller callee" for each call from one file below the folder to another.

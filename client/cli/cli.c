@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* From the command line to the command. */
 #include "client/cli/cli.h"
-#include "client/cli/arguments.h"
-#include "client/cli/commands.h"
-#include "client/cli/complaint.h"
+#include "client/cli/command/commands.h"
 #include "client/cli/init.h"
+#include "client/cli/io/arguments.h"
+#include "client/cli/io/complaint.h"
 #include "client/lib/address.h"
 
 #include <errno.h>

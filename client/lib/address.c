@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* See address.h. */
 #include "client/lib/address.h"
-#include "client/lib/moment.h"
+#include "client/lib/boottime.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -49,7 +49,7 @@ int redlock_address(char *out, size_t size)
 /* SO_SNDTIMEO bounds connect(2), for both families; after a signal it is set to what is left. */
 static int socket_connect(int fd, const struct sockaddr *to, socklen_t n, int64_t timeout_ms)
 {
-	int64_t until = moment_after(timeout_ms);
+	int64_t until = boottime_after(timeout_ms);
 	int r;
 
 	do {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* See await.h. */
 #include "client/lib/await.h"
+#include "client/lib/boottime.h"
 #include "client/lib/exchange.h"
-#include "client/lib/moment.h"
 #include "client/lib/recovery.h"
 
 #include <errno.h>
@@ -14,7 +14,7 @@ static int await_something(struct redlock *c, int64_t until)
 {
 	struct pollfd fd = {.fd = c->channel.fd, .events = redlock_events(c)};
 
-	if (poll(&fd, 1, moment_poll_ms(MIN(until, recovery_due_us(c)))) < 0 && errno != EINTR)
+	if (poll(&fd, 1, boottime_poll_ms(MIN(until, recovery_due_us(c)))) < 0 && errno != EINTR)
 		return conn_break(c, -errno, "waiting failed");
 	return 0;
 }
@@ -28,7 +28,7 @@ static int await_end(struct redlock *c, int64_t until)
 		r = redlock_process(c);
 		if (r || !c->pending.in_flight)
 			break;
-		if (moment_poll_ms(until) == 0)
+		if (boottime_poll_ms(until) == 0)
 			return conn_says(c, -EAGAIN, "no answer yet");
 		r = await_something(c, until);
 	}
@@ -41,7 +41,7 @@ int redlock_finish(struct redlock *c, int64_t timeout_ms)
 
 	if (!c->pending.in_flight && !c->answered && !c->aborted)
 		return conn_says(c, -EINVAL, "nothing was asked");
-	r = await_end(c, moment_after(timeout_ms));
+	r = await_end(c, boottime_after(timeout_ms));
 	if (c->aborted) {
 		c->aborted = false;
 		return conn_says(c, -ECONNABORTED, "the connection broke before the answer came; the request may have been done");
@@ -52,7 +52,7 @@ int redlock_finish(struct redlock *c, int64_t timeout_ms)
 
 int redlock_wait_push(struct redlock *c, int64_t timeout_ms, const struct redlock_line **ret_push)
 {
-	int64_t until = moment_after(timeout_ms);
+	int64_t until = boottime_after(timeout_ms);
 	const struct redlock_line *push;
 	int r;
 
@@ -61,7 +61,7 @@ int redlock_wait_push(struct redlock *c, int64_t timeout_ms, const struct redloc
 		push = pushes_next(&c->pushes);
 		if (push)
 			break;
-		if (!r && moment_poll_ms(until) == 0)
+		if (!r && boottime_poll_ms(until) == 0)
 			return conn_says(c, -EAGAIN, "no push yet");
 		if (!r)
 			r = await_something(c, until);

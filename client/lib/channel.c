@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* See channel.h. */
 #include "client/lib/channel.h"
-#include "client/lib/secure.h"
+#include "client/lib/tls_calls.h"
 
 #include <errno.h>
 #include <sys/socket.h>
@@ -25,8 +25,8 @@ void channel_close(struct channel *ch)
 
 void channel_release(struct channel *ch)
 {
-	room_release(&ch->in);
-	room_release(&ch->out);
+	buffer_release(&ch->in);
+	buffer_release(&ch->out);
 }
 
 /* --- out --- */
@@ -43,7 +43,7 @@ int channel_append(struct channel *ch, const char *line, size_t n)
 
 	if (left + n + 1 > OUT_MOST)
 		return -ENOBUFS;
-	if (room_grow(&ch->out, left + n + 1))
+	if (buffer_grow(&ch->out, left + n + 1))
 		return -ENOMEM;
 	memmove(ch->out.p, ch->out.p + ch->out_at, left);
 	memcpy(ch->out.p + left, line, n);
@@ -100,7 +100,7 @@ int channel_read(struct channel *ch)
 {
 	ssize_t n;
 
-	if (ch->in_n == ch->in.size && room_grow(&ch->in, ch->in_n + IN_FIRST))
+	if (ch->in_n == ch->in.size && buffer_grow(&ch->in, ch->in_n + IN_FIRST))
 		return -ENOMEM;
 	n = bytes_recv(ch, ch->in.p + ch->in_n, ch->in.size - ch->in_n);
 	if (n < 0 && (errno == EINTR || (errno == EAGAIN && !ch->mute)))

@@ -5,8 +5,8 @@
 #ifndef CLIENT_CHANNEL_H
 #define CLIENT_CHANNEL_H
 
+#include "client/lib/buffer.h"
 #include "client/lib/redlock.h"
-#include "client/lib/room.h"
 #include "proto/proto.h"
 
 struct channel {
@@ -14,9 +14,9 @@ struct channel {
 	struct ssl_st *tls; /* NULL: plain */
 	bool closed; /* the other side has closed the connection */
 	bool mute;   /* sending failed, and nothing is sent any more; what has arrived is still read, up to the end */
-	struct room in;
+	struct buffer in;
 	size_t in_at, in_n; /* in[in_at .. in_n) was read and not yet taken */
-	struct room out;      /* a request, and a CANCEL or a QUIT behind it */
+	struct buffer out;      /* a request, and a CANCEL or a QUIT behind it */
 	size_t out_at, out_n; /* out[out_at .. out_n) is unsent */
 };
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* See conn.h. */
 #include "client/lib/conn.h"
-#include "client/lib/moment.h"
+#include "client/lib/boottime.h"
 #include "client/lib/tracking.h"
 
 #include <errno.h>
@@ -34,11 +34,11 @@ void conn_move(struct redlock *c, enum link to)
 {
 	c->link = to;
 	if (to == LINK_CONNECTING || to == LINK_CHECKING || to == LINK_KNOWING || to == LINK_RELEASING || to == LINK_WATCHING)
-		c->due_us = moment_after(ATTEMPT_MS);
+		c->due_us = boottime_after(ATTEMPT_MS);
 	if (to == LINK_SHOWING)
-		c->due_us = moment_after(AUTH_MS);
+		c->due_us = boottime_after(AUTH_MS);
 	if (to == LINK_DOWN)
-		c->due_us = redlock_now_us() + pauses_next_us(&c->pauses);
+		c->due_us = redlock_now_us() + backoff_next_us(&c->pauses);
 	if (to == LINK_DOWN)
 		c->again_us = 0;
 }
@@ -56,7 +56,7 @@ void conn_lost(struct redlock *c, int err, const char *why)
 	conn_says(c, err, "%s", why);
 	channel_close(&c->channel);
 	c->cancels = 0;
-	watches_end(&c->watches);
+	subscriptions_end(&c->watches);
 	if (c->link == LINK_UP && c->pending.in_flight && !pending_is_repeated(&c->pending)) {
 		c->pending.in_flight = c->answered = false;
 		c->aborted = true;
@@ -162,7 +162,7 @@ int conn_push(struct redlock *c, struct span line)
 	r = push_read(c, line, &push);
 	if (r)
 		return r;
-	taken_push(&c->taken, &push->line.parsed);
+	unchecked_jobs_push(&c->unchecked, &push->line.parsed);
 	if (!c->greeting.resumes || tracking_push(&c->holds, &c->pending, &push->line.parsed))
 		pushes_add(&c->pushes, push);
 	else

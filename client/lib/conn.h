@@ -9,17 +9,17 @@
 #define CLIENT_CONN_H
 
 #include "client/lib/address.h"
+#include "client/lib/backoff.h"
 #include "client/lib/channel.h"
 #include "client/lib/draft.h"
 #include "client/lib/greeting.h"
 #include "client/lib/holds.h"
+#include "client/lib/unchecked_jobs.h"
 #include "client/lib/line.h"
 #include "client/lib/outcome.h"
-#include "client/lib/pauses.h"
 #include "client/lib/pending.h"
 #include "client/lib/pushes.h"
-#include "client/lib/taken.h"
-#include "client/lib/watches.h"
+#include "client/lib/subscriptions.h"
 
 enum link {
 	LINK_UP,
@@ -29,9 +29,9 @@ enum link {
 	LINK_RESUMING,   /* RESUME was sent */
 	LINK_GREETING,   /* the session is gone; HELLO was sent for another */
 	LINK_CHECKING,   /* CHECK was sent for a lock of which RESUME has not told */
-	LINK_KNOWING,    /* CHECK was sent for a job (taken.h) */
-	LINK_RELEASING,  /* UNLOCK was sent for a lock whose LOCK was given up (counted.h) */
-	LINK_WATCHING,   /* WATCH or SUBSCRIBE was sent anew (watches.h) */
+	LINK_KNOWING,    /* CHECK was sent for a job (unchecked_jobs.h) */
+	LINK_RELEASING,  /* UNLOCK was sent for a lock whose LOCK was given up (count_field.h) */
+	LINK_WATCHING,   /* WATCH or SUBSCRIBE was sent anew (subscriptions.h) */
 };
 
 #define OWNER_BYTES 257 /* with a NUL */
@@ -54,7 +54,7 @@ struct redlock {
 	struct draft draft; /* of the next request */
 
 	struct pushes pushes;
-	struct watches watches;
+	struct subscriptions watches;
 
 	char *auth; /* the AUTH that the daemon has accepted: said again on the next connection; NULL: none. Wiped when it is freed */
 	size_t auth_n;
@@ -63,11 +63,11 @@ struct redlock {
 	/* --- of a session with grace --- */
 	struct greeting greeting;
 	struct holds holds;
-	struct takens taken;
+	struct unchecked_jobs unchecked;
 	struct address address;
 	char host[ADDRESS_HOST]; /* inside TLS: that of the address; "": it is plain */
 	short shake_wants; /* LINK_CONNECTING, once channel.tls is there: what its handshake waits for */
-	struct pauses pauses;
+	struct backoff pauses;
 	enum link link;
 	int64_t due_us;
 	int64_t again_us;  /* LINK_UP: when the request in flight is sent again; 0: it is not */

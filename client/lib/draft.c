@@ -9,7 +9,7 @@
 
 void draft_release(struct draft *d)
 {
-	room_release(&d->line);
+	buffer_release(&d->line);
 }
 
 /* Where n more bytes have room; NULL: they have none. */
@@ -17,7 +17,7 @@ static char *draft_room(struct draft *d, size_t n)
 {
 	if (d->error)
 		return NULL;
-	d->error = n >= LINE_MAX_DEFAULT - d->n ? -EMSGSIZE : room_grow(&d->line, d->n + n + 1);
+	d->error = n >= LINE_MAX_DEFAULT - d->n ? -EMSGSIZE : buffer_grow(&d->line, d->n + n + 1);
 	return d->error ? NULL : d->line.p + d->n;
 }
 

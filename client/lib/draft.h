@@ -5,14 +5,14 @@
 #ifndef CLIENT_DRAFT_H
 #define CLIENT_DRAFT_H
 
+#include "client/lib/buffer.h"
 #include "client/lib/redlock.h"
-#include "client/lib/room.h"
 #include "proto/proto.h"
 
 #define TAG_TO_CANCEL "@lock " /* of a request that redlock_cancel can withdraw */
 
 struct draft {
-	struct room line; /* with a NUL and without LF; less than LINE_MAX_DEFAULT bytes */
+	struct buffer line; /* with a NUL and without LF; less than LINE_MAX_DEFAULT bytes */
 	size_t n;
 	int error; /* -EMSGSIZE: something did not fit; -ENOMEM. The line is not to be sent */
 };

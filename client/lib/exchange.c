@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* See exchange.h. */
 #include "client/lib/exchange.h"
-#include "client/lib/bundle.h"
-#include "client/lib/counted.h"
-#include "client/lib/moment.h"
+#include "client/lib/boottime.h"
+#include "client/lib/count_field.h"
+#include "client/lib/lockall.h"
 #include "client/lib/recovery.h"
-#include "client/lib/secure.h"
+#include "client/lib/tls_calls.h"
 #include "client/lib/tracking.h"
 
 #include <errno.h>
@@ -65,7 +65,7 @@ int exchange_give_up(struct redlock *c)
 
 	if (up && !c->again_us)
 		return 0;
-	counted_give_up(&c->holds, &c->pending);
+	count_field_give_up(&c->holds, &c->pending);
 	c->pending.in_flight = c->answered = false;
 	if (up)
 		c->again_us = 0;
@@ -75,7 +75,7 @@ int exchange_give_up(struct redlock *c)
 
 int exchange_refuse(struct redlock *c, const char *name)
 {
-	return counted_refuse(&c->holds, name) && c->link == LINK_UP ? recovery_release(c) : 0;
+	return count_field_refuse(&c->holds, name) && c->link == LINK_UP ? recovery_release(c) : 0;
 }
 
 /* --- what comes --- */
@@ -94,7 +94,7 @@ static int pending_answered(struct redlock *c)
 		hello_agreed(c);
 	if (c->greeting.resumes)
 		tracking_answer(&c->holds, &c->pending, &c->answer.parsed);
-	if (c->greeting.resumes && taken_answer(&c->taken, &c->answer.parsed))
+	if (c->greeting.resumes && unchecked_jobs_answer(&c->unchecked, &c->answer.parsed))
 		return conn_break(c, -ENOMEM, "out of memory");
 	return c->holds.unsettled ? recovery_release(c) : 0;
 }
@@ -106,13 +106,13 @@ static int pending_hear(struct redlock *c)
 
 	if (line->kind == LINE_ROW) {
 		if (c->greeting.resumes)
-			bundle_row(&c->holds, line);
+			lockall_row(&c->holds, line);
 		c->pending.told = true;
 		if (c->row)
 			c->row(c->row_arg, &c->passing);
 		return 0;
 	}
-	if (c->greeting.resumes && counted_is_outdated(&c->holds, &c->pending, line)) {
+	if (c->greeting.resumes && count_field_is_outdated(&c->holds, &c->pending, line)) {
 		c->again_us = redlock_now_us();
 		return 0;
 	}

@@ -65,7 +65,7 @@ void holds_forget(struct holds *holds, struct hold *h)
 	free(h);
 }
 
-void holds_unbundle(struct holds *holds)
+void holds_end_lockall(struct holds *holds)
 {
 	struct hold *h, *next;
 

@@ -29,7 +29,7 @@ struct hold {
 	const char *reason;  /* LOST: evicted or expired; NULL once a push has told the loss */
 	int64_t loss_told;   /* the fence of that push; after RESUME the daemon tells this loss, too, even if the name is held again by then; 0: none */
 	bool shared, permit; /* how it is held */
-	bool unsettled;      /* a LOCK was given up, so an UNLOCK is to tell the daemon how often it is held (counted.h) */
+	bool unsettled;      /* a LOCK was given up, so an UNLOCK is to tell the daemon how often it is held (count_field.h) */
 	bool unlock_open;    /* an UNLOCK was given up, and the caller has not called it again: the daemon may count one less */
 	bool in_bundle;      /* the LOCKALL or LOCKANY in flight asks for it */
 	unsigned rank;       /* … as the name of this place */
@@ -52,6 +52,6 @@ struct hold *holds_find(const struct holds *holds, struct span name);
 int holds_reserve(struct holds *holds, const char *name) REDLOCK_MUST;
 void holds_forget(struct holds *holds, struct hold *h);
 /* No LOCKALL or LOCKANY is in flight any more. What it asked for and did not get is forgotten. */
-void holds_unbundle(struct holds *holds);
+void holds_end_lockall(struct holds *holds);
 
 #endif

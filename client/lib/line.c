@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* See line.h. */
 #include "client/lib/line.h"
-#include "client/lib/moment.h"
+#include "client/lib/boottime.h"
 
 #include <errno.h>
 #include <sys/param.h>
@@ -16,7 +16,7 @@ int line_fill(struct redlock_line *line, const char *from, size_t n)
 
 int line_take(struct redlock_line *line, const char *from, size_t n)
 {
-	if (room_grow(&line->room, 2 * n + 1)) /* an empty line has a place, too */
+	if (buffer_grow(&line->room, 2 * n + 1)) /* an empty line has a place, too */
 		return -ENOMEM;
 	line->text = line->room.p;
 	line->scratch = line->room.p + n;
@@ -25,7 +25,7 @@ int line_take(struct redlock_line *line, const char *from, size_t n)
 
 void line_release(struct redlock_line *line)
 {
-	room_release(&line->room);
+	buffer_release(&line->room);
 }
 
 int64_t line_bounded(const struct reply_line *line, const char *field, int64_t otherwise)

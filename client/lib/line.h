@@ -5,8 +5,8 @@
 #ifndef CLIENT_LINE_H
 #define CLIENT_LINE_H
 
+#include "client/lib/buffer.h"
 #include "client/lib/redlock.h"
-#include "client/lib/room.h"
 #include "proto/proto.h"
 
 struct redlock_line {
@@ -14,7 +14,7 @@ struct redlock_line {
 	size_t n;
 	char *text;    /* as it came, without LF */
 	char *scratch; /* unquoted in place */
-	struct room room; /* of both, if line_take made it */
+	struct buffer room; /* of both, if line_take made it */
 };
 
 /* Takes n bytes, for which text and scratch have room. -EPROTO: they are no line of the protocol. */

@@ -5,9 +5,9 @@
  */
 #include "client/lib/lock.h"
 #include "client/lib/await.h"
+#include "client/lib/boottime.h"
 #include "client/lib/draft.h"
 #include "client/lib/exchange.h"
-#include "client/lib/moment.h"
 
 #include <errno.h>
 
@@ -93,7 +93,7 @@ int redlock_lock_send(struct redlock *c, const char *name, const struct redlock_
 		r = conn_break(c, -ENOMEM, "out of memory");
 	if (r)
 		return r;
-	pending_wait(&c->pending, wait_at, wait_n, o->wait_ms ? moment_after(o->wait_ms) : 0);
+	pending_wait(&c->pending, wait_at, wait_n, o->wait_ms ? boottime_after(o->wait_ms) : 0);
 	c->pending.shared = o->shared;
 	c->pending.permit = o->slots > 0;
 	return exchange_begin(c);

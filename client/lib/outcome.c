@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* See outcome.h. */
 #include "client/lib/outcome.h"
-#include "client/lib/person.h"
+#include "client/lib/display.h"
 
 #include <stdio.h>
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* See pending.h. */
 #include "client/lib/pending.h"
-#include "client/lib/moment.h"
+#include "client/lib/boottime.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -9,7 +9,7 @@
 
 int pending_set(struct pending *p, enum pending_kind kind, const char *name, const char *line, size_t n)
 {
-	if (room_grow(&p->line, n + COUNTED_BYTES))
+	if (buffer_grow(&p->line, n + COUNTED_BYTES))
 		return -ENOMEM;
 	p->kind = kind;
 	p->shared = p->permit = p->anchors = false;
@@ -23,7 +23,7 @@ int pending_set(struct pending *p, enum pending_kind kind, const char *name, con
 
 void pending_release(struct pending *p)
 {
-	room_release(&p->line);
+	buffer_release(&p->line);
 }
 
 void pending_wait(struct pending *p, size_t at, size_t n, int64_t until_us)

@@ -5,8 +5,8 @@
 #ifndef CLIENT_PENDING_H
 #define CLIENT_PENDING_H
 
+#include "client/lib/buffer.h"
 #include "client/lib/holds.h"
-#include "client/lib/room.h"
 
 /* Whether, and how, a request is repeated over the next connection. */
 enum pending_kind {
@@ -26,8 +26,8 @@ struct pending {
 	bool in_flight;
 	enum pending_kind kind;
 	char name[NAME_MAX_BYTES + 1]; /* "" for the first two, and for several names */
-	struct room line;
-	size_t n; /* of line, which is sent with fence= and count= behind it (counted.h) */
+	struct buffer line;
+	size_t n; /* of line, which is sent with fence= and count= behind it (count_field.h) */
 	size_t wait_at, wait_n; /* of a request that may wait: where " wait=…" stands in line */
 	int64_t wait_until_us;  /* likewise: 0 does not wait; INT64_MAX for ever */
 	int64_t asked_us;       /* when the caller asked; the line may be sent more than once */

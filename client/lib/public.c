@@ -3,13 +3,13 @@
  * The public face of a connection (redlock.h): opening and closing it, any request, and what a caller may ask it. Locks: lock.c.
  */
 #include "client/lib/await.h"
+#include "client/lib/boottime.h"
+#include "client/lib/display.h"
 #include "client/lib/exchange.h"
-#include "client/lib/farewell.h"
-#include "client/lib/moment.h"
-#include "client/lib/person.h"
+#include "client/lib/quit.h"
 #include "client/lib/recovery.h"
 #include "client/lib/secret.h"
-#include "client/lib/secure.h"
+#include "client/lib/tls_calls.h"
 
 #include <errno.h>
 #include <poll.h>
@@ -32,9 +32,9 @@ static void redlock_init(struct redlock *c, int64_t timeout_ms)
 {
 	c->timeout_ms = timeout_ms;
 	pushes_init(&c->pushes);
-	watches_init(&c->watches);
+	subscriptions_init(&c->watches);
 	holds_init(&c->holds);
-	LIST_INIT(&c->taken);
+	LIST_INIT(&c->unchecked);
 }
 
 static void redlock_free(struct redlock *c)
@@ -94,7 +94,7 @@ static int open_shake(struct redlock *c, int64_t until)
 		if (redlock_now_us() >= until)
 			return open_failed(-ETIMEDOUT, "redlockd at %s does not answer the handshake of TLS; does it listen there by listen.tls?", c->host);
 		fd.events = wants == TLS_READ ? POLLIN : POLLOUT;
-		(void)!poll(&fd, 1, moment_poll_ms(until));
+		(void)!poll(&fd, 1, boottime_poll_ms(until));
 	}
 	return wants == TLS_DONE ? 0 : open_failed(-EPROTO, "no TLS with redlockd at %s: %s", c->host, why);
 }
@@ -123,7 +123,7 @@ static int redlock_connect(const char *addr, int64_t timeout_ms, struct redlock 
 		return open_unreached(r, addr ? addr : standard);
 	}
 	c->channel.fd = r;
-	r = *c->host ? open_shake(c, moment_after(timeout_ms)) : 0;
+	r = *c->host ? open_shake(c, boottime_after(timeout_ms)) : 0;
 	if (r) {
 		channel_close(&c->channel);
 		redlock_free(c);
@@ -180,14 +180,14 @@ void redlock_close(struct redlock *c)
 {
 	if (!c)
 		return;
-	farewell(c);
+	quit_session(c);
 	/* Another process that has this connection must not end it. */
 	if (c->channel.tls && c->user == getpid() && c->link != LINK_CONNECTING)
 		secure()->end(c->channel.tls);
 	holds_release(&c->holds);
-	taken_release(&c->taken);
+	unchecked_jobs_release(&c->unchecked);
 	pushes_release(&c->pushes);
-	watches_release(&c->watches);
+	subscriptions_release(&c->watches);
 	conn_forget_auth(c);
 	channel_close(&c->channel);
 	redlock_free(c);

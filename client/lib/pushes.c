@@ -28,7 +28,7 @@ int push_new(const char *from, size_t n, struct push **ret_push)
 		return -ENOMEM;
 	push->line.text = push->bytes;
 	push->line.scratch = push->bytes + n;
-	push->line.room = (struct room){NULL, 0};
+	push->line.room = (struct buffer){NULL, 0};
 	if (line_fill(&push->line, from, n)) {
 		free(push);
 		return -EPROTO;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Rate limits: redlock_rate() of redlock.h. */
 #include "client/lib/await.h"
-#include "client/lib/person.h"
+#include "client/lib/display.h"
 
 #include <string.h>
 

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* See recovery.h. */
 #include "client/lib/recovery.h"
-#include "client/lib/counted.h"
-#include "client/lib/moment.h"
-#include "client/lib/person.h"
-#include "client/lib/secure.h"
+#include "client/lib/boottime.h"
+#include "client/lib/count_field.h"
+#include "client/lib/display.h"
+#include "client/lib/subscriptions.h"
+#include "client/lib/tls_calls.h"
 #include "client/lib/tracking.h"
-#include "client/lib/watches.h"
 
 #include <errno.h>
 #include <poll.h>
@@ -19,7 +19,7 @@
 int recovery_send(struct redlock *c)
 {
 	struct pending *p = &c->pending;
-	struct span line = c->greeting.resumes ? counted_line(&c->holds, p) : (struct span){p->line.p, p->n};
+	struct span line = c->greeting.resumes ? count_field_line(&c->holds, p) : (struct span){p->line.p, p->n};
 	int r;
 
 	p->sent_us = redlock_now_us();
@@ -43,8 +43,8 @@ static int pending_repeat(struct redlock *c)
 /* The connection is a new one: it knows of no watches. What is in flight comes after them, so that a LIST tells what they missed. */
 static int session_watch(struct redlock *c)
 {
-	struct watch *w = watches_next(&c->watches);
-	int r = watches_gap(&c->watches) ? conn_push(c, SPAN(MISSED)) : 0;
+	struct subscription *w = subscriptions_next(&c->watches);
+	int r = subscriptions_gap(&c->watches) ? conn_push(c, SPAN(MISSED)) : 0;
 
 	if (r)
 		return r;
@@ -57,7 +57,7 @@ static int session_know(struct redlock *c)
 {
 	int r;
 
-	if (!taken_ask(&c->taken, &c->draft))
+	if (!unchecked_jobs_ask(&c->unchecked, &c->draft))
 		return session_watch(c);
 	r = conn_drafted(c);
 	if (r)
@@ -68,14 +68,14 @@ static int session_know(struct redlock *c)
 
 int recovery_release(struct redlock *c)
 {
-	const struct hold *h = counted_unsettled(&c->holds, &c->pending);
+	const struct hold *h = count_field_unsettled(&c->holds, &c->pending);
 	char line[SETTLE_BYTES];
 
 	if (!h)
 		return session_know(c);
 	memcpy(c->asked, h->name, sizeof(c->asked));
 	conn_move(c, LINK_RELEASING);
-	return conn_put(c, line, counted_settle(h, line));
+	return conn_put(c, line, count_field_settle(h, line));
 }
 
 /* The validity in the answer counts from before CHECK is sent. */
@@ -103,7 +103,7 @@ static int session_greet(struct redlock *c)
 	int r;
 
 	tracking_resume(&c->holds);
-	taken_release(&c->taken);
+	unchecked_jobs_release(&c->unchecked);
 	tracking_end(&c->holds, &c->pending, greeting_lose(&c->greeting));
 	conn_move(c, LINK_GREETING);
 	r = conn_tell_losses(c);
@@ -121,7 +121,7 @@ static int session_resume(struct redlock *c)
 	conn_move(c, LINK_RESUMING);
 	c->resume_us = redlock_now_us();
 	tracking_resume(&c->holds);
-	taken_resume(&c->taken);
+	unchecked_jobs_resume(&c->unchecked);
 	return conn_put(c, line, n);
 }
 
@@ -256,7 +256,7 @@ static int resume_answered(struct redlock *c, const struct reply_line *line)
 		return session_greet(c);
 	if (line->kind != LINE_OK)
 		return attempt_refused(c);
-	counted_resume(&c->holds, &c->pending);
+	count_field_resume(&c->holds, &c->pending);
 	c->pending.unsure = reply_number(line, "open", 0) > 0;
 	if (c->pending.unsure)
 		return session_check(c);
@@ -283,9 +283,9 @@ static int watch_answered(struct redlock *c, const struct reply_line *line)
 	int r = 0;
 
 	if (line->kind != LINE_OK)
-		r = conn_push(c, (struct span){text, watches_refused(&c->watches, line->code, text)});
+		r = conn_push(c, (struct span){text, subscriptions_refused(&c->watches, line->code, text)});
 	else
-		watches_next(&c->watches)->stands = true;
+		subscriptions_next(&c->watches)->stands = true;
 	return r ? r : recovery_release(c); /* a request may have been given up meanwhile */
 }
 
@@ -317,10 +317,10 @@ int recovery_hear(struct redlock *c)
 	case LINK_WATCHING:
 		return watch_answered(c, line);
 	case LINK_KNOWING:
-		taken_asked(&c->taken, line->kind == LINE_OK);
+		unchecked_jobs_asked(&c->unchecked, line->kind == LINE_OK);
 		return session_know(c);
 	case LINK_RELEASING:
-		counted_settled(&c->holds, &c->pending, c->asked);
+		count_field_settled(&c->holds, &c->pending, c->asked);
 		return recovery_release(c);
 	default:
 		return hello_answered(c, line);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* See tracking.h. */
 #include "client/lib/tracking.h"
+#include "client/lib/boottime.h"
 #include "client/lib/line.h"
-#include "client/lib/moment.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -41,7 +41,7 @@ static void hold_granted(struct hold *h, const struct pending *p, const struct r
 }
 
 /* A LOCK of several names whose holds differ says no count: each name has one more. */
-static void bundle_answered(struct holds *holds, const struct pending *p, const struct reply_line *answer)
+static void lockall_answered(struct holds *holds, const struct pending *p, const struct reply_line *answer)
 {
 	struct hold *h, *one = p->kind == PENDING_LOCKANY ? holds_find(holds, reply_find(answer, "name")) : NULL;
 
@@ -52,7 +52,7 @@ static void bundle_answered(struct holds *holds, const struct pending *p, const 
 			hold_take(h, p, h->part.fence, h->part.valid_ms, p->count);
 		h->unsettled &= !(h->in_bundle && tracking_decides(answer));
 	}
-	holds_unbundle(holds);
+	holds_end_lockall(holds);
 }
 
 static void lock_answered(struct holds *holds, struct hold *h, const struct pending *p, const struct reply_line *answer)
@@ -96,7 +96,7 @@ void tracking_answer(struct holds *holds, const struct pending *p, const struct 
 	struct hold *h = p->name[0] ? holds_find(holds, span_of(p->name)) : NULL;
 
 	if (p->kind == PENDING_LOCKALL || p->kind == PENDING_LOCKANY)
-		bundle_answered(holds, p, answer);
+		lockall_answered(holds, p, answer);
 	if (!h)
 		return;
 	/* A loss that the daemon told needs no tracking: the daemon tells it again. */

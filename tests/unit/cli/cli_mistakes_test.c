@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* client/cli/cli.c: what redlock says of a mistake, its exit codes, and what it does without a daemon. */
-#include "client/cli/invocation.h"
+#include "client/cli/io/invocation.h"
 #include "client/lib/address.h"
 #include "tests/fixture/fake_daemon.h"
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* client/cli/cli.c: the commands of redlock that ask or tell a daemon, against a scripted one. run and try: run_test.c; mistakes: cli_mistakes_test.c. */
-#include "client/cli/invocation.h"
+#include "client/cli/io/invocation.h"
 #include "tests/fixture/fake_daemon.h"
 
 #include <fnmatch.h>

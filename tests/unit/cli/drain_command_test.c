@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* client/cli/drain.c: what redlock drain says, how long it stays, and its options. */
-#include "client/cli/invocation.h"
+/* client/cli/command/drain.c: what redlock drain says, how long it stays, and its options. */
+#include "client/cli/io/invocation.h"
 #include "tests/fixture/fake_daemon.h"
 
 #include <check.h>

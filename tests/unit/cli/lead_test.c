@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * client/cli/lead.c: redlock lead against a scripted daemon: it campaigns again when its term was lost, in a new session, and ends when CMD ended by itself.
+ * client/cli/run/lead.c: redlock lead against a scripted daemon: it campaigns again when its term was lost, in a new session,
+ * and ends when CMD ended by itself.
  */
-#include "client/cli/invocation.h"
+#include "client/cli/io/invocation.h"
 #include "tests/fixture/run_transcript.h"
 
 #include <check.h>

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * client/cli/keeper.c: redlock run ends its command in time however the lock is lost, and no sooner; and signals. The scripted daemon checks from its side:
+ * client/cli/run/keeper.c: redlock run ends its command in time however the lock is lost, and no sooner; and signals. The scripted daemon checks from its side:
  * "@ pid" behind "=" is a command that ended before its lock did.
  */
-#include "client/cli/holding.h"
+#include "client/cli/run/supervise.h"
 #include "tests/fixture/run_transcript.h"
 
 #include <poll.h>
@@ -127,7 +127,7 @@ static _Noreturn void keeps_what_was_lost_behind_its_CHECK(const char *addr)
 	(void)!poll(&fd, 1, 300);
 	if (redlock_process(task.c))
 		_exit(EXIT_FAILED);
-	holding_run(&task, &report);
+	supervise_run(&task, &report);
 	_exit(report.code);
 }
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* redlock run with several names, against a scripted daemon. */
-#include "client/cli/invocation.h"
+#include "client/cli/io/invocation.h"
 #include "tests/fixture/run_transcript.h"
 
 #include <check.h>

@@ -3,7 +3,7 @@
  * redlock run across daemons that go and come back, against a scripted daemon: what the command notices, what the next holder may rely on, and that no
  * session with grace is left behind.
  */
-#include "client/cli/invocation.h"
+#include "client/cli/io/invocation.h"
 #include "tests/fixture/run_transcript.h"
 
 #include <check.h>

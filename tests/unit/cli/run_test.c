@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * client/cli/run.c: redlock run and try against a scripted daemon: what the command finds, and what redlock exits with. A lock that is lost:
+ * client/cli/run/run.c: redlock run and try against a scripted daemon: what the command finds, and what redlock exits with. A lock that is lost:
  * run_lock_lost_test.c.
  */
-#include "client/cli/invocation.h"
-#include "client/cli/shortage.h"
+#include "client/cli/io/invocation.h"
+#include "client/cli/run/quorum_shortage.h"
 #include "tests/fixture/run_transcript.h"
 
 #include <signal.h>
@@ -188,14 +188,14 @@ TEST(a_keep_that_the_daemon_refuses_is_no_success)
 
 static void tells_of_stores(const char *rows, const char *expected)
 {
-	char script[600], out[SHORTAGE_BYTES] = "?";
+	char script[600], out[QUORUM_SHORTAGE_BYTES] = "?";
 	struct fake_daemon f;
 	struct redlock *c;
 
 	snprintf(script, sizeof(script), "< LIST nodes$\n%s> OK n=3 more=0\n=\n", rows);
 	fake_daemon_begin(&f, script);
 	ck_assert_int_eq(redlock_open(f.addr, 1000, &c), 0);
-	ck_assert_int_eq(shortage_ask(c, out), 0);
+	ck_assert_int_eq(quorum_shortage_ask(c, out), 0);
 	ck_assert_str_eq(out, expected);
 	redlock_close(c);
 	fake_daemon_end(&f);

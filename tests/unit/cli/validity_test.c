@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* client/cli/belief.c: for how long redlock run may go on with its lock, at given moments. */
-#include "client/cli/belief.h"
+/* client/cli/run/validity.c: for how long redlock run may go on with its lock, at given moments. */
+#include "client/cli/run/validity.h"
 
 #include <check.h>
 
@@ -15,11 +15,11 @@ static struct redlock_grant granted(int64_t asked, int64_t ttl_ms, int64_t valid
 TEST(the_command_ends_before_the_validity_does)
 {
 	struct redlock_grant grant = granted(100 * S, 10000, 10000);
-	struct belief b = {.longest_us = 0};
+	struct validity b = {.longest_us = 0};
 
-	belief_set(&b, &grant);
+	validity_set(&b, &grant);
 	ck_assert_int_eq(b.term_at, 108 * S);
-	ck_assert_int_eq(belief_kill_at(&b), 109 * S);
+	ck_assert_int_eq(validity_kill_at(&b), 109 * S);
 }
 
 /* The daemon renews when two thirds are left. redlock asks CHECK a twentieth of the ttl later, and every third of the ttl at the latest. */
@@ -27,9 +27,9 @@ LOOP_TEST(the_next_CHECK_comes_behind_the_renewal, 4)
 {
 	static const int64_t valid_ms[] = {9000, 7500, 6000, 3000}, after_ms[] = {3000, 1950, 450, 450};
 	struct redlock_grant grant = granted(100 * S, 9000, valid_ms[_i]);
-	struct belief b = {.longest_us = 0};
+	struct validity b = {.longest_us = 0};
 
-	belief_set(&b, &grant);
+	validity_set(&b, &grant);
 	ck_assert_int_eq(b.check_at, 100 * S + after_ms[_i] * 1000);
 }
 
@@ -37,28 +37,28 @@ LOOP_TEST(the_next_CHECK_comes_behind_the_renewal, 4)
 TEST(margins_are_shares_of_the_longest_validity)
 {
 	struct redlock_grant first = granted(100 * S, 10000, 10000), second = granted(101 * S, 0, 5000);
-	struct belief b = {.longest_us = 0};
+	struct validity b = {.longest_us = 0};
 
-	belief_set(&b, &first);
-	belief_set(&b, &second);
+	validity_set(&b, &first);
+	validity_set(&b, &second);
 	ck_assert_int_eq(b.grant.ttl_ms, 10000); /* the second does not tell */
 	ck_assert_int_eq(b.term_at, 104 * S);
-	ck_assert_int_eq(belief_kill_at(&b), 105 * S);
+	ck_assert_int_eq(validity_kill_at(&b), 105 * S);
 }
 
 TEST(an_answer_gets_a_moment_and_never_beyond_the_SIGKILL)
 {
 	struct redlock_grant grant = granted(100 * S, 10000, 10000);
-	struct belief b = {.longest_us = 0};
+	struct validity b = {.longest_us = 0};
 
-	belief_set(&b, &grant);
-	belief_asked(&b, 103 * S);
+	validity_set(&b, &grant);
+	validity_asked(&b, 103 * S);
 	ck_assert_int_eq(b.term_at, 108 * S);
-	belief_asked(&b, 107800000);
+	validity_asked(&b, 107800000);
 	ck_assert_int_eq(b.term_at, 108300000);
-	belief_asked(&b, 108900000);
+	validity_asked(&b, 108900000);
 	ck_assert_int_eq(b.term_at, 109 * S);
-	belief_untold(&b, 104 * S);
+	validity_untold(&b, 104 * S);
 	ck_assert_int_eq(b.check_at, 104500000);
 }
 
@@ -66,13 +66,13 @@ TEST(an_answer_gets_a_moment_and_never_beyond_the_SIGKILL)
 TEST(a_process_that_stood_still_from_the_answer_on_asks_as_well)
 {
 	struct redlock_grant grant = granted(100 * S, 10000, 10000);
-	struct belief b = {.longest_us = 0};
+	struct validity b = {.longest_us = 0};
 	char still[STILL_BYTES];
 
-	belief_set(&b, &grant);
-	belief_awake(&b, 150 * S);
-	ck_assert_str_eq(belief_still(&b, still), "; this process had stood still for 50s");
-	ck_assert(belief_may_ask(&b, 150 * S));
+	validity_set(&b, &grant);
+	validity_awake(&b, 150 * S);
+	ck_assert_str_eq(validity_still(&b, still), "; this process had stood still for 50s");
+	ck_assert(validity_may_ask(&b, 150 * S));
 	ck_assert_int_gt(b.term_at, 150 * S);
 }
 
@@ -80,37 +80,37 @@ TEST(a_process_that_stood_still_from_the_answer_on_asks_as_well)
 TEST(a_process_that_stood_still_asks_before_its_command_is_stopped)
 {
 	struct redlock_grant grant = granted(100 * S, 10000, 10000), fresh = granted(150 * S, 10000, 8000);
-	struct belief b = {.longest_us = 0};
+	struct validity b = {.longest_us = 0};
 	char still[STILL_BYTES];
 
-	belief_set(&b, &grant);
-	belief_awake(&b, 100 * S);
-	belief_sleeps(&b, 103 * S);
-	belief_awake(&b, 150 * S);
-	ck_assert_str_eq(belief_still(&b, still), "; this process had stood still for 47s");
-	ck_assert(belief_may_ask(&b, 150 * S));
+	validity_set(&b, &grant);
+	validity_awake(&b, 100 * S);
+	validity_sleeps(&b, 103 * S);
+	validity_awake(&b, 150 * S);
+	ck_assert_str_eq(validity_still(&b, still), "; this process had stood still for 47s");
+	ck_assert(validity_may_ask(&b, 150 * S));
 	ck_assert_int_eq(b.term_at, 150 * S + S / 2);
-	belief_set(&b, &grant); /* the answer to a CHECK of before */
+	validity_set(&b, &grant); /* the answer to a CHECK of before */
 	ck_assert_int_eq(b.term_at, 150 * S + S / 2);
-	ck_assert(!belief_may_ask(&b, b.term_at));
-	belief_set(&b, &fresh);
+	ck_assert(!validity_may_ask(&b, b.term_at));
+	validity_set(&b, &fresh);
 	ck_assert_int_eq(b.term_at, 156 * S);
-	ck_assert_str_eq(belief_still(&b, still), "");
+	ck_assert_str_eq(validity_still(&b, still), "");
 }
 
 TEST(a_process_that_is_on_time_did_not_stand_still)
 {
 	struct redlock_grant grant = granted(100 * S, 10000, 10000);
-	struct belief b = {.longest_us = 0};
+	struct validity b = {.longest_us = 0};
 	char still[STILL_BYTES];
 
-	belief_set(&b, &grant);
-	belief_awake(&b, 100 * S);
-	belief_sleeps(&b, 103 * S);
-	belief_awake(&b, 101 * S); /* something came */
-	belief_sleeps(&b, 103 * S);
-	belief_awake(&b, 103 * S + 90000);
-	ck_assert_str_eq(belief_still(&b, still), "");
+	validity_set(&b, &grant);
+	validity_awake(&b, 100 * S);
+	validity_sleeps(&b, 103 * S);
+	validity_awake(&b, 101 * S); /* something came */
+	validity_sleeps(&b, 103 * S);
+	validity_awake(&b, 103 * S + 90000);
+	ck_assert_str_eq(validity_still(&b, still), "");
 	ck_assert_int_eq(b.term_at, 108 * S);
-	ck_assert(!belief_may_ask(&b, 109 * S));
+	ck_assert(!validity_may_ask(&b, 109 * S));
 }

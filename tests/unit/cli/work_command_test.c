@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * client/cli/work.c, client/cli/working.c, client/cli/deferring.c: jobs and their commands, against a scripted daemon that goes and comes back. A job whose
- * command has succeeded is done once, and no command is stopped for a job that is still held.
+ * client/cli/run/work.c, taken_job.c and or_defer.c there: jobs and their commands, against a scripted daemon that goes and comes back. A job whose command has
+ * succeeded is done once, and no command is stopped for a job that is still held.
  */
-#include "client/cli/deferring.h"
-#include "client/cli/invocation.h"
+#include "client/cli/io/invocation.h"
+#include "client/cli/run/or_defer.h"
 #include "tests/fixture/client_of_fake.h"
 
 #include <signal.h>
@@ -115,7 +115,7 @@ TEST(a_command_line_of_many_empty_words_is_too_long_to_be_deferred)
 	for (size_t i = 0; i < WORDS; i++)
 		argv[i] = empty;
 	begins("=\n");
-	ck_assert(!defer_instead(&in, c));
+	ck_assert(!or_defer(&in, c));
 	ends();
 }
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* client/lib/person.c: how redlock shows ages and names to people. */
-#include "client/lib/person.h"
+/* client/lib/display.c: how redlock shows ages and names to people. */
+#include "client/lib/display.h"
 
 #include <check.h>
 

@@ -3,7 +3,7 @@
  * client/lib/recovery.c: the daemon restarted, and RESUME leaves open whether the stores still have what the session held. The library gives up no lock
  * that the daemon may still adopt, trusts none for longer than before, and counts no request twice.
  */
-#include "client/cli/invocation.h"
+#include "client/cli/io/invocation.h"
 #include "tests/fixture/scripted_session.h"
 
 #include <check.h>

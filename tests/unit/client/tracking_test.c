@@ -3,7 +3,7 @@
  * client/lib/tracking.c, counted.c: what the library knows of its locks, and what becomes of a request when its connection broke. No
  * connection, no clock.
  */
-#include "client/lib/counted.h"
+#include "client/lib/count_field.h"
 #include "client/lib/tracking.h"
 
 #include <check.h>
@@ -36,7 +36,7 @@ static void asked(struct known *k, enum pending_kind kind, const char *line)
 
 static void says(struct known *k, const char *line)
 {
-	struct span out = counted_line(&k->holds, &k->p);
+	struct span out = count_field_line(&k->holds, &k->p);
 
 	ck_assert_msg(span_equal(out, span_of(line)), "%.*s", (int)out.n, out.p);
 }
@@ -44,13 +44,13 @@ static void says(struct known *k, const char *line)
 static void settles(struct known *k, const char *line)
 {
 	char out[SETTLE_BYTES];
-	const struct hold *h = counted_unsettled(&k->holds, &k->p);
+	const struct hold *h = count_field_unsettled(&k->holds, &k->p);
 
 	ck_assert_ptr_nonnull(h);
-	counted_settle(h, out);
+	count_field_settle(h, out);
 	ck_assert_str_eq(out, line);
-	counted_settled(&k->holds, &k->p, h->name);
-	ck_assert_ptr_null(counted_unsettled(&k->holds, &k->p));
+	count_field_settled(&k->holds, &k->p, h->name);
+	ck_assert_ptr_null(count_field_unsettled(&k->holds, &k->p));
 }
 
 static void answered(struct known *k, const char *text)
@@ -86,7 +86,7 @@ static void resumed(struct known *k, const char *row)
 	tracking_resume(&k->holds);
 	if (row)
 		tracking_row(&k->holds, said(k, row), 2000);
-	counted_resume(&k->holds, &k->p);
+	count_field_resume(&k->holds, &k->p);
 	tracking_end(&k->holds, &k->p, "evicted");
 }
 
@@ -120,7 +120,7 @@ LOOP_TEST(a_LOCK_that_is_given_up_is_undone, 2)
 	says(&k, "LOCK n wait=9000ms count=2");
 	if (_i)
 		ck_assert(tracking_push(&k.holds, &k.p, said(&k, "! LOST name=n fence=17 reason=quorum")));
-	counted_give_up(&k.holds, &k.p);
+	count_field_give_up(&k.holds, &k.p);
 	k.p.in_flight = false;
 	resumed(&k, _i ? "* name=n fence=18 valid_ms=7000 count=1" : "* name=n fence=17 valid_ms=7000 count=2");
 	settles(&k, _i ? "UNLOCK n count=0" : "UNLOCK n fence=17 count=1");
@@ -138,9 +138,9 @@ TEST(a_LOCK_that_is_refused_for_a_loss_is_sent_again_as_the_first)
 	begin(&k);
 	asked(&k, PENDING_LOCK, "LOCK n");
 	says(&k, "LOCK n count=2");
-	ck_assert(!counted_is_outdated(&k.holds, &k.p, said(&k, "ERR LOST gone")));
+	ck_assert(!count_field_is_outdated(&k.holds, &k.p, said(&k, "ERR LOST gone")));
 	ck_assert(tracking_push(&k.holds, &k.p, said(&k, "! LOST name=n fence=17 reason=quorum")));
-	ck_assert(counted_is_outdated(&k.holds, &k.p, said(&k, "ERR LOST gone")));
+	ck_assert(count_field_is_outdated(&k.holds, &k.p, said(&k, "ERR LOST gone")));
 	says(&k, "LOCK n count=1");
 	forget(&k);
 }
@@ -183,7 +183,7 @@ LOOP_TEST(an_UNLOCK_says_the_same_whatever_became_of_it, 2)
 	resumed(&k, _i ? "* name=n fence=17 valid_ms=7 count=1" : NULL);
 	says(&k, "UNLOCK n fence=17 count=0");
 	if (_i)
-		counted_give_up(&k.holds, &k.p);
+		count_field_give_up(&k.holds, &k.p);
 	k.p.in_flight = false;
 	resumed(&k, NULL);
 	asked(&k, PENDING_UNLOCK, "UNLOCK n");
@@ -201,7 +201,7 @@ TEST(a_LOCK_behind_an_UNLOCK_that_was_given_up_is_held_by_itself)
 
 	begin(&k);
 	asked(&k, PENDING_UNLOCK, "UNLOCK n");
-	counted_give_up(&k.holds, &k.p);
+	count_field_give_up(&k.holds, &k.p);
 	asked(&k, PENDING_LOCK, "LOCK n");
 	says(&k, "LOCK n count=1");
 	answered(&k, "OK name=n fence=18 valid_ms=9000 count=1");

@@ -1,0 +1,263 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * move: jobs leave the queues of one daemon and go to another, which has other stores. A job is stored there before it is removed here. If a move breaks off
+ * in between the job is at both under one id, and the next move makes it one again.
+ */
+#include "client/cli/command/commands.h"
+#include "client/cli/io/complaint.h"
+#include "client/cli/io/dial.h"
+#include "client/lib/display.h"
+#include "proto/proto.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/random.h>
+
+#define SOON_MS 10000 /* a job that is due later than this is moved as it is; others might take an earlier one meanwhile */
+
+/* A job as LIST shows it. */
+struct job_row {
+	char id[REDLOCK_JOB_BYTES], lock[REDLOCK_NAME_BYTES], payload[PAYLOAD_MAX];
+	size_t payload_n;
+	int64_t due_ms; /* -1: it is leased, or has failed for good */
+	bool dead;
+	bool whole; /* all that it consists of is known, its lock as well */
+};
+
+struct move {
+	struct redlock *from, *to;
+	const char *queue;
+	uint64_t moved;
+	uint64_t stay, dead; /* of the queue: how many stay, and how many of these have failed for good */
+	bool some_stay;
+	struct job_row row;
+};
+
+/* A move between daemons of the same stores would remove each job that it has just stored. These exclude each other from locks; others do not. */
+static int stores_differ(struct move *m, const char *prefix)
+{
+	static const struct redlock_options at_once;
+	char name[REDLOCK_NAME_BYTES];
+	struct redlock_grant grant;
+	uint64_t random;
+	int r;
+
+	if (getrandom(&random, sizeof(random), 0) != sizeof(random) ||
+	    snprintf(name, sizeof(name), "%smove-%016" PRIx64, prefix, random) >= (int)sizeof(name)) {
+		complain("the prefix is too long");
+		return EX_USAGE;
+	}
+	r = exit_of(m->from, redlock_lock(m->from, name, &at_once, &grant));
+	if (r)
+		return r;
+	r = redlock_lock(m->to, name, &at_once, &grant);
+	if (r == REDLOCK_BUSY)
+		complain("both daemons have the same stores: the jobs are there already");
+	return r == REDLOCK_BUSY ? EX_UNAVAILABLE : exit_of(m->to, r);
+}
+
+/* --- jobs that are due --- */
+
+/* As if it had not been taken. Where that fails, the end of the session gives it back. */
+static void job_give_back(struct move *m, const char *id)
+{
+	char job[4 * REDLOCK_JOB_BYTES + 3], queue[4 * REDLOCK_NAME_BYTES + 3], line[sizeof(job) + sizeof(queue) + 32];
+
+	if (redlock_quote((struct redlock_bytes){id, strlen(id)}, job, sizeof(job)) ||
+	    redlock_quote((struct redlock_bytes){m->queue, strlen(m->queue)}, queue, sizeof(queue)))
+		return;
+	snprintf(line, sizeof(line), "RETRY %s queue=%s failed=no", job, queue);
+	(void)!redlock_request(m->from, line, 0, NULL, NULL);
+}
+
+/* It is stored there. Here somebody else may have got it meanwhile. */
+static int job_is_removed(struct move *m, const char *id, int outcome)
+{
+	const char *code = outcome == REDLOCK_REFUSED ? redlock_code(m->from) : "";
+	char queue[200], job[200];
+
+	m->moved++;
+	if (strcmp(code, "LOST") != 0 && strcmp(code, "NOTHELD") != 0 && strcmp(code, "NOTFOUND") != 0)
+		return exit_of(m->from, outcome);
+	shown_text(span_of(m->queue), queue, sizeof(queue));
+	shown_text(span_of(id), job, sizeof(job));
+	complain("job %s of %s was taken by somebody else as it was moved: it may run twice", job, queue);
+	return 0;
+}
+
+static int job_move(struct move *m, const struct redlock_job *job)
+{
+	const struct redlock_deferral as = {.id = job->id, .lock = job->lock[0] ? job->lock : NULL};
+	int r = exit_of(m->to, redlock_defer(m->to, m->queue, (struct redlock_bytes){job->payload, job->payload_n}, &as, NULL));
+
+	if (!r)
+		return job_is_removed(m, job->id, redlock_done(m->from, m->queue, job->id));
+	job_give_back(m, job->id);
+	return r;
+}
+
+static int due_move(struct move *m)
+{
+	static const struct redlock_options at_once;
+	struct redlock_job job;
+	int r, end = 0;
+
+	while (!end && (r = redlock_take(m->from, m->queue, &at_once, &job)) == REDLOCK_OK) {
+		end = job_move(m, &job);
+		free(job.payload);
+	}
+	return end || r == REDLOCK_BUSY ? end : exit_of(m->from, r);
+}
+
+/* --- jobs that are not --- */
+
+/* Text of one byte or more. */
+static bool field_keep(const struct redlock_line *row, const char *field, char *out, size_t size)
+{
+	struct redlock_bytes text = redlock_line_find(row, field);
+
+	if (text.n == 0 || text.n >= size)
+		return false;
+	memcpy(out, text.p, text.n);
+	out[text.n] = '\0';
+	return strlen(out) == text.n;
+}
+
+static void job_keep(void *arg, const struct redlock_line *line)
+{
+	struct redlock_bytes state = redlock_line_find(line, "state"), payload = redlock_line_find(line, "payload");
+	struct job_row *row = arg;
+
+	row->lock[0] = '\0';
+	row->due_ms = redlock_line_number(line, "due_ms", -1);
+	row->dead = state.n == 4 && !memcmp(state.p, "dead", 4);
+	row->whole = field_keep(line, "job", row->id, sizeof(row->id)) && payload.p && payload.n <= sizeof(row->payload) &&
+	             (!redlock_line_find(line, "name").p || field_keep(line, "name", row->lock, sizeof(row->lock)));
+	row->payload_n = row->whole ? payload.n : 0;
+	if (row->payload_n > 0)
+		memcpy(row->payload, payload.p, payload.n);
+}
+
+/* The next job of the list. *ret_more: there is one. */
+static int job_list(struct move *m, struct redlock_page *page, bool *ret_more)
+{
+	int r = redlock_list(m->from, REDLOCK_JOBS, page, job_keep, &m->row);
+
+	*ret_more = !r && redlock_line_number(redlock_answer(m->from), "n", 0) > 0;
+	if (!r && !redlock_line_find(redlock_answer(m->from), "after").p)
+		page->after_n = 0;
+	return exit_of(m->from, r);
+}
+
+static int later_move(struct move *m)
+{
+	const struct redlock_deferral as = {.delay_ms = m->row.due_ms, .id = m->row.id, .lock = m->row.lock[0] ? m->row.lock : NULL};
+	int r = exit_of(m->to, redlock_defer(m->to, m->queue, (struct redlock_bytes){m->row.payload, m->row.payload_n}, &as, NULL));
+
+	return r ? r : job_is_removed(m, m->row.id, redlock_drop(m->from, m->queue, m->row.id));
+}
+
+/* Those that are due much later. A list goes by places, so it goes on at the same one behind a job that was removed. */
+static int rest_move(struct move *m)
+{
+	struct redlock_page page = {.prefix = m->queue, .limit = 1}, next = page;
+	bool more;
+	int r = job_list(m, &next, &more);
+
+	m->stay = m->dead = 0;
+	while (!r && more) {
+		if (m->row.whole && m->row.due_ms > SOON_MS) {
+			r = later_move(m);
+		} else {
+			m->stay++;
+			m->dead += m->row.dead;
+			if (next.after_n == 0)
+				break;
+			page = next;
+		}
+		next = page;
+		if (!r)
+			r = job_list(m, &next, &more);
+	}
+	return r;
+}
+
+/* --- queues --- */
+
+static void stay_say(const struct move *m)
+{
+	char queue[200], dead[64] = "";
+
+	shown_text(span_of(m->queue), queue, sizeof(queue));
+	if (m->dead > 0)
+		snprintf(dead, sizeof(dead), ", and %" PRIu64 " of these %s failed for good", m->dead, m->dead == 1 ? "has" : "have");
+	complain("of %s %" PRIu64 " %s%s", queue, m->stay, m->stay == 1 ? "job stays" : "jobs stay", dead);
+}
+
+static int queue_move(struct move *m)
+{
+	int r = due_move(m);
+
+	if (!r)
+		r = rest_move(m);
+	if (r || m->stay == 0)
+		return r;
+	m->some_stay = true;
+	stay_say(m);
+	return 0;
+}
+
+/* One queue after the other, in the order of their names: those that are moved leave the list. */
+static int queues_move(struct move *m, const char *prefix)
+{
+	struct redlock_page page = {.prefix = prefix, .limit = 1};
+	bool last = false;
+	int r = 0;
+
+	while (!r && !last) {
+		r = exit_of(m->from, redlock_list(m->from, REDLOCK_QUEUES, &page, NULL, NULL));
+		if (r || redlock_line_number(redlock_answer(m->from), "n", 0) == 0)
+			break;
+		last = page.more == 0;
+		if (redlock_line_number(redlock_answer(m->from), "missing", 0) > 0) {
+			complain("not all stores of that daemon can be asked for their queues");
+			return EX_UNAVAILABLE;
+		}
+		page.after[page.after_n] = '\0';
+		m->queue = page.after;
+		r = queue_move(m);
+	}
+	return r;
+}
+
+static int move(struct move *m, const char *prefix)
+{
+	int r = stores_differ(m, prefix);
+
+	if (r)
+		return r;
+	r = queues_move(m, prefix);
+	printf("%" PRIu64 " %s moved\n", m->moved, m->moved == 1 ? "job is" : "jobs are");
+	return r ? r : m->some_stay ? EXIT_NO : EXIT_SUCCESS;
+}
+
+int move_main(const struct invocation *in)
+{
+	static struct move m;
+	int r = EX_UNAVAILABLE;
+
+	if (!in->from) {
+		complain("move needs --from, the daemon that has the jobs");
+		return EX_USAGE;
+	}
+	m.from = dial(in->from);
+	m.to = m.from ? dial(in->addr) : NULL;
+	if (m.to)
+		r = move(&m, in->operand ? in->operand : "");
+	redlock_close(m.from);
+	redlock_close(m.to);
+	return r;
+}

@@ -1,0 +1,359 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * ls, clients, nodes, stats, show and raw: each sends one request, or one per page, and prints the rows of the answer.
+ */
+#include "client/cli/command/commands.h"
+#include "client/cli/io/complaint.h"
+#include "client/cli/io/dial.h"
+#include "client/cli/io/json.h"
+#include "client/cli/io/rows.h"
+#include "client/lib/display.h"
+#include "proto/proto.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#define PAGE_ROWS    1000
+#define BUCKETS_MOST 64
+
+/* --- rows of one request --- */
+
+struct listing {
+	struct redlock *c;
+	struct rows *rows;
+	char line[REPLY_MAX];
+	const char *key;                    /* the field by which a page continues the one before */
+	char after[4 * NAME_MAX_BYTES + 3]; /* the last key, quoted; "" before the first page */
+	size_t got;                         /* how many rows this page had */
+	size_t all;                         /* … and all pages */
+	bool of_people;                     /* rows of sessions, for people */
+	bool held;                          /* SHOW: somebody holds the lock, or it is kept for a while … */
+	size_t former;                      /* … and so many rows are of those who held it before */
+	char host[128];                     /* SHOW: the host of a holder elsewhere that is not known; "": there is none */
+};
+
+/* That has not told who it is. */
+static void host_note(struct listing *l, const struct redlock_line *row, struct redlock_bytes role)
+{
+	struct redlock_bytes holder = redlock_line_find(row, "holder");
+
+	if (!redlock_line_find(row, "peer").p && role.n == 6 && !memcmp(role.p, "holder", 6) && holder.n > 1 && holder.p[0] == '@')
+		shown_text((struct span){holder.p + 1, holder.n - 1}, l->host, sizeof(l->host));
+}
+
+/* Whoever has shown no user is known by its certificate or its uid. */
+static void user_fill(struct listing *l, const struct redlock_line *row)
+{
+	struct redlock_bytes cert = redlock_line_find(row, "cert");
+	int64_t uid = redlock_line_number(row, "uid", -1);
+	char text[32];
+
+	if (cert.p)
+		rows_fill(l->rows, "user", (struct span){cert.p, cert.n});
+	else if (uid >= 0 && snprintf(text, sizeof(text), "uid %lld", (long long)uid) > 0)
+		rows_fill(l->rows, "user", span_of(text));
+}
+
+static void listing_row(void *arg, const struct redlock_line *row)
+{
+	struct listing *l = arg;
+	struct redlock_bytes key = redlock_line_find(row, l->key), role = redlock_line_find(row, "role");
+
+	if (!key.p || redlock_quote(key, l->after, sizeof(l->after)))
+		l->after[0] = '\0';
+	l->held |= (role.n == 6 && !memcmp(role.p, "holder", 6)) || (role.n == 4 && !memcmp(role.p, "kept", 4));
+	host_note(l, row, role);
+	l->former += role.n == 6 && !memcmp(role.p, "former", 6);
+	l->got++;
+	l->all++;
+	rows_add(l->rows, row);
+	if (l->of_people)
+		user_fill(l, row);
+}
+
+/* Prints what is left, and frees the connection and the rows whatever happens. */
+static int listing_end(struct listing *l, int outcome)
+{
+	int r = exit_of(l->c, outcome), w;
+
+	w = l->rows && !r ? rows_end(l->rows) : 0;
+	if (w)
+		complain("%s", strerror(-w));
+	rows_free(l->rows);
+	redlock_close(l->c);
+	return w ? EX_UNAVAILABLE : r;
+}
+
+static int listing_begin(struct listing *l, const struct invocation *in, const char *key, const char *order)
+{
+	memset(l, 0, sizeof(*l));
+	l->key = key;
+	l->c = dial(in->addr);
+	if (!l->c)
+		return EX_UNAVAILABLE;
+	l->rows = rows_new(in->json, order);
+	if (l->rows)
+		return 0;
+	redlock_close(l->c);
+	complain("out of memory");
+	return EX_UNAVAILABLE;
+}
+
+/* --- pages --- */
+
+static int page_ask(struct listing *l, const char *what, const char *prefix)
+{
+	int n = snprintf(l->line, sizeof(l->line), "LIST %s limit=%d%s%s%s%s", what, PAGE_ROWS, prefix ? " prefix=" : "",
+			 prefix ? prefix : "", l->after[0] ? " after=" : "", l->after);
+
+	l->got = 0;
+	return n >= (int)sizeof(l->line) ? -1 : redlock_request(l->c, l->line, 0, listing_row, l);
+}
+
+/* A page without rows is the last, even if the daemon announces more. */
+static bool page_more(struct listing *l)
+{
+	int64_t after = redlock_line_number(redlock_answer(l->c), "after", -1);
+
+	if (after >= 0) { /* of jobs */
+		snprintf(l->after, sizeof(l->after), "%lld", (long long)after);
+		return l->got;
+	}
+	return l->got && l->after[0] && redlock_line_number(redlock_answer(l->c), "more", 0) > 0;
+}
+
+/* A person who sees nothing asks whether all went well. A program reads no rows. */
+static void none_say(const char *what, const struct invocation *in)
+{
+	char shown[200];
+
+	if (in->json || !isatty(STDOUT_FILENO) || !stderr_is_ready())
+		return;
+	shown_text(span_of(in->operand ? in->operand : ""), shown, sizeof(shown));
+	if (!strcmp(what, "locks") && in->operand)
+		complain("through this daemon nobody holds a lock, or waits for one, whose name begins with %s", shown);
+	else if (!strcmp(what, "locks"))
+		complain("through this daemon nobody holds a lock, or waits for one");
+	else
+		complain("there are no %s%s%s", what, in->operand ? " of " : "", shown);
+}
+
+static void astray_say(int64_t n)
+{
+	bool one = n == 1;
+
+	complain("%" PRId64 " %s jobs at a store that is not %s home, and nobody takes them: see CHANGING THE SERVERS in redlockd(8)", n,
+	         one ? "queue has" : "queues have", one ? "its" : "their");
+}
+
+/* brief: rows have the fields of order only. */
+static int pages_of(const struct invocation *in, const char *what, const char *key, const char *order, bool brief)
+{
+	char prefix[4 * NAME_MAX_BYTES + 3] = "";
+	struct listing l;
+	int64_t astray;
+	int r;
+
+	if (in->operand && redlock_quote((struct redlock_bytes){in->operand, strlen(in->operand)}, prefix, sizeof(prefix))) {
+		complain("a prefix has at most %d bytes", NAME_MAX_BYTES);
+		return EX_USAGE;
+	}
+	r = listing_begin(&l, in, key, order);
+	if (r)
+		return r;
+	if (brief)
+		rows_close(l.rows);
+	l.of_people = brief && !strcmp(what, "sessions");
+	do
+		r = page_ask(&l, what, in->operand ? prefix : NULL);
+	while (!r && page_more(&l));
+	astray = r ? 0 : redlock_line_number(redlock_answer(l.c), "astray", 0);
+	r = listing_end(&l, r);
+	if (!r && !l.all)
+		none_say(what, in);
+	if (!r && astray > 0)
+		astray_say(astray);
+	return r;
+}
+
+/* --- the commands --- */
+
+int ls_main(const struct invocation *in)
+{
+	if (in->whole)
+		return pages_of(in, "locks", "name", "name holder held_ms valid_ms ttl_ms fence count mode holders waiters session", false);
+	return pages_of(in, "locks", "name", "name holder held_ms mode holders kind limit held waiters alarm", true);
+}
+
+int clients_main(const struct invocation *in)
+{
+	if (in->whole)
+		return pages_of(in, "sessions", "session", "session name user cert pid uid peer held waiting age_ms idle_ms", false);
+	return pages_of(in, "sessions", "session", "session name user pid peer held waiting age_ms detached_ms", true);
+}
+
+int queues_main(const struct invocation *in)
+{
+	return pages_of(in, "queues", "queue", "queue due leased dead next_ms", false);
+}
+
+int jobs_main(const struct invocation *in)
+{
+	return pages_of(in, "jobs", "job", "job state due_ms lease_ms dead_ms failed name payload", false);
+}
+
+int nodes_main(const struct invocation *in)
+{
+	return pages_of(in, "nodes", "node", "node address state rtt_us left_ms fence reason", false);
+}
+
+/* The buckets of a histogram are for programs: people see the quantiles beside its count. */
+struct stats {
+	struct rows *rows;
+	size_t buckets;
+	struct {
+		char le[24];
+		int64_t count; /* of all up to there */
+	} bucket[BUCKETS_MOST];
+};
+
+static bool ends_with(struct redlock_bytes name, const char *end)
+{
+	size_t n = strlen(end);
+
+	return name.n > n && !memcmp(name.p + name.n - n, end, n);
+}
+
+static void bucket_note(struct stats *s, const struct redlock_line *row)
+{
+	struct redlock_bytes le = redlock_line_find(row, "le");
+
+	if (s->buckets == BUCKETS_MOST || !le.p)
+		return;
+	snprintf(s->bucket[s->buckets].le, sizeof(s->bucket->le), "%.*s", (int)le.n, le.p);
+	s->bucket[s->buckets++].count = redlock_line_number(row, "value", 0);
+}
+
+/* The bound that so many per cent do not exceed. */
+static void quantile_fill(const struct stats *s, const char *field, int percent)
+{
+	int64_t all = s->buckets ? s->bucket[s->buckets - 1].count : 0;
+	size_t i = 0;
+
+	if (all == 0)
+		return;
+	while (i < s->buckets - 1 && (double)s->bucket[i].count * 100 < (double)all * percent)
+		i++;
+	rows_fill(s->rows, field, span_of(s->bucket[i].le));
+}
+
+static void stats_row(void *arg, const struct redlock_line *row)
+{
+	struct redlock_bytes metric = redlock_line_find(row, "metric");
+	struct stats *s = arg;
+
+	if (ends_with(metric, "_bucket")) {
+		bucket_note(s, row);
+		return;
+	}
+	rows_add(s->rows, row);
+	if (ends_with(metric, "_count")) {
+		quantile_fill(s, "p50", 50);
+		quantile_fill(s, "p99", 99);
+		s->buckets = 0;
+	}
+}
+
+int stats_main(const struct invocation *in)
+{
+	struct listing l;
+	struct stats s = {0};
+	int r = listing_begin(&l, in, "metric", "metric value p50 p99");
+
+	if (r)
+		return r;
+	s.rows = l.rows;
+	return listing_end(&l, in->json ? redlock_request(l.c, "STATS all", 0, listing_row, &l) : redlock_request(l.c, "STATS all", 0, stats_row, &s));
+}
+
+int show_main(const struct invocation *in)
+{
+	char quoted[4 * NAME_MAX_BYTES + 3], shown[200];
+	struct listing l;
+	bool known;
+	int r;
+
+	if (redlock_quote((struct redlock_bytes){in->operand, strlen(in->operand)}, quoted, sizeof(quoted))) {
+		complain("a name has 1 to %d bytes", NAME_MAX_BYTES);
+		return EX_USAGE;
+	}
+	r = listing_begin(&l, in, "pos",
+			  "role pos holder kept_by name pid uid peer session held_ms seen_ms waited_ms priority "
+			  "kept_ms ended_ms end valid_ms ttl_ms fence count mode owner note");
+	if (r)
+		return r;
+	snprintf(l.line, sizeof(l.line), "SHOW %s all=yes former=yes", quoted);
+	r = redlock_request(l.c, l.line, 0, listing_row, &l);
+	known = r || !redlock_line_find(redlock_answer(l.c), "known").p;
+	r = listing_end(&l, r);
+	shown_text(span_of(in->operand), shown, sizeof(shown));
+	if (!r && l.host[0] && !in->json && isatty(STDERR_FILENO) && stderr_is_ready())
+		complain("%s has not told who the holder is: redlock --addr %s:7420 show %s", l.host, l.host, shown);
+	if (r || l.held)
+		return r;
+	if (!known) {
+		complain("it is not known who has %s: too few stores answer, or they disagree", shown);
+		return EX_UNAVAILABLE;
+	}
+	if (l.got == l.former && !in->json)
+		complain("%s is free", shown);
+	return EXIT_NO;
+}
+
+/* Prints the line as it came: the protocol quotes control characters. */
+static void raw_row(void *arg, const struct redlock_line *row)
+{
+	const bool *json = arg;
+	struct redlock_bytes text = redlock_line_text(row);
+
+	if (*json) {
+		json_print_line(row, true);
+		return;
+	}
+	fwrite(text.p, 1, text.n, stdout);
+	putchar('\n');
+}
+
+static int raw_exit(int outcome)
+{
+	if (outcome == -EINVAL || outcome == -EMSGSIZE)
+		return EX_USAGE;
+	if (outcome < 0)
+		return EX_UNAVAILABLE;
+	return outcome ? EXIT_NO : EXIT_SUCCESS;
+}
+
+int raw_main(const struct invocation *in)
+{
+	struct redlock *c = dial(in->addr);
+	const struct redlock_line *push;
+	bool json = in->json;
+	int r;
+
+	if (!c)
+		return EX_UNAVAILABLE;
+	/* The line itself says how long the daemon may wait; without a wait the answer is due at once. */
+	r = redlock_request(c, in->operand, strcasestr(in->operand, "wait=") ? REDLOCK_FOREVER : 0, raw_row, &json);
+	if (r >= 0)
+		raw_row(&json, redlock_answer(c));
+	while ((push = redlock_next_push(c)))
+		raw_row(&json, push);
+	if (r < 0)
+		complain("%s%s", redlock_errmsg(c), silence_hint(r));
+	redlock_close(c);
+	return raw_exit(r);
+}

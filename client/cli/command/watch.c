@@ -1,0 +1,127 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * watch: prints each event of the locks of the daemon as it comes, until the daemon ends the connection or nobody reads any more. It must never hold events
+ * back: a reader of the other end of a pipe sees each at once.
+ */
+#include "client/cli/command/commands.h"
+#include "client/cli/io/complaint.h"
+#include "client/cli/io/dial.h"
+#include "client/cli/io/json.h"
+#include "client/lib/display.h"
+#include "proto/proto.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+static void field_print(const struct redlock_line *event, size_t i)
+{
+	struct redlock_bytes name = redlock_line_name(event, i), value = redlock_line_value(event, i);
+	char shown[200], age[AGE_BYTES];
+	const char *mark;
+
+	shown_text((struct span){value.p, value.n}, shown, sizeof(shown));
+	if (name.n > 3 && !memcmp(name.p + name.n - 3, "_ms", 3)) {
+		printf("  %.*s %s", (int)name.n - 3, name.p, age_text(strtoll(shown, NULL, 10), age));
+		return;
+	}
+	mark = strchr(shown, ' ') ? "\"" : "";
+	printf("  %.*s=%s%s%s", (int)name.n, name.p, mark, shown, mark);
+}
+
+static bool is_among(struct redlock_bytes name, const char *const *words)
+{
+	for (; *words; words++)
+		if (name.n == strlen(*words) && !memcmp(name.p, *words, name.n))
+			return true;
+	return false;
+}
+
+/* Time of day, kind, name and who, and then what else the daemon tells. */
+static void event_person(const struct redlock_line *event)
+{
+	static const char *const first[] = {"kind", "name", "who", "session", NULL};
+	struct redlock_bytes kind = redlock_line_find(event, "kind"), name = redlock_line_find(event, "name"), who = redlock_line_find(event, "who");
+	char shown_kind[40], shown_name[200], shown_who[200];
+	struct timespec now;
+	struct tm day;
+
+	clock_gettime(CLOCK_REALTIME, &now);
+	localtime_r(&now.tv_sec, &day);
+	shown_text((struct span){kind.p, kind.n}, shown_kind, sizeof(shown_kind));
+	shown_text((struct span){name.p, name.n}, shown_name, sizeof(shown_name));
+	shown_text((struct span){who.p, who.n}, shown_who, sizeof(shown_who));
+	printf("%02d:%02d:%02d.%03d  %-8s  %s  %s", day.tm_hour, day.tm_min, day.tm_sec, (int)(now.tv_nsec / 1000000), shown_kind, shown_name, shown_who);
+	for (size_t i = 0; i < redlock_line_fields(event); i++)
+		if (!is_among(redlock_line_name(event, i), first))
+			field_print(event, i);
+	putchar('\n');
+}
+
+static void events_print(struct redlock *c, bool json)
+{
+	const struct redlock_line *push;
+
+	while ((push = redlock_next_push(c))) {
+		struct redlock_bytes code = redlock_line_code(push);
+
+		if (code.n != 5 || memcmp(code.p, "EVENT", 5) != 0)
+			continue;
+		if (json)
+			json_print_line(push, false);
+		else
+			event_person(push);
+	}
+}
+
+/* 0; or why it ends: a negative errno, or 1 as nobody reads any more. */
+static int watch_wait(struct redlock *c)
+{
+	struct pollfd fds[2] = {{.fd = redlock_fd(c), .events = redlock_events(c)}, {.fd = STDOUT_FILENO}};
+
+	if (poll(fds, 2, -1) < 0)
+		return errno == EINTR ? 0 : -errno;
+	if (fds[1].revents & (POLLERR | POLLHUP | POLLNVAL))
+		return 1;
+	return redlock_process(c);
+}
+
+static int watch_events(struct redlock *c, bool json)
+{
+	int r = 0;
+
+	while (!r) {
+		events_print(c, json);
+		if (!output_flush())
+			return EX_UNAVAILABLE;
+		r = watch_wait(c);
+	}
+	events_print(c, json);
+	if (r < 0)
+		complain("%s%s", redlock_errmsg(c), silence_hint(r));
+	return r > 0 ? EXIT_SUCCESS : EX_UNAVAILABLE;
+}
+
+int watch_main(const struct invocation *in)
+{
+	char line[4 * NAME_MAX_BYTES + 16] = "WATCH ", *prefix = line + 6;
+	struct redlock *c;
+	int r;
+
+	if (in->operand && redlock_quote((struct redlock_bytes){in->operand, strlen(in->operand)}, prefix, sizeof(line) - 6)) {
+		complain("a prefix has at most %d bytes", NAME_MAX_BYTES);
+		return EX_USAGE;
+	}
+	c = dial(in->addr);
+	if (!c)
+		return EX_UNAVAILABLE;
+	r = exit_of(c, redlock_request(c, in->operand ? line : "WATCH", 0, NULL, NULL));
+	if (!r)
+		r = watch_events(c, in->json);
+	redlock_close(c);
+	return r;
+}

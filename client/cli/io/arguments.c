@@ -1,0 +1,363 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Turns the words of the command line into an invocation, and prints the usage texts, both by the rows of cli.def; options.c takes the values of options.
+ * Options may stand before and after the command and NAME; from CMD on, no word is an option of redlock.
+ */
+#include "client/cli/io/arguments.h"
+
+#include "client/cli/io/complaint.h"
+#include "client/cli/io/options.h"
+#include "client/lib/display.h"
+#include "proto/lookalike.h"
+#include "proto/proto.h"
+#include "proto/text.h"
+
+#include <getopt.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define HINT_BYTES 64
+
+static const char *const later[] = {
+#define CLI_LATER(word) word,
+#include "client/cli/cli.def"
+};
+
+/* --- usage --- */
+
+static void usage_rows(uint64_t commands)
+{
+	char left[64];
+	size_t i;
+
+	for (i = 0; i < OPTIONS; i++) {
+		if (!(option_rows[i].commands & commands))
+			continue;
+		snprintf(left, sizeof(left), "-%c, --%s%s%s", option_rows[i].letter, option_rows[i].word, option_rows[i].argument ? " " : "",
+			 option_rows[i].argument ? option_rows[i].argument : "");
+		printf("  %-30s  %s\n", left, option_rows[i].help);
+	}
+}
+
+void usage_print(const struct cli_command *only)
+{
+	char left[64];
+	size_t i;
+
+	if (only) {
+		printf("usage: redlock %s [OPTION...] %s\n%s\n\n", only->word, only->operands, only->help);
+		usage_rows(UINT64_C(1) << (only - cli_commands));
+		return;
+	}
+	printf("usage: redlock [OPTION...] COMMAND ...\n\n");
+	for (i = 0; i < CLI_COMMANDS; i++) {
+		snprintf(left, sizeof(left), "%s %s", cli_commands[i].word, cli_commands[i].operands);
+		printf("  %-22s  %s\n", left, cli_commands[i].help);
+	}
+	printf("\n");
+	usage_rows(ANY_COMMAND);
+	printf("\nDurations carry a unit: 500ms, 10s, 1.5s, 2m, 1h. See redlock(1).\n");
+}
+
+/* --- parsing --- */
+
+/* Another option has the same name and letter, and that is the one that is meant: see cli.def. */
+static bool option_is_hidden(const struct invocation *in, size_t i)
+{
+	size_t command = in->command ? (size_t)(in->command - cli_commands) : 0;
+	size_t first = i;
+
+	for (size_t j = 0; j < OPTIONS; j++) {
+		if (option_rows[j].letter != option_rows[i].letter || j == i)
+			continue;
+		if (in->command && option_rows[j].commands >> command & 1)
+			return true;
+		first = j < first ? j : first;
+	}
+	return first != i && !(in->command && option_rows[i].commands >> command & 1);
+}
+
+/* The exit code of a mistake: that of the command, if it is known. */
+static int usage_exit(const struct invocation *in)
+{
+	return in->command && (in->command->wraps || in->command == &cli_commands[CLI_HOLD]) ? EXIT_FAILED : EX_USAGE;
+}
+
+/* --- characters that look like others --- */
+
+/* The first one that looks like one of the ASCII characters. Returns where it stands; NULL: there is none. */
+static const char *lookalike_find(const char *word, const char *of, uint32_t *ret_rune)
+{
+	for (size_t n; *word; word += n ? n : 1) {
+		n = utf8_length(span_of(word));
+		*ret_rune = n ? utf8_rune((struct span){word, n}) : 0;
+		if (n && lookalike_of(*ret_rune) && strchr(of, lookalike_of(*ret_rune)))
+			return word;
+	}
+	return NULL;
+}
+
+/* "; U+00A0 in it looks like a blank", or "". */
+static const char *lookalike_hint(const char *word, char out[HINT_BYTES])
+{
+	uint32_t rune;
+
+	out[0] = '\0';
+	if (lookalike_find(word, "-\"' ", &rune))
+		snprintf(out, HINT_BYTES, "; U+%04X in it looks like %s", (unsigned)rune, lookalike_name(lookalike_of(rune)));
+	return out;
+}
+
+/* Behind the dashes that a word begins with, if one of them is none of ASCII. NULL: it begins otherwise. */
+static const char *dashes_skip(const char *word, uint32_t *ret_rune)
+{
+	const char *at = lookalike_find(word, "-", ret_rune);
+
+	if (!at || strspn(word, "-") != (size_t)(at - word))
+		return NULL;
+	for (uint32_t rune; *at == '-' || lookalike_find(at, "-", &rune) == at;)
+		at += *at == '-' ? 1 : utf8_length(span_of(at));
+	return at;
+}
+
+/* Of a word that is no word of CMD. */
+static int word_check(const struct invocation *in, const char *word)
+{
+	char shown[200];
+	uint32_t rune;
+	const char *rest = dashes_skip(word, &rune);
+
+	if (!rest)
+		return 0;
+	shown_text(span_of(word), shown, sizeof(shown));
+	complain("'%s' begins with U+%04X, which is no hyphen; did you mean '%s%s'?", shown, (unsigned)rune, strlen(rest) > 1 ? "--" : "-", rest);
+	return usage_exit(in);
+}
+
+/* --- words --- */
+
+static const char *later_find(const char *word)
+{
+	size_t i;
+
+	for (i = 0; i < sizeof(later) / sizeof(later[0]); i++)
+		if (!strcmp(later[i], word))
+			return later[i];
+	return NULL;
+}
+
+static int command_take(struct invocation *in, const char *word)
+{
+	const char *words[CLI_COMMANDS], *near;
+	size_t i;
+
+	for (i = 0; i < CLI_COMMANDS; i++) {
+		words[i] = cli_commands[i].word;
+		if (!strcmp(words[i], word))
+			in->command = &cli_commands[i];
+	}
+	if (in->command) {
+		in->wait_ms = in->command == &cli_commands[CLI_TRY] ? 0 : in->wait_ms;
+		return 0;
+	}
+	near = nearest_word(span_of(word), words, CLI_COMMANDS);
+	if (later_find(word))
+		complain("%s is not in this version (%s)", word, REDLOCKD_VERSION);
+	else if (near)
+		complain("no command '%s'; did you mean '%s'?", word, near);
+	else
+		complain("no command '%s'; redlock --help lists them", word);
+	return EX_USAGE;
+}
+
+static int option_unknown(const struct invocation *in, const char *word)
+{
+	const char *words[OPTIONS], *near;
+	char hint[HINT_BYTES];
+	size_t i;
+
+	for (i = 0; i < OPTIONS; i++)
+		words[i] = option_rows[i].word;
+	near = strncmp(word, "--", 2) ? NULL : nearest_word((struct span){word + 2, strcspn(word + 2, "=")}, words, OPTIONS);
+	if (later_find(word))
+		complain("%s is not in this version (%s)", word, REDLOCKD_VERSION);
+	else if (near)
+		complain("no option '%s'; did you mean '--%s'?", word, near);
+	else
+		complain("no option '%s'%s; redlock --help lists them", word, lookalike_hint(word, hint));
+	return usage_exit(in);
+}
+
+static int option_take(struct invocation *in, uint64_t *given, int letter)
+{
+	const char *wrong;
+	char hint[HINT_BYTES];
+	size_t i;
+
+	/* getopt returns no other letters. */
+	for (i = 0; i < OPTIONS - 1 && (option_rows[i].letter != letter || option_is_hidden(in, i)); i++)
+		;
+	*given |= UINT64_C(1) << i;
+	wrong = option_rows[i].set(in, option_rows[i].argument ? optarg : NULL);
+	if (!wrong)
+		return 0;
+	complain("--%s '%s' %s%s", option_rows[i].word, optarg, wrong, lookalike_hint(optarg, hint));
+	return usage_exit(in);
+}
+
+static void getopt_tables(const struct invocation *in, struct option longs[OPTIONS + 1], char letters[2 * OPTIONS + 3])
+{
+	size_t i;
+
+	/* '+' stops at the first operand; ':' tells a missing argument from an unknown option. */
+	letters += sprintf(letters, "+:");
+	memset(longs, 0, (OPTIONS + 1) * sizeof(*longs));
+	for (i = 0; i < OPTIONS; i++) {
+		if (option_is_hidden(in, i))
+			continue;
+		longs->name = option_rows[i].word;
+		longs->has_arg = option_rows[i].argument ? required_argument : no_argument;
+		longs->val = option_rows[i].letter;
+		longs++;
+		letters += sprintf(letters, "%c%s", option_rows[i].letter, option_rows[i].argument ? ":" : "");
+	}
+}
+
+/* Takes the options up to the next operand. *literal becomes true at "--": no word after it is an option. */
+static int options_take(int argc, char **argv, struct invocation *in, uint64_t *given, bool *literal)
+{
+	struct option longs[OPTIONS + 1];
+	char letters[2 * OPTIONS + 3];
+	int letter, before, r = 0;
+
+	getopt_tables(in, longs, letters);
+	opterr = 0;
+	while (!r && !*literal) {
+		before = optind;
+		letter = getopt_long(argc, argv, letters, longs, NULL);
+		if (letter == -1) {
+			*literal = optind > before;
+			return 0;
+		}
+		if (letter == ':') {
+			complain("option '%s' needs a value", argv[optind - 1]);
+			return usage_exit(in);
+		}
+		r = letter == '?' ? option_unknown(in, argv[optind - (optind > before)]) : option_take(in, given, letter);
+	}
+	return r;
+}
+
+static int operand_take(struct invocation *in, const char *word)
+{
+	if (!in->command)
+		return command_take(in, word);
+	if (in->command->most > 1 && in->names_n < in->command->most) {
+		in->names[in->names_n++] = word;
+		in->operand = in->names[0];
+		return 0;
+	}
+	if (in->operand || !in->command->most) {
+		complain("'%s' is too much: redlock %s %s", word, in->command->word, in->command->operands);
+		return usage_exit(in);
+	}
+	in->operand = in->names[0] = word;
+	in->names_n = 1;
+	return 0;
+}
+
+static int options_fit(const struct invocation *in, uint64_t given)
+{
+	size_t i;
+
+	for (i = 0; i < OPTIONS; i++) {
+		if (!(given >> i & 1) || option_rows[i].commands >> (in->command - cli_commands) & 1)
+			continue;
+		complain("--%s is no option of %s", option_rows[i].word, in->command->word);
+		return usage_exit(in);
+	}
+	return 0;
+}
+
+static int names_fit(const struct invocation *in)
+{
+	if (in->any && in->names_n < 2) {
+		complain("--any needs two or more names; the usage is: redlock %s %s", in->command->word, in->command->operands);
+		return usage_exit(in);
+	}
+	if (in->slots && (in->names_n > 1 || in->shared || in->keep_ms > 0)) {
+		complain("--slots is for one name, and not for %s", in->names_n > 1 ? "several" : in->shared ? "--shared" : "--keep");
+		return usage_exit(in);
+	}
+	if (in->shared && in->keep_ms > 0) {
+		complain("--keep is for exclusive locks, and not for --shared");
+		return usage_exit(in);
+	}
+	if (in->defer_to && in->names_n > 1) {
+		complain("--or-defer is for one name; the usage is: redlock %s %s", in->command->word, in->command->operands);
+		return usage_exit(in);
+	}
+	return 0;
+}
+
+static int invocation_whole(const struct invocation *in, uint64_t given)
+{
+	int r;
+
+	if (in->help || in->version)
+		return 0;
+	if (!in->command) {
+		complain("no command given; redlock --help lists them");
+		return EX_USAGE;
+	}
+	if ((in->command->least && !in->operand) || (in->command->wraps && !in->argv[0])) {
+		complain("an argument is missing; the usage is: redlock %s %s", in->command->word, in->command->operands);
+		return usage_exit(in);
+	}
+	r = options_fit(in, given);
+	return r ? r : names_fit(in);
+}
+
+/* Whether a "--" is still to come: all words before it are names. */
+static bool more_names(const struct invocation *in, int argc, char **argv, bool literal)
+{
+	if (in->command->most == 1 || literal)
+		return false;
+	for (int i = optind; i < argc; i++)
+		if (!strcmp(argv[i], "--"))
+			return true;
+	return false;
+}
+
+int invocation_parse(int argc, char **argv, struct invocation *ret_in)
+{
+	struct invocation in = {.wait_ms = REDLOCK_FOREVER, .busy_exit = EXIT_NOT_ACQUIRED, .cost = 1};
+	bool literal = false;
+	uint64_t given = 0;
+	uint32_t rune;
+	int r;
+
+	for (;;) {
+		r = options_take(argc, argv, &in, &given, &literal);
+		if (r)
+			return r;
+		if (optind >= argc || (in.command && in.command->wraps && in.operand && !more_names(&in, argc, argv, literal)))
+			break;
+		r = literal ? 0 : word_check(&in, argv[optind]);
+		if (!r)
+			r = operand_take(&in, argv[optind++]);
+		if (r)
+			return r;
+	}
+	in.argv = argv + optind;
+	/* An option may stand between NAME and CMD. */
+	if (!literal && in.argv[0] && dashes_skip(in.argv[0], &rune))
+		return word_check(&in, in.argv[0]);
+	if (in.defer_to && !(given >> OPTION_WAIT & 1))
+		in.wait_ms = 0;
+	r = invocation_whole(&in, given);
+	if (!r)
+		*ret_in = in;
+	return r;
+}

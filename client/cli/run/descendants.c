@@ -1,0 +1,228 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Starting, signalling and reaping the processes of one command. Never waits.
+ */
+#include "client/cli/run/descendants.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/prctl.h>
+#include <sys/signalfd.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+static _Noreturn void command_exec(const struct descendants_start *how, pid_t parent, int input, int report)
+{
+	int error;
+
+	setpgid(0, how->grouped ? 0 : how->group);
+	/* The kernel kills the command when the parent ends; the parent may have ended before this call. */
+	if (prctl(PR_SET_PDEATHSIG, SIGKILL) || getppid() != parent)
+		_exit(EXIT_FAILURE);
+	if (input >= 0 && dup2(input, STDIN_FILENO) < 0)
+		_exit(EXIT_FAILURE);
+	sigprocmask(SIG_SETMASK, how->mask, NULL);
+	execvp(how->argv[0], how->argv);
+	error = errno;
+	while (write(report, &error, sizeof(error)) < 0 && errno == EINTR)
+		;
+	_exit(EXIT_FAILURE);
+}
+
+/* A successful exec closes the pipe, and nothing was written. */
+static int exec_outcome(int fd)
+{
+	int error;
+	ssize_t n;
+
+	do
+		n = read(fd, &error, sizeof(error));
+	while (n < 0 && errno == EINTR);
+	return n == sizeof(error) ? error : 0;
+}
+
+/* A descriptor from which the input can be read, -1: there is none; or another negative errno. */
+static int input_open(const struct descendants_start *how)
+{
+	int ends[2], r = 0;
+
+	if (!how->input)
+		return -1;
+	if (pipe2(ends, O_CLOEXEC))
+		return -errno;
+	if (how->input_n > 0 && write(ends[1], how->input, how->input_n) != (ssize_t)how->input_n)
+		r = -EIO;
+	close(ends[1]);
+	if (!r)
+		return ends[0];
+	close(ends[0]);
+	return r;
+}
+
+int descendants_start(struct descendants *ret_family, const struct descendants_start *how)
+{
+	struct descendants f = {.grouped = how->grouped};
+	pid_t parent = getpid();
+	int report[2], input = input_open(how), r;
+
+	if (input < -1)
+		return input;
+	if (prctl(PR_SET_CHILD_SUBREAPER, 1) || pipe2(report, O_CLOEXEC))
+		return -errno;
+	f.command = fork();
+	if (f.command == 0)
+		command_exec(how, parent, input, report[1]);
+	if (input >= 0)
+		close(input);
+	r = f.command < 0 ? -errno : 0;
+	close(report[1]);
+	if (!r)
+		r = exec_outcome(report[0]);
+	close(report[0]);
+	if (!r)
+		*ret_family = f;
+	else if (f.command > 0)
+		waitpid(f.command, NULL, 0);
+	return r;
+}
+
+static FILE *children_open(void)
+{
+	return fopen("/proc/thread-self/children", "re");
+}
+
+static bool children_next(FILE *children, pid_t *ret_pid)
+{
+	return fscanf(children, "%d", ret_pid) == 1; /* NOLINT(cert-err34-c): the kernel writes valid numbers */
+}
+
+static int children_signal(int signal)
+{
+	FILE *children = children_open();
+	pid_t pid;
+
+	if (!children)
+		return -errno;
+	while (children_next(children, &pid))
+		kill(pid, signal);
+	fclose(children);
+	return 0;
+}
+
+/*
+ * A pid is not used again until it is reaped, so no signal hits a stranger. A group outlives its leader while it has members: when the leader is reaped, a
+ * child in it shows that it has. Without one the number may be that of a stranger's group by now.
+ */
+static bool group_stands(const struct descendants *f)
+{
+	siginfo_t who;
+
+	return f->grouped && (!f->ended || !waitid(P_PGID, (id_t)f->command, &who, WEXITED | WNOHANG | WNOWAIT));
+}
+
+static void descendants_send(const struct descendants *f, int signal)
+{
+	if (group_stands(f))
+		kill(-f->command, signal);
+	else if (children_signal(signal) && !f->ended)
+		kill(f->command, signal);
+}
+
+void descendants_signal(const struct descendants *f, int signal)
+{
+	descendants_send(f, signal);
+	if (signal == SIGTERM || signal == SIGHUP || signal == SIGINT || signal == SIGQUIT)
+		descendants_send(f, SIGCONT);
+}
+
+void descendants_end(const struct descendants *f)
+{
+	descendants_signal(f, SIGTERM);
+}
+
+void descendants_kill(const struct descendants *f)
+{
+	if (group_stands(f))
+		kill(-f->command, SIGKILL);
+	if (children_signal(SIGKILL) && f->command > 0 && !f->ended)
+		kill(f->command, SIGKILL);
+}
+
+/* Where it stands in left; left_n: nowhere. */
+static size_t left_find(const struct descendants *f, pid_t pid)
+{
+	size_t i = 0;
+
+	while (i < f->left_n && f->left[i] != pid)
+		i++;
+	return i;
+}
+
+/* The pid may be used again. */
+static void left_forget(struct descendants *f, pid_t pid)
+{
+	size_t i = left_find(f, pid);
+
+	if (i < f->left_n)
+		f->left[i] = f->left[--f->left_n];
+}
+
+void descendants_mark_left(struct descendants *f)
+{
+	FILE *children = children_open();
+	pid_t pid;
+
+	f->left_n = 0;
+	if (!children)
+		return;
+	while (f->left_n < DESCENDANTS_LEFT_MAX && children_next(children, &pid))
+		if (pid != f->command)
+			f->left[f->left_n++] = pid;
+	fclose(children);
+}
+
+bool descendants_lives(const struct descendants *f)
+{
+	FILE *children = children_open();
+	bool lives = false;
+	pid_t pid;
+
+	if (!children)
+		return true;
+	while (!lives && children_next(children, &pid))
+		lives = left_find(f, pid) == f->left_n;
+	fclose(children);
+	return lives;
+}
+
+bool descendants_reap(struct descendants *f)
+{
+	int status;
+	pid_t pid;
+
+	while ((pid = waitpid(-1, &status, WNOHANG)) > 0) {
+		left_forget(f, pid);
+		if (pid != f->command)
+			continue;
+		f->ended = true;
+		f->status = status;
+	}
+	return pid < 0 && errno == ECHILD;
+}
+
+int descendants_code(const struct descendants *f)
+{
+	return WIFSIGNALED(f->status) ? 128 + WTERMSIG(f->status) : WEXITSTATUS(f->status);
+}
+
+int descendants_fd(void)
+{
+	sigset_t child;
+
+	sigemptyset(&child);
+	sigaddset(&child, SIGCHLD);
+	signal(SIGCHLD, SIG_DFL); /* some parents leave it ignored, which would lose the exit code */
+	return signalfd(-1, &child, SFD_CLOEXEC | SFD_NONBLOCK);
+}

@@ -1,0 +1,170 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* See locks_held.h. */
+#include "client/cli/run/locks_held.h"
+#include "client/cli/io/dial.h"
+#include "client/cli/run/taken_job.h"
+#include "client/cli/run/loss.h"
+#include "client/cli/run/variables.h"
+#include "client/lib/display.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define SETTLE_MS 100
+
+void locks_held_shown(const char *const *names, unsigned n, char *out, size_t size)
+{
+	size_t at = 0;
+
+	for (unsigned i = 0; i < n && at + 8 + 2 < size; i++) {
+		if (i > 0)
+			at = text_add(out, at, size, ", ");
+		at += shown_text(span_of(names[i]), out + at, size - at);
+	}
+}
+
+/* CHECK again after QUORUM: a daemon that restarted since the grant learns soon whether the stores have the lock. */
+static int name_check(struct keeper_task *task, unsigned i)
+{
+	struct pollfd front = {.fd = task->front};
+	int64_t until = redlock_now_us() + ANSWER_TIMEOUT_MS * INT64_C(1000);
+	int r;
+
+	do
+		r = redlock_check(task->c, task->names[i], &task->grants[i]);
+	while (r == REDLOCK_REFUSED && !strcmp(redlock_code(task->c), "QUORUM") && redlock_now_us() < until &&
+	       poll(&front, 1, SETTLE_MS) == 0);
+	return r;
+}
+
+/* What the answer to CHECK says of a permit. */
+static void permit_note(struct keeper_task *task)
+{
+	struct redlock_bytes permit = redlock_line_find(redlock_answer(task->c), "permit");
+
+	if (task->in->slots && permit.p && permit.n < sizeof(task->permit))
+		memcpy(task->permit, permit.p, permit.n);
+}
+
+int locks_held_check(struct keeper_task *task)
+{
+	int r = 0;
+
+	if (task->job)
+		return taken_job_check(task);
+	for (unsigned i = 0; !r && i < task->names_n; i++) {
+		r = name_check(task, i);
+		if (!r)
+			permit_note(task);
+	}
+	if (!r)
+		task->grant = *locks_held_first(task);
+	return r;
+}
+
+int locks_held_check_send(const struct keeper_task *task, unsigned i)
+{
+	return task->job ? taken_job_check_send(task) : redlock_check_send(task->c, task->names[i]);
+}
+
+int locks_held_grant(const struct keeper_task *task, struct redlock_grant *ret_grant)
+{
+	return task->job ? taken_job_grant(task, ret_grant) : redlock_grant(task->c, ret_grant);
+}
+
+const struct redlock_line *locks_held_loss(const struct keeper_task *task)
+{
+	return task->job ? taken_job_loss(task) : loss_push(task->c, task->grants, task->names_n);
+}
+
+static size_t word_shown(const struct redlock_line *push, const char *field, char *out, size_t size)
+{
+	struct redlock_bytes word = redlock_line_find(push, field);
+
+	return shown_text((struct span){word.p, word.n}, out, size);
+}
+
+bool locks_held_lost(const struct keeper_task *task, struct locks_held_loss *ret_loss)
+{
+	const struct redlock_line *push;
+	struct locks_held_loss loss = {0};
+	bool any = false;
+	size_t at = 0;
+
+	while ((push = locks_held_loss(task))) {
+		if (at > 0 && !task->job)
+			at = text_add(loss.names, at, sizeof(loss.names), ", ");
+		if (at + 8 < sizeof(loss.names) && !task->job)
+			at += word_shown(push, "name", loss.names + at, sizeof(loss.names) - at);
+		word_shown(push, "reason", loss.why, sizeof(loss.why));
+		loss.final |= loss_is_final(push);
+		any = true;
+	}
+	if (any)
+		*ret_loss = loss;
+	return any;
+}
+
+const struct redlock_grant *locks_held_first(const struct keeper_task *task)
+{
+	const struct redlock_grant *first = &task->grants[0];
+
+	for (unsigned i = 1; i < task->names_n; i++)
+		if (task->grants[i].until_us < first->until_us)
+			first = &task->grants[i];
+	return first;
+}
+
+int locks_held_unlock(const struct keeper_task *task, int64_t keep_ms, enum attempt attempt, unsigned *ret_at)
+{
+	int r = 0;
+
+	*ret_at = 0;
+	if (task->job)
+		return taken_job_end(task, attempt);
+	for (unsigned i = 0; !r && i < task->names_n; i++) {
+		r = redlock_unlock(task->c, task->names[i], keep_ms);
+		*ret_at = i;
+	}
+	return r;
+}
+
+static int name_environment(const struct keeper_task *task, unsigned i)
+{
+	struct variables v = variables_of(i);
+	char value[24];
+
+	snprintf(value, sizeof(value), "%lld", (long long)task->grants[i].fence);
+	return setenv(v.name, task->names[i], 1) || setenv(v.fence, value, 1) ? -errno : 0;
+}
+
+/* An outer redlock may have set more of them than are held here. */
+static int names_clear(void)
+{
+	for (unsigned i = 0; i < NAMES_MOST; i++) {
+		struct variables v = variables_of(i);
+
+		if (unsetenv(v.name) || unsetenv(v.fence))
+			return -errno;
+	}
+	return 0;
+}
+
+int locks_held_environment(const struct keeper_task *task)
+{
+	int r = names_clear();
+
+	/* An outer redlock may have set this, too. */
+	if (r)
+		return r;
+	if (*task->permit ? setenv("REDLOCK_PERMIT", task->permit, 1) : unsetenv("REDLOCK_PERMIT"))
+		return -errno;
+	if (task->job)
+		return taken_job_environment(task);
+	for (unsigned i = 0; !r && i < task->names_n; i++)
+		r = name_environment(task, i);
+	return r;
+}

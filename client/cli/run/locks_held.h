@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* The locks of one run: the keeper holds all of them for CMD, or none. Most runs have one. */
+#ifndef CLIENT_SEVERAL_H
+#define CLIENT_SEVERAL_H
+
+#include "client/cli/run/task.h"
+
+/* The names for a person, with commas between them. */
+void locks_held_shown(const char *const *names, unsigned n, char *out, size_t size);
+/* Asks CHECK for each, and sets task->grant. 0, or the outcome for the first that is not held. */
+int locks_held_check(struct keeper_task *task) REDLOCK_MUST;
+/* CHECK of one of them; and what the answer tells. */
+int locks_held_check_send(const struct keeper_task *task, unsigned i) REDLOCK_MUST;
+int locks_held_grant(const struct keeper_task *task, struct redlock_grant *ret_grant) REDLOCK_MUST;
+/* The push LOST of one of them, or NULL. Drops the pushes before it. */
+const struct redlock_line *locks_held_loss(const struct keeper_task *task);
+struct locks_held_loss {
+	char names[200]; /* for a person: which of them were lost; "" if it was a job */
+	char why[32];    /* the last of these */
+	bool final;      /* somebody else may hold one of them already */
+};
+/* Whether it came, for whichever of them. */
+bool locks_held_lost(const struct keeper_task *task, struct locks_held_loss *ret_loss);
+/* The grant that ends first. */
+const struct redlock_grant *locks_held_first(const struct keeper_task *task);
+/* Unlocks each, up to the first that is refused, which is told. A job ends as the attempt did. */
+int locks_held_unlock(const struct keeper_task *task, int64_t keep_ms, enum attempt attempt, unsigned *ret_at) REDLOCK_MUST;
+/* Sets REDLOCK_NAME and REDLOCK_FENCE; of further names REDLOCK_NAME_2, REDLOCK_FENCE_2 and so on. 0 or a negative errno. */
+int locks_held_environment(const struct keeper_task *task);
+
+#endif

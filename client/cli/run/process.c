@@ -1,0 +1,80 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* See process.h. */
+#include "client/cli/run/process.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#ifndef SYS_pidfd_open
+#define SYS_pidfd_open 434
+#endif
+#ifndef SYS_pidfd_send_signal
+#define SYS_pidfd_send_signal 424
+#endif
+
+int process_open(pid_t pid)
+{
+	int fd = (int)syscall(SYS_pidfd_open, pid, 0U);
+
+	if (fd < 0)
+		return -errno;
+	if (!syscall(SYS_pidfd_send_signal, fd, 0, NULL, 0U))
+		return fd;
+	close(fd);
+	return errno == EPERM ? -EPERM : -ESRCH;
+}
+
+void process_signal(int fd, int signal)
+{
+	(void)syscall(SYS_pidfd_send_signal, fd, signal, NULL, 0U);
+}
+
+/* The bytes of a file below /proc, NUL-terminated. Returns how many. */
+static size_t proc_read(pid_t pid, const char *what, char *out, size_t size)
+{
+	char path[48];
+	size_t n = 0;
+	FILE *file;
+
+	snprintf(path, sizeof(path), "/proc/%d/%s", (int)pid, what);
+	file = fopen(path, "re");
+	if (file) {
+		n = fread(out, 1, size - 1, file);
+		fclose(file);
+	}
+	out[n] = '\0';
+	return n;
+}
+
+pid_t process_parent(pid_t pid)
+{
+	char stat[256], *end;
+	int parent;
+
+	(void)proc_read(pid, "stat", stat, sizeof(stat));
+	end = strrchr(stat, ')'); /* the name before it may hold anything */
+	return end && sscanf(end, ") %*c %d", &parent) == 1 ? parent : -1; /* NOLINT(cert-err34-c): the kernel writes valid numbers */
+}
+
+void process_name(pid_t pid, char *out, size_t size)
+{
+	(void)proc_read(pid, "comm", out, size);
+	out[strcspn(out, "\n")] = '\0';
+	if (!out[0])
+		snprintf(out, size, "process");
+}
+
+void process_command(pid_t pid, char *out, size_t size)
+{
+	size_t n = proc_read(pid, "cmdline", out, size);
+
+	while (n > 0 && !out[n - 1])
+		n--;
+	for (size_t i = 0; i < n; i++)
+		if (!out[i])
+			out[i] = ' ';
+}

@@ -1,0 +1,256 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* See job.h. */
+#include "client/cli/run/taken_job.h"
+#include "client/cli/io/complaint.h"
+#include "client/cli/io/dial.h"
+#include "client/lib/display.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/param.h>
+
+#define PAUSE_MS     500   /* before a TAKE that the daemon cannot serve now is sent again */
+#define POLL_MOST_MS 60000
+#define RETRY_ANSWER_MS 30000         /* the daemon may repeat it at the home of the queue for so long */
+#define RETRY_FIRST_MS  INT64_C(1000) /* after the first attempt; then twice as long each time … */
+#define RETRY_MOST_MS   INT64_C(300000) /* … up to here */
+
+void taken_job_release(struct redlock_job *job)
+{
+	free(job->payload);
+	job->payload = NULL;
+}
+
+static bool code_is(const struct redlock *c, const char *code)
+{
+	return !strcmp(redlock_code(c), code);
+}
+
+/* So a dependency that is away for a while does not cost a job all its attempts. */
+static int64_t pause_ms(const struct invocation *in, int64_t attempt)
+{
+	int64_t doubled = MAX(0, MIN(attempt - 1, 20));
+
+	return in->delay_given ? in->delay_ms : MIN(RETRY_FIRST_MS << doubled, RETRY_MOST_MS);
+}
+
+/* A RETRY is not said again: it could make a job due that is dead by now. The end of the session gives the job back, too. */
+static int retry_say(struct redlock *c, const struct invocation *in, struct redlock_bytes id, enum attempt attempt, int64_t number)
+{
+	char line[4 * REDLOCK_NAME_BYTES + 4 * REDLOCK_JOB_BYTES + 96], queue[4 * REDLOCK_NAME_BYTES], job[4 * REDLOCK_JOB_BYTES], how[40] = " failed=no";
+
+	if (redlock_quote((struct redlock_bytes){in->operand, strlen(in->operand)}, queue, sizeof(queue)) || redlock_quote(id, job, sizeof(job)))
+		return -EMSGSIZE;
+	if (attempt != ATTEMPT_NONE)
+		snprintf(how, sizeof(how), " delay=%lldms", (long long)pause_ms(in, number));
+	snprintf(line, sizeof(line), "RETRY %s queue=%s%s", job, queue, how);
+	return redlock_request(c, line, RETRY_ANSWER_MS, NULL, NULL);
+}
+
+static int64_t left_ms(int64_t until)
+{
+	return until == INT64_MAX ? REDLOCK_FOREVER : MAX(1, (until - redlock_now_us() + 999) / 1000);
+}
+
+static int take_send(const struct waiting *w, int64_t until)
+{
+	char line[4 * REDLOCK_NAME_BYTES + 96], quoted[4 * REDLOCK_NAME_BYTES], wait[40] = "", ttl[40] = "";
+	const struct invocation *in = w->in;
+
+	if (redlock_quote((struct redlock_bytes){in->operand, strlen(in->operand)}, quoted, sizeof(quoted)))
+		return -EMSGSIZE;
+	if (until == INT64_MAX)
+		snprintf(wait, sizeof(wait), " wait=forever");
+	else if (in->wait_ms > 0)
+		snprintf(wait, sizeof(wait), " wait=%lldms", (long long)left_ms(until));
+	if (in->ttl_ms > 0)
+		snprintf(ttl, sizeof(ttl), " ttl=%lldms", (long long)in->ttl_ms);
+	snprintf(line, sizeof(line), "TAKE %s%s%s", quoted, wait, ttl);
+	return redlock_send(w->c, line);
+}
+
+/* False: redlock is gone. */
+static bool take_sleep(struct waiting *w, int64_t most_ms)
+{
+	struct pollfd fds[] = {{.fd = redlock_fd(w->c), .events = redlock_events(w->c)}, {.fd = w->front, .events = 0}};
+	int64_t due = redlock_due_us(w->c), left = due == INT64_MAX ? most_ms : MAX(0, MIN(most_ms, (due - redlock_now_us()) / 1000 + 1));
+
+	if (poll(fds, 2, (int)left) > 0)
+		w->abandoned = fds[1].revents != 0;
+	return !w->abandoned;
+}
+
+/* The outcome of the TAKE that was sent. */
+static int take_await(struct waiting *w, int64_t until)
+{
+	int64_t most = until == INT64_MAX ? INT64_MAX : until + ANSWER_TIMEOUT_MS * INT64_C(1000);
+	int r;
+
+	while ((r = redlock_finish(w->c, 0)) == -EAGAIN) {
+		if (redlock_now_us() >= most)
+			return -ETIMEDOUT;
+		if (!take_sleep(w, most == INT64_MAX ? POLL_MOST_MS : MIN(POLL_MOST_MS, (most - redlock_now_us()) / 1000 + 1)))
+			return -ECANCELED;
+	}
+	return r;
+}
+
+/* The daemon or the home of the queue cannot serve it now. */
+static bool take_is_repeated(const struct waiting *w, int r)
+{
+	return r == -ECONNABORTED ||
+	       (r == REDLOCK_REFUSED && (code_is(w->c, "UNAVAILABLE") || code_is(w->c, "QUORUM") || code_is(w->c, "DRAINING")));
+}
+
+/* 0: it was given back, with a complaint: no environment variable can hold its id, or the name of its lock. */
+static int job_give_back(struct waiting *w)
+{
+	const struct redlock_line *answer = redlock_answer(w->c);
+	struct redlock_bytes id = redlock_line_find(answer, "job");
+	char job[200], queue[200];
+	int64_t number = redlock_line_number(answer, "attempt", 1);
+
+	shown_text((struct span){id.p, id.n}, job, sizeof(job));
+	shown_text(span_of(w->in->operand), queue, sizeof(queue));
+	complain("job %s of %s cannot be run: its id, or the name of its lock, has a NUL byte", job, queue);
+	return retry_say(w->c, w->in, id, ATTEMPT_FAILED, number);
+}
+
+bool taken_job_take(struct waiting *w, struct redlock_job *ret_job)
+{
+	int64_t until = w->in->wait_ms < 0 ? INT64_MAX : redlock_now_us() + w->in->wait_ms * 1000;
+	bool told = false;
+	int r;
+
+	for (;;) {
+		r = take_send(w, until);
+		if (!r)
+			r = take_await(w, until);
+		if (!r)
+			r = redlock_taken(w->c, ret_job);
+		if (r == -EILSEQ && !(r = job_give_back(w)))
+			continue;
+		if (!take_is_repeated(w, r) || w->in->wait_ms == 0 || redlock_now_us() >= until)
+			break;
+		if (r == REDLOCK_REFUSED && !told)
+			complain("%s", redlock_errmsg(w->c));
+		told |= r == REDLOCK_REFUSED;
+		if (r == REDLOCK_REFUSED && !take_sleep(w, PAUSE_MS))
+			break;
+	}
+	if (!r)
+		return true;
+	w->exit = r == REDLOCK_BUSY || r == REDLOCK_TIMEOUT ? EXIT_SUCCESS : EXIT_FAILED;
+	if (w->exit && !w->abandoned)
+		complain("%s", r == -ETIMEDOUT ? "redlockd does not answer" : redlock_errmsg(w->c));
+	return false;
+}
+
+int taken_job_check_send(const struct keeper_task *task)
+{
+	return redlock_check_job_send(task->c, task->in->operand, task->job->id);
+}
+
+int taken_job_grant(const struct keeper_task *task, struct redlock_grant *ret_grant)
+{
+	int r = redlock_job_grant(task->c, ret_grant);
+
+	if (!r)
+		ret_grant->ttl_ms = task->job->ttl_ms;
+	return r;
+}
+
+int taken_job_check(struct keeper_task *task)
+{
+	int r = redlock_check_job(task->c, task->in->operand, task->job->id, &task->grants[0]);
+
+	task->grants[0].ttl_ms = task->job->ttl_ms;
+	task->grant = task->grants[0];
+	return r;
+}
+
+static bool field_is(const struct redlock_line *line, const char *field, const char *text)
+{
+	struct redlock_bytes value = redlock_line_find(line, field);
+
+	return value.p && value.n == strlen(text) && !memcmp(value.p, text, value.n);
+}
+
+static bool tells_loss(const struct keeper_task *task, const struct redlock_line *push)
+{
+	struct redlock_bytes code = redlock_line_code(push);
+
+	if (code.n != 4 || memcmp(code.p, "LOST", 4) != 0)
+		return false;
+	if (field_is(push, "job", task->job->id))
+		return field_is(push, "queue", task->in->operand);
+	return task->job->lock[0] && field_is(push, "name", task->job->lock) && redlock_line_number(push, "fence", 0) == task->job->fence;
+}
+
+const struct redlock_line *taken_job_loss(const struct keeper_task *task)
+{
+	const struct redlock_line *push;
+
+	while ((push = redlock_next_push(task->c)))
+		if (tells_loss(task, push))
+			return push;
+	return NULL;
+}
+
+/*
+ * Said again after the connection broke, for else the job is run again. What the session does not have any more was done then, unless the session lost it, or
+ * is another one: the first ended with the connection.
+ */
+static int done_say(const struct keeper_task *task)
+{
+	int64_t until = redlock_now_us() + task->job->ttl_ms * 1000;
+	char session[64];
+	bool again = false;
+	int r;
+
+	snprintf(session, sizeof(session), "%s", redlock_session_id(task->c));
+	r = redlock_done(task->c, task->in->operand, task->job->id);
+	while (r == -ECONNABORTED && redlock_now_us() < until) {
+		r = redlock_done(task->c, task->in->operand, task->job->id);
+		again = true;
+	}
+	if (!again || r != REDLOCK_REFUSED || !code_is(task->c, "NOTHELD"))
+		return r;
+	return strcmp(session, redlock_session_id(task->c)) || taken_job_loss(task) ? r : 0;
+}
+
+int taken_job_end(const struct keeper_task *task, enum attempt attempt)
+{
+	const struct redlock_job *job = task->job;
+
+	return attempt == ATTEMPT_DONE ? done_say(task) : retry_say(task->c, task->in, (struct redlock_bytes){job->id, strlen(job->id)}, attempt, job->attempt);
+}
+
+bool taken_job_is_over(const struct keeper_task *task, char *out, size_t size)
+{
+	char id[100], queue[200];
+
+	if (!field_is(redlock_answer(task->c), "state", "dead"))
+		return false;
+	shown_text(span_of(task->job->id), id, sizeof(id));
+	shown_text(span_of(task->in->operand), queue, sizeof(queue));
+	snprintf(out, size, "job %s of %s has failed for good, after %lld attempts", id, queue, (long long)task->job->attempt);
+	return true;
+}
+
+int taken_job_environment(const struct keeper_task *task)
+{
+	const struct redlock_job *job = task->job;
+	char attempt[24], fence[24];
+
+	snprintf(attempt, sizeof(attempt), "%lld", (long long)job->attempt);
+	snprintf(fence, sizeof(fence), "%lld", (long long)job->fence);
+	if (setenv("REDLOCK_QUEUE", task->in->operand, 1) || setenv("REDLOCK_JOB", job->id, 1) || setenv("REDLOCK_ATTEMPT", attempt, 1))
+		return -errno;
+	if (job->lock[0] && (setenv("REDLOCK_NAME", job->lock, 1) || setenv("REDLOCK_FENCE", fence, 1)))
+		return -errno;
+	return 0;
+}

@@ -1,0 +1,47 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * What redlock asks of a keeper, and what the keeper reports.
+ */
+#ifndef CLIENT_TASK_H
+#define CLIENT_TASK_H
+
+#include "client/cli/io/invocation.h"
+#include "client/cli/run/descendants.h"
+#include "client/lib/redlock.h"
+
+/* What became of one run of CMD for a job. NONE: it counts as no attempt. */
+enum attempt { ATTEMPT_DONE, ATTEMPT_FAILED, ATTEMPT_NONE };
+
+/* What redlock sends to the keeper. */
+struct front_signal {
+	int number;  /* of a signal for CMD; 0, which is the first: redlock passes on signals from now on, and CMD may start */
+	bool had;    /* CMD has it already, from the terminal */
+	bool ending; /* it asks redlock to end, too */
+};
+
+struct keeper_report {
+	enum { KEEPER_WAITING, KEEPER_GRANTED, KEEPER_STARTED, KEEPER_ENDED } kind;
+	int code;      /* ENDED: the exit code of redlock */
+	bool lost;     /* ENDED: the lock was lost, and nothing of CMD is left */
+	unsigned name; /* GRANTED: with --any, which of the names is held */
+	bool lingers;  /* ENDED: the keeper goes on for a while, until a daemon that is away has heard the end */
+	pid_t command; /* STARTED */
+	char session[64],
+		secret[128]; /* WAITING, GRANTED: by which redlock ends the session if the keeper dies; "" without grace */
+	char text[512];      /* ENDED: one line for a person, or "" */
+};
+
+struct keeper_task {
+	const struct invocation *in;
+	struct redlock *c;          /* opened, and not used yet */
+	const char *const *names;   /* what is held: all names, or with --any one of them */
+	unsigned names_n;
+	struct redlock_grant *grants; /* of each, as the last CHECK told it */
+	struct redlock_grant grant; /* the one of these that ends first */
+	char permit[8];             /* --slots: which slot is held. Else "" */
+	struct descendants_start start;
+	struct redlock_job *job; /* work: what is held, in the place of names; NULL: names are */
+	int front; /* the keeper's end of the socket pair */
+};
+
+#endif

@@ -1,0 +1,157 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* See wait_status.h. */
+#include "client/cli/run/wait_status.h"
+#include "client/cli/io/complaint.h"
+#include "client/cli/run/queue_place.h"
+#include "client/cli/run/quorum_shortage.h"
+#include "client/cli/run/self_wait.h"
+#include "client/lib/display.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
+
+#define TICK_US  1000000
+#define AGAIN_US 30000000 /* without a terminal */
+#define SIDE_MS  300      /* how long the status line waits for answers */
+
+/* --- the text --- */
+
+static const char *ordinal(int64_t n)
+{
+	if (n % 100 / 10 == 1)
+		return "th";
+	return n % 10 == 1 ? "st" : n % 10 == 2 ? "nd" : n % 10 == 3 ? "rd" : "th";
+}
+
+/* Whatever is known of the place in the queue, the holder, how long the name is kept, and the shortage. */
+static void place_text(const struct queue_place *place, const char *shortage, char *out, size_t at, size_t size)
+{
+	char age[AGE_BYTES];
+
+	if (place->position > 0)
+		at = text_add(out, at, size, "  %" PRId64 "%s in line", place->position, ordinal(place->position));
+	if (place->holder[0])
+		at = text_add(out, at, size, "%s held by %s", place->position > 0 ? "," : " ", place->holder);
+	if (place->holder[0] && place->held_ms >= 0)
+		text_add(out, at, size, " for %s", age_text(place->held_ms, age));
+	if (place->kept_ms >= 0)
+		text_add(out, at, size, "%s kept for %s", place->position > 0 ? "," : " ", age_text(place->kept_ms, age));
+	if (shortage[0])
+		text_add(out, at, size, "%s %s", place->position > 0 ? "," : " ", shortage);
+}
+
+static void status_text(const struct wait_status *s, const struct queue_place *place, const char *shortage, char *out, size_t size)
+{
+	int64_t seconds = (redlock_now_us() - s->began_us) / 1000000;
+	char name[LABEL_BYTES];
+	size_t at;
+
+	shown_text(span_of(s->in->operand), name, sizeof(name));
+	at = text_add(out, 0, size, "waiting for %s  %02d:%02d", name, (int)(seconds / 60), (int)(seconds % 60));
+	if (redlock_away(s->c))
+		at = text_add(out, at, size, "  redlockd is away");
+	place_text(place, shortage, out, at, size);
+}
+
+/* Cuts to the width of the terminal, if it tells one, so that the line can be rewritten in place. */
+static void text_cut(char *text)
+{
+	struct winsize size = {.ws_col = 0};
+	size_t n = strlen(text);
+
+	if (ioctl(STDERR_FILENO, TIOCGWINSZ, &size) || !size.ws_col)
+		return;
+	while (n && (shown_width((struct span){text, n}) >= size.ws_col || (text[n] & 0xc0) == 0x80))
+		text[--n] = '\0';
+}
+
+/* --- the connection that asks --- */
+
+static bool side_open(struct wait_status *s)
+{
+	if (!s->side && redlock_open(s->in->addr, SIDE_MS, &s->side))
+		s->side = NULL;
+	return s->side != NULL;
+}
+
+static void side_close(struct wait_status *s)
+{
+	redlock_close(s->side);
+	s->side = NULL;
+}
+
+/* --- what is told --- */
+
+static void status_draw(struct wait_status *s)
+{
+	struct queue_place place = {.session = redlock_session_id(s->c), .held_ms = -1, .kept_ms = -1};
+	char text[600], shortage[QUORUM_SHORTAGE_BYTES] = "";
+
+	if (side_open(s) && (queue_place_ask(s->side, s->in->operand, &place) || (place.unknown && quorum_shortage_ask(s->side, shortage))))
+		side_close(s);
+	status_text(s, &place, shortage, text, sizeof(text));
+	text_cut(text);
+	/* Never wait for a terminal: the lock may be granted meanwhile. */
+	if (!stderr_is_ready())
+		return;
+	fprintf(stderr, "\r%s\033[K", text);
+	s->drawn = true;
+}
+
+/* Said once: that is enough for a log. */
+static void shortage_say(struct wait_status *s)
+{
+	char shortage[QUORUM_SHORTAGE_BYTES] = "";
+
+	s->due_us = redlock_now_us() + AGAIN_US;
+	if (side_open(s) && !quorum_shortage_ask(s->side, shortage) && shortage[0] && stderr_is_ready()) {
+		complain("waiting: %s", shortage);
+		s->due_us = INT64_MAX;
+	}
+	side_close(s);
+}
+
+static void self_wait_say(struct wait_status *s)
+{
+	char text[SELF_WAIT_BYTES];
+
+	s->looked = true;
+	if (side_open(s) && self_wait_find(s->side, s->in, text) && stderr_is_ready())
+		complain("%s", text);
+}
+
+void wait_status_tick(struct wait_status *s)
+{
+	if (redlock_now_us() < s->due_us)
+		return;
+	if (!s->looked)
+		self_wait_say(s);
+	if (s->in->quiet) {
+		side_close(s);
+		s->due_us = INT64_MAX;
+		return;
+	}
+	if (!s->terminal) {
+		shortage_say(s);
+		return;
+	}
+	status_draw(s);
+	s->due_us = redlock_now_us() + TICK_US;
+}
+
+void wait_status_begin(struct wait_status *s, const struct invocation *in, const struct redlock *c)
+{
+	*s = (struct wait_status){.in = in, .c = c, .began_us = redlock_now_us(), .terminal = isatty(STDERR_FILENO)};
+	/* Spreads the requests of processes that began at the same moment. */
+	s->due_us = s->began_us + TICK_US + (s->terminal ? 0 : getpid() % 1000 * (TICK_US / 1000));
+}
+
+void wait_status_end(struct wait_status *s, bool leave)
+{
+	if (s->drawn && !leave && stderr_is_ready())
+		fprintf(stderr, "\r\033[K");
+	redlock_close(s->side);
+}

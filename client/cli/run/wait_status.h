@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * What the user reads on standard error while the lock is waited for. On a terminal one line is redrawn each second. Elsewhere one line says, once, that too
+ * few stores answer for anybody to get a lock. In any case one line says, once, that the wait waits for itself. All ask the daemon over a second connection,
+ * since the request that waits occupies the first.
+ */
+#ifndef CLIENT_STATUS_H
+#define CLIENT_STATUS_H
+
+#include "client/cli/io/invocation.h"
+
+struct wait_status {
+	const struct invocation *in;
+	const struct redlock *c; /* the connection that waits */
+	struct redlock *side;    /* the one that asks; NULL: none */
+	int64_t began_us;
+	int64_t due_us; /* when wait_status_tick has something to do; INT64_MAX: never again */
+	bool terminal, drawn;
+	bool looked; /* whether it waits for itself */
+};
+
+/* in and c are borrowed until wait_status_end. */
+void wait_status_begin(struct wait_status *s, const struct invocation *in, const struct redlock *c);
+/* Does what is due. */
+void wait_status_tick(struct wait_status *s);
+/* leave: redlock is gone, and what was drawn stays. */
+void wait_status_end(struct wait_status *s, bool leave);
+
+#endif

@@ -1,0 +1,260 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* See waiting.h. */
+#include "client/cli/run/waiting.h"
+#include "client/cli/io/complaint.h"
+#include "client/cli/io/dial.h"
+#include "client/cli/run/or_defer.h"
+#include "client/cli/run/queue_place.h"
+#include "client/cli/run/wait_status.h"
+#include "client/lib/display.h"
+#include "proto/text.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/param.h>
+
+#define NOTE_BYTES   256 /* the longest note that a daemon takes */
+#define POLL_MOST_MS 60000
+
+/* --- the session --- */
+
+/* The label is what others see of the session. */
+static void label_make(const struct invocation *in, char out[LABEL_BYTES])
+{
+	const char *user = getenv("USER") ? getenv("USER") : getenv("LOGNAME"), *word = strrchr(in->argv[0], '/');
+	const char *verb = in->command == &cli_commands[CLI_TRY] ? "run" : in->command->word;
+
+	snprintf(out, LABEL_BYTES, "redlock %s %.80s%s%.40s", verb, word ? word + 1 : in->argv[0], user ? "/" : "", user ? user : "");
+}
+
+static int greet(struct waiting *w, int64_t grace_ms)
+{
+	char label[LABEL_BYTES];
+	struct redlock_session session = {.label = label, .grace_ms = grace_ms};
+
+	label_make(w->in, label);
+	return redlock_hello(w->c, &session);
+}
+
+static bool greeted(struct waiting *w, int r)
+{
+	if (!r)
+		return true;
+	w->exit = EXIT_FAILED;
+	complain("%s%s", redlock_errmsg(w->c), silence_hint(r));
+	return false;
+}
+
+/* If the daemon refuses the grace that was asked for, the session gets as much as the daemon gives, at worst none. */
+static bool greet_any(struct waiting *w)
+{
+	int r = greet(w, w->in->ttl_ms > 0 ? w->in->ttl_ms : GRACE_MS);
+	int64_t most;
+
+	if (r != REDLOCK_REFUSED)
+		return greeted(w, r);
+	r = greet(w, 0);
+	most = r ? 0 : redlock_line_number(redlock_answer(w->c), "max_grace_ms", 0);
+	if (most > 0)
+		r = greet(w, most);
+	return greeted(w, r == REDLOCK_REFUSED ? greet(w, 0) : r);
+}
+
+/* The daemon refuses a longer keep. Say so before CMD runs, not after. */
+static bool keep_is_allowed(struct waiting *w)
+{
+	int64_t lease = redlock_line_number(redlock_answer(w->c), "max_lease_ms", INT64_MAX);
+	int64_t most = redlock_line_number(redlock_answer(w->c), "max_keep_ms", lease); /* an earlier daemon bounds it by max_lease */
+	char asked[AGE_BYTES], allowed[AGE_BYTES];
+
+	if (w->in->keep_ms <= most)
+		return true;
+	w->exit = EXIT_FAILED;
+	complain("--keep %s is longer than the daemon's max_keep of %s", duration_text(w->in->keep_ms, asked),
+		 duration_text(most, allowed));
+	return false;
+}
+
+bool waiting_greet(struct waiting *w)
+{
+	return greet_any(w) && keep_is_allowed(w);
+}
+
+bool waiting_regreet(struct waiting *w, int64_t grace_ms)
+{
+	int r = greet(w, grace_ms);
+
+	return greeted(w, r == REDLOCK_REFUSED || r == -ECONNABORTED ? 0 : r);
+}
+
+/* --- the request --- */
+
+/* The length without a last character that was cut in two. */
+static size_t text_whole(const char *text, size_t n)
+{
+	size_t begin = n;
+
+	while (begin > 0 && n - begin < 4 && (text[begin - 1] & 0xc0) == 0x80)
+		begin--;
+	if (begin == 0 || !(text[--begin] & 0x80))
+		return n;
+	return utf8_length((struct span){text + begin, n - begin}) ? n : begin;
+}
+
+/* The note that was given, else the command line; cut between characters. */
+static void note_make(const struct invocation *in, char out[NOTE_BYTES + 1])
+{
+	size_t at = 0, i;
+
+	out[0] = '\0';
+	if (in->note)
+		at = text_add(out, at, NOTE_BYTES + 1, "%s", in->note);
+	for (i = 0; !in->note && in->argv[i]; i++)
+		at = text_add(out, at, NOTE_BYTES + 1, "%s%s", i ? " " : "", in->argv[i]);
+	out[at == NOTE_BYTES ? text_whole(out, at) : at] = '\0';
+}
+
+/* until: the end of the wait. Before it a millisecond is left at least, so that the end is TIMEOUT and not BUSY. */
+static int lock_send(const struct waiting *w, int64_t until)
+{
+	const struct invocation *in = w->in;
+	char note[NOTE_BYTES + 1];
+	int64_t left_ms = until == INT64_MAX || in->wait_ms == 0 ? in->wait_ms : MAX(1, (until - redlock_now_us() + 999) / 1000);
+	struct redlock_options options = {.wait_ms = left_ms, .ttl_ms = in->ttl_ms, .priority = in->priority, .shared = in->shared,
+	                                  .slots = in->slots};
+
+	note_make(in, note);
+	if (note[0])
+		options.note = note;
+	if (in->names_n > 1)
+		return redlock_lock_many_send(w->c, in->any, in->names, in->names_n, &options);
+	return redlock_lock_send(w->c, in->operand, &options);
+}
+
+/* Waits until something comes or is due, or until redlock is gone. */
+static void wait_sleep(struct waiting *w, int64_t until)
+{
+	struct pollfd fds[] = {{.fd = redlock_fd(w->c), .events = redlock_events(w->c)}, {.fd = w->front, .events = 0}, {.fd = w->signals, .events = POLLIN}};
+	int64_t at = MIN(until, redlock_due_us(w->c)), left = at == INT64_MAX ? -1 : (at - redlock_now_us()) / 1000 + 1;
+
+	if (at != INT64_MAX && left < 0)
+		left = 0;
+	if (poll(fds, 3, (int)MIN(left, POLL_MOST_MS)) > 0)
+		w->abandoned = fds[1].revents || fds[2].revents;
+}
+
+static int64_t boottime_of_end(const struct waiting *w, const struct wait_status *status)
+{
+	return w->in->wait_ms < 0 ? INT64_MAX : status->began_us + w->in->wait_ms * 1000;
+}
+
+/* The outcome of the LOCK that was sent; -ETIMEDOUT when no answer came, not even TIMEOUT. */
+static int answer_await(struct waiting *w, struct wait_status *status)
+{
+	int64_t wait_ms = w->in->wait_ms,
+		until = wait_ms < 0 ? INT64_MAX : status->began_us + (wait_ms + ANSWER_TIMEOUT_MS) * 1000;
+	int r;
+
+	for (;;) {
+		r = redlock_finish(w->c, 0);
+		/* The library does not repeat a request for several names. */
+		if (r == -ECONNABORTED && w->in->names_n > 1 && redlock_now_us() < until)
+			r = lock_send(w, boottime_of_end(w, status));
+		if (r != -EAGAIN && r != 0)
+			return r;
+		if (!r && !redlock_in_flight(w->c))
+			return r;
+		if (redlock_now_us() >= until)
+			return -ETIMEDOUT;
+		wait_sleep(w, MIN(until, status->due_us));
+		if (w->abandoned)
+			return -ECANCELED;
+		wait_status_tick(status);
+	}
+}
+
+/* BUSY has who holds the lock here; of a holder on another host the host alone. */
+static bool holder_is_told(const struct waiting *w)
+{
+	struct redlock_bytes holder = redlock_line_find(redlock_answer(w->c), "holder");
+
+	return holder.n == 0 || holder.p[0] != '@';
+}
+
+/* Says who holds the lock. SHOW is asked for what the answer does not tell. */
+static void holder_complain(const struct waiting *w, int outcome)
+{
+	struct queue_place place = {.session = redlock_session_id(w->c)};
+	char name[LABEL_BYTES], age[AGE_BYTES], more[AGE_BYTES];
+
+	if ((outcome == REDLOCK_BUSY && holder_is_told(w)) || w->in->names_n > 1 || queue_place_ask(w->c, w->in->operand, &place) ||
+	    (!place.holder[0] && place.kept_ms < 0)) {
+		complain("%s", redlock_errmsg(w->c));
+		return;
+	}
+	shown_text(span_of(w->in->operand), name, sizeof(name));
+	if (place.kept_ms >= 0 && place.ran_ms >= 0)
+		complain("%s is kept for %s more since it ran %s ago", name, age_text(place.kept_ms, more), age_text(place.ran_ms, age));
+	else if (place.kept_ms >= 0)
+		complain("%s is held by nobody, but kept for %s more", name, age_text(place.kept_ms, age));
+	else if (place.held_ms < 0)
+		complain("%s is held by %s", name, place.holder);
+	else
+		complain("%s is held by %s for %s", name, place.holder, age_text(place.held_ms, age));
+}
+
+static const char *trouble(const struct waiting *w, int error)
+{
+	if (error != -ETIMEDOUT)
+		return redlock_errmsg(w->c);
+	return redlock_away(w->c) ? "redlockd went away and did not come back in time" : "redlockd does not answer";
+}
+
+static bool not_granted(struct waiting *w, int outcome)
+{
+	bool taken = outcome == REDLOCK_BUSY || outcome == REDLOCK_TIMEOUT;
+
+	w->exit = taken ? w->in->busy_exit : EXIT_FAILED;
+	if (taken && !w->in->quiet)
+		holder_complain(w, outcome);
+	if (taken && w->in->defer_to && !or_defer(w->in, w->c))
+		w->exit = EXIT_FAILED;
+	else if (taken && w->in->defer_to)
+		w->exit = EXIT_SUCCESS;
+	else if (!taken && !w->abandoned)
+		complain("%s%s", trouble(w, outcome), silence_hint(outcome));
+	return false;
+}
+
+static unsigned name_of_answer(const struct waiting *w)
+{
+	struct redlock_bytes name = redlock_line_find(redlock_answer(w->c), "name");
+	unsigned i = 0;
+
+	while (i < w->in->names_n - 1 && (strlen(w->in->names[i]) != name.n || memcmp(w->in->names[i], name.p, name.n) != 0))
+		i++;
+	return i;
+}
+
+bool waiting_take(struct waiting *w, int64_t *ret_ttl_ms, unsigned *ret_name)
+{
+	struct redlock_grant granted;
+	struct wait_status status;
+	int r;
+
+	wait_status_begin(&status, w->in, w->c);
+	r = lock_send(w, boottime_of_end(w, &status));
+	if (!r)
+		r = answer_await(w, &status);
+	wait_status_end(&status, w->abandoned);
+	if (r)
+		return not_granted(w, r);
+	*ret_name = w->in->any ? name_of_answer(w) : 0;
+	*ret_ttl_ms = redlock_grant(w->c, &granted) ? 0 : granted.ttl_ms;
+	if (w->in->names_n > 1 && !w->in->any)
+		*ret_ttl_ms = redlock_many_ttl_ms(w->c);
+	return true;
+}

@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Waits for a lock, over as many connections as it takes: opens the session, asks for the lock, and shows the user how it stands.
+ */
+#ifndef CLIENT_WAITING_H
+#define CLIENT_WAITING_H
+
+#include "client/cli/io/invocation.h"
+#include "client/lib/redlock.h"
+
+#define GRACE_MS 10000 /* without --ttl: the lease that a daemon gives by default */
+
+struct waiting {
+	const struct invocation *in;
+	struct redlock *c;
+	int front;      /* the end towards redlock: it hangs up when redlock is gone */
+	int signals;    /* a descriptor: the wait ends when it is readable; -1: none */
+	bool abandoned; /* redlock is gone, or a signal came */
+	int exit;       /* the exit code of redlock if there was no grant */
+};
+
+/* Sends HELLO, and asks for grace. False: after a complaint; w->exit is set. */
+bool waiting_greet(struct waiting *w) REDLOCK_MUST;
+/* Asks for a longer grace, when the lease is known. False: likewise. */
+bool waiting_regreet(struct waiting *w, int64_t grace_ms) REDLOCK_MUST;
+/* Takes the lock, and waits for it as --wait says. *ret_ttl_ms: the lease, 0 if not told. *ret_name: with --any, which of the
+ * names was taken. False: likewise. */
+bool waiting_take(struct waiting *w, int64_t *ret_ttl_ms, unsigned *ret_name) REDLOCK_MUST;
+
+#endif

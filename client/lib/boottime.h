@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Moments: microseconds of CLOCK_BOOTTIME, as redlock_now_us() reads it. INT64_MAX is the moment that never comes.
+ */
+#ifndef CLIENT_MOMENT_H
+#define CLIENT_MOMENT_H
+
+#include <stdint.h>
+
+#define US_PER_MS 1000
+
+/*
+ * The moment that is so many milliseconds from now; INT64_MAX for a negative number (REDLOCK_FOREVER) and for a sum that
+ * overflows.
+ */
+int64_t boottime_after(int64_t ms);
+/*
+ * How many milliseconds poll(2) may wait for a moment: -1 for ever, 0 when it has passed. poll counts by another clock, so
+ * compare again afterwards.
+ */
+int boottime_poll_ms(int64_t until_us);
+
+#endif

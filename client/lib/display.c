@@ -1,0 +1,131 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Text of others is shown escaped: the name of a lock must not be able to move a cursor.
+ */
+#include "client/lib/display.h"
+#include "proto/text.h"
+
+#include <inttypes.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <wchar.h>
+
+const char *age_text(int64_t ms, char out[AGE_BYTES])
+{
+	int64_t s = ms / 1000;
+
+	if (ms < 1000)
+		snprintf(out, AGE_BYTES, "%" PRId64 "ms", ms < 0 ? 0 : ms);
+	else if (s < 60)
+		snprintf(out, AGE_BYTES, "%" PRId64 "s", s);
+	else if (s < 3600)
+		snprintf(out, AGE_BYTES, "%" PRId64 "m%02ds", s / 60, (int)(s % 60));
+	else if (s < 86400)
+		snprintf(out, AGE_BYTES, "%" PRId64 "h%02dm", s / 3600, (int)(s / 60 % 60));
+	else
+		snprintf(out, AGE_BYTES, "%" PRId64 "d%02dh", s / 86400, (int)(s / 3600 % 24));
+	return out;
+}
+
+const char *duration_text(int64_t ms, char out[AGE_BYTES])
+{
+	static const struct {
+		int64_t ms;
+		const char *word;
+	} unit[] = {{3600000, "h"}, {60000, "m"}, {1000, "s"}, {1, "ms"}};
+	size_t i = 0;
+
+	while (ms % unit[i].ms)
+		i++;
+	snprintf(out, AGE_BYTES, "%" PRId64 "%s", ms / unit[i].ms, unit[i].word);
+	return out;
+}
+
+size_t text_add(char *out, size_t at, size_t size, const char *format, ...)
+{
+	va_list args;
+	int n;
+
+	va_start(args, format);
+	n = vsnprintf(out + at, size - at, format, args);
+	va_end(args);
+	return n < 0 || (size_t)n >= size - at ? size - 1 : at + (size_t)n;
+}
+
+size_t character_next(struct span text, bool *ret_good)
+{
+	unsigned char c = (unsigned char)text.p[0];
+	size_t n = c < 0x80 ? 0 : utf8_visible(text);
+
+	*ret_good = n || (c >= 0x20 && c < 0x7f);
+	return n ? n : 1;
+}
+
+static size_t character_show(struct span text, size_t n, bool good, char out[8])
+{
+	if (good && text.p[0] != '\\') {
+		memcpy(out, text.p, n);
+		return n;
+	}
+	if (good) {
+		memcpy(out, "\\\\", 2);
+		return 2;
+	}
+	return (size_t)snprintf(out, 8, "\\x%02x", (unsigned char)text.p[0]);
+}
+
+size_t shown_text(struct span text, char *out, size_t size)
+{
+	size_t at = 0, fits = 0, took, n;
+	char one[8];
+	bool good;
+
+	for (; text.n; text.p += took, text.n -= took) {
+		took = character_next(text, &good);
+		n = character_show(text, took, good, one);
+		if (at + n >= size) {
+			memcpy(out + fits, "...", 3);
+			at = fits + 3;
+			break;
+		}
+		memcpy(out + at, one, n);
+		at += n;
+		if (at + 3 < size)
+			fits = at;
+	}
+	out[at] = '\0';
+	return at;
+}
+
+locale_t utf8_locale(void)
+{
+	static locale_t utf8;
+
+	if (!utf8)
+		utf8 = newlocale(LC_CTYPE_MASK, "C.UTF-8", (locale_t)0);
+	return utf8;
+}
+
+static int rune_width(uint32_t rune)
+{
+	locale_t before = uselocale(utf8_locale());
+	int width = wcwidth((wchar_t)rune);
+
+	uselocale(before);
+	return width < 0 ? 1 : width;
+}
+
+size_t shown_width(struct span text)
+{
+	size_t width = 0, n;
+
+	for (; text.n; text.p += n, text.n -= n) {
+		n = utf8_length(text);
+		if (n)
+			width += (size_t)rune_width(utf8_rune((struct span){text.p, n}));
+		else
+			width += ((unsigned char)text.p[0] & 0xc0) != 0x80;
+		n = n ? n : 1;
+	}
+	return width;
+}

@@ -1,0 +1,213 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* The public functions about deferred work (redlock.h). They are ordinary requests, which the library does not repeat, but for TAKE. */
+#include "client/lib/await.h"
+#include "client/lib/boottime.h"
+#include "client/lib/conn.h"
+#include "client/lib/exchange.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define END_MS 30000 /* how long the daemon may repeat a DONE or a RETRY at the home of the queue: as long as the lease lasts */
+
+static int name_flaw(struct redlock *c, const char *name, size_t most, const char *what)
+{
+	size_t n = strlen(name);
+
+	return n > 0 && n <= most ? 0 : conn_says(c, -EINVAL, "%s has 1 to %zu bytes", what, most);
+}
+
+/* A field of the last answer as a string; "" if there is none, or if it does not fit. */
+static void field_copy(const struct redlock *c, const char *field, char *out, size_t size)
+{
+	struct redlock_bytes text = redlock_line_find(redlock_answer(c), field);
+	size_t n = text.n < size ? text.n : 0;
+
+	if (n > 0)
+		memcpy(out, text.p, n);
+	out[n] = '\0';
+}
+
+int redlock_defer(struct redlock *c, const char *queue, struct redlock_bytes payload, const struct redlock_deferral *options, char *ret_id)
+{
+	static const struct redlock_deferral none;
+	const struct redlock_deferral *o = options ? options : &none;
+	struct draft *d = &c->draft;
+	int r = name_flaw(c, queue, NAME_MAX_BYTES, "the name of a queue");
+
+	if (!r && o->lock)
+		r = name_flaw(c, o->lock, NAME_MAX_BYTES, "the name of a lock");
+	if (!r && o->id)
+		r = name_flaw(c, o->id, REDLOCK_JOB_BYTES - 1, "the id of a job");
+	if (!r && payload.n > PAYLOAD_MAX)
+		r = conn_says(c, -EMSGSIZE, "a payload has at most %d bytes", PAYLOAD_MAX);
+	if (r)
+		return r;
+	draft_begin(d, "DEFER", queue);
+	draft_bytes(d, " ", payload);
+	if (o->delay_ms > 0)
+		draft_ms(d, "delay", o->delay_ms);
+	if (o->lock)
+		draft_quoted(d, " lock=", o->lock);
+	if (o->id)
+		draft_quoted(d, " id=", o->id);
+	r = await_draft(c, PENDING_ONCE, ONCE_MS, NULL);
+	if (!r && ret_id)
+		field_copy(c, "job", ret_id, REDLOCK_JOB_BYTES);
+	return r;
+}
+
+static bool has_nul(struct redlock_bytes text)
+{
+	return text.n > 0 && memchr(text.p, 0, text.n);
+}
+
+int redlock_taken(struct redlock *c, struct redlock_job *ret_job)
+{
+	const struct redlock_line *answer = redlock_answer(c);
+	struct redlock_bytes payload;
+	struct redlock_job job;
+
+	if (!answer || answer->parsed.kind != LINE_OK)
+		return conn_says(c, -EINVAL, "no job was taken");
+	if (has_nul(redlock_line_find(answer, "job")) || has_nul(redlock_line_find(answer, "name")))
+		return conn_says(c, -EILSEQ, "the id of the job, or the name of its lock, has a NUL byte");
+	payload = redlock_line_find(answer, "payload");
+	job = (struct redlock_job){
+		.attempt = redlock_line_number(answer, "attempt", 0),
+		.fence = redlock_line_number(answer, "fence", 0),
+		.ttl_ms = line_bounded(&answer->parsed, "ttl_ms", 0),
+		.payload_n = payload.n,
+	};
+	field_copy(c, "job", job.id, sizeof(job.id));
+	field_copy(c, "name", job.lock, sizeof(job.lock));
+	if (!job.id[0] || !payload.p)
+		return conn_break(c, -EPROTO, "redlockd's answer lacks job or payload");
+	job.payload = malloc(payload.n + 1);
+	if (!job.payload)
+		return conn_break(c, -ENOMEM, "out of memory");
+	memcpy(job.payload, payload.p, payload.n);
+	job.payload[payload.n] = '\0';
+	*ret_job = job;
+	return 0;
+}
+
+/* Nobody else knows of a job that was just taken: CHECK is asked again over the next connection, in the same time. */
+static int taken_check(struct redlock *c, const char *queue, const char *id, struct redlock_grant *ret_grant)
+{
+	int64_t timeout_ms = c->timeout_ms, until = boottime_after(timeout_ms);
+	int r = redlock_check_job(c, queue, id, ret_grant);
+
+	while (r == -ECONNABORTED && redlock_now_us() < until) {
+		c->timeout_ms = boottime_poll_ms(until) > 0 ? boottime_poll_ms(until) : 1;
+		r = redlock_check_job(c, queue, id, ret_grant);
+	}
+	c->timeout_ms = timeout_ms;
+	if (r && r != REDLOCK_REFUSED)
+		unchecked_jobs_give_up(&c->unchecked, queue, id);
+	return r;
+}
+
+static int take_ask(struct redlock *c, const char *queue, const struct redlock_options *o)
+{
+	struct draft *d = &c->draft;
+	size_t wait_at, wait_n;
+	int r;
+
+	draft_begin(d, "TAKE", queue);
+	draft_wait(d, o->wait_ms, &wait_at, &wait_n);
+	if (o->ttl_ms)
+		draft_ms(d, "ttl", o->ttl_ms);
+	r = exchange_draft(c, PENDING_TAKE, "");
+	if (r)
+		return r;
+	pending_wait(&c->pending, wait_at, wait_n, o->wait_ms ? boottime_after(o->wait_ms) : 0);
+	r = exchange_begin(c);
+	return r ? r : await_answer(c, o->wait_ms < 0 ? o->wait_ms : o->wait_ms + ONCE_MS);
+}
+
+/* The validity counts from a CHECK, because the TAKE may have waited for long. */
+int redlock_take(struct redlock *c, const char *queue, const struct redlock_options *options, struct redlock_job *ret_job)
+{
+	static const struct redlock_options none;
+	struct redlock_grant grant;
+	struct redlock_job job;
+	int r = name_flaw(c, queue, NAME_MAX_BYTES, "the name of a queue");
+
+	if (!r)
+		r = take_ask(c, queue, options ? options : &none);
+	if (!r)
+		r = redlock_taken(c, &job);
+	if (r)
+		return r;
+	r = taken_check(c, queue, job.id, &grant);
+	if (r) {
+		free(job.payload);
+		return r;
+	}
+	job.until_us = grant.until_us;
+	*ret_job = job;
+	return 0;
+}
+
+int redlock_check_job_send(struct redlock *c, const char *queue, const char *id)
+{
+	int r;
+
+	draft_begin(&c->draft, "CHECK", queue);
+	draft_quoted(&c->draft, " job=", id);
+	r = exchange_draft(c, PENDING_ONCE, "");
+	return r ? r : exchange_begin(c);
+}
+
+int redlock_job_grant(const struct redlock *c, struct redlock_grant *ret_grant)
+{
+	int64_t valid = c->answered ? redlock_line_number(&c->answer, "valid_ms", -1) : -1;
+
+	if (valid < 0 || valid > DURATION_MAX / US_PER_MS || c->answer.parsed.kind != LINE_OK)
+		return -EINVAL;
+	*ret_grant = (struct redlock_grant){.valid_ms = valid, .until_us = c->answer_sent_us + valid * US_PER_MS};
+	return 0;
+}
+
+int redlock_check_job(struct redlock *c, const char *queue, const char *id, struct redlock_grant *ret_grant)
+{
+	int r = redlock_check_job_send(c, queue, id);
+
+	if (!r)
+		r = await_answer(c, 0);
+	if (!r && redlock_job_grant(c, ret_grant))
+		r = conn_break(c, -EPROTO, "redlockd's answer lacks valid_ms");
+	return r;
+}
+
+static int job_ask(struct redlock *c, const char *verb, const char *queue, const char *id, int64_t delay_ms)
+{
+	struct draft *d = &c->draft;
+
+	draft_begin(d, verb, id);
+	draft_quoted(d, " queue=", queue);
+	if (delay_ms > 0)
+		draft_ms(d, "delay", delay_ms);
+	return await_draft(c, PENDING_ONCE, END_MS, NULL);
+}
+
+int redlock_done(struct redlock *c, const char *queue, const char *id)
+{
+	return job_ask(c, "DONE", queue, id, 0);
+}
+
+int redlock_drop(struct redlock *c, const char *queue, const char *id)
+{
+	struct draft *d = &c->draft;
+
+	draft_begin(d, "DROP", queue);
+	draft_quoted(d, " ", id);
+	return await_draft(c, PENDING_ONCE, END_MS, NULL);
+}
+
+int redlock_retry(struct redlock *c, const char *queue, const char *id, int64_t delay_ms)
+{
+	return job_ask(c, "RETRY", queue, id, delay_ms);
+}
