@@ -173,10 +173,11 @@ def main(folder):
             return
         page = Chromium()
         stack.callback(page.close)
-        page.size(1200, 900)
+        page.size(1280, 400)
         page.go("http://%s/" % web.listen)
         page.until("document.getElementById('link')?.textContent === 'live'", "the page shows a snapshot")
-        page.until("document.getElementById('locks').innerText.includes('vacuum.sh')", "the page shows who waits")
+        page.run("location.hash = '#lock=nightly'")
+        page.until("document.getElementById('one').innerText.includes('vacuum.sh')", "the page shows who waits")
         page.picture(os.path.join(folder, "page.png"))
 
 
