@@ -3,8 +3,8 @@
  * Pauses between attempts to connect again. They grow and are random, so that the clients of a daemon that restarted do not come
  * all at once.
  */
-#ifndef CLIENT_PAUSES_H
-#define CLIENT_PAUSES_H
+#ifndef CLIENT_BACKOFF_H
+#define CLIENT_BACKOFF_H
 
 #include <stdint.h>
 

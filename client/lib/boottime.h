@@ -2,8 +2,8 @@
 /*
  * Moments: microseconds of CLOCK_BOOTTIME, as redlock_now_us() reads it. INT64_MAX is the moment that never comes.
  */
-#ifndef CLIENT_MOMENT_H
-#define CLIENT_MOMENT_H
+#ifndef CLIENT_BOOTTIME_H
+#define CLIENT_BOOTTIME_H
 
 #include <stdint.h>
 

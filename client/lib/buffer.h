@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Memory for a line, which grows with the longest: few are long. */
-#ifndef CLIENT_ROOM_H
-#define CLIENT_ROOM_H
+#ifndef CLIENT_BUFFER_H
+#define CLIENT_BUFFER_H
 
 #include "client/lib/redlock.h"
 

@@ -3,8 +3,8 @@
  * Requests that take and free locks say by count= how often the session is to hold them afterwards. So each can be sent again over the next connection,
  * whatever became of the first, and a call that was given up is undone, or done, by saying what its caller knows of. For sessions with grace only.
  */
-#ifndef CLIENT_COUNTED_H
-#define CLIENT_COUNTED_H
+#ifndef CLIENT_COUNT_FIELD_H
+#define CLIENT_COUNT_FIELD_H
 
 #include "client/lib/pending.h"
 

@@ -2,8 +2,8 @@
 /*
  * Bytes and times as a person reads them on a terminal.
  */
-#ifndef CLIENT_PERSON_H
-#define CLIENT_PERSON_H
+#ifndef CLIENT_DISPLAY_H
+#define CLIENT_DISPLAY_H
 
 #include "proto/span.h"
 #include <locale.h>

@@ -2,8 +2,8 @@
 /*
  * The LOCKALL or LOCKANY in flight: its names, which are marked among the holds, and its rows. For sessions with grace only.
  */
-#ifndef CLIENT_BUNDLE_H
-#define CLIENT_BUNDLE_H
+#ifndef CLIENT_LOCKALL_H
+#define CLIENT_LOCKALL_H
 
 #include "client/lib/pending.h"
 

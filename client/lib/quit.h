@@ -2,8 +2,8 @@
 /*
  * The end of a session with grace: QUIT, so that what it holds is free at once.
  */
-#ifndef CLIENT_FAREWELL_H
-#define CLIENT_FAREWELL_H
+#ifndef CLIENT_QUIT_H
+#define CLIENT_QUIT_H
 
 #include "client/lib/redlock.h"
 

@@ -2,8 +2,8 @@
 /*
  * The pushes that the session has asked for, by WATCH and SUBSCRIBE. These end with the connection, so each is asked for anew over the next one.
  */
-#ifndef CLIENT_WATCHES_H
-#define CLIENT_WATCHES_H
+#ifndef CLIENT_SUBSCRIPTIONS_H
+#define CLIENT_SUBSCRIPTIONS_H
 
 #include "client/lib/redlock.h"
 #include "proto/proto.h"

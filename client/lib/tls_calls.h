@@ -3,8 +3,8 @@
  * What a channel inside TLS asks of OpenSSL. The functions come from use_tls.c, which is linked only into programs that call redlock_use_tls. So others need
  * no OpenSSL.
  */
-#ifndef CLIENT_SECURE_H
-#define CLIENT_SECURE_H
+#ifndef CLIENT_TLS_CALLS_H
+#define CLIENT_TLS_CALLS_H
 
 #include "client/lib/redlock.h"
 #include "tls/tls.h"

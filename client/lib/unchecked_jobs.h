@@ -3,8 +3,8 @@
  * The jobs that a session with grace was given and has asked nothing about yet. After RESUME the daemon answers TAKE first with such a job, for it cannot know
  * whether the client has heard of it. So recovery.h asks CHECK for each before anything else: a client never gets a job twice.
  */
-#ifndef CLIENT_TAKEN_H
-#define CLIENT_TAKEN_H
+#ifndef CLIENT_UNCHECKED_JOBS_H
+#define CLIENT_UNCHECKED_JOBS_H
 
 #include "client/lib/draft.h"
 #include "proto/proto.h"

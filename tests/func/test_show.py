@@ -119,6 +119,17 @@ class Everywhere(QuorumTest):
         for server in self.servers[:2]:
             server.start()  # blank, so that it is quarantined first
         self.assertEqual(process.wait(15), 0)
+        self.assertEqual(process.stdout.read(), b"done\n")
+        self.assertNotIn(b"too few", process.stderr.read())
+
+    def test_a_run_that_waits_for_long_says_for_whom_once_also_in_a_log(self):
+        name, holder = self.name(), self.client(self.b, "the-holder")
+        holder.ok("LOCK " + name)
+        began, process = time.monotonic(), self.start_run(name)
+        self.assertRegex(process.stderr.readline(), rb"^redlock: waiting for %s  00:1\d  1st in line, held by the-holder pid=\d+ uid=\d+ for 1\ds\n$" % name.encode())
+        self.assertGreater(time.monotonic() - began, 9.9)
+        holder.ok("UNLOCK " + name)
+        self.assertEqual(process.wait(15), 0)
         self.assertEqual((process.stdout.read(), process.stderr.read()), (b"done\n", b""))
 
     def test_a_terminal_shows_that_there_is_no_quorum(self):

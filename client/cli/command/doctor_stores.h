@@ -3,8 +3,8 @@
  * What doctor asks the daemon about its stores, and what it finds in the answers. The daemon alone knows the addresses, secrets and certificates of its
  * stores, and how they look from its host; so doctor asks it, and connects to no store.
  */
-#ifndef CLIENT_WARD_H
-#define CLIENT_WARD_H
+#ifndef CLIENT_DOCTOR_STORES_H
+#define CLIENT_DOCTOR_STORES_H
 
 #include "client/cli/command/finding.h"
 #include "client/lib/redlock.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* What top shows: what the daemon tells of its stores and locks, and how that is laid out in lines. */
-#ifndef CLIENT_BOARD_H
-#define CLIENT_BOARD_H
+#ifndef CLIENT_TOP_TABLE_H
+#define CLIENT_TOP_TABLE_H
 
 #include "client/lib/redlock.h"
 #include "proto/proto.h"

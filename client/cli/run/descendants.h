@@ -3,8 +3,8 @@
  * A command and all that descends from it. The process that starts CMD must have no other children. It becomes the
  * subreaper: a descendant whose parent ends becomes its child. So "no children" means that nothing is left.
  */
-#ifndef CLIENT_FAMILY_H
-#define CLIENT_FAMILY_H
+#ifndef CLIENT_DESCENDANTS_H
+#define CLIENT_DESCENDANTS_H
 
 #include <signal.h>
 #include <stdbool.h>

@@ -3,8 +3,8 @@
  * The end of a session whose daemon is away at that moment: its process stays in the background until it can send QUIT. If a name is to be kept and another
  * request is in flight, it stays until it can send UNLOCK.
  */
-#ifndef CLIENT_LINGER_H
-#define CLIENT_LINGER_H
+#ifndef CLIENT_LATE_QUIT_H
+#define CLIENT_LATE_QUIT_H
 
 #include "client/cli/run/task.h"
 

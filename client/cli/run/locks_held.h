@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* The locks of one run: the keeper holds all of them for CMD, or none. Most runs have one. */
-#ifndef CLIENT_SEVERAL_H
-#define CLIENT_SEVERAL_H
+#ifndef CLIENT_LOCKS_HELD_H
+#define CLIENT_LOCKS_HELD_H
 
 #include "client/cli/run/task.h"
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* run --or-defer: the third answer to a conflict, beside failing and waiting. */
-#ifndef CLIENT_DEFERRING_H
-#define CLIENT_DEFERRING_H
+#ifndef CLIENT_OR_DEFER_H
+#define CLIENT_OR_DEFER_H
 
 #include "client/cli/io/invocation.h"
 

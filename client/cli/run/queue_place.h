@@ -2,8 +2,8 @@
 /*
  * Who holds a lock, and the place of a session in the queue for it, as SHOW tells.
  */
-#ifndef CLIENT_PLACE_H
-#define CLIENT_PLACE_H
+#ifndef CLIENT_QUEUE_PLACE_H
+#define CLIENT_QUEUE_PLACE_H
 
 #include "client/lib/redlock.h"
 

@@ -2,8 +2,8 @@
 /*
  * Whether so few stores vote that nobody gets a lock, as LIST nodes tells.
  */
-#ifndef CLIENT_SHORTAGE_H
-#define CLIENT_SHORTAGE_H
+#ifndef CLIENT_QUORUM_SHORTAGE_H
+#define CLIENT_QUORUM_SHORTAGE_H
 
 #include "client/lib/redlock.h"
 

@@ -3,8 +3,8 @@
  * How hold --release reaches the process that holds a lock for a script: by a socket in the abstract namespace, whose name is made of the user, the script's
  * process and the lock. Both ends check that the other one is of the same user, or of root.
  */
-#ifndef CLIENT_LETTING_H
-#define CLIENT_LETTING_H
+#ifndef CLIENT_RELEASE_SOCKET_H
+#define CLIENT_RELEASE_SOCKET_H
 
 #include <stdbool.h>
 #include <sys/types.h>

@@ -3,8 +3,8 @@
  * Holds a lock for a shell script: until the script's process ends or an input ends, until somebody asks to let go, or until the lock is lost. Then the
  * process is ended before the validity is over, as run ends its command.
  */
-#ifndef CLIENT_KEEPING_H
-#define CLIENT_KEEPING_H
+#ifndef CLIENT_SCRIPT_LOCK_H
+#define CLIENT_SCRIPT_LOCK_H
 
 #include "client/cli/run/task.h"
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Notices a wait that waits for itself: the lock is held by an outer redlock run, or for a script by redlock hold, and this command is a part of that. */
-#ifndef CLIENT_NESTED_H
-#define CLIENT_NESTED_H
+#ifndef CLIENT_SELF_WAIT_H
+#define CLIENT_SELF_WAIT_H
 
 #include "client/cli/io/invocation.h"
 

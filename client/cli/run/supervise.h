@@ -4,8 +4,8 @@
  * and SIGKILL when a tenth is left, whether the daemon told the loss or did not answer. Deadlines count in CLOCK_BOOTTIME, by a
  * timer that a suspend does not stop.
  */
-#ifndef CLIENT_HOLDING_H
-#define CLIENT_HOLDING_H
+#ifndef CLIENT_SUPERVISE_H
+#define CLIENT_SUPERVISE_H
 
 #include "client/cli/run/task.h"
 

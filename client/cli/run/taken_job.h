@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* A job that a keeper runs CMD for: it is taken, checked, and done or given back, in the place of locks. */
-#ifndef CLIENT_WORKING_H
-#define CLIENT_WORKING_H
+#ifndef CLIENT_TAKEN_JOB_H
+#define CLIENT_TAKEN_JOB_H
 
 #include "client/cli/run/task.h"
 #include "client/cli/run/waiting.h"

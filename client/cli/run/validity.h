@@ -3,8 +3,8 @@
  * How long the session may believe that it holds a lock, when it asks again, and when it stops the command. Moments are those of
  * redlock.h.
  */
-#ifndef CLIENT_BELIEF_H
-#define CLIENT_BELIEF_H
+#ifndef CLIENT_VALIDITY_H
+#define CLIENT_VALIDITY_H
 
 #include "client/lib/redlock.h"
 

@@ -11,11 +11,15 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/ioctl.h>
+#include <sys/param.h>
 #include <unistd.h>
 
 #define TICK_US  1000000
 #define AGAIN_US 30000000 /* without a terminal */
+#define LONG_US  10000000 /* likewise: so long a wait is said, once */
 #define SIDE_MS  300      /* how long the status line waits for answers */
+
+#define STATUS_BYTES 600
 
 /* --- the text --- */
 
@@ -85,14 +89,22 @@ static void side_close(struct wait_status *s)
 
 /* --- what is told --- */
 
-static void status_draw(struct wait_status *s)
+/* Asks for what the text says. */
+static void status_ask(struct wait_status *s, char *text, size_t size)
 {
 	struct queue_place place = {.session = redlock_session_id(s->c), .held_ms = -1, .kept_ms = -1};
-	char text[600], shortage[QUORUM_SHORTAGE_BYTES] = "";
+	char shortage[QUORUM_SHORTAGE_BYTES] = "";
 
 	if (side_open(s) && (queue_place_ask(s->side, s->in->operand, &place) || (place.unknown && quorum_shortage_ask(s->side, shortage))))
 		side_close(s);
-	status_text(s, &place, shortage, text, sizeof(text));
+	status_text(s, &place, shortage, text, size);
+}
+
+static void status_draw(struct wait_status *s)
+{
+	char text[STATUS_BYTES];
+
+	status_ask(s, text, sizeof(text));
 	text_cut(text);
 	/* Never wait for a terminal: the lock may be granted meanwhile. */
 	if (!stderr_is_ready())
@@ -101,17 +113,38 @@ static void status_draw(struct wait_status *s)
 	s->drawn = true;
 }
 
-/* Said once: that is enough for a log. */
+/* For a log: each of these is said once. */
 static void shortage_say(struct wait_status *s)
 {
 	char shortage[QUORUM_SHORTAGE_BYTES] = "";
 
-	s->due_us = redlock_now_us() + AGAIN_US;
 	if (side_open(s) && !quorum_shortage_ask(s->side, shortage) && shortage[0] && stderr_is_ready()) {
 		complain("waiting: %s", shortage);
-		s->due_us = INT64_MAX;
+		s->short_said = true;
 	}
+}
+
+static void long_wait_say(struct wait_status *s)
+{
+	char text[STATUS_BYTES];
+
+	status_ask(s, text, sizeof(text));
+	if (!stderr_is_ready())
+		return;
+	complain("%s", text);
+	s->long_said = true;
+}
+
+static void log_tick(struct wait_status *s, int64_t now)
+{
+	int64_t long_us = s->began_us + LONG_US;
+
+	if (!s->short_said)
+		shortage_say(s);
+	if (!s->long_said && now >= long_us)
+		long_wait_say(s);
 	side_close(s);
+	s->due_us = s->short_said && s->long_said ? INT64_MAX : !s->long_said && now < long_us ? MIN(long_us, now + AGAIN_US) : now + AGAIN_US;
 }
 
 static void self_wait_say(struct wait_status *s)
@@ -135,7 +168,7 @@ void wait_status_tick(struct wait_status *s)
 		return;
 	}
 	if (!s->terminal) {
-		shortage_say(s);
+		log_tick(s, redlock_now_us());
 		return;
 	}
 	status_draw(s);
