@@ -592,6 +592,7 @@ PACKAGES_CHECK := pkg-config check libsubunit-dev openssl systemd redis-server z
                   liblua5.1-0-dev libluajit-5.1-dev mandoc universal-ctags shellcheck procps cppcheck
 PACKAGES_COVERAGE := llvm
 PACKAGES_DEB   := build-essential debhelper
+PACKAGES_SITE  := mandoc python3-markdown
 PACKAGES_CONTAINER := podman crun mmdebstrap
 # Each is also the name of a command, by which `make lint` knows what is missing.
 PACKAGES_LINT  := gcc clang-tidy clang-format cppcheck mandoc shellcheck
@@ -600,7 +601,7 @@ PACKAGES_LINT  := gcc clang-tidy clang-format cppcheck mandoc shellcheck
 # lint or sim-coverage needs is large: `make deps lint`, `make deps sim-coverage`.
 deps: ## install the Debian packages that are needed (as root, or through sudo)
 	@sh tests/deps.sh $(PACKAGES_BUILD) $(if $(filter run,$(MAKECMDGOALS)),$(if $(filter-out deps run all,$(MAKECMDGOALS)),$(PACKAGES_CHECK)),$(PACKAGES_CHECK)) \
-		$(if $(filter lint,$(MAKECMDGOALS)),$(PACKAGES_LINT)) $(if $(filter deb debs-checked debs-upgraded first-minutes,$(MAKECMDGOALS)),$(PACKAGES_DEB) lintian) \
+		$(if $(filter lint,$(MAKECMDGOALS)),$(PACKAGES_LINT)) $(if $(filter site,$(MAKECMDGOALS)),$(PACKAGES_SITE)) $(if $(filter deb debs-checked debs-upgraded first-minutes,$(MAKECMDGOALS)),$(PACKAGES_DEB) lintian) \
 		$(if $(filter container-checked,$(MAKECMDGOALS)),$(PACKAGES_CONTAINER)) $(if $(filter first-minutes,$(MAKECMDGOALS)),mmdebstrap) $(if $(filter sim-coverage%,$(MAKECMDGOALS)),$(PACKAGES_COVERAGE))
 
 ARGS ?=
@@ -737,11 +738,14 @@ debs-checked: ## build the packages twice, compare them, ask lintian, install, u
 debs-upgraded: deb ## the packages again, in later versions, over the installed ones, under a systemd of its own, while clients hold locks (as root)
 	@sh tests/systemd/upgrade.sh $(O)/deb
 
+site: ## the pages of docs/ and the manuals as HTML, in build/site; needs mandoc and python3-markdown
+	@/usr/bin/python3 -B docs/build.py $(O)/site
+
 pictures: all ## take the pictures of the README anew, from a real run: contrib/top.svg, and contrib/page.png where Chromium is installed
 	@REDLOCKD_BUILD=$(O) /usr/bin/python3 -B tests/pictures.py contrib
 
 container-checked: ## build the image of Containerfile, run it, and lock through it (as root); needs podman, crun and mmdebstrap
 	@sh tests/container.sh $(O)/container
 
-.PHONY: all completions shared deps run help rendered stats lint lint-files clean install uninstall deb debs-checked debs-upgraded pictures container-checked
+.PHONY: all site completions shared deps run help rendered stats lint lint-files clean install uninstall deb debs-checked debs-upgraded pictures container-checked
 .DELETE_ON_ERROR:
