@@ -32,7 +32,8 @@ nav a, footer { font-size: .9rem }
 nav [aria-current] { color: var(--text); font-weight: 600; text-decoration: none }
 pre, code { font: .88em/1.45 ui-monospace, monospace; background: var(--code) }
 pre { padding: .7rem; overflow: auto; border-radius: .3rem }
-.text { border-left: 3px solid var(--line); padding-left: .6rem }
+table.Nm td, table.head td, table.foot td { border: 0 }
+a.permalink { color: inherit; text-decoration: none }
 table { border-collapse: collapse; display: block; overflow: auto }
 td, th { border: 1px solid var(--line); padding: .25rem .6rem; text-align: left; vertical-align: top }
 img { max-width: 100% }
