@@ -28,7 +28,7 @@ static bool nest_may_be(const struct conn *c)
 
 static bool nest_is_sure(const struct conn *c)
 {
-	return !c->nest.over_at && c->daemon_open && !c->going && !c->unchecked && !c->half_closed && !c->eof && c->daemon->state == DAEMON_RUNNING &&
+	return !c->nest.over_at && c->daemon_open && !c->going && !c->taken && !c->half_closed && !c->eof && c->daemon->state == DAEMON_RUNNING &&
 	       c->run == c->daemon->run;
 }
 

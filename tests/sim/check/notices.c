@@ -26,7 +26,7 @@ bool conn_quit_is_queued(const struct conn *c)
 static void silence_check(struct sim_daemon *d, const struct conn *c)
 {
 	const struct world *w = d->world;
-	bool listens = c->beat_us > 0 && !c->going && !c->unchecked && c->reading && !c->eof && !c->half_closed && !c->eof_known;
+	bool listens = c->beat_us > 0 && !c->going && !c->taken && c->reading && !c->eof && !c->half_closed && !c->eof_known;
 
 	if (listens && !conn_quit_is_queued(c) && w->now - later(c->heard_at, w->checker.awake_since[d->index]) > c->beat_us * 51 / 50 + PAUSE_US)
 		checker_fail(d->world, INVARIANT_L13, -1,

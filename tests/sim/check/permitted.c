@@ -50,7 +50,7 @@ static void check_permit_order(const struct request_sim *q)
 
 	TAILQ_FOREACH(c, &w->conns, in_world)
 	{
-		if (c->daemon != q->conn->daemon || c == q->conn || c->going || c->unchecked)
+		if (c->daemon != q->conn->daemon || c == q->conn || c->going || c->taken)
 			continue;
 		TAILQ_FOREACH(other, &c->running, at_daemon)
 			if (other->ask == ASK_PERMIT && other->locks && other->name == q->name && places_are_known(q, other) && other->wait_ms != 0 &&

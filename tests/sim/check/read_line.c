@@ -22,7 +22,7 @@ void check_read_order(struct request_sim *q, int64_t name)
 
 	TAILQ_FOREACH(c, &w->conns, in_world)
 	{
-		if (c->daemon != q->conn->daemon || c == q->conn || c->going || c->unchecked)
+		if (c->daemon != q->conn->daemon || c == q->conn || c->going || c->taken)
 			continue;
 		TAILQ_FOREACH(other, &c->running, at_daemon)
 			if (is_passed(w, q, name, other))
@@ -113,7 +113,7 @@ void check_read_turn(const struct request_sim *q)
 		return;
 	TAILQ_FOREACH(c, &w->conns, in_world)
 	{
-		if (c->daemon == q->conn->daemon || c->going || c->unchecked)
+		if (c->daemon == q->conn->daemon || c->going || c->taken)
 			continue;
 		TAILQ_FOREACH(other, &c->running, at_daemon)
 			if (other->reads == READ_ALONE && waits_in_line(other, q->name) && !lets_in(c->daemon, q->name) && !leaves_alone(c->daemon, q->name) &&

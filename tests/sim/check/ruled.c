@@ -81,7 +81,7 @@ void ruled_anew(const struct sim_daemon *d)
 
 	TAILQ_FOREACH(c, &d->world->conns, in_world)
 	{
-		if (c->daemon != d || c->run != d->run || c->going || c->unchecked || !c->daemon_open)
+		if (c->daemon != d || c->run != d->run || c->going || c->taken || !c->daemon_open)
 			continue;
 		resumes = false;
 		TAILQ_FOREACH(q, &c->running, at_daemon)

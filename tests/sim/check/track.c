@@ -307,7 +307,7 @@ static void on_push(struct conn *c, struct span line)
 
 void track_line(struct conn *c, struct span line)
 {
-	if (c->unchecked)
+	if (c->taken)
 		return;
 	while (line.n > 0 && (line.p[line.n - 1] == '\n' || line.p[line.n - 1] == '\r'))
 		line.n--;
@@ -325,7 +325,7 @@ void track_conn_over(struct conn *c)
 {
 	storm_conn_over(c), readers_conn_over(c);
 	nests_conn_over(c);
-	if (!c->unchecked)
+	if (!c->taken)
 		resumed_conn_over(c);
 	if (c->secret[0])
 		detached_begin(c);

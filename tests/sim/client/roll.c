@@ -59,7 +59,7 @@ static bool is_taken(const struct conn *c)
 /* The connection has had its session since before the request. */
 static bool is_there(const struct conn *c, const struct request_sim *q)
 {
-	bool open = c->daemon_open && !c->going && !c->unchecked && !c->left && c->daemon == q->conn->daemon && c->run == q->conn->run;
+	bool open = c->daemon_open && !c->going && !c->taken && !c->left && c->daemon == q->conn->daemon && c->run == q->conn->run;
 
 	return open && c->serial_step < q->begun_step && !is_taken(c);
 }
