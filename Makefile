@@ -471,6 +471,7 @@ CLI := \
 	client/cli/run/lead.c \
 	client/cli/run/locks_held.c \
 	client/cli/run/loss.c \
+	client/cli/run/once.c \
 	client/cli/run/or_defer.c \
 	client/cli/run/process.c \
 	client/cli/run/queue_place.c \

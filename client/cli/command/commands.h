@@ -9,6 +9,7 @@
 
 int run_main(const struct invocation *in);
 int hold_main(const struct invocation *in);
+int once_main(const struct invocation *in);
 int lead_main(const struct invocation *in);
 int work_main(const struct invocation *in);
 int defer_main(const struct invocation *in);

@@ -301,6 +301,21 @@ static int names_fit(const struct invocation *in)
 	return 0;
 }
 
+static bool once_fits(const struct invocation *in)
+{
+	if (in->command != &cli_commands[CLI_ONCE])
+		return true;
+	if (!in->status && !in->every_ms)
+		complain("once needs --every D, or --status");
+	else if (in->status && (in->every_ms || in->argv[0]))
+		complain("--status runs nothing: it goes without --every and CMD");
+	else if (in->json && !in->status)
+		complain("--json is for once --status");
+	else
+		return true;
+	return false;
+}
+
 static int invocation_whole(const struct invocation *in, uint64_t given)
 {
 	int r;
@@ -311,12 +326,12 @@ static int invocation_whole(const struct invocation *in, uint64_t given)
 		complain("no command given; redlock --help lists them");
 		return EX_USAGE;
 	}
-	if ((in->command->least && !in->operand) || (in->command->wraps && !in->argv[0])) {
+	if ((in->command->least && !in->operand) || (in->command->wraps && !in->argv[0] && !in->status)) {
 		complain("an argument is missing; the usage is: redlock %s %s", in->command->word, in->command->operands);
 		return usage_exit(in);
 	}
 	r = options_fit(in, given);
-	return r ? r : names_fit(in);
+	return r ? r : once_fits(in) ? names_fit(in) : usage_exit(in);
 }
 
 /* Whether a "--" is still to come: all words before it are names. */
@@ -350,6 +365,7 @@ int invocation_parse(int argc, char **argv, struct invocation *ret_in)
 		if (r)
 			return r;
 	}
+	in.words = argv;
 	in.argv = argv + optind;
 	/* An option may stand between NAME and CMD. */
 	if (!literal && in.argv[0] && dashes_skip(in.argv[0], &rune))

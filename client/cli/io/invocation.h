@@ -44,19 +44,22 @@ struct invocation {
 	const char *names[NAMES_MOST]; /* of run and try: operand, and further names */
 	unsigned names_n;
 	char **argv;         /* CMD..., NULL-terminated */
+	char **words;        /* all of the command line */
+	char **executed;     /* in place of argv, which stays what is shown; NULL: argv */
 	const char *addr, *note;
 	const char *from;    /* of move */
 	struct redlock_tls tls;
 	const char *defer_to, *lock, *id;
 	int64_t wait_ms, ttl_ms, keep_ms, delay_ms;
 	int64_t limit, per_ms, cost; /* of rate */
+	int64_t every_ms; /* of once */
 	int64_t in_ms; /* of drain, if it is bounded */
 	int busy_exit, priority;
 	int slots; /* of a semaphore; 0: it is a lock */
 	pid_t pid;         /* of hold: that of the script; 0: not given */
 	bool bounded, stay; /* of drain: --in was given; --wait */
 	bool wait_given, delay_given; /* --wait, --delay, whatever it says */
-	bool release, shared, any, quiet, whole, print_acl, once, json, help, version;
+	bool release, shared, any, quiet, whole, print_acl, once, status, json, help, version;
 };
 
 /* The command is work. */

@@ -162,6 +162,20 @@ static const char *cost_set(struct invocation *in, const char *value)
 	return count_set(value, &in->cost);
 }
 
+static const char *every_set(struct invocation *in, const char *value)
+{
+	const char *wrong = duration_set(value, &in->every_ms);
+
+	return wrong ? wrong : in->every_ms > 0 ? NULL : "is no time: 1h, 1d";
+}
+
+static const char *status_set(struct invocation *in, const char *value)
+{
+	(void)value;
+	in->status = true;
+	return NULL;
+}
+
 static const char *per_set(struct invocation *in, const char *value)
 {
 	return duration_set(value, &in->per_ms);
@@ -275,8 +289,8 @@ const struct cli_command cli_commands[CLI_COMMANDS] = {
 
 #define ON(id)  (UINT64_C(1) << CLI_##id)
 #define ANY     ANY_COMMAND
-#define WAITS   (ON(RUN) | ON(TRY) | ON(HOLD) | ON(LEAD) | ON(WORK))
-#define QUERIES (ANY & ~WAITS & ~ON(TOP) & ~ON(MOVE))
+#define WAITS   (ON(RUN) | ON(TRY) | ON(HOLD) | ON(LEAD) | ON(ONCE) | ON(WORK))
+#define QUERIES ((ANY & ~WAITS & ~ON(TOP) & ~ON(MOVE)) | ON(ONCE))
 
 const struct option_row option_rows[OPTIONS] = {
 #define CLI_OPTION(id, ...) [OPTION_##id] = {__VA_ARGS__},

@@ -392,7 +392,7 @@ static bool has_terminal(void)
 int run_once(const struct invocation *in, struct redlock *c, struct run_end *ret_end)
 {
 	struct front f = {.in = in, .keeper = -1, .signals = -1, .grouped = !has_terminal(), .alone = has_no_children()};
-	struct keeper_task task = {.in = in, .c = c, .start.argv = in->argv};
+	struct keeper_task task = {.in = in, .c = c, .start.argv = in->executed ? in->executed : in->argv};
 	int r = front_run(&f, &task);
 
 	redlock_close(task.c);
