@@ -742,7 +742,7 @@ debs-upgraded: deb ## the packages again, in later versions, over the installed 
 site: ## the pages of docs/ and the manuals as HTML, in build/site; needs mandoc and python3-markdown
 	@/usr/bin/python3 -B docs/build.py $(O)/site
 
-pictures: all ## take the pictures of the README anew, from a real run: contrib/top.svg, and contrib/page.png where Chromium is installed
+pictures: all ## take the pictures of docs/operations.md anew, from a real run: contrib/top.svg, and contrib/page.png where Chromium is installed
 	@REDLOCKD_BUILD=$(O) /usr/bin/python3 -B tests/pictures.py contrib
 
 container-checked: ## build the image of Containerfile, run it, and lock through it (as root); needs podman, crun and mmdebstrap

@@ -74,6 +74,14 @@ def relinked(body, source, known):
     return re.sub(r'<a href="([^"]*)">(.*?)</a>', replace, body, flags=re.S)
 
 
+def pictured(body, source, folder):
+    """Copies the pictures that a page shows."""
+    def replace(match):
+        shutil.copy(os.path.join(ROOT, os.path.dirname(source), match[1]), folder)
+        return 'src="%s"' % os.path.basename(match[1])
+    return re.sub(r'src="([^":]*)"', replace, body)
+
+
 def main(folder):
     os.makedirs(folder, exist_ok=True)
     more = [row for row in MORE if os.path.exists(os.path.join(ROOT, row[2]))]
@@ -84,14 +92,11 @@ def main(folder):
     for name, title, path in [(name, title, "docs/%s.md" % name) for name, title in PAGES] + manuals + more:
         with open(os.path.join(ROOT, path), encoding="utf-8") as source:
             body = from_markdown(source.read()) if path.endswith(".md") else from_manual(os.path.join(ROOT, path))
-        made[name] = page(name, title, relinked(body, path, known), around)
+        made[name] = page(name, title, pictured(relinked(body, path, known), path, folder), around)
     for name, text in made.items():
         with open(os.path.join(folder, name + ".html"), "w", encoding="utf-8") as out:
             out.write(text)
     shutil.copy(os.path.join(folder, "start.html"), os.path.join(folder, "index.html"))
-    for name in os.listdir(HERE):
-        if name.endswith(".svg"):
-            shutil.copy(os.path.join(HERE, name), folder)
     links, dead = 0, []
     for name, text in made.items():
         marks = {key: set(re.findall(r' id="([^"]*)"', other)) for key, other in made.items()}

@@ -1,6 +1,6 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: BSD-2-Clause
-"""Takes the pictures of the README from a real run: python3 tests/pictures.py folder
+"""Takes pictures from a real run: python3 tests/pictures.py folder
 
 A daemon on three Redis servers, and commands of redlock that hold and wait. top.svg is the screen of `redlock top`; page.png is the page in Chromium, if that
 is installed.

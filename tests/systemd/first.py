@@ -142,7 +142,7 @@ class Walk:
         for name in ("render", "call", "export.sh"):
             with open(os.path.join(HOME, name), "w", encoding="ascii", opener=lambda path, flags: os.open(path, flags, 0o755)) as script:
                 script.write("#!/bin/sh\necho done-%s\n" % name)
-        slots, rate, defer, work = commands("--slots 5")
+        _, slots, rate, defer, work = commands("--slots 5")
         self.types(self.one, slots, "done-render")
         self.types(self.one, rate, ".*done-call")
         self.hold(self.one, "redlock run nightly -- sleep 5")
