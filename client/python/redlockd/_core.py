@@ -123,6 +123,8 @@ class Core:
         self._out.append(f"{tag} {request.line(now)}\n")
         if request.deadline < self.wake:
             self.wake = request.deadline
+        if isinstance(request, Check) and request.hold.until < self.wake:  # it may ask for a shorter lease
+            self.wake = request.hold.until
         if self.settings.heartbeat:
             self.beat_at = now + self.settings.heartbeat / 3
 
@@ -548,7 +550,7 @@ class Core:
                 self.risk(hold, now)
 
     def _moments(self) -> list[float]:
-        moments = [self.dial_at, self.beat_at]
+        moments = [self.dial_at, self.beat_at if self.state is State.UP else NEVER]
         moments += [request.deadline for request in self.sent.values()]
         moments += [request.deadline for request in self.later if not request.finished]
         for hold in self.holds.values():
