@@ -13,3 +13,7 @@ client-go: | $(FIRST) ## the Go client, and its adapter for tests/clients
 	"" | 1.[0-9] | 1.1[0-9] | 1.20) echo "skipped: client/go: no go 1.21 or later is here" ;; \
 	*) cd tests/clients/adapter_go && $(GO_ENV) $(GO) build -trimpath -buildvcs=false -o $(abspath $(O))/client-go/adapter . ;; \
 	esac
+# Node.js: the compiler comes from npm, in the versions of client/node/package-lock.json. $(O)/client-node is the package that `npm pack` packs.
+CLIENTS += client-node
+client-node: ## the client library for Node.js
+	@sh client/node/build.sh $(O)/client-node

@@ -14,10 +14,12 @@ sys.path.insert(0, os.path.join(os.path.dirname(HERE), "lib"))
 from process import BUILD, ROOT, die_with_parent  # the path stands above
 
 PYTHON = {"PYTHONPATH": os.path.join(ROOT, "client", "python"), "PYTHONDONTWRITEBYTECODE": "1"}
+NODE = os.environ.get("CLIENTS_NODE", "node --expose-gc").split()  # another runtime, such as "bun" or "deno run -A"
 ADAPTERS = {  # name: its command and what it needs in the environment; the last word of the command is a file, which make builds where its tools are here
     "python": ([sys.executable, os.path.join(HERE, "adapter_threads.py")], PYTHON),
     "python-aio": ([sys.executable, os.path.join(HERE, "adapter_aio.py")], PYTHON),
     "go": ([os.path.join(BUILD, "client-go", "adapter")], {}),
+    "node": ([*NODE, os.path.join(HERE, "adapter_node.mjs"), os.path.join(BUILD, "client-node", "dist", "index.js")], {"NODE_NO_WARNINGS": "1"}),
 }
 CLEAN = ("REDLOCK_ADDR", "REDLOCK_USER", "REDLOCK_SECRET", "REDLOCK_SECRET_FILE", "REDLOCK_TLS_CA", "REDLOCK_TLS_CERT", "REDLOCK_TLS_KEY", "REDLOCK_TLS_NAME")
 

@@ -1,11 +1,11 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: BSD-2-Clause
 """
-How many locks a second are taken and released: python3 tests/clients/speed.py [--seconds S]
+How many locks a second are taken and released: python3 tests/clients/speed.py [--seconds S] [--language NAME …]
 
-redis-py's Lock and redsync on one Redis, redsync also on three, and the clients on the memory store and on three Redis servers. Each cell is a process of its
-own; the cells take turns, and the best of three intervals counts. Goals: Python with a thread 1.5 x redis-py, asyncio with 64 tasks 5 x, Go 2 x redsync on the
-same number of stores. Redsync comes from the Go proxy; where that is not reached, Go is skipped. Last line: "N passed, N failed": whether all cells ran.
+Each client on the memory store and on three Redis servers, beside a peer of its language on one Redis and, where it can, on three: redis-py's Lock, node-redlock,
+redsync, Redisson's RLock. Each cell is a process of its own; the cells take turns, and the best of three intervals counts. A language whose tools or peers are
+not here is skipped by name. Last line: "N passed, N failed": whether all cells ran.
 """
 import argparse
 import asyncio
@@ -13,12 +13,15 @@ import os
 import subprocess
 import sys
 import time
+import unittest
+from typing import NamedTuple
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 SOURCE = os.path.join(os.path.dirname(os.path.dirname(HERE)), "client", "python")
-sys.path[:0] = [os.path.join(os.path.dirname(HERE), "lib"), SOURCE]
+sys.path[:0] = [HERE, os.path.join(os.path.dirname(HERE), "lib"), SOURCE]
 
-from daemon import Daemon, on_redis  # the paths stand above
+import maven  # the paths stand above
+from daemon import Daemon, on_redis
 from process import BUILD
 from redis_server import Redis
 
@@ -92,79 +95,144 @@ def redis_aio(path, seconds):
     return asyncio.run(run())
 
 
-def go(side, goroutines):
-    """A function that has the program in speed_go take locks. It is built first, by build_go()."""
-    def measured(paths, seconds):
-        argv = [GO_PROGRAM, side, str(goroutines), str(seconds), *paths.split(",")]
-        return float(subprocess.run(argv, stdout=subprocess.PIPE, text=True, timeout=60 + seconds, check=True).stdout)
-    return measured
+class Duel(NamedTuple):
+    """A peer and a client that do the same. program(side, stores, seconds) returns the command that prints the figure; side is one of the two names."""
+    language: str
+    peer: str
+    client: str
+    goal: float  # so many times the peer
+    program: object
+    three: bool  # the peer can ask three servers
 
 
-def build_go():
-    """Builds the program of the Go side, and returns whether that went well."""
-    out = os.path.dirname(GO_PROGRAM)
-    env = dict(os.environ, GOFLAGS="-mod=mod", GOWORK="off", GOTOOLCHAIN="local", GOCACHE=os.path.join(out, "cache"), GOPATH=os.path.join(out, "path"))
+PYTHON = {"redis-py, a thread": redis_py, "redlockd, a thread": threads, "redis.asyncio, 64 tasks": redis_aio, "redlockd.aio, 64 tasks": aio}
+
+
+def python(side, stores, seconds):
+    return [sys.executable, "-B", os.path.abspath(__file__), "--cell", side, stores[0].path, "--seconds", str(seconds)]
+
+
+def go(callers):
+    """The program in speed_go, which takes unix sockets."""
+    def program(side, stores, seconds):
+        return [os.path.join(GO, "speed"), side.split(",")[0], str(callers), str(seconds), *(store.path for store in stores)]
+    return program
+
+
+def node(callers):
+    """speed_node.mjs, which takes unix sockets."""
+    def program(side, stores, seconds):
+        ours = side.startswith("redlockd")
+        return ["node", os.path.join(HERE, "speed_node.mjs"), "redlockd" if ours else "redlock", str(callers), str(seconds), NODE_PACKAGE if ours else NODE_PEERS,
+                *(store.path for store in stores)]
+    return program
+
+
+def java(side, stores, seconds):
+    """java_speed/Speed.java; Redisson takes host and port."""
+    ours = side.startswith("redlockd")
+    where = stores[0].path if ours else ",".join("127.0.0.1:%d" % store.port for store in stores)
+    return ["java", "-cp", JAVA_CLASSES, "Speed", "redlockd" if ours else "redisson", where, str(seconds)]
+
+
+GO = os.path.join(os.path.abspath(BUILD), "speed-go")
+NODE_PEERS = os.path.join(os.path.abspath(BUILD), "node-tools")
+NODE_PACKAGE = os.path.join(os.path.abspath(BUILD), "client-node", "dist", "index.js")
+JAVA_JAR, JAVA_OUT = os.path.join(os.path.abspath(BUILD), "client-java", "redlockd.jar"), os.path.join(maven.HOME, "target", "speed")
+JAVA_CLASSES = ":".join((JAVA_JAR, os.path.join(JAVA_OUT, "*"), JAVA_OUT))
+DUELS = [
+    Duel("python", "redis-py, a thread", "redlockd, a thread", 1.5, python, False),
+    Duel("python", "redis.asyncio, 64 tasks", "redlockd.aio, 64 tasks", 5.0, python, False),
+    Duel("node", "node-redlock, one", "redlockd, Node, one", 1.2, node(1), True),
+    Duel("node", "node-redlock, 64", "redlockd, Node, 64", 1.0, node(64), True),
+    Duel("go", "redsync, a goroutine", "redlockd, Go, a goroutine", 2.0, go(1), True),
+    Duel("go", "redsync, 64 goroutines", "redlockd, Go, 64 goroutines", 2.0, go(64), True),
+    Duel("java", "Redisson, Java", "redlockd, Java", 2.0, java, True),
+]
+
+
+def prepare_go():
+    """Builds the program of the Go side. Returns why it cannot be run, or ""."""
+    env = dict(os.environ, GOFLAGS="-mod=mod", GOWORK="off", GOTOOLCHAIN="local", GOCACHE=os.path.join(GO, "cache"), GOPATH=os.path.join(GO, "path"))
     try:
-        done = subprocess.run(["go", "build", "-o", GO_PROGRAM, "."], cwd=os.path.join(HERE, "speed_go"), env=env, capture_output=True, text=True, check=False)
+        done = subprocess.run(["go", "build", "-o", os.path.join(GO, "speed"), "."], cwd=os.path.join(HERE, "speed_go"), env=env, capture_output=True, text=True,
+                              check=False)
     except FileNotFoundError as error:
-        print("skipped: Go: %s" % error)
-        return False
-    if done.returncode:
-        print("skipped: Go: %s" % done.stderr.strip().splitlines()[-1])
-    return not done.returncode
+        return str(error)
+    return done.stderr.strip().splitlines()[-1] if done.returncode else ""
 
 
-SIDES = {"redis-py, a thread": redis_py, "redlockd, a thread": threads, "redis.asyncio, 64 tasks": redis_aio, "redlockd.aio, 64 tasks": aio}
-GO = {"redsync, a goroutine": go("redsync", 1), "redlockd Go, a goroutine": go("redlockd", 1), "redsync, 64 goroutines": go("redsync", 64),
-      "redlockd Go, 64 goroutines": go("redlockd", 64)}
-GOALS = {"redlockd, a thread": 1.5, "redlockd.aio, 64 tasks": 5.0, "redlockd Go, a goroutine": 2.0, "redlockd Go, 64 goroutines": 2.0}
+def prepare_node():
+    """Likewise."""
+    there = os.path.isdir(os.path.join(NODE_PEERS, "node_modules", "redlock")) and os.path.exists(NODE_PACKAGE)
+    return "" if there else "make client-node and tests/clients/test_node.py first"
 
 
-def cell(side, path, seconds):
-    """The figure of one interval, in a process of its own; 0: it failed."""
-    argv = [sys.executable, "-B", os.path.abspath(__file__), "--cell", side, path, "--seconds", str(seconds)]
+def prepare_java():
+    """Likewise."""
+    if not os.path.exists(JAVA_JAR):
+        return "make client-java first"
+    source = os.path.join(HERE, "java_speed")
+    try:
+        maven.run(source, "-Dout=" + JAVA_OUT, "dependency:copy-dependencies")
+    except unittest.SkipTest as skipped:
+        return str(skipped)
+    subprocess.run(["javac", "--release", "17", "-cp", JAVA_CLASSES, "-d", JAVA_OUT, os.path.join(source, "Speed.java")], check=True)
+    return ""
+
+
+PREPARE = {"python": lambda: "", "node": prepare_node, "go": prepare_go, "java": prepare_java}
+
+
+def figure_of(argv, seconds):
+    """The figure of one interval; 0: the cell has failed."""
     done = subprocess.run(argv, stdout=subprocess.PIPE, text=True, timeout=60 + seconds, check=False)
     return float(done.stdout) if done.returncode == 0 else 0.0
 
 
-def rival(side, store):
-    """What a cell is compared with: a side and its store."""
-    if side.startswith(("redsync", "redlockd Go")):
-        return "redsync, " + side.split(", ")[1], "three Redis" if store == "three Redis" else "one Redis"
-    return "redis-py, a thread", "one Redis"
+class Place(NamedTuple):
+    """A daemon, as a store of the clients."""
+    path: str
 
 
 def main():
     options = argparse.ArgumentParser(description=__doc__.strip().splitlines()[0])
     options.add_argument("--seconds", type=float, default=2.0)
+    options.add_argument("--language", action="append", choices=PREPARE)
     options.add_argument("--cell", nargs=2, help=argparse.SUPPRESS)
     given = options.parse_args()
     if given.cell:
-        print({**SIDES, **GO}[given.cell[0]](given.cell[1], given.seconds))
+        print(PYTHON[given.cell[0]](given.cell[1], given.seconds))
         return 0
-    servers = [Redis().start() for _ in range(4)]
+    lacks = {language: PREPARE[language]() for language in given.language or PREPARE}
+    for language, why in lacks.items():
+        if why:
+            print("skipped: %s: %s" % (language, why))
+    duels = [duel for duel in DUELS if lacks.get(duel.language) == ""]
+    servers = [Redis(tcp=True).start() for _ in range(4)]
     daemons = {"memory": Daemon({"lease": "10s"}).start().joined(), "three Redis": Daemon(on_redis(servers[1:])).start().joined()}
-    three = ",".join(server.path for server in servers[1:])
-    sides = [*SIDES, *GO] if build_go() else list(SIDES)
-    cells = [(side, "one Redis", servers[0].path) for side in sides if side.startswith("red") and not side.startswith("redlockd")]
-    cells += [(side, "three Redis", three) for side in sides if side.startswith("redsync")]
-    cells += [(side, store, daemon.addr) for store, daemon in daemons.items() for side in sides if side.startswith("redlockd")]
+    cells = {}  # (side, store): its command
+    for duel in duels:
+        for store, asked in [("one Redis", servers[:1])] + [("three Redis", servers[1:])] * duel.three:
+            cells[duel.peer, store] = duel.program(duel.peer, asked, given.seconds)
+        for store, daemon in daemons.items():
+            cells[duel.client, store] = duel.program(duel.client, [Place(daemon.addr)], given.seconds)
     best = dict.fromkeys(cells, 0.0)
     try:
         for _ in range(3):
-            for key in cells:
-                best[key] = max(best[key], cell(key[0], key[2], given.seconds))
+            for key, argv in cells.items():
+                best[key] = max(best[key], figure_of(argv, given.seconds))
     finally:
         for daemon in daemons.values():
             daemon.dispose()
         for server in servers:
             server.stop()
-    for side, store, path in cells:
-        peer, peers = rival(side, store)
-        figure, goal = best[side, store, path], GOALS.get(side)
-        base = next(value for (other, at, _), value in best.items() if (other, at) == (peer, peers))
-        verdict = " (goal %g: %s)" % (goal, "met" if figure >= goal * base else "missed") if goal else ""
-        print("%-28s%-12s %8.0f pairs/s  %5.2f x %s%s" % (side, store, figure, figure / base if base else 0, peer.split(",")[0], verdict))
+    for duel in duels:
+        for store in daemons:
+            beside = store if (duel.peer, store) in best else "one Redis"
+            ours, theirs = best[duel.client, store], best[duel.peer, beside]
+            print("%-28s%-12s%8.0f pairs/s   %-24s%-12s%8.0f   %5.2f x (goal %g: %s)" % (
+                duel.client, store, ours, duel.peer, beside, theirs, ours / theirs if theirs else 0, duel.goal, "met" if ours >= duel.goal * theirs else "missed"))
     failed = sum(not figure for figure in best.values())
     print("%d passed, %d failed" % (len(cells) - failed, failed))
     return 1 if failed else 0

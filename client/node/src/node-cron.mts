@@ -1,0 +1,3 @@
+// SPDX-License-Identifier: BSD-2-Clause
+export type * from "./node-cron.js";
+export { runCoordinator } from "./node-cron.js";
