@@ -431,6 +431,12 @@ class WithoutIO(unittest.TestCase):
         self.assertLess(abs(now - 40.0), 0.6)
         self.assertEqual(self.core.state.name, "OFF")
 
+    def test_while_somebody_dials_the_core_asks_for_no_tick(self):
+        self.core.disconnected("cut", 10.0)
+        self.core.tick(12.0)
+        self.assertEqual(self.core.dial_at, 10.0)
+        self.assertGreater(self.core.wake, 12.0)
+
 
 class Words(unittest.TestCase):
     def test_the_core_does_no_io_and_reads_no_clock(self):

@@ -550,7 +550,7 @@ class Core:
                 self.risk(hold, now)
 
     def _moments(self) -> list[float]:
-        moments = [self.dial_at, self.beat_at if self.state is State.UP else NEVER]
+        moments = [self.dial_at if self.dial_at > self.time else NEVER, self.beat_at if self.state is State.UP else NEVER]  # once it has come, somebody dials
         moments += [request.deadline for request in self.sent.values()]
         moments += [request.deadline for request in self.later if not request.finished]
         for hold in self.holds.values():
