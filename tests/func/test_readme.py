@@ -83,7 +83,7 @@ class Readme(FuncTest):
         path = self.write("a.mjs", """import { connect } from %r;
 const order = "order 42", pay = async (order, { fence, signal }) => console.log(signal.aborted ? "lost" : order, fence), client = await connect();
 %sawait client.close();
-""" % (os.path.join(package, "dist/esm/index.js"), fenced("js")))
+""" % (os.path.join(package, "dist", "index.mjs"), fenced("js")))
         self.assertRegex(self.run_here(["node", path]), self.PRINTS)
 
     def test_go(self):
@@ -116,8 +116,8 @@ func main() {
 	}
 }
 """ % fenced("go"))
-        self.assertRegex(self.run_here(["go", "run", "."], GOFLAGS="-mod=mod", GOPROXY="off", GOCACHE=os.path.join(HERE, "go-cache"),
-                                       GOPATH=os.path.join(self.folder_of_it, "go")), self.PRINTS)
+        self.assertRegex(self.run_here(["go", "run", "."], GOFLAGS="-mod=mod", GOPROXY="off", GOCACHE=os.path.join(HERE, "client-go", "cache"),
+                                       GOPATH=os.path.join(HERE, "client-go", "path")), self.PRINTS)
 
     def test_java(self):
         jar = os.path.join(HERE, "client-java", "redlockd.jar")
