@@ -17,3 +17,31 @@ client-go: | $(FIRST) ## the Go client, and its adapter for tests/clients
 CLIENTS += client-node
 client-node: ## the client library for Node.js
 	@sh client/node/build.sh $(O)/client-node
+# The Java client without Maven: javac 17 or later compiles it and its adapter.
+JAVA_SOURCES := $(sort $(shell find client/java/src/main/java -name '*.java'))
+JAVA_ADAPTER := $(sort $(wildcard tests/clients/adapter_java/*.java))
+JAVAC ?= javac
+CLIENTS += client-java
+
+.PHONY: client-java
+client-java: ## the Java client, and its adapter for tests/clients
+	@if [ "$$($(JAVAC) -version 2>&1 | sed -n 's/^javac \([0-9]*\).*/\1/p')" -ge 17 ] 2> /dev/null; then \
+		$(MAKE) --no-print-directory $(O)/client-java/adapter.jar; \
+	else \
+		echo "skipped: client/java: no javac 17 or later is here"; \
+	fi
+
+$(O)/client-java/redlockd.jar: $(JAVA_SOURCES) client/clients.mk
+	@echo "  JAVAC $@"
+	@rm -rf $(@D)/classes
+	@mkdir -p $(@D)/classes
+	@$(JAVAC) -J-XX:+UseSerialGC -J-XX:TieredStopAtLevel=1 --release 17 -Xlint:all -Werror -d $(@D)/classes $(JAVA_SOURCES)
+	@jar --create --file $@ -C $(@D)/classes .
+
+$(O)/client-java/adapter.jar: $(JAVA_ADAPTER) $(O)/client-java/redlockd.jar
+	@echo "  JAVAC $@"
+	@rm -rf $(@D)/adapter
+	@mkdir -p $(@D)/adapter
+	@$(JAVAC) -J-XX:+UseSerialGC -J-XX:TieredStopAtLevel=1 --release 17 -Xlint:all -Werror -cp $(@D)/redlockd.jar -d $(@D)/adapter $(JAVA_ADAPTER)
+	@echo "Class-Path: redlockd.jar" > $(@D)/manifest
+	@jar --create --file $@ --manifest $(@D)/manifest --main-class Adapter -C $(@D)/adapter .

@@ -20,6 +20,7 @@ ADAPTERS = {  # name: its command and what it needs in the environment; the last
     "python-aio": ([sys.executable, os.path.join(HERE, "adapter_aio.py")], PYTHON),
     "go": ([os.path.join(BUILD, "client-go", "adapter")], {}),
     "node": ([*NODE, os.path.join(HERE, "adapter_node.mjs"), os.path.join(BUILD, "client-node", "dist", "index.js")], {"NODE_NO_WARNINGS": "1"}),
+    "java": (["java", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-Xshare:auto", "-jar", os.path.join(BUILD, "client-java", "adapter.jar")], {}),
 }
 CLEAN = ("REDLOCK_ADDR", "REDLOCK_USER", "REDLOCK_SECRET", "REDLOCK_SECRET_FILE", "REDLOCK_TLS_CA", "REDLOCK_TLS_CERT", "REDLOCK_TLS_KEY", "REDLOCK_TLS_NAME")
 

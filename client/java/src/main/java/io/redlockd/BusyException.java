@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: BSD-2-Clause
+package io.redlockd;
+
+import java.time.Duration;
+
+/** Somebody else has it, and the request did not wait. */
+public class BusyException extends RedlockException {
+    private static final long serialVersionUID = 1L;
+
+    /** What was asked for. */
+    private final String name;
+    /** Who has it, or null. */
+    private final String holder;
+    /** When to ask again, or null. */
+    private final Duration retryAfter;
+
+    /**
+     * An exception.
+     *
+     * @param text what went wrong
+     * @param name what was asked for
+     * @param holder who has it, or null
+     * @param retryAfter when to ask again, or null
+     */
+    public BusyException(String text, String name, String holder, Duration retryAfter) {
+        super(text, "BUSY");
+        this.name = name;
+        this.holder = holder;
+        this.retryAfter = retryAfter;
+    }
+
+    @Override
+    public String name() {
+        return name;
+    }
+
+    @Override
+    public String holder() {
+        return holder;
+    }
+
+    @Override
+    public Duration retryAfter() {
+        return retryAfter;
+    }
+}

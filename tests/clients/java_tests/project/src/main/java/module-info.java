@@ -1,0 +1,5 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/** A program that uses the client. */
+module user {
+    requires io.redlockd;
+}
