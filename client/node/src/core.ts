@@ -7,7 +7,7 @@
 import { Disconnected, LockLost, type RedlockError } from "./errors.js";
 import { Auth, Greeting, Hello, Resume } from "./greeting.js";
 import { Hold, type HoldNews, JobHold, type Key, NEVER, Permit, keyFor, keyOf } from "./holds.js";
-import { Ask, Check, Free, PATIENCE, Quiet, Ready, type Request, Take, type Terms } from "./requests.js";
+import { Ask, Check, Extend, Free, PATIENCE, Quiet, Ready, type Request, Take, type Terms } from "./requests.js";
 import { Line, ProtocolError, Reader, decode, duration, encode, quote } from "./wire.js";
 
 const PAUSE_FIRST = 0.01;
@@ -120,6 +120,7 @@ export class Core {
     this.sent.set(request.tag, request);
     this.out += `${request.tag} ${request.line(now)}\n`;
     this.wakeAt(request.deadline);
+    if (request instanceof Extend) this.wakeAt(request.hold.until); // it may ask for a shorter lease
     if (this.settings.heartbeat) this.beatAt = now + this.settings.heartbeat / 3;
   }
 

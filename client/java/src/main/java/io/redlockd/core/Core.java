@@ -181,6 +181,11 @@ public final class Core {
         return request;
     }
 
+    /** Something is due at this moment. */
+    void wakeBy(long moment) {
+        wake = Math.min(wake, moment);
+    }
+
     /** Puts the line of a request into the output. T of its answer is now, or later. */
     void send(Request request, long now) {
         String tag = "@" + Integer.toString(++tags, 36);

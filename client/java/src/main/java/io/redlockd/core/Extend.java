@@ -15,6 +15,7 @@ public final class Extend extends Check {
     String line(Core core, long now) {
         if (ttl > 0 && ttl < hold.ttl) { // whatever is answered, the shorter lease counts from here
             hold.until = Math.min(hold.until, now + Math.max(0, ttl / 100 * 99 - 3 * Time.MS));
+            core.wakeBy(hold.until);
         }
         return hold.extend(ttl > 0 ? " ttl=" + Words.duration(ttl) : "");
     }
