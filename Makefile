@@ -592,7 +592,7 @@ PACKAGES_BUILD := gcc libc6-dev libevent-dev libhiredis-dev libssl-dev libyaml-d
 PACKAGES_CHECK := pkg-config check libsubunit-dev openssl systemd redis-server zsh fish python3 python3-redis python3-venv valgrind clang libclang-rt-14-dev \
                   liblua5.1-0-dev libluajit-5.1-dev mandoc universal-ctags shellcheck procps cppcheck
 PACKAGES_COVERAGE := llvm
-PACKAGES_DEB   := build-essential debhelper
+PACKAGES_DEB   := build-essential debhelper dh-python python3-all
 PACKAGES_SITE  := mandoc python3-markdown
 PACKAGES_CONTAINER := podman crun mmdebstrap
 # Each is also the name of a command, by which `make lint` knows what is missing.
@@ -731,7 +731,7 @@ uninstall: ## remove what install put there; the configuration stays
 	rm -f $(foreach m,$(MAN),$(DESTDIR)$(call manual,$(m))) $(DESTDIR)$(UNITDIR)/redlockd.service $(DESTDIR)$(SYSUSERSDIR)/redlockd.conf
 
 # Built in a copy of what belongs to the source, so nothing of this folder but that gets into them.
-deb: ## the Debian packages redlockd, redlock, libredlock0 and libredlock-dev, in $(O)/deb
+deb: ## the Debian packages redlockd, redlock, libredlock0, libredlock-dev and python3-redlockd, in $(O)/deb
 	@sh debian/build.sh $(O)/deb
 debs-checked: ## build the packages twice, compare them, ask lintian, install, use, upgrade and purge them beside the system (as root); needs debhelper and lintian
 	@sh tests/debs.sh $(O)/debs

@@ -15,7 +15,7 @@ TZ=Asia/Kathmandu LC_ALL=C.UTF-8 sh debian/build.sh "$folder/two/with-a-longer-n
 verdict $? "the second build: $(cat "$folder/two.log")"
 
 names=$(cd "$folder/one" && ls -- *.deb)
-for package in redlockd redlock libredlock0 libredlock-dev; do
+for package in redlockd redlock libredlock0 libredlock-dev python3-redlockd; do
 	echo "$names" | grep -q "^${package}_"
 	verdict $? "there is no package $package"
 done
@@ -67,9 +67,11 @@ C
 cc -o /packages/program /packages/program.c $(pkg-config --cflags --libs redlock)
 readelf -d /packages/program | grep -q 'libredlock\.so\.0'
 /packages/program
+/usr/bin/python3 -c "import redlockd, redlockd.aio
+with redlockd.connect() as client, client.lock('demo', wait=5) as lock: assert lock.fence > 0"
 kill $daemon
 wait $daemon
-dpkg -P redlockd redlock libredlock-dev libredlock0 >/packages/log 2>&1 || { cat /packages/log; exit 1; }
+dpkg -P redlockd redlock libredlock-dev libredlock0 python3-redlockd >/packages/log 2>&1 || { cat /packages/log; exit 1; }
 ! grep -q 'warning' /packages/log || { cat /packages/log; exit 1; }
 ls -A / /etc /usr/lib/systemd/system /etc/systemd/system >/packages/after
 INSIDE
