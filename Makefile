@@ -80,7 +80,6 @@ PROTO := \
 
 TLS := \
 	tls/context.c \
-	tls/digest.c \
 	tls/tls.c
 
 CONF := \
@@ -127,7 +126,6 @@ DAEMON_BASE := \
 	daemon/base/pool.c \
 	daemon/base/rng.c \
 	daemon/base/roll.c \
-	daemon/base/segment.c
 
 CORE := \
 	daemon/core/event/alarms.c \
@@ -255,6 +253,7 @@ CORE := \
 	daemon/core/group/gather.c \
 	daemon/core/group/groups.c \
 	daemon/core/resume/end.c \
+	daemon/core/resume/handover.c \
 	daemon/core/resume/restore.c \
 	daemon/core/resume/resume.c \
 	daemon/core/request/defer.c \
@@ -270,7 +269,6 @@ CORE := \
 	daemon/core/admin/alarm.c \
 	daemon/core/admin/drain.c \
 	daemon/core/admin/revoke.c \
-	daemon/core/service/carry.c \
 	daemon/core/service/command.c \
 	daemon/core/service/deliver.c \
 	daemon/core/service/fire.c \
@@ -301,22 +299,18 @@ STORE := \
 
 REDIS := \
 	daemon/redis/batch.c \
-	daemon/redis/carry.c \
 	daemon/redis/subscriber.c \
 	daemon/redis/departure.c \
 	daemon/redis/flight.c \
 	daemon/redis/handshake.c \
 	daemon/redis/link.c \
-	daemon/redis/link_carry.c \
 	daemon/redis/links.c \
 	daemon/redis/node.c \
-	daemon/redis/node_carry.c \
 	daemon/redis/post.c \
 	daemon/redis/resolver.c \
 	daemon/redis/resp.c \
 	daemon/redis/script.c \
 	daemon/redis/sentinel.c \
-	daemon/redis/settings.c \
 	daemon/redis/socket.c \
 	daemon/redis/stream.c \
 	daemon/redis/told.c \
@@ -371,9 +365,9 @@ DAEMON := \
 	daemon/files/runtime.c \
 	daemon/restart/carried.c \
 	daemon/restart/carry.c \
-	daemon/restart/kept.c \
 	daemon/restart/once.c \
 	daemon/restart/parcel.c \
+	daemon/restart/records.c \
 	daemon/restart/restart.c \
 	daemon/restart/trial.c \
 	daemon/main/backlog.c \
@@ -499,7 +493,7 @@ TOOLS := \
 # --- what is built ---------------------------------------------------------------------------------------------------
 
 obj = $(patsubst %.c,$(O)/%.o,$(1))
-GENERATED := $(O)/gen/layout.o $(O)/gen/scripts.o $(O)/gen/page.o
+GENERATED := $(O)/gen/scripts.o $(O)/gen/page.o
 
 # Of several goals in one make, deps comes before all others.
 FIRST := $(filter deps,$(MAKECMDGOALS))
@@ -570,21 +564,13 @@ $(O)/gen/page.c: daemon/web/embed.sh $(PAGE) | $(FIRST)
 	@mkdir -p $(@D)
 	$(Q)sh daemon/web/embed.sh $(O)/gen $(PAGE)
 
-# What another build of the daemon must have alike to go on from the memory of this one.
-STRUCTURES := $(wildcard daemon/base/*.[ch] daemon/core/*/*.[ch] daemon/core/*/*.def daemon/store/*.[ch] daemon/net/*.h daemon/redis/*.h proto/*.h proto/*.def) \
-              daemon/net/carry.c daemon/net/carried.c daemon/net/stock.c daemon/redis/carry.c \
-              daemon/main/backlog.c daemon/main/backlog.h daemon/restart/carried.h daemon/files/frame.h daemon/files/journal.h tls/digest.h
-$(O)/gen/layout.c: daemon/layout.sh $(wildcard $(STRUCTURES)) | $(FIRST)
-	@mkdir -p $(@D)
-	$(Q)sh daemon/layout.sh $(O)/gen "$$($(CC) -dumpmachine)" $(sort $(wildcard $(STRUCTURES)))
-
 $(GENERATED): %.o: %.c
 	$(call say,CC)
 	$(Q)$(COMPILE) -c -o $@ $<
 
 depends = $(patsubst %.c,$(O)/%.d,$(1))
 -include $(SHARED_OBJ:.o=.d)
--include $(call depends,$(PARTS) $(CLI) daemon/main/main.c $(TOOLS)) $(O)/gen/layout.d $(O)/gen/scripts.d $(O)/gen/page.d $(O)/gen/docgen.d
+-include $(call depends,$(PARTS) $(CLI) daemon/main/main.c $(TOOLS)) $(O)/gen/scripts.d $(O)/gen/page.d $(O)/gen/docgen.d
 
 # --- to start with ---------------------------------------------------------------------------------------------------
 

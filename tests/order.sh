@@ -18,10 +18,10 @@ daemon/core/rate       stored rate rate_turns
 daemon/core/job        queuerows job places take pass runner survey order take_again
 daemon/core/semaphore  seats contended permits heard issue obtain recall
 daemon/core/group      groups award gather
-daemon/core/resume     end resume restore
+daemon/core/resume     end resume handover restore
 daemon/core/request    list owned locks lockall permits_owned semaphores defer tally query
 daemon/core/admin      alarm drain revoke admin
-daemon/core/service    deliver hangup command settle fire service view carry
+daemon/core/service    deliver hangup command settle fire service view
 client/lib             boottime display address buffer line tls_calls channel pushes backoff outcome draft greeting unchecked_jobs holds pending tracking lockall count_field subscriptions conn recovery exchange await quit lock secret public lock_many job rate queries subscribe admin tls
 client/cli/io          complaint options arguments dial json rows
 client/cli/run         descriptors loss queue_place process release_socket self_wait quorum_shortage wait_status or_defer waiting descendants validity taken_job locks_held wakeups supervise late_quit keeper signals script_lock hold run lead once work

@@ -4,7 +4,6 @@
 # What tests set up: servers, daemons, clients. The unit tests themselves are listed in tests/unit/suites.def.
 FIXTURE := \
 	tests/fixture/answer_sink.c \
-	tests/fixture/carried_upstream.c \
 	tests/fixture/clocked_redis.c \
 	tests/fixture/cluster.c \
 	tests/fixture/cluster_journal.c \

@@ -105,14 +105,14 @@ $(O)/planted/%: tests/sim/mutant/%.patch $(O)/redlockd $(O)/parts.a tests/sim/pl
 	$(call say,CC)
 	$(Q)$(LINK) $(MUTANT_FLAGS) -o $@ $$(cat $@.sources) $(call obj,daemon/main/main.c) $(O)/parts.a $(LIBS_LOOP) $(LIBS_REDIS) $(LIBS_JOBS) $(LIBS_CONF) $(LIBS_CRYPT)
 
-# The daemon as a build of other structures: it cannot read what this one leaves in memory for the next process.
-$(O)/other-layout/layout.o: daemon/layout.sh | $(FIRST)
-	@mkdir -p $(@D)
+# The daemon as a build whose structures differ, from patched sources: a restart goes from one to the other and back.
+OTHER_STRUCTURES := session claim lease lock pending core job group permit contender
+$(O)/other/redlockd: $(O)/redlockd
+	@mkdir -p $(@D)/source
 	$(call say,CC)
-	$(Q)sh daemon/layout.sh $(@D) another /dev/null && $(COMPILE) -c -o $@ $(@D)/layout.c
-$(O)/other-layout/redlockd: $(O)/other-layout/layout.o $(call obj,daemon/main/main.c) $(O)/parts.a
-	$(call say,LD)
-	$(Q)$(LINK) -o $@ $^ $(LIBS_LOOP) $(LIBS_REDIS) $(LIBS_JOBS) $(LIBS_CONF) $(LIBS_CRYPT)
+	$(Q)cp -r Makefile conf daemon proto tls client tests $(@D)/source/
+	$(Q)find $(@D)/source/daemon/core -name '*.h' -exec sed -i $(foreach s,$(OTHER_STRUCTURES),-e 's/^struct $(s) {$$/&\n\tint64_t of_another_build[3];/') {} +
+	$(Q)$(MAKE) -s -C $(@D)/source O=out out/redlockd && cp $(@D)/source/out/redlockd $@
 
 # The simulator and the fuzzers, which print each event and effect.
 SAME_WRAP := service_step service_snapshot
@@ -222,7 +222,7 @@ UNIT_PATIENCE ?= 8
 unit: $(O)/unit ## unit tests; UNIT_ARGS= names the suites to run
 	@CK_TIMEOUT_MULTIPLIER=$(UNIT_PATIENCE) $(O)/unit $(UNIT_ARGS)
 
-func: all $(O)/other-layout/redlockd $(O)/clock_shim.so $(O)/market $(O)/caller ## function tests: real daemons, real Redis servers; FUNC_ARGS= names the tests to run
+func: all $(O)/clock_shim.so $(O)/market $(O)/caller ## function tests: real daemons, real Redis servers; FUNC_ARGS= names the tests to run
 	@REDLOCKD_BUILD=$(O) $(PYTHON) -B tests/func/run.py $(FUNC_ARGS)
 
 CLIENTS_ARGS ?=

@@ -2,14 +2,10 @@
 /* Allocates or ends the process. It must never return NULL. mem_exhausted must not allocate. */
 #include "daemon/base/mem.h"
 
-#include "daemon/base/segment.h"
-
 #include <stdlib.h>
 #include <string.h>
 #include <sysexits.h>
 #include <unistd.h>
-
-_Thread_local struct segment *mem_used;
 
 void mem_exhausted(void)
 {
@@ -23,11 +19,8 @@ void mem_exhausted(void)
 
 void *mem_alloc(size_t n)
 {
-	void *p;
+	void *p = calloc(1, n ? n : 1);
 
-	if (mem_used)
-		return memset(segment_alloc(mem_used, n), 0, n);
-	p = calloc(1, n ? n : 1);
 	if (!p)
 		mem_exhausted();
 	return p;
@@ -39,8 +32,6 @@ void *mem_grow(void *p, size_t count, size_t size)
 
 	if (__builtin_mul_overflow(count, size, &n))
 		mem_exhausted();
-	if (p ? segment_of(p) != NULL : mem_used != NULL)
-		return p ? segment_grow(p, n) : segment_alloc(mem_used, n);
 	p = realloc(p, n ? n : 1);
 	if (!p)
 		mem_exhausted();
@@ -59,8 +50,5 @@ char *mem_copy(const void *p, size_t n)
 
 void mem_free(void *p)
 {
-	if (segment_of(p))
-		segment_free(p);
-	else
-		free(p);
+	free(p);
 }

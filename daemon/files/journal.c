@@ -123,35 +123,6 @@ static void image_drop(struct journal *j)
 	image_remove(j);
 }
 
-void journal_pack(struct journal *j, struct journal_mark *ret_mark, int *ret_fd)
-{
-	assert(!journal_has_news(j));
-	image_drop(j);
-	*ret_mark = (struct journal_mark){j->size,  j->snapshot_at, j->live,   j->live_count, j->count,   j->unusable,
-	                                  j->told,  j->stale,       j->grudge, j->pause_us,   j->retry_at};
-	*ret_fd = j->fd;
-	j->fd = -1;
-}
-
-int journal_unpack(struct journal *j, const char *dir, const char *boot_id, const struct journal_mark *mark, int fd)
-{
-	int r = journal_begin_run(j, dir, boot_id);
-
-	j->fd = fd;
-	j->size = fd >= 0 ? mark->size : 0;
-	j->snapshot_at = mark->snapshot_at;
-	j->live = mark->live;
-	j->live_count = mark->live_count;
-	j->count = mark->count;
-	j->unusable = mark->unusable || (fd < 0 && mark->size > 0);
-	j->told = mark->told;
-	j->stale = mark->stale || j->unusable != mark->unusable; /* the file got lost: a snapshot takes its place before anything is appended */
-	j->grudge = mark->grudge;
-	j->pause_us = mark->pause_us;
-	j->retry_at = mark->retry_at;
-	return r;
-}
-
 bool journal_is_there(const struct journal *j)
 {
 	struct stat named, open;

@@ -68,25 +68,12 @@ struct journal {
 	struct instant retry_at;
 };
 
-/* Where a journal stands, for a restart in which the next process goes on appending to its file. */
-struct journal_mark {
-	size_t size, snapshot_at, live, live_count, count;
-	bool unusable, told, stale, grudge;
-	int64_t pause_us;
-	struct instant retry_at;
-};
-
 /*
  * boot_id: "" if unknown; any file is ignored then. Returns 0, or a negative errno if the directory cannot be opened. The log tells what becomes of
  * a file that is found.
  */
 int journal_open(struct journal *j, const char *dir, const char *boot_id, struct instant now) __attribute__((warn_unused_result));
 void journal_close(struct journal *j); /* the file stays; records that are not written are lost */
-
-/* Everything that was added must be written. The caller owns the file from then on, -1: there is none; only journal_close may follow. */
-void journal_pack(struct journal *j, struct journal_mark *ret_mark, int *ret_fd);
-/* In place of journal_open: goes on where journal_pack left off. Owns fd, also on failure. Errors as journal_open. */
-int journal_unpack(struct journal *j, const char *dir, const char *boot_id, const struct journal_mark *mark, int fd) __attribute__((warn_unused_result));
 
 /* False: somebody has removed the file, has cut it, or has put another in its place. */
 bool journal_is_there(const struct journal *j);

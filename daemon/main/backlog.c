@@ -61,16 +61,6 @@ void backlog_add(struct backlog *b, const struct call *call)
 	STAILQ_INSERT_TAIL(&b->items, item, link);
 }
 
-bool backlog_has(const struct backlog *b, unsigned node, struct span name)
-{
-	const struct backlog_item *item;
-
-	STAILQ_FOREACH(item, &b->items, link)
-		if (item->call.node == node && item->call.name.n > 0 && span_equal(item->call.name, name))
-			return true;
-	return false;
-}
-
 void backlog_begin_pass(struct backlog *b, unsigned calls)
 {
 	b->left = calls;

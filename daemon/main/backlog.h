@@ -2,8 +2,7 @@
 /*
  * The queue of calls to the memory store. One pass of the loop carries out a bounded number of calls; the others wait, in order, for a later pass.
  * A queued call is a copy with all that it points to, so the effects of the service may be reset. The service sees a store that answers late, as a
- * Redis server may. During a restart calls to Redis wait here as well (restart.h), for the next process: so it stands in the memory of mem_use, and points
- * to nothing else.
+ * Redis server may.
  */
 #ifndef DAEMON_BACKLOG_H
 #define DAEMON_BACKLOG_H
@@ -25,7 +24,6 @@ bool backlog_is_empty(const struct backlog *b);
 void backlog_begin_pass(struct backlog *b, unsigned calls);
 /* True: the caller must carry out a new call now: no other call waits, and the pass has room. The call is counted. */
 bool backlog_lets_pass(struct backlog *b);
-bool backlog_has(const struct backlog *b, unsigned node, struct span name); /* a call to this node about this name waits */
 void backlog_add(struct backlog *b, const struct call *call);
 /*
  * True: the caller must carry out the first queued call now. The call is counted; its spans are valid until backlog_drop_first.

@@ -8,6 +8,7 @@
 #include "daemon/net/admin.h"
 #include "daemon/net/carry.h"
 #include "daemon/restart/once.h"
+#include "daemon/restart/records.h"
 
 #include <errno.h>
 #include <sched.h>
@@ -134,15 +135,12 @@ static int stage_service(struct daemon *d)
 	gethostname(d->host, sizeof(d->host) - 1);
 	outer_start(d);
 	r = stores_configure(d);
-	if (!r && carried_service(d))
-		return 0;
 	if (!r)
 		r = stores_open(d);
 	if (r < 0) {
 		log_event(LOG_ERROR, "start", "stage=store error=\"%s\"", strerror(-r));
 		return r;
 	}
-	d->core_conf.segment = d->segment;
 	d->service = service_new(&d->core_conf);
 	return 0;
 }
@@ -172,8 +170,10 @@ static int stage_net(struct daemon *d)
 
 	sink.context = d;
 	d->net = net_new(d->base, &conf, &sink);
-	if (d->net && d->carried)
+	if (d->net && d->carried) {
 		net_unpack(d->net, d->carried->net, &d->carried->fds);
+		d->carried->net = NULL;
+	}
 	return d->net ? 0 : -errno;
 }
 
@@ -182,15 +182,16 @@ static void stage_net_stop(struct daemon *d)
 	net_free(d->net);
 }
 
-/* A crash loses the keys of the memory store, so the sessions of the previous run hold nothing, and the journal is dropped. */
+/*
+ * A crash loses the keys of the memory store, so the sessions of the previous run hold nothing, and the journal is dropped. What the process before has handed
+ * over says more than its journal.
+ */
 static int stage_journal(struct daemon *d)
 {
 	char boot_id[JOURNAL_BOOT_MAX];
 	int r;
 
 	runtime_boot_id(boot_id, sizeof(boot_id));
-	if (d->carried)
-		return journal_unpack(&d->journal, d->runtime.dir, boot_id, &d->carried->journal, carried_take_fd(d, d->carried->journal_fd));
 	if (!boot_id[0])
 		log_event(LOG_WARN, "journal", "boot=unknown note=\"without %s nothing can be resumed after a restart\"", RUNTIME_BOOT_ID);
 	r = journal_open(&d->journal, d->runtime.dir, boot_id, clock_boottime());
@@ -218,7 +219,7 @@ struct stage {
 static const struct stage stages[] = {
 	{"limits", stage_limits, NULL, false},
 	{"systemd", stage_systemd, stage_systemd_stop, true},
-	{"carried", carried_start, carried_stop, false},
+	{"carried", carried_start, NULL, false},
 	{"runtime", stage_runtime, stage_runtime_stop, true},
 	{"descriptors", stage_descriptors, NULL, true},
 	{"loop", stage_loop, stage_loop_stop, false},
@@ -295,11 +296,20 @@ static bool goes_on_in_place(const struct daemon *d)
 	return d->restart.phase == RESTART_OVER && d->restart.way == IN_PLACE;
 }
 
+/* The service manager has copies of the descriptors. */
+static void handed_close(struct daemon *d)
+{
+	fdlist_close(&d->restart.handed->fds);
+	carried_free(d->restart.handed);
+	if (d->restart.records >= 0)
+		close(d->restart.records);
+}
+
 /*
- * From the first stage to the last, and back. *ret_segment: what is handed over in place; NULL: the process ends. *ends: it is to end as soon as it has
+ * From the first stage to the last, and back. *ret_handed: what is handed over in place; NULL: the process ends. *ends: it is to end as soon as it has
  * started; and afterwards, whether what goes on in place is to end.
  */
-static int daemon_live(struct conf *conf, const struct daemon_args *args, bool *ends, struct segment **ret_segment)
+static int daemon_live(struct conf *conf, const struct daemon_args *args, bool *ends, struct carried **ret_handed, int *ret_records)
 {
 	struct daemon *d = mem_alloc(sizeof(*d));
 	size_t started = 0;
@@ -325,26 +335,29 @@ static int daemon_live(struct conf *conf, const struct daemon_args *args, bool *
 		supervise_end(d, "signal=TERM");
 	if (r >= 0)
 		daemon_loop(d);
-	*ret_segment = goes_on_in_place(d) ? d->segment : NULL;
+	*ret_handed = goes_on_in_place(d) ? d->restart.handed : NULL;
+	*ret_records = d->restart.records;
 	*ends = d->restart.failed;
 	while (started-- > 0)
 		if (stages[started].stop)
 			stages[started].stop(d);
+	if (d->restart.handed && !*ret_handed)
+		handed_close(d);
 	free(d);
 	return r;
 }
 
 int daemon_run(struct conf *conf, const struct daemon_args *args)
 {
-	struct segment *segment;
+	struct carried *handed;
 	bool ends = false;
-	int r;
+	int r, records;
 
 	for (;;) {
-		r = daemon_live(conf, args, &ends, &segment);
-		if (!segment)
+		r = daemon_live(conf, args, &ends, &handed, &records);
+		if (!handed)
 			break;
-		r = carry_exec(ends ? NULL : args->program, segment);
+		r = carry_exec(ends ? NULL : args->program, handed, records);
 		if (r < 0)
 			log_event(LOG_ERROR, "restart", "program=%s error=\"%s\" note=\"the daemon goes on as it is\"", args->program->path, strerror(-r));
 	}

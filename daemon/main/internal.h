@@ -49,10 +49,9 @@ struct daemon {
 	struct core_conf core_conf;
 	struct outer outer;
 	struct effects effects;
-	struct segment *segment;   /* in which the service stands, and all that a restart hands over; NULL: ordinary memory, so there is no such restart */
 	struct carried *carried;   /* what the process before this one has handed over, as long as something of it is to be taken; else NULL */
 	struct restart restart;
-	struct backlog *backlog;   /* in the segment */
+	struct backlog backlog;
 	int64_t wall_ahead_us;     /* wall_known: CLOCK_REALTIME - CLOCK_BOOTTIME, as it was at the first step of the loop pass */
 	bool held_back;            /* calls to the stores wait for the next pass */
 	struct instant begun;      /* wall_known: the first step of the loop pass */
@@ -121,12 +120,6 @@ int pump_start(struct daemon *d);
 void pump_stop(struct daemon *d);
 void pump_time(struct daemon *d); /* the timer has expired */
 
-/* kept.c: the calls that wait. */
-void kept_begin(struct daemon *d);
-void kept_drop(struct daemon *d);
-void kept_add(struct daemon *d, const struct call *call);
-void kept_send(struct daemon *d); /* those to Redis that a restart has kept */
-
 void timer_arm(struct daemon *d); /* for the moment at which the service must step */
 int timer_start(struct daemon *d);
 void timer_stop(struct daemon *d);
@@ -144,9 +137,7 @@ void outer_start(struct daemon *d);
 
 /* stores.c: the store behind the service, and the configuration that the service sees. */
 int stores_configure(struct daemon *d); /* fills core_conf */
-char *stores_keys(const struct daemon *d); /* where at the stores the keys are, as text in memory of mem.h */
 int stores_open(struct daemon *d);      /* opens the memory store anew */
-int stores_go_on(struct daemon *d);     /* the memory store that was carried goes on */
 int stores_start(struct daemon *d);
 void stores_stop(struct daemon *d);
 void stores_release(struct daemon *d);
@@ -188,23 +179,21 @@ void restart_ask(struct daemon *d); /* SIGUSR2 */
 bool restart_takes_over(struct daemon *d); /* SIGTERM: whether a restart by the service manager begins in place of the end */
 void restart_give_up(struct daemon *d, const char *why); /* if one is under way */
 void restart_pass(struct daemon *d); /* at the end of each pass of the loop, outside all steps */
-bool restart_keeps_call(const struct daemon *d, const struct call *call); /* to Redis */
-void restart_resume(struct daemon *d); /* the next process: sends what was kept */
+void restart_resume(struct daemon *d); /* the next process: reads no client before its service has all that waited */
 bool restart_keeps_secret(struct daemon *d, const struct effect *effect); /* EFFECT_VERIFY: true: it was kept */
 
-/* carry.c: packs, and hands over. */
-int carry_pack(struct daemon *d); /* 0 or -errno: then nothing was packed */
+/* carry.c: writes, and hands over. */
+int carry_begin(struct daemon *d, uint64_t ret_mark[2]); /* 0, or -errno: nothing may be handed over */
+int carry_pack(struct daemon *d, const uint64_t mark[2]); /* after that nothing but the end may follow. -errno: what was packed is lost */
 int carry_store(struct daemon *d); /* BY_MANAGER, after carry_pack: to the service manager. 0 or -errno */
 /* After all stages have stopped. Returns only if the program cannot be started, -errno: then this one must begin anew. program NULL: it shall, 0. */
-int carry_exec(const struct program *program, struct segment *s);
+int carry_exec(const struct program *program, struct carried *c, int records);
 
 /* carried.c: what the process before this one has handed over. */
 int carried_start(struct daemon *d);
-void carried_stop(struct daemon *d);
-void carried_refuse(struct daemon *d, const char *why); /* closes what was carried: the daemon goes on as after a crash */
+void carried_refuse(struct daemon *d, const char *why); /* closes what was handed over: the daemon goes on as after a crash */
 int carried_take_fd(struct daemon *d, size_t place); /* the caller owns it; -1: there is none */
-bool carried_service(struct daemon *d); /* whether the service goes on */
-int carried_resume(struct daemon *d); /* the last stage: what was kept goes out, and what nobody took is closed */
+int carried_resume(struct daemon *d); /* the last stage: what nobody took is closed */
 
 /* vanished.c: files that somebody removes or cuts while the daemon works with them. */
 void vanished_start(void);            /* a bus error says which file it was */

@@ -7,6 +7,8 @@
 
 #include "daemon/base/clock.h"
 #include "daemon/base/mem.h"
+#include "daemon/net/carry.h"
+#include "daemon/restart/records.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -69,17 +71,14 @@ static void pump_ask_memory(struct daemon *d, const struct call *call)
 	service_step(d->service, &event, &d->effects);
 }
 
-/*
- * Each answer of the memory store may cause another call. A pass carries out PASS_CALLS at most; the others wait, in order, for the next pass. Those to Redis
- * wait during a restart, for the next process.
- */
+/* Each answer of the memory store may cause another call. A pass carries out PASS_CALLS at most; the others wait, in order, for the next pass. */
 static void pump_call(struct daemon *d, const struct call *call)
 {
-	if (d->upstream ? restart_keeps_call(d, call) : !backlog_lets_pass(d->backlog))
-		kept_add(d, call);
-	else if (d->upstream)
+	if (d->upstream && !d->restart.silent)
 		upstream_call(d->upstream, call);
-	else
+	else if (d->memory && !backlog_lets_pass(&d->backlog))
+		backlog_add(&d->backlog, call);
+	else if (d->memory)
 		pump_ask_memory(d, call);
 }
 
@@ -167,9 +166,9 @@ static void pump_backlog(struct daemon *d)
 {
 	struct call call;
 
-	while (backlog_first(d->backlog, &call)) {
+	while (backlog_first(&d->backlog, &call)) {
 		pump_ask_memory(d, &call);
-		backlog_drop_first(d->backlog);
+		backlog_drop_first(&d->backlog);
 		pump_effects(d);
 	}
 }
@@ -208,7 +207,7 @@ static void pump_unwritten(struct daemon *d)
 
 bool pump_is_behind(const struct daemon *d)
 {
-	return !d->upstream && !backlog_is_empty(d->backlog);
+	return !d->upstream && !backlog_is_empty(&d->backlog);
 }
 
 void pump_time(struct daemon *d)
@@ -407,6 +406,21 @@ static void pump_journal(struct daemon *d)
 	pump_write(d); /* the step may have added records, and upstream_flush comes next */
 }
 
+static bool restored_next(struct daemon *d, struct span *ret_record)
+{
+	return d->carried ? records_next(d->carried, ret_record) : journal_next(&d->journal, ret_record);
+}
+
+/* The sessions that were handed over end. What the journal has of them can be resumed. */
+static void restore_anew(struct daemon *d)
+{
+	carried_refuse(d, "a record makes no sense");
+	net_hangup_all(d->net);
+	service_free(d->service);
+	d->service = service_new(&d->core_conf);
+	pump_restore(d);
+}
+
 /* A record that the service cannot read ends the restoration. The service then forgets the earlier records as well, and an empty snapshot removes the file. */
 void pump_restore(struct daemon *d)
 {
@@ -414,10 +428,14 @@ void pump_restore(struct daemon *d)
 	unsigned restored = 0;
 	int r = 0;
 
-	while (r >= 0 && journal_next(&d->journal, &event.journal.record)) {
+	while (r >= 0 && restored_next(d, &event.journal.record)) {
 		r = service_step(d->service, &event, &d->effects);
 		pump_effects(d);
 		restored++;
+	}
+	if (r < 0 && d->carried) {
+		restore_anew(d);
+		return;
 	}
 	if (r < 0)
 		log_event(LOG_WARN, "journal", "record=%u error=\"%s\" note=\"nothing is resumed\"", restored, strerror(-r));
@@ -440,7 +458,7 @@ void pump_pass(struct daemon *d)
 	if (d->web)
 		web_end_pass(d->web);
 	if (!d->upstream) {
-		backlog_begin_pass(d->backlog, PASS_CALLS);
+		backlog_begin_pass(&d->backlog, PASS_CALLS);
 		pump_backlog(d);
 		pump_unwritten(d);
 	}
@@ -459,9 +477,8 @@ void pump_pass(struct daemon *d)
 
 int pump_start(struct daemon *d)
 {
-	if (!d->backlog)
-		kept_begin(d);
-	backlog_begin_pass(d->backlog, PASS_CALLS);
+	backlog_init(&d->backlog);
+	backlog_begin_pass(&d->backlog, PASS_CALLS);
 	effects_init(&d->effects);
 	rest_init(&d->rest);
 	d->pass_end = INSTANT_NEVER;
@@ -473,5 +490,5 @@ void pump_stop(struct daemon *d)
 	timer_stop(d);
 	effects_release(&d->effects);
 	mem_free(d->unwritten.answer);
-	kept_drop(d);
+	backlog_release(&d->backlog);
 }

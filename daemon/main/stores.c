@@ -5,7 +5,6 @@
 #include "daemon/base/clock.h"
 #include "daemon/base/mem.h"
 #include "daemon/core/member/quorum.h"
-#include "daemon/redis/carry.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -150,7 +149,7 @@ static int memory_open(struct daemon *d)
 	struct state_conf state_conf = {.dir = d->runtime.dir, .boot_id = boot_id, .remote = listens_beyond_this_host(d), .elsewhere = d->names_elsewhere,
 	                                .lease_us = d->conf->max_lease + d->conf->max_delay,
 	                                .guard_us = quarantine_us(d->conf->max_lease, d->conf->max_delay)};
-	struct memory_conf memory_conf = {.skew_us = SKEW_US, .run_id = run_id, .segment = d->segment};
+	struct memory_conf memory_conf = {.skew_us = SKEW_US, .run_id = run_id};
 	enum state_found found;
 	const char *why;
 	int r;
@@ -196,19 +195,6 @@ static int configure_memory(struct daemon *d)
 	return 0;
 }
 
-char *stores_keys(const struct daemon *d)
-{
-	const struct conf *c = d->conf;
-	struct buf b = {0};
-	char *text;
-
-	if (c->store == STORE_REDIS)
-		buf_printf(&b, "%" PRIu64 " %s", c->redis.database, c->redis.key_prefix);
-	text = mem_copy(buf_begin(&b), buf_length(&b));
-	buf_release(&b);
-	return text;
-}
-
 int stores_open(struct daemon *d)
 {
 	int r;
@@ -219,32 +205,6 @@ int stores_open(struct daemon *d)
 	if (!r)
 		stores_mark(d);
 	return r;
-}
-
-/* The mark names the new keyfile, which holds all keys. */
-int stores_go_on(struct daemon *d)
-{
-	char run_id[41] = "";
-	struct state_conf state_conf = {.dir = d->runtime.dir};
-	struct memory_conf memory_conf = {.segment = d->segment};
-	int r;
-
-	if (!d->carried->memory)
-		return 0;
-	seed_keyfile(&memory_conf, &state_conf, run_id);
-	d->state = d->carried->state;
-	r = state_adopt(&d->state, &state_conf);
-	if (r < 0)
-		return r;
-	d->state_open = true;
-	d->memory = d->carried->memory;
-	memory_conf.file = d->state.keys;
-	memory_conf.file_error = d->state.keys_error;
-	memory_adopt(d->memory, &memory_conf);
-	lasting_open(d);
-	memory_go_on_jobs(d->memory, &d->jobs); /* lasting_tick() tells of an error */
-	stores_mark(d);
-	return 0;
 }
 
 int stores_configure(struct daemon *d)
@@ -350,8 +310,6 @@ static int redis_start(struct daemon *d)
 	secret_free(sentinel_password);
 	if (r < 0)
 		return r;
-	if (d->upstream && d->carried)
-		upstream_unpack(d->upstream, d->carried->upstream, &d->carried->fds);
 	return d->upstream ? 0 : -ENOMEM;
 }
 
@@ -361,8 +319,7 @@ int stores_start(struct daemon *d)
 
 	if (d->conf->store == STORE_REDIS)
 		return redis_start(d);
-	if (!d->carried)
-		pump_step(d, &event);
+	pump_step(d, &event);
 	return 0;
 }
 

@@ -34,7 +34,7 @@ static void supervise_tell(struct daemon *d)
 	if (d->owes_stopping && !d->owes_ready && !d->owes_reloading)
 		d->owes_stopping = systemd_stopping(&d->systemd) == -EAGAIN;
 	if (d->owes_removal && d->ready && !d->owes_ready)
-		d->owes_removal = fdstore_remove(&d->systemd, CARRIED_PARCEL) == -EAGAIN || fdstore_remove(&d->systemd, CARRIED_SEGMENT) == -EAGAIN;
+		d->owes_removal = fdstore_remove(&d->systemd, CARRIED_PARCEL) == -EAGAIN || fdstore_remove(&d->systemd, CARRIED_RECORDS) == -EAGAIN;
 }
 
 void supervise_end(struct daemon *d, const char *why)

@@ -24,7 +24,7 @@ static struct buf *buf_unpack(struct hub *h, char *bytes, size_t n)
 	return b;
 }
 
-void carried_pack(struct carried *to, struct conn *c, struct fdlist *fds)
+void carried_pack(struct carried_conn *to, struct conn *c, struct fdlist *fds)
 {
 	to->session = c->session;
 	to->place = CARRIED_NO_FD;
@@ -49,12 +49,15 @@ void carried_pack(struct carried *to, struct conn *c, struct fdlist *fds)
 	conn_free(c);
 }
 
-static void session_unpack(const struct carried *from, struct conn *c)
+static void session_unpack(const struct carried_conn *from, struct conn *c)
 {
 	struct hub *h = c->hub;
 
+	if (!slots_put(&h->slots, from->session, c)) {
+		conn_free(c);
+		return;
+	}
 	c->session = from->session;
-	slots_put(&h->slots, c->session, c);
 	if (c->fd < 0) {
 		conn_set_state(c, CONN_FAILED, "carried");
 		c->fate = from->state == CONN_FAILED ? from->fate : GONE_RESTART;
@@ -72,7 +75,7 @@ static void scratch_fit(struct hub *h, size_t n)
 		h->scratch = mem_grow(h->scratch, n, 1);
 }
 
-void carried_unpack(struct carried *from, struct hub *h, struct fdlist *fds)
+void carried_unpack(struct carried_conn *from, struct hub *h, struct fdlist *fds)
 {
 	int fd = fdlist_take(fds, from->place);
 	struct conn *c = secure_conn_new(h, fd, NULL);

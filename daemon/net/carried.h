@@ -1,14 +1,16 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* One connection on its way to the next process: all that it is, but its descriptor, of which it knows the place in a list. */
+/* Connections and listening sockets on their way to the next process: all that they are, but their descriptors, of which they know the places in a list. */
 #ifndef NET_CARRIED_H
 #define NET_CARRIED_H
 
 #include "daemon/base/fdlist.h"
 #include "daemon/net/conn.h"
 
+#include <sys/types.h>
+
 #define CARRIED_NO_FD SIZE_MAX
 
-struct carried {
+struct carried_conn {
 	uint64_t session; /* 0: it is closing */
 	size_t place;     /* of the descriptor; CARRIED_NO_FD: it is closed, and only the sink is to be told so */
 	char *rest, *out, *share; /* as in struct conn; NULL: none */
@@ -17,9 +19,25 @@ struct carried {
 	bool is_unix, reading, skipping, ended, half_closed, mute, awaits, is_refused;
 };
 
+/* One listening socket: as struct listener, but its descriptor. */
+struct carried_listener {
+	size_t place;
+	char *path;
+	dev_t device;
+	ino_t inode;
+	bool tls;
+};
+
+struct net_parcel {
+	struct carried_conn *conn; /* closing ones last, oldest first */
+	size_t conns;
+	struct carried_listener *listener;
+	size_t listeners;
+};
+
 /* Memory of mem.h. The connection is freed, and its descriptor is in the list; a failed one is closed. */
-void carried_pack(struct carried *to, struct conn *c, struct fdlist *fds);
-/* The number of a session must be free. Frees what `from` points to. A session whose descriptor is not in the list is gone. */
-void carried_unpack(struct carried *from, struct hub *h, struct fdlist *fds);
+void carried_pack(struct carried_conn *to, struct conn *c, struct fdlist *fds);
+/* One whose number is in use is closed. Frees what `from` points to. A session whose descriptor is not in the list is gone. */
+void carried_unpack(struct carried_conn *from, struct hub *h, struct fdlist *fds);
 
 #endif

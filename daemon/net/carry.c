@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* See carry.h. It must never call the sink, and must never leave a pointer to memory of this process in a parcel. */
+/* See carry.h. It must never call the sink. */
 #include "daemon/net/carry.h"
 
 #include "daemon/base/mem.h"
@@ -12,25 +12,6 @@
 #include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
-
-struct carried_listener {
-	size_t place;
-	char *path;
-	dev_t device;
-	ino_t inode;
-	bool tls;
-};
-
-struct net_parcel {
-	struct net_counts counts;
-	uint32_t *generation; /* slots_pack */
-	size_t slots;
-	uint32_t first_slot;
-	struct carried *conn; /* closing ones last, oldest first */
-	size_t conns;
-	struct carried_listener *listener;
-	size_t listeners;
-};
 
 /* --- pause --------------------------------------------------------------------------------------------------------- */
 
@@ -67,10 +48,19 @@ void net_end_tls(struct net *n, const char *line)
 	}
 }
 
+void net_hangup_all(struct net *n)
+{
+	struct conn *c;
+	size_t at = 0;
+
+	while ((c = slots_next(&n->hub.slots, &at)))
+		net_hangup(n, c->session);
+}
+
 /* --- pack ---------------------------------------------------------------------------------------------------------- */
 
 /* The sink hears that such a session is gone in the next process. Its connection is one of the closing ones from now on. */
-static void session_end(struct carried *to, struct conn *c)
+static void session_end(struct carried_conn *to, struct conn *c)
 {
 	to->session = c->session;
 	to->place = CARRIED_NO_FD;
@@ -81,11 +71,10 @@ static void session_end(struct carried *to, struct conn *c)
 
 /*
  * A connection of which all output is written waits for nothing but the end of its peer, which needs no TLS: it is carried. One that its peer does not read
- * is closed. The owner hears of writing, and expects ordinary memory.
+ * is closed.
  */
 static void tls_end_all(struct hub *h, struct net_parcel *p)
 {
-	struct segment *segment = mem_use(NULL);
 	struct conn *c, *next;
 	size_t at = 0;
 
@@ -98,7 +87,6 @@ static void tls_end_all(struct hub *h, struct net_parcel *p)
 		if (c->is_tls && c->state == CONN_CLOSING)
 			closing_finish(c);
 	}
-	mem_use(segment);
 }
 
 static void conns_pack(struct hub *h, struct net_parcel *p, struct fdlist *fds)
@@ -142,9 +130,6 @@ struct net_parcel *net_pack(struct net *n, struct fdlist *fds)
 	conns_pack(h, p, fds);
 	net_listen_no_more(n);
 	listeners_pack(&n->acceptor, p, fds);
-	p->generation = slots_pack(&h->slots, &p->slots);
-	p->first_slot = h->slots.first;
-	p->counts = h->counts;
 	return p;
 }
 
@@ -168,22 +153,31 @@ static void listeners_unpack(struct acceptor *a, const struct net_parcel *p, str
 
 void net_unpack(struct net *n, struct net_parcel *p, struct fdlist *fds)
 {
-	struct segment *segment = mem_use(NULL);
 	struct hub *h = &n->hub;
 
-	slots_unpack(&h->slots, p->first_slot, p->generation, p->slots);
-	h->counts = p->counts;
 	for (size_t i = 0; i < p->conns; i++) {
 		h->counts.handed_over += p->conn[i].state < CONN_DISMISSED;
 		carried_unpack(&p->conn[i], h, fds);
 	}
 	listeners_unpack(&n->acceptor, p, fds);
 	mem_free(p->conn);
-	mem_free(p->generation);
 	mem_free(p);
 	/* The owner flushes at the end of a pass, and there may be output. */
 	event_active(h->tell, EV_TIMEOUT, 1);
-	mem_use(segment);
+}
+
+void net_parcel_free(struct net_parcel *p)
+{
+	for (size_t i = 0; i < p->conns; i++) {
+		mem_free(p->conn[i].rest);
+		mem_free(p->conn[i].out);
+		mem_free(p->conn[i].share);
+	}
+	for (size_t i = 0; i < p->listeners; i++)
+		mem_free(p->listener[i].path);
+	mem_free(p->conn);
+	mem_free(p->listener);
+	mem_free(p);
 }
 
 int net_listen_again(struct net *n, bool (*may)(void *context, int fd, bool tls), void *context)

@@ -23,8 +23,10 @@ void net_pause(struct net *n, bool on);
  */
 void net_end_tls(struct net *n, const char *line);
 
+void net_hangup_all(struct net *n); /* each session, as net_hangup */
+
 /*
- * Only in a pause, not from a callback. The parcel is memory of mem.h (mem_use before), and points to nothing but such. Afterwards the net has no session,
+ * Only in a pause, not from a callback. Afterwards the net has no session,
  * listens nowhere, and the descriptors in the list are not its own any more; nothing was unlinked. The sink is told nothing: it knows the sessions as before.
  * Sessions inside TLS that net_end_tls has not ended are closed here, and told to be gone there.
  */
@@ -39,6 +41,7 @@ struct net_parcel *net_pack(struct net *n, struct fdlist *fds);
  * net_listen_no_more closes those that nobody asked for. net_listen_again lets all of them accept that are left, as they did, and
  * closes those of which `may` says no (NULL: none): 0 or -errno.
  */
+void net_parcel_free(struct net_parcel *p); /* closes nothing */
 void net_unpack(struct net *n, struct net_parcel *parcel, struct fdlist *fds);
 int net_listen_again(struct net *n, bool (*may)(void *context, int fd, bool tls), void *context) __attribute__((warn_unused_result));
 void net_listen_no_more(struct net *n);

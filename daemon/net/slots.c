@@ -13,6 +13,7 @@ struct slot {
 };
 
 #define SLOTS_FIRST ((size_t)64)
+#define SLOTS_MOST  ((size_t)1 << 24)
 
 void slots_init(struct slots *s, uint32_t first)
 {
@@ -93,35 +94,20 @@ void slots_give(struct slots *s, uint64_t session)
 		s->lowest = i;
 }
 
-uint32_t *slots_pack(const struct slots *s, size_t *ret_n)
-{
-	uint32_t *generation = mem_alloc(s->cap * sizeof(*generation));
-
-	for (size_t i = 0; i < s->cap; i++)
-		generation[i] = s->slot[i].generation;
-	*ret_n = s->cap;
-	return generation;
-}
-
-void slots_unpack(struct slots *s, uint32_t first, const uint32_t *generation, size_t n)
-{
-	assert(!s->live);
-	slots_release(s);
-	s->first = first;
-	while (s->cap < n)
-		slots_grow(s);
-	for (size_t i = 0; i < n; i++)
-		s->slot[i].generation = generation[i];
-}
-
-void slots_put(struct slots *s, uint64_t session, struct conn *conn)
+bool slots_put(struct slots *s, uint64_t session, struct conn *conn)
 {
 	size_t i = (uint32_t)session - s->first;
 
-	assert(i < s->cap && !s->slot[i].conn && s->slot[i].generation == session >> 32);
-	s->slot[i].conn = conn;
+	if (i >= SLOTS_MOST || session >> 32 == 0)
+		return false;
+	while (i >= s->cap)
+		slots_grow(s);
+	if (s->slot[i].conn)
+		return false;
+	s->slot[i] = (struct slot){conn, (uint32_t)(session >> 32)};
 	s->used[i / 64] |= UINT64_C(1) << i % 64;
 	s->live++;
+	return true;
 }
 
 struct conn *slots_next(const struct slots *s, size_t *at)

@@ -7,6 +7,7 @@
 #ifndef NET_SLOTS_H
 #define NET_SLOTS_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -28,11 +29,8 @@ void slots_release(struct slots *s); /* the caller owns the connections */
 uint64_t slots_take(struct slots *s, struct conn *conn);
 struct conn *slots_find(const struct slots *s, uint64_t session); /* NULL: no session of this number */
 void slots_give(struct slots *s, uint64_t session);
-/* The generations of all slots, by slot: memory of mem.h, which the caller frees. */
-uint32_t *slots_pack(const struct slots *s, size_t *ret_n);
-/* Goes on with those, where no slot is in use. slots_put: the session has its former number again, whose slot must be free. */
-void slots_unpack(struct slots *s, uint32_t first, const uint32_t *generation, size_t n);
-void slots_put(struct slots *s, uint64_t session, struct conn *conn);
+/* The session has the number that it had in the process before. False: the slot is in use, or is none of ours. */
+bool slots_put(struct slots *s, uint64_t session, struct conn *conn);
 
 struct conn *slots_any(const struct slots *s); /* some connection; NULL when there is none */
 struct conn *slots_next(const struct slots *s, size_t *at); /* that of the first used slot from *at on, which it moves; NULL: none */

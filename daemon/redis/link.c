@@ -385,3 +385,8 @@ void link_close(struct link *l, const char *reason)
 	link_hang_up(l);
 	stream_close(&l->stream, l->stream.handed, reason);
 }
+
+bool link_is_quiet(const struct link *l)
+{
+	return stream_is_quiet(&l->stream);
+}

@@ -47,4 +47,6 @@ bool link_waits(const struct link *l); /* for the answer to a command */
 /* In any state. Calls in flight and collected calls are answered as by stream_close. */
 void link_close(struct link *l, const char *reason);
 
+bool link_is_quiet(const struct link *l); /* no call is unanswered, collected or half sent; a PING may be unanswered */
+
 #endif

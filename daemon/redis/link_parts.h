@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What the files of the link act on: link.c, link_carry.c. Nobody else includes it. */
+/* What a link is, for link.c and its tests. */
 #ifndef REDIS_LINK_PARTS_H
 #define REDIS_LINK_PARTS_H
 

@@ -346,9 +346,6 @@ static void node_on_timer(evutil_socket_t fd, short what, void *context)
 	struct node *n = context;
 
 	(void)fd, (void)what;
-	if (n->lost)
-		node_tell_down(n);
-	n->lost = false;
 	if (n->state == NODE_WAITING)
 		node_begin(n);
 	else if (n->state == NODE_RESOLVING && n->addresses.count)
@@ -465,4 +462,21 @@ const char *node_reason(const struct node *n)
 struct upstream_failures node_failures(const struct node *n)
 {
 	return n->failures;
+}
+
+/* --- a restart ------------------------------------------------------------------------------------------------------- */
+
+bool node_is_quiet(const struct node *n)
+{
+	bool quiet = true;
+
+	for (unsigned i = 0; i < n->links.count; i++)
+		quiet &= n->state != NODE_UP || link_is_quiet(n->links.item[i]);
+	return quiet;
+}
+
+void node_cut_off(struct node *n, const char *reason)
+{
+	if (!node_is_quiet(n))
+		node_fail(n, DEFECT_OTHER, reason);
 }

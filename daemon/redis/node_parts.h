@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What the files of the node act on: node.c, node_carry.c. Nobody else includes it. */
+/* What a node is, for node.c and its tests. */
 #ifndef REDIS_NODE_PARTS_H
 #define REDIS_NODE_PARTS_H
 
@@ -38,7 +38,6 @@ struct node {
 	char reason[256];
 	struct told told;
 	struct upstream_failures failures;
-	bool lost; /* it was up before a restart, and its connections did not outlive that: `reason` is still to be told */
 };
 
 void node_set_state(struct node *n, enum node_state state, const char *why);

@@ -360,29 +360,3 @@ bool stream_is_quiet(const struct stream *s)
 	}
 	return TAILQ_EMPTY(&s->pending) && !buf_length(&s->out);
 }
-
-void stream_pack(const struct stream *s, struct stream_parcel *p)
-{
-	const struct span unread = resp_unread(&s->resp);
-	const struct flight *f;
-
-	memcpy(p->sha, s->sha, sizeof(p->sha));
-	TAILQ_FOREACH(f, &s->flying, next)
-		p->pings++;
-	if (unread.n)
-		p->unread = (struct rest){mem_copy(unread.p, unread.n), unread.n};
-}
-
-void stream_unpack(struct stream *s, const struct stream_parcel *p, bool reload, struct instant now)
-{
-	stream_begin_anew(s);
-	memcpy(s->sha, p->sha, sizeof(s->sha));
-	s->last = now;
-	for (unsigned i = 0; i < p->pings; i++)
-		stream_begin_plain(s, FLIGHT_PING, now);
-	if (p->unread.n && resp_feed(&s->resp, p->unread.bytes, p->unread.n) < 0)
-		mem_exhausted(); /* the other reader took them */
-	s->ready = !reload;
-	if (reload)
-		stream_load_all(s, now);
-}

@@ -20,19 +20,6 @@ struct stream_conf {
 	unsigned database;
 };
 
-/* Bytes of a message that is not whole; memory of mem.h. */
-struct rest {
-	char *bytes; /* NULL: none */
-	size_t n;
-};
-
-/* What a stream leaves to the next process: parcel.h. */
-struct stream_parcel {
-	char sha[SCRIPT_N][SHA_LENGTH + 1];
-	unsigned pings;     /* unanswered */
-	struct rest unread; /* of the answer to the first of them */
-};
-
 struct stream {
 	const struct stream_conf *conf;
 	struct script_sink sink;
@@ -71,11 +58,6 @@ void stream_close(struct stream *s, uint64_t taken, const char *reason);
 
 /* Whether no call is unanswered or collected, and all bytes were taken out of `out`. Only PINGs may be unanswered. */
 bool stream_is_quiet(const struct stream *s);
-/* Of a stream that is ready and quiet. */
-void stream_pack(const struct stream *s, struct stream_parcel *p);
-/* The stream goes on where that one was. reload: the scripts are others, and calls wait until they are loaded. */
-void stream_unpack(struct stream *s, const struct stream_parcel *p, bool reload, struct instant now);
-
 /* When the oldest command in flight was sent; INSTANT_NEVER: none is in flight. */
 struct instant stream_oldest(const struct stream *s);
 

@@ -6,7 +6,6 @@
 #include "daemon/base/mem.h"
 #include "daemon/redis/failure.h"
 #include "daemon/redis/handshake.h"
-#include "daemon/redis/parcel.h"
 #include "daemon/redis/socket.h"
 #include "tls/tls.h"
 
@@ -333,63 +332,4 @@ void subscriber_close(struct subscriber *e)
 	subscriber_hang_up(e);
 	evtimer_del(e->timer);
 	e->address_n = 0;
-}
-
-/* --- a restart of the daemon ----------------------------------------------------------------------------------------- */
-
-static void subscriber_pack_connection(struct subscriber *e, struct subscriber_parcel *p, struct fdlist *fds)
-{
-	const struct span unread = resp_unread(&e->resp);
-	struct evbuffer *out = bufferevent_get_output(e->bev);
-	int fd = bufferevent_getfd(e->bev);
-
-	if (bufferevent_setfd(e->bev, -1) < 0)
-		return; /* it closes the descriptor with itself */
-	p->listening = true;
-	p->asked = e->asked;
-	p->fd = fdlist_add(fds, fd);
-	p->unread = (struct rest){mem_copy(unread.p, unread.n), unread.n};
-	p->unsent.n = evbuffer_get_length(out);
-	p->unsent.bytes = mem_alloc(p->unsent.n);
-	(void)evbuffer_remove(out, p->unsent.bytes, p->unsent.n);
-	subscriber_close(e);
-}
-
-void subscriber_pack(struct subscriber *e, struct subscriber_parcel *p, struct fdlist *fds)
-{
-	p->refused = e->refused;
-	p->tries = e->backoff.tries;
-	if (fds && e->bev && e->listening && !bufferevent_openssl_get_ssl(e->bev))
-		subscriber_pack_connection(e, p, fds);
-}
-
-void subscriber_recall(struct subscriber *e, const struct subscriber_parcel *p)
-{
-	e->refused = p->refused;
-	e->backoff.tries = p->tries;
-}
-
-static void subscriber_go_on(struct subscriber *e, const struct subscriber_parcel *p, int fd)
-{
-	socket_keep(fd, 0);
-	subscriber_attach(e, bufferevent_socket_new(e->base, fd, BEV_OPT_CLOSE_ON_FREE));
-	e->listening = true;
-	e->asked = p->asked;
-	if (resp_feed(&e->resp, p->unread.bytes, p->unread.n) < 0 || bufferevent_write(e->bev, p->unsent.bytes, p->unsent.n) < 0)
-		mem_exhausted();
-	subscriber_arm(e, PING_US);
-}
-
-void subscriber_unpack(struct subscriber *e, const struct subscriber_parcel *p, const struct sockaddr *address, socklen_t n, struct fdlist *fds)
-{
-	int fd = p->listening ? fdlist_take(fds, p->fd) : -1;
-
-	memcpy(&e->address, address, n);
-	e->address_n = n;
-	if (fd >= 0)
-		subscriber_go_on(e, p, fd);
-	else if (e->refused)
-		subscriber_arm(e, backoff_next(&e->backoff, e->rng));
-	else
-		subscriber_dial(e);
 }

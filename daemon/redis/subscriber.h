@@ -14,7 +14,6 @@
 struct event_base;
 struct rng;
 struct subscriber;
-struct subscriber_parcel; /* parcel.h */
 struct ssl_ctx_st;
 
 struct subscriber_sink {
@@ -38,8 +37,5 @@ void subscriber_close(struct subscriber *e);
  * Notes what the sink was told, and into fds, unless it is NULL, puts the connection of a subscription that is confirmed and plain; it is closed here then. The
  * next process recalls the first, and opens with the second: it goes on with that connection, or dials anew where there is none.
  */
-void subscriber_pack(struct subscriber *e, struct subscriber_parcel *p, struct fdlist *fds);
-void subscriber_recall(struct subscriber *e, const struct subscriber_parcel *p);
-void subscriber_unpack(struct subscriber *e, const struct subscriber_parcel *p, const struct sockaddr *address, socklen_t n, struct fdlist *fds);
 
 #endif

@@ -6,7 +6,6 @@
 #include "daemon/redis/upstream_parts.h"
 #include "daemon/base/map.h"
 #include "daemon/base/mem.h"
-#include "daemon/redis/settings.h"
 #include "tls/context.h"
 
 #include <assert.h>
@@ -48,7 +47,7 @@ static void upstream_tell(struct upstream *u, const struct refusal *refusal)
 	u->sink.answer(u->sink.context, &a);
 }
 
-void upstream_answer_refused(struct upstream *u)
+static void upstream_answer_refused(struct upstream *u)
 {
 	struct refusals telling = u->refused;
 	unsigned i;
@@ -149,7 +148,6 @@ struct upstream *upstream_new(struct event_base *base, const struct upstream_con
 	upstream_configure(u, base, conf);
 	for (u->nodes = 0; u->nodes < conf->nodes; u->nodes++) {
 		u->node[u->nodes] = node_new(&u->conf, u->nodes, &conf->address[u->nodes]);
-		u->address[u->nodes] = settings_address(&conf->address[u->nodes]);
 	}
 	return u;
 }
@@ -158,10 +156,8 @@ void upstream_free(struct upstream *u)
 {
 	if (!u)
 		return;
-	while (u->nodes) {
+	while (u->nodes)
 		node_free(u->node[--u->nodes]);
-		free(u->address[u->nodes]);
-	}
 	resolver_free(u->resolver);
 	event_free(u->refuse);
 	free(u->refused.item);
@@ -205,4 +201,20 @@ bool upstream_waits(const struct upstream *u)
 struct upstream_failures upstream_failures(const struct upstream *u, unsigned node)
 {
 	return node_failures(u->node[node]);
+}
+
+bool upstream_is_quiet(const struct upstream *u)
+{
+	bool quiet = !u->refused.count;
+
+	for (unsigned i = 0; i < u->nodes; i++)
+		quiet &= node_is_quiet(u->node[i]);
+	return quiet;
+}
+
+void upstream_give_up(struct upstream *u)
+{
+	for (unsigned i = 0; i < u->nodes; i++)
+		node_cut_off(u->node[i], "it did not answer before a restart of the daemon");
+	upstream_answer_refused(u);
 }

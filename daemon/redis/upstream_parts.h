@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What the files of the upstream act on: upstream.c, settings.c, carry.c. Nobody else includes it. */
+/* What an upstream is, for upstream.c and its tests. */
 #ifndef REDIS_UPSTREAM_PARTS_H
 #define REDIS_UPSTREAM_PARTS_H
 
@@ -29,11 +29,8 @@ struct upstream {
 	uint64_t key[2]; /* key of the hash that pins a name to a link */
 	unsigned nodes;
 	struct node *node[NODES_MAX];
-	char *address[NODES_MAX];         /* each as configured, see settings.h */
 	struct refusals refused, telling; /* new refusals; refusals that are being answered, which may lead to new ones */
 	struct event *refuse;
 };
-
-void upstream_answer_refused(struct upstream *u); /* the calls to nodes that are down */
 
 #endif

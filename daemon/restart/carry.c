@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The old process packs what it knows into the segment, and hands it over: in place, to the program that takes its place; or by the service manager, which
- * keeps two descriptors, the segment and a parcel. It must never leave anything behind that a process could take twice: see once.h.
+ * The old process writes what it has as records, and hands these over with its descriptors: in place, to the program that takes its place; or by the service
+ * manager, which keeps two descriptors, the records and a parcel. It must never leave anything behind that a process could take twice: see once.h.
  */
 #include "daemon/main/internal.h"
 
 #include "daemon/base/mem.h"
-#include "daemon/base/segment.h"
+#include "daemon/files/frame.h"
 #include "daemon/net/carry.h"
-#include "daemon/redis/carry.h"
 #include "daemon/restart/once.h"
 #include "daemon/restart/parcel.h"
+#include "daemon/restart/records.h"
 #include "daemon/systemd/fdstore.h"
 
 #include <errno.h>
@@ -28,51 +28,14 @@ static char *copy(const char *text)
 	return mem_copy(text, strlen(text));
 }
 
-static size_t place(struct carried *c, int fd)
-{
-	return fd >= 0 ? fdlist_add(&c->fds, fd) : NO_PLACE;
-}
-
-static void pack_verify(struct carried_verify *to, struct carried_verify *held)
-{
-	if (!held->user)
-		return;
-	*to = *held;
-	to->user = mem_copy(held->user, held->user_n);
-	to->secret = mem_copy(held->secret, held->secret_n);
-	explicit_bzero(held->secret, held->secret_n);
-}
-
-static void pack_stores(struct daemon *d, struct carried *c)
-{
-	if (d->upstream) {
-		c->upstream = upstream_pack(d->upstream, &c->fds);
-		return;
-	}
-	memory_pack(d->memory);
-	state_pack(&d->state, &c->state);
-	c->memory = d->memory;
-	d->memory = NULL;
-	d->state_open = false;
-}
-
-static void pack_journal(struct daemon *d, struct carried *c)
-{
-	int fd;
-
-	journal_pack(&d->journal, &c->journal, &fd);
-	c->journal_fd = place(c, fd);
-}
-
 /* In place the directory stays locked. The service manager may keep the descriptors for longer: nobody else could start there meanwhile. */
 static void pack_runtime(struct daemon *d, struct carried *c)
 {
 	c->runtime_dir = copy(d->runtime.dir);
-	c->lock_fd = c->folder_fd = NO_PLACE;
 	if (d->restart.way != IN_PLACE)
 		return;
-	c->lock_fd = place(c, d->runtime.lock);
-	c->folder_fd = place(c, d->runtime.folder);
+	c->lock_fd = fdlist_add(&c->fds, d->runtime.lock);
+	c->folder_fd = fdlist_add(&c->fds, d->runtime.folder);
 	d->runtime.lock = d->runtime.folder = -1;
 }
 
@@ -80,61 +43,63 @@ static void pack(struct daemon *d, struct carried *c)
 {
 	c->started = d->started;
 	c->paused = d->restart.paused;
-	c->keys = stores_keys(d);
 	c->audit_left_out = d->audit.left_out;
 	c->audit_torn = d->audit.torn;
+	mem_free(c->web);
 	c->web = copy(d->web_where ? d->web_where : "");
-	pack_verify(&c->verify, &d->restart.held);
 	c->net = net_pack(d->net, &c->fds);
-	pack_stores(d, c);
-	pack_journal(d, c);
 	pack_runtime(d, c);
 	c->web_fd = c->fds.n;
 	c->web_fds = d->web ? web_pack(d->web, &c->fds) : 0;
-	service_pack(d->service);
-	c->service = d->service;
-	c->backlog = d->backlog;
-	d->service = NULL;
-	d->backlog = NULL;
 }
 
-int carry_pack(struct daemon *d)
+int carry_begin(struct daemon *d, uint64_t ret_mark[2])
 {
-	struct segment *before;
-	struct carried *c;
-	uint64_t mark[2];
 	int r = systemd_environment(&d->systemd);
 
-	rng_seed_from_system(mark);
-	if (!r)
-		r = once_put(d->runtime.dir, mark);
-	if (r < 0)
-		return r;
-	guard_give_up(d);
-	pump_pass(d);
-	effects_release(&d->effects); /* which may stand in the segment */
-	before = mem_use(d->segment);
-	c = mem_alloc(sizeof(*c));
-	memcpy(c->mark, mark, sizeof(mark));
+	rng_seed_from_system(ret_mark);
+	return r ? r : once_put(d->runtime.dir, ret_mark);
+}
+
+static void service_write(struct daemon *d, struct buf *to)
+{
+	struct effects records;
+
+	effects_init(&records);
+	service_hand_over(d->service, &records);
+	for (size_t i = 0; i < records.count; i++)
+		frame_append(to, records.item[i].journal.record);
+	effects_release(&records);
+}
+
+int carry_pack(struct daemon *d, const uint64_t mark[2])
+{
+	struct carried *c = carried_new();
+	struct buf service = {0};
+
+	service_write(d, &service);
+	memcpy(c->mark, mark, sizeof(c->mark));
+	net_parcel_free(c->net);
 	pack(d, c);
-	mem_use(before);
-	effects_init(&d->effects);
-	segment_set_root(d->segment, c);
-	return 0;
+	d->restart.handed = c;
+	d->restart.records = records_write(c, &service);
+	explicit_bzero(buf_begin(&service), buf_length(&service)); /* it may have secrets */
+	buf_release(&service);
+	return d->restart.records < 0 ? d->restart.records : 0;
 }
 
 int carry_store(struct daemon *d)
 {
-	const struct carried *c = segment_root(d->segment);
+	const struct carried *c = d->restart.handed;
 	int parcel = parcel_pack(&c->fds, c->mark), r;
 
 	if (parcel < 0)
 		return parcel;
-	r = fdstore_remove(&d->systemd, CARRIED_SEGMENT);
+	r = fdstore_remove(&d->systemd, CARRIED_RECORDS);
 	if (!r)
 		r = fdstore_remove(&d->systemd, CARRIED_PARCEL);
 	if (!r)
-		r = fdstore_put(&d->systemd, CARRIED_SEGMENT, segment_fd(d->segment));
+		r = fdstore_put(&d->systemd, CARRIED_RECORDS, d->restart.records);
 	if (!r)
 		r = fdstore_put(&d->systemd, CARRIED_PARCEL, parcel);
 	if (!r)
@@ -148,7 +113,7 @@ static int survives(int fd)
 	return fcntl(fd, F_SETFD, 0) < 0 ? -errno : 0;
 }
 
-/* The numbers of all descriptors, for a program that cannot read the segment. Returns a memfd. */
+/* The numbers of all descriptors, in the order of their places. Returns a memfd. */
 static int numbers_write(const struct fdlist *list)
 {
 	int fd = memfd_create("redlockd-descriptors", MFD_CLOEXEC);
@@ -162,9 +127,9 @@ static int numbers_write(const struct fdlist *list)
 	return -EIO;
 }
 
-static int all_survive(const struct fdlist *list, int segment, int numbers)
+static int all_survive(const struct fdlist *list, int records, int numbers)
 {
-	int r = survives(segment);
+	int r = survives(records);
 
 	if (!r)
 		r = survives(numbers);
@@ -174,23 +139,21 @@ static int all_survive(const struct fdlist *list, int segment, int numbers)
 }
 
 /*
- * If the program cannot be started, this one finds what was carried in its environment, as the other would have: so a failure after all was packed is a
+ * If the program cannot be started, this one finds what was handed over in its environment, as the other would have: so a failure after all was packed is a
  * restart as well.
  */
-int carry_exec(const struct program *program, struct segment *s)
+int carry_exec(const struct program *program, struct carried *c, int records)
 {
-	struct carried *c = segment_root(s);
-	int segment = fcntl(segment_fd(s), F_DUPFD_CLOEXEC, 3), numbers, r;
+	int numbers = numbers_write(&c->fds), r;
 	char text[64];
 
-	numbers = segment < 0 ? -errno : numbers_write(&c->fds);
-	r = numbers < 0 ? numbers : all_survive(&c->fds, segment, numbers);
+	r = numbers < 0 ? numbers : all_survive(&c->fds, records, numbers);
 	if (r < 0)
 		fdlist_close(&c->fds); /* the sessions end */
-	segment_close(s);
+	carried_free(c);
 	if (r < 0)
 		return r;
-	snprintf(text, sizeof(text), "%d:%d:%d", (int)getpid(), segment, numbers);
+	snprintf(text, sizeof(text), "%d:%d:%d", (int)getpid(), records, numbers);
 	setenv(CARRIED_VARIABLE, text, 1);
 	return program ? program_exec(program) : 0;
 }

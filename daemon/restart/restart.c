@@ -6,27 +6,27 @@
 #include "daemon/base/mem.h"
 #include "daemon/main/passed.h"
 #include "daemon/net/carry.h"
-#include "daemon/redis/carry.h"
 
+#include <inttypes.h>
 #include <string.h>
 
 #define SECRET_US (5 * SEC)    /* how long a secret may be verified before the clients are paused */
-#define RESUME_US (1 * SEC)    /* how long stores may take to answer what the process before has kept, at most */
 #define CALM_US   (30 * MSEC)  /* how long calls are sent as always: most often all are answered by then */
 #define WEB_US    (30 * MSEC)  /* how long the web listener may take to answer who is connected */
 
-static void held_forget(struct carried_verify *held)
+static void held_forget(struct secret_held *held)
 {
 	if (held->secret)
 		explicit_bzero(held->secret, held->secret_n);
 	mem_free(held->secret);
 	mem_free(held->user);
-	*held = (struct carried_verify){0};
+	*held = (struct secret_held){0};
 }
 
 int restart_start(struct daemon *d)
 {
 	trial_init(&d->restart.trial);
+	d->restart.records = -1;
 	return 0;
 }
 
@@ -36,37 +36,13 @@ void restart_stop(struct daemon *d)
 	held_forget(&d->restart.held);
 }
 
-/* What a client waits for is never kept: its time would be over when it is sent. The others come at any time, without an end. */
-static bool may_be_kept(const struct call *call)
-{
-	switch (call->kind) {
-	case CALL_EXTEND:
-	case CALL_PROBE:
-	case CALL_MARK:
-	case CALL_TABLE:
-		return true;
-	default:
-		return false;
-	}
-}
-
-/* Calls about a name stay in their order. */
-bool restart_keeps_call(const struct daemon *d, const struct call *call)
-{
-	if (d->restart.keeps_all)
-		return true;
-	if (d->restart.phase != RESTART_QUIET || instant_before(clock_boottime(), instant_add(d->restart.paused, CALM_US)))
-		return false;
-	return may_be_kept(call) || backlog_has(d->backlog, call->node, call->name);
-}
-
 bool restart_keeps_secret(struct daemon *d, const struct effect *effect)
 {
-	struct carried_verify *held = &d->restart.held;
+	struct secret_held *held = &d->restart.held;
 
 	if (d->restart.phase < RESTART_SECRET)
 		return false;
-	*held = (struct carried_verify){.number = effect->verify.number,
+	*held = (struct secret_held){.number = effect->verify.number,
 	                                .user = mem_copy(effect->verify.user.p, effect->verify.user.n),
 	                                .user_n = effect->verify.user.n,
 	                                .secret = mem_copy(effect->verify.secret, effect->verify.secret_n),
@@ -78,7 +54,7 @@ bool restart_keeps_secret(struct daemon *d, const struct effect *effect)
 /* The secret that waited, in this process after all. */
 static void held_begin(struct daemon *d)
 {
-	struct carried_verify *held = &d->restart.held;
+	struct secret_held *held = &d->restart.held;
 	struct effect effect = {.kind = EFFECT_VERIFY,
 	                        .verify = {held->number, {held->user, held->user_n}, held->secret, held->secret_n}};
 
@@ -96,12 +72,11 @@ void restart_give_up(struct daemon *d, const char *why)
 	log_event(LOG_WARN, "restart", "error=\"%s\" note=\"the daemon goes on without one\"", why);
 	trial_end(&d->restart.trial);
 	d->restart.phase = RESTART_NONE;
-	d->restart.keeps_all = false;
+	d->restart.silent = false;
 	held_begin(d);
 	if (phase < RESTART_QUIET)
 		return;
 	supervise_hold_signals(false);
-	kept_send(d);
 	net_pause(d->net, false);
 	if (d->web)
 		web_resume(d->web);
@@ -130,8 +105,8 @@ void restart_ask(struct daemon *d)
 		log_event(LOG_NOTICE, "restart", "note=\"%s\"", d->stopping ? "the daemon is about to end" : "one is under way");
 		return;
 	}
-	if (!d->segment) {
-		log_event(LOG_ERROR, "restart", "error=\"the system lends no memory that outlives a process\" note=\"the daemon goes on without one\"");
+	if (service_is_draining(d->service)) {
+		log_event(LOG_ERROR, "restart", "error=\"the daemon drains\" note=\"it goes on as it is\"");
 		return;
 	}
 	once = file_read_once(d);
@@ -154,7 +129,7 @@ bool restart_takes_over(struct daemon *d)
 {
 	if (d->restart.phase == RESTART_OVER)
 		return true;
-	if (d->stopping || !d->systemd.keeps || !d->segment || service_is_draining(d->service))
+	if (d->stopping || !d->systemd.keeps || service_is_draining(d->service))
 		return false;
 	log_event(LOG_NOTICE, "restart", "signal=TERM note=\"the service manager keeps the state for the next process\"");
 	trial_end(&d->restart.trial);
@@ -214,39 +189,52 @@ static bool web_is_quiet(const struct daemon *d, struct instant now)
 	return !d->web || web_is_idle(d->web) || !instant_before(now, instant_add(d->restart.paused, WEB_US));
 }
 
+/* Renewals and probes never end. */
+static bool calls_are_over(const struct daemon *d, struct instant now)
+{
+	if (!d->upstream)
+		return !pump_is_behind(d);
+	return upstream_is_quiet(d->upstream) || (!instant_before(now, instant_add(d->restart.paused, CALM_US)) && !service_is_awaited(d->service));
+}
+
 static bool is_quiet(const struct daemon *d, struct instant now)
 {
+	if (service_returns(d->service))
+		return false;
 	if (!instant_before(now, d->restart.until))
 		return true;
-	return (!d->upstream || upstream_is_quiet(d->upstream)) && !journal_has_news(&d->journal) && web_is_quiet(d, now);
+	return calls_are_over(d, now) && !journal_has_news(&d->journal) && web_is_quiet(d, now);
 }
 
 /* What has not come to its end by now, ends here. */
 static void quiet_force(struct daemon *d)
 {
-	d->restart.keeps_all = true;
+	d->restart.silent = true;
 	if (d->upstream && !upstream_is_quiet(d->upstream))
 		upstream_give_up(d->upstream);
-	guard_give_up(d);
+	d->verifying = false; /* the next process verifies it again */
 	pump_pass(d);
 }
 
 static void hand_over(struct daemon *d)
 {
-	int r;
+	const char *why = service_is_draining(d->service) ? "the daemon drains" : NULL;
+	uint64_t mark[2];
+	int r = why ? 0 : carry_begin(d, mark);
 
-	quiet_force(d);
-	r = carry_pack(d);
-	if (r < 0) {
-		restart_give_up(d, strerror(-r));
+	if (why || r < 0) {
+		restart_give_up(d, why ? why : strerror(-r));
 		if (d->restart.way == BY_MANAGER)
 			supervise_end(d, "signal=TERM");
 		return;
 	}
+	quiet_force(d);
+	r = carry_pack(d, mark);
 	d->restart.phase = RESTART_OVER;
 	d->stopped = true;
-	r = d->restart.way == BY_MANAGER ? carry_store(d) : 0;
-	if (r < 0) {
+	if (r < 0)
+		log_event(LOG_ERROR, "restart", "error=\"%s\" note=\"the sessions end, and it goes on as after a crash\"", strerror(-r));
+	else if (d->restart.way == BY_MANAGER && (r = carry_store(d)) < 0) {
 		log_event(LOG_ERROR, "restart", "error=\"the service manager does not keep the state: %s\"", strerror(-r));
 		d->restart.way = IN_PLACE;
 		d->restart.failed = true;
@@ -255,28 +243,25 @@ static void hand_over(struct daemon *d)
 
 void restart_resume(struct daemon *d)
 {
-	if (!d->upstream || backlog_is_empty(d->backlog))
-		return;
-	d->restart.resuming = true;
-	/* Clients lose nothing if they are read again before the last answer. */
-	d->restart.resumed = instant_add(clock_boottime(), patience_us(d) < RESUME_US ? patience_us(d) : RESUME_US);
+	d->restart.returning = true;
 	net_pause(d->net, true);
-	kept_send(d);
 }
 
-static void resume_pass(struct daemon *d)
+static void return_pass(struct daemon *d)
 {
-	if (!upstream_is_quiet(d->upstream) && instant_before(clock_boottime(), d->restart.resumed))
+	if (service_returns(d->service))
 		return;
-	d->restart.resuming = false;
+	d->restart.returning = false;
 	net_pause(d->net, false);
+	log_event(LOG_NOTICE, "restarted", "sessions=%u paused_ms=%" PRId64, net_sessions(d->net),
+	          instant_diff(clock_boottime(), d->restart.paused) / MSEC);
 }
 
 void restart_pass(struct daemon *d)
 {
-	if (d->restart.resuming)
-		resume_pass(d);
-	if (d->restart.resuming)
+	if (d->restart.returning)
+		return_pass(d);
+	if (d->restart.returning)
 		return;
 	if (d->restart.phase == RESTART_TRIAL)
 		trial_pass(d);

@@ -5,12 +5,11 @@
  *   RESTART_NONE    no restart is under way
  *   RESTART_TRIAL   a child checks the program and the configuration on disk (trial.h); everything goes on as always
  *   RESTART_SECRET  a secret is being verified, and no other is begun with; everything else goes on as always
- *   RESTART_QUIET   nothing is read from clients; the restart waits until all calls to Redis are answered. If renewals and probes do not let that happen, they
- *                   are kept after a moment
- *   RESTART_OVER    all is packed into the segment (carried.h), and nothing may step the service any more
+ *   RESTART_QUIET   nothing is read from clients; the restart waits until all calls to Redis are answered, or after a moment those that a client waits for
+ *   RESTART_OVER    all is written as records (records.h), and nothing may step the service any more
  *
  * By SIGUSR2 the program on disk takes the place of this one, in the same process; a trial comes first. By SIGTERM, if the service manager keeps
- * descriptors (fdstore.h), the segment and a parcel (parcel.h) wait there for the next process. A restart that fails before RESTART_OVER is given up, and the
+ * descriptors (fdstore.h), the records and a parcel (parcel.h) wait there for the next process. A restart that fails before RESTART_OVER is given up, and the
  * daemon goes on. See daemon/restart/carry.c and daemon/restart/carried.c for what goes from one process to the next.
  */
 #ifndef DAEMON_RESTART_H
@@ -31,11 +30,16 @@ struct restart {
 	struct trial trial;
 	struct instant until;  /* when the phase ends whatever happens; not of RESTART_TRIAL */
 	struct instant paused; /* RESTART_QUIET: since when */
-	bool keeps_all;        /* RESTART_QUIET: it is over, and no call is sent any more */
-	bool resuming;         /* as the next process sees it: nothing is read from clients before the calls that were kept are answered */
-	struct instant resumed; /* … or so late */
-	bool failed;           /* RESTART_OVER: the service manager did not take it: this process goes on from the segment, and ends */
-	struct carried_verify held; /* a secret that was not begun with; ordinary memory */
+	bool silent;           /* RESTART_QUIET: it is over, and no call is sent any more */
+	bool returning;        /* as the next process sees it: nothing is read from clients before the service has all that waited */
+	bool failed;           /* RESTART_OVER: the service manager did not take it: this process goes on from the records, and ends */
+	struct carried *handed; /* RESTART_OVER: what is handed over … */
+	int records;            /* … and what is written, a memfd */
+	struct secret_held {
+		uint64_t number;
+		char *user, *secret; /* NULL: there is none */
+		size_t user_n, secret_n;
+	} held;                 /* one that was not begun with: the records have it as well */
 };
 
 #endif

@@ -568,20 +568,3 @@ void jobs_restore(struct job_store *s, struct job_file *f, int64_t later_ms, str
 	}
 	ret->unsaid = jobs_write(s);
 }
-
-void jobs_go_on(struct job_store *s, struct job_file *f)
-{
-	int r = file_open(f, false);
-
-	s->file = f;
-	if (!r && f->inode != s->inode) { /* of somebody else: the folder is another one */
-		file_set_aside(f, -ESTALE);
-		r = -ENOENT;
-	}
-	f->known = r != -ENOENT;
-	if (r == -ENOENT)
-		each_job(s, row_is_changed);
-	f->failed = r && f->known;
-	f->error = f->failed ? r : f->error;
-	(void)jobs_write(s);
-}

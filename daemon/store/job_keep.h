@@ -69,7 +69,5 @@ void jobs_look(struct job_store *s);
 
 /* Fills an empty store from the file, which it keeps from then on. By the clock of this run leases end so much later than they say. */
 void jobs_restore(struct job_store *s, struct job_file *f, int64_t later_ms, struct jobs_found *ret);
-/* The store has gone on from another process, and so does the file. */
-void jobs_go_on(struct job_store *s, struct job_file *f);
 
 #endif

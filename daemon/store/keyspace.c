@@ -118,22 +118,6 @@ void keyspace_release(struct keyspace *s)
 	heap_release(&s->deadlines);
 }
 
-void keyspace_move(struct keyspace *s, struct keyfile *file)
-{
-	struct keyspace to;
-	struct map_node *node;
-
-	keyspace_init(&to, s->names.key, file);
-	for (node = map_next(&s->names, NULL); node; node = map_next(&s->names, node)) {
-		const struct key *key = container_of(node, struct key, node);
-
-		to.looked_up = node->hash;
-		keyspace_set(&to, NULL, key_name(key), key_value(key), key->until)->foreign = key->foreign;
-	}
-	keyspace_release(s);
-	*s = to;
-}
-
 static bool key_match(const struct map_node *node, const void *name, size_t n)
 {
 	const struct key *key = (const void *)node; /* node is the first member */

@@ -47,11 +47,6 @@ struct keyspace {
 
 void keyspace_init(struct keyspace *s, const uint64_t seed[2], struct keyfile *file);
 void keyspace_release(struct keyspace *s); /* before the keyfile is freed */
-/*
- * All keys go to another file, or (NULL) to memory of mem.h. The former file stays as it is: until it is removed, a run that finds it finds what was there at
- * this moment.
- */
-void keyspace_move(struct keyspace *s, struct keyfile *file);
 uint32_t keyspace_layout(void); /* of the keys in a keyfile */
 /* What an object of a keyfile holds. A value that is not whole is "". False: no key. */
 bool keyspace_read(const void *object, size_t size, struct span *ret_name, struct span *ret_value, struct instant *ret_until);

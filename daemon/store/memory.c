@@ -253,7 +253,6 @@ void memory_call(struct memory *m, const struct call *c, struct instant now, str
 		.text = SPAN(""),
 	};
 
-	struct segment *before = mem_use(m->segment);
 
 	keyspace_reclaim(&m->keys, now);
 	switch (c->kind) {
@@ -292,6 +291,5 @@ void memory_call(struct memory *m, const struct call *c, struct instant now, str
 		call_probe(m, &a);
 		break;
 	}
-	mem_use(before);
 	*ret_answer = a;
 }

@@ -13,7 +13,6 @@ struct memory;
 struct job_file;
 struct jobs_found;
 struct keyfile;
-struct segment;
 
 struct memory_conf {
 	uint64_t seed[2];
@@ -21,20 +20,12 @@ struct memory_conf {
 	int64_t skew_us;      /* how far ahead of the clock a join lifts the fence */
 	int64_t tolerance_us; /* how much further than skew_us the fence may run */
 	const char *run_id; /* copied */
-	struct segment *segment; /* where the store allocates; NULL: in ordinary memory */
 	struct keyfile *file; /* NULL: the keys end with the process. It must outlive the store */
 	int file_error; /* why there is none though there should be, a negative errno; 0: there is, or needs to be none */
 };
 
 struct memory *memory_new(const struct memory_conf *conf);
 void memory_free(struct memory *m);
-
-/*
- * A store in a segment outlives its process (base/segment.h). memory_pack makes it point to nothing outside the segment, and nothing but memory_adopt may
- * follow, which takes the file and the segment of conf, and nothing else: the store goes on as it was. The keyfile of before stays as it is.
- */
-void memory_pack(struct memory *m);
-void memory_adopt(struct memory *m, const struct memory_conf *conf);
 
 /* Carries out the call and fills in the answer, whose spans are valid until the next memory_call. Never fails. */
 void memory_call(struct memory *m, const struct call *call, struct instant now, struct answer *ret_answer);
@@ -51,11 +42,9 @@ void memory_put(struct memory *m, struct span name, struct span value, struct in
 void memory_put_later(struct memory *m, struct span name, struct span value, struct instant until, int64_t later_ms);
 
 /*
- * The jobs: see job_keep.h. memory_restore_jobs before the first call, memory_go_on_jobs after memory_adopt; without either they end with the process.
- * memory_write_jobs before answers leave. The file must outlive the store.
+ * The jobs: see job_keep.h. memory_restore_jobs before the first call; without it they end with the process. memory_write_jobs before answers leave. The file must outlive the store.
  */
 void memory_restore_jobs(struct memory *m, struct job_file *file, int64_t later_ms, struct jobs_found *ret);
-void memory_go_on_jobs(struct memory *m, struct job_file *file);
 int memory_write_jobs(struct memory *m);
 /* This answer rests on what the file of jobs does not have yet: it stands only when memory_write_jobs has succeeded. Rows of LIST promise nothing. */
 bool memory_answer_is_unwritten(const struct memory *m, const struct call *call, const struct answer *a);

@@ -27,7 +27,6 @@ struct memory {
 	struct buf text;       /* of those that it leaves */
 	struct table table;
 	struct home *home;
-	struct segment *segment; /* NULL: ordinary memory */
 };
 
 /* What stands at the key of a call: standing() of lua/shares.lua. */

@@ -17,10 +17,8 @@ static void memory_describe(struct memory *m)
 
 struct memory *memory_new(const struct memory_conf *conf)
 {
-	struct segment *before = mem_use(conf->segment);
 	struct memory *m = mem_alloc(sizeof(*m));
 
-	m->segment = conf->segment;
 	keyspace_init(&m->keys, conf->seed, conf->file);
 	m->file_error = conf->file_error;
 	buf_init(&m->marker);
@@ -31,32 +29,7 @@ struct memory *memory_new(const struct memory_conf *conf)
 	m->tolerance_us = conf->tolerance_us;
 	m->run_id = mem_copy(conf->run_id, strlen(conf->run_id));
 	memory_describe(m);
-	mem_use(before);
 	return m;
-}
-
-void memory_pack(struct memory *m)
-{
-	struct segment *before = mem_use(m->segment);
-
-	keyspace_move(&m->keys, NULL);
-	m->home->jobs.file = NULL;
-	memset(&m->probe, 0, sizeof(m->probe));
-	memset(&m->shares, 0, sizeof(m->shares));
-	m->segment = NULL;
-	mem_use(before);
-}
-
-void memory_adopt(struct memory *m, const struct memory_conf *conf)
-{
-	struct segment *before = mem_use(conf->segment);
-
-	m->segment = conf->segment;
-	m->file_error = conf->file_error;
-	if (conf->file)
-		keyspace_move(&m->keys, conf->file);
-	memory_describe(m);
-	mem_use(before);
 }
 
 void memory_free(struct memory *m)
@@ -74,15 +47,7 @@ void memory_free(struct memory *m)
 
 void memory_restore_jobs(struct memory *m, struct job_file *file, int64_t later_ms, struct jobs_found *ret)
 {
-	struct segment *before = mem_use(m->segment);
-
 	jobs_restore(&m->home->jobs, file, later_ms, ret);
-	mem_use(before);
-}
-
-void memory_go_on_jobs(struct memory *m, struct job_file *file)
-{
-	jobs_go_on(&m->home->jobs, file);
 }
 
 int memory_write_jobs(struct memory *m)
@@ -139,10 +104,7 @@ static struct instant until_round(const struct memory *m, struct instant until)
 
 void memory_put(struct memory *m, struct span name, struct span value, struct instant until)
 {
-	struct segment *before = mem_use(m->segment);
-
 	keyspace_set(&m->keys, keyspace_find(&m->keys, name), name, value, until_round(m, until));
-	mem_use(before);
 }
 
 static struct span shares_later(struct memory *m, bool broken, int64_t later_ms)
@@ -158,14 +120,12 @@ static struct span shares_later(struct memory *m, bool broken, int64_t later_ms)
 
 void memory_put_later(struct memory *m, struct span name, struct span value, struct instant until, int64_t later_ms)
 {
-	struct segment *before = mem_use(m->segment);
 	bool broken = span_starts(value, SPAN("!"));
 	struct span bare = {value.p + broken, value.n - broken};
 
 	if (later_ms > 0 && share_list_read(&m->shares, bare, 0))
 		value = shares_later(m, broken, later_ms);
 	memory_put(m, name, value, until);
-	mem_use(before);
 }
 
 void memory_put_foreign(struct memory *m, struct span name, struct instant until)

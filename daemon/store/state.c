@@ -198,22 +198,6 @@ int64_t state_later_us(const struct state *s)
 	return s->clock_known ? s->shift_us + s->epoch_us - s->past.epoch_us : 0;
 }
 
-void state_pack(struct state *s, struct state *ret)
-{
-	state_close(s);
-	*ret = *s;
-	ret->past.names = (struct span){0};
-}
-
-int state_adopt(struct state *s, const struct state_conf *conf)
-{
-	s->dir = open(conf->dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	if (s->dir < 0)
-		return -errno;
-	state_new_keys(s, conf);
-	return 0;
-}
-
 static int64_t later_ms(const struct state *s)
 {
 	return (state_later_us(s) + MSEC - 1) / MSEC;

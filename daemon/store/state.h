@@ -116,14 +116,6 @@ struct instant state_due(const struct state *s, const struct memory *m);
 /* After a crash of this run the names would not be known, because the keyfile could not be written. */
 bool state_loses_names(const struct state *s);
 /*
- * The store goes on in another process (memory.h): state_pack closes what the process has open, and writes nothing. *ret is for state_adopt, which makes a
- * keyfile of its own for memory_adopt; of conf it takes dir and keyfile. The next mark, which must follow before the store is asked anything, names it, and
- * removes the one of before. A run that ends in between leaves that one, and nothing has changed since. 0, or a negative errno if the directory cannot be
- * opened.
- */
-void state_pack(struct state *s, struct state *ret);
-int state_adopt(struct state *s, const struct state_conf *conf) __attribute__((warn_unused_result));
-/*
  * Looks after the files of a store that is in use. dir: the folder that is there now in place of the one of state_open; or NULL. KEYFILE_GONE: something was
  * removed; the keys are in a file again, or state_loses_names. A mark is due. KEYFILE_CUT: the keys cannot be read any more, so the process must end.
  */

@@ -50,11 +50,20 @@ class RestartTest(FuncTest):
         shutil.copy(program, path + ".new")
         os.rename(path + ".new", path)
 
-    def of_another_layout(self):
-        """The path of a redlockd that cannot read what this one leaves in memory."""
-        path = os.path.join(BUILD, "other-layout", "redlockd")
+    @staticmethod
+    def without_state(folder):
+        """The path of a program that does not find what the process before has written."""
+        path = os.path.join(folder, "without-state")
+        with open(path, "w", encoding="utf-8") as out:
+            out.write('#!/bin/bash\n[ "$REDLOCKD_CARRIED" ] && eval "exec $(cut -d: -f2 <<<"$REDLOCKD_CARRIED")</dev/null"\nexec -a "$0" %s "$@"\n' % REDLOCKD)
+        os.chmod(path, 0o755)
+        return path
+
+    def of_another_build(self):
+        """The path of a redlockd whose structures in memory are others."""
+        path = os.path.join(BUILD, "other", "redlockd")
         folder = os.path.relpath(BUILD, ROOT)
-        done = subprocess.run(["make", "-s", "O=" + folder, os.path.join(folder, "other-layout", "redlockd")], cwd=ROOT, capture_output=True, text=True)
+        done = subprocess.run(["make", "-s", "O=" + folder, os.path.join(folder, "other", "redlockd")], cwd=ROOT, capture_output=True, text=True)
         self.assertEqual(done.returncode, 0, done.stderr)
         return path
 

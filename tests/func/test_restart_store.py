@@ -10,7 +10,7 @@ from resumable import resume_fences, with_grace
 from restarts import RestartTest, on_stores
 from wire import Client
 
-KEPT = ["redlockd-parcel", "redlockd-segment"]
+KEPT = ["redlockd-parcel", "redlockd-records"]
 
 
 class StoreTest(RestartTest):
@@ -152,7 +152,7 @@ class Refused(StoreTest):
         self.crashes(manager, daemon, c, "")
 
     def test_a_state_that_another_process_ran_with(self):
-        """The segment of a restart comes back after another process has taken it and gone on."""
+        """The records of a restart come back after another process has taken it and gone on."""
         manager, daemon = self.managed(1)
         c = self.client(daemon)
         manager.end()
@@ -177,15 +177,7 @@ class Refused(StoreTest):
         manager.store = kept
         self.crashes(manager, daemon, c, "used before")
 
-    def test_another_layout(self):
-        manager, daemon = self.managed(1)
-        c = self.client(daemon)
-        c.ok("LOCK a ttl=10s")
-        manager.end()
-        daemon.argv = [self.of_another_layout(), *daemon.command()[1:]]
-        self.crashes(manager, daemon, c, "another build wrote it")
-
-    def test_a_parcel_without_its_segment_and_the_other_way_round(self):
+    def test_a_parcel_without_its_records_and_the_other_way_round(self):
         for lost in KEPT:
             manager, daemon = self.managed(1)
             c = self.client(daemon)
@@ -239,7 +231,7 @@ class Otherwise(StoreTest):
         self.assertRegex(daemon.log(), "warn restart error=\"Is a directory\"")
 
     def test_a_manager_that_does_not_read(self):
-        """The daemon is torn down already when it sees that: it goes on from the segment, and then ends as always."""
+        """The daemon is torn down already when it sees that: it goes on from the records, and then ends as always."""
         manager, daemon = self.managed(1)
         waiter = self.waiting(daemon)
         manager.stopped.set()

@@ -41,7 +41,7 @@ static void adopt_expect_lease(struct engine *e, struct lease *x, const struct c
 	x->placed.until = instant_max(x->placed.until, instant_add(instant_max(instant_add(e->core->now, longest_us), instant_add(told, c->delay_us)),
 	                                                           longest_us + longest_us / 25 + SEC));
 	x->renewal->adoption->hopeless = instant_add(e->core->now, px_us + px_us / 50 + SEC);
-	x->renewal->adoption->deadline = c->renew ? INSTANT_NEVER : from->deadline;
+	x->renewal->adoption->deadline = c->renew && !from->exact ? INSTANT_NEVER : from->deadline;
 	x->auto_renew = c->renew;
 	x->recorded = true;
 	x->token = c->token;
@@ -94,6 +94,7 @@ void adopt_expect(struct engine *e, struct claim *c, const struct prior_lease *f
 	lock_add_holder(&e->table, l, c);
 	if (!l->share)
 		return;
+	lock_order_reader(l, c);
 	/* Readers without grace have no record, and may believe for as long as the lease, which may be renewed, whatever those that have one believe. */
 	ghost = instant_max(instant_add(e->core->now, from->ttl_us), from->deadline);
 	l->share->ghost_until = instant_max(l->share->ghost_until, instant_add(ghost, drift_us(from->ttl_us)));

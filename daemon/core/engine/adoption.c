@@ -60,7 +60,7 @@ struct instant adoption_end(const struct lease *x)
 {
 	struct instant end = instant_min(x->renewal->adoption->hopeless, x->renewal->adoption->deadline);
 
-	return x->auto_renew ? end : instant_add(end, -loss_lead_us(x->ttl_us));
+	return x->renewal->adoption->deadline.us == INSTANT_NEVER.us ? end : instant_add(end, -loss_lead_us(x->ttl_us));
 }
 
 int64_t adoption_rest_us(const struct lease *x, struct instant now)

@@ -12,14 +12,15 @@
 struct prior_lease {
 	struct span name, value;
 	int64_t ttl_us; /* the longest that the client may have been told; the claim has the ttl of the renewals */
-	struct instant deadline; /* of one that is not renewed */
+	struct instant deadline; /* the latest that the client may have been told; a later renewal may have moved it on */
+	bool exact;              /* no renewal has: the process before this one has handed it over */
 };
 
 struct adoption {
 	struct nodeset left; /* stores that have not denied the value */
 	struct nodeset occupied; /* stores where another value stands, perhaps one that an earlier version of the daemon was to replace by this one */
 	struct instant hopeless; /* nobody relies on the lease after this: the adoption is given up */
-	struct instant deadline; /* of a lease that nobody renews; NEVER: it is renewed */
+	struct instant deadline; /* of a lease whose end is known; NEVER: it is not */
 	size_t n;
 	char value[]; /* as the journal has it */
 };

@@ -220,6 +220,7 @@ void engine_fired(struct engine *e, struct timer *t)
 		break;
 	case TIMER_SESSION:
 	case TIMER_GRACE:
+	case TIMER_HANDED:
 	case TIMER_LISTS:
 	case TIMER_WAITS:
 	case TIMER_LAPSE:

@@ -98,7 +98,7 @@ static bool release_queue_again(struct engine *e, struct release *r)
 }
 
 /* A renewal that hung may reach the key just before it ends, and keep it for one more TTL. */
-static struct instant release_until(const struct placed *p)
+struct instant release_until(const struct placed *p)
 {
 	bool may_hang = nodeset_any(nodeset_and(nodeset_or(p->unanswered, p->unknown), p->nodes));
 
@@ -110,6 +110,11 @@ static void release_start(struct engine *e, struct release *r, struct nodeset no
 	release_enlist(&e->releases, r, nodes, until);
 	if (!release_queue(e, r))
 		release_go_on(e, r);
+}
+
+void release_again(struct engine *e, struct release *r, struct nodeset nodes, struct instant until)
+{
+	release_start(e, r, nodes, until);
 }
 
 void release_begin(struct engine *e, struct lease *x, enum release_kind kind, int64_t px_us, struct pending *p)

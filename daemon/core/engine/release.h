@@ -11,6 +11,8 @@
 
 /* RELEASE_LEAVE leaves the key for px_us. The pending, if any, is answered once a quorum has confirmed. */
 void release_begin(struct engine *e, struct lease *x, enum release_kind kind, int64_t px_us, struct pending *p);
+void release_again(struct engine *e, struct release *r, struct nodeset nodes, struct instant until); /* one of the process before this one */
+struct instant release_until(const struct placed *p); /* no store has the value beyond */
 void release_round(struct engine *e, struct round *r); /* deletes the value of a round that is not won, or won for nobody */
 struct instant release_retry_at(struct engine *e); /* when to tell a store again that refused or was busy; each call returns a later moment */
 void release_go_on(struct engine *e, struct release *r); /* the release is admitted */

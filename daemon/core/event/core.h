@@ -13,7 +13,6 @@
 
 struct rules;
 struct sampler;
-struct segment;
 struct user_names;
 
 /* What becomes of RATE while the home of its limit is lost: refused; admitted without being counted; counted at the next store, from nothing. */
@@ -54,7 +53,6 @@ struct core_conf {
 	const struct user_names *user_names; /* rules.h: who they are; NULL: nobody */
 	const struct rules *rules;    /* rules.h; NULL: none */
 	const struct outer *outer;    /* NULL: those figures are left out */
-	struct segment *segment;      /* where the service allocates, see carry in service.h; NULL: in ordinary memory, and it ends with the process */
 	int64_t alarm_held_us, alarm_waited_us; /* see alarms.h; 0: no such alarm */
 	uint64_t alarm_failures;      /* per cent of the last minute's LOCKs; 0: no alarm */
 	int64_t slow_wait_us, slow_hold_us, slow_store_us; /* see slow.h; 0: not logged */
@@ -89,6 +87,7 @@ enum timer_kind {
 	TIMER_BACK,
 	TIMER_SESSION,
 	TIMER_GRACE,
+	TIMER_HANDED,
 	TIMER_LISTS,
 	TIMER_WAITS,
 	TIMER_HOME,
@@ -117,6 +116,7 @@ enum burst_kind { BURST_LOST, BURST_HANGUP, BURST_REASSERTED, BURST_ALARM, BURST
 struct core {
 	struct core_conf conf;
 	struct instant now;
+	struct instant asked_at; /* when the request came that is being served: now, or before a restart */
 	int64_t wall_us;
 	struct rng rng;
 	struct heap timers;

@@ -14,6 +14,7 @@ enum part {
 };
 
 #define VERSION_1           1
+#define VERSION_1_PARTS     27
 #define VERSION_1_KIND_LAST JOURNAL_DAEMON
 
 static const struct part_row {
@@ -28,24 +29,38 @@ static const struct part_row {
 #undef TEXT_ROW
 };
 
-#define P(id) (1u << PART_##id)
+#define P(id) (UINT64_C(1) << PART_##id)
 #define HELD_PARTS \
-	(P(SESSION) | P(NAME) | P(OWNER) | P(NOTE) | P(VALUE) | P(COUNT) | P(FENCE) | P(TTL) | P(DELAY) | P(RENEW) | P(TOLD) | P(GRANTED) | P(DEADLINE))
-static const uint32_t kind_parts[] = {
+	(P(SESSION) | P(NAME) | P(OWNER) | P(NOTE) | P(VALUE) | P(COUNT) | P(FENCE) | P(TTL) | P(DELAY) | P(RENEW) | P(TOLD) | P(GRANTED) | P(DEADLINE) | \
+	 P(FLAGS))
+static const uint64_t kind_parts[] = {
 	[JOURNAL_SESSION] = P(SESSION) | P(SECRET) | P(LABEL) | P(GRACE) | P(HEARTBEAT),
 	[JOURNAL_OVER] = P(SESSION),
 	[JOURNAL_HELD] = HELD_PARTS,
 	[JOURNAL_ADOPTING] = HELD_PARTS | P(PRIOR) | P(PRIOR_UNTIL),
 	[JOURNAL_FREED] = P(SESSION) | P(NAME) | P(OWNER),
-	[JOURNAL_JOB] = P(SESSION) | P(QUEUE) | P(JOB) | P(LOCK) | P(VALUE) | P(BEFORE) | P(ATTEMPT) | P(TTL),
+	[JOURNAL_JOB] = P(SESSION) | P(QUEUE) | P(JOB) | P(LOCK) | P(VALUE) | P(BEFORE) | P(ATTEMPT) | P(TTL) | P(FLAGS),
 	[JOURNAL_JOB_OVER] = P(SESSION) | P(QUEUE) | P(JOB),
 	[JOURNAL_JOB_KNOWN] = P(SESSION) | P(QUEUE) | P(JOB),
 	[JOURNAL_JOB_ENDING] = P(SESSION) | P(QUEUE) | P(JOB) | P(DELAY) | P(DEADLINE) | P(END),
 	[JOURNAL_STAYS] = P(SESSION) | P(NAME) | P(OWNER) | P(TTL) | P(DEADLINE),
 	[JOURNAL_KEPT] = P(SESSION) | P(NAME) | P(OWNER) | P(DELAY) | P(DEADLINE),
-	[JOURNAL_JOB_LOST] = P(SESSION) | P(QUEUE) | P(JOB) | P(LOCK) | P(REASON),
-	[JOURNAL_DAEMON] = P(DAEMON) | P(RUN),
-	[JOURNAL_LOST] = P(SESSION) | P(NAME) | P(OWNER) | P(FENCE) | P(REASON),
+	[JOURNAL_JOB_LOST] = P(SESSION) | P(QUEUE) | P(JOB) | P(LOCK) | P(REASON) | P(FLAGS),
+	[JOURNAL_DAEMON] = P(DAEMON) | P(RUN) | P(STORES),
+	[JOURNAL_LOST] = P(SESSION) | P(NAME) | P(OWNER) | P(FENCE) | P(REASON) | P(FLAGS),
+	[JOURNAL_CLIENT] = P(SESSION) | P(CONNECTION) | P(FLAGS) | P(UID) | P(PID) | P(ADDRESS) | P(USER) | P(GROUPS) | P(SINCE) | P(LINE),
+	[JOURNAL_LINE] = P(CONNECTION) | P(FLAGS) | P(SINCE) | P(LINE),
+	[JOURNAL_UNANSWERED] = P(CONNECTION) | P(LINE),
+	[JOURNAL_WATCH] = P(CONNECTION) | P(FLAGS) | P(LINE),
+	[JOURNAL_PROCESS] = P(SECRET) | P(SINCE) | P(UNTIL) | P(LINE) | P(SEQUENCE) | P(FLAGS),
+	[JOURNAL_FILE] = P(NAME) | P(PLACE) | P(LINE),
+	[JOURNAL_LISTENER] = P(PLACE) | P(LINE) | P(UID) | P(PID) | P(FLAGS),
+	[JOURNAL_SOCKET] = P(SEQUENCE) | P(PLACE) | P(LINE) | P(FLAGS),
+	[JOURNAL_BYTES] = P(FLAGS) | P(LINE),
+	[JOURNAL_LEAVES] = P(CONNECTION) | P(FLAGS),
+	[JOURNAL_GHOST] = P(NAME) | P(UNTIL),
+	[JOURNAL_TICKET] = P(NAME) | P(SINCE) | P(PLACED) | P(STAMP) | P(SEQUENCE) | P(READER) | P(WRITER) | P(PRIORITY),
+	[JOURNAL_RELEASE] = P(NAME) | P(VALUE) | P(DELAY) | P(SINCE) | P(UNTIL) | P(FLAGS) | P(PLACED) | P(PX),
 };
 
 static char *put_number(char *at, uint64_t value, size_t n)
@@ -105,8 +120,8 @@ size_t journal_encode(const struct journal_record *record, char *out)
 
 	*at++ = JOURNAL_VERSION;
 	*at++ = (char)record->kind;
-	for (uint32_t parts = kind_parts[record->kind]; parts; parts &= parts - 1) {
-		unsigned part = (unsigned)__builtin_ctz(parts);
+	for (uint64_t parts = kind_parts[record->kind]; parts; parts &= parts - 1) {
+		unsigned part = (unsigned)__builtin_ctzll(parts);
 
 		at = part_encode(part, (const char *)record + part_table[part].offset, at);
 	}
@@ -134,7 +149,7 @@ static bool part_set(const struct part_row *row, void *member, const char *bytes
 	return true;
 }
 
-static bool fields_decode(struct span rest, uint32_t parts, struct journal_record *r)
+static bool fields_decode(struct span rest, uint64_t parts, struct journal_record *r)
 {
 	const char *head, *bytes;
 
@@ -154,10 +169,10 @@ static bool fields_decode(struct span rest, uint32_t parts, struct journal_recor
 	return true;
 }
 
-static bool version_1_decode(struct span rest, uint32_t parts, struct journal_record *r)
+static bool version_1_decode(struct span rest, uint64_t parts, struct journal_record *r)
 {
-	for (; parts; parts &= parts - 1) {
-		const struct part_row *row = &part_table[__builtin_ctz(parts)];
+	for (parts &= (UINT64_C(1) << VERSION_1_PARTS) - 1; parts; parts &= parts - 1) {
+		const struct part_row *row = &part_table[__builtin_ctzll(parts)];
 		const char *bytes;
 		size_t n = 8;
 
@@ -174,8 +189,8 @@ static bool version_1_decode(struct span rest, uint32_t parts, struct journal_re
 
 static bool parts_are_sound(const struct journal_record *r)
 {
-	for (uint32_t parts = kind_parts[r->kind]; parts; parts &= parts - 1) {
-		const struct part_row *row = &part_table[__builtin_ctz(parts)];
+	for (uint64_t parts = kind_parts[r->kind]; parts; parts &= parts - 1) {
+		const struct part_row *row = &part_table[__builtin_ctzll(parts)];
 
 		if (!part_is_sound(row, (const char *)r + row->offset))
 			return false;

@@ -23,6 +23,24 @@
  *
  * A snapshot is written while the daemon goes on. It tells one session after the other, each with all that it has at that moment, and between them whatever is
  * recorded meanwhile. So what is recorded of a session before it was told is superseded when it is, and passed over if no SESSION stands before it.
+ * In a restart the process writes the same of all sessions, for the next one, and what else it has (handover.h). DAEMON comes first, with STORES:
+ *
+ *   CLIENT   behind the records of its session: the connection that it has, and whose it is
+ *   LINE     one request, or a part of one: SINCE, it waits, and is served again as if it had come then; else it was read ahead
+ *   UNANSWERED  a request that is not served again: it is not known whether it was carried out. LINE has its tag
+ *   WATCH    LINE is a prefix that the session watches; SUBSCRIBED: it has sent SUBSCRIBE
+ *   GHOST    readers of the name that have gone may believe in their locks until then
+ *   TICKET   our place in the queue of the name at the stores
+ *   LEAVES   the client has half-closed its connection, or ended it, or was killed: it ends as soon as it is answered
+ *   RELEASE  a value of nobody that may stand at these stores, and is to be deleted; LEFT: that is left there for PX
+ *
+ * The outer layers write theirs in front (daemon/restart/records.h). PLACE says which of the descriptors that are handed over it is about, from 1 on:
+ *
+ *   PROCESS  SECRET marks the hand-over; SINCE and UNTIL: when the daemon was started, and since when clients wait; LINE: the runtime directory
+ *   FILE     NAME says what it is
+ *   LISTENER a listening socket: LINE is its path, UID and PID name the file
+ *   SOCKET   a connection: SEQUENCE is the number of its session, LINE the name of its share
+ *   BYTES    of the last SOCKET: what was read and is no line yet; with OUTPUT what is to be sent
  *
  * A record is: version (1 byte), kind (1 byte), then its fields: number (1 byte), length (2 bytes), and so many bytes. A number has as few bytes as it takes,
  * all little-endian. A field that is 0 or empty is left out. The reader passes over fields and kinds that it does not know, which a later version has written;
@@ -49,9 +67,45 @@
 #define JOURNAL_MORE       4    /* of a LOCKALL: the next record is of the same; it is void without that */
 #define JOURNAL_PERMIT     8    /* of a permit: see recall.h */
 
+/* FLAGS */
+#define JOURNAL_IS_UNIX    1
+#define JOURNAL_IS_LOCAL   2
+#define JOURNAL_IS_ADMIN   4
+#define JOURNAL_PROVEN     8
+#define JOURNAL_RESUMED    16
+#define JOURNAL_RESUMING   32   /* LINE has the tag of its RESUME */
+#define JOURNAL_LEAVING    64
+#define JOURNAL_EOF        128
+#define JOURNAL_AWAITING   256
+#define JOURNAL_KILLED     512
+#define JOURNAL_SUBSCRIBED 1024
+#define JOURNAL_IS_CUT     2048 /* LINE is the beginning of a line that was too long */
+#define JOURNAL_GOES_ON    4096 /* the next record has more of the line */
+#define JOURNAL_LEFT       8192
+#define JOURNAL_SHARE      16384 /* the value may stand among shares */
+#define JOURNAL_RISK       65536 /* of a hold, or a job: its client was told RISK */
+#define JOURNAL_HEARD      32768 /* of a loss: its client was told; of a job: over this connection */
+/* FLAGS of PROCESS, LISTENER, SOCKET and BYTES */
+#define JOURNAL_TORN       1
+#define JOURNAL_TLS        1
+#define JOURNAL_OUTPUT     1
+#define JOURNAL_SKIPPING   8
+#define JOURNAL_ENDED      16
+#define JOURNAL_HALF       32
+#define JOURNAL_MUTE       64
+#define JOURNAL_AWAITS     128
+#define JOURNAL_REFUSED    256
+#define JOURNAL_CLOSING    512
+#define JOURNAL_LINGERING  1024
+#define JOURNAL_FAILED     2048
+
 enum journal_kind { JOURNAL_SESSION = 1, JOURNAL_OVER, JOURNAL_HELD, JOURNAL_FREED, JOURNAL_LOST, JOURNAL_ADOPTING, JOURNAL_JOB, JOURNAL_JOB_OVER,
-	JOURNAL_STAYS, JOURNAL_KEPT, JOURNAL_JOB_LOST, JOURNAL_JOB_KNOWN, JOURNAL_DAEMON, JOURNAL_JOB_ENDING };
-#define JOURNAL_KIND_LAST JOURNAL_JOB_ENDING
+	JOURNAL_STAYS, JOURNAL_KEPT, JOURNAL_JOB_LOST, JOURNAL_JOB_KNOWN, JOURNAL_DAEMON, JOURNAL_JOB_ENDING, JOURNAL_CLIENT, JOURNAL_LINE,
+	JOURNAL_UNANSWERED, JOURNAL_WATCH, JOURNAL_GHOST, JOURNAL_TICKET, JOURNAL_RELEASE, JOURNAL_LEAVES,
+	JOURNAL_PROCESS, JOURNAL_FILE, JOURNAL_LISTENER, JOURNAL_SOCKET, JOURNAL_BYTES };
+#define JOURNAL_KIND_LAST JOURNAL_BYTES
+#define JOURNAL_SERVICE_LAST JOURNAL_LEAVES /* what the service has; the others stand in front, and are the outer layers' */
+#define JOURNAL_LINE_MOST 32768 /* bytes of LINE */
 
 /* How the owner of LOST begins, and of the FREED behind it, if they are about a permit: see recall.h. */
 #define JOURNAL_LOSS_OWNER "\001lost "
@@ -62,9 +116,9 @@ enum journal_kind { JOURNAL_SESSION = 1, JOURNAL_OVER, JOURNAL_HELD, JOURNAL_FRE
  */
 #define JOURNAL_PARTS(NUMBER, TEXT) \
 	NUMBER(1, SESSION, session, 1, INT64_MAX, "the number of RESUME, and of people") \
-	TEXT(2, SECRET, secret, 32, 32, "the secret of RESUME") \
+	TEXT(2, SECRET, secret, 0, 32, "the secret of RESUME; in a restart it may have none") \
 	TEXT(3, LABEL, label, 0, 256, "HELLO name=") \
-	NUMBER(4, GRACE, grace_us, 1, DURATION_MAX, "HELLO grace=") \
+	NUMBER(4, GRACE, grace_us, 0, DURATION_MAX, "HELLO grace=; in a restart 0 for none") \
 	NUMBER(5, HEARTBEAT, heartbeat_us, 0, DURATION_MAX, "HELLO heartbeat=, 0 for none") \
 	TEXT(6, NAME, name, 1, JOURNAL_NAME_MAX, "the lock, or a slot of a semaphore") \
 	TEXT(7, OWNER, owner, 0, 640, "of the session; of the lock of a job: the job; of a permit: what recall.h says") \
@@ -77,7 +131,7 @@ enum journal_kind { JOURNAL_SESSION = 1, JOURNAL_OVER, JOURNAL_HELD, JOURNAL_FRE
 	NUMBER(14, TTL, ttl_us, 1, DURATION_MAX, "the longest lease that may have been told") \
 	NUMBER(15, DELAY, delay_us, 0, DURATION_MAX, "the lock-delay") \
 	NUMBER(16, RENEW, renew, 0, 15, "the sum of JOURNAL_RENEWED to JOURNAL_PERMIT, as far as they are true") \
-	NUMBER(17, TOLD, told, 0, 1, "the client may know of it; else its turn came while it was away") \
+	NUMBER(17, TOLD, told, 0, 1, "the client may know of it; else its turn came while it was away.") \
 	NUMBER(18, GRANTED, granted_at_us, INT64_MIN, INT64_MAX, "the moment of the grant") \
 	NUMBER(19, DEADLINE, deadline_us, INT64_MIN, INT64_MAX, "the latest D that may be told; the watchdog moves it on without a record") \
 	TEXT(20, REASON, reason, 1, 16, "of the loss, as LOST says it") \
@@ -88,7 +142,26 @@ enum journal_kind { JOURNAL_SESSION = 1, JOURNAL_OVER, JOURNAL_HELD, JOURNAL_FRE
 	NUMBER(25, ATTEMPT, attempt, 1, UINT32_MAX, "which attempt it is") \
 	TEXT(26, DAEMON, daemon, 1, 63, "its id") \
 	NUMBER(27, RUN, run, 0, JOURNAL_RUN_MOST, "how many runs with this id were before") \
-	NUMBER(28, END, end, 0, 2, "how the job ends, an enum job_end")
+	NUMBER(28, END, end, 0, 2, "how the job ends, an enum job_end") \
+	TEXT(29, STORES, stores, 0, JOURNAL_LINE_MOST, "which stores PLACED counts; the journal has none") \
+	NUMBER(30, CONNECTION, connection, 1, INT64_MAX, "its number") \
+	NUMBER(31, FLAGS, flags, 0, INT64_MAX, "the sum of JOURNAL_IS_UNIX to JOURNAL_HEARD, as far as they are true") \
+	NUMBER(32, UID, uid, INT64_MIN, INT64_MAX, "of the peer") \
+	NUMBER(33, PID, pid, INT64_MIN, INT64_MAX, "of the peer") \
+	TEXT(34, ADDRESS, address, 0, 63, "of the peer") \
+	TEXT(35, USER, user, 0, JOURNAL_LINE_MOST, "who has shown itself by AUTH") \
+	TEXT(36, GROUPS, groups, 0, UINT16_MAX, "of the peer: numbers of 4 bytes") \
+	NUMBER(37, SINCE, since_us, INT64_MIN, INT64_MAX, "since when") \
+	NUMBER(38, UNTIL, until_us, INT64_MIN, INT64_MAX, "until when") \
+	TEXT(39, LINE, line, 0, JOURNAL_LINE_MOST, "") \
+	NUMBER(40, PLACED, placed, 0, UINT16_MAX, "stores, a bit each") \
+	NUMBER(41, STAMP, stamp_us, 0, INT64_MAX, "the moment of the ticket") \
+	NUMBER(42, SEQUENCE, sequence, 0, INT64_MAX, "its number") \
+	NUMBER(43, READER, reader, 0, 1, "it is that of a reader") \
+	NUMBER(44, WRITER, writer_us, 0, INT64_MAX, "the moment of the first writer behind it") \
+	NUMBER(45, PRIORITY, priority, 0, 9, "of the waiter whose ticket it is") \
+	NUMBER(46, PX, px_us, 0, DURATION_MAX, "for how long the key stays") \
+	NUMBER(47, PLACE, place, 0, UINT32_MAX, "of the descriptor; 0: there is none")
 
 struct journal_record {
 	enum journal_kind kind;
@@ -99,7 +172,7 @@ struct journal_record {
 #undef JOURNAL_TEXT
 };
 
-/* Writes the parts of the record's kind, which must be within their bounds. Returns the length, at most JOURNAL_RECORD_MAX. */
+/* Writes the parts of the record's kind, which must be within their bounds. Returns the length, at most JOURNAL_RECORD_MAX and the bytes of STORES to LINE. */
 size_t journal_encode(const struct journal_record *record, char *out);
 /* 0; JOURNAL_UNKNOWN: a kind of a later version, to be passed over; -EBADMSG: it is no record. Texts point into the bytes; parts that the kind lacks are 0. */
 #define JOURNAL_UNKNOWN 1

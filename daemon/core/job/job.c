@@ -186,7 +186,7 @@ static void job_renewed(struct commander *x, struct job *job, struct instant sen
 	job_vote(job, sent);
 	if (adopted)
 		remember_job(x, job);
-	if (job->at_risk || adopted)
+	if (job->at_risk || (adopted && !(job->session && job->session->returns)))
 		tell_job_validity(x, job, "! SAFE", "valid_ms");
 	job->at_risk = false;
 	job_schedule(x, job);

@@ -147,13 +147,15 @@ bool job_restore(struct commander *x, struct session *s, const struct journal_re
 	job = job_new(x, r->queue, r->job, r->lock);
 	job_set_state(x, job, JOB_ADOPTING);
 	job->former = job_text_keep(r->value);
+	job->here = r->flags & JOURNAL_HEARD;
+	job->at_risk = r->flags & JOURNAL_RISK;
 	job->attempt = (unsigned)r->attempt;
 	job->ttl_us = r->ttl_us < x->core->conf.max_lease_us ? r->ttl_us : x->core->conf.max_lease_us;
 	job_set_session(job, s);
 	return true;
 }
 
-/* Whether its client was told is not known: it is told again. */
+/* If it is not known whether its client was told, it is told again. */
 bool job_restore_lost(struct commander *x, struct session *s, const struct journal_record *r)
 {
 	enum loss why;
@@ -165,7 +167,7 @@ bool job_restore_lost(struct commander *x, struct session *s, const struct journ
 	job = job_new(x, r->queue, r->job, r->lock);
 	job_set_state(x, job, JOB_LOST);
 	job->loss = why;
-	job->not_notified = true;
+	job->not_notified = !(r->flags & JOURNAL_HEARD);
 	job_set_session(job, s);
 	return true;
 }

@@ -99,6 +99,7 @@ struct claim {
 	 */
 	bool not_notified : 1;
 	bool let_in : 1;         /* of a group or a permit, whose request was let in: it is not refused by the crowd */
+	bool risked : 1;         /* CLAIM_HELD, adopted after a restart: RISK was told before that */
 	bool here : 1;           /* CLAIM_HELD: the client was told over the present connection, though RESUME may not be answered yet */
 };
 TAILQ_HEAD(claims, claim);

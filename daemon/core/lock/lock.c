@@ -346,6 +346,27 @@ void lock_add_reader(struct lock_table *t, struct lock *l, struct claim *c)
 	l->holder = TAILQ_FIRST(&l->share->holders);
 }
 
+static bool reader_is_before(const struct claim *a, const struct claim *b)
+{
+	int64_t later = instant_diff(b->granted_at, a->granted_at);
+
+	return later > 0 || (later == 0 && a->token < b->token);
+}
+
+void lock_order_reader(struct lock *l, struct claim *c)
+{
+	struct claim *at = TAILQ_PREV(c, claims, in_lock);
+
+	while (at && reader_is_before(c, at))
+		at = TAILQ_PREV(at, claims, in_lock);
+	TAILQ_REMOVE(&l->share->holders, c, in_lock);
+	if (at)
+		TAILQ_INSERT_AFTER(&l->share->holders, at, c, in_lock);
+	else
+		TAILQ_INSERT_HEAD(&l->share->holders, c, in_lock);
+	l->holder = TAILQ_FIRST(&l->share->holders);
+}
+
 void lock_remove_reader(struct lock *l, struct claim *c)
 {
 	TAILQ_REMOVE(&l->share->holders, c, in_lock);

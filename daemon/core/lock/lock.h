@@ -258,6 +258,7 @@ void claim_begin_asking(struct lock_table *t, struct claim *c); /* a LOCK begins
 void claim_end_asking(struct lock_table *t, struct claim *c);   /* it is answered */
 void claim_free(struct lock_table *t, struct claim *c); /* in no list of a lock */
 void lock_add_reader(struct lock_table *t, struct lock *l, struct claim *c);
+void lock_order_reader(struct lock *l, struct claim *c); /* from the end to where it belongs by the moment of its grant */
 void lock_remove_reader(struct lock *l, struct claim *c);
 void lock_end_share(struct lock_table *t, struct lock *l); /* it has no holder */
 

@@ -56,6 +56,17 @@ const char *member_state_word(enum member_state state)
 	return state_word[state];
 }
 
+bool members_are_settled(const struct members *ms)
+{
+	for (unsigned i = 0; i < ms->core->conf.nodes; i++) {
+		const struct member *m = &ms->node[i];
+
+		if (m->state == MEMBER_PROBING || (m->state == MEMBER_DOWN && !m->reason[0]))
+			return false;
+	}
+	return true;
+}
+
 unsigned members_usable(const struct members *ms)
 {
 	unsigned n = 0;

@@ -252,6 +252,8 @@ static inline bool member_serves(const struct members *ms, const struct member *
 
 const char *member_state_word(enum member_state state);
 unsigned members_usable(const struct members *ms);
+/* Whether each store was examined once: joined, quarantined, refused or down. */
+bool members_are_settled(const struct members *ms);
 unsigned members_that_may_grant(const struct members *ms);
 /* What a quorum has room for. Without a quorum there is nothing to wait for: a round may begin, and learns so at once. */
 enum room members_room(const struct members *ms);

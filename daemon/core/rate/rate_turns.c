@@ -310,6 +310,16 @@ void rate_lines_free_all(struct commander *x)
 	map_release(&x->rate_lines);
 }
 
+struct rate_asked rate_turn_asks(const struct rate_turn *turn)
+{
+	return (struct rate_asked){line_name(turn->line), turn->use, turn->asked_at, timer_is_set(&turn->timer) ? turn->timer.at : INSTANT_NEVER};
+}
+
+bool rate_turn_is_asked(const struct rate_turn *turn)
+{
+	return turn->line->asked == turn;
+}
+
 /* --- the request --- */
 
 static bool rate_is_allowed(struct commander *x, struct session *s, const struct rate_use *use, bool waits)
@@ -341,11 +351,11 @@ static void rate_wait(struct commander *x, struct session *s, const struct rate_
 	turn->origin = s->origin;
 	origin_crowd(turn->origin, 1);
 	turn->use = *use;
-	turn->asked_at = x->core->now;
+	turn->asked_at = x->core->asked_at;
 	turn->timer.kind = TIMER_RATE_TURN;
 	TAILQ_INSERT_TAIL(&turn->line->turns, turn, in_line);
 	if (wait != WAIT_FOREVER)
-		heap_set(&x->core->timers, &turn->timer, instant_add(x->core->now, wait));
+		heap_set(&x->core->timers, &turn->timer, instant_add(turn->asked_at, wait));
 	line_look(x, turn->line);
 }
 

@@ -16,6 +16,14 @@ void rate_lines_free_all(struct commander *x);
 void rate_line_told(struct commander *x, struct home_question *q);
 void rate_timer_fired(struct commander *x, struct timer *t);
 
+/* What it waits for. */
+struct rate_asked {
+	struct span name;
+	struct rate_use use;
+	struct instant at, until;
+};
+struct rate_asked rate_turn_asks(const struct rate_turn *turn);
+bool rate_turn_is_asked(const struct rate_turn *turn); /* the home may have counted it */
 struct rate_turn *rate_turn_waiting(const struct session *s, struct span tag); /* under this tag, which is not empty; NULL: none */
 void rate_turn_cancel(struct commander *x, struct rate_turn *turn);
 /* Its session has gone, or has lost its connection: nobody is answered. */

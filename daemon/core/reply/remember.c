@@ -16,7 +16,7 @@ _Static_assert(JOURNAL_NAME_MAX >= SLOT_NAME_MAX, "the name of a slot fits into 
 /* first: see EFFECT_JOURNAL. */
 static void remember_in_time(struct commander *x, const struct journal_record *record, bool first)
 {
-	char *bytes = arena_reserve(&x->core->out->arena, JOURNAL_RECORD_MAX);
+	char *bytes = arena_reserve(&x->core->out->arena, JOURNAL_RECORD_MAX + record->line.n + record->stores.n + record->user.n + record->groups.n);
 	size_t n = journal_encode(record, bytes);
 	struct effect *effect;
 
@@ -26,7 +26,7 @@ static void remember_in_time(struct commander *x, const struct journal_record *r
 	effect->journal.first = first;
 }
 
-static void remember(struct commander *x, const struct journal_record *record)
+void remember(struct commander *x, const struct journal_record *record)
 {
 	remember_in_time(x, record, false);
 }
@@ -36,12 +36,24 @@ static bool is_remembered(const struct commander *x, const struct session *s)
 	return s->known && (!x->core->journal_off || x->snapshot);
 }
 
+/* A line that was sent counts as read in a restart alone: after a crash the client may not have got it. */
+static int64_t heard(const struct commander *x, bool told)
+{
+	return told && x->hands_over.n > 0 ? JOURNAL_HEARD : 0;
+}
+
+static int64_t risk(const struct commander *x, bool told)
+{
+	return told && x->hands_over.n > 0 ? JOURNAL_RISK : 0;
+}
+
 void remember_daemon(struct commander *x)
 {
 	if (x->named)
 		return;
 	x->named = true;
-	remember(x, &(struct journal_record){.kind = JOURNAL_DAEMON, .daemon = span_of(x->core->daemon_id), .run = (int64_t)x->core->run});
+	remember(x, &(struct journal_record){
+		.kind = JOURNAL_DAEMON, .daemon = span_of(x->core->daemon_id), .run = (int64_t)x->core->run, .stores = x->hands_over});
 }
 
 void remember_session(struct commander *x, const struct session *s)
@@ -85,6 +97,7 @@ static void remember_hold(struct commander *x, const struct session *s, struct c
 	                                     .renew = (c->renew ? JOURNAL_RENEWED : 0) | (c->shared ? JOURNAL_SHARED : 0) | flags,
 	                                     .told = told,
 	                                     .granted_at_us = c->granted_at.us,
+	                                     .flags = risk(x, l->lease.at_risk),
 	                                     .deadline_us = left.deadline.us}, c->shared && !l->lease.shared);
 }
 
@@ -156,7 +169,8 @@ void remember_permit_lost(struct commander *x, const struct permit *p)
 		                                     .name = semaphore_name(p->semaphore),
 		                                     .owner = loss_owner(x, p),
 		                                     .fence = p->fence,
-		                                     .reason = span_of(loss_word(p->loss))});
+		                                     .reason = span_of(loss_word(p->loss)),
+		                                     .flags = heard(x, !p->not_notified)});
 }
 
 void remember_permit_freed(struct commander *x, const struct permit *p)
@@ -185,7 +199,8 @@ void remember_lost(struct commander *x, const struct claim *c)
 		                                     .name = name_text(&c->lock->name),
 		                                     .owner = claim_owner(c),
 		                                     .fence = c->token,
-		                                     .reason = span_of(loss_word(c->loss))});
+		                                     .reason = span_of(loss_word(c->loss)),
+		                                     .flags = heard(x, !c->not_notified)});
 }
 
 void remember_job_known(struct commander *x, const struct job *job)
@@ -219,7 +234,8 @@ void remember_job(struct commander *x, const struct job *job)
 		                                     .lock = job->lock,
 		                                     .value = value,
 		                                     .attempt = job->attempt,
-		                                     .ttl_us = job->ttl_us});
+		                                     .ttl_us = job->ttl_us,
+		                                     .flags = heard(x, job->here) | risk(x, job->at_risk)});
 	if (job->known)
 		remember_job_known(x, job);
 	if (job->state == JOB_ENDING)
@@ -234,7 +250,8 @@ void remember_job_lost(struct commander *x, const struct job *job)
 		                                     .queue = job->queue,
 		                                     .job = job->id,
 		                                     .lock = job->lock,
-		                                     .reason = span_of(loss_word(job->loss))});
+		                                     .reason = span_of(loss_word(job->loss)),
+		                                     .flags = heard(x, !job->not_notified)});
 }
 
 void remember_job_over(struct commander *x, const struct job *job)

@@ -3,9 +3,11 @@
 #ifndef CORE_REMEMBER_H
 #define CORE_REMEMBER_H
 
+#include "daemon/core/event/journal.h"
 #include "daemon/core/session/semaphore.h"
 
 /* Records, as effects. They are written before the lines of the same step are sent. */
+void remember(struct commander *x, const struct journal_record *record); /* whatever it is about */
 void remember_daemon(struct commander *x); /* in front of all other records: it has written the values that they name */
 void remember_session(struct commander *x, const struct session *s);
 void remember_all_of(struct commander *x, const struct session *s); /* and of what it holds and has lost */

@@ -5,6 +5,7 @@
 #include "daemon/base/mem.h"
 #include "daemon/core/event/alarms.h"
 #include "daemon/core/reply/news.h"
+#include "daemon/core/reply/remember.h"
 #include "daemon/core/reply/rows.h"
 #include "daemon/core/reply/slow.h"
 #include "daemon/core/reply/tell.h"
@@ -277,6 +278,32 @@ static void reply_watched(struct commander *x, struct session *s)
 	reply_begin(&r, session_line(x->sessions), x->request.tag, "OK");
 	reply_int(&r, "prefixes", s->watching ? s->watching->count : 0);
 	tell_line(x, s, &r);
+}
+
+void watch_remember(struct commander *x, const struct session *s)
+{
+	struct journal_record r = {.kind = JOURNAL_WATCH, .connection = (int64_t)s->id};
+	const struct prefix *p;
+
+	if (watch_is_subscribed(s)) {
+		r.flags = JOURNAL_SUBSCRIBED;
+		remember(x, &r);
+		r.flags = 0;
+	}
+	if (!s->watching)
+		return;
+	TAILQ_FOREACH(p, &s->watching->prefixes, next) {
+		r.line = (struct span){p->bytes, p->n};
+		remember(x, &r);
+	}
+}
+
+void watch_restore(struct commander *x, struct session *s, const struct journal_record *r)
+{
+	if (r->flags & JOURNAL_SUBSCRIBED)
+		watching_of(x, s)->subscribed = true;
+	else if (!prefix_find(s, r->line))
+		watching_add(x, watching_of(x, s), r->line);
 }
 
 void serve_WATCH(struct commander *x, struct session *s)

@@ -7,6 +7,7 @@
 #ifndef CORE_WATCH_H
 #define CORE_WATCH_H
 
+#include "daemon/core/event/journal.h"
 #include "daemon/core/session/commander.h"
 
 enum watch_kind {
@@ -44,6 +45,9 @@ static inline void watch_who_waits(struct commander *x, const struct claim *c)
 
 /* The daemon drains or stops: tells subscribers DRAIN. */
 void watch_drain(struct commander *x);
+/* What it has asked for, as records; and back, in the next process. What waited before is no news to it. */
+void watch_remember(struct commander *x, const struct session *s);
+void watch_restore(struct commander *x, struct session *s, const struct journal_record *r);
 /* The session has no connection any more: it is told nothing from now on. */
 void watch_drop(struct commander *x, struct session *s);
 

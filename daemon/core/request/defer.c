@@ -191,8 +191,8 @@ void serve_TAKE(struct commander *x, struct session *s)
 	queue->takes++;
 	take->timer.kind = TIMER_TAKE;
 	take->patient = wait > 0;
-	take->asked_at = x->core->now;
-	take->wait_until = wait == WAIT_FOREVER ? INSTANT_NEVER : instant_add(x->core->now, wait);
+	take->asked_at = x->core->asked_at;
+	take->wait_until = wait == WAIT_FOREVER ? INSTANT_NEVER : instant_add(take->asked_at, wait);
 	take->ttl_us = request_has(r, FIELD_TTL) ? r->field[FIELD_TTL].number : x->core->conf.lease_us;
 	take->late = queue->question != NULL;
 	memcpy(take->tag, r->tag.p ? r->tag.p : "", r->tag.n);

@@ -23,7 +23,7 @@
 
 static struct instant lock_wait_until(const struct commander *x, int64_t wait)
 {
-	return wait == WAIT_FOREVER ? INSTANT_NEVER : instant_add(x->core->now, wait);
+	return wait == WAIT_FOREVER ? INSTANT_NEVER : instant_add(x->core->asked_at, wait);
 }
 
 static inline void claim_set_terms(struct commander *x, struct claim *c)
@@ -277,7 +277,7 @@ static struct claim *claim_of_lock_request(struct commander *x, struct session *
 		c->asking->count = request_count(q);
 	}
 	c->patient = request_has(q, FIELD_WAIT) && q->field[FIELD_WAIT].number > 0;
-	c->asking->asked_at = x->core->now;
+	c->asking->asked_at = x->core->asked_at;
 	c->asking->order = ++x->engine->asked;
 	TAILQ_INSERT_TAIL(&s->claims, c, in_session);
 	s->waiting++;

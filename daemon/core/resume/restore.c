@@ -2,15 +2,27 @@
 /* See restore.h. */
 #include "daemon/core/resume/restore.h"
 
+#include "daemon/base/mem.h"
 #include "daemon/core/engine/adopt.h"
 #include "daemon/core/engine/adoption.h"
 #include "daemon/core/engine/hold.h"
+#include "daemon/core/engine/release.h"
+#include "daemon/core/engine/ticket.h"
 #include "daemon/core/event/journal.h"
 #include "daemon/core/job/runner.h"
 #include "daemon/core/reply/remember.h"
+#include "daemon/core/reply/tell.h"
+#include "daemon/core/reply/watch.h"
+#include "daemon/core/resume/handover.h"
+#include "daemon/core/resume/resume.h"
 #include "daemon/core/semaphore/recall.h"
+#include "daemon/core/session/who.h"
 
 #include <errno.h>
+
+#define HANDED_US  SEC /* so long at most what waits may wait for the stores */
+#define LOOK_US    MSEC            /* between two looks at them */
+#define SLOTS_MOST (UINT32_C(1) << 24) /* numbers of connections */
 
 static void restore_drop(struct commander *x, struct claim *c)
 {
@@ -102,11 +114,14 @@ static int restore_session(struct commander *x, struct session *s, const struct 
 {
 	int64_t most_us = x->core->conf.max_grace_us > 0 ? x->core->conf.max_grace_us : 1;
 
-	if (!secret_is_sound(r->secret))
+	bool silent = x->handed && r->secret.n == 0; /* it has never asked for a secret */
+
+	if (!secret_is_sound(r->secret) || (r->secret.n != 32 && !silent) || (r->grace_us == 0 && !x->handed))
 		return -EBADMSG;
 	if (!s)
 		s = session_restore(x->sessions, (uint64_t)r->session);
-	memcpy(s->lasting->secret, r->secret.p, r->secret.n);
+	if (!silent)
+		memcpy(s->lasting->secret, r->secret.p, r->secret.n);
 	session_set_label(s, r->label);
 	s->heartbeat_us = r->heartbeat_us;
 	s->grace_us = at_most(r->grace_us, most_us);
@@ -130,7 +145,7 @@ static void restore_note_daemon(struct commander *x, struct span value)
 
 static int restore_held(struct commander *x, struct session *s, const struct journal_record *r)
 {
-	struct prior_lease from = {.name = r->name, .value = r->value, .ttl_us = r->ttl_us, .deadline = {r->deadline_us}};
+	struct prior_lease from = {.name = r->name, .value = r->value, .ttl_us = r->ttl_us, .deadline = {r->deadline_us}, .exact = x->handed};
 	struct claim *c;
 
 	restore_note_daemon(x, r->value);
@@ -141,6 +156,7 @@ static int restore_held(struct commander *x, struct session *s, const struct jou
 		return recall_seat(x, s, r, &from);
 	c = restore_claim(x, s, r);
 	c->not_notified = !r->told;
+	c->risked = r->flags & JOURNAL_RISK;
 	lock_find_or_add_text(&x->engine->table, r->name)->lease.limit = 0;
 	adopt_expect(x->engine, c, &from);
 	return 0;
@@ -152,6 +168,88 @@ static int restore_daemon(struct commander *x, const struct journal_record *r)
 		return -EBADMSG;
 	core_go_on_as(x->core, r->daemon);
 	x->core->run = (uint64_t)r->run + (r->run < JOURNAL_RUN_MOST);
+	if (r->stores.n == 0)
+		return 0;
+	if (x->handed || !TAILQ_EMPTY(&x->sessions->detached))
+		return -EBADMSG;
+	x->handed = mem_alloc(sizeof(*x->handed));
+	x->handed->timer.kind = TIMER_HANDED;
+	x->handed->same_stores = span_equal(r->stores, hand_over_stores(x->core));
+	return 0;
+}
+
+static void peer_read(const struct journal_record *r, struct peer *ret_peer)
+{
+	*ret_peer = (struct peer){.is_unix = r->flags & JOURNAL_IS_UNIX,
+	                          .is_local = r->flags & JOURNAL_IS_LOCAL,
+	                          .is_admin = r->flags & JOURNAL_IS_ADMIN,
+	                          .pid = r->pid,
+	                          .uid = r->uid,
+	                          .groups_n = (unsigned)(r->groups.n / sizeof(uint32_t))};
+	core_keep(ret_peer->address, sizeof(ret_peer->address), r->address);
+}
+
+static bool connection_is_free(struct commander *x, uint64_t id)
+{
+	uint32_t slot = (uint32_t)id;
+
+	return slot < SLOTS_MOST && (slot >= x->sessions->slots || !x->sessions->slot[slot]);
+}
+
+/* The session has its connection again. */
+static int restore_client(struct commander *x, struct session *from, const struct journal_record *r)
+{
+	uint32_t *groups = (uint32_t *)(void *)arena_copy(&x->core->out->arena, r->groups.p, r->groups.n);
+	struct session *s;
+	struct peer peer;
+
+	if (!x->handed || !from || !from->detached || !connection_is_free(x, (uint64_t)r->connection) || r->line.n > TAG_MAX)
+		return -EBADMSG;
+	s = session_open(x->sessions, (uint64_t)r->connection, false);
+	peer_read(r, &peer);
+	peer.groups = groups;
+	session_set_peer(x->sessions, s, &peer);
+	if (r->user.n > 0)
+		session_identity(s)->user = mem_copy(r->user.p, r->user.n);
+	resume_return(x, s, from);
+	s->opened_at.us = r->since_us;
+	s->proven = r->flags & JOURNAL_PROVEN;
+	s->resumed = r->flags & JOURNAL_RESUMED;
+	s->awaiting = r->flags & JOURNAL_AWAITING;
+	s->returns = !(r->flags & JOURNAL_RESUMING);
+	s->busy = !s->returns && r->line.n == 0;
+	core_keep(s->lasting->resume_tag, sizeof(s->lasting->resume_tag), r->line);
+	return 0;
+}
+
+static int restore_watch(struct commander *x, const struct journal_record *r)
+{
+	struct session *s = session_find(x->sessions, (uint64_t)r->connection);
+
+	if (!s)
+		return -EBADMSG;
+	watch_restore(x, s, r);
+	return 0;
+}
+
+/* All of its readers are known, and those that have gone. */
+static int restore_ghost(struct commander *x, const struct journal_record *r)
+{
+	struct lock *l = lock_find_text(&x->engine->table, r->name);
+
+	if (x->handed && l && l->share)
+		l->share->ghost_until.us = r->until_us;
+	return 0;
+}
+
+static int restore_later(struct commander *x, struct span record)
+{
+	uint32_t n = (uint32_t)record.n;
+
+	if (!x->handed)
+		return -EBADMSG;
+	buf_append(&x->handed->waiting, &n, sizeof(n));
+	buf_append(&x->handed->waiting, record.p, record.n);
 	return 0;
 }
 
@@ -166,7 +264,7 @@ static int restore_lost(struct commander *x, struct session *s, const struct jou
 		return recall_loss(x, s, r, why);
 	restore_clear(x, s, r);
 	c = restore_claim(x, s, r);
-	c->not_notified = true; /* whether it was told is not known: it is told again */
+	c->not_notified = !(r->flags & JOURNAL_HEARD); /* if that is not known, it is told again */
 	hold_recall_loss(x->engine, c, r->name, why);
 	return 0;
 }
@@ -191,7 +289,7 @@ static void restore_drop_torn(struct commander *x)
 }
 
 /* A session that is not known yet is told whole further on, or is over by then: see journal.h. */
-static int restore_one(struct commander *x, const struct journal_record *r)
+static int restore_one(struct commander *x, const struct journal_record *r, struct span record)
 {
 	struct session *s = session_of_serial(x->sessions, (uint64_t)r->session);
 
@@ -233,6 +331,24 @@ static int restore_one(struct commander *x, const struct journal_record *r)
 		return 0;
 	case JOURNAL_LOST:
 		return s ? restore_lost(x, s, r) : 0;
+	case JOURNAL_CLIENT:
+		return restore_client(x, s, r);
+	case JOURNAL_WATCH:
+		return restore_watch(x, r);
+	case JOURNAL_GHOST:
+		return restore_ghost(x, r);
+	case JOURNAL_LINE:
+	case JOURNAL_UNANSWERED:
+	case JOURNAL_TICKET:
+	case JOURNAL_RELEASE:
+	case JOURNAL_LEAVES:
+		return restore_later(x, record);
+	case JOURNAL_PROCESS:
+	case JOURNAL_FILE:
+	case JOURNAL_LISTENER:
+	case JOURNAL_SOCKET:
+	case JOURNAL_BYTES:
+		return -EBADMSG;
 	}
 	return -EBADMSG;
 }
@@ -245,14 +361,20 @@ int restore_record(struct commander *x, struct span record)
 
 	if (decoded == JOURNAL_UNKNOWN)
 		return 0;
-	if (decoded == 0 && restore_one(x, &r) == 0) {
+	if (decoded == 0 && restore_one(x, &r, record) == 0) {
 		restore_note_torn(x, session_of_serial(x->sessions, (uint64_t)r.session), &r);
 		return 0;
 	}
 	x->distrusts = true;
 	x->torn = NULL;
+	restore_free(x);
 	while ((s = TAILQ_FIRST(&x->sessions->detached)))
 		restore_end_session(x, s);
+	for (uint32_t i = 0; i < x->sessions->slots; i++)
+		if (x->sessions->slot[i]) {
+			watch_drop(x, x->sessions->slot[i]);
+			restore_end_session(x, x->sessions->slot[i]);
+		}
 	return -EBADMSG;
 }
 
@@ -266,22 +388,194 @@ static void restore_number(struct commander *x)
 		remember_daemon(x);
 }
 
+static void restore_adopt(struct commander *x, struct session *s)
+{
+	struct claim *c;
+
+	TAILQ_FOREACH(c, &s->claims, in_session) {
+		if (c->state == CLAIM_HELD)
+			adopt_start(x->engine, &c->lock->lease);
+	}
+	jobs_adopt(x, s);
+	recall_end(x, s);
+}
+
 void restore_end(struct commander *x)
 {
 	int64_t least = x->core->conf.lease_us;
 	struct session *s;
-	struct claim *c;
 
 	restore_drop_torn(x);
 	restore_number(x);
 	TAILQ_FOREACH(s, &x->sessions->detached, lasting->in_detached) {
 		heap_set(&x->core->timers, &s->lasting->grace, instant_add(x->core->now, s->grace_us > least ? s->grace_us : least));
-		TAILQ_FOREACH(c, &s->claims, in_session) {
-			if (c->state == CLAIM_HELD)
-				adopt_start(x->engine, &c->lock->lease);
-		}
-		jobs_adopt(x, s);
-		recall_end(x, s);
+		restore_adopt(x, s);
 		session_note_vacant(x->sessions, s);
 	}
+	for (uint32_t i = 0; x->handed && i < x->sessions->slots; i++) {
+		s = x->sessions->slot[i];
+		if (!s)
+			continue;
+		session_heard(x->sessions, s);
+		restore_adopt(x, s);
+		resume_return_end(x, s);
+	}
+	if (!x->handed)
+		return;
+	x->handed->until = instant_add(x->core->now, at_most(2 * x->core->conf.timeout_us, HANDED_US));
+	heap_set(&x->core->timers, &x->handed->timer, x->core->now);
+}
+
+/* --- what waits --------------------------------------------------------------------------------------------------------- */
+
+static bool jobs_are_adopting(const struct commander *x)
+{
+	const struct job *job;
+
+	LIST_FOREACH(job, &x->jobs, in_all)
+		if (job->state == JOB_ADOPTING)
+			return true;
+	return false;
+}
+
+static bool stores_have_spoken(const struct commander *x)
+{
+	return members_are_settled(&x->engine->members) && TAILQ_EMPTY(&x->engine->adopting) && !jobs_are_adopting(x);
+}
+
+bool restore_may_go_on(struct commander *x)
+{
+	bool may = stores_have_spoken(x) || !instant_before(x->core->now, x->handed->until);
+
+	heap_set(&x->core->timers, &x->handed->timer, may ? x->core->now : instant_add(x->core->now, LOOK_US));
+	return may;
+}
+
+static void restore_release(struct commander *x, const struct journal_record *r)
+{
+	struct engine *e = x->engine;
+	struct nodeset nodes = nodeset_and((struct nodeset){(uint16_t)r->placed}, nodeset_all(e->core->conf.nodes));
+	enum release_kind kind = r->flags & JOURNAL_LEFT ? RELEASE_LEAVE : RELEASE_DELETE;
+	struct lease_value value;
+	struct release *release;
+
+	if (!x->handed->same_stores || !nodeset_any(nodes) || !value_read(e->core, r->value, &value))
+		return;
+	release = release_of_value(&e->releases, kind, &lock_find_or_add_text(&e->table, r->name)->name, &value);
+	release->value_since.us = r->since_us;
+	release->delay_us = r->delay_us;
+	release->px_us = r->px_us;
+	release->shared = r->flags & JOURNAL_SHARE;
+	release->unsure = nodes;
+	if (kind == RELEASE_LEAVE) {
+		lock_value_make(&e->table, members_one_clock_us(&e->members, e->core->now), &release->left);
+		value_mark_kept(&release->left);
+		release->left.limit = value.limit;
+	}
+	release_again(e, release, nodes, (struct instant){r->until_us});
+}
+
+/* The place of those who are about to wait for the name again. */
+static void restore_ticket(struct commander *x, const struct journal_record *r)
+{
+	struct contender *k;
+	struct lock *l;
+
+	if (!x->handed->same_stores || !x->core->conf.shared || r->stamp_us == 0)
+		return;
+	l = lock_find_or_add_text(&x->engine->table, r->name);
+	k = lock_contend(&x->engine->table, l);
+	k->ticket = (struct stamp){r->stamp_us, (uint64_t)r->sequence, r->reader ? STAMP_READER : STAMP_WRITER, r->writer_us};
+	k->ticket_at = nodeset_and((struct nodeset){(uint16_t)r->placed}, nodeset_all(x->core->conf.nodes));
+	k->ticket_since.us = r->since_us;
+	k->ticket_priority = (uint8_t)r->priority;
+	if (x->engine->tickets < k->ticket.sequence)
+		x->engine->tickets = k->ticket.sequence;
+	l->name.refs++;
+	buf_append(&x->handed->tickets, &l, sizeof(l));
+}
+
+static void restore_tickets_end(struct commander *x, const struct buf *tickets)
+{
+	struct lock **l = (struct lock **)(void *)buf_begin(tickets);
+
+	for (size_t i = 0; i < buf_length(tickets) / sizeof(struct lock *); i++) {
+		if (l[i]->contender->ticket.us && l[i]->contender->patient == 0)
+			ticket_spend(x->engine, l[i]->contender, NODESET_NONE); /* nobody has asked for it again */
+		l[i]->name.refs--;
+		lock_drop_if_unused(&x->engine->table, l[i]);
+	}
+}
+
+static void restore_leaves(struct commander *x, struct session *s, const struct journal_record *r)
+{
+	s->leaving |= (r->flags & JOURNAL_LEAVING) != 0;
+	s->eof |= (r->flags & JOURNAL_EOF) != 0;
+	s->killed |= (r->flags & JOURNAL_KILLED) != 0;
+	session_goes_on(x->sessions, s);
+}
+
+static void restore_line(struct commander *x, struct session *s, const struct journal_record *r, struct restored_line *ret_line)
+{
+	struct buf *b = &x->handed->line;
+
+	buf_append(b, r->line.p, r->line.n);
+	if (r->flags & JOURNAL_GOES_ON)
+		return;
+	ret_line->session = s;
+	ret_line->asked_at.us = r->since_us;
+	ret_line->line = (struct input){.p = arena_copy(&x->core->out->arena, buf_begin(b), buf_length(b)), .n = buf_length(b),
+	                                .is_cut = r->flags & JOURNAL_IS_CUT};
+	buf_clear(b);
+}
+
+static void restore_waiting(struct commander *x, const struct journal_record *r, struct restored_line *ret_line)
+{
+	struct session *s = session_find(x->sessions, (uint64_t)r->connection);
+
+	if (r->kind == JOURNAL_RELEASE)
+		restore_release(x, r);
+	else if (r->kind == JOURNAL_TICKET)
+		restore_ticket(x, r);
+	else if (!s || s->over)
+		; /* it has ended since */
+	else if (r->kind == JOURNAL_LINE)
+		restore_line(x, s, r, ret_line);
+	else if (r->kind == JOURNAL_LEAVES)
+		restore_leaves(x, s, r);
+	else
+		tell_error(x, s, r->line, ERROR_UNAVAILABLE, "the daemon was restarted before this was answered: it is not known whether it was carried out");
+}
+
+void restore_free(struct commander *x)
+{
+	struct handed *h = x->handed;
+
+	if (!h)
+		return;
+	x->handed = NULL;
+	heap_cancel(&x->core->timers, &h->timer);
+	buf_release(&h->waiting);
+	buf_release(&h->line);
+	buf_release(&h->tickets);
+	mem_free(h);
+}
+
+bool restore_next(struct commander *x, struct restored_line *ret_line)
+{
+	struct handed *h = x->handed;
+	struct journal_record r;
+	uint32_t n;
+
+	*ret_line = (struct restored_line){0};
+	if (buf_length(&h->waiting) == 0) {
+		restore_tickets_end(x, &h->tickets);
+		restore_free(x);
+		return false;
+	}
+	memcpy(&n, buf_begin(&h->waiting), sizeof(n));
+	if (journal_decode((struct span){buf_begin(&h->waiting) + sizeof(n), n}, &r) == 0)
+		restore_waiting(x, &r, ret_line);
+	buf_consume(&h->waiting, sizeof(n) + n);
+	return true;
 }

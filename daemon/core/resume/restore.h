@@ -7,11 +7,35 @@
 #ifndef CORE_RESTORE_H
 #define CORE_RESTORE_H
 
+#include "daemon/base/buf.h"
 #include "daemon/core/session/commander.h"
 
 /* 0; or -EBADMSG: the record makes no sense, and nothing of the journal is believed any more. */
 int restore_record(struct commander *x, struct span record) __attribute__((warn_unused_result));
 /* That was the last record. */
 void restore_end(struct commander *x);
+
+/*
+ * In a restart sessions have their connections again, and what they asked for waits here until the stores have said who they are and all holds are adopted, or
+ * until a second has passed. The outer layer reads no line before commander.handed is NULL.
+ */
+struct handed {
+	struct buf waiting;      /* records */
+	struct buf line;         /* what came of a line whose record goes on */
+	struct buf tickets;      /* of struct name * */
+	struct timer timer;      /* TIMER_HANDED: the next look */
+	struct instant until;
+	bool same_stores;
+};
+/* A line that is to be served as if it had come at asked_at; 0: it was read ahead. session NULL: there is none. */
+struct restored_line {
+	struct session *session;
+	struct input line;
+	struct instant asked_at;
+};
+bool restore_may_go_on(struct commander *x); /* the timer has fired; false: not yet, and it is set again */
+/* False: that was all, and x->handed is NULL. The line is valid until the next call. */
+bool restore_next(struct commander *x, struct restored_line *ret_line);
+void restore_free(struct commander *x);
 
 #endif

@@ -109,10 +109,12 @@ static void resume_answer(struct commander *x, struct session *s)
 
 static void resume_finish(struct commander *x, struct session *s)
 {
-	s->resuming = false;
+	bool returns = s->returns;
+
+	s->resuming = s->returns = false;
 	heap_cancel(&x->core->timers, &s->lasting->grace);
-	resume_answer(x, s);
-	session_answered(x->sessions, s, s->lasting->resume_tag[0] != '\0');
+	(returns ? resume_tell_rest : resume_answer)(x, s);
+	session_answered(x->sessions, s, returns || s->lasting->resume_tag[0] != '\0');
 }
 
 bool resume_goes_on(struct commander *x, struct session *s)
@@ -159,6 +161,15 @@ static struct session *session_of_request(struct commander *x)
 	return s && secret_matches(s, x->request.word[1]) ? s : NULL;
 }
 
+static void resume_all_of(struct commander *x, struct session *s, struct session *from)
+{
+	groups_take_over(s, from);
+	permits_take_over(s, from);
+	jobs_take_over(s, from);
+	places_take_over(s, from);
+	session_take_over(x->sessions, s, from);
+}
+
 static void resume_take_over(struct commander *x, struct session *s, struct session *from)
 {
 	if (!from->detached) {
@@ -167,12 +178,34 @@ static void resume_take_over(struct commander *x, struct session *s, struct sess
 		leave_connection(x, from);
 	}
 	remember_over(x, s);
-	groups_take_over(s, from);
-	permits_take_over(s, from);
-	jobs_take_over(s, from);
-	places_take_over(s, from);
-	session_take_over(x->sessions, s, from);
+	resume_all_of(x, s, from);
 	remember_session(x, s);
+}
+
+static void resume_wait(struct commander *x, struct session *s)
+{
+	s->resuming = true;
+	heap_set(&x->core->timers, &s->lasting->grace, instant_add(x->core->now, RESUME_WAIT_US));
+}
+
+void resume_return(struct commander *x, struct session *s, struct session *from)
+{
+	int64_t grace_us = from->grace_us;
+
+	resume_all_of(x, s, from);
+	session_set_known(x->sessions, s, grace_us > 0);
+	s->resuming = s->returns = true;
+}
+
+void resume_return_end(struct commander *x, struct session *s)
+{
+	struct claim *c;
+
+	TAILQ_FOREACH(c, &s->claims, in_session)
+		c->here = c->state == CLAIM_HELD && !c->not_notified;
+	(void)session_count_open(s);
+	resume_wait(x, s);
+	session_goes_on(x->sessions, s);
 }
 
 void serve_RESUME(struct commander *x, struct session *s)
@@ -203,9 +236,8 @@ void serve_RESUME(struct commander *x, struct session *s)
 		resume_answer(x, s);
 		return;
 	}
-	s->resuming = true;
 	s->busy |= q->tag.n == 0;
-	heap_set(&x->core->timers, &s->lasting->grace, instant_add(x->core->now, RESUME_WAIT_US));
+	resume_wait(x, s);
 }
 
 /* --- a LOCK repeated --- */

@@ -12,6 +12,10 @@ bool resume_goes_on(struct commander *x, struct session *s);
 /* TIMER_GRACE: nobody has resumed the session; or RESUME waits no longer. */
 void resume_grace_over(struct commander *x, struct session *s);
 
+/* A restart: the session has its connection again, and all that `from` has, of the same number. It is resuming, and tells nobody so. */
+void resume_return(struct commander *x, struct session *s, struct session *from);
+void resume_return_end(struct commander *x, struct session *s); /* its adoptions are counted: it goes on as after RESUME */
+
 /* Where groups are ending: requests that were not repeated end, without an answer. Another one of their client takes their place. */
 void resume_end_groups(struct commander *x, struct session *s);
 /* Ends those of the owner that wait in the other mode for a name of the request, which is a LOCK, LOCKALL or LOCKANY; and a turn to read, if it asks for the

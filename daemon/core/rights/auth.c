@@ -348,6 +348,13 @@ static void auth_verify(struct commander *x, const struct auth *auth)
 	effect->verify.secret_n = auth->secret_n;
 }
 
+struct instant auth_asks(const struct auth *auth, struct span *ret_user, struct span *ret_secret)
+{
+	*ret_user = auth_user(auth);
+	*ret_secret = (struct span){auth->text + auth->user_n, auth->secret_n};
+	return auth->asked_at;
+}
+
 /* Whose secret is verified while `first`, which comes first in the line, is answered: see auth.h. */
 static struct auth *auth_pick(const struct asker *o, struct auth *first)
 {
@@ -380,7 +387,6 @@ static void auths_next(struct commander *x)
 	verified = auth_pick(o, first);
 	auth_verify(x, verified);
 	line_leave(a, first);
-	explicit_bzero(first->text + first->user_n, first->secret_n);
 	first->costly = true;
 	a->answered = first;
 	a->own = verified == first;
@@ -446,7 +452,7 @@ static struct auth *auth_new(struct commander *x, struct session *s)
 	struct auth *auth = mem_alloc(sizeof(*auth) + user.n + secret.n);
 
 	auth->timer.kind = TIMER_AUTH;
-	auth->asked_at = x->core->now;
+	auth->asked_at = x->core->asked_at;
 	auth->user_n = user.n;
 	auth->secret_n = secret.n;
 	memcpy(auth->text, user.p, user.n);

@@ -28,6 +28,8 @@ void auth_verified(struct commander *x, uint64_t number, bool ok);
 void auth_fired(struct commander *x, struct timer *t);
 /* Its session has gone, or is answered otherwise: pending.session is NULL. */
 void auth_drop(struct commander *x, struct auth *auth);
+/* What it was asked with, and when. */
+struct instant auth_asks(const struct auth *auth, struct span *ret_user, struct span *ret_secret);
 void auths_free(struct commander *x);
 
 #endif

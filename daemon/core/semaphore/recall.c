@@ -204,6 +204,7 @@ int recall_seat(struct commander *x, struct session *s, const struct journal_rec
 	c->granted_at = p->granted_at = (struct instant){r->granted_at_us};
 	p->ttl_us = c->ttl_us;
 	p->not_notified = !r->told;
+	p->at_risk |= (r->flags & JOURNAL_RISK) != 0;
 	TAILQ_INSERT_TAIL(&p->agent.claims, c, in_session);
 	lock_find_or_add_text(&x->engine->table, r->name)->lease.limit = c->limit;
 	adopt_expect(x->engine, c, from);
@@ -230,7 +231,7 @@ int recall_loss(struct commander *x, struct session *s, const struct journal_rec
 	p->slot.slot = (uint16_t)record.slot;
 	p->fence = r->fence;
 	p->loss = why;
-	p->not_notified = true; /* whether it was told is not known: it is told again */
+	p->not_notified = !(r->flags & JOURNAL_HEARD); /* if that is not known, it is told again */
 	permit_enter(x, p, PERMIT_LOST);
 	return 0;
 }

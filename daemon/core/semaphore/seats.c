@@ -240,7 +240,7 @@ struct permit *permit_add(struct commander *x, struct session *s, struct semapho
 	agent_init(&p->agent, s);
 	p->agent.of_permit = true;
 	p->timer.kind = TIMER_PERMIT;
-	p->asked_at = x->core->now;
+	p->asked_at = x->core->asked_at;
 	p->state = PERMIT_TRYING;
 	TAILQ_INSERT_TAIL(&m->others, p, in_line);
 	TAILQ_INSERT_TAIL(&s->permits, p, in_session);
@@ -274,7 +274,7 @@ struct permit *permit_new(struct commander *x, struct session *s, struct semapho
 	p->owner = p->owner_n > 0 ? mem_copy(request_owner(q).p, p->owner_n) : NULL;
 	permit_set_terms(x, p);
 	p->patient = wait > 0;
-	p->wait_until = wait == WAIT_FOREVER ? INSTANT_NEVER : instant_add(x->core->now, wait);
+	p->wait_until = wait == WAIT_FOREVER ? INSTANT_NEVER : instant_add(p->asked_at, wait);
 	memcpy(p->tag, q->tag.p ? q->tag.p : "", q->tag.n);
 	return p;
 }

@@ -134,7 +134,8 @@ static void deliver_validity(struct commander *x, const struct claim *c, const c
 /* A grant that the client was not told of may be asked for from now on, for a time. */
 static void deliver_adopted(struct commander *x, struct claim *c)
 {
-	deliver_validity(x, c, "! SAFE", "valid_ms");
+	if (!c->session->returns || c->risked)
+		deliver_validity(x, c, "! SAFE", "valid_ms");
 	if (c->not_notified && session_listens(c))
 		claim_bound(x, c, resume_repeat_until(x, c->session));
 	alarms_set(x->core, ALARM_OF_CLAIM, c, ALARM_HELD, c->granted_at);

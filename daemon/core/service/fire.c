@@ -51,6 +51,8 @@ static void timer_fired(struct commander *x, struct timer *t)
 		hangup_fired(x, container_of(t, struct session, timer));
 	else if (t->kind == TIMER_GRACE)
 		resume_grace_over(x, container_of(t, struct lasting, grace)->session);
+	else if (t->kind == TIMER_HANDED)
+		settle_handed(x);
 	else if (t->kind == TIMER_WAITS)
 		deadlock_fired(x);
 	else if (t->kind == TIMER_NOTES)

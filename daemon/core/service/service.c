@@ -27,6 +27,7 @@
 #include "daemon/core/reply/watch.h"
 #include "daemon/core/request/list.h"
 #include "daemon/core/resume/end.h"
+#include "daemon/core/resume/handover.h"
 #include "daemon/core/resume/restore.h"
 #include "daemon/core/rights/auth.h"
 #include "daemon/core/round/home.h"
@@ -43,7 +44,6 @@
 
 struct service *service_new(const struct core_conf *conf)
 {
-	struct segment *before = mem_use(conf->segment);
 	struct service *s = mem_alloc(sizeof(*s));
 
 	core_init(&s->core, conf);
@@ -61,7 +61,6 @@ struct service *service_new(const struct core_conf *conf)
 	rate_lines_init(&s->commander);
 	alarm_configure(&s->commander);
 	s->engine.watched += conf->audit;
-	mem_use(before);
 	return s;
 }
 
@@ -73,6 +72,7 @@ void service_free(struct service *s)
 	ask_daemon_free(&s->commander);
 	auths_free(&s->commander);
 	orders_free_all(&s->commander);
+	restore_free(&s->commander);
 	end_all(&s->commander);
 	home_release(&s->engine);
 	engine_release(&s->engine);
@@ -81,7 +81,6 @@ void service_free(struct service *s)
 	alarms_free(&s->core);
 	formers_free(&s->commander);
 	core_release(&s->core);
-	mem_free(s->identity);
 	mem_free(s);
 }
 
@@ -290,12 +289,11 @@ static int service_handle(struct service *s, const struct event *event)
 
 int service_step(struct service *s, const struct event *event, struct effects *ret_effects)
 {
-	struct segment *before = mem_use(s->core.conf.segment);
 	int r;
 
 	assert(!s->stepping);
 	s->stepping = true;
-	s->core.now = event->now;
+	s->core.now = s->core.asked_at = event->now;
 	s->core.wall_us = event->wall_us;
 	s->core.out = ret_effects;
 	s->commander.news.told = 0;
@@ -309,26 +307,31 @@ int service_step(struct service *s, const struct event *event, struct effects *r
 	settle(&s->commander);
 	s->core.out = NULL;
 	s->stepping = false;
-	mem_use(before);
 	return r;
 }
 
 bool service_snapshot(struct service *s, struct effects *ret_effects)
 {
-	struct segment *before = mem_use(s->core.conf.segment);
 	bool more;
 
 	assert(!s->stepping);
 	s->core.out = ret_effects;
 	more = remember_more(&s->commander);
 	s->core.out = NULL;
-	mem_use(before);
 	return more;
 }
 
 void service_snapshot_drop(struct service *s)
 {
 	s->commander.snapshot = false;
+}
+
+void service_hand_over(struct service *s, struct effects *ret_effects)
+{
+	assert(!s->stepping);
+	s->core.out = ret_effects;
+	hand_over(&s->commander);
+	s->core.out = NULL;
 }
 
 bool service_deadline(const struct service *s, struct instant *ret_when)
@@ -343,11 +346,9 @@ bool service_deadline(const struct service *s, struct instant *ret_when)
 
 void service_reload(struct service *s, const struct core_conf *conf)
 {
-	struct segment *before = mem_use(s->core.conf.segment);
 	bool alarms = core_conf_alarms_differ(&s->core.conf, conf);
 
 	core_conf_take_live(&s->core.conf, conf);
 	if (alarms)
 		alarm_configure(&s->commander);
-	mem_use(before);
 }

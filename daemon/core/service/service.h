@@ -33,23 +33,20 @@ int service_step(struct service *s, const struct event *event, struct effects *r
 bool service_snapshot(struct service *s, struct effects *ret_effects);
 void service_snapshot_drop(struct service *s); /* the next portion is the first one of another snapshot */
 
+/*
+ * A restart: the same for the next process, of all that the service has, see handover.h. The next service gets these records by EVENT_RESTORE. As long as
+ * service_returns says so, no line may be read from a client.
+ */
+void service_hand_over(struct service *s, struct effects *ret_effects);
+bool service_returns(const struct service *s);
+/* Whether a client waits for what the stores are about to answer, and what cannot be asked again by the next process. */
+bool service_is_awaited(const struct service *s);
+
 /* True: the service must be stepped by *ret_when, with EVENT_TIME if there is no other event. False: nothing is due. */
 bool service_deadline(const struct service *s, struct instant *ret_when);
 
 /* Applies those values of conf that may change at run time, and no others. */
 void service_reload(struct service *s, const struct core_conf *conf);
-
-/*
- * A service in a segment (base/segment.h) outlives its process. service_pack makes it point to nothing outside the segment; nothing but service_adopt may
- * follow, in this process or in the next one. The effects of all steps must have been carried out, and the memory of struct effects released: it is of the
- * segment as well. Between the two, time passes for the service as in a process that stands still: an event that came meanwhile is told afterwards.
- *
- * service_adopt goes on with a configuration, which must outlive the service as that of service_new; what it says of values that cannot change at run time
- * counts as well, but for the seed and trust_first_start. False: it cannot, since the configuration is about other stores or bounds that leases at the stores
- * rest on; *ret_why says so for people, and the service is as it was.
- */
-void service_pack(struct service *s);
-bool service_adopt(struct service *s, const struct core_conf *conf, const char **ret_why);
 
 /* "1/1 stores, 12 sessions, 3 locks, 2 waiters, draining": for the supervisor. Returns the length; cut at size. */
 size_t service_status(const struct service *s, char *out, size_t size);

@@ -10,6 +10,7 @@
 #include "daemon/core/job/survey.h"
 #include "daemon/core/job/take_again.h"
 #include "daemon/core/rate/rate_turns.h"
+#include "daemon/core/resume/restore.h"
 #include "daemon/core/resume/resume.h"
 #include "daemon/core/round/home.h"
 #include "daemon/core/semaphore/obtain.h"
@@ -61,6 +62,26 @@ bool settle_session(struct commander *x, struct session *session)
 	if (session->killed || session->over || session->leaving)
 		hangup_settle(x, session);
 	return true;
+}
+
+#define HANDED_A_STEP 256
+
+void settle_handed(struct commander *x)
+{
+	struct restored_line line;
+	bool more = restore_may_go_on(x);
+
+	for (unsigned left = core_portion(x->core, HANDED_A_STEP); more && left > 0; left--) {
+		more = restore_next(x, &line);
+		if (line.session && line.asked_at.us == 0) {
+			session_read_ahead(x->sessions, line.session, line.line);
+			session_goes_on(x->sessions, line.session);
+		} else if (line.session) {
+			x->core->asked_at = line.asked_at;
+			settle_line(x, line.session, line.line);
+			x->core->asked_at = x->core->now;
+		}
+	}
 }
 
 static void settle_job(struct commander *x, struct home_question *q)

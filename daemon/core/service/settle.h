@@ -24,6 +24,8 @@ static inline void settle_notices(struct commander *x)
 bool settle_line(struct commander *x, struct session *session, struct input line);
 /* Serves the lines of this session that were read ahead, until it has to wait; its pointer may be dead then. False: the step has no time for more lines. */
 bool settle_session(struct commander *x, struct session *session);
+/* TIMER_HANDED: serves some of what waited before the restart, if the stores have spoken. */
+void settle_handed(struct commander *x);
 /* Votes fell: a job that this has ended is lost before another line is served. */
 void settle_fallen(struct commander *x);
 /* All of it, until nothing more follows. */

@@ -6,6 +6,7 @@
 #include "daemon/core/member/health.h"
 #include "daemon/core/member/probe.h"
 #include "daemon/core/request/tally.h"
+#include "daemon/core/resume/handover.h"
 #include "daemon/core/service/whole.h"
 #include "daemon/core/session/rules.h"
 
@@ -38,13 +39,17 @@ bool service_is_drained(struct service *s)
 
 bool service_is_settled(const struct service *s)
 {
-	for (unsigned i = 0; i < s->core.conf.nodes; i++) {
-		const struct member *m = &s->engine.members.node[i];
+	return members_are_settled(&s->engine.members);
+}
 
-		if (m->state == MEMBER_PROBING || (m->state == MEMBER_DOWN && !m->reason[0]))
-			return false;
-	}
-	return true;
+bool service_is_awaited(const struct service *s)
+{
+	return hand_over_is_awaited(&s->commander);
+}
+
+bool service_returns(const struct service *s)
+{
+	return s->commander.handed;
 }
 
 void service_tally(const struct service *s, const struct sampler *to)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What a service consists of: for service.c, view.c and carry.c alone. */
+/* What a service consists of: for service.c and view.c alone. */
 #ifndef CORE_WHOLE_H
 #define CORE_WHOLE_H
 
@@ -14,7 +14,6 @@ struct service {
 	struct session_table sessions;
 	struct commander commander;
 	bool stepping;
-	char *identity; /* packed: what the configuration must say for it to go on, see carry.c; NULL: it is not packed */
 	enum { RUN_NEW, RUN_RESTORING, RUN_BEGUN } run; /* the records of the previous run come first */
 };
 

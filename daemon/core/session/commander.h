@@ -76,6 +76,8 @@ struct commander {
 	bool named;              /* the journal has the id of the daemon */
 	bool snapshot;           /* the journal is being told everything … */
 	struct map_walk snapshot_at; /* … so far */
+	struct span hands_over;  /* the next process is being told everything, of these stores; "": it is not. See handover.h */
+	struct handed *handed;   /* what the process before this one has handed over, and is not served again yet; NULL: nothing. See restore.h */
 	bool more;               /* the records that are being written are of one LOCKALL, and it has more of them */
 	struct session *torn;    /* restoring: the last records are of a LOCKALL of that session, and it should have more; NULL: they are not */
 	unsigned torn_count;     /* number of those records */

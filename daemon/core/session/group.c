@@ -34,8 +34,8 @@ static void group_set_terms(struct commander *x, struct group *g)
 	g->shared = request_is_shared(q);
 	g->priority = request_priority(q);
 	g->patient = wait > 0;
-	g->asked_at = x->core->now;
-	g->wait_until = wait == WAIT_FOREVER ? INSTANT_NEVER : instant_add(x->core->now, wait);
+	g->asked_at = x->core->asked_at;
+	g->wait_until = wait == WAIT_FOREVER ? INSTANT_NEVER : instant_add(g->asked_at, wait);
 }
 
 /* Without terms, and not due. */
@@ -130,7 +130,7 @@ static void part_forget_refusal(struct commander *x, struct part *p)
 
 void part_ask(struct commander *x, struct group *g, struct part *p, bool patient)
 {
-	struct claim *c = agent_claim(x->engine, &g->agent, group_owner(g), (struct span){g->note, g->note_n}, x->core->now);
+	struct claim *c = agent_claim(x->engine, &g->agent, group_owner(g), (struct span){g->note, g->note_n}, x->core->asked_at);
 
 	p->claim = c;
 	p->why = NOT_REFUSED;

@@ -158,7 +158,7 @@ struct instant job_tell_at(const struct job *job);
 /* The session can be told now. */
 static inline bool session_hears(const struct session *s)
 {
-	return s && !s->over && !s->detached && !s->resuming;
+	return s && !s->over && !s->detached && (!s->resuming || s->returns);
 }
 
 /* Among those that wait in its queue, in front of this one; NULL: at the end. */

@@ -99,6 +99,7 @@ struct session {
 	bool known;              /* grace_us > 0: it can be resumed, and is in the journal and in session_table.known */
 	bool detached;           /* without a connection: nothing is sent, and none of its input is served */
 	bool resuming;           /* its RESUME is not answered yet */
+	bool returns;            /* resuming, by a restart and not by a request: nobody is answered */
 	bool of_permit;          /* an agent: that of a permit */
 	bool resumed;            /* it has taken over another session, whose LOCKs may be repeated */
 };

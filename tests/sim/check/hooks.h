@@ -199,6 +199,8 @@ struct instant recount_vote(const struct world *w, const struct call *call, stru
 bool recount_is_released(const struct sim_daemon *d, uint64_t serial); /* of a value that this run of the daemon has made and released */
 struct instant recount_deadline(const struct sim_daemon *d, const struct lease *l);
 void recount_run_begins(struct sim_daemon *d);
+void reply_time_restarted(struct sim_daemon *d);
+void recount_goes_on(struct sim_daemon *d); /* in another process */
 void recount_run_is_named(struct sim_daemon *d); /* it has read its journal */
 /* Checks that a quorum of votes stands and covers valid_ms. */
 void recount_check(struct sim_daemon *d, int64_t name, int64_t valid_ms, enum invariant what);

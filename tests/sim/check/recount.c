@@ -66,19 +66,40 @@ bool recount_is_released(const struct sim_daemon *d, uint64_t serial)
 	return is_of_run(d, serial) && *serial_flag(&d->world->checker.serials[d->index], serial);
 }
 
+static void numbers_begin_anew(struct sim_daemon *d)
+{
+	struct serial_flags *serials = &d->world->checker.serials[d->index];
+
+	serials->known = false;
+	if (serials->cap)
+		memset(serials->released, 0, serials->cap);
+}
+
 /* A run of the daemon begins: its service has no values and no leases. */
 void recount_run_begins(struct sim_daemon *d)
 {
 	struct checker *k = &d->world->checker;
 
-	k->serials[d->index].known = false;
-	if (k->serials[d->index].cap)
-		memset(k->serials[d->index].released, 0, k->serials[d->index].cap);
+	numbers_begin_anew(d);
 	memset(k->lease[d->index], 0, sizeof(k->lease[d->index]));
 	known_node_run_begins(d);
 	released_run_begins(d);
 	notice_awake(d);
 	tickets_run_begins(d);
+	named_run_begins(d);
+}
+
+/* It renews all leases, and hands none of them on before others have come. */
+void recount_goes_on(struct sim_daemon *d)
+{
+	numbers_begin_anew(d);
+	for (int64_t name = 0; name < d->world->plan->names; name++) {
+		d->world->checker.lease[d->index][name].renewing = 0;
+		d->world->checker.lease[d->index][name].adopted = true;
+		d->world->checker.lease[d->index][name].risked = true; /* whether RISK was told is not known */
+	}
+	known_node_run_begins(d);
+	notice_awake(d);
 	named_run_begins(d);
 }
 

@@ -102,6 +102,18 @@ void reply_time_stopped(struct sim_daemon *d)
 	conns_each_running(d, request_set_due_anew);
 }
 
+/* It waits for the stores first, and is then asked for again. */
+static void request_begins_anew(struct world *w, struct request_sim *q)
+{
+	if (q->due_at != INT64_MAX)
+		q->due_at += second_bound(w) + 2 * w->plan->timeout_us;
+}
+
+void reply_time_restarted(struct sim_daemon *d)
+{
+	conns_each_running(d, request_begins_anew);
+}
+
 static void request_check(struct world *w, struct request_sim *q)
 {
 	int64_t *due = &w->checker.due[q->conn->daemon->index];

@@ -83,12 +83,40 @@ static void daemon_end_pass(struct sim_daemon *d)
 		d->state = DAEMON_STOPPED;
 }
 
+/* Clients are not read before a service that goes on has all that waited. */
+static bool may_handle(const struct sim_daemon *d, enum arrival_kind kind)
+{
+	return !daemon_is_killed(d) && (kind != ARRIVAL_PACKET || !service_returns(d->service));
+}
+
+static struct arrival *inbox_first(struct sim_daemon *d)
+{
+	struct arrival *a;
+
+	TAILQ_FOREACH(a, &d->inbox, next)
+		if (may_handle(d, a->kind))
+			return a;
+	return NULL;
+}
+
+static void inbox_read(struct sim_daemon *d)
+{
+	struct arrival *a;
+
+	while ((a = inbox_first(d))) {
+		TAILQ_REMOVE(&d->inbox, a, next);
+		arrival_handle(a->kind, a->what, a->epoch);
+		free(a);
+	}
+}
+
 void daemon_arrive(struct sim_daemon *d, enum arrival_kind kind, void *what, uint64_t epoch)
 {
 	struct arrival *a;
 
-	if (!daemon_is_killed(d) && (d->state == DAEMON_RUNNING || d->state == DAEMON_STOPPING)) {
+	if (daemon_is_up(d) && d->state != DAEMON_STOPPED && may_handle(d, kind)) {
 		arrival_handle(kind, what, epoch);
+		inbox_read(d);
 		daemon_end_pass(d);
 		return;
 	}
@@ -111,6 +139,7 @@ void daemon_fired(struct sim_daemon *d)
 	if (d->state == DAEMON_STOPPED)
 		return; /* daemon_thaw steps the service */
 	daemon_step(d, &event);
+	inbox_read(d);
 	daemon_end_pass(d);
 }
 
@@ -133,7 +162,6 @@ void daemon_start(struct sim_daemon *d)
 	d->conf.trust_first_start = w->plan->trust && (d->run == 1 || d->newcomer);
 	if (d->store)
 		store_start(d->store);
-	daemon_lend_memory(d);
 	d->service = service_new(&d->conf);
 	d->state = DAEMON_RUNNING;
 	d->drains = d->drained = false;
@@ -190,7 +218,7 @@ void daemon_die(struct sim_daemon *d)
 	}
 	service_free(d->service);
 	d->service = NULL;
-	daemon_take_memory(d);
+	d->carries = false;
 	daemon_metrics_died(d);
 }
 
@@ -228,7 +256,6 @@ void daemon_stop(struct sim_daemon *d, int64_t for_us, bool sending)
 void daemon_thaw(struct sim_daemon *d)
 {
 	struct event event = {.kind = EVENT_TIME};
-	struct arrival *a;
 
 	if (!daemon_is_up(d))
 		return;
@@ -241,11 +268,7 @@ void daemon_thaw(struct sim_daemon *d)
 	/* The event loop may serve timers or sockets first: the service must not depend on that. */
 	if (stream_chance(&d->stream, 50))
 		daemon_step(d, &event);
-	while (!daemon_is_killed(d) && (a = TAILQ_FIRST(&d->inbox))) {
-		TAILQ_REMOVE(&d->inbox, a, next);
-		arrival_handle(a->kind, a->what, a->epoch);
-		free(a);
-	}
+	inbox_read(d);
 	if (daemon_is_killed(d))
 		return;
 	if (d->journal.mended)

@@ -100,9 +100,7 @@ void daemon_start(struct sim_daemon *d); /* unless its host is off */
 void daemon_die(struct sim_daemon *d);  /* kill -9 */
 void daemon_shut(struct sim_daemon *d); /* SIGTERM, then gone */
 void daemon_stop(struct sim_daemon *d, int64_t for_us, bool sending);
-/* daemon_carry.c: where the service lives; the end of that; and to another process, at the end of a pause. */
-void daemon_lend_memory(struct sim_daemon *d);
-void daemon_take_memory(struct sim_daemon *d);
+/* daemon_carry.c: at the end of a pause it goes on in another process. */
 void daemon_carry(struct sim_daemon *d);
 void daemon_thaw(struct sim_daemon *d);
 /*

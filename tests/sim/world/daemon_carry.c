@@ -1,73 +1,79 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/*
- * A restart in place. In a world in which a daemon is restarted so, each service lives in a segment. Here the segment leaves the process and comes back, as it
- * does in the daemon. Nothing in it may point elsewhere, since nothing else is the same in the next process.
- */
+/* A restart: a service writes all that it has as records, and another one goes on from them, as in the daemon. Connections of clients stay, links end. */
 #include "tests/sim/world/world.h"
 
-#include "daemon/base/mem.h"
-#include "daemon/base/segment.h"
-
 #include <stdlib.h>
-#include <unistd.h>
 
-#define LAYOUT_OF_SIM "sim"
-
-void daemon_lend_memory(struct sim_daemon *d)
+/* Of what is on its way to the process before, that of clients alone goes on. */
+static void inbox_keep_lines(struct sim_daemon *d)
 {
-	if (!plan_carries(d->world->plan))
-		return;
-	d->conf.segment = segment_new(LAYOUT_OF_SIM, d->index);
-	if (!d->conf.segment)
-		abort();
-	segment_clear_freed(d->conf.segment);
+	struct arrival *a, *next;
+
+	for (a = TAILQ_FIRST(&d->inbox); a; a = next) {
+		next = TAILQ_NEXT(a, next);
+		if (a->kind == ARRIVAL_PACKET)
+			continue;
+		TAILQ_REMOVE(&d->inbox, a, next);
+		if (a->kind == ARRIVAL_MESSAGE)
+			free(a->what);
+		free(a);
+	}
 }
 
-/* Effects are memory of the service that has made them. */
-static void effects_end(struct sim_daemon *d)
+static void records_take(struct sim_daemon *d, const struct effects *records)
 {
-	effects_release(&d->effects);
-	effects_init(&d->effects);
+	struct event event = {.kind = EVENT_RESTORE};
+
+	for (size_t i = 0; i < records->count; i++) {
+		event.journal.record = records->item[i].journal.record;
+		daemon_step(d, &event);
+	}
+	event.kind = EVENT_RESTORED;
+	daemon_step(d, &event);
 }
 
-void daemon_take_memory(struct sim_daemon *d)
+static void process_ends(struct sim_daemon *d)
 {
-	d->carries = false;
-	effects_end(d);
-	if (!d->conf.segment)
-		return;
-	if (segment_live(d->conf.segment) > 0)
-		checker_fail(d->world, INVARIANT_S35, -1, "daemon %u: %zu bytes of a service that has ended are not free", d->index,
-		             segment_live(d->conf.segment));
-	segment_close(d->conf.segment);
-	d->conf.segment = NULL;
+	inbox_keep_lines(d);
+	if (d->store) {
+		store_finish(d->store);
+		store_end(d->store);
+	}
+	for (unsigned i = 0; i < d->world->plan->nodes; i++)
+		link_end(&d->link[i]);
+	service_free(d->service);
 }
 
-static void on_stray(void *context, const void *at, size_t size, size_t offset, uintptr_t word)
+static void process_begins(struct sim_daemon *d, const struct effects *records)
 {
-	struct sim_daemon *d = context;
-
-	(void)at;
-	checker_fail(d->world, INVARIANT_S35, -1, "daemon %u: byte %zu of a block of %zu points out of the segment, to %#lx", d->index, offset, size,
-	             (unsigned long)word);
+	d->conf.seed[0]++;
+	d->conf.trust_first_start = false;
+	if (d->store)
+		store_start(d->store);
+	d->service = service_new(&d->conf);
+	d->state = DAEMON_RUNNING;
+	recount_goes_on(d);
+	d->journal.failed = d->journal.mended = false;
+	records_take(d, records);
+	recount_run_is_named(d);
+	journal_go_on(d);
+	if (d->store)
+		store_up(d->store);
+	for (unsigned i = 0; i < d->conf.nodes && !d->store; i++)
+		link_begin(&d->link[d->server_of[i]]);
 }
 
 void daemon_carry(struct sim_daemon *d)
 {
-	struct segment *former = d->conf.segment;
-	const char *why = "";
-	int fd;
+	struct effects records;
 
 	d->carries = false;
-	effects_end(d);
-	service_pack(d->service);
-	segment_strays(former, on_stray, d);
-	segment_set_root(former, d->service);
-	fd = dup(segment_fd(former));
-	segment_close(former);
-	d->conf.segment = segment_open(fd, LAYOUT_OF_SIM, &why);
-	if (!d->conf.segment || segment_root(d->conf.segment) != d->service)
-		abort();
-	if (!service_adopt(d->service, &d->conf, &why))
-		checker_fail(d->world, INVARIANT_S35, -1, "daemon %u cannot go on: %s", d->index, why);
+	if (service_is_draining(d->service) || service_returns(d->service))
+		return;
+	effects_init(&records);
+	service_hand_over(d->service, &records);
+	process_ends(d);
+	process_begins(d, &records);
+	reply_time_restarted(d);
+	effects_release(&records);
 }

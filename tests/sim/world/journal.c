@@ -198,6 +198,16 @@ void journal_died(struct sim_daemon *d)
 		journal_tear(d);
 }
 
+void journal_go_on(struct sim_daemon *d)
+{
+	d->journal.failed = d->journal.mended = false;
+	if (d->journal.failing)
+		journal_report(d, false);
+	else
+		for (journal_begin_rewriting(d); journal_rewrite(d);)
+			;
+}
+
 void journal_restore(struct sim_daemon *d)
 {
 	struct sim_journal *j = &d->journal;
@@ -220,9 +230,5 @@ void journal_restore(struct sim_daemon *d)
 	if (buf_length(&previous) > 0)
 		daemon_step(d, &event);
 	buf_release(&previous);
-	if (j->failing)
-		journal_report(d, false);
-	else
-		for (journal_begin_rewriting(d); journal_rewrite(d);)
-			;
+	journal_go_on(d);
 }

@@ -33,6 +33,7 @@ void journal_append(struct sim_daemon *d, struct span record);
 void journal_written(struct sim_daemon *d); /* what was appended in this pass is in the file, whatever happens to the process */
 void journal_settle(struct sim_daemon *d);  /* a pass has ended */
 void journal_died(struct sim_daemon *d);    /* with its daemon */
+void journal_go_on(struct sim_daemon *d);   /* a new process writes all that it knows */
 void journal_restore(struct sim_daemon *d); /* the next run reads it */
 void journal_lose(struct sim_journal *j);   /* the file is lost */
 void journal_fail(struct sim_daemon *d, bool on);

@@ -3,19 +3,12 @@
 #include "daemon/main/backlog.h"
 
 #include "daemon/base/mem.h"
-#include "daemon/base/segment.h"
 
 #include <check.h>
 #include <stdio.h>
 #include <string.h>
 
 static struct backlog b;
-
-static void on_stray(void *context, const void *at, size_t size, size_t offset, uintptr_t word)
-{
-	(void)context;
-	fprintf(stderr, "%p of %zu bytes, at %zu: %lx\n", at, size, offset, (unsigned long)word);
-}
 
 static void setup(void)
 {
@@ -120,34 +113,4 @@ TEST(a_text_of_any_length_is_kept)
 		ck_assert(span_equal(call.value, (struct span){text, n}));
 		backlog_drop_first(&b);
 	}
-}
-
-TEST(a_call_is_found_by_its_node_and_name)
-{
-	backlog_add(&b, &(struct call){.node = 1, .name = SPAN("a")});
-	backlog_add(&b, &(struct call){.node = 2, .name = SPAN("")});
-	ck_assert(backlog_has(&b, 1, SPAN("a")));
-	ck_assert(!backlog_has(&b, 2, SPAN("a")));
-	ck_assert(!backlog_has(&b, 1, SPAN("b")));
-	ck_assert(!backlog_has(&b, 2, SPAN(""))); /* calls about no name have no order */
-	backlog_drop_first(&b);
-	ck_assert(!backlog_has(&b, 1, SPAN("a")));
-}
-
-/* What it has stands in the memory that was in use when it was added to. */
-TEST(all_of_it_stands_in_a_segment)
-{
-	struct segment *s = segment_new("backlog", 3), *before = mem_use(s);
-	struct backlog *in = mem_alloc(sizeof(*in));
-	static char text[10000];
-
-	backlog_init(in);
-	backlog_add(in, &(struct call){.name = SPAN("a"), .value = {text, sizeof(text)}});
-	backlog_add(in, &(struct call){.name = SPAN("b")});
-	mem_use(before);
-	ck_assert_uint_eq(segment_strays(s, on_stray, NULL), 0);
-	backlog_release(in);
-	mem_free(in);
-	ck_assert_uint_eq(segment_live(s), 0);
-	segment_close(s);
 }

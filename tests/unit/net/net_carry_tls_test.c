@@ -3,7 +3,6 @@
 #include "tests/fixture/tls_client.h"
 
 #include "daemon/base/mem.h"
-#include "daemon/base/segment.h"
 
 #include <stdlib.h>
 
@@ -126,15 +125,6 @@ TEST(a_session_that_hangs_up_by_then_is_not_told_of)
 	client_drops(c);
 }
 
-static void allocates(struct net_loop *world)
-{
-	void *p = mem_alloc(1);
-
-	(void)world;
-	ck_assert_ptr_null(segment_of(p));
-	free(p);
-}
-
 /* 0: nobody has ended it, 1: it was ended, and the loop had no time to tell, 2: it was told, and the connection is closing. */
 LOOP_TEST(what_is_left_of_tls_ends_with_its_net, 3)
 {
@@ -149,7 +139,6 @@ LOOP_TEST(what_is_left_of_tls_ends_with_its_net, 3)
 		net_end_tls(w.net, LAST);
 	if (_i == 2)
 		net_loop_told(&w, "gone 0.1 restart\n");
-	w.on_writing = allocates;
 	net_loop_packs(&w);
 	net_loop_unpacks(&w);
 	net_loop_told(&w, _i == 2 ? "" : "gone 0.1 restart\n");

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* daemon/redis/node.c: names with several addresses, unknown names, and names whose resolution hangs. */
-#include "daemon/redis/node_carry.h"
+#include "daemon/redis/node.h"
 #include "daemon/base/rng.h"
 #include "tests/fixture/fake_redis.h"
 #include "tests/fixture/resolver_loop.h"
@@ -189,25 +189,6 @@ TEST(the_last_good_answer_serves_while_the_resolver_hangs)
 	resolver_loop_await(&downs, 1);
 	resolver_loop_await(&ups, 2);
 	resolver_loop_go_on(1);
-}
-
-TEST(the_last_good_answer_serves_after_a_restart)
-{
-	struct node_parcel parcel = {.up = false};
-	struct fdlist fds = {0};
-
-	node_dial_name("redis.example");
-	resolver_loop_await(&ups, 1);
-	node_pack(node, &parcel, &fds);
-	node_free(node);
-	node_dial_name("redis.example");
-	node_unpack(node, &parcel, true, false, &fds);
-	node_parcel_end(&parcel, node_conf.links, &fds);
-	fdlist_release(&fds);
-	resolver_loop_fail(EAI_AGAIN);
-	fake_redis_hang_up(&fake);
-	resolver_loop_await(&downs, 1);
-	resolver_loop_await(&ups, 2);
 }
 
 static void on_message(void *context, unsigned index, char what, struct span name)

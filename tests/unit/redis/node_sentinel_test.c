@@ -3,7 +3,6 @@
 #include "daemon/base/rng.h"
 #include "daemon/redis/failure.h"
 #include "daemon/redis/node.h"
-#include "daemon/redis/node_carry.h"
 #include "tests/fixture/fake_redis.h"
 #include "tests/fixture/resolver_loop.h"
 
@@ -210,71 +209,4 @@ TEST(without_a_word_of_a_sentinel_no_server_is_dialled)
 	ck_assert_uint_eq(server[0].connections, 2);
 	master_is(0);
 	resolver_loop_await(&ups, 2);
-}
-
-/* --- a restart of the daemon ----------------------------------------------------------------------------------------- */
-
-static void restart(void)
-{
-	struct node_parcel parcel = {.up = false};
-	struct fdlist fds = {0};
-
-	node_pack(node, &parcel, &fds);
-	node_free(node);
-	node_make();
-	node_unpack(node, &parcel, true, false, &fds);
-	node_parcel_end(&parcel, node_conf.links, &fds);
-	fdlist_release(&fds);
-}
-
-TEST(a_restart_leaves_it_where_it_is_and_the_sentinel_is_asked_on)
-{
-	unsigned questions;
-
-	node_make();
-	resolver_loop_await(&ups, 1);
-	restart();
-	questions = watch.questions;
-	resolver_loop_await(&watch.questions, questions + 3);
-	ck_assert_uint_eq(server[0].connections, 2);
-	ck_assert_uint_eq(ups, 1);
-	ck_assert_uint_eq(downs, 0);
-	master_is(1);
-	resolver_loop_await(&ups, 2);
-	is_at(1);
-	ck_assert_ptr_nonnull(strstr(reason, "the sentinels name another master: 127.0.0.1:"));
-	ck_assert_uint_ge(moves, 1);
-}
-
-/* What the sentinel says first is another server than that of the previous process, to which no link was. */
-TEST(a_master_that_changed_over_a_restart_is_told)
-{
-	node_make();
-	resolver_loop_await(&ups, 1);
-	watch.where = "*-1\r\n";
-	fake_redis_hang_up(&server[0]);
-	resolver_loop_await(&downs, 2);
-	restart();
-	master_is(1);
-	resolver_loop_await(&ups, 2);
-	is_at(1);
-	ck_assert_uint_eq(moves, 1);
-}
-
-TEST(a_replica_that_shows_just_before_a_restart_is_left)
-{
-	struct call call = {.kind = CALL_ACQUIRE, .name = SPAN("a"), .value = SPAN("v"), .px_ms = 1000};
-
-	sentinel_conf.poll_us = 60 * SEC;
-	node_make();
-	resolver_loop_await(&ups, 1);
-	master_is(1);
-	server[0].script = "-READONLY You can't write against a read only replica. script: x, on @user_script:1.\r\n";
-	ck_assert(node_call(node, &call, 1));
-	(void)node_flush(node, (struct instant){0}, true);
-	resolver_loop_await(&answers, 1);
-	ck_assert_uint_eq(downs, 0);
-	restart();
-	resolver_loop_await(&ups, 2);
-	is_at(1);
 }

@@ -128,52 +128,19 @@ TEST(the_oldest_command_is_the_one_to_wait_for)
 	ck_assert(stream_oldest(&stream).us == INSTANT_NEVER.us);
 }
 
-static void go_on(bool reload)
-{
-	const struct script_sink sink = {&answers, answer_sink_add};
-	struct stream_parcel parcel = {.pings = 0};
-
-	ck_assert(stream_is_quiet(&stream));
-	stream_pack(&stream, &parcel);
-	stream_release(&stream);
-	stream_init(&stream, &conf, 0, &sink);
-	stream_unpack(&stream, &parcel, reload, now);
-	free(parcel.unread.bytes);
-}
-
-TEST(a_conversation_goes_on_in_another_process)
+TEST(a_stream_is_quiet_when_nothing_but_a_ping_is_unanswered)
 {
 	shake_hands();
 	stream_ping(&stream, now);
 	ck_assert(!stream_is_quiet(&stream)); /* it is not sent yet */
 	stream_consume(&stream, buf_length(&stream.out));
-	ck_assert_ptr_null(take("+PO"));
-	go_on(false);
-	ck_assert(stream.ready);
-	ck_assert_uint_eq(buf_length(&stream.out), 0);
-	ck_assert_int_eq(stream_oldest(&stream).us, now.us);
+	ck_assert(stream_is_quiet(&stream));
 	call(CALL_ACQUIRE, 1, "a");
 	ck_assert(!stream_is_quiet(&stream));
 	flush();
-	ck_assert_uint_eq(said("EVALSHA\r\n$40\r\n0123456789abcdef0123456789abcdef01234567\r\n"), 1);
-	ck_assert_ptr_null(take("NG\r\n" GRANT));
+	ck_assert(!stream_is_quiet(&stream));
+	ck_assert_ptr_null(take("+PONG\r\n" GRANT));
 	answer_sink_check(&answers, 1, ANSWER_EXECUTED, 'G');
 	stream_consume(&stream, buf_length(&stream.out));
 	ck_assert(stream_is_quiet(&stream));
-}
-
-TEST(other_scripts_are_loaded_before_the_first_call)
-{
-	shake_hands();
-	go_on(true);
-	ck_assert_uint_eq(said("*3\r\n$6\r\nSCRIPT\r\n$4\r\nLOAD\r\n"), SCRIPT_N);
-	call(CALL_ACQUIRE, 1, "a");
-	flush();
-	ck_assert_uint_eq(said("EVALSHA"), 0);
-	for (unsigned i = 0; i < SCRIPT_N; i++)
-		ck_assert_ptr_null(take("$40\r\n76543210fedcba9876543210fedcba9876543210\r\n"));
-	flush();
-	ck_assert_uint_eq(said("EVALSHA\r\n$40\r\n76543210fedcba9876543210fedcba9876543210\r\n"), 1);
-	ck_assert_ptr_null(take(GRANT));
-	answer_sink_check(&answers, 1, ANSWER_EXECUTED, 'G');
 }

@@ -185,59 +185,6 @@ TEST(the_next_run_has_what_this_one_had_whenever_it_is_killed)
 	}
 }
 
-/* --- another process goes on ------------------------------------------------------------------------------------------------- */
-
-static void next_process(void)
-{
-	memory_pack(home_run.memory);
-	job_file_close(&home_run.file);
-	job_file_init(&home_run.file, home_run.dir, home_run.dir);
-	memory_adopt(home_run.memory, &(struct memory_conf){.segment = NULL});
-	memory_go_on_jobs(home_run.memory, &home_run.file);
-}
-
-TEST(the_file_goes_on_with_the_store)
-{
-	defer("q", "a", "x");
-	ck_assert_int_eq(take("q", "v", "3000"), 'J');
-	home_run_write();
-	next_process();
-	defer("q", "b", "y");
-	ck_assert_int_eq(done("q", "v"), 'R');
-	home_run_again();
-	ck_assert_str_eq(jobs_shown("q"), "b due 0 y ");
-}
-
-TEST(what_one_process_could_not_write_the_next_one_writes)
-{
-	defer("q", "a", "x");
-	home_run_write();
-	defer("q", "b", "y");
-	next_process();
-	home_run_kill();
-	home_run_begin();
-	ck_assert_str_eq(jobs_shown("q"), "a due 0 x b due 0 y ");
-}
-
-TEST(a_file_of_somebody_else_is_set_aside_for_that_of_the_store)
-{
-	char mine[128], copy[300];
-
-	defer("q", "a", "x");
-	home_run_write();
-	memory_pack(home_run.memory);
-	snprintf(mine, sizeof(mine), "%s", home_run_path("mine"));
-	ck_assert_int_eq(rename(home_run_path("jobs.db"), mine), 0);
-	snprintf(copy, sizeof(copy), "cp %s %s", mine, home_run_path("jobs.db"));
-	ck_assert_int_eq(system(copy), 0);
-	next_process();
-	ck_assert_int_eq(home_run.file.aside, -ESTALE);
-	home_run_kill();
-	home_run_begin();
-	ck_assert_str_eq(jobs_shown("q"), "a due 0 x ");
-	ck_assert_int_eq(access(home_run_path("jobs.db.bad"), F_OK), 0);
-}
-
 TEST(what_is_set_aside_is_told)
 {
 	defer("q", "a", "x");
@@ -249,16 +196,4 @@ TEST(what_is_set_aside_is_told)
 	ck_assert_int_eq(unlink(home_run_path("jobs.db")), 0);
 	memory_look_jobs(home_run.memory);
 	ck_assert_int_eq(home_run.file.aside, -EIDRM);
-}
-
-TEST(a_file_that_is_gone_meanwhile_is_made_again)
-{
-	defer("q", "a", "x");
-	home_run_write();
-	memory_pack(home_run.memory);
-	ck_assert_int_eq(unlink(home_run_path("jobs.db")), 0);
-	next_process();
-	home_run_kill();
-	home_run_begin();
-	ck_assert_str_eq(jobs_shown("q"), "a due 0 x ");
 }

@@ -1,0 +1,501 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* See handover.h. */
+#include "daemon/core/resume/handover.h"
+
+#include "daemon/base/buf.h"
+#include "daemon/core/engine/release.h"
+#include "daemon/core/rate/rate_turns.h"
+#include "daemon/core/reply/listing.h"
+#include "daemon/core/reply/remember.h"
+#include "daemon/core/reply/watch.h"
+#include "daemon/core/rights/auth.h"
+#include "daemon/core/round/round.h"
+#include "daemon/core/session/group.h"
+#include "daemon/core/session/jobs.h"
+#include "daemon/core/session/who.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+
+struct span hand_over_stores(struct core *core)
+{
+	const struct core_conf *c = &core->conf;
+	struct span text;
+	struct buf b = {0};
+
+	buf_printf(&b, "%s", c->store);
+	for (unsigned i = 0; i < c->nodes; i++)
+		buf_printf(&b, " %s", c->label[i]);
+	text.n = buf_length(&b) < JOURNAL_LINE_MOST ? buf_length(&b) : JOURNAL_LINE_MOST;
+	text.p = arena_copy(&core->out->arena, buf_begin(&b), text.n);
+	buf_release(&b);
+	return text;
+}
+
+bool hand_over_is_awaited(const struct commander *x)
+{
+	const struct session_table *t = x->sessions;
+	const struct job_queue *queue;
+	const struct pending *p;
+
+	LIST_FOREACH(queue, &x->queues, in_all)
+		if (queue->question || queue->asking > 0)
+			return true;
+	for (uint32_t i = 0; i < t->slots; i++) {
+		if (!t->slot[i])
+			continue;
+		if (!TAILQ_EMPTY(&t->slot[i]->listings))
+			return true;
+		TAILQ_FOREACH(p, &t->slot[i]->pendings, in_session)
+			if (!p->auth && !(p->turn && !rate_turn_is_asked(p->turn)))
+				return true;
+	}
+	return false;
+}
+
+/* --- lines of requests ------------------------------------------------------------------------------------------------ */
+
+/* A request that waits, or that the stores are about to answer. */
+struct asked {
+	const struct session *session;
+	struct instant at;
+	struct instant place; /* the first are made first: a priority counts as waiting */
+	uint64_t order;       /* among those of the same place */
+	size_t line, n;  /* in lines */
+};
+
+struct requests {
+	struct buf lines, list; /* list: of struct asked */
+};
+
+static void put_text(struct buf *b, const char *field, struct span text)
+{
+	size_t room = 4 * text.n + 3;
+
+	buf_append(b, field, strlen(field));
+	buf_commit(b, quote(text, buf_reserve(b, room), room));
+}
+
+static void put_number(struct buf *b, const char *field, uint64_t number)
+{
+	buf_printf(b, "%s%" PRIu64, field, number);
+}
+
+static void put_duration(struct buf *b, const char *field, int64_t us)
+{
+	char text[32];
+
+	buf_append(b, field, strlen(field));
+	buf_append(b, text, duration_format(us, text));
+}
+
+/* As the client has said it, so from when it asked. */
+static void put_wait(struct buf *b, struct instant asked_at, struct instant until)
+{
+	if (until.us == INSTANT_NEVER.us)
+		buf_append(b, " wait=forever", 13);
+	else
+		put_duration(b, " wait=", instant_diff(until, asked_at) > 0 ? instant_diff(until, asked_at) : 1);
+}
+
+static void line_begin(struct requests *r, const char *tag, const char *verb)
+{
+	if (*tag)
+		buf_printf(&r->lines, "@%s ", tag);
+	buf_append(&r->lines, verb, strlen(verb));
+}
+
+static void line_end(struct requests *r, size_t from, const struct session *s, struct instant at, unsigned priority, uint64_t order)
+{
+	const struct asked asked = {s, at, instant_add(at, -(int64_t)priority * PRIORITY_US), order, from, buf_length(&r->lines) - from};
+
+	buf_append(&r->list, &asked, sizeof(asked));
+}
+
+/* What LOCK, LOCKALL and LOCKANY have in common. */
+struct lock_terms {
+	struct span owner, note;
+	int64_t ttl_us, delay_us;
+	unsigned priority, count;
+	bool renew, shared;
+};
+
+static void put_terms(struct buf *b, const struct lock_terms *t)
+{
+	put_duration(b, " ttl=", t->ttl_us);
+	if (t->delay_us > 0)
+		put_duration(b, " delay=", t->delay_us);
+	if (t->owner.n > 0)
+		put_text(b, " owner=", t->owner);
+	if (t->note.n > 0)
+		put_text(b, " note=", t->note);
+	if (t->priority > 0)
+		put_number(b, " priority=", t->priority);
+	if (t->count > 0)
+		put_number(b, " count=", t->count);
+	if (!t->renew)
+		buf_append(b, " renew=no", 9);
+	if (t->shared)
+		buf_append(b, " mode=shared", 12);
+}
+
+static void ask_lock(struct requests *r, const struct claim *c)
+{
+	const struct asking *a = c->asking;
+	const struct lock_terms terms = {claim_owner(c), claim_note(c), c->ttl_us, c->delay_us, c->priority, a->count, c->renew, c->shared};
+	size_t from = buf_length(&r->lines);
+
+	line_begin(r, a->tag, "LOCK");
+	put_text(&r->lines, " ", lock_name(c->lock));
+	put_terms(&r->lines, &terms);
+	if (c->patient)
+		put_wait(&r->lines, a->asked_at, a->wait_until);
+	line_end(r, from, c->session, a->asked_at, c->priority, a->order);
+}
+
+static void ask_group(struct requests *r, const struct group *g)
+{
+	const struct lock_terms terms = {group_owner(g), {g->note, g->note_n}, g->ttl_us, g->delay_us, g->priority, g->count, g->renew, g->shared};
+	size_t from = buf_length(&r->lines);
+
+	line_begin(r, g->tag, g->any ? "LOCKANY" : "LOCKALL");
+	for (unsigned i = 0; i < g->parts; i++)
+		put_text(&r->lines, " ", part_name(&g->part[i]));
+	put_terms(&r->lines, &terms);
+	if (g->patient)
+		put_wait(&r->lines, g->asked_at, g->wait_until);
+	line_end(r, from, g->session, g->asked_at, g->priority, 0);
+}
+
+static unsigned permits_of(const struct permit *of)
+{
+	const struct permit *p;
+	unsigned n = 0;
+
+	TAILQ_FOREACH(p, &of->session->permits, in_session)
+		n += p->state == PERMIT_HELD && p->semaphore == of->semaphore && span_equal(permit_owner(p), permit_owner(of));
+	return n;
+}
+
+static void ask_permit(struct requests *r, const struct permit *p)
+{
+	size_t from = buf_length(&r->lines);
+
+	line_begin(r, p->tag, "ACQUIRE");
+	put_text(&r->lines, " ", semaphore_name(p->semaphore));
+	put_number(&r->lines, " limit=", p->semaphore->limit);
+	put_duration(&r->lines, " ttl=", p->ttl_us);
+	if (p->owner_n > 0)
+		put_text(&r->lines, " owner=", permit_owner(p));
+	if (p->note_n > 0)
+		put_text(&r->lines, " note=", (struct span){p->note, p->note_n});
+	if (p->priority > 0)
+		put_number(&r->lines, " priority=", p->priority);
+	if (p->counted)
+		put_number(&r->lines, " count=", permits_of(p) + 1);
+	if (p->patient)
+		put_wait(&r->lines, p->asked_at, p->wait_until);
+	line_end(r, from, p->session, p->asked_at, p->priority, p->order);
+}
+
+static void ask_take(struct requests *r, const struct take *t)
+{
+	size_t from = buf_length(&r->lines);
+
+	line_begin(r, t->tag, "TAKE");
+	put_text(&r->lines, " ", t->queue->name);
+	put_duration(&r->lines, " ttl=", t->ttl_us);
+	if (t->patient)
+		put_wait(&r->lines, t->asked_at, t->wait_until);
+	line_end(r, from, t->session, t->asked_at, 0, t->place);
+}
+
+static void ask_rate(struct requests *r, const struct pending *p)
+{
+	size_t from = buf_length(&r->lines);
+	struct rate_asked asked = rate_turn_asks(p->turn);
+
+	line_begin(r, p->tag, "RATE");
+	put_text(&r->lines, " ", asked.name);
+	put_number(&r->lines, " limit=", (uint64_t)asked.use.limit);
+	put_duration(&r->lines, " per=", asked.use.per);
+	put_number(&r->lines, " cost=", (uint64_t)asked.use.cost);
+	put_wait(&r->lines, asked.at, asked.until);
+	line_end(r, from, p->session, asked.at, 0, 0);
+}
+
+/* An EXTEND is about the ttl that the hold has by now, whichever was asked for. */
+static void ask_extend(struct requests *r, const struct pending *p)
+{
+	size_t from = buf_length(&r->lines);
+
+	line_begin(r, p->tag, "EXTEND");
+	put_text(&r->lines, " ", lock_name(p->lock));
+	if (p->claim->owner_n > 0)
+		put_text(&r->lines, " owner=", claim_owner(p->claim));
+	put_duration(&r->lines, " ttl=", p->claim->ttl_us);
+	line_end(r, from, p->session, p->asked_at, 0, 0);
+}
+
+static int asked_compare(const void *a, const void *b)
+{
+	const struct asked *one = a, *other = b;
+	int64_t later = instant_diff(one->place, other->place);
+
+	if (later == 0)
+		return (one->order > other->order) - (one->order < other->order);
+	return later > 0 ? 1 : -1;
+}
+
+static void ask_auth(struct requests *r, const struct pending *p)
+{
+	size_t from = buf_length(&r->lines);
+	struct span user, secret;
+	struct instant at = auth_asks(p->auth, &user, &secret);
+
+	line_begin(r, p->tag, "AUTH");
+	put_text(&r->lines, " ", user);
+	put_text(&r->lines, " ", secret);
+	line_end(r, from, p->session, at, 0, 0);
+}
+
+/* --- requests ---------------------------------------------------------------------------------------------------------- */
+
+static void remember_line(struct commander *x, const struct session *s, struct span line, struct instant since, int64_t flags)
+{
+	struct journal_record r = {.kind = JOURNAL_LINE, .connection = (int64_t)s->id, .since_us = since.us};
+
+	do {
+		r.line = (struct span){line.p, line.n < JOURNAL_LINE_MOST ? line.n : JOURNAL_LINE_MOST};
+		line = (struct span){line.p + r.line.n, line.n - r.line.n};
+		r.flags = flags | (line.n > 0 ? JOURNAL_GOES_ON : 0);
+		remember(x, &r);
+	} while (line.n > 0);
+}
+
+static void remember_unanswered(struct commander *x, const struct session *s, const char *tag)
+{
+	remember(x, &(struct journal_record){.kind = JOURNAL_UNANSWERED, .connection = (int64_t)s->id, .line = span_of(tag)});
+}
+
+static void ask_pending(struct commander *x, struct requests *r, const struct pending *p)
+{
+	if (p->turn)
+		ask_rate(r, p);
+	else if (p->auth)
+		ask_auth(r, p);
+	else if (p->verb == VERB_EXTEND && !p->permit && p->claim->state == CLAIM_HELD)
+		ask_extend(r, p);
+	else
+		remember_unanswered(x, p->session, p->tag);
+}
+
+/* Requests whose connection dropped have lost their place. */
+static void session_asks(struct commander *x, struct requests *r, const struct session *s)
+{
+	const struct listing *listing;
+	const struct pending *pending;
+	const struct permit *permit;
+	const struct claim *c;
+	const struct group *g;
+	const struct take *t;
+
+	TAILQ_FOREACH(c, &s->claims, in_session)
+		if (c->state == CLAIM_WAITING && !c->not_notified)
+			ask_lock(r, c);
+	LIST_FOREACH(g, &s->groups, in_session)
+		if (!g->take && !g->not_notified && !g->told)
+			ask_group(r, g);
+	TAILQ_FOREACH(permit, &s->permits, in_session)
+		if (permit_is_asking(permit) && !permit->not_notified && !permit->told)
+			ask_permit(r, permit);
+	LIST_FOREACH(t, &s->takes, in_session)
+		ask_take(r, t);
+	TAILQ_FOREACH(pending, &s->pendings, in_session)
+		ask_pending(x, r, pending);
+	TAILQ_FOREACH(listing, &s->listings, in_session)
+		remember_unanswered(x, s, listing->tag);
+}
+
+static void session_leaves(struct commander *x, const struct session *s)
+{
+	if (s->leaving || s->killed)
+		remember(x, &(struct journal_record){.kind = JOURNAL_LEAVES, .connection = (int64_t)s->id,
+		                                     .flags = (s->leaving ? JOURNAL_LEAVING : 0) | (s->eof ? JOURNAL_EOF : 0) |
+		                                              (s->killed ? JOURNAL_KILLED : 0)});
+}
+
+static void session_has_read(struct commander *x, const struct session *s)
+{
+	struct ahead rest = s->ahead;
+	struct buf lines;
+	struct input line;
+
+	if (rest.count == 0)
+		return;
+	lines = *rest.lines; /* a copy of the head alone, which ahead_next moves */
+	rest.lines = &lines;
+	while (rest.count > 0) {
+		(void)ahead_next(&rest, &line);
+		remember_line(x, s, (struct span){line.p, line.n}, (struct instant){0}, line.is_cut ? JOURNAL_IS_CUT : 0);
+	}
+}
+
+static void requests_remember(struct commander *x, const struct requests *r)
+{
+	struct asked *asked = (struct asked *)(void *)buf_begin(&r->list);
+	size_t n = buf_length(&r->list) / sizeof(*asked);
+
+	if (n > 0)
+		qsort(asked, n, sizeof(*asked), asked_compare);
+	for (size_t i = 0; i < n; i++)
+		remember_line(x, asked[i].session, (struct span){buf_begin(&r->lines) + asked[i].line, asked[i].n}, asked[i].at, 0);
+}
+
+/* --- names -------------------------------------------------------------------------------------------------------------- */
+
+static void value_remember(struct commander *x, struct name *name, const struct lease_value *value, const struct placed *p, bool shared)
+{
+	if (nodeset_any(p->nodes))
+		remember(x, &(struct journal_record){.kind = JOURNAL_RELEASE,
+		                                     .name = name_text(name),
+		                                     .value = value_in_text(x->core, value),
+		                                     .placed = p->nodes.bits,
+		                                     .flags = shared ? JOURNAL_SHARE : 0,
+		                                     .since_us = p->since.us,
+		                                     .until_us = release_until(p).us});
+}
+
+/* What a group has, or a permit that is not granted, is given back: the next process asks for it again. */
+static bool holder_is_handed_over(const struct claim *c)
+{
+	const struct permit *p = permit_of(c->session);
+
+	return p ? p->state == PERMIT_HELD : !c->session->principal;
+}
+
+static void ticket_remember(struct commander *x, struct name *name, const struct contender *k)
+{
+	remember(x, &(struct journal_record){.kind = JOURNAL_TICKET,
+	                                     .name = name_text(name),
+	                                     .stamp_us = k->ticket.us,
+	                                     .sequence = (int64_t)k->ticket.sequence,
+	                                     .reader = k->ticket.kind == STAMP_READER,
+	                                     .writer_us = k->ticket.writer_us,
+	                                     .placed = k->ticket_at.bits,
+	                                     .since_us = k->ticket_since.us,
+	                                     .priority = k->ticket_priority});
+}
+
+static void lock_remember(struct commander *x, struct lock *l)
+{
+	const struct contender *k = l->contender;
+	const struct lease *lease = &l->lease;
+
+	if (l->share && l->holder)
+		remember(x, &(struct journal_record){.kind = JOURNAL_GHOST, .name = name_text(&l->name), .until_us = l->share->ghost_until.us});
+	if (k->ticket.us > 0)
+		ticket_remember(x, &l->name, k);
+	if (k->state == CONTENDER_ACQUIRING && k->round)
+		value_remember(x, &l->name, &k->round->value, &k->round->placed, k->round->form == FORM_SHARED);
+	if (lease->state == LEASE_HELD && !holder_is_handed_over(l->holder))
+		value_remember(x, &l->name, &lease->value, &lease->placed, lease->shared);
+}
+
+static void outstanding_remember(struct commander *x, const struct release *r)
+{
+	if (nodeset_any(r->unconfirmed))
+		remember(x, &(struct journal_record){.kind = JOURNAL_RELEASE,
+		                                     .name = name_text(r->calls.name),
+		                                     .value = value_in_text(x->core, &r->value),
+		                                     .placed = r->unconfirmed.bits,
+		                                     .px_us = r->px_us,
+		                                     .delay_us = r->delay_us,
+		                                     .flags = (r->kind == RELEASE_LEAVE ? JOURNAL_LEFT : 0) | (r->shared ? JOURNAL_SHARE : 0),
+		                                     .since_us = r->value_since.us,
+		                                     .until_us = r->until.us});
+}
+
+static void names_remember(struct commander *x)
+{
+	const struct release *r;
+	struct map_node *at = NULL;
+
+	while ((at = map_next(&x->engine->table.map, at)))
+		lock_remember(x, lock_of_name(container_of(at, struct name, node)));
+	TAILQ_FOREACH(r, &x->engine->releases.outstanding, in_list)
+		outstanding_remember(x, r);
+}
+
+/* --- sessions ----------------------------------------------------------------------------------------------------------- */
+
+static int64_t client_flags(const struct session *s)
+{
+	return (s->is_unix ? JOURNAL_IS_UNIX : 0) | (s->is_local ? JOURNAL_IS_LOCAL : 0) | (s->is_admin ? JOURNAL_IS_ADMIN : 0) |
+	       (s->proven ? JOURNAL_PROVEN : 0) | (s->resumed ? JOURNAL_RESUMED : 0) | (s->resuming && !s->returns ? JOURNAL_RESUMING : 0) |
+	       (s->awaiting ? JOURNAL_AWAITING : 0);
+}
+
+static void client_remember(struct commander *x, const struct session *s)
+{
+	const struct identity *who = s->identity;
+
+	remember(x, &(struct journal_record){
+		.kind = JOURNAL_CLIENT,
+		.session = (int64_t)s->serial,
+		.connection = (int64_t)s->id,
+		.flags = client_flags(s),
+		.uid = s->uid,
+		.pid = s->pid,
+		.address = session_address(s),
+		.user = span_of(who && who->user ? who->user : ""),
+		.groups = who ? (struct span){(const char *)who->groups, who->groups_n * sizeof(who->groups[0])} : SPAN(""),
+		.since_us = s->opened_at.us,
+		.line = span_of(s->resuming && !s->returns ? s->lasting->resume_tag : "")});
+}
+
+/* For this moment it is known, as those with grace are, of which alone there are records. */
+static void session_remember(struct commander *x, struct requests *r, struct session *s)
+{
+	bool known = s->known;
+
+	if (s->is_web || s->over)
+		return;
+	(void)session_lasting(x->sessions, s);
+	s->known = true;
+	remember_all_of(x, s);
+	s->known = known;
+	if (s->detached)
+		return;
+	client_remember(x, s);
+	watch_remember(x, s);
+	session_asks(x, r, s);
+}
+
+void hand_over(struct commander *x)
+{
+	const struct session_table *t = x->sessions;
+	struct requests r = {0};
+	struct session *s;
+
+	x->hands_over = hand_over_stores(x->core);
+	x->snapshot = true;
+	x->named = false;
+	remember_daemon(x);
+	for (uint32_t i = 0; i < t->slots; i++)
+		if (t->slot[i])
+			session_remember(x, &r, t->slot[i]);
+	TAILQ_FOREACH(s, &t->detached, lasting->in_detached)
+		session_remember(x, &r, s);
+	names_remember(x);
+	requests_remember(x, &r);
+	for (uint32_t i = 0; i < t->slots; i++)
+		if (t->slot[i] && !t->slot[i]->is_web && !t->slot[i]->over) {
+			session_has_read(x, t->slot[i]);
+			session_leaves(x, t->slot[i]);
+		}
+	buf_release(&r.lines);
+	buf_release(&r.list);
+	x->hands_over = SPAN("");
+	x->snapshot = false;
+}
