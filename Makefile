@@ -146,6 +146,7 @@ CORE := \
 	daemon/core/member/likeness.c \
 	daemon/core/member/meet.c \
 	daemon/core/member/member.c \
+	daemon/core/member/member_records.c \
 	daemon/core/member/members.c \
 	daemon/core/member/observe.c \
 	daemon/core/member/probe.c \

@@ -6,7 +6,7 @@
 standing='
 conf                   number words source schema address report yaml file secret users modes protect rules check sentinel list value reader load live conf show print docgen
 daemon/core/event      event metric sample core origin alarms journal value
-daemon/core/member     admission flow quorum members health fences bounds judge meet likeness jump probe observe trust member
+daemon/core/member     admission flow quorum members health fences bounds judge meet likeness jump probe observe trust member member_records
 daemon/core/lock       state kept_names card claim readers contender lease lock notices
 daemon/core/round      calls round ask tokens releases parts rendezvous home
 daemon/core/engine     admit move adoption release ticket waiters wait split rebase together acquire retry holders grant convert belief hold lessee denial renew adopt look break conclude lower enter engine

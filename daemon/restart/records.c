@@ -280,7 +280,7 @@ static const char *all_take(struct carried *c)
 bool records_next(struct carried *c, struct span *ret_record)
 {
 	while (frame_next(&c->rest, ret_record) == FRAME_WHOLE)
-		if (ret_record->n >= 2 && (unsigned char)ret_record->p[1] <= JOURNAL_SERVICE_LAST)
+		if (ret_record->n >= 2 && (unsigned char)ret_record->p[1] < JOURNAL_OUTER)
 			return true;
 	return false;
 }

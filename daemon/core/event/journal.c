@@ -51,7 +51,7 @@ static const uint64_t kind_parts[] = {
 	[JOURNAL_CLIENT] = P(SESSION) | P(CONNECTION) | P(FLAGS) | P(UID) | P(PID) | P(ADDRESS) | P(USER) | P(GROUPS) | P(SINCE) | P(LINE),
 	[JOURNAL_LINE] = P(CONNECTION) | P(FLAGS) | P(SINCE) | P(LINE),
 	[JOURNAL_UNANSWERED] = P(CONNECTION) | P(LINE),
-	[JOURNAL_WATCH] = P(CONNECTION) | P(FLAGS) | P(LINE),
+	[JOURNAL_WATCH] = P(CONNECTION) | P(FLAGS) | P(LINE) | P(SEQUENCE),
 	[JOURNAL_PROCESS] = P(SECRET) | P(SINCE) | P(UNTIL) | P(LINE) | P(SEQUENCE) | P(FLAGS),
 	[JOURNAL_FILE] = P(NAME) | P(PLACE) | P(LINE),
 	[JOURNAL_LISTENER] = P(PLACE) | P(LINE) | P(UID) | P(PID) | P(FLAGS),
@@ -61,6 +61,10 @@ static const uint64_t kind_parts[] = {
 	[JOURNAL_GHOST] = P(NAME) | P(UNTIL),
 	[JOURNAL_TICKET] = P(NAME) | P(SINCE) | P(PLACED) | P(STAMP) | P(SEQUENCE) | P(READER) | P(WRITER) | P(PRIORITY),
 	[JOURNAL_RELEASE] = P(NAME) | P(VALUE) | P(DELAY) | P(SINCE) | P(UNTIL) | P(FLAGS) | P(PLACED) | P(PX),
+	[JOURNAL_STORES] = P(MARKER) | P(SEEN) | P(DELAY) | P(UNTIL) | P(FLAGS),
+	[JOURNAL_STORE] = P(NAME) | P(VALUE) | P(MARKER) | P(SEEN) | P(JOINED) | P(ISSUED) | P(EVICTED) | P(FLAGS) | P(LOW) | P(HIGH) | P(SINCE),
+	[JOURNAL_MARKER] = P(NAME) | P(MARKER) | P(FLAGS) | P(SINCE) | P(LOW) | P(WHY),
+	[JOURNAL_QUARANTINE] = P(NAME) | P(MARKER) | P(SINCE) | P(UNTIL) | P(LINE),
 };
 
 static char *put_number(char *at, uint64_t value, size_t n)
@@ -207,10 +211,10 @@ int journal_decode(struct span bytes, struct journal_record *ret_record)
 	if (bytes.n < 2 || (bytes.p[0] != JOURNAL_VERSION && bytes.p[0] != VERSION_1))
 		return -EBADMSG;
 	kind = (unsigned char)bytes.p[1];
-	if (kind > JOURNAL_KIND_LAST && bytes.p[0] != VERSION_1)
-		return JOURNAL_UNKNOWN;
-	if (kind < JOURNAL_SESSION || kind > (bytes.p[0] == VERSION_1 ? VERSION_1_KIND_LAST : JOURNAL_KIND_LAST))
+	if (kind < JOURNAL_SESSION || (bytes.p[0] == VERSION_1 && kind > VERSION_1_KIND_LAST))
 		return -EBADMSG;
+	if (kind > JOURNAL_KIND_LAST || kind_parts[kind] == 0)
+		return JOURNAL_UNKNOWN;
 	r.kind = (enum journal_kind)kind;
 	rest = (struct span){bytes.p + 2, bytes.n - 2};
 	if (!(bytes.p[0] == VERSION_1 ? version_1_decode : fields_decode)(rest, kind_parts[kind], &r) || !parts_are_sound(&r))

@@ -25,10 +25,14 @@
  * recorded meanwhile. So what is recorded of a session before it was told is superseded when it is, and passed over if no SESSION stands before it.
  * In a restart the process writes the same of all sessions, for the next one, and what else it has (handover.h). DAEMON comes first, with STORES:
  *
+ *   STORES   which configuration MARKER names, the largest fence SEEN, and for how long leases of another configuration (DELAY) may last: UNTIL
+ *   STORE    what is known of the store NAME: VALUE is the run of its server, MARKER the marker, SEEN to HIGH what its fence and clock were, since SINCE
+ *   MARKER   a marker that tells whether it lost memory: see JOURNAL_VOUCHED to JOURNAL_EVIDENCE
+ *   QUARANTINE the last one, or the one that is being timed: from SINCE to UNTIL, because of LINE
  *   CLIENT   behind the records of its session: the connection that it has, and whose it is
  *   LINE     one request, or a part of one: SINCE, it waits, and is served again as if it had come then; else it was read ahead
  *   UNANSWERED  a request that is not served again: it is not known whether it was carried out. LINE has its tag
- *   WATCH    LINE is a prefix that the session watches; SUBSCRIBED: it has sent SUBSCRIBE
+ *   WATCH    LINE is a prefix that the session watches; SUBSCRIBED: it has sent SUBSCRIBE. SEQUENCE: so many events it was not told yet
  *   GHOST    readers of the name that have gone may believe in their locks until then
  *   TICKET   our place in the queue of the name at the stores
  *   LEAVES   the client has half-closed its connection, or ended it, or was killed: it ends as soon as it is answered
@@ -99,12 +103,23 @@
 #define JOURNAL_LINGERING  1024
 #define JOURNAL_FAILED     2048
 
+/* FLAGS of STORES, STORE and MARKER */
+#define JOURNAL_TRUSTING   1    /* no store was joined yet, and none showed a marker */
+#define JOURNAL_WAS_OURS   1    /* it once had a marker of our configuration */
+#define JOURNAL_CLOCK      2    /* its clock is known */
+#define JOURNAL_MET        4    /* … and was compared with the others */
+#define JOURNAL_VOUCHED    1    /* the last under which it was used */
+#define JOURNAL_REPLACED_J 2    /* the last of a joined store that was replaced */
+#define JOURNAL_REPLACED_Q 4    /* the last of a quarantine that was replaced */
+#define JOURNAL_EVIDENCE   8    /* it has lost memory: WHY, while this marker stood there */
+
 enum journal_kind { JOURNAL_SESSION = 1, JOURNAL_OVER, JOURNAL_HELD, JOURNAL_FREED, JOURNAL_LOST, JOURNAL_ADOPTING, JOURNAL_JOB, JOURNAL_JOB_OVER,
 	JOURNAL_STAYS, JOURNAL_KEPT, JOURNAL_JOB_LOST, JOURNAL_JOB_KNOWN, JOURNAL_DAEMON, JOURNAL_JOB_ENDING, JOURNAL_CLIENT, JOURNAL_LINE,
-	JOURNAL_UNANSWERED, JOURNAL_WATCH, JOURNAL_GHOST, JOURNAL_TICKET, JOURNAL_RELEASE, JOURNAL_LEAVES,
-	JOURNAL_PROCESS, JOURNAL_FILE, JOURNAL_LISTENER, JOURNAL_SOCKET, JOURNAL_BYTES };
+	JOURNAL_UNANSWERED, JOURNAL_WATCH, JOURNAL_GHOST, JOURNAL_TICKET, JOURNAL_RELEASE, JOURNAL_LEAVES, JOURNAL_STORES, JOURNAL_STORE,
+	JOURNAL_MARKER, JOURNAL_QUARANTINE,
+	JOURNAL_PROCESS = 64, JOURNAL_FILE, JOURNAL_LISTENER, JOURNAL_SOCKET, JOURNAL_BYTES };
 #define JOURNAL_KIND_LAST JOURNAL_BYTES
-#define JOURNAL_SERVICE_LAST JOURNAL_LEAVES /* what the service has; the others stand in front, and are the outer layers' */
+#define JOURNAL_OUTER JOURNAL_PROCESS /* from here on they are the outer layers' */
 #define JOURNAL_LINE_MOST 32768 /* bytes of LINE */
 
 /* How the owner of LOST begins, and of the FREED behind it, if they are about a permit: see recall.h. */
@@ -161,7 +176,15 @@ enum journal_kind { JOURNAL_SESSION = 1, JOURNAL_OVER, JOURNAL_HELD, JOURNAL_FRE
 	NUMBER(44, WRITER, writer_us, 0, INT64_MAX, "the moment of the first writer behind it") \
 	NUMBER(45, PRIORITY, priority, 0, 9, "of the waiter whose ticket it is") \
 	NUMBER(46, PX, px_us, 0, DURATION_MAX, "for how long the key stays") \
-	NUMBER(47, PLACE, place, 0, UINT32_MAX, "of the descriptor; 0: there is none")
+	NUMBER(47, PLACE, place, 0, UINT32_MAX, "of the descriptor; 0: there is none") \
+	TEXT(48, MARKER, marker, 0, 255, "of a store") \
+	NUMBER(49, SEEN, seen, 0, INT64_MAX, "the largest fence that was seen") \
+	NUMBER(50, JOINED, joined, 0, INT64_MAX, "its fence when it was last found joined") \
+	NUMBER(51, ISSUED, issued_us, INT64_MIN, INT64_MAX, "how far its fence may have come then") \
+	NUMBER(52, EVICTED, evicted, 0, INT64_MAX, "how many keys it has evicted") \
+	NUMBER(53, LOW, low_us, INT64_MIN, INT64_MAX, "by how much its clock was ahead of ours, at least; of VOUCHED: what it showed") \
+	NUMBER(54, HIGH, high_us, INT64_MIN, INT64_MAX, "and at most") \
+	NUMBER(55, WHY, why, 0, 255, "an enum evidence, whose numbers do not change")
 
 struct journal_record {
 	enum journal_kind kind;

@@ -24,7 +24,7 @@ void fences_note(struct members *ms, const struct member *m)
 		ms->fence_most = m->fence_seen;
 }
 
-static int64_t fences_most(struct members *ms)
+int64_t fences_most(struct members *ms)
 {
 	for (unsigned i = 0; i < ms->core->conf.nodes; i++)
 		if (!ms->node[i].clock_is_off)

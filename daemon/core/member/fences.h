@@ -14,6 +14,8 @@
 
 /* Keeps the fence that m showed, if it is trusted and the largest. Called before that fence is forgotten, or told to another store. */
 void fences_note(struct members *ms, const struct member *m);
+/* The largest of them. */
+int64_t fences_most(struct members *ms);
 /* What a join lifts the fence of m to, unless the clock of m says more. */
 int64_t fences_floor(struct members *ms, const struct member *m);
 /* The nodes that have not told their fence since the quarantine of m ended, and may yet do so. m itself counts: its clock may have been set back meanwhile. */

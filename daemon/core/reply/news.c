@@ -127,6 +127,22 @@ void news_send(struct commander *x, struct span name, struct instant since, stru
 	news_tell(x, name, since, line);
 }
 
+uint64_t news_untold(const struct commander *x)
+{
+	const struct event_kept *k;
+	uint64_t events = x->news.missed;
+
+	TAILQ_FOREACH(k, &x->news.kept, next)
+		events++;
+	return events;
+}
+
+void news_were_missed(struct commander *x, uint64_t events)
+{
+	x->news.missed = events;
+	x->news.missed_at = x->core->now;
+}
+
 void news_again(struct commander *x)
 {
 	struct event_kept *k;

@@ -28,6 +28,9 @@ void news_init(struct commander *x);
 void news_free(struct commander *x);
 /* Ends the reply. Each session that watches the name, and has since that moment, gets the same bytes, now or in one of the next steps. */
 void news_send(struct commander *x, struct span name, struct instant since, struct reply *r);
+/* How many events nobody was told yet; and, in the process that goes on in a restart, that those who watch have missed so many. */
+uint64_t news_untold(const struct commander *x);
+void news_were_missed(struct commander *x, uint64_t events);
 /* Tells what the last steps had no time for. */
 void news_again(struct commander *x);
 

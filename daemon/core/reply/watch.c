@@ -282,7 +282,7 @@ static void reply_watched(struct commander *x, struct session *s)
 
 void watch_remember(struct commander *x, const struct session *s)
 {
-	struct journal_record r = {.kind = JOURNAL_WATCH, .connection = (int64_t)s->id};
+	struct journal_record r = {.kind = JOURNAL_WATCH, .connection = (int64_t)s->id, .sequence = (int64_t)news_untold(x)};
 	const struct prefix *p;
 
 	if (watch_is_subscribed(s)) {
@@ -300,6 +300,7 @@ void watch_remember(struct commander *x, const struct session *s)
 
 void watch_restore(struct commander *x, struct session *s, const struct journal_record *r)
 {
+	news_were_missed(x, (uint64_t)r->sequence);
 	if (r->flags & JOURNAL_SUBSCRIBED)
 		watching_of(x, s)->subscribed = true;
 	else if (!prefix_find(s, r->line))

@@ -4,6 +4,7 @@
 
 #include "daemon/base/buf.h"
 #include "daemon/core/engine/release.h"
+#include "daemon/core/member/member_records.h"
 #include "daemon/core/rate/rate_turns.h"
 #include "daemon/core/reply/listing.h"
 #include "daemon/core/reply/remember.h"
@@ -352,6 +353,22 @@ static void requests_remember(struct commander *x, const struct requests *r)
 		remember_line(x, asked[i].session, (struct span){buf_begin(&r->lines) + asked[i].line, asked[i].n}, asked[i].at, 0);
 }
 
+/* --- stores ------------------------------------------------------------------------------------------------------------- */
+
+static void stores_remember(struct commander *x)
+{
+	struct members *ms = &x->engine->members;
+	struct journal_record r = members_record(ms), of[MEMBER_RECORDS_MOST];
+
+	remember(x, &r);
+	for (unsigned i = 0; i < x->core->conf.nodes; i++) {
+		unsigned n = member_records(ms, i, of);
+
+		for (unsigned k = 0; k < n; k++)
+			remember(x, &of[k]);
+	}
+}
+
 /* --- names -------------------------------------------------------------------------------------------------------------- */
 
 static void value_remember(struct commander *x, struct name *name, const struct lease_value *value, const struct placed *p, bool shared)
@@ -482,6 +499,7 @@ void hand_over(struct commander *x)
 	x->snapshot = true;
 	x->named = false;
 	remember_daemon(x);
+	stores_remember(x);
 	for (uint32_t i = 0; i < t->slots; i++)
 		if (t->slot[i])
 			session_remember(x, &r, t->slot[i]);

@@ -10,6 +10,7 @@
 #include "daemon/core/engine/ticket.h"
 #include "daemon/core/event/journal.h"
 #include "daemon/core/job/runner.h"
+#include "daemon/core/member/member_records.h"
 #include "daemon/core/reply/remember.h"
 #include "daemon/core/reply/tell.h"
 #include "daemon/core/reply/watch.h"
@@ -178,6 +179,22 @@ static int restore_daemon(struct commander *x, const struct journal_record *r)
 	return 0;
 }
 
+/* What is said of other stores, or under another configuration, does not count. */
+static int restore_stores(struct commander *x, const struct journal_record *r)
+{
+	if (!x->handed)
+		return -EBADMSG;
+	x->handed->same_configuration = x->handed->same_stores && members_restore(&x->engine->members, r);
+	return 0;
+}
+
+static int restore_store(struct commander *x, const struct journal_record *r)
+{
+	if (!x->handed)
+		return -EBADMSG;
+	return !x->handed->same_configuration || member_restore(&x->engine->members, r) ? 0 : -EBADMSG;
+}
+
 static void peer_read(const struct journal_record *r, struct peer *ret_peer)
 {
 	*ret_peer = (struct peer){.is_unix = r->flags & JOURNAL_IS_UNIX,
@@ -331,6 +348,12 @@ static int restore_one(struct commander *x, const struct journal_record *r, stru
 		return 0;
 	case JOURNAL_LOST:
 		return s ? restore_lost(x, s, r) : 0;
+	case JOURNAL_STORES:
+		return restore_stores(x, r);
+	case JOURNAL_STORE:
+	case JOURNAL_MARKER:
+	case JOURNAL_QUARANTINE:
+		return restore_store(x, r);
 	case JOURNAL_CLIENT:
 		return restore_client(x, s, r);
 	case JOURNAL_WATCH:

@@ -26,6 +26,7 @@ struct handed {
 	struct timer timer;      /* TIMER_HANDED: the next look */
 	struct instant until;
 	bool same_stores;
+	bool same_configuration; /* … and markers are the same */
 };
 /* A line that is to be served as if it had come at asked_at; 0: it was read ahead. session NULL: there is none. */
 struct restored_line {
