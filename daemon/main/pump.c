@@ -443,7 +443,7 @@ void pump_restore(struct daemon *d)
 	if (restored > 0)
 		pump_step(d, &event);
 	journal_forget(&d->journal);
-	if (!pump_wants_snapshot(d, event.now))
+	if (!d->carried && !pump_wants_snapshot(d, event.now)) /* what was handed over may have been in no file */
 		return;
 	pump_begin_snapshot(d);
 	while (pump_snapshot(d, event.now))

@@ -355,11 +355,14 @@ static void requests_remember(struct commander *x, const struct requests *r)
 
 /* --- stores ------------------------------------------------------------------------------------------------------------- */
 
+/* The memory store begins anew with each process, and its file says whether it has lost keys. */
 static void stores_remember(struct commander *x)
 {
 	struct members *ms = &x->engine->members;
 	struct journal_record r = members_record(ms), of[MEMBER_RECORDS_MOST];
 
+	if (!x->core->conf.shared)
+		return;
 	remember(x, &r);
 	for (unsigned i = 0; i < x->core->conf.nodes; i++) {
 		unsigned n = member_records(ms, i, of);

@@ -106,15 +106,16 @@ static void refuse_stopping(struct commander *x, struct session *s, enum verb ve
 
 bool hangup_refuse(struct commander *x, struct session *s)
 {
-	bool some = s->resuming || !TAILQ_EMPTY(&s->pendings) || !LIST_EMPTY(&s->takes);
+	bool asked = s->resuming && !s->returns, some = asked || !TAILQ_EMPTY(&s->pendings) || !LIST_EMPTY(&s->takes);
 	int64_t all = INT64_MAX;
 	struct pending *p;
 
 	if (s->resuming) {
-		s->resuming = false;
+		s->resuming = s->returns = false;
 		heap_cancel(&x->core->timers, &s->lasting->grace);
-		refuse_stopping(x, s, VERB_RESUME, s->lasting->resume_tag);
 	}
+	if (asked)
+		refuse_stopping(x, s, VERB_RESUME, s->lasting->resume_tag);
 	(void)takes_refuse(x, s, &all);
 	(void)rate_turns_refuse(x, s, &all);
 	while ((p = TAILQ_FIRST(&s->pendings))) {

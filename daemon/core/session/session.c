@@ -244,7 +244,7 @@ void session_detach(struct session_table *t, struct session *s)
 {
 	session_disconnect(t, s);
 	s->id = 0;
-	s->busy = s->ready = s->leaving = s->eof = s->over = s->lingered = s->resuming = s->awaiting = false;
+	s->busy = s->ready = s->leaving = s->eof = s->over = s->lingered = s->resuming = s->returns = s->awaiting = false;
 	s->reading = true;
 	s->unsent = 0;
 	session_drop_ahead(t, s);

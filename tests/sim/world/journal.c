@@ -201,11 +201,13 @@ void journal_died(struct sim_daemon *d)
 void journal_go_on(struct sim_daemon *d)
 {
 	d->journal.failed = d->journal.mended = false;
-	if (d->journal.failing)
+	if (d->journal.failing) {
+		journal_lose(&d->journal);
 		journal_report(d, false);
-	else
-		for (journal_begin_rewriting(d); journal_rewrite(d);)
-			;
+		return;
+	}
+	for (journal_begin_rewriting(d); journal_rewrite(d);)
+		;
 }
 
 void journal_restore(struct sim_daemon *d)

@@ -127,6 +127,22 @@ TEST(who_watches_hears_how_many_events_were_missed)
 	lone_service_release(&w);
 }
 
+/* Nobody can tell the process that goes on in a restart for whom the events were that were not told. */
+TEST(what_is_left_is_missed_behind_a_restart)
+{
+	ends_watched();
+	says(3, "PING");
+	memset(missed, 0, sizeof(missed));
+	ck_assert(lone_service_hand_over(&w));
+	lone_service_slow(&w, false);
+	lone_service_pass(&w, SEC);
+	ck_assert_uint_eq(missed[2], 3);
+	says(3, "LOCK f");
+	says(3, "UNLOCK f");
+	ck_assert_str_eq(told[2], "abf");
+	lone_service_release(&w);
+}
+
 TEST(what_is_left_goes_with_the_service)
 {
 	ends_watched();

@@ -1,0 +1,99 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* daemon/core/resume/handover.c, restore.c: what sessions find after a restart, whatever the stores do meanwhile. */
+#include "tests/fixture/cluster_part.h"
+
+#include <check.h>
+#include <stdio.h>
+
+static void stores_fall(void)
+{
+	for (unsigned i = 0; i < cluster.conf.nodes; i++)
+		cluster.node[i].up = false;
+}
+
+FIXTURE(.teardown = cluster_close)
+
+TEST(a_hold_goes_on_and_nobody_is_told)
+{
+	cluster_begin(3);
+	says(1, "LOCK a");
+	hears(1, GRANT);
+	daemon_hands_over(0, NULL);
+	passes(SEC);
+	hears_nothing(1);
+	says(1, "CHECK a");
+	hears(1, "OK name=a *");
+}
+
+TEST(a_hold_of_a_session_without_grace_keeps_its_key)
+{
+	cluster_begin(3);
+	says(1, "LOCK a");
+	hears(1, GRANT);
+	daemon_hands_over(0, NULL);
+	daemon_starts(1);
+	session_opens(2, 1);
+	passes(40 * SEC);
+	says(2, "LOCK a");
+	hears(2, "BUSY *");
+}
+
+/* The stores order tickets by their text. */
+TEST(who_waits_keeps_the_place_among_those_of_other_daemons)
+{
+	char ticket[128];
+	unsigned asked;
+
+	two_daemons(3);
+	says(2, "LOCK a");
+	hears(2, GRANT);
+	says(1, "LOCK a wait=1m");
+	passes(SEC);
+	snprintf(ticket, sizeof(ticket), "%s", cluster.node[0].last[CALL_ACQUIRE].ticket);
+	ck_assert_str_ne(ticket, "");
+	asked = cluster.node[0].count[CALL_ACQUIRE];
+	daemon_hands_over(0, NULL);
+	passes(10 * SEC);
+	ck_assert_str_eq(cluster.node[0].last[CALL_ACQUIRE].ticket, ticket);
+	ck_assert_uint_gt(cluster.node[0].count[CALL_ACQUIRE], asked);
+}
+
+TEST(a_wait_ends_when_it_would_have_ended)
+{
+	two_daemons(3);
+	says(2, "LOCK a");
+	hears(2, GRANT);
+	says(1, "LOCK a wait=10s");
+	passes(6 * SEC);
+	daemon_hands_over(0, NULL);
+	passes(4 * SEC - 100 * MSEC);
+	hears_nothing(1);
+	passes(200 * MSEC);
+	hears(1, "TIMEOUT *");
+}
+
+TEST(a_hold_whose_stores_stay_away_is_lost_in_time)
+{
+	cluster_begin(3);
+	says(1, "LOCK a ttl=10s");
+	hears(1, GRANT);
+	daemon_hands_over(0, stores_fall);
+	passes(5 * SEC);
+	passes(6 * SEC);
+	hears(1, "! LOST name=a *");
+}
+
+/* A session that returns has no request that is to be answered. */
+TEST(a_daemon_that_stops_at_once_answers_nobody_who_has_not_asked)
+{
+	struct event stop = {.kind = EVENT_STOP};
+
+	cluster_begin(3);
+	says(1, "LOCK a");
+	hears(1, GRANT);
+	daemon_hands_over(0, stores_fall);
+	passes(100 * MSEC);
+	ck_assert_int_eq(daemon_step(0, &stop), 0);
+	hears_nothing(1);
+	daemon_ends(0);
+}
