@@ -41,7 +41,7 @@ static void adopt_expect_lease(struct engine *e, struct lease *x, const struct c
 	x->placed.until = instant_max(x->placed.until, instant_add(instant_max(instant_add(e->core->now, longest_us), instant_add(told, c->delay_us)),
 	                                                           longest_us + longest_us / 25 + SEC));
 	x->renewal->adoption->hopeless = instant_add(e->core->now, px_us + px_us / 50 + SEC);
-	x->renewal->adoption->deadline = c->renew && !from->exact ? INSTANT_NEVER : from->deadline;
+	x->renewal->adoption->deadline = c->renew ? from->end : instant_min(from->end, from->deadline);
 	x->auto_renew = c->renew;
 	x->recorded = true;
 	x->token = c->token;

@@ -30,6 +30,7 @@ struct prior_lease adoption_record(struct core *core, const struct lease *x)
 
 	if (x->auto_renew)
 		left.deadline = instant_max(left.deadline, x->believed_until);
+	left.end = h && h->deadline.us != INSTANT_NEVER.us ? h->deadline : lease_deadline(x, core->conf.nodes);
 	left.value = h ? (struct span){h->value, h->n} : value_in_text(core, &x->value);
 	return left;
 }

@@ -13,7 +13,7 @@ struct prior_lease {
 	struct span name, value;
 	int64_t ttl_us; /* the longest that the client may have been told; the claim has the ttl of the renewals */
 	struct instant deadline; /* the latest that the client may have been told; a later renewal may have moved it on */
-	bool exact;              /* no renewal has: the process before this one has handed it over */
+	struct instant end;      /* when it ends unless it is renewed, as the process before this one has handed it over; NEVER: that is not known */
 };
 
 struct adoption {

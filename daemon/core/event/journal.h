@@ -167,7 +167,7 @@ enum journal_kind { JOURNAL_SESSION = 1, JOURNAL_OVER, JOURNAL_HELD, JOURNAL_FRE
 	TEXT(35, USER, user, 0, JOURNAL_LINE_MOST, "who has shown itself by AUTH") \
 	TEXT(36, GROUPS, groups, 0, UINT16_MAX, "of the peer: numbers of 4 bytes") \
 	NUMBER(37, SINCE, since_us, INT64_MIN, INT64_MAX, "since when") \
-	NUMBER(38, UNTIL, until_us, INT64_MIN, INT64_MAX, "until when") \
+	NUMBER(38, UNTIL, until_us, INT64_MIN, INT64_MAX, "until when; of HELD in a restart: the end of the lease, unless it is renewed") \
 	TEXT(39, LINE, line, 0, JOURNAL_LINE_MOST, "") \
 	NUMBER(40, PLACED, placed, 0, UINT16_MAX, "stores, a bit each") \
 	NUMBER(41, STAMP, stamp_us, 0, INT64_MAX, "the moment of the ticket") \

@@ -98,6 +98,7 @@ static void remember_hold(struct commander *x, const struct session *s, struct c
 	                                     .told = told,
 	                                     .granted_at_us = c->granted_at.us,
 	                                     .flags = risk(x, l->lease.at_risk),
+	                                     .until_us = x->hands_over.n > 0 ? left.end.us : 0,
 	                                     .deadline_us = left.deadline.us}, c->shared && !l->lease.shared);
 }
 

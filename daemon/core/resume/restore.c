@@ -146,9 +146,11 @@ static void restore_note_daemon(struct commander *x, struct span value)
 
 static int restore_held(struct commander *x, struct session *s, const struct journal_record *r)
 {
-	struct prior_lease from = {.name = r->name, .value = r->value, .ttl_us = r->ttl_us, .deadline = {r->deadline_us}, .exact = x->handed};
+	struct prior_lease from = {.name = r->name, .value = r->value, .ttl_us = r->ttl_us, .deadline = {r->deadline_us}, .end = INSTANT_NEVER};
 	struct claim *c;
 
+	if (x->handed)
+		from.end.us = r->until_us;
 	restore_note_daemon(x, r->value);
 	restore_clear(x, s, r);
 	if (is_reader_with_terms(r))
