@@ -164,6 +164,7 @@ static void on_stop(struct service *s)
 {
 	engine_stop(&s->engine);
 	watch_drain(&s->commander);
+	settle_handed_all(&s->commander);
 	/* Lines that were read behind the refused requests are served before the hang-up, until there is nothing more to refuse. */
 	for (settle(&s->commander); on_stop_refuse(s);)
 		settle(&s->commander);

@@ -66,22 +66,35 @@ bool settle_session(struct commander *x, struct session *session)
 
 #define HANDED_A_STEP 256
 
-void settle_handed(struct commander *x)
+/* False: that was the last. */
+static bool settle_restored(struct commander *x)
 {
 	struct restored_line line;
+	bool more = restore_next(x, &line);
+
+	if (line.session && line.asked_at.us == 0) {
+		session_read_ahead(x->sessions, line.session, line.line);
+		session_goes_on(x->sessions, line.session);
+	} else if (line.session) {
+		x->core->asked_at = line.asked_at;
+		settle_line(x, line.session, line.line);
+		x->core->asked_at = x->core->now;
+	}
+	return more;
+}
+
+void settle_handed(struct commander *x)
+{
 	bool more = restore_may_go_on(x);
 
-	for (unsigned left = core_portion(x->core, HANDED_A_STEP); more && left > 0; left--) {
-		more = restore_next(x, &line);
-		if (line.session && line.asked_at.us == 0) {
-			session_read_ahead(x->sessions, line.session, line.line);
-			session_goes_on(x->sessions, line.session);
-		} else if (line.session) {
-			x->core->asked_at = line.asked_at;
-			settle_line(x, line.session, line.line);
-			x->core->asked_at = x->core->now;
-		}
-	}
+	for (unsigned left = core_portion(x->core, HANDED_A_STEP); more && left > 0; left--)
+		more = settle_restored(x);
+}
+
+void settle_handed_all(struct commander *x)
+{
+	while (x->handed)
+		(void)settle_restored(x);
 }
 
 static void settle_job(struct commander *x, struct home_question *q)

@@ -26,6 +26,8 @@ bool settle_line(struct commander *x, struct session *session, struct input line
 bool settle_session(struct commander *x, struct session *session);
 /* TIMER_HANDED: serves some of what waited before the restart, if the stores have spoken. */
 void settle_handed(struct commander *x);
+/* All of it, whatever the stores say: the daemon stops, and each request is answered. */
+void settle_handed_all(struct commander *x);
 /* Votes fell: a job that this has ended is lost before another line is served. */
 void settle_fallen(struct commander *x);
 /* All of it, until nothing more follows. */

@@ -83,17 +83,19 @@ TEST(a_hold_whose_stores_stay_away_is_lost_in_time)
 	hears(1, "! LOST name=a *");
 }
 
-/* A session that returns has no request that is to be answered. */
-TEST(a_daemon_that_stops_at_once_answers_nobody_who_has_not_asked)
+/* Before it has served any request that it was handed. */
+TEST(a_daemon_that_stops_at_once_answers_those_who_have_asked)
 {
 	struct event stop = {.kind = EVENT_STOP};
 
 	cluster_begin(3);
 	says(1, "LOCK a");
 	hears(1, GRANT);
+	session_opens(2, 0);
+	says(2, "@w LOCK a wait=1m");
 	daemon_hands_over(0, stores_fall);
-	passes(100 * MSEC);
 	ck_assert_int_eq(daemon_step(0, &stop), 0);
 	hears_nothing(1);
+	hears(2, "@w ERR DRAINING *");
 	daemon_ends(0);
 }
