@@ -44,6 +44,8 @@ static int stage_runtime(struct daemon *d)
 	const char *what;
 	int r = c ? runtime_stays(d, &what) : runtime_open(&d->runtime, d->conf->runtime_dir, &what);
 
+	if (r >= 0 && once_is_there(d->runtime.dir))
+		d->names_elsewhere = false; /* the process whose state cannot be used ran here */
 	if (r < 0) {
 		log_event(LOG_ERROR, "start", "runtime=%s error=\"%s\"", d->runtime.dir, runtime_trouble(r));
 	} else if (!once_take(d->runtime.dir, c ? c->mark : NULL, &what) && c) {

@@ -474,9 +474,3 @@ bool node_is_quiet(const struct node *n)
 		quiet &= n->state != NODE_UP || link_is_quiet(n->links.item[i]);
 	return quiet;
 }
-
-void node_cut_off(struct node *n, const char *reason)
-{
-	if (!node_is_quiet(n))
-		node_fail(n, DEFECT_OTHER, reason);
-}

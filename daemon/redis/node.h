@@ -47,6 +47,5 @@ const char *node_reason(const struct node *n);
 struct upstream_failures node_failures(const struct node *n);
 
 bool node_is_quiet(const struct node *n); /* no call is unanswered */
-void node_cut_off(struct node *n, const char *reason); /* unless it is quiet; calls the sink */
 
 #endif

@@ -211,10 +211,3 @@ bool upstream_is_quiet(const struct upstream *u)
 		quiet &= node_is_quiet(u->node[i]);
 	return quiet;
 }
-
-void upstream_give_up(struct upstream *u)
-{
-	for (unsigned i = 0; i < u->nodes; i++)
-		node_cut_off(u->node[i], "it did not answer before a restart of the daemon");
-	upstream_answer_refused(u);
-}

@@ -93,7 +93,5 @@ void upstream_set_tls(struct upstream *u, struct ssl_ctx_st *context);
 
 /* Before a restart: whether no call is unanswered, collected or half sent. The calls to nodes that are down are answered by the loop as well. */
 bool upstream_is_quiet(const struct upstream *u);
-/* If it does not get quiet in time: a node with an unanswered call breaks as when a link breaks, so the sink hears the answers and `down`, here and now. */
-void upstream_give_up(struct upstream *u);
 
 #endif

@@ -53,6 +53,16 @@ int once_put(const char *dir, const uint64_t mark[2])
 	return r;
 }
 
+bool once_is_there(const char *dir)
+{
+	int folder = open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	bool there = folder >= 0 && faccessat(folder, FILE_NAME, F_OK, AT_SYMLINK_NOFOLLOW) == 0;
+
+	if (folder >= 0)
+		close(folder);
+	return there;
+}
+
 /* Reads the file, and removes it. "" if there is none. False: it stays, so what it says is worth nothing. */
 static bool file_take(int folder, char text[TEXT_SIZE])
 {

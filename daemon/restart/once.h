@@ -11,6 +11,8 @@
 
 /* Before the state is handed over. 0 or a negative errno: then nothing may be handed over. */
 int once_put(const char *dir, const uint64_t mark[2]) __attribute__((warn_unused_result));
+/* Whether a process that ran in this directory has handed over its state, and no other has started here since. */
+bool once_is_there(const char *dir);
 /* At each start. *ret_why, for people, if it is false: the state of that number must not be used. mark NULL: there is none. */
 bool once_take(const char *dir, const uint64_t mark[2], const char **ret_why);
 

@@ -206,13 +206,11 @@ static bool is_quiet(const struct daemon *d, struct instant now)
 	return calls_are_over(d, now) && !journal_has_news(&d->journal) && web_is_quiet(d, now);
 }
 
-/* What has not come to its end by now, ends here. */
+/* What has not come to its end by now, the next process begins again: nobody is told of calls that are not answered. */
 static void quiet_force(struct daemon *d)
 {
 	d->restart.silent = true;
-	if (d->upstream && !upstream_is_quiet(d->upstream))
-		upstream_give_up(d->upstream);
-	d->verifying = false; /* the next process verifies it again */
+	d->verifying = false;
 	pump_pass(d);
 }
 

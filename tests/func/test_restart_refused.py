@@ -297,7 +297,7 @@ class AsAfterACrash:
         daemon.send_signal(signal.SIGUSR2)
         daemon.logged("notice restarted", mark)
         for c in clients:
-            self.assertEqual(c.reply(timeout=20).code, "LOST")
+            c.push("LOST", timeout=20)
             c.ok("PING")
 
     def test_the_new_process_is_killed_before_it_is_ready(self):

@@ -30,7 +30,9 @@ FIXTURE(.setup = setup, .teardown = teardown)
 
 TEST(what_was_handed_over_is_taken_once)
 {
+	ck_assert(!once_is_there(folder));
 	ck_assert_int_eq(once_put(folder, mark), 0);
+	ck_assert(once_is_there(folder));
 	ck_assert(once_take(folder, mark, &why));
 	ck_assert_int_ne(access(path, F_OK), 0);
 	ck_assert(!once_take(folder, mark, &why));
@@ -54,6 +56,7 @@ TEST(what_is_left_of_an_earlier_restart_is_refused)
 TEST(without_a_file_nothing_is_taken)
 {
 	ck_assert(!once_take(folder, mark, &why));
+	ck_assert(!once_is_there("/nonexistent"));
 	ck_assert(!once_take("/nonexistent", mark, &why));
 	ck_assert_int_eq(once_put("/nonexistent", mark), -ENOENT);
 }
