@@ -1,8 +1,19 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * A restart: all that the next process needs to go on, as records (journal.h), whichever build it is. What the journal has of sessions with grace there is of all
- * sessions; and what they wait for, as lines, which are served again as if they had come when they came here. Left behind are the places of requests whose
- * connection dropped, and names that a LOCKALL or an ACQUIRE has which is not answered yet: these are freed, and asked for again. See restore.h.
+ * sessions; and what they wait for, as lines, which are served again as if they had come when they came here. What was seen of the stores is in member_records.h.
+ * See restore.h.
+ *
+ * Left behind on purpose, as in a crash, because it comes again, or costs a wait at most:
+ *   votes           holds are adopted, and the end that each had by its votes is handed over: it is told in time if they cannot be
+ *   names of a LOCKALL or an ACQUIRE that is not answered   they are freed, and asked for again
+ *   requests whose connection dropped   they have lost their place; a hold that was won for such a session is handed over
+ *   calls under way    a value that one of them may have set is handed over as one to be deleted; of others the client hears that the outcome is not known
+ *   the end of a job whose session is gone   the lease of the home ends, and the job is due again
+ *   failed AUTHs    their delays begin anew, and AUTHs under way are asked again, with their secrets
+ *   events for those who watch   they hear how many were missed
+ *   RECENT, former and remote holders, alarms, figures, and rates of the memory store   they begin anew
+ * A daemon that drains is not restarted so.
  */
 #ifndef CORE_HANDOVER_H
 #define CORE_HANDOVER_H

@@ -83,6 +83,21 @@ TEST(a_hold_whose_stores_stay_away_is_lost_in_time)
 	hears(1, "! LOST name=a *");
 }
 
+/* What a renewal for longer would have made of it counts for nothing: nobody was told. */
+TEST(a_hold_ends_as_it_was_told_though_more_was_asked_for)
+{
+	cluster_begin(3);
+	says(1, "LOCK a ttl=5s");
+	hears(1, "OK name=a *");
+	all_feel(MOOD_SILENT);
+	says(1, "@e EXTEND a ttl=25s");
+	daemon_hands_over(0, stores_fall);
+	passes(2 * SEC);
+	hears(1, "@e ERR QUORUM *");
+	passes(3 * SEC);
+	hears(1, "! LOST name=a *");
+}
+
 /* Before it has served any request that it was handed. */
 TEST(a_daemon_that_stops_at_once_answers_those_who_have_asked)
 {
