@@ -42,7 +42,8 @@ void memory_put(struct memory *m, struct span name, struct span value, struct in
 void memory_put_later(struct memory *m, struct span name, struct span value, struct instant until, int64_t later_ms);
 
 /*
- * The jobs: see job_keep.h. memory_restore_jobs before the first call; without it they end with the process. memory_write_jobs before answers leave. The file must outlive the store.
+ * The jobs: see job_keep.h. memory_restore_jobs before the first call; without it they end with the process. memory_write_jobs before answers leave.
+ * The file must outlive the store.
  */
 void memory_restore_jobs(struct memory *m, struct job_file *file, int64_t later_ms, struct jobs_found *ret);
 int memory_write_jobs(struct memory *m);

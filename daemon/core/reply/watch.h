@@ -45,7 +45,7 @@ static inline void watch_who_waits(struct commander *x, const struct claim *c)
 
 /* The daemon drains or stops: tells subscribers DRAIN. */
 void watch_drain(struct commander *x);
-/* What it has asked for, as records; and back, in the next process. What waited before is no news to it; events that it was not told yet are counted as missed. */
+/* What it has asked for, as records; and back, in the next process. What waited before is no news to it; events that it was not told yet were missed. */
 void watch_remember(struct commander *x, const struct session *s);
 void watch_restore(struct commander *x, struct session *s, const struct journal_record *r);
 /* The session has no connection any more: it is told nothing from now on. */

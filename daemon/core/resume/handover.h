@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * A restart: all that the next process needs to go on, as records (journal.h), whichever build it is. What the journal has of sessions with grace there is of all
- * sessions; and what they wait for, as lines, which are served again as if they had come when they came here. What was seen of the stores is in member_records.h.
- * See restore.h.
+ * A restart: all that the next process needs to go on, as records (journal.h), whichever build it is. What the journal has of sessions with grace there is of
+ * all sessions; and what they wait for, as lines, which are served again as if they had come when they came here. What was seen of the stores:
+ * member_records.h. See restore.h.
  *
  * Left behind on purpose, as in a crash, because it comes again, or costs a wait at most:
  *   votes           holds are adopted, and the end that each had by its votes is handed over: it is told in time if they cannot be

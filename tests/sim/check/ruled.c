@@ -72,7 +72,8 @@ static bool waits_denied(const struct request_sim *q)
 	return !running_awaits(q) && (is_grant(span_of(q->asked)) || is_take_of_new(q)) && some_is_denied(q);
 }
 
-/* The daemon has new rules: whoever may not have what it waits for, is told so in that step. One that waits for its RESUME, or its client, is not read yet; after a restart nobody is. */
+/* The daemon has new rules: whoever may not have what it waits for, is told so in that step. One that waits for its RESUME, or its client, is not
+ * read yet; after a restart nobody is. */
 void ruled_anew(const struct sim_daemon *d)
 {
 	const struct request_sim *q;

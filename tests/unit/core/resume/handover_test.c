@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * daemon/core/resume/handover.c and restore.c: two services get the same lines. One of them hands over to another service meanwhile, again and again, by records. What
- * clients are told must be the same, byte for byte.
+ * daemon/core/resume/handover.c and restore.c: two services get the same lines. One of them hands over to another service meanwhile, again and again, by
+ * records. What clients are told must be the same, byte for byte.
  */
 #include "daemon/base/rng.h"
 #include "tests/fixture/lone_service.h"
