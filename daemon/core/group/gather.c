@@ -151,7 +151,7 @@ static void all_go_on(struct commander *x, struct group *g)
 /* The stores are in trouble, or slow: to ask for more names would take as long again for each. */
 static bool any_has_tried_enough(const struct commander *x, const struct group *g)
 {
-	return (g->next > 0 && is_trouble(g->part[g->next - 1].why)) || instant_diff(x->core->now, g->asked_at) >= WAITERS_HURRY_US;
+	return g->next > 0 && (is_trouble(g->part[g->next - 1].why) || instant_diff(x->core->now, g->asked_at) >= WAITERS_HURRY_US);
 }
 
 /* Asks for the names one after the other, as long as each is refused. */

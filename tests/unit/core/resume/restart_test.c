@@ -98,6 +98,24 @@ TEST(a_hold_ends_as_it_was_told_though_more_was_asked_for)
 	hears(1, "! LOST name=a *");
 }
 
+static void stores_are_well(void)
+{
+	for (unsigned i = 0; i < cluster.conf.nodes; i++)
+		cluster.node[i].mood = MOOD_WELL;
+}
+
+/* By then it has been asked for longer than a LOCKANY takes to try its names one after the other. */
+TEST(a_LOCKANY_that_does_not_wait_is_tried_again)
+{
+	cluster_begin(3);
+	all_feel(MOOD_SILENT);
+	says(1, "LOCKANY a b");
+	jumps(1100 * MSEC);
+	daemon_hands_over(0, stores_are_well);
+	passes(SEC);
+	hears(1, "OK name=a *");
+}
+
 /* Before it has served any request that it was handed. */
 TEST(a_daemon_that_stops_at_once_answers_those_who_have_asked)
 {
