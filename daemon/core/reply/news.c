@@ -141,8 +141,6 @@ void news_were_missed(struct commander *x, uint64_t events)
 {
 	x->news.missed = events;
 	x->news.missed_at = x->core->now;
-	if (events > 0)
-		commander_again(x);
 }
 
 void news_again(struct commander *x)

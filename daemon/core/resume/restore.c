@@ -447,6 +447,8 @@ void restore_end(struct commander *x)
 	}
 	if (!x->handed)
 		return;
+	if (x->news.missed > 0)
+		commander_again(x);
 	x->handed->until = instant_add(x->core->now, at_most(2 * x->core->conf.timeout_us, HANDED_US));
 	heap_set(&x->core->timers, &x->handed->timer, x->core->now);
 }

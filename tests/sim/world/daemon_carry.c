@@ -53,7 +53,7 @@ static void process_begins(struct sim_daemon *d, const struct effects *records)
 	d->service = service_new(&d->conf);
 	d->state = DAEMON_RUNNING;
 	recount_goes_on(d);
-	d->journal.failed = d->journal.mended = false;
+	d->journal.failed = d->journal.mended = d->journal.rewriting = false;
 	records_take(d, records);
 	recount_run_is_named(d);
 	journal_go_on(d);
