@@ -154,6 +154,20 @@ static void ask_lock(struct requests *r, const struct claim *c)
 	line_end(r, from, c->session, a->asked_at, c->priority, a->order);
 }
 
+/* Among requests that came at one moment it is where the first of its names waits. */
+static uint64_t group_order(const struct group *g)
+{
+	uint64_t order = UINT64_MAX;
+
+	for (unsigned i = 0; i < g->parts; i++) {
+		const struct claim *c = g->part[i].claim;
+
+		if (c && c->asking && c->asking->order < order)
+			order = c->asking->order;
+	}
+	return order;
+}
+
 static void ask_group(struct requests *r, const struct group *g)
 {
 	const struct lock_terms terms = {group_owner(g), {g->note, g->note_n}, g->ttl_us, g->delay_us, g->priority, g->count, g->renew, g->shared};
@@ -165,7 +179,7 @@ static void ask_group(struct requests *r, const struct group *g)
 	put_terms(&r->lines, &terms);
 	if (g->patient)
 		put_wait(&r->lines, g->asked_at, g->wait_until);
-	line_end(r, from, g->session, g->asked_at, g->priority, 0);
+	line_end(r, from, g->session, g->asked_at, g->priority, group_order(g));
 }
 
 static unsigned permits_of(const struct permit *of)
