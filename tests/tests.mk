@@ -108,7 +108,7 @@ $(O)/planted/%: tests/sim/mutant/%.patch $(O)/redlockd $(O)/parts.a tests/sim/pl
 # The daemon as a build whose structures differ, from patched sources: a restart goes from one to the other and back.
 OTHER_STRUCTURES := session claim lease lock pending core job group permit contender
 $(O)/other/redlockd: $(O)/redlockd
-	@mkdir -p $(@D)/source
+	@rm -rf $(@D)/source && mkdir -p $(@D)/source
 	$(call say,CC)
 	$(Q)cp -r Makefile conf daemon proto tls client tests $(@D)/source/
 	$(Q)find $(@D)/source/daemon/core -name '*.h' -exec sed -i $(foreach s,$(OTHER_STRUCTURES),-e 's/^struct $(s) {$$/&\n\tint64_t of_another_build[3];/') {} +
@@ -222,7 +222,7 @@ UNIT_PATIENCE ?= 8
 unit: $(O)/unit ## unit tests; UNIT_ARGS= names the suites to run
 	@CK_TIMEOUT_MULTIPLIER=$(UNIT_PATIENCE) $(O)/unit $(UNIT_ARGS)
 
-func: all $(O)/clock_shim.so $(O)/market $(O)/caller ## function tests: real daemons, real Redis servers; FUNC_ARGS= names the tests to run
+func: all $(O)/other/redlockd $(O)/clock_shim.so $(O)/market $(O)/caller ## function tests: real daemons, real Redis servers; FUNC_ARGS= names the tests to run
 	@REDLOCKD_BUILD=$(O) $(PYTHON) -B tests/func/run.py $(FUNC_ARGS)
 
 CLIENTS_ARGS ?=

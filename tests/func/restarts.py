@@ -3,12 +3,11 @@
 import os
 import shutil
 import signal
-import subprocess
 import sys
 
 from daemon import on_redis
 from harness import FuncTest
-from process import BUILD, REDLOCKD, ROOT, merged, sanitized
+from process import BUILD, REDLOCKD, merged, sanitized
 
 CONF = {"lease": "5s", "max_lease": "10s"}
 
@@ -62,9 +61,7 @@ class RestartTest(FuncTest):
     def of_another_build(self):
         """The path of a redlockd whose structures in memory are others."""
         path = os.path.join(BUILD, "other", "redlockd")
-        folder = os.path.relpath(BUILD, ROOT)
-        done = subprocess.run(["make", "-s", "O=" + folder, os.path.join(folder, "other", "redlockd")], cwd=ROOT, capture_output=True, text=True)
-        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertTrue(os.path.exists(path), "make func builds it")
         return path
 
 
