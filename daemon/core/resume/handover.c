@@ -4,6 +4,7 @@
 
 #include "daemon/base/buf.h"
 #include "daemon/core/engine/release.h"
+#include "daemon/core/engine/ticket.h"
 #include "daemon/core/member/member_records.h"
 #include "daemon/core/rate/rate_turns.h"
 #include "daemon/core/reply/listing.h"
@@ -421,18 +422,31 @@ static void ticket_remember(struct commander *x, struct name *name, const struct
 	                                     .priority = k->ticket_priority});
 }
 
+/*
+ * The next process asks for the name as soon as it has served the first request for it, which may be one that does not wait: the round for that one shows the
+ * ticket of those behind it. Without a quorum the clocks may not be known well enough to draw one.
+ */
+static void ticket_draw(struct engine *e, struct contender *k)
+{
+	if (k->ticket.us == 0 && members_that_may_grant(&e->members) >= engine_quorum(e))
+		ticket_take(e, k);
+}
+
 static void lock_remember(struct commander *x, struct lock *l)
 {
-	const struct contender *k = l->contender;
+	struct contender *k = l->contender;
 	const struct lease *lease = &l->lease;
+	bool gives_back = lease->state == LEASE_HELD && !holder_is_handed_over(l->holder);
 
 	if (l->share && l->holder)
 		remember(x, &(struct journal_record){.kind = JOURNAL_GHOST, .name = name_text(&l->name), .until_us = l->share->ghost_until.us});
+	if (lease->state == LEASE_NONE || gives_back)
+		ticket_draw(x->engine, k);
 	if (k->ticket.us > 0)
 		ticket_remember(x, &l->name, k);
 	if (k->state == CONTENDER_ACQUIRING && k->round)
 		value_remember(x, &l->name, &k->round->value, &k->round->placed, k->round->form == FORM_SHARED);
-	if (lease->state == LEASE_HELD && !holder_is_handed_over(l->holder))
+	if (gives_back)
 		value_remember(x, &l->name, &lease->value, &lease->placed, lease->shared);
 }
 

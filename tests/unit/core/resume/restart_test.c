@@ -4,11 +4,18 @@
 
 #include <check.h>
 #include <stdio.h>
+#include <string.h>
 
 static void stores_fall(void)
 {
 	for (unsigned i = 0; i < cluster.conf.nodes; i++)
 		cluster.node[i].up = false;
+}
+
+static void stores_are_well(void)
+{
+	for (unsigned i = 0; i < cluster.conf.nodes; i++)
+		cluster.node[i].mood = MOOD_WELL;
 }
 
 FIXTURE(.teardown = cluster_close)
@@ -65,6 +72,61 @@ TEST(who_waits_keeps_the_place_among_those_of_other_daemons)
 	ck_assert_uint_gt(cluster.node[0].count[CALL_ACQUIRE], asked);
 }
 
+/* The round under way showed no ticket, since nobody waited when it began. The next one is for the request that does not wait, which stands first. */
+TEST(who_waits_behind_a_request_that_does_not_has_a_place_from_the_first_round_on)
+{
+	unsigned asked;
+
+	cluster_begin(3);
+	session_opens(2, 0);
+	all_feel(MOOD_SILENT);
+	says(1, "LOCK a");
+	says(2, "LOCK a wait=1m");
+	ck_assert_str_eq(cluster.node[0].last[CALL_ACQUIRE].ticket, "");
+	asked = cluster.node[0].count[CALL_ACQUIRE];
+	daemon_hands_over(0, stores_are_well);
+	passes(SEC);
+	hears(1, GRANT);
+	ck_assert_uint_eq(cluster.node[0].count[CALL_ACQUIRE], asked + 1);
+	ck_assert_str_ne(cluster.node[0].last[CALL_ACQUIRE].ticket, "");
+	says(1, "UNLOCK a");
+	hears(1, "OK *");
+	hears(2, GRANT);
+}
+
+/* The ticket of the ACQUIRE of this name that waits at store 0. */
+static const char *ticket_under_way(const char *name)
+{
+	const struct parcel *p;
+
+	TAILQ_FOREACH(p, &cluster.daemon[0].queue[0], link)
+		if (p->call.kind == CALL_ACQUIRE && strcmp(p->name, name) == 0)
+			return p->ticket;
+	return "none";
+}
+
+/* What the LOCKALL has of its names is given back, and asked for again. */
+TEST(who_waits_behind_a_LOCKALL_that_does_not_has_a_place_from_the_first_round_on)
+{
+	cluster_begin(3);
+	session_opens(2, 0);
+	all_feel(MOOD_SILENT);
+	says(1, "LOCKALL a b");
+	for (unsigned i = 0; i < 3; i++)
+		serves(i, 1);
+	says(2, "LOCK a wait=1m");
+	ck_assert_str_eq(ticket_under_way("a"), "none");
+	ck_assert_str_eq(ticket_under_way("b"), "");
+	daemon_hands_over(0, stores_are_well);
+	all_feel(MOOD_SILENT);
+	passes(10 * MSEC);
+	ck_assert_str_ne(ticket_under_way("a"), "none");
+	ck_assert_str_ne(ticket_under_way("a"), "");
+	all_feel(MOOD_WELL);
+	hears(1, "\\* name=a *");
+	ignores(1);
+}
+
 TEST(a_wait_ends_when_it_would_have_ended)
 {
 	two_daemons(3);
@@ -103,12 +165,6 @@ TEST(a_hold_ends_as_it_was_told_though_more_was_asked_for)
 	hears(1, "@e ERR QUORUM *");
 	passes(3 * SEC);
 	hears(1, "! LOST name=a *");
-}
-
-static void stores_are_well(void)
-{
-	for (unsigned i = 0; i < cluster.conf.nodes; i++)
-		cluster.node[i].mood = MOOD_WELL;
 }
 
 /* By then it has been asked for longer than a LOCKANY takes to try its names one after the other. */
