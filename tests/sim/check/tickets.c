@@ -214,7 +214,7 @@ void tickets_withdrawn(struct sim_daemon *d, const struct call *call, int64_t na
 	ticket_of(d, name)->nodes &= (uint16_t)~(1u << call->node);
 }
 
-/* The daemon lost its connection to the node and does not withdraw later: the place expires. */
+/* The daemon lost its connection to the node, or finds none after a restart, and does not withdraw later: the place expires. */
 void tickets_unlinked(struct sim_daemon *d, unsigned node)
 {
 	for (int64_t name = 0; name < d->world->plan->names; name++)

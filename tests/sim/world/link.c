@@ -98,8 +98,10 @@ void link_break(struct sim_link *l)
 	daemon_arrive(l->daemon, ARRIVAL_BROKEN, l, l->epoch);
 }
 
+/* The connection of the process before a restart may have ended without being seen to. */
 static void link_fail_to_dial(struct sim_link *l, int64_t after)
 {
+	tickets_unlinked(l->daemon, l->server->index);
 	world_at(world_of(l), &l->timer, AT_LINK, world_of(l)->now + after + backoff_next(&l->backoff, &l->rng));
 }
 
