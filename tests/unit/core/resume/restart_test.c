@@ -4,6 +4,7 @@
 
 #include <check.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 static void stores_fall(void)
@@ -125,6 +126,30 @@ TEST(who_waits_behind_a_LOCKALL_that_does_not_has_a_place_from_the_first_round_o
 	all_feel(MOOD_WELL);
 	hears(1, "\\* name=a *");
 	ignores(1);
+}
+
+static void stores_rise(void)
+{
+	for (unsigned i = 0; i < cluster.conf.nodes; i++)
+		cluster.node[i].up = true;
+}
+
+/* A place by the clock of this host, which is behind, would be before those of others that came sooner. */
+TEST(who_waits_before_any_store_has_spoken_has_a_place_by_their_clocks)
+{
+	int64_t asked_us;
+
+	cluster_open(3);
+	stores_fall();
+	for (unsigned i = 0; i < cluster.conf.nodes; i++)
+		cluster.node[i].clock_us = 20 * SEC;
+	daemon_starts(0);
+	asked_us = CLUSTER_WALL_US + cluster.now.us + 20 * SEC;
+	says(1, "LOCK a wait=10m");
+	daemon_hands_over(0, stores_rise);
+	passes(60 * SEC);
+	hears(1, GRANT);
+	ck_assert_int_gt(strtoll(cluster.node[0].last[CALL_ACQUIRE].ticket, NULL, 10), asked_us - SEC);
 }
 
 TEST(a_wait_ends_when_it_would_have_ended)
