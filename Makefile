@@ -137,14 +137,14 @@ CORE := \
 	daemon/core/event/sample.c \
 	daemon/core/event/value.c \
 	daemon/core/member/admission.c \
-	daemon/core/member/bounds.c \
+	daemon/core/member/clock_bounds.c \
 	daemon/core/member/fences.c \
 	daemon/core/member/flow.c \
 	daemon/core/member/health.c \
 	daemon/core/member/judge.c \
-	daemon/core/member/jump.c \
-	daemon/core/member/likeness.c \
-	daemon/core/member/meet.c \
+	daemon/core/member/clock_jump.c \
+	daemon/core/member/same_jump.c \
+	daemon/core/member/clock_first_look.c \
 	daemon/core/member/member.c \
 	daemon/core/member/member_records.c \
 	daemon/core/member/members.c \
@@ -152,7 +152,7 @@ CORE := \
 	daemon/core/member/probe.c \
 	daemon/core/member/quorum.c \
 	daemon/core/member/trust.c \
-	daemon/core/lock/card.c \
+	daemon/core/lock/holder_text.c \
 	daemon/core/lock/claim.c \
 	daemon/core/lock/contender.c \
 	daemon/core/lock/kept_names.c \
@@ -164,40 +164,40 @@ CORE := \
 	daemon/core/round/ask.c \
 	daemon/core/round/calls.c \
 	daemon/core/round/home.c \
-	daemon/core/round/parts.c \
+	daemon/core/round/engine_data.c \
 	daemon/core/round/releases.c \
 	daemon/core/round/rendezvous.c \
 	daemon/core/round/round.c \
 	daemon/core/round/tokens.c \
 	daemon/core/engine/acquire.c \
-	daemon/core/engine/admit.c \
+	daemon/core/engine/admission_wait.c \
 	daemon/core/engine/adopt.c \
-	daemon/core/engine/adoption.c \
-	daemon/core/engine/belief.c \
+	daemon/core/engine/adopted_lease.c \
+	daemon/core/engine/validity.c \
 	daemon/core/engine/break.c \
-	daemon/core/engine/conclude.c \
+	daemon/core/engine/round_done.c \
 	daemon/core/engine/convert.c \
-	daemon/core/engine/denial.c \
+	daemon/core/engine/denied_votes.c \
 	daemon/core/engine/engine.c \
-	daemon/core/engine/enter.c \
+	daemon/core/engine/lock_request.c \
 	daemon/core/engine/grant.c \
 	daemon/core/engine/hold.c \
 	daemon/core/engine/holders.c \
-	daemon/core/engine/lessee.c \
-	daemon/core/engine/look.c \
-	daemon/core/engine/lower.c \
+	daemon/core/engine/lease_owner.c \
+	daemon/core/engine/ask_holder.c \
+	daemon/core/engine/votes_fall.c \
 	daemon/core/engine/move.c \
 	daemon/core/engine/rebase.c \
 	daemon/core/engine/release.c \
 	daemon/core/engine/renew.c \
 	daemon/core/engine/retry.c \
-	daemon/core/engine/split.c \
+	daemon/core/engine/split_vote.c \
 	daemon/core/engine/ticket.c \
-	daemon/core/engine/together.c \
+	daemon/core/engine/shared_lease.c \
 	daemon/core/engine/wait.c \
 	daemon/core/engine/waiters.c \
-	daemon/core/session/agent.c \
-	daemon/core/session/ahead.c \
+	daemon/core/session/inner_session.c \
+	daemon/core/session/lines_ahead.c \
 	daemon/core/session/audit.c \
 	daemon/core/session/group.c \
 	daemon/core/session/jobs.c \
@@ -205,78 +205,78 @@ CORE := \
 	daemon/core/session/semaphore.c \
 	daemon/core/session/session.c \
 	daemon/core/session/user.c \
-	daemon/core/session/who.c \
-	daemon/core/reply/announce.c \
+	daemon/core/session/client_identity.c \
+	daemon/core/reply/permit_lines.c \
 	daemon/core/reply/ask_daemon.c \
 	daemon/core/reply/busy.c \
-	daemon/core/reply/former.c \
+	daemon/core/reply/former_holders.c \
 	daemon/core/reply/listing.c \
-	daemon/core/reply/news.c \
-	daemon/core/reply/noted.c \
+	daemon/core/reply/watch_news.c \
+	daemon/core/reply/name_history.c \
 	daemon/core/reply/page.c \
 	daemon/core/reply/pending.c \
 	daemon/core/reply/refusal.c \
-	daemon/core/reply/remember.c \
+	daemon/core/reply/records.c \
 	daemon/core/reply/remote_holders.c \
-	daemon/core/reply/renewals.c \
+	daemon/core/reply/renewal_limits.c \
 	daemon/core/reply/rows.c \
 	daemon/core/reply/show.c \
-	daemon/core/reply/slow.c \
+	daemon/core/reply/slow_log.c \
 	daemon/core/reply/tell.c \
-	daemon/core/reply/terms.c \
+	daemon/core/reply/request_terms.c \
 	daemon/core/reply/watch.c \
 	daemon/core/rights/access.c \
 	daemon/core/rights/auth.c \
 	daemon/core/rights/suspects.c \
-	daemon/core/deadlock/circle.c \
+	daemon/core/deadlock/local_circle.c \
 	daemon/core/deadlock/deadlock.c \
-	daemon/core/deadlock/waitgraph.c \
+	daemon/core/deadlock/wait_graph.c \
 	daemon/core/rate/rate.c \
 	daemon/core/rate/rate_turns.c \
-	daemon/core/rate/stored.c \
+	daemon/core/rate/stored_limits.c \
 	daemon/core/job/job.c \
-	daemon/core/job/order.c \
-	daemon/core/job/pass.c \
-	daemon/core/job/places.c \
-	daemon/core/job/queuerows.c \
-	daemon/core/job/runner.c \
-	daemon/core/job/survey.c \
+	daemon/core/job/job_order.c \
+	daemon/core/job/queue_pass.c \
+	daemon/core/job/take_places.c \
+	daemon/core/job/queue_rows.c \
+	daemon/core/job/session_jobs.c \
+	daemon/core/job/job_list.c \
 	daemon/core/job/take.c \
 	daemon/core/job/take_again.c \
 	daemon/core/semaphore/contended.c \
-	daemon/core/semaphore/heard.c \
-	daemon/core/semaphore/issue.c \
-	daemon/core/semaphore/obtain.c \
+	daemon/core/semaphore/permit_resume.c \
+	daemon/core/semaphore/permit_answer.c \
+	daemon/core/semaphore/permit_step.c \
 	daemon/core/semaphore/permits.c \
-	daemon/core/semaphore/recall.c \
-	daemon/core/semaphore/seats.c \
-	daemon/core/group/award.c \
-	daemon/core/group/gather.c \
+	daemon/core/semaphore/permit_restore.c \
+	daemon/core/semaphore/permit_slots.c \
+	daemon/core/group/group_answer.c \
+	daemon/core/group/group_step.c \
 	daemon/core/group/groups.c \
-	daemon/core/resume/end.c \
+	daemon/core/resume/session_end.c \
 	daemon/core/resume/handover.c \
 	daemon/core/resume/restore.c \
 	daemon/core/resume/resume.c \
-	daemon/core/request/defer.c \
+	daemon/core/request/job_requests.c \
 	daemon/core/request/list.c \
 	daemon/core/request/lockall.c \
 	daemon/core/request/locks.c \
-	daemon/core/request/owned.c \
-	daemon/core/request/permits_owned.c \
-	daemon/core/request/query.c \
+	daemon/core/request/held_locks.c \
+	daemon/core/request/held_permits.c \
+	daemon/core/request/help_stats.c \
 	daemon/core/request/semaphores.c \
-	daemon/core/request/tally.c \
+	daemon/core/request/all_figures.c \
 	daemon/core/admin/admin.c \
 	daemon/core/admin/alarm.c \
 	daemon/core/admin/drain.c \
 	daemon/core/admin/revoke.c \
 	daemon/core/service/command.c \
 	daemon/core/service/deliver.c \
-	daemon/core/service/fire.c \
+	daemon/core/service/due_timers.c \
 	daemon/core/service/hangup.c \
 	daemon/core/service/service.c \
-	daemon/core/service/settle.c \
-	daemon/core/service/view.c
+	daemon/core/service/after_step.c \
+	daemon/core/service/service_view.c
 
 STORE := \
 	daemon/store/breaking.c \

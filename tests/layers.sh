@@ -37,7 +37,7 @@ apart='
 journal  event core
 calls    lock
 round    lock
-session  calls round releases engine parts
+session  calls round releases engine engine_data
 '
 
 # folder: what its objects may not call.

@@ -6,22 +6,22 @@
 standing='
 conf                   number words source schema address report yaml file secret users modes protect rules check sentinel list value reader load live conf show print docgen
 daemon/core/event      event metric sample core origin alarms journal value
-daemon/core/member     admission flow quorum members health fences bounds judge meet likeness jump probe observe trust member member_records
-daemon/core/lock       state kept_names card claim readers contender lease lock notices
-daemon/core/round      calls round ask tokens releases parts rendezvous home
-daemon/core/engine     admit move adoption release ticket waiters wait split rebase together acquire retry holders grant convert belief hold lessee denial renew adopt look break conclude lower enter engine
-daemon/core/session    user ahead session who rules audit jobs semaphore agent group
-daemon/core/reply      page rows remote_holders ask_daemon listing remember tell slow former news watch terms refusal pending renewals announce noted show busy
+daemon/core/member     admission flow quorum members health fences clock_bounds judge clock_first_look same_jump clock_jump probe observe trust member member_records
+daemon/core/lock       state kept_names holder_text claim readers contender lease lock notices
+daemon/core/round      calls round ask tokens releases engine_data rendezvous home
+daemon/core/engine     admission_wait move adopted_lease release ticket waiters wait split_vote rebase shared_lease acquire retry holders grant convert validity hold lease_owner denied_votes renew adopt ask_holder break round_done votes_fall lock_request engine
+daemon/core/session    user lines_ahead session client_identity rules audit jobs semaphore inner_session group
+daemon/core/reply      page rows remote_holders ask_daemon listing records tell slow_log former_holders watch_news watch request_terms refusal pending renewal_limits permit_lines name_history show busy
 daemon/core/rights     suspects auth access
-daemon/core/deadlock   waitgraph circle deadlock
-daemon/core/rate       stored rate rate_turns
-daemon/core/job        queuerows job places take pass runner survey order take_again
-daemon/core/semaphore  seats contended permits heard issue obtain recall
-daemon/core/group      groups award gather
-daemon/core/resume     end resume handover restore
-daemon/core/request    list owned locks lockall permits_owned semaphores defer tally query
+daemon/core/deadlock   wait_graph local_circle deadlock
+daemon/core/rate       stored_limits rate rate_turns
+daemon/core/job        queue_rows job take_places take queue_pass session_jobs job_list job_order take_again
+daemon/core/semaphore  permit_slots contended permits permit_resume permit_answer permit_step permit_restore
+daemon/core/group      groups group_answer group_step
+daemon/core/resume     session_end resume handover restore
+daemon/core/request    list held_locks locks lockall held_permits semaphores job_requests all_figures help_stats
 daemon/core/admin      alarm drain revoke admin
-daemon/core/service    deliver hangup command settle fire service view
+daemon/core/service    deliver hangup command after_step due_timers service service_view
 client/lib             boottime display address buffer line tls_calls channel pushes backoff outcome draft greeting unchecked_jobs holds pending tracking lockall count_field subscriptions conn recovery exchange await quit lock secret public lock_many job rate queries subscribe admin tls
 client/cli/io          complaint options arguments dial json rows
 client/cli/run         descriptors loss queue_place process release_socket self_wait quorum_shortage wait_status or_defer waiting descendants validity taken_job locks_held wakeups supervise late_quit keeper signals script_lock hold run lead once work

@@ -186,7 +186,7 @@ struct redlock_unlocking {
 /* The same with options; NULL is zeroes. */
 int redlock_unlock_with(struct redlock *c, const char *name, const struct redlock_unlocking *options) REDLOCK_MUST;
 /*
- * Renews the lease now; ttl_ms > 0 sets its length from now on. If that is shorter than before, believe in no more than ttl_ms,
+ * Renews the lease now; ttl_ms > 0 sets its length from now on. If that is shorter than before, rely on no more than ttl_ms,
  * even when the call fails.
  */
 int redlock_extend(struct redlock *c, const char *name, int64_t ttl_ms, struct redlock_grant *ret_grant) REDLOCK_MUST;
@@ -228,7 +228,7 @@ int redlock_defer(struct redlock *c, const char *queue, struct redlock_bytes pay
 int redlock_take(struct redlock *c, const char *queue, const struct redlock_options *options, struct redlock_job *ret_job) REDLOCK_MUST;
 /* Whether the session still has it, and until when. */
 int redlock_check_job(struct redlock *c, const char *queue, const char *id, struct redlock_grant *ret_grant) REDLOCK_MUST;
-/* The job is done: it is no more, and its lock is free. REDLOCK_REFUSED with "LOST" or "NOTHELD": it may be run again. */
+/* The job is done: it is gone, and its lock is free. REDLOCK_REFUSED with "LOST" or "NOTHELD": it may be run again. */
 int redlock_done(struct redlock *c, const char *queue, const char *id) REDLOCK_MUST;
 /* It has failed: it is due again after delay_ms, unless it has failed too often. */
 int redlock_retry(struct redlock *c, const char *queue, const char *id, int64_t delay_ms) REDLOCK_MUST;

@@ -28,7 +28,7 @@ static int follow(struct redlock *c, bool events)
 	return 0;
 }
 
-/* Refused as unknown, it is no more, either. */
+/* Refused as unknown, it is gone as well. */
 static int unfollow(struct redlock *c, struct span followed)
 {
 	int r = await_draft(c, PENDING_READ, 0, NULL);

@@ -38,7 +38,7 @@ static bool is_trusted(const struct stat *st)
 	return st->st_uid == 0 || st->st_uid == geteuid();
 }
 
-/* Where any user can make a name, as in /tmp, the directory, or the link to it, may be another user's, who could put files of his own in the place of ours. */
+/* Where any user can make a name, as in /tmp, the directory, or the link to it, may be another user's, who could put files of his own in our place. */
 static int runtime_make(const struct runtime *r)
 {
 	bool shared = strncmp(r->dir, "/tmp/redlockd-", 14) == 0;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Whether clients on other hosts can reach this daemon. Such clients may still believe in their leases after this host has rebooted. */
+/* Whether clients on other hosts can reach this daemon. Such clients may still rely on their leases after this host has rebooted. */
 #ifndef DAEMON_REACH_H
 #define DAEMON_REACH_H
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * Listening sockets. A socket file on which nobody listens is replaced. It must never remove a file that is no socket, a socket that
- * is in use, or, at the end, a socket file that a successor has put in the place of ours.
+ * is in use, or, at the end, a socket file that a successor has put in our place.
  */
 #include "daemon/net/listener.h"
 #include "daemon/base/instant.h"

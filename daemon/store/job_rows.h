@@ -48,7 +48,7 @@ void job_row_text_replace(struct span *text, struct span by);
 /* NULL: there is none. q: may be NULL. job_row_of: by the value of its lease. */
 struct job_row *job_row_find(const struct job_queue *q, struct span id);
 struct job_row *job_row_of(const struct job_queue *q, struct span value);
-/* A job of this id, which is in no list yet, and comes behind all others of one moment; and one that is no more. */
+/* A job of this id, which is in no list yet, and comes behind all others of one moment; and one that is gone. */
 struct job_row *job_row_add(struct job_store *s, struct job_queue *q, struct span id);
 /* In bytes, as the ledger counts: a job with these texts, and a queue. */
 int64_t job_row_bytes(struct span id, struct span payload, struct span lock, struct span peer);
@@ -59,7 +59,7 @@ void job_row_remove(struct job_queue *q, struct job_row *j);
 size_t job_rows_count(const struct job_queue *q); /* of all kinds; q: may be NULL */
 struct job_queue *job_rows_find(const struct job_store *s, struct span name);
 struct job_queue *job_rows_add(struct job_store *s, struct span name, struct span peer);
-/* The job is no more, and nor is its queue if it was the last one. */
+/* The job is gone, and nor is its queue if it was the last one. */
 void job_rows_forget(struct job_store *s, struct job_queue *q, struct job_row *j);
 
 #endif

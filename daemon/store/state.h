@@ -12,7 +12,7 @@
  * that run had another directory: `elsewhere`. That is STATE_CRASH as well.
  *
  * The directory may not survive a reboot or the end of a container. So if other hosts can reach the daemon, a missing file counts as a crash
- * until the boot, or the start of the container, is G ago: from then on no client believes in a lease from before. After a crash in an earlier boot G
+ * until the boot, or the start of the container, is G ago: from then on no client relies on a lease from before. After a crash in an earlier boot G
  * counts from the boot, too: `rebooted`.
  *
  * Names are kept with their values. A kept name is refused to all but the holder, who knows the value and may extend or adopt the lease.
@@ -75,7 +75,7 @@ struct state_conf {
 	bool remote; /* clients on other hosts can reach the daemon: it listens beyond Unix sockets and loopback */
 	bool elsewhere; /* a run of this boot, which has just handed over what cannot be used, may have had another directory */
 	int64_t lease_us; /* longest lease and lock-delay of this run: max_lease + max_delay */
-	int64_t guard_us; /* G: after this time no client believes in such a lease */
+	int64_t guard_us; /* G: after this time no client relies on such a lease */
 	struct instant now;
 	struct instant began; /* start of the container; 0: the boot */
 	int64_t wall_us;

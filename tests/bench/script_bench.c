@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * build/script_bench [PAIRS]: what the batch script costs Redis. N names are acquired in one call and released in the next, again and again, for several N, on
- * a redis-server of the bench's own. For comparison: N times SET NX PX and N times the script that deletes a key of ours, as N clients without a daemon would
+ * a redis-server of the bench's own. For comparison: N times SET NX PX and N times the script that deletes our key, as N clients without a daemon would
  * send them. Prints the processor time of Redis for a pair, and for a renewal. Not part of `check`.
  */
 #include "daemon/redis/batch.h"

@@ -4,7 +4,7 @@
  * as the same when it is written again.
  */
 #include "daemon/core/event/core.h"
-#include "daemon/core/lock/card.h"
+#include "daemon/core/lock/holder_text.h"
 #include "proto/proto.h"
 #include "tests/fuzz/fuzz.h"
 
@@ -13,24 +13,24 @@ static void check_text(struct span text, struct span message, size_t most)
 	PROMISE(text.n <= most && text.p >= message.p && text.p + text.n <= message.p + message.n);
 }
 
-static void check_head(const struct card *c, struct span message)
+static void check_head(const struct holder_text *c, struct span message)
 {
 	check_text(c->daemon, message, DAEMON_ID_MAX - 1);
 	check_text(c->name, message, NAME_MAX_BYTES);
 	PROMISE(c->daemon.n > 0 && c->name.n > 0 && c->number > 0 && !memchr(c->daemon.p, ':', c->daemon.n));
 }
 
-static void check_same(const struct card *a, const struct card *b)
+static void check_same(const struct holder_text *a, const struct holder_text *b)
 {
 	PROMISE(span_equal(a->daemon, b->daemon) && span_equal(a->name, b->name) && a->number == b->number && a->held_ms == b->held_ms);
 	PROMISE(span_equal(a->label, b->label) && span_equal(a->peer, b->peer) && span_equal(a->owner, b->owner) && span_equal(a->note, b->note));
 	PROMISE(a->pid == b->pid && a->uid == b->uid);
 }
 
-static void check_card(const struct card *c, struct span message)
+static void check_card(const struct holder_text *c, struct span message)
 {
 	struct buf out = {0};
-	struct card again;
+	struct holder_text again;
 	char who[CARD_WHO_MAX];
 
 	check_head(c, message);
@@ -39,9 +39,9 @@ static void check_card(const struct card *c, struct span message)
 	check_text(c->owner, message, CARD_OWNER_MAX);
 	check_text(c->note, message, CARD_TEXT_MAX);
 	PROMISE(c->held_ms >= 0 && c->pid >= -1 && c->uid >= -1);
-	PROMISE(card_who(c, who) <= sizeof(who));
-	card_put(&out, c);
-	PROMISE(card_read((struct span){buf_begin(&out), buf_length(&out)}, &again));
+	PROMISE(holder_text_who(c, who) <= sizeof(who));
+	holder_text_put(&out, c);
+	PROMISE(holder_text_read((struct span){buf_begin(&out), buf_length(&out)}, &again));
 	check_same(c, &again);
 	buf_release(&out);
 }
@@ -50,14 +50,14 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n)
 {
 	char *bytes = malloc(n ? n : 1); /* of just this size, so that a look behind its end is found */
 	struct span message = {bytes, n};
-	struct card c;
+	struct holder_text c;
 
 	PROMISE(bytes != NULL);
 	if (n)
 		memcpy(bytes, data, n);
-	if (card_read_question(message, &c))
+	if (holder_text_read_question(message, &c))
 		check_head(&c, message);
-	if (card_read(message, &c))
+	if (holder_text_read(message, &c))
 		check_card(&c, message);
 	free(bytes);
 	return 0;

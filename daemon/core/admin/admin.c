@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* See admin.h. What is taken from a holder by force goes to nobody else before that holder cannot believe in it any more: its client may be alive. */
+/* See admin.h. What is taken from a holder by force goes to nobody else before that holder cannot rely on it any more: its client may be alive. */
 #include "daemon/core/admin/admin.h"
 
 #include "daemon/core/admin/drain.h"
@@ -7,9 +7,9 @@
 #include "daemon/core/engine/hold.h"
 #include "daemon/core/job/job.h"
 #include "daemon/core/reply/pending.h"
-#include "daemon/core/reply/remember.h"
+#include "daemon/core/reply/records.h"
 #include "daemon/core/reply/tell.h"
-#include "daemon/core/resume/end.h"
+#include "daemon/core/resume/session_end.h"
 #include "daemon/core/semaphore/permits.h"
 #include "daemon/core/session/audit.h"
 
@@ -17,7 +17,7 @@
 #include <stdio.h>
 
 /* False: answered. */
-static bool admin_is_allowed(struct commander *x, struct session *s)
+static bool admin_is_allowed(struct request_context *x, struct session *s)
 {
 	if (s->is_admin || x->core->conf.rules) /* rules have decided already */
 		return true;
@@ -27,7 +27,7 @@ static bool admin_is_allowed(struct commander *x, struct session *s)
 }
 
 /* field, value: for the log. name, victim: for the audit log; "" and 0 if it concerns no name and no session. */
-static void admin_log(struct commander *x, const struct session *by, const char *event, const char *field, const char *value, struct span name,
+static void admin_log(struct request_context *x, const struct session *by, const char *event, const char *field, const char *value, struct span name,
 		      uint64_t victim)
 {
 	const struct audit a = {.event = event, .session = by, .name = name, .held_us = -1, .victim = victim};
@@ -40,7 +40,7 @@ static void admin_log(struct commander *x, const struct session *by, const char 
 
 /* --- DRAIN --- */
 
-void serve_DRAIN(struct commander *x, struct session *s)
+void serve_DRAIN(struct request_context *x, struct session *s)
 {
 	const struct request *q = &x->request;
 	bool bounded = request_has(q, FIELD_IN);
@@ -92,15 +92,15 @@ static unsigned session_holds(const struct session *s)
 }
 
 /* Nobody resumes it any more, not even in the next run. */
-static void session_void_grace(struct commander *x, struct session *s)
+static void session_void_grace(struct request_context *x, struct session *s)
 {
-	remember_over(x, s);
+	record_over(x, s);
 	session_set_known(x->sessions, s, false);
 	s->grace_us = 0;
 }
 
 /* Its client is told each loss, and then hung up on: hangup_settle() does that, behind the notices. */
-static void kill_connected(struct commander *x, struct session *s)
+static void kill_connected(struct request_context *x, struct session *s)
 {
 	session_loses_all(x, s, LOSS_BROKEN);
 	s->killed = true;
@@ -108,7 +108,7 @@ static void kill_connected(struct commander *x, struct session *s)
 	session_answered(x->sessions, s, false);
 }
 
-void serve_KILL(struct commander *x, struct session *s)
+void serve_KILL(struct request_context *x, struct session *s)
 {
 	const struct request *q = &x->request;
 	char number[32];
@@ -130,7 +130,7 @@ void serve_KILL(struct commander *x, struct session *s)
 	tell_line(x, s, &r);
 	session_void_grace(x, victim);
 	if (victim->detached)
-		end_session(x, victim, ENDING_UNSURE);
+		session_end(x, victim, ENDING_UNSURE);
 	else
 		kill_connected(x, victim);
 }
@@ -139,7 +139,7 @@ void serve_KILL(struct commander *x, struct session *s)
 
 #define NEVER_FREE_US (-1) /* the key never expires */
 
-static void reply_broken(struct commander *x, struct session *s, struct span tag, struct span name, int64_t free_in_us)
+static void reply_broken(struct request_context *x, struct session *s, struct span tag, struct span name, int64_t free_in_us)
 {
 	struct reply r;
 
@@ -153,20 +153,20 @@ static void reply_broken(struct commander *x, struct session *s, struct span tag
 }
 
 /* How long this daemon keeps the name from others: its last holder may still believe, or had a lock-delay. */
-static int64_t lock_kept_us(const struct commander *x, const struct lock *l)
+static int64_t lock_kept_us(const struct request_context *x, const struct lock *l)
 {
 	return l->lease.state == LEASE_CLOSING ? instant_diff(lock_close_at(l), x->core->now) + l->lease.delay_us : 0;
 }
 
 /* This daemon alone has it, or leaves it alone for its last holder. */
-static void break_here(struct commander *x, struct session *s, struct lock *l)
+static void break_here(struct request_context *x, struct session *s, struct lock *l)
 {
 	if (l->holder)
 		hold_lose(x->engine, l, LOSS_BROKEN);
 	reply_broken(x, s, x->request.tag, lock_name(l), lock_kept_us(x, l));
 }
 
-void serve_BREAK(struct commander *x, struct session *s)
+void serve_BREAK(struct request_context *x, struct session *s)
 {
 	struct span name = x->request.word[0];
 	struct lock *l = lock_find(&x->engine->table, name);
@@ -187,7 +187,7 @@ void serve_BREAK(struct commander *x, struct session *s)
 	break_begin(x->engine, p);
 }
 
-void broken_answer(struct commander *x, struct session *s, const struct pending *p)
+void broken_answer(struct request_context *x, struct session *s, const struct pending *p)
 {
 	int64_t here = lock_kept_us(x, p->lock), there = p->free ? 0 : p->elsewhere.pttl_ms * MSEC;
 

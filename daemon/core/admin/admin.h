@@ -3,13 +3,13 @@
 #ifndef CORE_ADMIN_H
 #define CORE_ADMIN_H
 
-#include "daemon/core/session/commander.h"
+#include "daemon/core/session/request_context.h"
 
 /* The stores have answered a BREAK. */
-void broken_answer(struct commander *x, struct session *s, const struct pending *p);
+void broken_answer(struct request_context *x, struct session *s, const struct pending *p);
 
-void serve_DRAIN(struct commander *x, struct session *s);
-void serve_KILL(struct commander *x, struct session *s);
-void serve_BREAK(struct commander *x, struct session *s);
+void serve_DRAIN(struct request_context *x, struct session *s);
+void serve_KILL(struct request_context *x, struct session *s);
+void serve_BREAK(struct request_context *x, struct session *s);
 
 #endif

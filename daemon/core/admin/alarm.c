@@ -76,7 +76,7 @@ static bool alarm_to_tell(const struct alarm *a, struct told *ret)
 	return false;
 }
 
-static void alarm_log(struct commander *x, const struct alarm *a, const struct told *t)
+static void alarm_log(struct request_context *x, const struct alarm *a, const struct told *t)
 {
 	bool held = a->kind == ALARM_HELD;
 	char who[WHO_MAX], more[64] = "";
@@ -95,7 +95,7 @@ static void alarm_log(struct commander *x, const struct alarm *a, const struct t
 }
 
 /* If it is due: a group may have one set by an earlier configuration. */
-static void alarm_tell(struct commander *x, struct alarm *a, const struct told *t)
+static void alarm_tell(struct request_context *x, struct alarm *a, const struct told *t)
 {
 	struct instant due = instant_add(t->since, alarms_after_us(x->core, a->kind));
 
@@ -108,7 +108,7 @@ static void alarm_tell(struct commander *x, struct alarm *a, const struct told *
 	alarm_log(x, a, t);
 }
 
-void alarm_fired(struct commander *x, struct timer *t)
+void alarm_fired(struct request_context *x, struct timer *t)
 {
 	struct alarm *a = container_of(t, struct alarm, timer);
 	struct told told;
@@ -124,7 +124,7 @@ void alarm_fired(struct commander *x, struct timer *t)
 
 /* --- failures --- */
 
-void alarm_count_failures(struct commander *x)
+void alarm_count_failures(struct request_context *x)
 {
 	struct alarms *a = x->core->alarms;
 	unsigned at = a->failures.next;
@@ -145,7 +145,7 @@ void alarm_count_failures(struct commander *x)
 }
 
 /* What happened before alarms were asked for is no alarm. */
-static void failures_begin(struct commander *x)
+static void failures_begin(struct request_context *x)
 {
 	struct alarms *a = x->core->alarms;
 
@@ -157,7 +157,7 @@ static void failures_begin(struct commander *x)
 	heap_set(&x->core->timers, &a->failures.timer, instant_add(x->core->now, SEC));
 }
 
-static void failures_configure(struct commander *x)
+static void failures_configure(struct request_context *x)
 {
 	struct alarms *a = x->core->alarms;
 
@@ -171,7 +171,7 @@ static void failures_configure(struct commander *x)
 
 /* --- the configuration --- */
 
-static void session_set_alarms(struct commander *x, const struct session *s)
+static void session_set_alarms(struct request_context *x, const struct session *s)
 {
 	const struct claim *c;
 	const struct permit *p;
@@ -194,7 +194,7 @@ static void session_set_alarms(struct commander *x, const struct session *s)
 			alarms_set(x->core, ALARM_OF_GROUP, &g->agent, ALARM_WAITED, g->asked_at);
 }
 
-void alarm_configure(struct commander *x)
+void alarm_configure(struct request_context *x)
 {
 	const struct core_conf *conf = &x->core->conf;
 	bool attends = conf->alarm_held_us > 0 || conf->alarm_waited_us > 0 || conf->slow_hold_us > 0 || conf->slow_wait_us > 0;

@@ -3,13 +3,13 @@
 #ifndef CORE_ALARM_H
 #define CORE_ALARM_H
 
-#include "daemon/core/session/commander.h"
+#include "daemon/core/session/request_context.h"
 
 /* The configuration was read, or has changed: alarms and the slow log are as it says from now on, also about what is held and waits already. */
-void alarm_configure(struct commander *x);
+void alarm_configure(struct request_context *x);
 /* TIMER_ALARM */
-void alarm_fired(struct commander *x, struct timer *t);
+void alarm_fired(struct request_context *x, struct timer *t);
 /* TIMER_FAILURES: a second is over. */
-void alarm_count_failures(struct commander *x);
+void alarm_count_failures(struct request_context *x);
 
 #endif

@@ -17,7 +17,7 @@
 #define SLOTS_A_REFUSAL 8 /* that the first in line leaves */
 
 /* What an owner that holds the name has asked for stays. */
-static bool refuse_claims(struct commander *x, struct session *s, int64_t *left, int64_t *looks)
+static bool refuse_claims(struct request_context *x, struct session *s, int64_t *left, int64_t *looks)
 {
 	struct claim *c, *next;
 
@@ -34,7 +34,7 @@ static bool refuse_claims(struct commander *x, struct session *s, int64_t *left,
 }
 
 /* Groups and permits are answered before the step ends. They give back what they have of it. */
-static bool refuse_gathering(struct commander *x, struct session *s, int64_t *left)
+static bool refuse_gathering(struct request_context *x, struct session *s, int64_t *left)
 {
 	struct group *g;
 	struct permit *p;
@@ -59,7 +59,7 @@ static bool refuse_gathering(struct commander *x, struct session *s, int64_t *le
 }
 
 /* False: some of the session's requests are left. */
-static bool refuse_waiting(struct commander *x, struct session *s, int64_t *left)
+static bool refuse_waiting(struct request_context *x, struct session *s, int64_t *left)
 {
 	int64_t looks = 0;
 
@@ -73,7 +73,7 @@ static bool refuse_waiting(struct commander *x, struct session *s, int64_t *left
 	return s->refused;
 }
 
-static bool refuse_in_slots(struct commander *x, int64_t *left, int64_t *sessions)
+static bool refuse_in_slots(struct request_context *x, int64_t *left, int64_t *sessions)
 {
 	const struct session_table *t = x->sessions;
 
@@ -87,7 +87,7 @@ static bool refuse_in_slots(struct commander *x, int64_t *left, int64_t *session
 }
 
 /* A session that a connection takes over meanwhile is among the known ones still. */
-static bool refuse_known(struct commander *x, int64_t *left, int64_t *sessions)
+static bool refuse_known(struct request_context *x, int64_t *left, int64_t *sessions)
 {
 	struct map_walk *walk = &x->drain.known, before = *walk;
 	struct map_node *node;
@@ -106,7 +106,7 @@ static bool refuse_known(struct commander *x, int64_t *left, int64_t *sessions)
 }
 
 /* True: it has looked at all sessions since a hold has ended, and nothing is left. */
-static bool refuse_some(struct commander *x, int64_t left, int64_t sessions)
+static bool refuse_some(struct request_context *x, int64_t left, int64_t sessions)
 {
 	if (x->drain.slot == 0)
 		x->drain.again = false;
@@ -117,14 +117,14 @@ static bool refuse_some(struct commander *x, int64_t left, int64_t sessions)
 	return !x->drain.again;
 }
 
-void drain_again(struct commander *x)
+void drain_again(struct request_context *x)
 {
 	x->drain.more = !refuse_some(x, core_portion(x->core, REFUSED_A_STEP), core_portion(x->core, SESSIONS_A_STEP));
 	if (x->drain.more)
-		commander_again(x);
+		request_context_again(x);
 }
 
-void drain_begin(struct commander *x, int64_t in_us)
+void drain_begin(struct request_context *x, int64_t in_us)
 {
 	bool first = !x->engine->draining;
 
@@ -140,7 +140,7 @@ void drain_begin(struct commander *x, int64_t in_us)
 	watch_drain(x);
 }
 
-void drain_fired(struct commander *x)
+void drain_fired(struct request_context *x)
 {
 	x->drain.over = true;
 }
@@ -154,7 +154,7 @@ static bool session_is_answered(const struct session *s)
  * What is asked of the stores is answered soon, and then it is known whether somebody holds. A LIST may take as long as its client reads slowly. Each look goes
  * on where the one before has found somebody. What is asked behind that is refused by EVENT_STOP if it is not answered by then.
  */
-static bool sessions_are_answered(struct commander *x)
+static bool sessions_are_answered(struct request_context *x)
 {
 	const struct session_table *t = x->sessions;
 
@@ -173,7 +173,7 @@ static bool sessions_are_answered(struct commander *x)
 	return true;
 }
 
-bool drain_is_over(struct commander *x)
+bool drain_is_over(struct request_context *x)
 {
 	const struct engine *e = x->engine;
 

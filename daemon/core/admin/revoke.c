@@ -10,7 +10,7 @@
 #include "daemon/core/session/group.h"
 #include "daemon/core/session/rules.h"
 
-static void revoke_claims(struct commander *x, struct session *s)
+static void revoke_claims(struct request_context *x, struct session *s)
 {
 	struct claim *c, *next;
 	unsigned line;
@@ -23,7 +23,7 @@ static void revoke_claims(struct commander *x, struct session *s)
 }
 
 /* Readers behind a writer: once nobody waits any more who may not. */
-static void look_behind_denied(struct commander *x)
+static void look_behind_denied(struct request_context *x)
 {
 	const struct notices *n = &x->engine->notices;
 
@@ -32,7 +32,7 @@ static void look_behind_denied(struct commander *x)
 			convert_look(x->engine, n->item[i].claim->lock);
 }
 
-static bool group_may_lock(const struct commander *x, const struct group *g)
+static bool group_may_lock(const struct request_context *x, const struct group *g)
 {
 	unsigned line;
 
@@ -43,7 +43,7 @@ static bool group_may_lock(const struct commander *x, const struct group *g)
 }
 
 /* Groups and permits are answered before the step ends. They give back what they have of it. */
-static void revoke_of(struct commander *x, struct session *s)
+static void revoke_of(struct request_context *x, struct session *s)
 {
 	struct group *g;
 	struct permit *p;
@@ -66,7 +66,7 @@ static void revoke_of(struct commander *x, struct session *s)
 	}
 }
 
-void revoke_waiting(struct commander *x)
+void revoke_waiting(struct request_context *x)
 {
 	struct session_table *t = x->sessions;
 	struct session *s;

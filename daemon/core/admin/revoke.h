@@ -3,8 +3,8 @@
 #ifndef CORE_REVOKE_H
 #define CORE_REVOKE_H
 
-#include "daemon/core/session/commander.h"
+#include "daemon/core/session/request_context.h"
 
-void revoke_waiting(struct commander *x);
+void revoke_waiting(struct request_context *x);
 
 #endif

@@ -5,8 +5,8 @@
 #include "daemon/base/map.h"
 #include "daemon/base/mem.h"
 #include "daemon/base/netstring.h"
-#include "daemon/core/deadlock/circle.h"
-#include "daemon/core/deadlock/waitgraph.h"
+#include "daemon/core/deadlock/local_circle.h"
+#include "daemon/core/deadlock/wait_graph.h"
 #include "daemon/core/engine/convert.h"
 #include "daemon/core/engine/wait.h"
 #include "daemon/core/reply/tell.h"
@@ -35,7 +35,7 @@ struct stake {
 };
 
 struct deadlocks {
-	struct commander *x;
+	struct request_context *x;
 	struct timer timer;
 	struct name name; /* of the calls: they are about no lock */
 	char nothing[1];  /* the text of that name */
@@ -60,7 +60,7 @@ struct deadlocks {
 
 typedef void stake_see(struct deadlocks *d, const struct stake *k);
 
-void deadlock_free(struct commander *x)
+void deadlock_free(struct request_context *x)
 {
 	struct deadlocks *d = x->deadlocks;
 
@@ -74,7 +74,7 @@ void deadlock_free(struct commander *x)
 	x->deadlocks = NULL;
 }
 
-static struct deadlocks *deadlocks_new(struct commander *x)
+static struct deadlocks *deadlocks_new(struct request_context *x)
 {
 	struct deadlocks *d = mem_alloc(sizeof(*d));
 
@@ -91,7 +91,7 @@ static bool session_nests(const struct session *s)
 	return s->waiting > 0 && !s->over && (s->held > 0 || !TAILQ_EMPTY(&s->permits) || !LIST_EMPTY(&s->groups));
 }
 
-void deadlock_note(struct commander *x, struct session *s)
+void deadlock_note(struct request_context *x, struct session *s)
 {
 	if (!session_nests(s))
 		return;
@@ -318,7 +318,7 @@ static bool sessions_look(struct deadlocks *d)
  * All daemons take the same one of those that they can use, whatever they call it: that of the smallest marker. False: there is none, or it has not answered
  * the last call yet.
  */
-static bool store_find(const struct commander *x, unsigned *ret_node)
+static bool store_find(const struct request_context *x, unsigned *ret_node)
 {
 	const struct member *m = x->engine->members.node;
 	unsigned found = NODES_MAX;
@@ -331,7 +331,7 @@ static bool store_find(const struct commander *x, unsigned *ret_node)
 }
 
 /* When there are no more rows, the old ones are withdrawn. Where that fails they are over soon. */
-static void exchange(struct commander *x)
+static void exchange(struct request_context *x)
 {
 	struct deadlocks *d = x->deadlocks;
 	struct span id = span_of(x->core->daemon_id);
@@ -348,7 +348,7 @@ static void exchange(struct commander *x)
 	call->ticket_ms = ROWS_LIFE_US / MSEC;
 }
 
-void deadlock_fired(struct commander *x)
+void deadlock_fired(struct request_context *x)
 {
 	struct deadlocks *d = x->deadlocks;
 
@@ -403,7 +403,7 @@ static void found_report(struct deadlocks *d)
 
 	if (not_notified)
 		return;
-	waitgraph_write(d->victim, victim_knows, d, &d->names, CIRCLE_MAX);
+	wait_graph_write(d->victim, victim_knows, d, &d->names, CIRCLE_MAX);
 	core_answers(d->x->core, k->claim ? VERB_LOCK : k->group ? group_verb(k->group) : VERB_ACQUIRE);
 	tell_cycle(d->x, d->session, span_of(tag), (struct span){buf_begin(&d->names), buf_length(&d->names)});
 	buf_clear(&d->names);
@@ -453,18 +453,18 @@ static void victims_refuse(struct deadlocks *d, const struct victim *victim, uns
 	}
 }
 
-void deadlock_answered(struct commander *x, const struct answer *a)
+void deadlock_answered(struct request_context *x, const struct answer *a)
 {
 	struct deadlocks *d = x->deadlocks;
 	struct victim victim[VICTIMS_MOST];
-	struct waitgraph *g;
+	struct wait_graph *g;
 
 	if (a->call != d->calls.slot)
 		return;
 	if (a->class == ANSWER_EXECUTED && a->code == 'T') {
-		g = waitgraph_new(a->found, x->sessions->known.key, &d->daemons);
-		victims_refuse(d, victim, waitgraph_find(g, span_of(x->core->daemon_id), victim));
-		waitgraph_free(g);
+		g = wait_graph_new(a->found, x->sessions->known.key, &d->daemons);
+		victims_refuse(d, victim, wait_graph_find(g, span_of(x->core->daemon_id), victim));
+		wait_graph_free(g);
 	}
 	if (!timer_is_set(&d->timer) && !nodeset_any(d->calls.open))
 		deadlock_free(x);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Deadlocks that circle.h does not find, within this daemon and over several: once an owner has waited for WAITED_US while it holds something, its daemon
+ * Deadlocks that local_circle.h does not find, within this daemon and over several: once an owner has waited for WAITED_US while it holds something, its daemon
  * reports it to all others, by rows of a table at one store, and looks for circles in the rows of all. The owner of a circle that came last is refused, by its
  * own daemon. Where no owner waits for so long, there is no call.
  *
@@ -11,17 +11,17 @@
 #ifndef CORE_DEADLOCK_H
 #define CORE_DEADLOCK_H
 
-#include "daemon/core/session/commander.h"
+#include "daemon/core/session/request_context.h"
 
 #define WAITED_US     (5 * SEC)
 #define ROWS_EVERY_US (1 * SEC)
 #define ROWS_LIFE_US  (3 * SEC / 2) /* a little more than the time until they are written again */
 
 /* A request of this session waits, or it was granted something: from now on it is looked at, as long as it waits while it holds something. */
-void deadlock_note(struct commander *x, struct session *s);
-void deadlock_fired(struct commander *x);
+void deadlock_note(struct request_context *x, struct session *s);
+void deadlock_fired(struct request_context *x);
 /* Looks whether this is the answer of the table. The engine has tracked it already. */
-void deadlock_answered(struct commander *x, const struct answer *a);
-void deadlock_free(struct commander *x);
+void deadlock_answered(struct request_context *x, const struct answer *a);
+void deadlock_free(struct request_context *x);
 
 #endif

@@ -7,12 +7,12 @@
  */
 #include "daemon/core/engine/acquire.h"
 
-#include "daemon/core/engine/admit.h"
+#include "daemon/core/engine/admission_wait.h"
 #include "daemon/core/engine/move.h"
 #include "daemon/core/engine/release.h"
-#include "daemon/core/engine/split.h"
+#include "daemon/core/engine/split_vote.h"
 #include "daemon/core/engine/ticket.h"
-#include "daemon/core/engine/together.h"
+#include "daemon/core/engine/shared_lease.h"
 #include "daemon/core/engine/wait.h"
 #include "daemon/core/member/health.h"
 #include "daemon/core/round/ask.h"

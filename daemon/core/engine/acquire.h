@@ -3,7 +3,7 @@
 #ifndef CORE_ACQUIRE_H
 #define CORE_ACQUIRE_H
 
-#include "daemon/core/round/parts.h"
+#include "daemon/core/round/engine_data.h"
 #include "daemon/core/round/round.h"
 
 /* Asks the stores for the name, for the first waiter, now or once it is admitted. No round is under way, and the name is not ours. */

@@ -7,12 +7,12 @@
 #include "daemon/core/engine/adopt.h"
 
 #include "daemon/base/mem.h"
-#include "daemon/core/engine/admit.h"
-#include "daemon/core/engine/adoption.h"
+#include "daemon/core/engine/admission_wait.h"
+#include "daemon/core/engine/adopted_lease.h"
 #include "daemon/core/engine/hold.h"
-#include "daemon/core/engine/lessee.h"
+#include "daemon/core/engine/lease_owner.h"
 #include "daemon/core/engine/move.h"
-#include "daemon/core/engine/together.h"
+#include "daemon/core/engine/shared_lease.h"
 #include "daemon/core/round/ask.h"
 
 
@@ -189,7 +189,7 @@ static void adopt_begin(struct engine *e, struct lease *x)
 	struct round *r = round_new(&e->rounds, QUESTION_ADOPT, x->name, x);
 
 	x->renewal->round = r;
-	together_begin(r);
+	shared_lease_begin(r);
 	if (!x->auto_renew)
 		r->ttl_us = adoption_rest_us(x, e->core->now);
 	heap_set(&e->core->timers, &r->timer, instant_add(e->core->now, e->core->conf.timeout_us));

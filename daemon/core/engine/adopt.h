@@ -3,8 +3,8 @@
 #ifndef CORE_ADOPT_H
 #define CORE_ADOPT_H
 
-#include "daemon/core/engine/adoption.h"
-#include "daemon/core/round/parts.h"
+#include "daemon/core/engine/adopted_lease.h"
+#include "daemon/core/round/engine_data.h"
 
 /* A claim that the previous run granted, of (c->session, owner, ttl, delay, renew, fence), holds the lock until its adoption is decided:
  * NOTICE_ADOPTED or NOTICE_LOST. The name has no holder. */

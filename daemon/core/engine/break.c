@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * A lock of another daemon, or of nobody that is known, is taken from its holder by force. The value that stands at a quorum is replaced, at each store, by one
- * that nobody can renew and that keeps its TTL: so nobody gets the lock before its holder cannot believe in it any more. The daemon of the holder finds that at
+ * that nobody can renew and that keeps its TTL: so nobody gets the lock before its holder cannot rely on it any more. The daemon of the holder finds that at
  * its next renewal, and tells LOST; when the holder has acknowledged this, it releases the keys. A value that no redlockd wrote is deleted.
  * See ALGORITHMS.md, Breaking a lock.
  */

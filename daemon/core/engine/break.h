@@ -3,7 +3,7 @@
 #ifndef CORE_BREAK_H
 #define CORE_BREAK_H
 
-#include "daemon/core/round/parts.h"
+#include "daemon/core/round/engine_data.h"
 
 /* Answers the pending, by NOTICE_SEEN: its `free` says that nobody has the lock, else elsewhere.pttl_ms tells in how long it is free. */
 void break_begin(struct engine *e, struct pending *p);

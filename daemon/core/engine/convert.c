@@ -5,7 +5,7 @@
 #include "daemon/core/engine/grant.h"
 #include "daemon/core/engine/holders.h"
 #include "daemon/core/engine/rebase.h"
-#include "daemon/core/engine/together.h"
+#include "daemon/core/engine/shared_lease.h"
 
 /* The token of the lease may be that of an exclusive hold. A reader that would join needs one that no such hold had. */
 static bool lock_lacks_token(const struct lock *l)
@@ -21,13 +21,13 @@ static void convert_want_token(struct engine *e, struct lease *x)
 	if (b->wants_token || b->round || !rebase_is_possible(e, x))
 		return; /* each round that ends is followed by another look */
 	b->wants_token = true;
-	together_ask_again(e, x, e->core->now);
+	shared_lease_ask_again(e, x, e->core->now);
 }
 
 void convert_look(struct engine *e, struct lock *l)
 {
 	if (l->lease.shared)
-		together_line_up(e, l);
+		shared_lease_line_up(e, l);
 	if (l->lease.state == LEASE_HELD && lock_lacks_token(l))
 		convert_want_token(e, &l->lease);
 	else if (l->share)
@@ -64,7 +64,7 @@ void convert_renewed(struct engine *e, struct round *r)
 
 	convert_hear_writer(e, l, r);
 	if (x->state == LEASE_HELD && l->share && !x->shared && l->contender->want_since.us)
-		together_open(e, l);
+		shared_lease_open(e, l);
 	idle = TAILQ_EMPTY(&l->contender->waiters) && !r->token && !lock_lacks_token(l);
 	if (idle || x->state != LEASE_HELD || x->value.number != r->value.number)
 		return;
@@ -76,6 +76,6 @@ void convert_renewed(struct engine *e, struct round *r)
 		x->token_is_old = false;
 	}
 	if (l->share && !x->shared)
-		together_open(e, l);
+		shared_lease_open(e, l);
 	convert_look(e, l);
 }

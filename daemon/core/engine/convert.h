@@ -3,7 +3,7 @@
 #ifndef CORE_CONVERT_H
 #define CORE_CONVERT_H
 
-#include "daemon/core/round/parts.h"
+#include "daemon/core/round/engine_data.h"
 
 /* This exclusive hold is shared from now on. Others join as soon as the stores have it in the shared form, and have given a token. */
 void convert_to_shared(struct engine *e, struct claim *holder);

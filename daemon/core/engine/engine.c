@@ -1,19 +1,19 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * Each event goes to those whom it concerns: an answer to its round, a timer to its owner, a store that came back to those that wait for one. The outcome of a
- * round is a value, on which conclude.c acts. No file of the core that stands before engine in tests/order.sh calls this one.
+ * round is a value, on which round_done.c acts. No file of the core that stands before engine in tests/order.sh calls this one.
  */
 #include "daemon/core/engine/engine.h"
 
 #include "daemon/core/engine/acquire.h"
-#include "daemon/core/engine/admit.h"
+#include "daemon/core/engine/admission_wait.h"
 #include "daemon/core/engine/adopt.h"
-#include "daemon/core/engine/conclude.h"
+#include "daemon/core/engine/round_done.h"
 #include "daemon/core/engine/convert.h"
 #include "daemon/core/engine/hold.h"
 #include "daemon/core/engine/holders.h"
-#include "daemon/core/engine/lessee.h"
-#include "daemon/core/engine/lower.h"
+#include "daemon/core/engine/lease_owner.h"
+#include "daemon/core/engine/votes_fall.h"
 #include "daemon/core/engine/move.h"
 #include "daemon/core/engine/release.h"
 #include "daemon/core/engine/renew.h"
@@ -69,7 +69,7 @@ static void contender_fired(struct engine *e, struct contender *k)
 static void lease_held_fired(struct engine *e, struct lease *x)
 {
 	if (lease_loss_is_due(x, e->core->conf.nodes, e->core->now))
-		lessee_expire(e, x);
+		lease_owner_expire(e, x);
 	else if (!x->renewal->round)
 		renew_due(e, x);
 	else
@@ -83,10 +83,10 @@ static void lease_fired(struct engine *e, struct lease *x)
 		lease_held_fired(e, x);
 		break;
 	case LEASE_ADOPTING:
-		conclude_adoption(e, x, NULL, adopt_fired(e, x));
+		round_done_adoption(e, x, NULL, adopt_fired(e, x));
 		break;
 	case LEASE_CLOSING:
-		lessee_belief_over(e, x);
+		lease_owner_belief_over(e, x);
 		break;
 	case LEASE_NONE:
 	case LEASE_N:
@@ -140,7 +140,7 @@ static void lease_admitted(struct engine *e, struct lease *x)
 	if (x->state == LEASE_ADOPTING)
 		adopt_go_on(e, x);
 	else if (lease_loss_is_due(x, e->core->conf.nodes, e->core->now))
-		lessee_expire(e, x);
+		lease_owner_expire(e, x);
 	else if (!x->renewal->round)
 		renew_begin(e, x);
 }
@@ -169,9 +169,9 @@ static void engine_admit(struct engine *e)
 
 	if (admission_is_idle(&e->admission))
 		return;
-	while ((x = admit_next(e)))
+	while ((x = admission_wait_next(e)))
 		engine_admitted(e, x);
-	admit_watch(e);
+	admission_wait_watch(e);
 }
 
 /* A store that owes answers and was silent for the timeout counts as slow from now on, so that nobody waits for it. */
@@ -197,7 +197,7 @@ void engine_fired(struct engine *e, struct timer *t)
 		break;
 		break;
 	case TIMER_ROUND:
-		conclude_fired(e, container_of(t, struct round, timer));
+		round_done_fired(e, container_of(t, struct round, timer));
 		break;
 	case TIMER_RELEASE:
 		engine_release_fired(e, container_of(t, struct release, timer));
@@ -205,8 +205,8 @@ void engine_fired(struct engine *e, struct timer *t)
 	case TIMER_MEMBER:
 		member_fired(&e->members, container_of(t, struct member, timer));
 		if (e->members.votes_fall) {
-			lower_votes(e);
-			lower_lose_over(e);
+			votes_fall(e);
+			votes_fall_lose_over(e);
 		}
 		break;
 	case TIMER_ADMISSION:
@@ -282,17 +282,17 @@ bool engine_answer(struct engine *e, const struct answer *a)
 	if (known && a->fence > 0 && engine_trusts_fence(e, a))
 		tokens_saw(&e->tokens, engine_last_token(c, a));
 	if (e->members.votes_fall) {
-		lower_votes(e); /* after the vote was counted, and before anything is made of it */
+		votes_fall(e); /* after the vote was counted, and before anything is made of it */
 		fell = true;
 	}
 	if (c && c->owner == CALLS_OF_ROUND)
-		conclude_answered(e, round_of_calls(c), a);
+		round_done_answered(e, round_of_calls(c), a);
 	else if (c && c->owner == CALLS_OF_RELEASE)
 		engine_release_answered(e, release_of_calls(c), a);
 	else if (c && c->owner == CALLS_OF_HOME)
 		home_answered(e, c, a);
 	if (fell)
-		lower_lose_over(e); /* not before: the answer may have renewed a lease */
+		votes_fall_lose_over(e); /* not before: the answer may have renewed a lease */
 	return known;
 }
 
@@ -317,8 +317,8 @@ void engine_node_down(struct engine *e, unsigned node, enum defect defect, struc
 	if (address.n == 0)
 		return;
 	member_replaced(&e->members, node);
-	lower_votes(e);
-	lower_lose_over(e);
+	votes_fall(e);
+	votes_fall_lose_over(e);
 }
 
 static void engine_gained(struct engine *e)

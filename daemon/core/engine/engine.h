@@ -11,7 +11,7 @@
 #ifndef CORE_ENGINE_H
 #define CORE_ENGINE_H
 
-#include "daemon/core/round/parts.h"
+#include "daemon/core/round/engine_data.h"
 
 #define EXTENDS_MOST 2048 /* of a lock under way: one step answers all of them, be it that a renewal has succeeded or that the lock is lost */
 /* Whether one more may be. */

@@ -5,12 +5,12 @@
 #include "daemon/core/engine/grant.h"
 
 #include "daemon/core/engine/acquire.h"
-#include "daemon/core/engine/adoption.h"
+#include "daemon/core/engine/adopted_lease.h"
 #include "daemon/core/engine/holders.h"
 #include "daemon/core/engine/move.h"
 #include "daemon/core/engine/release.h"
 #include "daemon/core/engine/ticket.h"
-#include "daemon/core/engine/together.h"
+#include "daemon/core/engine/shared_lease.h"
 #include "daemon/core/engine/wait.h"
 #include "daemon/core/engine/waiters.h"
 
@@ -76,7 +76,7 @@ void grant_won(struct engine *e, struct round *r, int64_t fence)
 		holders_answer(e, l);
 	lease_schedule(e, &l->lease);
 	if (l->lease.shared)
-		together_line_up(e, l);
+		shared_lease_line_up(e, l);
 }
 
 /* Votes of earlier rounds may end sooner than those of this one: renews no later than half a ttl before D. */
@@ -164,7 +164,7 @@ bool grant_hand_on(struct engine *e, struct lock *l)
 		l->lease.renew_at = e->core->now;
 	lease_schedule(e, &l->lease);
 	if (l->share && l->contender->want_since.us)
-		together_open(e, l);
+		shared_lease_open(e, l);
 	return true;
 }
 
@@ -186,7 +186,7 @@ static void grant_wanted_of_readers(struct engine *e, struct lock *l)
 		lock_contend(&e->table, l)->want_since = e->core->now;
 	}
 	l->share->want_at = e->core->now;
-	together_open(e, l);
+	shared_lease_open(e, l);
 }
 
 void grant_wanted(struct engine *e, struct span name)

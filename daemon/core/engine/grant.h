@@ -3,7 +3,7 @@
 #ifndef CORE_GRANT_H
 #define CORE_GRANT_H
 
-#include "daemon/core/round/parts.h"
+#include "daemon/core/round/engine_data.h"
 
 /* The round won with this token. The first waiter has the lease, if the round asked on its terms; else what was won is released. */
 void grant_won(struct engine *e, struct round *r, int64_t fence);

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* How a hold ends: by UNLOCK, with its session, or by a loss. Then the lease is handed on, released, or left alone as long as the holder may believe in it.
+/* How a hold ends: by UNLOCK, with its session, or by a loss. Then the lease is handed on, released, or left alone as long as the holder may rely on it.
  * See ALGORITHMS.md, End of a hold. */
 #include "daemon/core/engine/hold.h"
 
 #include "daemon/core/engine/acquire.h"
-#include "daemon/core/engine/adoption.h"
-#include "daemon/core/engine/belief.h"
+#include "daemon/core/engine/adopted_lease.h"
+#include "daemon/core/engine/validity.h"
 #include "daemon/core/engine/convert.h"
 #include "daemon/core/engine/grant.h"
 #include "daemon/core/engine/holders.h"
@@ -123,7 +123,7 @@ static void lock_close(struct engine *e, struct lock *l, struct instant until, e
 }
 
 /*
- * A reader unlocks. Others may hold the lock with it; or may believe in it although they have gone: then it is left alone until that is over. False: neither.
+ * A reader unlocks. Others may hold the lock with it; or may rely on it although they have gone: then it is left alone until that is over. False: neither.
  */
 static bool unlock_shared(struct engine *e, struct claim *c, struct pending *p)
 {
@@ -132,7 +132,7 @@ static bool unlock_shared(struct engine *e, struct claim *c, struct pending *p)
 
 	if (hold_leave_others(e, c, INSTANT_PAST) || (!p && grant_hand_on(e, l))) {
 		claim_free(&e->table, c);
-	} else if (!instant_before(e->core->now, until) || belief_leave_us(e, l, until) > 0) {
+	} else if (!instant_before(e->core->now, until) || validity_leave_us(e, l, until) > 0) {
 		return false;
 	} else {
 		lock_vacate(e, l);
@@ -151,7 +151,7 @@ void hold_unlock(struct engine *e, struct claim *c, int64_t keep_us, struct pend
 
 	metric_add(&e->core->metrics, METRIC_RELEASES_CLIENT, 1);
 	if (l->share) {
-		keep_us = belief_leave_us(e, l, lock_haunted_until(l));
+		keep_us = validity_leave_us(e, l, lock_haunted_until(l));
 		if (unlock_shared(e, c, p))
 			return;
 	}
@@ -169,7 +169,7 @@ void hold_unlock(struct engine *e, struct claim *c, int64_t keep_us, struct pend
 static void claim_abandon_held(struct engine *e, struct claim *c, struct instant until)
 {
 	struct lock *l = c->lock;
-	struct instant believed = instant_min(belief_of(e, c), until);
+	struct instant believed = instant_min(validity_of(e, c), until);
 	bool at_once = !instant_before(e->core->now, until);
 	int64_t leave_us;
 
@@ -180,7 +180,7 @@ static void claim_abandon_held(struct engine *e, struct claim *c, struct instant
 		return;
 	believed = instant_max(believed, lock_haunted_until(l));
 	at_once &= !instant_before(e->core->now, believed);
-	leave_us = belief_leave_us(e, l, believed);
+	leave_us = validity_leave_us(e, l, believed);
 	lock_vacate(e, l);
 	lease_refuse_extends(e, &l->lease, REFUSED_CANCELLED);
 	if (!at_once && leave_us == 0) {
@@ -192,7 +192,7 @@ static void claim_abandon_held(struct engine *e, struct claim *c, struct instant
 }
 
 /*
- * The client of a lost hold does not believe in it any more. Of readers, and of permits that share a mark, all who lost the lease together must say so; those
+ * The client of a lost hold does not rely on it any more. Of readers, and of permits that share a mark, all who lost the lease together must say so; those
  * of other daemons have shares of their own. A lock-delay begins when the lease would have ended.
  */
 static void loss_over(struct engine *e, struct claim *c)
@@ -266,7 +266,7 @@ static struct instant lock_losers_believe(const struct engine *e, const struct l
 	struct instant until = lock_haunted_until(l);
 
 	for (const struct claim *c = l->holder; c; c = lock_next_holder(l, c))
-		until = instant_max(until, gone ? belief_of_lease(e, l) : belief_of(e, c));
+		until = instant_max(until, gone ? validity_of_lease(e, l) : validity_of(e, c));
 	return until;
 }
 
@@ -314,7 +314,7 @@ void hold_lose(struct engine *e, struct lock *l, enum loss why)
 
 void hold_lose_one(struct engine *e, struct claim *c, enum loss why)
 {
-	if (!hold_part(e, c, belief_of(e, c))) {
+	if (!hold_part(e, c, validity_of(e, c))) {
 		hold_lose(e, c->lock, why);
 		return;
 	}
@@ -350,7 +350,7 @@ void hold_recall_loss(struct engine *e, struct claim *c, struct span name, enum 
 }
 
 /*
- * Whether an UNLOCK says that the client does not believe in the lost hold any more. It may not have read LOST when it sent the UNLOCK: then it believes that
+ * Whether an UNLOCK says that the client does not rely on the lost hold any more. It may not have read LOST when it sent the UNLOCK: then it believes that
  * it still holds what it locked more often, or has asked for again.
  */
 static bool loss_is_acknowledged(const struct claim *c)
@@ -407,5 +407,5 @@ void hold_forget(struct engine *e, struct claim *c)
 void hold_broken(struct engine *e, struct lock *l)
 {
 	if (l->lease.state == LEASE_HELD)
-		l->lease.believed_until = belief_of_lease(e, l);
+		l->lease.believed_until = validity_of_lease(e, l);
 }

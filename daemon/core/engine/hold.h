@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* How a hold ends: by UNLOCK, with its session, by a loss; and when nobody believes in it any more. */
+/* How a hold ends: by UNLOCK, with its session, by a loss; and when nobody relies on it any more. */
 #ifndef CORE_HOLD_H
 #define CORE_HOLD_H
 
-#include "daemon/core/round/parts.h"
+#include "daemon/core/round/engine_data.h"
 
 /* The holder's last UNLOCK (the caller has counted down to it): gives the lock up, and frees the claim. keep_us > 0: the key stays that long.
  * p: answered when a quorum has confirmed the release; NULL: nobody waits for that. */
@@ -17,7 +17,7 @@ void hold_lose(struct engine *e, struct lock *l, enum loss why);
 void hold_lose_one(struct engine *e, struct claim *c, enum loss why);
 /* Remembers a loss of the previous run. The claim has its session and owner already. */
 void hold_recall_loss(struct engine *e, struct claim *c, struct span name, enum loss why);
-/* An UNLOCK was answered LOST: the holder has acknowledged the loss, and believes in the lease no longer. Forgets and frees the claim. */
+/* An UNLOCK was answered LOST: the holder has acknowledged the loss, and relies on the lease no longer. Forgets and frees the claim. */
 void hold_acknowledge(struct engine *e, struct claim *c);
 /* The same for a session that may repeat the UNLOCK: the loss is remembered until then, and answers it again. */
 void hold_acknowledge_until(struct engine *e, struct claim *c, struct instant until);
@@ -27,13 +27,13 @@ void hold_forget_late(struct engine *e, struct claim *c);
 void hold_ask_again(const struct lock *l, const struct session *session, struct span owner);
 /* Forgets a loss, and frees the claim. */
 void hold_forget(struct engine *e, struct claim *c);
-/* A renewal found another value in the place of ours. */
+/* A renewal found another value in our place. */
 void hold_contested(struct engine *e, struct lock *l);
 /* A store says that somebody has broken the lock. */
 void hold_broken(struct engine *e, struct lock *l);
 /* Nobody has asked in time for what was granted: the lock goes to the next waiter. */
 void hold_lapse(struct engine *e, struct claim *c);
-/* LEASE_CLOSING: nobody believes in the lease any longer. */
+/* LEASE_CLOSING: nobody relies on the lease any longer. */
 void hold_belief_over(struct engine *e, struct lock *l);
 
 #endif

@@ -3,7 +3,7 @@
 #ifndef CORE_HOLDERS_H
 #define CORE_HOLDERS_H
 
-#include "daemon/core/round/parts.h"
+#include "daemon/core/round/engine_data.h"
 
 /* The waiter holds the lock, with the last token of its lease that was given out. Other waiting LOCKs of its owner are granted with it.
  * Returns how many are answered. */

@@ -6,7 +6,7 @@
 #ifndef CORE_MOVE_H
 #define CORE_MOVE_H
 
-#include "daemon/core/round/parts.h"
+#include "daemon/core/round/engine_data.h"
 
 #include <assert.h>
 

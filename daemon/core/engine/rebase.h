@@ -6,7 +6,7 @@
 #ifndef CORE_REBASE_H
 #define CORE_REBASE_H
 
-#include "daemon/core/round/parts.h"
+#include "daemon/core/round/engine_data.h"
 
 /* False: too few stores can be used, or the clocks of too many lie too far behind their fences. */
 bool rebase_is_possible(const struct engine *e, const struct lease *x);

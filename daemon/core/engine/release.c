@@ -2,8 +2,8 @@
 /* See release.h. */
 #include "daemon/core/engine/release.h"
 
-#include "daemon/core/engine/admit.h"
-#include "daemon/core/engine/adoption.h"
+#include "daemon/core/engine/admission_wait.h"
+#include "daemon/core/engine/adopted_lease.h"
 #include "daemon/core/engine/move.h"
 
 /* Whether the release is put off at this store: it would only wait there. Not if a client waits for it, nor while the daemon stops: then there is no later. */

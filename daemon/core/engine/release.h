@@ -7,7 +7,7 @@
 #ifndef CORE_RELEASE_H
 #define CORE_RELEASE_H
 
-#include "daemon/core/round/parts.h"
+#include "daemon/core/round/engine_data.h"
 
 /* RELEASE_LEAVE leaves the key for px_us. The pending, if any, is answered once a quorum has confirmed. */
 void release_begin(struct engine *e, struct lease *x, enum release_kind kind, int64_t px_us, struct pending *p);

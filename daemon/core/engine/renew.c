@@ -7,13 +7,13 @@
  */
 #include "daemon/core/engine/renew.h"
 
-#include "daemon/core/engine/admit.h"
-#include "daemon/core/engine/adoption.h"
-#include "daemon/core/engine/denial.h"
-#include "daemon/core/engine/lessee.h"
+#include "daemon/core/engine/admission_wait.h"
+#include "daemon/core/engine/adopted_lease.h"
+#include "daemon/core/engine/denied_votes.h"
+#include "daemon/core/engine/lease_owner.h"
 #include "daemon/core/engine/move.h"
 #include "daemon/core/engine/rebase.h"
-#include "daemon/core/engine/together.h"
+#include "daemon/core/engine/shared_lease.h"
 #include "daemon/core/engine/waiters.h"
 #include "daemon/core/round/ask.h"
 
@@ -35,7 +35,7 @@ static void renew_ask(struct engine *e, struct round *r, unsigned node, struct s
 	x->votes[node] = instant_min(x->votes[node], vote);
 	call = ask_extend(&e->calls, r, node, value, round_floor(r), put_back);
 	if (ticket.n > 0)
-		together_show(e, x, call, ticket);
+		shared_lease_show(e, x, call, ticket);
 	nodeset_add(&x->placed.unanswered, node);
 	nodeset_add(&x->placed.renewal_sent, node);
 }
@@ -80,10 +80,10 @@ static enum renew_outcome renew_succeeded(struct engine *e, struct round *r)
 	x->broken = false; /* if at all, at a minority */
 	x->promised.ttl_us = r->ttl_us; /* no vote is worth more from now on: see renew_ask() and renew_worth_us() */
 	x->promised.until = lease_deadline(x, e->core->conf.nodes);
-	denial_renewed(x);
+	denied_votes_renewed(x);
 	x->renew_at = x->auto_renew ? instant_add(r->calls.begun, worth_us / 3) : INSTANT_NEVER;
 	if (x->at_risk)
-		lessee_notify(e, x, NOTICE_SAFE);
+		lease_owner_notify(e, x, NOTICE_SAFE);
 	lease_safe(e, x);
 	renew_close(e, r, NOT_REFUSED);
 	return RENEW_GOES_ON;
@@ -94,7 +94,7 @@ static void renew_risk(struct engine *e, struct lease *x)
 	if (x->at_risk)
 		return;
 	metric_add(&e->core->metrics, METRIC_RISKS, 1);
-	lessee_notify(e, x, NOTICE_RISK);
+	lease_owner_notify(e, x, NOTICE_RISK);
 	lease_at_risk(e, x);
 }
 
@@ -188,7 +188,7 @@ static void renew_promise(struct engine *e, const struct round *r)
 	if (r->ttl_us <= x->promised.ttl_us && !later)
 		return;
 	lease_promise(x, r->ttl_us, until);
-	lessee_notify(e, x, NOTICE_LENGTHENS);
+	lease_owner_notify(e, x, NOTICE_LENGTHENS);
 }
 
 /*
@@ -213,9 +213,9 @@ void renew_begin(struct engine *e, struct lease *x)
 
 	admission_leave(&e->admission, &lease_renewal(&e->table, x)->entry);
 	x->renewal->round = r;
-	together_begin(r);
+	shared_lease_begin(r);
 	rebase_begin(e, r);
-	ticket = together_ticket(e, r);
+	ticket = shared_lease_ticket(e, r);
 	r->ttl_us = x->renew_ttl_us;
 	x->ttl_us = r->ttl_us < x->ttl_us ? r->ttl_us : x->ttl_us;
 	TAILQ_FOREACH(p, &x->renewal->extends, in_lease)
@@ -255,23 +255,23 @@ static bool renew_may_yet_be_placed(const struct engine *e, const struct lease *
 static void renew_note_vote(struct engine *e, struct lease *x, struct round *r, const struct answer *a)
 {
 	rebase_note(e, r, a);
-	denial_note_key(x, a);
+	denied_votes_note_key(x, a);
 	switch (a->code) {
 	case 'E':
-		denial_confirm(e, x, r, a->node);
+		denied_votes_confirm(e, x, r, a->node);
 		renew_note_end(e, x, a);
 		x->votes[a->node] = nodeset_has(r->granted, a->node) ? renew_vote(x, r, a->node) : INSTANT_PAST;
 		break;
 	case 'A':
-		denial_note(e, x, a);
+		denied_votes_note(e, x, a);
 		x->votes[a->node] = nodeset_has(r->granted, a->node) ? renew_vote(x, r, a->node) : INSTANT_PAST;
 		break;
 	case 'X':
 	case 'B':
 	case 'K':
 	case 'M':
-		lessee_denied(e, x, a->code);
-		denial_note(e, x, a);
+		lease_owner_denied(e, x, a->code);
+		denied_votes_note(e, x, a);
 		if (x->state == LEASE_ADOPTING)
 			adoption_denied(x, a->node, a->code == 'B' || a->code == 'K');
 		x->votes[a->node] = INSTANT_PAST;
@@ -293,7 +293,7 @@ static void renew_came_late(struct engine *e, struct round *r)
 		admission_leave(&e->admission, &x->renewal->entry);
 		x->renew_at = instant_max(e->core->now, instant_add(r->calls.begun, x->ttl_us / 3));
 	}
-	lessee_notify(e, x, NOTICE_SAFE);
+	lease_owner_notify(e, x, NOTICE_SAFE);
 	lease_safe(e, x);
 	lease_schedule(e, x);
 }
@@ -311,7 +311,7 @@ enum renew_outcome renew_answered(struct engine *e, struct round *r, const struc
 		renew_note_vote(e, x, r, a);
 	if (x->state == LEASE_ADOPTING)
 		return RENEW_IS_ADOPTION;
-	if (denial_is_proven(e, x, a))
+	if (denied_votes_is_proven(e, x, a))
 		return RENEW_EVICTED;
 	if (lease_loss_is_due(x, e->core->conf.nodes, e->core->now))
 		return RENEW_LEASE_OVER;

@@ -3,7 +3,7 @@
 #ifndef CORE_RENEW_H
 #define CORE_RENEW_H
 
-#include "daemon/core/round/parts.h"
+#include "daemon/core/round/engine_data.h"
 
 /* One renewal round of a held lease. */
 void renew_begin(struct engine *e, struct lease *x);

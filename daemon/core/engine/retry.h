@@ -3,7 +3,7 @@
 #ifndef CORE_RETRY_H
 #define CORE_RETRY_H
 
-#include "daemon/core/round/parts.h"
+#include "daemon/core/round/engine_data.h"
 #include "daemon/core/round/round.h"
 
 /* Releases what the round placed. Then the name waits, asks again, or asks for nothing any more. */

@@ -8,7 +8,7 @@
  */
 #include "daemon/core/engine/ticket.h"
 
-#include "daemon/core/engine/admit.h"
+#include "daemon/core/engine/admission_wait.h"
 #include "daemon/core/engine/move.h"
 #include "daemon/core/engine/release.h"
 

@@ -3,7 +3,7 @@
 #ifndef CORE_TICKET_H
 #define CORE_TICKET_H
 
-#include "daemon/core/round/parts.h"
+#include "daemon/core/round/engine_data.h"
 
 void ticket_take(struct engine *e, struct contender *k); /* takes a ticket for the first patient waiter, unless there is one that still fits */
 /* Somebody waits, and the ticket is not the right one: because of a priority the first waiter is another one, or a writer has come behind readers. */

@@ -4,7 +4,7 @@
 #define CORE_WAIT_H
 
 #include "daemon/core/engine/waiters.h"
-#include "daemon/core/round/parts.h"
+#include "daemon/core/round/engine_data.h"
 
 /* Refuses this part of the waiters, and takes them out. The name stays in its state. False: a crowd, of which some are left for the next step. */
 bool wait_refuse_part(struct engine *e, struct contender *k, enum refusal why, enum waiters_part part);

@@ -55,7 +55,7 @@ struct core_conf {
 	const struct outer *outer;    /* NULL: those figures are left out */
 	int64_t alarm_held_us, alarm_waited_us; /* see alarms.h; 0: no such alarm */
 	uint64_t alarm_failures;      /* per cent of the last minute's LOCKs; 0: no alarm */
-	int64_t slow_wait_us, slow_hold_us, slow_store_us; /* see slow.h; 0: not logged */
+	int64_t slow_wait_us, slow_hold_us, slow_store_us; /* see slow_log.h; 0: not logged */
 	int64_t lease_us, min_lease_us, max_lease_us, max_delay_us, max_keep_us;
 	int64_t max_grace_us;         /* the longest grace a session may ask for; 0 refuses it */
 	bool rebooted;                /* all leases that a store, blank at the start, may have forgotten were granted before this boot */
@@ -67,8 +67,8 @@ struct core_conf {
 	struct {
 		uint64_t locks, waiting; /* per session */
 		uint64_t jobs;           /* per queue */
-		uint64_t renewals;       /* a second, of leases below 10 s: see renewals.h; 0: no bound */
-		uint64_t stored;         /* bytes of jobs and rate limits at a store: see stored.h */
+		uint64_t renewals;       /* a second, of leases below 10 s: see renewal_limits.h; 0: no bound */
+		uint64_t stored;         /* bytes of jobs and rate limits at a store: see stored_limits.h */
 		uint64_t attempts;       /* after so many that failed a job is not due any more */
 		uint64_t detached;       /* detached sessions; 0: no bound */
 		uint64_t name, mistakes, line;
@@ -121,7 +121,7 @@ struct core {
 	struct rng rng;
 	struct heap timers;
 	struct effects *out; /* only while a step runs */
-	bool late;           /* timers that are due are left to the next steps, or were at the last, see fire.c; or votes fell, see lower.c */
+	bool late;           /* timers that are due are left to the next steps, or were at the last, see due_timers.c; or votes fell, see votes_fall.c */
 	bool journal_off;    /* EFFECT_JOURNAL cannot be carried out */
 	struct metrics metrics;
 	enum verb serving;   /* the request that is being served, for the figures */

@@ -173,10 +173,10 @@ enum event_kind {
 	EVENT_NODE_DOWN, /* not connected; EVENT_ANSWER comes first for all its calls in flight */
 	EVENT_ANSWER,
 	EVENT_WOKEN,     /* a store published: the lock was freed, and the ticket of this daemon is the first */
-	EVENT_WANTED,    /* a store published: another daemon waits for a lock of ours */
-	EVENT_BROKEN,    /* a store published: another daemon has broken a lock of ours, or one that was ours */
+	EVENT_WANTED,    /* a store published: another daemon waits for our lock */
+	EVENT_BROKEN,    /* a store published: another daemon has broken our lock, or one that was ours */
 	EVENT_DUE,       /* a store published: a job of the queue of that name is due */
-	EVENT_QUESTION,  /* a store published: another daemon asks who holds one of our locks. The name of the message is its text, see card.h */
+	EVENT_QUESTION,  /* a store published: another daemon asks who holds one of our locks. The name of the message is its text, see holder_text.h */
 	EVENT_CARD,      /* a store published: another daemon answers who holds a lock of its. Likewise */
 	EVENT_RULES,     /* service_reload() has brought rules that were read again */
 	EVENT_STOP,      /* shut down: waiters are refused, sessions hung up, and nothing is deleted in the stores */

@@ -33,7 +33,7 @@
  *   LINE     one request, or a part of one: SINCE, it waits, and is served again as if it had come then; else it was read ahead
  *   UNANSWERED  a request that is not served again: it is not known whether it was carried out. LINE has its tag
  *   WATCH    LINE is a prefix that the session watches; SUBSCRIBED: it has sent SUBSCRIBE. SEQUENCE: so many events it was not told yet
- *   GHOST    readers of the name that have gone may believe in their locks until then
+ *   GHOST    readers of the name that have gone may rely on their locks until then
  *   TICKET   our place in the queue of the name at the stores
  *   LEAVES   the client has half-closed its connection, or ended it, or was killed: it ends as soon as it is answered
  *   RELEASE  a value of nobody that may stand at these stores, and is to be deleted; LEFT: that is left there for PX
@@ -69,7 +69,7 @@
 #define JOURNAL_RENEWED    1    /* kept by the watchdog */
 #define JOURNAL_SHARED     2    /* held by a reader, be it with others */
 #define JOURNAL_MORE       4    /* of a LOCKALL: the next record is of the same; it is void without that */
-#define JOURNAL_PERMIT     8    /* of a permit: see recall.h */
+#define JOURNAL_PERMIT     8    /* of a permit: see permit_restore.h */
 
 /* FLAGS */
 #define JOURNAL_IS_UNIX    1
@@ -122,7 +122,7 @@ enum journal_kind { JOURNAL_SESSION = 1, JOURNAL_OVER, JOURNAL_HELD, JOURNAL_FRE
 #define JOURNAL_OUTER JOURNAL_PROCESS /* from here on they are the outer layers' */
 #define JOURNAL_LINE_MOST 32768 /* bytes of LINE */
 
-/* How the owner of LOST begins, and of the FREED behind it, if they are about a permit: see recall.h. */
+/* How the owner of LOST begins, and of the FREED behind it, if they are about a permit: see permit_restore.h. */
 #define JOURNAL_LOSS_OWNER "\001lost "
 
 /*
@@ -136,7 +136,7 @@ enum journal_kind { JOURNAL_SESSION = 1, JOURNAL_OVER, JOURNAL_HELD, JOURNAL_FRE
 	NUMBER(4, GRACE, grace_us, 0, DURATION_MAX, "HELLO grace=; in a restart 0 for none") \
 	NUMBER(5, HEARTBEAT, heartbeat_us, 0, DURATION_MAX, "HELLO heartbeat=, 0 for none") \
 	TEXT(6, NAME, name, 1, JOURNAL_NAME_MAX, "the lock, or a slot of a semaphore") \
-	TEXT(7, OWNER, owner, 0, 640, "of the session; of the lock of a job: the job; of a permit: what recall.h says") \
+	TEXT(7, OWNER, owner, 0, 640, "of the session; of the lock of a job: the job; of a permit: what permit_restore.h says") \
 	TEXT(8, NOTE, note, 0, 256, "") \
 	TEXT(9, VALUE, value, 1, 127, "what stands at the stores") \
 	TEXT(10, PRIOR, prior, 1, 383, "of ADOPTING: passed over") \

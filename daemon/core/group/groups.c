@@ -2,7 +2,7 @@
 /* See groups.h. */
 #include "daemon/core/group/groups.h"
 
-void groups_make_due(struct commander *x, struct session *s)
+void groups_make_due(struct request_context *x, struct session *s)
 {
 	struct group *g;
 
@@ -73,7 +73,7 @@ unsigned groups_patient(const struct session *s)
 
 /* --- the connection --- */
 
-void groups_detach(struct commander *x, struct session *s)
+void groups_detach(struct request_context *x, struct session *s)
 {
 	struct group *g;
 
@@ -97,7 +97,7 @@ void groups_take_over(struct session *to, struct session *from)
 	}
 }
 
-void groups_bound(struct commander *x, struct session *s, struct instant until)
+void groups_bound(struct request_context *x, struct session *s, struct instant until)
 {
 	struct group *g;
 
@@ -116,7 +116,7 @@ void groups_are_ending(struct session *s)
 		group_is_ending(g);
 }
 
-void groups_end(struct commander *x, struct session *s, bool waiting)
+void groups_end(struct request_context *x, struct session *s, bool waiting)
 {
 	struct group *g, *next;
 
@@ -131,13 +131,13 @@ void groups_end(struct commander *x, struct session *s, bool waiting)
 	}
 }
 
-static void groups_release(struct commander *x, struct session *s)
+static void groups_release(struct request_context *x, struct session *s)
 {
 	while (s && !LIST_EMPTY(&s->groups))
 		group_release(x, LIST_FIRST(&s->groups));
 }
 
-void groups_free_all(struct commander *x)
+void groups_free_all(struct request_context *x)
 {
 	struct session *s;
 

@@ -5,7 +5,7 @@
 
 #include "daemon/core/session/group.h"
 
-void groups_make_due(struct commander *x, struct session *s);
+void groups_make_due(struct request_context *x, struct session *s);
 
 struct group *group_waiting(const struct session *s, struct span tag); /* under this tag, which is not empty; NULL: none */
 /* By which this owner waits for that name in the other mode; NULL: there is none. */
@@ -16,16 +16,16 @@ bool groups_wait(const struct session *s, bool patient);
 unsigned groups_patient(const struct session *s);
 
 /* Its connection is lost, and they go on without. */
-void groups_detach(struct commander *x, struct session *s);
+void groups_detach(struct request_context *x, struct session *s);
 /* RESUME: `to` takes over what waits in `from`. */
 void groups_take_over(struct session *to, struct session *from);
 /* RESUME is answered: what is not asked for again by then lapses. */
-void groups_bound(struct commander *x, struct session *s, struct instant until);
+void groups_bound(struct request_context *x, struct session *s, struct instant until);
 
 /* Their parts get nothing any more. */
 void groups_are_ending(struct session *s);
-/* Then, waiting: those that are ending leave the queues; else they give back what they have, and are no more. */
-void groups_end(struct commander *x, struct session *s, bool waiting);
-void groups_free_all(struct commander *x); /* those of all sessions: the daemon ends, and tells nobody */
+/* Then, waiting: those that are ending leave the queues; else they give back what they have, and are gone. */
+void groups_end(struct request_context *x, struct session *s, bool waiting);
+void groups_free_all(struct request_context *x); /* those of all sessions: the daemon ends, and tells nobody */
 
 #endif

@@ -4,14 +4,14 @@
 
 #include "daemon/base/netstring.h"
 #include "daemon/core/engine/hold.h"
-#include "daemon/core/reply/former.h"
-#include "daemon/core/reply/remember.h"
+#include "daemon/core/reply/former_holders.h"
+#include "daemon/core/reply/records.h"
 #include "daemon/core/reply/tell.h"
 #include "daemon/core/reply/watch.h"
 
 #define AGAIN_US (100 * MSEC) /* before a home is asked again that did not answer */
 
-struct home_question *job_question(struct commander *x, struct span queue, const char *op, void *about)
+struct home_question *job_question(struct request_context *x, struct span queue, const char *op, void *about)
 {
 	struct home_question *q = home_question_new(x->engine, HOME_OF_QUEUE, queue);
 
@@ -23,14 +23,14 @@ struct home_question *job_question(struct commander *x, struct span queue, const
 
 /* --- what sessions are told --- */
 
-static void push_begin(struct commander *x, struct reply *r, const struct job *job, const char *word)
+static void push_begin(struct request_context *x, struct reply *r, const struct job *job, const char *word)
 {
 	reply_begin(r, session_line(x->sessions), SPAN(""), word);
 	reply_text(r, "queue", job->queue);
 	reply_text(r, "job", job->id);
 }
 
-void job_tell_lost(struct commander *x, struct job *job)
+void job_tell_lost(struct request_context *x, struct job *job)
 {
 	struct reply r;
 
@@ -40,7 +40,7 @@ void job_tell_lost(struct commander *x, struct job *job)
 	tell_line(x, job->session, &r);
 }
 
-static void tell_job_validity(struct commander *x, const struct job *job, const char *word, const char *field)
+static void tell_job_validity(struct request_context *x, const struct job *job, const char *word, const char *field)
 {
 	struct reply r;
 
@@ -51,7 +51,7 @@ static void tell_job_validity(struct commander *x, const struct job *job, const 
 	tell_line(x, job->session, &r);
 }
 
-static void job_lose(struct commander *x, struct job *job, enum loss why)
+static void job_lose(struct request_context *x, struct job *job, enum loss why)
 {
 	struct session *s = job->session;
 
@@ -62,7 +62,7 @@ static void job_lose(struct commander *x, struct job *job, enum loss why)
 	job->question = NULL;
 	job_set_state(x, job, JOB_LOST);
 	job->loss = why;
-	remember_job_lost(x, job);
+	record_job_lost(x, job);
 	if (session_hears(s))
 		job_tell_lost(x, job);
 	else
@@ -70,7 +70,7 @@ static void job_lose(struct commander *x, struct job *job, enum loss why)
 	session_wake(x->sessions, s);
 }
 
-void jobs_lose(struct commander *x, struct session *s, enum loss why)
+void jobs_lose(struct request_context *x, struct session *s, enum loss why)
 {
 	struct job *job;
 
@@ -81,16 +81,16 @@ void jobs_lose(struct commander *x, struct session *s, enum loss why)
 
 /* --- its lock --- */
 
-static void job_free_lock(struct commander *x, struct session *s, struct claim *c)
+static void job_free_lock(struct request_context *x, struct session *s, struct claim *c)
 {
-	remember_freed(x, c);
+	record_freed(x, c);
 	TAILQ_REMOVE(&s->claims, c, in_session);
 	s->held--;
 	if (c->state == CLAIM_HELD) {
 		former(x, c, "released");
 		watch(x, c, WATCH_RELEASED);
 		hold_unlock(x->engine, c, 0, NULL);
-		commander_let_go(x, s);
+		request_context_let_go(x, s);
 	} else {
 		hold_acknowledge(x->engine, c);
 	}
@@ -100,7 +100,7 @@ static void job_free_lock(struct commander *x, struct session *s, struct claim *
  * Each job with this lock and owner counts once, as each LOCK of the client does. A job that had its lock before this was lost and taken again counts no more:
  * so the count alone does not say that the lock is not needed.
  */
-static void job_unlock(struct commander *x, const struct job *job)
+static void job_unlock(struct request_context *x, const struct job *job)
 {
 	struct claim *c = job_claim(x, job);
 
@@ -108,25 +108,25 @@ static void job_unlock(struct commander *x, const struct job *job)
 		return;
 	if (c->state == CLAIM_HELD && c->count > 1) {
 		c->count--;
-		remember_held(x, c);
+		record_held(x, c);
 	} else if (!job_shares_lock(job)) {
 		job_free_lock(x, job->session, c);
 	}
 }
 
-void job_acknowledge(struct commander *x, struct job *job)
+void job_acknowledge(struct request_context *x, struct job *job)
 {
 	struct session *s = job->session;
 
 	if (!job->superseded)
-		remember_job_over(x, job);
+		record_job_over(x, job);
 	job_unlock(x, job);
 	job_free(x, job);
 	session_note_vacant(x->sessions, s);
 }
 
 /* What the session has of an earlier attempt. The home has ended that, or it would not have given the job away again. */
-static void job_supersede(struct commander *x, struct job *earlier, const struct job *job)
+static void job_supersede(struct request_context *x, struct job *earlier, const struct job *job)
 {
 	if (job_is_had(earlier))
 		job_lose(x, earlier, LOSS_EVICTED);
@@ -139,7 +139,7 @@ static void job_supersede(struct commander *x, struct job *earlier, const struct
 		job_acknowledge(x, earlier);
 }
 
-static void job_supersede_all(struct commander *x, const struct job *job)
+static void job_supersede_all(struct request_context *x, const struct job *job)
 {
 	for (struct job *next, *other = LIST_FIRST(&job->session->jobs); other; other = next) {
 		next = LIST_NEXT(other, in_session);
@@ -150,7 +150,7 @@ static void job_supersede_all(struct commander *x, const struct job *job)
 
 /* --- the lease --- */
 
-void job_schedule(struct commander *x, struct job *job)
+void job_schedule(struct request_context *x, struct job *job)
 {
 	struct instant tell_at = job_tell_at(job);
 
@@ -163,7 +163,7 @@ static void job_vote(struct job *job, struct instant sent)
 	job->renew_at = instant_add(sent, job->ttl_us / 3);
 }
 
-static void job_renew(struct commander *x, struct job *job)
+static void job_renew(struct request_context *x, struct job *job)
 {
 	struct span value = value_in_text(x->core, &job->value);
 	struct home_question *q = job->question = job_question(x, job->queue, "renew", job);
@@ -174,7 +174,7 @@ static void job_renew(struct commander *x, struct job *job)
 	home_ask(x->engine, q, 0);
 }
 
-static void job_renewed(struct commander *x, struct job *job, struct instant sent)
+static void job_renewed(struct request_context *x, struct job *job, struct instant sent)
 {
 	bool adopted = job->state == JOB_ADOPTING;
 
@@ -185,7 +185,7 @@ static void job_renewed(struct commander *x, struct job *job, struct instant sen
 	}
 	job_vote(job, sent);
 	if (adopted)
-		remember_job(x, job);
+		record_job(x, job);
 	if (job->at_risk || (adopted && !(job->session && job->session->returns)))
 		tell_job_validity(x, job, "! SAFE", "valid_ms");
 	job->at_risk = false;
@@ -194,7 +194,7 @@ static void job_renewed(struct commander *x, struct job *job, struct instant sen
 		session_wake(x->sessions, job->session);
 }
 
-static void job_renewal_told(struct commander *x, struct job *job, const struct home_question *q)
+static void job_renewal_told(struct request_context *x, struct job *job, const struct home_question *q)
 {
 	if (q->outcome == HOME_ANSWERED && q->code == 'K') {
 		job_renewed(x, job, q->calls.sent[q->node]);
@@ -209,7 +209,7 @@ static void job_renewal_told(struct commander *x, struct job *job, const struct 
 	}
 }
 
-void job_hold(struct commander *x, struct job *job, struct session *s, struct instant sent)
+void job_hold(struct request_context *x, struct job *job, struct session *s, struct instant sent)
 {
 	job_set_state(x, job, JOB_HELD);
 	job->taken_at = x->core->now;
@@ -218,13 +218,13 @@ void job_hold(struct commander *x, struct job *job, struct session *s, struct in
 	job_set_session(job, s);
 	job_schedule(x, job);
 	job_supersede_all(x, job);
-	remember_job(x, job);
+	record_job(x, job);
 	metric_add(&x->core->metrics, METRIC_JOBS_TAKEN, 1);
 }
 
 /* --- the end --- */
 
-static void job_tell_home(struct commander *x, struct job *job)
+static void job_tell_home(struct request_context *x, struct job *job)
 {
 	static const char *const op[] = {[JOB_DONE] = "done", [JOB_FAILED] = "retry", [JOB_BACK] = "back"};
 	struct home_question *q = job->question = job_question(x, job->queue, op[job->end], job);
@@ -239,7 +239,7 @@ static void job_tell_home(struct commander *x, struct job *job)
 	home_ask(x->engine, q, 0);
 }
 
-void job_end(struct commander *x, struct job *job, enum job_end end, struct pending *p)
+void job_end(struct request_context *x, struct job *job, enum job_end end, struct pending *p)
 {
 	if (job->question)
 		job->question->about = NULL;
@@ -248,18 +248,18 @@ void job_end(struct commander *x, struct job *job, enum job_end end, struct pend
 	job->end = end;
 	job->pending = p;
 	if (job->session)
-		remember_job_ending(x, job);
+		record_job_ending(x, job);
 	job_tell_home(x, job);
 	heap_set(&x->core->timers, &job->timer, instant_max(job->until, x->core->now));
 }
 
-void job_end_again(struct commander *x, struct job *job, struct pending *p)
+void job_end_again(struct request_context *x, struct job *job, struct pending *p)
 {
 	pending_free(&x->engine->table.pendings, job->pending);
 	job->pending = p;
 }
 
-static void reply_ended(struct commander *x, const struct job *job, struct session *s, struct span tag)
+static void reply_ended(struct request_context *x, const struct job *job, struct session *s, struct span tag)
 {
 	struct reply r;
 
@@ -274,7 +274,7 @@ static void reply_ended(struct commander *x, const struct job *job, struct sessi
 enum ended { ENDED, ENDED_LOST, ENDED_UNKNOWN };
 
 /* Its lock goes once the home has said what becomes of the job: so nobody runs the job beside it. */
-static void job_ended(struct commander *x, struct job *job, enum ended how)
+static void job_ended(struct request_context *x, struct job *job, enum ended how)
 {
 	struct pending *p = job->pending;
 	struct session *s = job->session;
@@ -286,7 +286,7 @@ static void job_ended(struct commander *x, struct job *job, enum ended how)
 	}
 	if (s) {
 		if (!job->superseded)
-			remember_job_over(x, job);
+			record_job_over(x, job);
 		job_unlock(x, job);
 	}
 	metric_add(&x->core->metrics, job->end == JOB_DONE ? METRIC_JOBS_DONE : METRIC_JOBS_RETURNED, how == ENDED);
@@ -313,7 +313,7 @@ static void job_ended(struct commander *x, struct job *job, enum ended how)
 }
 
 /* Once the lease is over the home is not told any more. It may be over sooner than was known. */
-static void job_end_by(struct commander *x, struct job *job)
+static void job_end_by(struct request_context *x, struct job *job)
 {
 	struct instant end = instant_max(job->until, x->core->now);
 
@@ -322,7 +322,7 @@ static void job_end_by(struct commander *x, struct job *job)
 }
 
 /* That no job has the value means that an earlier try was carried out, if one may have been, and if the lease is not over. */
-static void job_end_told(struct commander *x, struct job *job, const struct home_question *q)
+static void job_end_told(struct request_context *x, struct job *job, const struct home_question *q)
 {
 	bool over = !instant_before(x->core->now, job->until);
 
@@ -340,15 +340,15 @@ static void job_end_told(struct commander *x, struct job *job, const struct home
 }
 
 /* Of a job that is adopted, too: its TAKE is not to be answered with it again later. */
-static void job_becomes_known(struct commander *x, struct job *job)
+static void job_becomes_known(struct request_context *x, struct job *job)
 {
 	if (job->known)
 		return;
 	job->known = true;
-	remember_job_known(x, job);
+	record_job_known(x, job);
 }
 
-void job_check(struct commander *x, struct session *s)
+void job_check(struct request_context *x, struct session *s)
 {
 	const struct request *q = &x->request;
 	bool more;
@@ -373,7 +373,7 @@ void job_check(struct commander *x, struct session *s)
 	}
 }
 
-void job_told(struct commander *x, struct home_question *q)
+void job_told(struct request_context *x, struct home_question *q)
 {
 	struct job *job = q->about;
 
@@ -384,7 +384,7 @@ void job_told(struct commander *x, struct home_question *q)
 		job_renewal_told(x, job, q);
 }
 
-void job_fired(struct commander *x, struct job *job)
+void job_fired(struct request_context *x, struct job *job)
 {
 	if (job->state == JOB_ENDING) {
 		if (!instant_before(x->core->now, job->until))
@@ -400,7 +400,7 @@ void job_fired(struct commander *x, struct job *job)
 	}
 }
 
-void jobs_lower(struct commander *x, unsigned node, int64_t sooner_us)
+void jobs_lower(struct request_context *x, unsigned node, int64_t sooner_us)
 {
 	struct job *job, *next;
 
@@ -410,7 +410,7 @@ void jobs_lower(struct commander *x, unsigned node, int64_t sooner_us)
 			continue;
 		job->until = instant_add(job->until, -sooner_us);
 		if (job->state == JOB_ENDING && job->session)
-			remember_job_ending(x, job); /* the next run asks no longer than this one */
+			record_job_ending(x, job); /* the next run asks no longer than this one */
 		if (job->state == JOB_ENDING)
 			job_end_by(x, job);
 		else if (!job->session) /* its lock is asked for: job_hold() counts the vote from here */

@@ -5,9 +5,9 @@
 #include "daemon/base/mem.h"
 #include "daemon/base/netstring.h"
 #include "daemon/core/job/job.h"
-#include "daemon/core/job/places.h"
+#include "daemon/core/job/take_places.h"
 #include "daemon/core/reply/rows.h"
-#include "daemon/core/reply/slow.h"
+#include "daemon/core/reply/slow_log.h"
 #include "daemon/core/reply/tell.h"
 #include "daemon/core/session/group.h"
 #include "daemon/core/session/rules.h"
@@ -15,7 +15,7 @@
 
 /* --- queues --- */
 
-struct job_queue *queue_new(struct commander *x, struct span name)
+struct job_queue *queue_new(struct request_context *x, struct span name)
 {
 	struct job_queue *queue = mem_alloc(sizeof(*queue));
 
@@ -29,7 +29,7 @@ struct job_queue *queue_new(struct commander *x, struct span name)
 	return queue;
 }
 
-static void queue_free(struct commander *x, struct job_queue *queue)
+static void queue_free(struct request_context *x, struct job_queue *queue)
 {
 	if (queue->question)
 		queue->question->about = NULL;
@@ -45,7 +45,7 @@ static void queue_free(struct commander *x, struct job_queue *queue)
 }
 
 /* Nobody waits here any more. A question under way is waited for: what it brings is given back. */
-void queue_close_if_unused(struct commander *x, struct job_queue *queue)
+void queue_close_if_unused(struct request_context *x, struct job_queue *queue)
 {
 	struct home_question *q;
 
@@ -62,7 +62,7 @@ void queue_close_if_unused(struct commander *x, struct job_queue *queue)
 /* --- the end of a TAKE --- */
 
 /* Takes it out of its queue and its session. */
-static void take_free(struct commander *x, struct take *take)
+static void take_free(struct request_context *x, struct take *take)
 {
 	struct job_queue *queue = take->queue;
 
@@ -81,7 +81,7 @@ static void take_free(struct commander *x, struct take *take)
 	mem_free(take);
 }
 
-static void take_answered(struct commander *x, struct take *take)
+static void take_answered(struct request_context *x, struct take *take)
 {
 	struct job_queue *queue = take->queue;
 	struct session *s = take->session;
@@ -92,7 +92,7 @@ static void take_answered(struct commander *x, struct take *take)
 	queue_close_if_unused(x, queue);
 }
 
-static void reply_nothing(struct commander *x, const struct take *take, const char *word, int64_t retry_ms)
+static void reply_nothing(struct request_context *x, const struct take *take, const char *word, int64_t retry_ms)
 {
 	struct reply r;
 
@@ -106,7 +106,7 @@ static void reply_nothing(struct commander *x, const struct take *take, const ch
 	tell_line(x, take->session, &r);
 }
 
-static void tell_denied(struct commander *x, const struct take *take)
+static void tell_denied(struct request_context *x, const struct take *take)
 {
 	static const char text[] = "what is due in this queue needs the right 'lock' for its lock as well, which";
 	struct span tag = span_of(take->tag);
@@ -119,13 +119,13 @@ static void tell_denied(struct commander *x, const struct take *take)
 		tell_error(x, take->session, tag, ERROR_DENIED, "%s no rule gives to this peer", text);
 }
 
-static void tell_trouble(struct commander *x, const struct take *take)
+static void tell_trouble(struct request_context *x, const struct take *take)
 {
 	core_answers(x->core, VERB_TAKE);
 	tell_error(x, take->session, span_of(take->tag), ERROR_UNAVAILABLE, "the home of the queue cannot be used: %s", take->queue->why);
 }
 
-static void tell_wrong_type(struct commander *x, const struct take *take)
+static void tell_wrong_type(struct request_context *x, const struct take *take)
 {
 	core_answers(x->core, VERB_TAKE);
 	tell_error(x, take->session, span_of(take->tag), ERROR_KIND,
@@ -133,7 +133,7 @@ static void tell_wrong_type(struct commander *x, const struct take *take)
 }
 
 /* Nothing is due, as far as is known: in so many ms something may be; -1: not known. */
-void take_is_over(struct commander *x, struct take *take, int64_t retry_ms)
+void take_is_over(struct request_context *x, struct take *take, int64_t retry_ms)
 {
 	if (take->queue->trouble)
 		tell_trouble(x, take);
@@ -146,7 +146,7 @@ void take_is_over(struct commander *x, struct take *take, int64_t retry_ms)
 	take_answered(x, take);
 }
 
-bool take_is_behind(struct commander *x, struct take *take)
+bool take_is_behind(struct request_context *x, struct take *take)
 {
 	if (!rows_are_long(x, take->session->unsent))
 		return false;
@@ -155,7 +155,7 @@ bool take_is_behind(struct commander *x, struct take *take)
 }
 
 /* One that is behind gets it only if nobody else waits: it was not so when the home was asked. */
-struct take *take_for(struct commander *x, struct job_queue *queue, const struct job *job)
+struct take *take_for(struct request_context *x, struct job_queue *queue, const struct job *job)
 {
 	struct take *take, *found = NULL;
 
@@ -175,7 +175,7 @@ struct take *take_for(struct commander *x, struct job_queue *queue, const struct
 	return found && found->ttl_us == queue->ttl_us ? found : NULL;
 }
 
-bool take_may_have(const struct commander *x, const struct job_queue *queue, const struct job *job)
+bool take_may_have(const struct request_context *x, const struct job_queue *queue, const struct job *job)
 {
 	const struct take *take;
 	unsigned line;
@@ -187,7 +187,7 @@ bool take_may_have(const struct commander *x, const struct job_queue *queue, con
 }
 
 /* The job goes back to its place. */
-void take_give_back(struct commander *x, struct take *take, bool wakes)
+void take_give_back(struct request_context *x, struct take *take, bool wakes)
 {
 	struct job *job = take->job;
 
@@ -200,7 +200,7 @@ void take_give_back(struct commander *x, struct take *take, bool wakes)
 	job_end(x, job, JOB_BACK, NULL);
 }
 
-static void take_withdraw(struct commander *x, struct take *take)
+static void take_withdraw(struct request_context *x, struct take *take)
 {
 	struct group *g = take->group;
 
@@ -210,7 +210,7 @@ static void take_withdraw(struct commander *x, struct take *take)
 		group_free(x, g);
 }
 
-void take_refuse(struct commander *x, struct take *take, enum error code, const char *text)
+void take_refuse(struct request_context *x, struct take *take, enum error code, const char *text)
 {
 	take_withdraw(x, take);
 	core_answers(x->core, VERB_TAKE);
@@ -221,25 +221,25 @@ void take_refuse(struct commander *x, struct take *take, enum error code, const 
 /* --- a job --- */
 
 /* A vote that is over at once, or nearly so, is of no use to anybody. */
-bool job_is_worth_it(const struct commander *x, const struct job *job)
+bool job_is_worth_it(const struct request_context *x, const struct job *job)
 {
 	return instant_before(instant_add(x->core->now, job->ttl_us / 10), job_tell_at(job));
 }
 
-bool take_may_win(const struct commander *x, const struct take *take)
+bool take_may_win(const struct request_context *x, const struct take *take)
 {
 	return job_is_worth_it(x, take->job);
 }
 
 /* The client relies on the job and its lock. */
-static int64_t taken_valid_us(const struct commander *x, const struct job *job, const struct claim *claim)
+static int64_t taken_valid_us(const struct request_context *x, const struct job *job, const struct claim *claim)
 {
 	int64_t job_us = job_valid_us(job, x->core->now), lock_us = claim ? lock_valid_us(&x->engine->table, claim->lock) : job_us;
 
 	return job_us < lock_us ? job_us : lock_us;
 }
 
-void reply_taken(struct commander *x, struct session *s, struct span tag, struct job *job, const struct claim *claim, struct span payload)
+void reply_taken(struct request_context *x, struct session *s, struct span tag, struct job *job, const struct claim *claim, struct span payload)
 {
 	struct reply r;
 
@@ -260,7 +260,7 @@ void reply_taken(struct commander *x, struct session *s, struct span tag, struct
 	tell_line(x, s, &r);
 }
 
-void take_won(struct commander *x, struct take *take, const struct claim *claim)
+void take_won(struct request_context *x, struct take *take, const struct claim *claim)
 {
 	job_hold(x, take->job, take->session, take->job->renew_at);
 	reply_taken(x, take->session, span_of(take->tag), take->job, claim, take->payload);
@@ -281,12 +281,12 @@ struct take *take_waiting(const struct session *s, struct span tag)
 	return NULL;
 }
 
-void take_cancel(struct commander *x, struct take *take)
+void take_cancel(struct request_context *x, struct take *take)
 {
 	take_refuse(x, take, ERROR_CANCELLED, "the request was withdrawn");
 }
 
-void takes_finish_up(struct commander *x, struct session *s)
+void takes_finish_up(struct request_context *x, struct session *s)
 {
 	struct take *take, *next;
 
@@ -311,7 +311,7 @@ bool takes_wait(const struct session *s, bool patient)
 	return false;
 }
 
-static void takes_withdraw(struct commander *x, struct session *s)
+static void takes_withdraw(struct request_context *x, struct session *s)
 {
 	struct take *take;
 
@@ -324,31 +324,31 @@ static void takes_withdraw(struct commander *x, struct session *s)
 	}
 }
 
-void takes_end(struct commander *x, struct session *s)
+void takes_end(struct request_context *x, struct session *s)
 {
 	takes_withdraw(x, s);
-	places_drop(s);
+	take_places_drop(s);
 }
 
-void takes_detach(struct commander *x, struct session *s)
+void takes_detach(struct request_context *x, struct session *s)
 {
 	const struct take *take;
 
-	places_lapse(x, s);
+	take_places_lapse(x, s);
 	LIST_FOREACH(take, &s->takes, in_session)
 		if (take->patient)
-			places_keep(x, take);
+			take_places_keep(x, take);
 	takes_withdraw(x, s);
 }
 
-bool takes_refuse(struct commander *x, struct session *s, int64_t *left)
+bool takes_refuse(struct request_context *x, struct session *s, int64_t *left)
 {
 	for (; !LIST_EMPTY(&s->takes) && *left > 0; (*left)--)
 		take_refuse(x, LIST_FIRST(&s->takes), ERROR_DRAINING, draining_text(x));
 	return LIST_EMPTY(&s->takes);
 }
 
-void takes_revoke(struct commander *x, struct session *s)
+void takes_revoke(struct request_context *x, struct session *s)
 {
 	struct take *take, *next;
 	unsigned line;
@@ -368,7 +368,7 @@ void takes_revoke(struct commander *x, struct session *s)
 	}
 }
 
-void takes_free_all(struct commander *x)
+void takes_free_all(struct request_context *x)
 {
 	struct job_queue *queue;
 	struct take *take;
@@ -379,10 +379,10 @@ void takes_free_all(struct commander *x)
 		while (s && (take = LIST_FIRST(&s->takes)))
 			take_free(x, take);
 		if (s)
-			places_drop(s);
+			take_places_drop(s);
 	}
 	TAILQ_FOREACH(s, &x->sessions->detached, lasting->in_detached)
-		places_drop(s);
+		take_places_drop(s);
 	while ((queue = LIST_FIRST(&x->queues)))
 		queue_free(x, queue);
 }

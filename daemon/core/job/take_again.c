@@ -23,7 +23,7 @@ static struct job *job_unknown(const struct session *s, struct span queue)
 }
 
 /* Its lock is lost, and may be somebody else's by now. */
-static bool job_lacks_lock(const struct commander *x, const struct job *job)
+static bool job_lacks_lock(const struct request_context *x, const struct job *job)
 {
 	const struct claim *c = job->lock.n > 0 ? job_claim(x, job) : NULL;
 
@@ -31,7 +31,7 @@ static bool job_lacks_lock(const struct commander *x, const struct job *job)
 }
 
 /* Whether its session has it, and its lock, is not known yet. */
-static bool job_is_undecided(const struct commander *x, const struct job *job)
+static bool job_is_undecided(const struct request_context *x, const struct job *job)
 {
 	const struct claim *c = job->state == JOB_HELD && job->lock.n > 0 ? job_claim(x, job) : NULL;
 
@@ -39,7 +39,7 @@ static bool job_is_undecided(const struct commander *x, const struct job *job)
 }
 
 /* Those that lack their locks go back: a client that has not read of the loss would run them without. */
-static struct job *job_to_give(struct commander *x, struct session *s, struct span queue)
+static struct job *job_to_give(struct request_context *x, struct session *s, struct span queue)
 {
 	struct job *job;
 
@@ -50,7 +50,7 @@ static struct job *job_to_give(struct commander *x, struct session *s, struct sp
 	return job;
 }
 
-bool take_again(struct commander *x, struct session *s)
+bool take_again(struct request_context *x, struct session *s)
 {
 	const struct request *r = &x->request;
 	struct job *job = s->resumed ? job_to_give(x, s, r->word[0]) : NULL;
@@ -73,7 +73,7 @@ bool take_again(struct commander *x, struct session *s)
 }
 
 /* The job of the question; NULL: the session does not have it any more. */
-static struct job *job_of_question(struct commander *x, const struct session *s, const struct home_question *q)
+static struct job *job_of_question(struct request_context *x, const struct session *s, const struct home_question *q)
 {
 	struct span words = {buf_begin(&q->words), buf_length(&q->words)}, value = SPAN("");
 	struct job *job;
@@ -87,7 +87,7 @@ static struct job *job_of_question(struct commander *x, const struct session *s,
 	return NULL;
 }
 
-static void take_again_answer(struct commander *x, struct session *s, const struct home_question *q)
+static void take_again_answer(struct request_context *x, struct session *s, const struct home_question *q)
 {
 	struct job *job = job_of_question(x, s, q);
 	struct span tag = span_of(q->pending->tag), text = q->text, payload;
@@ -107,7 +107,7 @@ static void take_again_answer(struct commander *x, struct session *s, const stru
 		tell_error(x, s, tag, ERROR_UNAVAILABLE, "the home of the queue cannot be used: %.*s", (int)q->text.n, q->text.p ? q->text.p : "");
 }
 
-void take_again_told(struct commander *x, struct home_question *q)
+void take_again_told(struct request_context *x, struct home_question *q)
 {
 	struct pending *p = q->pending;
 	struct session *s = p->session;

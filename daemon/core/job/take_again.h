@@ -9,8 +9,8 @@
 #include "daemon/core/session/jobs.h"
 
 /* The TAKE that is being served, of this session: answers it with such a job, now or later. False: the session has none of that queue. */
-bool take_again(struct commander *x, struct session *s);
+bool take_again(struct request_context *x, struct session *s);
 /* The home has said what the payload is. */
-void take_again_told(struct commander *x, struct home_question *q);
+void take_again_told(struct request_context *x, struct home_question *q);
 
 #endif

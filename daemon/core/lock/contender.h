@@ -9,7 +9,7 @@
 #include "daemon/core/event/core.h"
 #include "daemon/core/event/name.h"
 #include "daemon/core/event/value.h"
-#include "daemon/core/lock/card.h"
+#include "daemon/core/lock/holder_text.h"
 #include "daemon/core/lock/claim.h"
 #include "daemon/core/lock/state.h"
 #include "daemon/core/member/admission.h"
@@ -40,7 +40,7 @@ struct elsewhere {
 struct contender {
 	struct name *name;         /* what it asks for */
 	TAILQ_ENTRY(contender) in_no_quorum; /* CONTENDER_NO_QUORUM */
-	uint32_t back;             /* the return of a store after which it was looked at: see parts.h */
+	uint32_t back;             /* the return of a store after which it was looked at: see engine_data.h */
 	struct admission_entry entry; /* CONTENDER_QUEUED */
 	enum contender_state state;
 	unsigned patient;          /* waiters that go on waiting while somebody holds the name */
@@ -58,7 +58,7 @@ struct contender {
 	unsigned lost_rounds;      /* in a row, because they were split or found a holder: the pauses become longer with them */
 	unsigned same_splits;      /* how many of the last of these in a row were split by one and the same value */
 	uint64_t split_by;         /* that value, as round->taken_by */
-	unsigned leads;            /* how many rounds more ask the leading store first, but not beyond lead_until: see split.c */
+	unsigned leads;            /* how many rounds more ask the leading store first, but not beyond lead_until: see split_vote.c */
 	struct instant lead_until;
 	struct {
 		uint32_t value;    /* of round->taken_by; 0: none */

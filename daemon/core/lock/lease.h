@@ -17,7 +17,7 @@
 #include "daemon/core/member/quorum.h"
 
 
-struct adoption; /* adoption.h */
+struct adoption; /* adopted_lease.h */
 struct round;
 struct pending;
 TAILQ_HEAD(pendings, pending);
@@ -53,7 +53,7 @@ static inline void placed_add(struct placed *p, unsigned node, int64_t px_us, st
 void placed_note_answer(struct placed *p, const struct answer *a);
 
 /* What has a lease: the structure that it is embedded in. */
-enum lessee {
+enum lease_owner {
 	LEASE_OF_LOCK, /* struct lock */
 };
 
@@ -63,7 +63,7 @@ struct lease;
 struct renewal {
 	struct lease *lease;
 	TAILQ_ENTRY(lease) in_list; /* LEASE_HELD and at_risk: engine.risks; LEASE_ADOPTING: engine.adopting */
-	uint32_t back;             /* the return of a store after which it was looked at: see parts.h */
+	uint32_t back;             /* the return of a store after which it was looked at: see engine_data.h */
 	struct round *round;       /* the undecided round that renews or adopts it */
 	struct pendings extends;   /* EXTENDs that the round under way, or the next, will answer */
 	struct admission_entry entry; /* LEASE_HELD: of a renewal; LEASE_ADOPTING: of an adoption */
@@ -88,14 +88,14 @@ struct lease {
 	struct name *name;         /* of the key */
 	uint16_t limit;            /* what the name is used as, see claim.h; of an idle one it means nothing */
 	enum lease_state state : 8;
-	uint8_t lessee;            /* what has it: enum lessee */
+	uint8_t lessee;            /* what has it: enum lease_owner */
 	bool auto_renew;           /* the watchdog renews it; else it ends as it was granted */
 	bool at_risk;              /* RISK was told: it is in engine.risks */
 	bool broken : 1;           /* a store said that somebody has broken it */
 	bool token_is_old : 1;     /* its token is, or may be, that of an exclusive hold: no reader joins before the stores have given another */
 	bool recorded : 1;         /* this value was ever in the journal */
-	bool shared : 1;           /* at the stores it has a share of the key, beside those of other daemons; else it stands there alone: see together.h */
-	struct timer timer;        /* LEASE_HELD: to be renewed, or told lost; LEASE_ADOPTING: next try; LEASE_CLOSING: nobody believes in it any longer */
+	bool shared : 1;           /* at the stores it has a share of the key, beside those of other daemons; else it stands there alone: see shared_lease.h */
+	struct timer timer;        /* LEASE_HELD: to be renewed, or told lost; LEASE_ADOPTING: next try; LEASE_CLOSING: nobody relies on it any longer */
 	struct renewal *renewal;   /* that of no lease: nothing of what one has */
 	/*
 	 * LEASE_HELD: the holder may believe until this moment, even after D: a clock jumped, or an earlier run promised more. INSTANT_PAST: until D.

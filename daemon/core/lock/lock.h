@@ -68,7 +68,7 @@ struct share {
 	unsigned count;             /* how many there are */
 	struct instant want_at;     /* when a daemon elsewhere last said that it waits */
 	int64_t want_us;            /* the moment in its ticket, if it is a writer; 0: not known */
-	struct instant ghost_until; /* a reader that has gone may believe in the lease until then; PAST: none */
+	struct instant ghost_until; /* a reader that has gone may rely on the lease until then; PAST: none */
 };
 
 struct lock {

@@ -5,8 +5,8 @@
 #include "daemon/core/member/fences.h"
 #include "daemon/core/member/health.h"
 #include "daemon/core/member/judge.h"
-#include "daemon/core/member/jump.h"
-#include "daemon/core/member/meet.h"
+#include "daemon/core/member/clock_jump.h"
+#include "daemon/core/member/clock_first_look.h"
 #include "daemon/core/member/observe.h"
 #include "daemon/core/member/probe.h"
 #include "daemon/core/member/quorum.h"
@@ -382,7 +382,7 @@ static void members_compare_clocks(struct members *ms)
 		bool waits = !m->met.done && (m->state == MEMBER_JOINED || m->blank);
 		const char *reason;
 
-		if (meet_was_ahead(ms, m) && m->ours) {
+		if (first_look_was_ahead(ms, m) && m->ours) {
 			m->evidence.why = EVIDENCE_WAS_AHEAD;
 			m->evidence.marker[0] = '\0';
 		}

@@ -2,7 +2,7 @@
 /*
  * Membership of the stores: a node's votes count only while it is joined, that is, while its marker is the one that this daemon
  * verified on this connection. A node that may have lost memory (restarted, flushed, replaced, evicting, its clock jumped) is in
- * quarantine until every lease that anybody may still believe in has ended:
+ * quarantine until every lease that anybody may still rely on has ended:
  *
  *   A  marker "j|cfg|run_id|replid|nonce|…" with our configuration and its present identity: joined
  *   B  anything else: compare-and-set to "q|cfg|run_id|replid|fresh nonce|…", wait G from then on
@@ -26,7 +26,7 @@
  * A value of kind 'j' that takes the place of another sooner than a quarantine takes is evidence of lost memory: a node that was set back may show a 'q'
  * that some daemon has timed before, and a node that was flushed may look new to a daemon that has just been started.
  *
- * A clock that seems to jump is evidence of lost memory only once it is known that it was not this host that stood still: see jump.h.
+ * A clock that seems to jump is evidence of lost memory only once it is known that it was not this host that stood still: see clock_jump.h.
  * See ALGORITHMS.md, Restart guard.
  */
 #ifndef CORE_MEMBER_H

@@ -2,7 +2,7 @@
 /* See member_records.h. */
 #include "daemon/core/member/member_records.h"
 
-#include "daemon/core/member/bounds.h"
+#include "daemon/core/member/clock_bounds.h"
 #include "daemon/core/member/fences.h"
 
 #include <string.h>

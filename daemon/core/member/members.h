@@ -85,7 +85,7 @@ struct member {
 	bool clock_is_off; /* its clock is too far from the others' … */
 	struct instant clock_off_at; /* … as it was last seen then */
 	struct {
-		bool done;         /* the comparison of its clock with the others is over; a step that may hide begins it anew: see meet.h */
+		bool done;         /* the comparison of its clock with the others is over; a step that may hide begins it anew: see clock_first_look.h */
 		bool ahead;        /* it is not over, and the clock seemed too far ahead: the others are asked once more */
 		bool set_back;     /* the clock was set back before the comparison was over: so it was ahead */
 		struct instant at; /* ahead: since when; the others are to be asked from then on */
@@ -154,7 +154,7 @@ struct member {
 	struct member_clock clock;
 	struct clock_bounds beside[NODES_MAX]; /* what was known of all clocks when this one was looked at last */
 	struct {
-		bool open;                  /* its clock jumped, or this host stood still: see jump.h */
+		bool open;                  /* its clock jumped, or this host stood still: see clock_jump.h */
 		bool undone;                /* its clock was set back since: so that clock had jumped, and this host had not stood still */
 		bool allowed;               /* a stop of this host was found since, and is allowed for in `before` */
 		struct clock_bounds before; /* what its clock was before that … */
@@ -185,7 +185,7 @@ struct members {
 	bool elder_is_over;     /* … and it has had no quorum for long enough: enough of its stores are taken over, or a marker of kind 'j' names it */
 	int64_t other_us;       /* the longest lease and delay of another configuration whose promises may still stand; see members_bound_us */
 	struct instant other_until;
-	int64_t fence_most; /* the largest fence that a node of ours showed before it was joined anew; see fences.h */
+	int64_t fence_most; /* the largest fence that our node showed before it was joined anew; see fences.h */
 	bool trusting;      /* trust_first_start is still open */
 	struct instant trust_until; /* waiting for the slower nodes to be probed */
 	bool gained;        /* a node became usable; cleared by those who retry what waits for a quorum */

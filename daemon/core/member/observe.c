@@ -4,7 +4,7 @@
 
 #include "daemon/core/member/health.h"
 #include "daemon/core/member/judge.h"
-#include "daemon/core/member/jump.h"
+#include "daemon/core/member/clock_jump.h"
 #include "daemon/core/member/probe.h"
 
 #define RTT_GRAIN_US MSEC /* what a scheduler may add to a round trip that is much shorter */

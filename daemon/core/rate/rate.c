@@ -3,11 +3,11 @@
 #include "daemon/core/rate/rate.h"
 
 #include "daemon/base/netstring.h"
-#include "daemon/core/rate/stored.h"
+#include "daemon/core/rate/stored_limits.h"
 #include "daemon/core/reply/pending.h"
 #include "daemon/core/reply/tell.h"
 
-struct home_question *rate_question(struct commander *x, const struct session *s, struct span name, const struct rate_use *use)
+struct home_question *rate_question(struct request_context *x, const struct session *s, struct span name, const struct rate_use *use)
 {
 	struct home_question *q = home_question_new(x->engine, HOME_OF_RATE, name);
 
@@ -38,7 +38,7 @@ static bool rate_read(struct span text, int64_t *ret_left, int64_t *ret_when_ms)
 	return at == 1;
 }
 
-static void reply_rate(struct commander *x, const struct pending *p, bool admitted, int64_t left, int64_t when_ms)
+static void reply_rate(struct request_context *x, const struct pending *p, bool admitted, int64_t left, int64_t when_ms)
 {
 	struct reply r;
 
@@ -52,7 +52,7 @@ static void reply_rate(struct commander *x, const struct pending *p, bool admitt
 	tell_line(x, p->session, &r);
 }
 
-static void reply_unmetered(struct commander *x, const struct pending *p)
+static void reply_unmetered(struct request_context *x, const struct pending *p)
 {
 	struct reply r;
 
@@ -64,7 +64,7 @@ static void reply_unmetered(struct commander *x, const struct pending *p)
 	tell_line(x, p->session, &r);
 }
 
-static void rate_judged(struct commander *x, const struct home_question *q)
+static void rate_judged(struct request_context *x, const struct home_question *q)
 {
 	const struct pending *p = q->pending;
 	int64_t left, when_ms;
@@ -78,7 +78,7 @@ static void rate_judged(struct commander *x, const struct home_question *q)
 		tell_error(x, p->session, span_of(p->tag), ERROR_INTERNAL, "the store has told no numbers");
 }
 
-static void rate_lost(struct commander *x, const struct home_question *q)
+static void rate_lost(struct request_context *x, const struct home_question *q)
 {
 	const struct pending *p = q->pending;
 
@@ -91,7 +91,7 @@ static void rate_lost(struct commander *x, const struct home_question *q)
 	           q->text.p ? q->text.p : "", q->outcome == HOME_UNKNOWN ? "; it may have counted this request" : "");
 }
 
-bool rate_goes_on(struct commander *x, struct home_question *q)
+bool rate_goes_on(struct request_context *x, struct home_question *q)
 {
 	if (q->outcome == HOME_ANSWERED || q->misnamed || x->core->conf.home_lost != LOST_NEXT || q->place + 1 >= x->core->conf.nodes)
 		return false;
@@ -106,7 +106,7 @@ bool rate_is_refused(const struct home_question *q, int64_t *ret_when_ms)
 	return q->outcome == HOME_ANSWERED && q->code == 'T' && rate_read(q->text, &left, ret_when_ms);
 }
 
-void rate_conclude(struct commander *x, struct pending *p, struct home_question *q)
+void rate_conclude(struct request_context *x, struct pending *p, struct home_question *q)
 {
 	struct session *s = p->session;
 
@@ -122,7 +122,7 @@ void rate_conclude(struct commander *x, struct pending *p, struct home_question 
 	q->pending = NULL;
 }
 
-void rate_told(struct commander *x, struct home_question *q)
+void rate_told(struct request_context *x, struct home_question *q)
 {
 	struct pending *p = q->pending;
 

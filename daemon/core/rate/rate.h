@@ -9,24 +9,24 @@
 #define CORE_RATE_H
 
 #include "daemon/core/round/home.h"
-#include "daemon/core/session/commander.h"
+#include "daemon/core/session/request_context.h"
 
 struct rate_use {
 	int64_t limit, per, cost;
 };
 
 /* The question whether the session may have this use. Its maker sets pending or about, and asks. */
-struct home_question *rate_question(struct commander *x, const struct session *s, struct span name, const struct rate_use *use);
+struct home_question *rate_question(struct request_context *x, const struct session *s, struct span name, const struct rate_use *use);
 /* The outcome of a question of a request that does not wait is known. */
-void rate_told(struct commander *x, struct home_question *q);
+void rate_told(struct request_context *x, struct home_question *q);
 
 /* --- of one that waits --- */
 
 /* The home is lost, and another store is asked instead. */
-bool rate_goes_on(struct commander *x, struct home_question *q);
+bool rate_goes_on(struct request_context *x, struct home_question *q);
 /* It is one use too many: it may be asked for again in so many ms. */
 bool rate_is_refused(const struct home_question *q, int64_t *ret_when_ms);
 /* Answers the request, whose session is there, by the outcome of q, and frees it. */
-void rate_conclude(struct commander *x, struct pending *p, struct home_question *q);
+void rate_conclude(struct request_context *x, struct pending *p, struct home_question *q);
 
 #endif

@@ -3,10 +3,10 @@
 #include "daemon/core/rate/rate_turns.h"
 
 #include "daemon/base/mem.h"
-#include "daemon/core/rate/stored.h"
+#include "daemon/core/rate/stored_limits.h"
 #include "daemon/core/reply/pending.h"
 #include "daemon/core/reply/tell.h"
-#include "daemon/core/reply/terms.h"
+#include "daemon/core/reply/request_terms.h"
 #include "daemon/core/session/rules.h"
 
 #include <inttypes.h>
@@ -49,12 +49,12 @@ static bool line_matches(const struct map_node *node, const void *key, size_t n)
 	return span_equal(line_name(container_of(node, struct rate_line, node)), (struct span){key, n});
 }
 
-void rate_lines_init(struct commander *x)
+void rate_lines_init(struct request_context *x)
 {
 	map_init(&x->rate_lines, x->engine->table.map.key);
 }
 
-static struct rate_line *line_of(struct commander *x, struct span name)
+static struct rate_line *line_of(struct request_context *x, struct span name)
 {
 	uint64_t hash = map_hash(&x->rate_lines, name.p, name.n);
 	struct map_node *node = map_find(&x->rate_lines, hash, name.p, name.n, line_matches);
@@ -71,7 +71,7 @@ static struct rate_line *line_of(struct commander *x, struct span name)
 	return line;
 }
 
-static void line_free(struct commander *x, struct rate_line *line)
+static void line_free(struct request_context *x, struct rate_line *line)
 {
 	heap_cancel(&x->core->timers, &line->timer);
 	map_remove(&x->rate_lines, &line->node);
@@ -85,7 +85,7 @@ static bool use_equal(const struct rate_use *a, const struct rate_use *b)
 }
 
 /* Asks for the first. What the home said of a use is also true of the next of that kind, and of no other. Frees a line in which nobody stands. */
-static void line_look(struct commander *x, struct rate_line *line)
+static void line_look(struct request_context *x, struct rate_line *line)
 {
 	struct rate_turn *first = TAILQ_FIRST(&line->turns);
 
@@ -107,7 +107,7 @@ static void line_look(struct commander *x, struct rate_line *line)
 
 /* --- the end of a turn --- */
 
-static void turn_free(struct commander *x, struct rate_turn *turn)
+static void turn_free(struct request_context *x, struct rate_turn *turn)
 {
 	struct rate_line *line = turn->line;
 
@@ -121,7 +121,7 @@ static void turn_free(struct commander *x, struct rate_turn *turn)
 }
 
 /* It was answered. */
-static void turn_answered(struct commander *x, struct rate_turn *turn)
+static void turn_answered(struct request_context *x, struct rate_turn *turn)
 {
 	struct pending *p = turn->pending;
 	struct session *s = p->session;
@@ -132,7 +132,7 @@ static void turn_answered(struct commander *x, struct rate_turn *turn)
 	pending_free(&x->engine->table.pendings, p);
 }
 
-static void turn_is_over(struct commander *x, struct rate_turn *turn)
+static void turn_is_over(struct request_context *x, struct rate_turn *turn)
 {
 	const struct rate_line *line = turn->line;
 	struct reply r;
@@ -147,7 +147,7 @@ static void turn_is_over(struct commander *x, struct rate_turn *turn)
 	turn_answered(x, turn);
 }
 
-void rate_turn_drop(struct commander *x, struct rate_turn *turn)
+void rate_turn_drop(struct request_context *x, struct rate_turn *turn)
 {
 	struct rate_line *line = turn->line;
 	struct pending *p = turn->pending;
@@ -157,7 +157,7 @@ void rate_turn_drop(struct commander *x, struct rate_turn *turn)
 	line_look(x, line);
 }
 
-void rate_turn_cancel(struct commander *x, struct rate_turn *turn)
+void rate_turn_cancel(struct request_context *x, struct rate_turn *turn)
 {
 	struct rate_line *line = turn->line;
 
@@ -171,13 +171,13 @@ void rate_turn_cancel(struct commander *x, struct rate_turn *turn)
 /* --- what happens --- */
 
 /* A line has as many turns as clients like, and a home that is down fails all of them without a pause. */
-static void line_look_later(struct commander *x, struct rate_line *line)
+static void line_look_later(struct request_context *x, struct rate_line *line)
 {
 	line->later = true;
 	heap_set(&x->core->timers, &line->timer, x->core->now);
 }
 
-void rate_line_told(struct commander *x, struct home_question *q)
+void rate_line_told(struct request_context *x, struct home_question *q)
 {
 	struct rate_line *line = q->about;
 	struct rate_turn *turn = line->asked;
@@ -203,7 +203,7 @@ void rate_line_told(struct commander *x, struct home_question *q)
 	line_look(x, line);
 }
 
-void rate_timer_fired(struct commander *x, struct timer *t)
+void rate_timer_fired(struct request_context *x, struct timer *t)
 {
 	struct rate_turn *turn;
 	struct rate_line *line;
@@ -235,7 +235,7 @@ struct rate_turn *rate_turn_waiting(const struct session *s, struct span tag)
 }
 
 /* Of several that go, the last goes first, so that none of them is asked for as the next. */
-void rate_turns_finish_up(struct commander *x, struct session *s)
+void rate_turns_finish_up(struct request_context *x, struct session *s)
 {
 	struct pending *p, *next;
 
@@ -250,7 +250,7 @@ void rate_turns_finish_up(struct commander *x, struct session *s)
 	}
 }
 
-bool rate_turns_refuse(struct commander *x, struct session *s, int64_t *left)
+bool rate_turns_refuse(struct request_context *x, struct session *s, int64_t *left)
 {
 	struct pending *p, *next;
 	struct rate_line *line;
@@ -270,7 +270,7 @@ bool rate_turns_refuse(struct commander *x, struct session *s, int64_t *left)
 	return true;
 }
 
-void rate_turns_revoke(struct commander *x, struct session *s)
+void rate_turns_revoke(struct request_context *x, struct session *s)
 {
 	struct pending *p, *next;
 	struct rate_line *line;
@@ -288,7 +288,7 @@ void rate_turns_revoke(struct commander *x, struct session *s)
 	}
 }
 
-void rate_lines_free_all(struct commander *x)
+void rate_lines_free_all(struct request_context *x)
 {
 	struct map_node *node;
 	struct rate_line *line;
@@ -322,7 +322,7 @@ bool rate_turn_is_asked(const struct rate_turn *turn)
 
 /* --- the request --- */
 
-static bool rate_is_allowed(struct commander *x, struct session *s, const struct rate_use *use, bool waits)
+static bool rate_is_allowed(struct request_context *x, struct session *s, const struct rate_use *use, bool waits)
 {
 	if (!name_is_allowed(x, s))
 		return false;
@@ -341,7 +341,7 @@ static bool rate_is_allowed(struct commander *x, struct session *s, const struct
 	return false;
 }
 
-static void rate_wait(struct commander *x, struct session *s, const struct rate_use *use, int64_t wait)
+static void rate_wait(struct request_context *x, struct session *s, const struct rate_use *use, int64_t wait)
 {
 	struct rate_turn *turn = mem_alloc(sizeof(*turn));
 
@@ -364,7 +364,7 @@ static int64_t field_or(const struct request *q, enum field field, int64_t other
 	return request_has(q, field) ? q->field[field].number : otherwise;
 }
 
-void serve_RATE(struct commander *x, struct session *s)
+void serve_RATE(struct request_context *x, struct session *s)
 {
 	const struct request *r = &x->request;
 	struct rate_use use = {field_or(r, FIELD_LIMIT, 0), field_or(r, FIELD_PER, 0), field_or(r, FIELD_COST, 1)};

@@ -8,13 +8,13 @@
 
 #include "daemon/core/rate/rate.h"
 
-void serve_RATE(struct commander *x, struct session *s);
+void serve_RATE(struct request_context *x, struct session *s);
 
-void rate_lines_init(struct commander *x);
-void rate_lines_free_all(struct commander *x);
+void rate_lines_init(struct request_context *x);
+void rate_lines_free_all(struct request_context *x);
 /* The outcome of a question of a line is known. */
-void rate_line_told(struct commander *x, struct home_question *q);
-void rate_timer_fired(struct commander *x, struct timer *t);
+void rate_line_told(struct request_context *x, struct home_question *q);
+void rate_timer_fired(struct request_context *x, struct timer *t);
 
 /* What it waits for. */
 struct rate_asked {
@@ -25,14 +25,14 @@ struct rate_asked {
 struct rate_asked rate_turn_asks(const struct rate_turn *turn);
 bool rate_turn_is_asked(const struct rate_turn *turn); /* the home may have counted it */
 struct rate_turn *rate_turn_waiting(const struct session *s, struct span tag); /* under this tag, which is not empty; NULL: none */
-void rate_turn_cancel(struct commander *x, struct rate_turn *turn);
+void rate_turn_cancel(struct request_context *x, struct rate_turn *turn);
 /* Its session has gone, or has lost its connection: nobody is answered. */
-void rate_turn_drop(struct commander *x, struct rate_turn *turn);
+void rate_turn_drop(struct request_context *x, struct rate_turn *turn);
 /* The session has sent its last line: what the home is asked about already is answered, and nothing else waits on. */
-void rate_turns_finish_up(struct commander *x, struct session *s);
+void rate_turns_finish_up(struct request_context *x, struct session *s);
 /* The daemon stops, or drains: as takes_refuse(). */
-bool rate_turns_refuse(struct commander *x, struct session *s, int64_t *left);
+bool rate_turns_refuse(struct request_context *x, struct session *s, int64_t *left);
 /* Those that the rules as they are now do not allow. */
-void rate_turns_revoke(struct commander *x, struct session *s);
+void rate_turns_revoke(struct request_context *x, struct session *s);
 
 #endif

@@ -17,7 +17,7 @@ struct message {
 	char about[];
 };
 
-static void wake_at(struct commander *x, struct instant at)
+static void wake_at(struct request_context *x, struct instant at)
 {
 	struct timer *timer = &x->remote_holders->timer;
 
@@ -26,7 +26,7 @@ static void wake_at(struct commander *x, struct instant at)
 }
 
 /* Nothing is under way: no timer is left. */
-static void calm_down(struct commander *x)
+static void calm_down(struct request_context *x)
 {
 	if (x->remote_holders->messages_n == 0 && x->remote_holders->held_n == 0)
 		heap_cancel(&x->core->timers, &x->remote_holders->timer);
@@ -35,7 +35,7 @@ static void calm_down(struct commander *x)
 /* --- messages -------------------------------------------------------------------------------------------------------- */
 
 /* One more of this kind in the present second. */
-static bool may_send(struct commander *x, unsigned *count, unsigned most)
+static bool may_send(struct request_context *x, unsigned *count, unsigned most)
 {
 	struct remote_holders *t = x->remote_holders;
 
@@ -49,7 +49,7 @@ static bool may_send(struct commander *x, unsigned *count, unsigned most)
 	return true;
 }
 
-static struct message *message_new(struct commander *x, struct span about)
+static struct message *message_new(struct request_context *x, struct span about)
 {
 	struct remote_holders *t = x->remote_holders;
 	struct message *m = mem_alloc(sizeof(*m) + about.n);
@@ -65,14 +65,14 @@ static struct message *message_new(struct commander *x, struct span about)
 }
 
 /* letter: 'i', a question; 'I', a card. */
-static void message_send(struct commander *x, unsigned node, struct span to, char letter, const struct card *c)
+static void message_send(struct request_context *x, unsigned node, struct span to, char letter, const struct holder_text *c)
 {
 	struct message *m = message_new(x, letter == 'i' ? c->name : SPAN(""));
 	struct buf text = {0};
 	struct call *call;
 
 	buf_printf(&text, "%c", letter);
-	(letter == 'i' ? card_put_question : card_put)(&text, c);
+	(letter == 'i' ? holder_text_put_question : holder_text_put)(&text, c);
 	call = calls_send(&x->engine->calls, &m->calls, node, CALL_TELL);
 	call->ticket = (struct span){arena_copy(&x->core->out->arena, to.p, to.n), to.n};
 	call->value = (struct span){arena_copy(&x->core->out->arena, buf_begin(&text), buf_length(&text)), buf_length(&text)};
@@ -80,7 +80,7 @@ static void message_send(struct commander *x, unsigned node, struct span to, cha
 	wake_at(x, instant_add(x->core->now, x->core->conf.timeout_us));
 }
 
-static void message_end(struct commander *x, struct message *m)
+static void message_end(struct request_context *x, struct message *m)
 {
 	struct remote_holders *t = x->remote_holders;
 
@@ -91,7 +91,7 @@ static void message_end(struct commander *x, struct message *m)
 }
 
 /* The next store that can be used, from this one on, in a circle; -1: there is none. */
-static int usable_from(const struct commander *x, unsigned node)
+static int usable_from(const struct request_context *x, unsigned node)
 {
 	unsigned nodes = x->core->conf.nodes;
 
@@ -102,9 +102,9 @@ static int usable_from(const struct commander *x, unsigned node)
 }
 
 /* By another store than last time: it may be one over which nothing gets through. False: by none. */
-static bool question_send(struct commander *x, struct remote_holder *h)
+static bool question_send(struct request_context *x, struct remote_holder *h)
 {
-	struct card question = {.daemon = span_of(x->core->daemon_id), .name = {h->name, h->name_n}, .number = h->number};
+	struct holder_text question = {.daemon = span_of(x->core->daemon_id), .name = {h->name, h->name_n}, .number = h->number};
 	int node = h->stores_asked < x->core->conf.nodes ? usable_from(x, h->node + 1) : -1;
 
 	if (node < 0 || (h->stores_asked > 0 && h->node == (unsigned)node) || !may_send(x, &x->remote_holders->questions, QUESTIONS_MOST))
@@ -118,13 +118,13 @@ static bool question_send(struct commander *x, struct remote_holder *h)
 
 /* --- who asks -------------------------------------------------------------------------------------------------------- */
 
-static bool may_ask(const struct commander *x, struct span name, const struct elsewhere *elsewhere)
+static bool may_ask(const struct request_context *x, struct span name, const struct elsewhere *elsewhere)
 {
 	return x->core->conf.asks_daemons && elsewhere->number > 0 && !elsewhere->reserved && !span_starts(name, SPAN(SLOT_PREFIX));
 }
 
 /* True: an answer may come. */
-static bool ask_about(struct commander *x, struct remote_holder *h, const struct elsewhere *elsewhere)
+static bool ask_about(struct request_context *x, struct remote_holder *h, const struct elsewhere *elsewhere)
 {
 	int64_t since = instant_diff(x->core->now, h->asked_at);
 
@@ -139,7 +139,7 @@ static bool ask_about(struct commander *x, struct remote_holder *h, const struct
 	return h->open;
 }
 
-static void hold_back(struct commander *x, const struct pending *like)
+static void hold_back(struct request_context *x, const struct pending *like)
 {
 	int64_t us = HELD_BACK_US < x->core->conf.timeout_us ? HELD_BACK_US : x->core->conf.timeout_us;
 	struct remote_holders *t = x->remote_holders;
@@ -155,7 +155,7 @@ static void hold_back(struct commander *x, const struct pending *like)
 	wake_at(x, p->held_until);
 }
 
-bool ask_daemon(struct commander *x, const struct pending *p)
+bool ask_daemon(struct request_context *x, const struct pending *p)
 {
 	struct span name = lock_name(p->lock);
 
@@ -187,7 +187,7 @@ static void let_go(struct remote_holders *t, struct span name)
 	}
 }
 
-struct pending *ask_daemon_next_due(struct commander *x)
+struct pending *ask_daemon_next_due(struct request_context *x)
 {
 	struct pending *p = x->remote_holders ? TAILQ_FIRST(&x->remote_holders->due) : NULL;
 
@@ -196,7 +196,7 @@ struct pending *ask_daemon_next_due(struct commander *x)
 	return p;
 }
 
-void ask_daemon_free_pending(struct commander *x, struct pending *p)
+void ask_daemon_free_pending(struct request_context *x, struct pending *p)
 {
 	struct lock *l = p->lock;
 
@@ -208,7 +208,7 @@ void ask_daemon_free_pending(struct commander *x, struct pending *p)
 /* --- what comes ------------------------------------------------------------------------------------------------------ */
 
 /* The hold of that value; NULL: there is none, or it is no lock. */
-static const struct claim *holder_of_value(struct commander *x, const struct card *q)
+static const struct claim *holder_of_value(struct request_context *x, const struct holder_text *q)
 {
 	const struct lock *l = lock_find(&x->engine->table, q->name);
 
@@ -217,20 +217,20 @@ static const struct claim *holder_of_value(struct commander *x, const struct car
 	return l->holder;
 }
 
-void ask_daemon_question(struct commander *x, unsigned node, struct span message)
+void ask_daemon_question(struct request_context *x, unsigned node, struct span message)
 {
 	const struct claim *c;
 	const struct session *s;
-	struct card q, answer;
+	struct holder_text q, answer;
 	int by = node < x->core->conf.nodes ? usable_from(x, node) : -1;
 
-	if (by < 0 || !x->core->conf.asks_daemons || !card_read_question(message, &q) || span_equal(q.daemon, span_of(x->core->daemon_id)))
+	if (by < 0 || !x->core->conf.asks_daemons || !holder_text_read_question(message, &q) || span_equal(q.daemon, span_of(x->core->daemon_id)))
 		return;
 	c = holder_of_value(x, &q);
 	if (!c || !may_send(x, &remote_holders_here(x)->answers, ANSWERS_MOST))
 		return;
 	s = c->session->principal ? c->session->principal : c->session;
-	answer = (struct card){
+	answer = (struct holder_text){
 		.daemon = span_of(x->core->daemon_id),
 		.name = q.name,
 		.number = q.number,
@@ -245,7 +245,7 @@ void ask_daemon_question(struct commander *x, unsigned node, struct span message
 	message_send(x, (unsigned)by, q.daemon, 'I', &answer);
 }
 
-void ask_daemon_card(struct commander *x, struct span message)
+void ask_daemon_card(struct request_context *x, struct span message)
 {
 	struct remote_holder *h;
 
@@ -262,7 +262,7 @@ static bool nobody_heard(const struct answer *a)
 }
 
 /* The store was asked to publish a question about this one. The next store is asked if this one has told nobody. */
-static void question_is_out(struct commander *x, struct remote_holder *h, const struct answer *a)
+static void question_is_out(struct request_context *x, struct remote_holder *h, const struct answer *a)
 {
 	if (!h->open || h->node != a->node || !nobody_heard(a) || question_send(x, h))
 		return;
@@ -270,7 +270,7 @@ static void question_is_out(struct commander *x, struct remote_holder *h, const 
 	let_go(x->remote_holders, (struct span){h->name, h->name_n});
 }
 
-void ask_daemon_answered(struct commander *x, const struct answer *a)
+void ask_daemon_answered(struct request_context *x, const struct answer *a)
 {
 	struct calls *c = a->call < x->engine->calls.slots ? x->engine->calls.slot[a->call] : NULL;
 	struct remote_holder *h;
@@ -286,7 +286,7 @@ void ask_daemon_answered(struct commander *x, const struct answer *a)
 	calm_down(x);
 }
 
-void ask_daemon_fired(struct commander *x)
+void ask_daemon_fired(struct request_context *x)
 {
 	struct remote_holders *t = x->remote_holders;
 	struct pending *p, *next;
@@ -309,7 +309,7 @@ void ask_daemon_fired(struct commander *x)
 	}
 }
 
-void ask_daemon_free(struct commander *x)
+void ask_daemon_free(struct request_context *x)
 {
 	struct remote_holders *t = x->remote_holders;
 	struct pending *p;

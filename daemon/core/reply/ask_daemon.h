@@ -16,17 +16,17 @@
 #define HELD_BACK_US   (250 * MSEC) /* … each so long, and no longer than a call may take */
 
 /* Asks about p->elsewhere, if it is time to. True: a copy of the pending is held back; it is among those of its session. False: no more will be known. */
-bool ask_daemon(struct commander *x, const struct pending *p);
+bool ask_daemon(struct request_context *x, const struct pending *p);
 
 /* Messages of other daemons: EVENT_QUESTION, EVENT_CARD. */
-void ask_daemon_question(struct commander *x, unsigned node, struct span message);
-void ask_daemon_card(struct commander *x, struct span message);
+void ask_daemon_question(struct request_context *x, unsigned node, struct span message);
+void ask_daemon_card(struct request_context *x, struct span message);
 /* Looks whether this is the answer to a call that published a message. The engine has tracked it already. */
-void ask_daemon_answered(struct commander *x, const struct answer *a);
-void ask_daemon_fired(struct commander *x);
+void ask_daemon_answered(struct request_context *x, const struct answer *a);
+void ask_daemon_fired(struct request_context *x);
 /* The next SHOW that is held back no longer; NULL: none. The caller answers it, and frees it. */
-struct pending *ask_daemon_next_due(struct commander *x);
-void ask_daemon_free_pending(struct commander *x, struct pending *p);
-void ask_daemon_free(struct commander *x);
+struct pending *ask_daemon_next_due(struct request_context *x);
+void ask_daemon_free_pending(struct request_context *x, struct pending *p);
+void ask_daemon_free(struct request_context *x);
 
 #endif

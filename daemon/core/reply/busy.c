@@ -4,7 +4,7 @@
 
 #include "daemon/core/reply/remote_holders.h"
 #include "daemon/core/reply/rows.h"
-#include "daemon/core/reply/slow.h"
+#include "daemon/core/reply/slow_log.h"
 #include "daemon/core/reply/tell.h"
 
 /* Who has it longest, other than this owner: a reader that asks to be alone waits for the others. NULL: nobody else has it. */
@@ -13,7 +13,7 @@ static const struct claim *holder_in_the_way(const struct lock *l, const struct 
 	return l->holder && claim_is_of(l->holder, s, owner) ? lock_next_holder(l, l->holder) : l->holder;
 }
 
-static void reply_holder_here(struct commander *x, struct reply *r, const struct lock *l, const struct claim *holder)
+static void reply_holder_here(struct request_context *x, struct reply *r, const struct lock *l, const struct claim *holder)
 {
 	char who[WHO_MAX];
 
@@ -28,10 +28,10 @@ static void reply_holder_here(struct commander *x, struct reply *r, const struct
 }
 
 /* What the stores have shown of it, and what its daemon has told. */
-static void reply_holder_there(struct commander *x, struct reply *r, struct span name, const struct elsewhere *elsewhere)
+static void reply_holder_there(struct request_context *x, struct reply *r, struct span name, const struct elsewhere *elsewhere)
 {
 	int64_t held_us = -1;
-	const struct card *c = remote_holder_card(x, name, elsewhere, &held_us);
+	const struct holder_text *c = remote_holder_card(x, name, elsewhere, &held_us);
 
 	reply_elsewhere(r, elsewhere);
 	if (c) {
@@ -46,7 +46,7 @@ static void reply_holder_there(struct commander *x, struct reply *r, struct span
 		reply_text(r, "mode", SPAN("shared"));
 }
 
-static void reply_elsewhere_holder(struct commander *x, struct reply *r, struct span name, const struct elsewhere *elsewhere)
+static void reply_elsewhere_holder(struct request_context *x, struct reply *r, struct span name, const struct elsewhere *elsewhere)
 {
 	if (!elsewhere->known)
 		return;
@@ -60,14 +60,14 @@ static void reply_elsewhere_holder(struct commander *x, struct reply *r, struct 
 	}
 }
 
-static void busy_begin(struct commander *x, struct reply *r, struct span tag, struct span name)
+static void busy_begin(struct request_context *x, struct reply *r, struct span tag, struct span name)
 {
 	metric_add(&x->core->metrics, METRIC_REFUSALS, 1);
 	reply_begin(r, session_line(x->sessions), tag, "BUSY");
 	reply_text(r, "name", name);
 }
 
-static void busy_end(struct commander *x, struct session *s, struct reply *r, unsigned waiters, int64_t retry_us)
+static void busy_end(struct request_context *x, struct session *s, struct reply *r, unsigned waiters, int64_t retry_us)
 {
 	reply_int(r, "waiters", waiters);
 	if (retry_us >= 0)
@@ -75,7 +75,7 @@ static void busy_end(struct commander *x, struct session *s, struct reply *r, un
 	tell_line(x, s, r);
 }
 
-static void reply_holder(struct commander *x, struct reply *r, const struct lock *l, const struct session *s, struct span owner)
+static void reply_holder(struct request_context *x, struct reply *r, const struct lock *l, const struct session *s, struct span owner)
 {
 	const struct claim *holder = holder_in_the_way(l, s, owner);
 
@@ -85,7 +85,7 @@ static void reply_holder(struct commander *x, struct reply *r, const struct lock
 		reply_elsewhere_holder(x, r, lock_name(l), &l->contender->elsewhere);
 }
 
-void busy_tell(struct commander *x, struct session *s, struct span tag, const struct lock *l, struct span owner)
+void busy_tell(struct request_context *x, struct session *s, struct span tag, const struct lock *l, struct span owner)
 {
 	struct reply r;
 
@@ -94,7 +94,7 @@ void busy_tell(struct commander *x, struct session *s, struct span tag, const st
 	busy_end(x, s, &r, l->contender->patient, lock_retry_us(&x->engine->table, l));
 }
 
-void busy_tell_timeout(struct commander *x, struct session *s, struct span tag, const struct lock *l, struct span owner, struct instant asked_at)
+void busy_tell_timeout(struct request_context *x, struct session *s, struct span tag, const struct lock *l, struct span owner, struct instant asked_at)
 {
 	struct reply r;
 

@@ -6,10 +6,10 @@
 #ifndef CORE_BUSY_H
 #define CORE_BUSY_H
 
-#include "daemon/core/session/commander.h"
+#include "daemon/core/session/request_context.h"
 
 /* Somebody has the name; its wait is over, it began then. */
-void busy_tell(struct commander *x, struct session *s, struct span tag, const struct lock *l, struct span owner);
-void busy_tell_timeout(struct commander *x, struct session *s, struct span tag, const struct lock *l, struct span owner, struct instant asked_at);
+void busy_tell(struct request_context *x, struct session *s, struct span tag, const struct lock *l, struct span owner);
+void busy_tell_timeout(struct request_context *x, struct session *s, struct span tag, const struct lock *l, struct span owner, struct instant asked_at);
 
 #endif

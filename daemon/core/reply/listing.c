@@ -71,7 +71,7 @@ static char *session_after(const struct request *q, size_t *ret_n)
 	return mem_copy(session_key(key, serial, UINT64_MAX).p, KEY_BYTES);
 }
 
-struct listing *listing_new(struct commander *x, struct session *s, bool of_sessions, size_t most)
+struct listing *listing_new(struct request_context *x, struct session *s, bool of_sessions, size_t most)
 {
 	const struct request *q = &x->request;
 	struct listing *l = mem_alloc(sizeof(*l));
@@ -101,7 +101,7 @@ void listing_free(struct listing *l)
 
 /* --- looking through a table: one bucket, one slot --- */
 
-static bool is_listed(const struct commander *x, const struct listing *to, const struct lock *l)
+static bool is_listed(const struct request_context *x, const struct listing *to, const struct lock *l)
 {
 	return !lock_is_idle(l) && l->lease.limit != SLOT_OF_SEMAPHORE && span_starts(lock_name(l), (struct span){to->prefix, to->prefix_n}) &&
 	       session_may_look(x->core, to->session, lock_name(l));
@@ -118,7 +118,7 @@ static void seek_looks_ahead(const struct map_node *ahead)
 	__builtin_prefetch(&l->lease);
 }
 
-static unsigned seek_locks(struct commander *x, struct listing *l)
+static unsigned seek_locks(struct request_context *x, struct listing *l)
 {
 	struct map_node *node;
 	unsigned work = 1;
@@ -137,7 +137,7 @@ static unsigned seek_locks(struct commander *x, struct listing *l)
 	return work;
 }
 
-static unsigned seek_session(const struct commander *x, struct listing *l, const struct session *s)
+static unsigned seek_session(const struct request_context *x, struct listing *l, const struct session *s)
 {
 	char key[KEY_BYTES];
 
@@ -146,7 +146,7 @@ static unsigned seek_session(const struct commander *x, struct listing *l, const
 	return listing_add(l, session_key(key, s->serial, s->id));
 }
 
-static unsigned seek_sessions(struct commander *x, struct listing *l)
+static unsigned seek_sessions(struct request_context *x, struct listing *l)
 {
 	struct map_node *node;
 	unsigned work = 1;
@@ -172,7 +172,7 @@ static unsigned seek_sessions(struct commander *x, struct listing *l)
 /* --- telling --- */
 
 /* The first permit of which one was told stands for all. */
-static void reply_semaphore_alarm(struct commander *x, struct reply *r, const struct semaphore *m)
+static void reply_semaphore_alarm(struct request_context *x, struct reply *r, const struct semaphore *m)
 {
 	const struct permit *p;
 
@@ -184,7 +184,7 @@ static void reply_semaphore_alarm(struct commander *x, struct reply *r, const st
 }
 
 /* Of a semaphore LIST tells how much of it this daemon's sessions have, and how many wait for more. */
-static void tell_semaphore(struct commander *x, struct reply *r, const struct lock *l)
+static void tell_semaphore(struct request_context *x, struct reply *r, const struct lock *l)
 {
 	const struct semaphore *m = semaphore_find(x, lock_name(l));
 
@@ -196,7 +196,7 @@ static void tell_semaphore(struct commander *x, struct reply *r, const struct lo
 		reply_semaphore_alarm(x, r, m);
 }
 
-static void tell_lock(struct commander *x, struct listing *to, const struct lock *l)
+static void tell_lock(struct request_context *x, struct listing *to, const struct lock *l)
 {
 	char who[WHO_MAX];
 	struct reply r;
@@ -228,7 +228,7 @@ static void tell_lock(struct commander *x, struct listing *to, const struct lock
 	row_end(x, to->session, &r);
 }
 
-static void tell_session(struct commander *x, struct listing *to, const struct session *s)
+static void tell_session(struct request_context *x, struct listing *to, const struct session *s)
 {
 	struct reply r;
 
@@ -246,7 +246,7 @@ static void tell_session(struct commander *x, struct listing *to, const struct s
 }
 
 /* A session that left its connection, or took one over, after it was found may be found again: it is told once. */
-static const struct session *session_of_row(struct commander *x, const struct listing *l, size_t i)
+static const struct session *session_of_row(struct request_context *x, const struct listing *l, size_t i)
 {
 	const char *key = l->page.row[i].name;
 	uint64_t serial = number_read(key);
@@ -257,7 +257,7 @@ static const struct session *session_of_row(struct commander *x, const struct li
 	return s && s->serial == serial ? s : session_of_serial(x->sessions, serial);
 }
 
-static bool tell_row(struct commander *x, struct listing *l, size_t i)
+static bool tell_row(struct request_context *x, struct listing *l, size_t i)
 {
 	if (l->of_sessions) {
 		const struct session *s = session_of_row(x, l, i);
@@ -292,7 +292,7 @@ static void listing_begins_behind(struct listing *l)
 }
 
 /* False: that was all. */
-static bool listing_tells(struct commander *x, struct listing *l, unsigned *work)
+static bool listing_tells(struct request_context *x, struct listing *l, unsigned *work)
 {
 	struct session *s = l->session;
 	size_t unsent = s->unsent;
@@ -312,7 +312,7 @@ static bool listing_tells(struct commander *x, struct listing *l, unsigned *work
 	return false;
 }
 
-bool listing_goes_on(struct commander *x, struct listing *l, int64_t *budget)
+bool listing_goes_on(struct request_context *x, struct listing *l, int64_t *budget)
 {
 	bool bounded = *budget >= 0, more = true;
 
@@ -332,7 +332,7 @@ bool listing_goes_on(struct commander *x, struct listing *l, int64_t *budget)
 	return more;
 }
 
-void listing_leave(struct commander *x, struct listing *l)
+void listing_leave(struct request_context *x, struct listing *l)
 {
 	struct session *s = l->session;
 	struct listing *next;
@@ -348,7 +348,7 @@ void listing_leave(struct commander *x, struct listing *l)
 		heap_cancel(&x->core->timers, &x->lists.timer);
 }
 
-void lists_drop(struct commander *x, struct session *s)
+void lists_drop(struct request_context *x, struct session *s)
 {
 	struct listing *l;
 

@@ -33,16 +33,16 @@ struct listing {
 	size_t at, told, bytes;  /* TELLS: rows looked at, of these told, their bytes */
 };
 
-struct commander;
+struct request_context;
 
 /* Of the request being served; in no list yet. */
-struct listing *listing_new(struct commander *x, struct session *s, bool of_sessions, size_t most);
+struct listing *listing_new(struct request_context *x, struct session *s, bool of_sessions, size_t most);
 void listing_free(struct listing *l);
 /* Goes on until the budget is used up; less than 0: there is no bound. One unit is some 50 ns. False: the LIST is answered. */
-bool listing_goes_on(struct commander *x, struct listing *l, int64_t *budget);
+bool listing_goes_on(struct request_context *x, struct listing *l, int64_t *budget);
 /* Takes a LIST out of its session. The session's next one goes behind those of the others. */
-void listing_leave(struct commander *x, struct listing *l);
+void listing_leave(struct request_context *x, struct listing *l);
 /* The session leaves its connection: its LISTs are dropped without a word. */
-void lists_drop(struct commander *x, struct session *s);
+void lists_drop(struct request_context *x, struct session *s);
 
 #endif

@@ -6,7 +6,7 @@
 
 #include <inttypes.h>
 
-bool peer_within_limit(struct commander *x, struct session *s)
+bool peer_within_limit(struct request_context *x, struct session *s)
 {
 	uint64_t waiting = x->core->conf.limits.waiting;
 	unsigned times = origin_asks_enough(s->origin, waiting);
@@ -18,7 +18,7 @@ bool peer_within_limit(struct commander *x, struct session *s)
 	return false;
 }
 
-bool pendings_within_limit(struct commander *x, struct session *s)
+bool pendings_within_limit(struct request_context *x, struct session *s)
 {
 	uint64_t most = under_way_most(x->core, PENDINGS_MOST), n = 0;
 	const struct pending *p;
@@ -33,7 +33,7 @@ bool pendings_within_limit(struct commander *x, struct session *s)
 	return false;
 }
 
-struct pending *pending_uncounted(struct commander *x, struct session *s, struct lock *l)
+struct pending *pending_uncounted(struct request_context *x, struct session *s, struct lock *l)
 {
 	struct pending *p = pool_get(&x->engine->table.pendings);
 
@@ -46,7 +46,7 @@ struct pending *pending_uncounted(struct commander *x, struct session *s, struct
 	return p;
 }
 
-struct pending *pending_of_request(struct commander *x, struct session *s, struct lock *l)
+struct pending *pending_of_request(struct request_context *x, struct session *s, struct lock *l)
 {
 	struct pending *p = pending_uncounted(x, s, l);
 

@@ -3,7 +3,7 @@
 #ifndef CORE_PENDING_H
 #define CORE_PENDING_H
 
-#include "daemon/core/session/commander.h"
+#include "daemon/core/session/request_context.h"
 
 /* Whether the session may have one more request at the stores; false: the request was refused. */
 #define PENDINGS_MOST 1024 /* of a session, however large limits.waiting is: each keeps what it asks for … */
@@ -15,11 +15,11 @@ static inline uint64_t under_way_most(const struct core *core, uint64_t most)
 	return core->conf.limits.waiting < most ? core->conf.limits.waiting : most;
 }
 /* Whether its peer, and all together, may have one more; false: likewise. */
-bool peer_within_limit(struct commander *x, struct session *s);
-bool pendings_within_limit(struct commander *x, struct session *s);
+bool peer_within_limit(struct request_context *x, struct session *s);
+bool pendings_within_limit(struct request_context *x, struct session *s);
 /* Notes that the request being served asks the stores about this lock, and is answered later. */
-struct pending *pending_of_request(struct commander *x, struct session *s, struct lock *l);
+struct pending *pending_of_request(struct request_context *x, struct session *s, struct lock *l);
 /* Likewise, of a request that does not ask them yet, and has another bound: it does not count among those of its peer. */
-struct pending *pending_uncounted(struct commander *x, struct session *s, struct lock *l);
+struct pending *pending_uncounted(struct request_context *x, struct session *s, struct lock *l);
 
 #endif

@@ -10,7 +10,7 @@
 #include <stdio.h>
 
 /* Too few stores can be used; or those that can be used were busy, or did not comply. How many have answered is not known here. */
-static void deliver_no_quorum(struct commander *x, struct session *s, struct span tag, enum refusal why)
+static void deliver_no_quorum(struct request_context *x, struct session *s, struct span tag, enum refusal why)
 {
 	unsigned nodes = x->core->conf.nodes, quorum = quorum_of(nodes), usable = members_serving(&x->engine->members);
 	int64_t pending = members_pending_us(&x->engine->members);
@@ -34,7 +34,7 @@ static void deliver_no_quorum(struct commander *x, struct session *s, struct spa
 			   stores[0] ? stores : "; LIST nodes shows them");
 }
 
-void deliver_refusal(struct commander *x, struct session *s, struct span tag, enum refusal why)
+void deliver_refusal(struct request_context *x, struct session *s, struct span tag, enum refusal why)
 {
 	switch (why) {
 	case REFUSED_QUORUM:
@@ -80,7 +80,7 @@ void deliver_refusal(struct commander *x, struct session *s, struct span tag, en
 	}
 }
 
-enum refusal withdrawn_why(const struct commander *x, bool denied)
+enum refusal withdrawn_why(const struct request_context *x, bool denied)
 {
 	return denied ? REFUSED_DENIED : x->engine->draining ? REFUSED_DRAINING : REFUSED_CANCELLED;
 }

@@ -5,7 +5,7 @@
 #include "daemon/base/map.h"
 #include "daemon/base/mem.h"
 
-struct remote_holders *remote_holders_here(struct commander *x)
+struct remote_holders *remote_holders_here(struct request_context *x)
 {
 	struct remote_holders *t = x->remote_holders;
 
@@ -96,23 +96,23 @@ void remote_holder_become(struct remote_holder *h, const struct elsewhere *elsew
 bool remote_holder_keep_card(struct remote_holders *t, struct span message, struct instant now, struct remote_holder **ret_holder)
 {
 	struct remote_holder *h;
-	struct card c;
+	struct holder_text c;
 
-	if (!card_read(message, &c))
+	if (!holder_text_read(message, &c))
 		return false;
 	h = remote_holder_find(t, c.name);
 	if (!h || !h->open || h->number != c.number || !span_equal(span_of(h->daemon), c.daemon) || instant_diff(now, h->asked_at) > CARD_KEPT_US)
 		return false;
 	forget_card(h);
 	h->message = mem_copy(message.p, message.n);
-	(void)card_read((struct span){h->message, message.n}, &h->card);
+	(void)holder_text_read((struct span){h->message, message.n}, &h->card);
 	h->told_at = now;
 	h->open = false;
 	*ret_holder = h;
 	return true;
 }
 
-const struct card *remote_holder_card(const struct commander *x, struct span name, const struct elsewhere *elsewhere, int64_t *ret_us)
+const struct holder_text *remote_holder_card(const struct request_context *x, struct span name, const struct elsewhere *elsewhere, int64_t *ret_us)
 {
 	const struct remote_holder *h = x->remote_holders && elsewhere->number > 0 ? remote_holder_find(x->remote_holders, name) : NULL;
 
@@ -124,7 +124,7 @@ const struct card *remote_holder_card(const struct commander *x, struct span nam
 
 /* --- fields ---------------------------------------------------------------------------------------------------------- */
 
-void reply_remote_client(struct reply *r, const struct card *c)
+void reply_remote_client(struct reply *r, const struct holder_text *c)
 {
 	if (c->label.n > 0)
 		reply_text(r, "name", c->label);
@@ -136,7 +136,7 @@ void reply_remote_client(struct reply *r, const struct card *c)
 	}
 }
 
-void reply_remote_texts(struct reply *r, const struct card *c)
+void reply_remote_texts(struct reply *r, const struct holder_text *c)
 {
 	if (c->owner.n > 0)
 		reply_text(r, "owner", c->owner);
@@ -144,10 +144,10 @@ void reply_remote_texts(struct reply *r, const struct card *c)
 		reply_text(r, "note", c->note);
 }
 
-void reply_remote_who(struct reply *r, const struct card *c)
+void reply_remote_who(struct reply *r, const struct holder_text *c)
 {
 	char who[CARD_WHO_MAX];
-	size_t n = card_who(c, who);
+	size_t n = holder_text_who(c, who);
 
 	if (n > 0)
 		reply_text(r, "who", (struct span){who, n});

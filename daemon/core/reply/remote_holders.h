@@ -6,8 +6,8 @@
 #ifndef CORE_REMOTE_HOLDERS_H
 #define CORE_REMOTE_HOLDERS_H
 
-#include "daemon/core/lock/card.h"
-#include "daemon/core/session/commander.h"
+#include "daemon/core/lock/holder_text.h"
+#include "daemon/core/session/request_context.h"
 
 #define REMOTE_HOLDERS_MOST 128       /* names about which anything is remembered */
 #define CARD_KEPT_US        (3 * SEC) /* how long a card is */
@@ -22,7 +22,7 @@ struct remote_holder {
 	bool open;                           /* the question may be answered yet */
 	unsigned stores_asked;               /* to publish the question that is open: how many … */
 	unsigned node;                       /* … and the last of them */
-	struct card card;                    /* its texts are in `message` */
+	struct holder_text card;                    /* its texts are in `message` */
 	char *message;                       /* NULL: its daemon has told nothing of this value */
 	size_t name_n;
 	char name[];
@@ -43,7 +43,7 @@ struct remote_holders {
 	unsigned questions, answers;
 };
 
-struct remote_holders *remote_holders_here(struct commander *x); /* made if need be */
+struct remote_holders *remote_holders_here(struct request_context *x); /* made if need be */
 /* NULL: nothing is known of it. */
 struct remote_holder *remote_holder_find(const struct remote_holders *t, struct span name);
 /* The same, made if need be, in the place of the one that was not used for longest. It is the one that was used last from now on. */
@@ -56,11 +56,11 @@ bool remote_holder_keep_card(struct remote_holders *t, struct span message, stru
 void remote_holders_clear(struct remote_holders *t);
 
 /* What is known of the holder by now; NULL: nothing, or nothing new. ret_us: for how long it has had the lock. */
-const struct card *remote_holder_card(const struct commander *x, struct span name, const struct elsewhere *elsewhere, int64_t *ret_us);
+const struct holder_text *remote_holder_card(const struct request_context *x, struct span name, const struct elsewhere *elsewhere, int64_t *ret_us);
 
 /* Fields: of SHOW name, peer, pid, uid; and owner, note. Of BUSY and others who. */
-void reply_remote_client(struct reply *r, const struct card *c);
-void reply_remote_texts(struct reply *r, const struct card *c);
-void reply_remote_who(struct reply *r, const struct card *c);
+void reply_remote_client(struct reply *r, const struct holder_text *c);
+void reply_remote_texts(struct reply *r, const struct holder_text *c);
+void reply_remote_who(struct reply *r, const struct holder_text *c);
 
 #endif

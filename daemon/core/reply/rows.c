@@ -4,17 +4,17 @@
 
 #define BYTES_A_STEP ((size_t)256 << 10)
 
-void row_begin(struct commander *x, struct span tag, struct reply *r)
+void row_begin(struct request_context *x, struct span tag, struct reply *r)
 {
 	reply_begin(r, session_line(x->sessions), tag, "*");
 }
 
-void row_end(struct commander *x, struct session *s, struct reply *r)
+void row_end(struct request_context *x, struct session *s, struct reply *r)
 {
 	session_say(x->sessions, s, r->start, reply_end(r));
 }
 
-void rows_done(struct commander *x, struct session *s, struct span tag, uint64_t n, int64_t more)
+void rows_done(struct request_context *x, struct session *s, struct span tag, uint64_t n, int64_t more)
 {
 	struct reply r;
 
@@ -25,19 +25,19 @@ void rows_done(struct commander *x, struct session *s, struct span tag, uint64_t
 	session_send(x->sessions, s, r.start, reply_end(&r));
 }
 
-bool rows_are_long(const struct commander *x, size_t bytes)
+bool rows_are_long(const struct request_context *x, size_t bytes)
 {
 	uint64_t most = x->core->conf.limits.output / 4;
 
 	return most > 0 && bytes >= most;
 }
 
-bool rows_take_long(const struct commander *x, size_t bytes)
+bool rows_take_long(const struct request_context *x, size_t bytes)
 {
 	return bytes >= BYTES_A_STEP || rows_are_long(x, 4 * bytes);
 }
 
-void reply_session(const struct commander *x, struct reply *r, const struct session *s)
+void reply_session(const struct request_context *x, struct reply *r, const struct session *s)
 {
 	struct span address;
 
@@ -58,7 +58,7 @@ void reply_session(const struct commander *x, struct reply *r, const struct sess
 	}
 }
 
-void reply_alarm(const struct commander *x, struct reply *r, const void *about, enum alarm_kind kind)
+void reply_alarm(const struct request_context *x, struct reply *r, const void *about, enum alarm_kind kind)
 {
 	if (alarms_told(x->core, about, kind))
 		reply_text(r, "alarm", kind == ALARM_HELD ? SPAN("held") : SPAN("waited"));
@@ -75,7 +75,7 @@ void reply_elsewhere(struct reply *r, const struct elsewhere *elsewhere)
 		reply_text(r, elsewhere->kept ? "kept_by" : "holder", span_of(host));
 }
 
-void reply_elsewhere_held(const struct commander *x, struct reply *r, const struct elsewhere *elsewhere)
+void reply_elsewhere_held(const struct request_context *x, struct reply *r, const struct elsewhere *elsewhere)
 {
 	if (elsewhere->held_us >= 0)
 		reply_ms(r, elsewhere->kept ? "kept_ms" : "held_ms", elsewhere->held_us + instant_diff(x->core->now, elsewhere->at));

@@ -2,12 +2,12 @@
 /* See show.h. */
 #include "daemon/core/reply/show.h"
 
-#include "daemon/core/engine/look.h"
-#include "daemon/core/engine/split.h"
+#include "daemon/core/engine/ask_holder.h"
+#include "daemon/core/engine/split_vote.h"
 #include "daemon/core/engine/ticket.h"
-#include "daemon/core/reply/announce.h"
+#include "daemon/core/reply/permit_lines.h"
 #include "daemon/core/reply/ask_daemon.h"
-#include "daemon/core/reply/former.h"
+#include "daemon/core/reply/former_holders.h"
 #include "daemon/core/reply/pending.h"
 #include "daemon/core/reply/rows.h"
 
@@ -19,7 +19,7 @@ static void reply_texts(struct reply *r, const struct claim *c)
 		reply_text(r, "note", claim_note(c));
 }
 
-static void row_holder(struct commander *x, struct session *s, struct span tag, const struct claim *c)
+static void row_holder(struct request_context *x, struct session *s, struct span tag, const struct claim *c)
 {
 	struct reply r;
 
@@ -38,7 +38,7 @@ static void row_holder(struct commander *x, struct session *s, struct span tag, 
 }
 
 /* What is left of the TTL by now, unless it was renewed; -1: it never expires. */
-static int64_t elsewhere_ttl_ms(const struct commander *x, const struct elsewhere *elsewhere)
+static int64_t elsewhere_ttl_ms(const struct request_context *x, const struct elsewhere *elsewhere)
 {
 	int64_t left = elsewhere->pttl_ms - instant_diff(x->core->now, elsewhere->at) / MSEC;
 
@@ -49,7 +49,7 @@ static int64_t elsewhere_ttl_ms(const struct commander *x, const struct elsewher
  * Nobody holds the name, and nobody gets it yet: UNLOCK keep=, a lock-delay, an older ticket, or a loss that its holder may not know of.
  * left: what stands at the stores, or NULL.
  */
-static void row_kept(struct commander *x, struct session *s, struct span tag, const struct elsewhere *left, int64_t ttl_ms)
+static void row_kept(struct request_context *x, struct session *s, struct span tag, const struct elsewhere *left, int64_t ttl_ms)
 {
 	struct reply r;
 
@@ -65,15 +65,15 @@ static void row_kept(struct commander *x, struct session *s, struct span tag, co
 }
 
 /* The lease there may have gone from session to session meanwhile. */
-static int64_t elsewhere_seen_ms(const struct commander *x, const struct lock *l, const struct elsewhere *elsewhere)
+static int64_t elsewhere_seen_ms(const struct request_context *x, const struct lock *l, const struct elsewhere *elsewhere)
 {
 	return elsewhere == &l->contender->elsewhere && !elsewhere->foreign ? split_seen_ms(x->engine, l->contender) : -1;
 }
 
-static void row_elsewhere(struct commander *x, struct session *s, struct span tag, const struct lock *l, const struct elsewhere *elsewhere)
+static void row_elsewhere(struct request_context *x, struct session *s, struct span tag, const struct lock *l, const struct elsewhere *elsewhere)
 {
 	int64_t seen_ms = elsewhere_seen_ms(x, l, elsewhere), held_us = -1;
-	const struct card *c = remote_holder_card(x, lock_name(l), elsewhere, &held_us);
+	const struct holder_text *c = remote_holder_card(x, lock_name(l), elsewhere, &held_us);
 	struct reply r;
 
 	row_begin(x, tag, &r);
@@ -98,7 +98,7 @@ static void row_elsewhere(struct commander *x, struct session *s, struct span ta
 	row_end(x, s, &r);
 }
 
-static void row_waiter(struct commander *x, struct session *s, struct span tag, const struct claim *c, unsigned pos)
+static void row_waiter(struct request_context *x, struct session *s, struct span tag, const struct claim *c, unsigned pos)
 {
 	struct reply r;
 
@@ -116,7 +116,7 @@ static void row_waiter(struct commander *x, struct session *s, struct span tag, 
 }
 
 /* Claims that do not wait are no waiters: they are there for one round. pos: of the one before. Returns that of the last one. */
-static unsigned rows_waiters(struct commander *x, struct session *s, struct span tag, const struct lock *l, size_t begin, unsigned pos)
+static unsigned rows_waiters(struct request_context *x, struct session *s, struct span tag, const struct lock *l, size_t begin, unsigned pos)
 {
 	const struct claim *c;
 
@@ -131,7 +131,7 @@ static unsigned rows_waiters(struct commander *x, struct session *s, struct span
 }
 
 /* Of the waiters here the first patient one has the first place. */
-static bool is_next(const struct commander *x, const struct lock *l, const struct ticket_seen *next)
+static bool is_next(const struct request_context *x, const struct lock *l, const struct ticket_seen *next)
 {
 	const struct claim *c;
 
@@ -143,7 +143,7 @@ static bool is_next(const struct commander *x, const struct lock *l, const struc
 }
 
 /* A row for the daemon whose ticket is the first, if it stands before all waiters here. Returns the position of that row; 0: there is none. */
-static unsigned row_next(struct commander *x, struct session *s, struct span tag, const struct lock *l, const struct ticket_seen *next)
+static unsigned row_next(struct request_context *x, struct session *s, struct span tag, const struct lock *l, const struct ticket_seen *next)
 {
 	struct elsewhere elsewhere = {.foreign = false};
 	struct reply r;
@@ -160,13 +160,13 @@ static unsigned row_next(struct commander *x, struct session *s, struct span tag
 }
 
 /* Whether the value that stands there is one of this daemon's, and so nobody's: no session here holds it. The memory store has no others. */
-static bool is_own(const struct commander *x, const struct elsewhere *elsewhere)
+static bool is_own(const struct request_context *x, const struct elsewhere *elsewhere)
 {
 	return !elsewhere->foreign && (!elsewhere->host[0] || !x->core->conf.shared);
 }
 
 /* Who has it; 0: nobody, or it is not known. Of many readers only those whose rows fit. */
-static unsigned rows_holders(struct commander *x, struct session *s, struct span tag, const struct lock *l, const struct elsewhere *elsewhere)
+static unsigned rows_holders(struct request_context *x, struct session *s, struct span tag, const struct lock *l, const struct elsewhere *elsewhere)
 {
 	size_t begin = s->unsent;
 	unsigned n = 0;
@@ -186,7 +186,7 @@ static unsigned rows_holders(struct commander *x, struct session *s, struct span
 	return 1;
 }
 
-static void show_done(struct commander *x, struct session *s, struct span tag, unsigned rows, unsigned left_out, bool known, bool is_free)
+static void show_done(struct request_context *x, struct session *s, struct span tag, unsigned rows, unsigned left_out, bool known, bool is_free)
 {
 	struct reply r;
 
@@ -201,7 +201,7 @@ static void show_done(struct commander *x, struct session *s, struct span tag, u
 	session_send(x->sessions, s, r.start, reply_end(&r));
 }
 
-static bool wants(const struct commander *x, enum field f)
+static bool wants(const struct request_context *x, enum field f)
 {
 	return request_has(&x->request, f) && x->request.field[f].number;
 }
@@ -209,8 +209,8 @@ static bool wants(const struct commander *x, enum field f)
 static const struct pending not_asked;
 
 /* p: what the stores said, or not_asked. */
-static void show(struct commander *x, struct session *s, struct span tag, const struct lock *l, const struct elsewhere *elsewhere, const struct pending *p,
-		 bool formers)
+static void show(struct request_context *x, struct session *s, struct span tag, const struct lock *l, const struct elsewhere *elsewhere,
+		 const struct pending *p, bool formers)
 {
 	size_t begin = s->unsent;
 	unsigned holders = lock_holders(l), first = rows_holders(x, s, tag, l, elsewhere), next = row_next(x, s, tag, l, &p->next);
@@ -227,7 +227,7 @@ static bool is_watched(const struct lock *l)
 	return contender_is_between_rounds(l->contender) && l->contender->elsewhere.known && !l->contender->elsewhere.outdated;
 }
 
-static void show_tell(struct commander *x, struct session *s, const struct pending *p)
+static void show_tell(struct request_context *x, struct session *s, const struct pending *p)
 {
 	const struct lock *l = p->lock;
 	/* A round of ours has begun since, or is being undone: its value at the stores does not tell who has the name. */
@@ -240,7 +240,7 @@ static void show_tell(struct commander *x, struct session *s, const struct pendi
 }
 
 /* Somebody elsewhere has the name, and its daemon may tell who that is. */
-static bool show_holds_back(struct commander *x, const struct pending *p)
+static bool show_holds_back(struct request_context *x, const struct pending *p)
 {
 	struct pending of_holder = *p;
 
@@ -251,7 +251,7 @@ static bool show_holds_back(struct commander *x, const struct pending *p)
 	return of_holder.elsewhere.known && ask_daemon(x, &of_holder);
 }
 
-bool show_answer(struct commander *x, struct session *s, const struct pending *p)
+bool show_answer(struct request_context *x, struct session *s, const struct pending *p)
 {
 	if (show_holds_back(x, p))
 		return false;
@@ -260,7 +260,7 @@ bool show_answer(struct commander *x, struct session *s, const struct pending *p
 }
 
 /* As the stores need not be asked. */
-static void show_at_once(struct commander *x, struct session *s, struct lock *l)
+static void show_at_once(struct request_context *x, struct session *s, struct lock *l)
 {
 	struct pending p = {.session = s, .lock = l, .verb = VERB_SHOW, .formers = wants(x, FIELD_FORMER)};
 
@@ -277,7 +277,7 @@ static bool is_of_lock(const struct lock *l)
 	return l && l->lease.state != LEASE_NONE && lock_mark(l) == 0;
 }
 
-void serve_SHOW(struct commander *x, struct session *s)
+void serve_SHOW(struct request_context *x, struct session *s)
 {
 	struct lock *l = lock_find(&x->engine->table, x->request.word[0]);
 	const struct semaphore *m = semaphore_find(x, x->request.word[0]);
@@ -293,13 +293,13 @@ void serve_SHOW(struct commander *x, struct session *s)
 	} else if (pendings_within_limit(x, s)) {
 		p = pending_of_request(x, s, lock_find_or_add(&x->engine->table, x->request.word[0]));
 		p->formers = wants(x, FIELD_FORMER);
-		look_begin(x->engine, p);
+		ask_holder_begin(x->engine, p);
 	}
 }
 
 /* --- held back no longer --------------------------------------------------------------------------------------------- */
 
-static void show_due(struct commander *x)
+static void show_due(struct request_context *x)
 {
 	struct pending *p;
 
@@ -317,19 +317,19 @@ static void show_due(struct commander *x)
 	}
 }
 
-void show_card(struct commander *x, struct span message)
+void show_card(struct request_context *x, struct span message)
 {
 	ask_daemon_card(x, message);
 	show_due(x);
 }
 
-void show_answered(struct commander *x, const struct answer *a)
+void show_answered(struct request_context *x, const struct answer *a)
 {
 	ask_daemon_answered(x, a);
 	show_due(x);
 }
 
-void show_fired(struct commander *x)
+void show_fired(struct request_context *x)
 {
 	ask_daemon_fired(x);
 	show_due(x);

@@ -6,15 +6,15 @@
 #ifndef CORE_SHOW_H
 #define CORE_SHOW_H
 
-#include "daemon/core/session/commander.h"
+#include "daemon/core/session/request_context.h"
 
-void serve_SHOW(struct commander *x, struct session *s);
+void serve_SHOW(struct request_context *x, struct session *s);
 /* Answers a SHOW that asked the stores: by what the daemon knows, and by what they said. False: it is held back until that of the holder has told. */
-bool show_answer(struct commander *x, struct session *s, const struct pending *p);
+bool show_answer(struct request_context *x, struct session *s, const struct pending *p);
 
 /* Events, and a timer, by which some are held back no longer: these are answered. */
-void show_card(struct commander *x, struct span message);
-void show_answered(struct commander *x, const struct answer *a);
-void show_fired(struct commander *x);
+void show_card(struct request_context *x, struct span message);
+void show_answered(struct request_context *x, const struct answer *a);
+void show_fired(struct request_context *x);
 
 #endif

@@ -3,14 +3,14 @@
 #include "daemon/core/reply/tell.h"
 
 #include "daemon/core/engine/hold.h"
-#include "daemon/core/reply/remember.h"
+#include "daemon/core/reply/records.h"
 #include "daemon/core/reply/rows.h"
 
 #include <inttypes.h>
 #include <stdarg.h>
 #include <stdio.h>
 
-void tell_line(struct commander *x, struct session *s, struct reply *r)
+void tell_line(struct request_context *x, struct session *s, struct reply *r)
 {
 	if (s->over || s->detached) {
 		core_answers(x->core, x->core->serving);
@@ -21,7 +21,7 @@ void tell_line(struct commander *x, struct session *s, struct reply *r)
 
 /* --- errors --- */
 
-void tell_error(struct commander *x, struct session *s, struct span tag, enum error code, const char *format, ...)
+void tell_error(struct request_context *x, struct session *s, struct span tag, enum error code, const char *format, ...)
 {
 	char text[512];
 	char *line = session_line(x->sessions);
@@ -35,24 +35,24 @@ void tell_error(struct commander *x, struct session *s, struct span tag, enum er
 	session_send(x->sessions, s, line, reply_end(&r));
 }
 
-void tell_replaced(struct commander *x, struct session *s, struct span tag)
+void tell_replaced(struct request_context *x, struct session *s, struct span tag)
 {
 	tell_error(x, s, tag, ERROR_CANCELLED, "the same request has come again, and waits in place of this one");
 	session_answered(x->sessions, s, tag.n > 0);
 }
 
-const char *draining_text(const struct commander *x)
+const char *draining_text(const struct request_context *x)
 {
 	return x->engine->stopping ? "the daemon is stopping"
 	                           : "the daemon drains: it grants nothing new, and stops when nobody holds anything; ask again when it is back";
 }
 
-void tell_draining(struct commander *x, struct session *s, struct span tag)
+void tell_draining(struct request_context *x, struct session *s, struct span tag)
 {
 	tell_error(x, s, tag, ERROR_DRAINING, "%s", draining_text(x));
 }
 
-void tell_crowded(struct commander *x, struct session *s, struct span tag)
+void tell_crowded(struct request_context *x, struct session *s, struct span tag)
 {
 	bool all = origins_are_crowded(&x->sessions->origins, x->core->conf.limits.waiting);
 	unsigned times = all ? CROWD_OF_ALL : CROWD_OF_PEER;
@@ -61,20 +61,20 @@ void tell_crowded(struct commander *x, struct session *s, struct span tag)
 	           all ? "all sessions together" : "the sessions of one peer", times * x->core->conf.limits.waiting, times);
 }
 
-void tell_adopting(struct commander *x, struct session *s)
+void tell_adopting(struct request_context *x, struct session *s)
 {
 	tell_error(x, s, x->request.tag, ERROR_QUORUM,
 	           "the daemon was restarted, and fewer than %u of %u stores have confirmed the lock since: ask again in a moment",
 	           quorum_of(x->core->conf.nodes), x->core->conf.nodes);
 }
 
-void tell_revoked(struct commander *x, struct session *s, struct span tag)
+void tell_revoked(struct request_context *x, struct session *s, struct span tag)
 {
 	metric_add(&x->core->metrics, METRIC_DENIED, 1);
 	tell_error(x, s, tag, ERROR_DENIED, "the waiting request was withdrawn: by the rules as they are now this peer has not the right 'lock' here");
 }
 
-void reply_drain_end(const struct commander *x, struct reply *r)
+void reply_drain_end(const struct request_context *x, struct reply *r)
 {
 	if (x->engine->stopping || x->drain.over)
 		reply_int(r, "in_ms", 0);
@@ -84,7 +84,7 @@ void reply_drain_end(const struct commander *x, struct reply *r)
 		reply_int(r, "in_ms", -1);
 }
 
-void tell_cycle(struct commander *x, struct session *s, struct span tag, struct span cycle)
+void tell_cycle(struct request_context *x, struct session *s, struct span tag, struct span cycle)
 {
 	struct reply r;
 
@@ -95,7 +95,7 @@ void tell_cycle(struct commander *x, struct session *s, struct span tag, struct 
 }
 
 /* The line itself has its answer. */
-static void tell_mistakes(struct commander *x, struct session *s)
+static void tell_mistakes(struct request_context *x, struct session *s)
 {
 	char text[64], *line = session_line(x->sessions);
 	struct reply r;
@@ -105,7 +105,7 @@ static void tell_mistakes(struct commander *x, struct session *s)
 	session_say(x->sessions, s, line, reply_end(&r));
 }
 
-void count_mistake(struct commander *x, struct session *s)
+void count_mistake(struct request_context *x, struct session *s)
 {
 	metric_add(&x->core->metrics, METRIC_MISTAKES, 1);
 	if (++s->mistakes < x->core->conf.limits.mistakes || s->over)
@@ -116,7 +116,7 @@ void count_mistake(struct commander *x, struct session *s)
 	s->over = true;
 }
 
-void tell_mistake(struct commander *x, struct session *s, enum error code, const char *format, ...)
+void tell_mistake(struct request_context *x, struct session *s, enum error code, const char *format, ...)
 {
 	char text[512];
 	va_list list;
@@ -130,7 +130,7 @@ void tell_mistake(struct commander *x, struct session *s, enum error code, const
 
 /* --- what a session has --- */
 
-void reply_grant(struct commander *x, struct reply *r, struct claim *holder)
+void reply_grant(struct request_context *x, struct reply *r, struct claim *holder)
 {
 	reply_text(r, "name", lock_name(holder->lock));
 	reply_int(r, "fence", holder->token);
@@ -138,7 +138,7 @@ void reply_grant(struct commander *x, struct reply *r, struct claim *holder)
 	holder->here = true;
 }
 
-void tell_granted(struct commander *x, struct claim *holder, struct span tag, unsigned count)
+void tell_granted(struct request_context *x, struct claim *holder, struct span tag, unsigned count)
 {
 	struct reply r;
 
@@ -150,21 +150,21 @@ void tell_granted(struct commander *x, struct claim *holder, struct span tag, un
 	tell_line(x, holder->session, &r);
 }
 
-static void push_begin(struct commander *x, struct reply *r, const struct claim *c, const char *word)
+static void push_begin(struct request_context *x, struct reply *r, const struct claim *c, const char *word)
 {
 	reply_begin(r, session_line(x->sessions), SPAN(""), word);
 	reply_text(r, "name", lock_name(c->lock));
 	reply_int(r, "fence", c->token);
 }
 
-static void push_end(struct commander *x, struct reply *r, const struct claim *c)
+static void push_end(struct request_context *x, struct reply *r, const struct claim *c)
 {
 	if (c->owner_n > 0)
 		reply_text(r, "owner", claim_owner(c));
 	tell_line(x, c->session, r);
 }
 
-void tell_lost(struct commander *x, struct claim *c)
+void tell_lost(struct request_context *x, struct claim *c)
 {
 	struct reply r;
 
@@ -174,7 +174,7 @@ void tell_lost(struct commander *x, struct claim *c)
 	push_end(x, &r, c);
 }
 
-void claim_forget_loss(struct commander *x, const struct claim *c)
+void claim_forget_loss(struct request_context *x, const struct claim *c)
 {
 	struct claim *loss = lock_loss_of(c->lock, c->session, claim_owner(c));
 
@@ -187,16 +187,16 @@ void claim_forget_loss(struct commander *x, const struct claim *c)
 	hold_forget(x->engine, loss);
 }
 
-void claim_hear_row(struct commander *x, struct claim *c)
+void claim_hear_row(struct request_context *x, struct claim *c)
 {
 	if (!c->not_notified)
 		return;
 	c->not_notified = false;
 	heap_cancel(&x->core->timers, &c->timer);
-	remember_held(x, c);
+	record_held(x, c);
 }
 
-void claim_hear(struct commander *x, struct claim *c)
+void claim_hear(struct request_context *x, struct claim *c)
 {
 	if (!c->not_notified)
 		return;
@@ -204,20 +204,20 @@ void claim_hear(struct commander *x, struct claim *c)
 	claim_hear_row(x, c);
 }
 
-struct instant resume_repeat_until(const struct commander *x, const struct session *s)
+struct instant resume_repeat_until(const struct request_context *x, const struct session *s)
 {
 	int64_t lease = x->core->conf.lease_us;
 
 	return instant_add(x->core->now, s->grace_us > lease ? s->grace_us : lease);
 }
 
-void claim_bound(struct commander *x, struct claim *c, struct instant until)
+void claim_bound(struct request_context *x, struct claim *c, struct instant until)
 {
 	if (!timer_is_set(&c->timer) || instant_before(until, c->timer.at))
 		heap_set(&x->core->timers, &c->timer, until);
 }
 
-void tell_validity(struct commander *x, const struct claim *c, const char *word, const char *field)
+void tell_validity(struct request_context *x, const struct claim *c, const char *word, const char *field)
 {
 	struct reply r;
 

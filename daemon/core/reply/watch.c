@@ -4,10 +4,10 @@
 
 #include "daemon/base/mem.h"
 #include "daemon/core/event/alarms.h"
-#include "daemon/core/reply/news.h"
-#include "daemon/core/reply/remember.h"
+#include "daemon/core/reply/watch_news.h"
+#include "daemon/core/reply/records.h"
 #include "daemon/core/reply/rows.h"
-#include "daemon/core/reply/slow.h"
+#include "daemon/core/reply/slow_log.h"
 #include "daemon/core/reply/tell.h"
 #include "daemon/core/session/audit.h"
 #include "daemon/core/session/rules.h"
@@ -17,7 +17,7 @@
 #define PREFIXES_OF_ALL    512           /* … and of all: each event is compared with each of them, and told to as many sessions */
 #define CONTENDED_APART_US (100 * MSEC)  /* between two CONTENDED about one name */
 
-static struct watching *watching_of(struct commander *x, struct session *s)
+static struct watching *watching_of(struct request_context *x, struct session *s)
 {
 	struct watching *w = s->watching;
 
@@ -31,7 +31,7 @@ static struct watching *watching_of(struct commander *x, struct session *s)
 	return w;
 }
 
-static void watching_forget(struct commander *x, struct watching *w, struct prefix *p)
+static void watching_forget(struct request_context *x, struct watching *w, struct prefix *p)
 {
 	TAILQ_REMOVE(&w->prefixes, p, next);
 	mem_free(p);
@@ -40,7 +40,7 @@ static void watching_forget(struct commander *x, struct watching *w, struct pref
 		TAILQ_REMOVE(&x->watchings, w, in_watchings);
 }
 
-void watch_drop(struct commander *x, struct session *s)
+void watch_drop(struct request_context *x, struct session *s)
 {
 	struct watching *w = s->watching;
 
@@ -58,7 +58,7 @@ bool watch_is_subscribed(const struct session *s)
 	return s->watching && s->watching->subscribed;
 }
 
-static void watching_drop_if_unused(struct commander *x, struct session *s)
+static void watching_drop_if_unused(struct request_context *x, struct session *s)
 {
 	if (s->watching && s->watching->count == 0 && !s->watching->subscribed)
 		watch_drop(x, s);
@@ -66,7 +66,7 @@ static void watching_drop_if_unused(struct commander *x, struct session *s)
 
 /* --- events --- */
 
-static void event_detail(struct commander *x, struct reply *r, const struct claim *c, enum watch_kind kind)
+static void event_detail(struct request_context *x, struct reply *r, const struct claim *c, enum watch_kind kind)
 {
 	struct instant since = kind == WATCH_WAITING ? c->asking->asked_at : c->granted_at;
 
@@ -87,7 +87,7 @@ static void event_detail(struct commander *x, struct reply *r, const struct clai
 }
 
 /* For alarms and the slow log. A group that waits is one request, whatever name it waits for. */
-static void watch_attend(struct commander *x, const struct claim *c, enum watch_kind kind)
+static void watch_attend(struct request_context *x, const struct claim *c, enum watch_kind kind)
 {
 	struct session *s = c->session;
 
@@ -107,7 +107,7 @@ static void watch_attend(struct commander *x, const struct claim *c, enum watch_
 	}
 }
 
-static void watch_audit(struct commander *x, const struct claim *c, const char *event, enum watch_kind kind)
+static void watch_audit(struct request_context *x, const struct claim *c, const char *event, enum watch_kind kind)
 {
 	const struct audit a = {
 		.event = event,
@@ -121,7 +121,7 @@ static void watch_audit(struct commander *x, const struct claim *c, const char *
 	audit_write(x->core, &a);
 }
 
-void watch_tell(struct commander *x, const struct claim *c, enum watch_kind kind)
+void watch_tell(struct request_context *x, const struct claim *c, enum watch_kind kind)
 {
 	static const char *const word[] = {
 		[WATCH_GRANTED] = "granted", [WATCH_RELEASED] = "released", [WATCH_LOST] = "lost", [WATCH_WAITING] = "waiting"};
@@ -145,14 +145,14 @@ void watch_tell(struct commander *x, const struct claim *c, enum watch_kind kind
 }
 
 /* The patient waiters here, and one for all daemons that want the name: each of them says so again before its ticket ends. */
-static unsigned lock_waiters(const struct commander *x, const struct lock *l)
+static unsigned lock_waiters(const struct request_context *x, const struct lock *l)
 {
 	const struct contender *k = l->contender;
 
 	return k->patient + (k->want_since.us && instant_diff(x->core->now, k->wanted_at) < TICKET_US);
 }
 
-static void tell_contended(struct commander *x, const struct claim *c)
+static void tell_contended(struct request_context *x, const struct claim *c)
 {
 	const struct lock *l = c->lock;
 	struct reply r;
@@ -168,25 +168,25 @@ static void tell_contended(struct commander *x, const struct claim *c)
 }
 
 /* Of a holder that has subscribed. One whose grant is yet to be delivered is told behind that. */
-static bool claim_hears_contended(const struct commander *x, const struct claim *c)
+static bool claim_hears_contended(const struct request_context *x, const struct claim *c)
 {
 	return c->state == CLAIM_HELD && !c->not_notified && !c->asking && watch_is_subscribed(c->session) &&
 	       c->lock->lease.state == LEASE_HELD && lock_waiters(x, c->lock) > 0 && session_may_look(x->core, c->session, lock_name(c->lock));
 }
 
-void watch_tell_who_waits(struct commander *x, const struct claim *c)
+void watch_tell_who_waits(struct request_context *x, const struct claim *c)
 {
 	if (claim_hears_contended(x, c))
 		tell_contended(x, c);
 }
 
-void watch_tell_granted(struct commander *x, const struct claim *c)
+void watch_tell_granted(struct request_context *x, const struct claim *c)
 {
 	watch_tell(x, c, WATCH_GRANTED);
 	watch_tell_who_waits(x, c);
 }
 
-void watch_tell_contended(struct commander *x, const struct lock *l)
+void watch_tell_contended(struct request_context *x, const struct lock *l)
 {
 	struct instant last = l->contender->contended_at;
 
@@ -198,7 +198,7 @@ void watch_tell_contended(struct commander *x, const struct lock *l)
 }
 
 /* in_ms=-1: as long as somebody holds. */
-static void tell_drain(struct commander *x, struct session *s)
+static void tell_drain(struct request_context *x, struct session *s)
 {
 	struct reply r;
 
@@ -207,7 +207,7 @@ static void tell_drain(struct commander *x, struct session *s)
 	tell_line(x, s, &r);
 }
 
-void watch_drain(struct commander *x)
+void watch_drain(struct request_context *x)
 {
 	for (uint32_t i = 0; i < x->sessions->slots; i++)
 		if (x->sessions->slot[i] && watch_is_subscribed(x->sessions->slot[i]))
@@ -233,7 +233,7 @@ static struct prefix *prefix_find(const struct session *s, struct span text)
 	return NULL;
 }
 
-static unsigned prefixes_of_peer(const struct commander *x, const struct session *s)
+static unsigned prefixes_of_peer(const struct request_context *x, const struct session *s)
 {
 	const struct watching *w;
 	unsigned n = 0;
@@ -243,13 +243,13 @@ static unsigned prefixes_of_peer(const struct commander *x, const struct session
 	return n;
 }
 
-static bool prefix_refuse(struct commander *x, struct session *s, const char *whose, int most)
+static bool prefix_refuse(struct request_context *x, struct session *s, const char *whose, int most)
 {
 	tell_error(x, s, x->request.tag, ERROR_LIMIT, "%s may watch at most %d prefixes", whose, most);
 	return false;
 }
 
-static bool prefix_has_room(struct commander *x, struct session *s)
+static bool prefix_has_room(struct request_context *x, struct session *s)
 {
 	if (s->watching && s->watching->count >= PREFIXES_MOST)
 		return prefix_refuse(x, s, "a session", PREFIXES_MOST);
@@ -258,7 +258,7 @@ static bool prefix_has_room(struct commander *x, struct session *s)
 	return x->prefixes < PREFIXES_OF_ALL || prefix_refuse(x, s, "all sessions together", PREFIXES_OF_ALL);
 }
 
-static void watching_add(struct commander *x, struct watching *w, struct span text)
+static void watching_add(struct request_context *x, struct watching *w, struct span text)
 {
 	struct prefix *p = mem_alloc(sizeof(*p) + text.n);
 
@@ -271,7 +271,7 @@ static void watching_add(struct commander *x, struct watching *w, struct span te
 		TAILQ_INSERT_TAIL(&x->watchings, w, in_watchings);
 }
 
-static void reply_watched(struct commander *x, struct session *s)
+static void reply_watched(struct request_context *x, struct session *s)
 {
 	struct reply r;
 
@@ -280,7 +280,7 @@ static void reply_watched(struct commander *x, struct session *s)
 	tell_line(x, s, &r);
 }
 
-void watch_remember(struct commander *x, const struct session *s)
+void watch_remember(struct request_context *x, const struct session *s)
 {
 	struct journal_record r = {.kind = JOURNAL_WATCH, .connection = (int64_t)s->id, .sequence = (int64_t)news_untold(x)};
 	const struct prefix *p;
@@ -298,7 +298,7 @@ void watch_remember(struct commander *x, const struct session *s)
 	}
 }
 
-void watch_restore(struct commander *x, struct session *s, const struct journal_record *r)
+void watch_restore(struct request_context *x, struct session *s, const struct journal_record *r)
 {
 	news_were_missed(x, (uint64_t)r->sequence);
 	if (r->flags & JOURNAL_SUBSCRIBED)
@@ -307,7 +307,7 @@ void watch_restore(struct commander *x, struct session *s, const struct journal_
 		watching_add(x, watching_of(x, s), r->line);
 }
 
-void serve_WATCH(struct commander *x, struct session *s)
+void serve_WATCH(struct request_context *x, struct session *s)
 {
 	struct span text = request_prefix(&x->request);
 
@@ -323,7 +323,7 @@ void serve_WATCH(struct commander *x, struct session *s)
 	reply_watched(x, s);
 }
 
-void serve_UNWATCH(struct commander *x, struct session *s)
+void serve_UNWATCH(struct request_context *x, struct session *s)
 {
 	struct prefix *p = prefix_find(s, request_prefix(&x->request));
 
@@ -336,7 +336,7 @@ void serve_UNWATCH(struct commander *x, struct session *s)
 	reply_watched(x, s);
 }
 
-static void reply_subscribed(struct commander *x, struct session *s)
+static void reply_subscribed(struct request_context *x, struct session *s)
 {
 	struct reply r;
 
@@ -345,7 +345,7 @@ static void reply_subscribed(struct commander *x, struct session *s)
 }
 
 /* Those who wait already were told to nobody: so each lock that is held is looked at. */
-bool watch_subscribe(struct commander *x, struct session *s)
+bool watch_subscribe(struct request_context *x, struct session *s)
 {
 	const struct claim *c;
 
@@ -361,7 +361,7 @@ bool watch_subscribe(struct commander *x, struct session *s)
 	return true;
 }
 
-void serve_UNSUBSCRIBE(struct commander *x, struct session *s)
+void serve_UNSUBSCRIBE(struct request_context *x, struct session *s)
 {
 	if (s->watching)
 		s->watching->subscribed = false;

@@ -2,7 +2,7 @@
 /* See list.h. */
 #include "daemon/core/request/list.h"
 
-#include "daemon/core/job/survey.h"
+#include "daemon/core/job/job_list.h"
 #include "daemon/core/member/health.h"
 #include "daemon/core/member/judge.h"
 #include "daemon/core/member/probe.h"
@@ -19,14 +19,14 @@
 #define PAUSE_US      MSEC /* from slice to slice: others have most of the time */
 #define SLICE_WORK(names) ((int64_t)(names) * 8)
 
-static unsigned names_at_once(const struct commander *x)
+static unsigned names_at_once(const struct request_context *x)
 {
 	return x->core->conf.listed ? x->core->conf.listed : NAMES_AT_ONCE;
 }
 
 /* --- one after the other --- */
 
-static void lists_wake(struct commander *x)
+static void lists_wake(struct request_context *x)
 {
 	struct instant at = instant_max(x->core->now, x->lists.next_at);
 
@@ -34,14 +34,14 @@ static void lists_wake(struct commander *x)
 		heap_set(&x->core->timers, &x->lists.timer, at);
 }
 
-static void listing_over(struct commander *x, struct listing *l)
+static void listing_over(struct request_context *x, struct listing *l)
 {
 	listing_leave(x, l);
 	session_answered(x->sessions, l->session, l->tag[0] != '\0');
 	listing_free(l);
 }
 
-static void listing_waits(struct commander *x, struct listing *l)
+static void listing_waits(struct request_context *x, struct listing *l)
 {
 	struct session *s = l->session;
 	bool first = TAILQ_EMPTY(&s->listings);
@@ -53,14 +53,14 @@ static void listing_waits(struct commander *x, struct listing *l)
 	lists_wake(x);
 }
 
-void lists_init(struct commander *x)
+void lists_init(struct request_context *x)
 {
 	TAILQ_INIT(&x->lists.turns);
 	x->lists.timer.kind = TIMER_LISTS;
 	x->lists.next_at = INSTANT_PAST;
 }
 
-void lists_go_on(struct commander *x)
+void lists_go_on(struct request_context *x)
 {
 	int64_t budget = SLICE_WORK(names_at_once(x));
 	struct listing *l;
@@ -72,7 +72,7 @@ void lists_go_on(struct commander *x)
 	lists_wake(x);
 }
 
-bool lists_stop(struct commander *x)
+bool lists_stop(struct request_context *x)
 {
 	bool some = !TAILQ_EMPTY(&x->lists.turns);
 	struct listing *l;
@@ -87,7 +87,7 @@ bool lists_stop(struct commander *x)
 
 /* --- the request --- */
 
-static bool lists_within_limit(struct commander *x, struct session *s)
+static bool lists_within_limit(struct request_context *x, struct session *s)
 {
 	uint64_t most = under_way_most(x->core, LISTS_MOST), n = 0;
 	const struct listing *l;
@@ -101,7 +101,7 @@ static bool lists_within_limit(struct commander *x, struct session *s)
 	return false;
 }
 
-static void list_table(struct commander *x, struct session *s, bool of_sessions, size_t most)
+static void list_table(struct request_context *x, struct session *s, bool of_sessions, size_t most)
 {
 	size_t entries = of_sessions ? x->sessions->count + x->sessions->detached_count : x->engine->table.map.count;
 	struct listing *l = listing_new(x, s, of_sessions, most);
@@ -121,7 +121,7 @@ static int64_t node_clock_us(const struct core *core, const struct member *m)
 	return m->clock.low + (m->clock.high - m->clock.low) / 2 + core->now.us - core->wall_us;
 }
 
-static void list_nodes(struct commander *x, struct session *s)
+static void list_nodes(struct request_context *x, struct session *s)
 {
 	for (unsigned i = 0; i < x->core->conf.nodes; i++) {
 		const struct member *m = &x->engine->members.node[i];
@@ -154,7 +154,7 @@ static void list_nodes(struct commander *x, struct session *s)
 	rows_done(x, s, x->request.tag, x->core->conf.nodes, 0);
 }
 
-void serve_LIST(struct commander *x, struct session *s)
+void serve_LIST(struct request_context *x, struct session *s)
 {
 	const struct request *q = &x->request;
 	struct span what = q->words > 0 ? q->word[0] : SPAN("locks");
@@ -171,9 +171,9 @@ void serve_LIST(struct commander *x, struct session *s)
 	if (span_equal(what, SPAN("nodes")))
 		list_nodes(x, s);
 	else if (span_equal(what, SPAN("jobs")) && lists_within_limit(x, s))
-		survey_jobs(x, s, most);
+		job_list_jobs(x, s, most);
 	else if (span_equal(what, SPAN("queues")) && lists_within_limit(x, s))
-		survey_queues(x, s, most);
+		job_list_queues(x, s, most);
 	else if (!of_sessions && !span_equal(what, SPAN("locks")))
 		tell_mistake(x, s, ERROR_ARG, "LIST takes locks, sessions, nodes, queues or jobs");
 	else if (lists_within_limit(x, s))

@@ -2,18 +2,18 @@
 /* See lockall.h. */
 #include "daemon/core/request/lockall.h"
 
-#include "daemon/core/deadlock/circle.h"
+#include "daemon/core/deadlock/local_circle.h"
 #include "daemon/core/deadlock/deadlock.h"
-#include "daemon/core/rate/stored.h"
-#include "daemon/core/reply/renewals.h"
+#include "daemon/core/rate/stored_limits.h"
+#include "daemon/core/reply/renewal_limits.h"
 #include "daemon/core/reply/tell.h"
-#include "daemon/core/reply/terms.h"
+#include "daemon/core/reply/request_terms.h"
 #include "daemon/core/request/locks.h"
 #include "daemon/core/resume/resume.h"
 
 #include <inttypes.h>
 
-static bool names_are_allowed(struct commander *x, struct session *s)
+static bool names_are_allowed(struct request_context *x, struct session *s)
 {
 	const struct request *q = &x->request;
 
@@ -35,7 +35,7 @@ static bool group_wants_any(const struct request *q)
 	return q->verb == VERB_LOCKANY;
 }
 
-static const struct claim *name_own(struct commander *x, const struct session *s, unsigned i)
+static const struct claim *name_own(struct request_context *x, const struct session *s, unsigned i)
 {
 	const struct request *q = &x->request;
 	const struct lock *l = lock_find(&x->engine->table, q->word[i]);
@@ -43,7 +43,7 @@ static const struct claim *name_own(struct commander *x, const struct session *s
 	return l ? lock_holder_of(l, s, request_owner(q)) : NULL;
 }
 
-static bool count_suits(struct commander *x, struct session *s, unsigned i)
+static bool count_suits(struct request_context *x, struct session *s, unsigned i)
 {
 	const struct claim *own = name_own(x, s, i);
 	unsigned count = request_count(&x->request), has = own ? own->count : 0;
@@ -58,7 +58,7 @@ static bool count_suits(struct commander *x, struct session *s, unsigned i)
 }
 
 /* How often the owner is to hold each name afterwards. LOCKANY: the first that it has, or any if it has none. */
-static bool counts_suit(struct commander *x, struct session *s)
+static bool counts_suit(struct request_context *x, struct session *s)
 {
 	unsigned words = x->request.words, first = 0;
 
@@ -76,7 +76,7 @@ static bool counts_suit(struct commander *x, struct session *s)
 }
 
 /* The owner holds what it asks for, as often as count= says: nothing is granted. */
-static bool group_is_had(struct commander *x, const struct session *s)
+static bool group_is_had(struct request_context *x, const struct session *s)
 {
 	const struct request *q = &x->request;
 	unsigned n = 0;
@@ -90,7 +90,7 @@ static bool group_is_had(struct commander *x, const struct session *s)
 }
 
 /* What the owner holds already is counted up, if it is held in the mode that is asked for. */
-static bool own_hold_suits(struct commander *x, struct session *s, unsigned i)
+static bool own_hold_suits(struct request_context *x, struct session *s, unsigned i)
 {
 	const struct request *q = &x->request;
 	const struct lock *l = lock_find(&x->engine->table, q->word[i]);
@@ -111,7 +111,7 @@ static bool own_hold_suits(struct commander *x, struct session *s, unsigned i)
 	return false;
 }
 
-static bool own_holds_suit(struct commander *x, struct session *s)
+static bool own_holds_suit(struct request_context *x, struct session *s)
 {
 	for (unsigned i = 0; i < x->request.words; i++)
 		if (!own_hold_suits(x, s, i))
@@ -120,7 +120,7 @@ static bool own_holds_suit(struct commander *x, struct session *s)
 }
 
 /* Where this daemon knows of it no store is asked, so a LOCKANY does not take another name meanwhile. */
-static bool names_are_of_locks(struct commander *x, struct session *s)
+static bool names_are_of_locks(struct request_context *x, struct session *s)
 {
 	const struct request *q = &x->request;
 
@@ -135,14 +135,14 @@ static bool names_are_of_locks(struct commander *x, struct session *s)
 	return true;
 }
 
-static bool terms_are_allowed(struct commander *x, struct session *s)
+static bool terms_are_allowed(struct request_context *x, struct session *s)
 {
 	return names_are_allowed(x, s) && ttl_is_allowed(x, s) &&
 	       bound_is_kept(x, s, FIELD_DELAY, x->core->conf.max_delay_us, "max_delay") && terms_suit_mode(x, s);
 }
 
 /* How many of the names would be further locks: not one that the owner holds, nor a loss that it takes anew. */
-static unsigned names_further(struct commander *x, const struct session *s, uint64_t *ret_bytes)
+static unsigned names_further(struct request_context *x, const struct session *s, uint64_t *ret_bytes)
 {
 	const struct request *q = &x->request;
 	unsigned n = 0;
@@ -159,7 +159,7 @@ static unsigned names_further(struct commander *x, const struct session *s, uint
 	return n;
 }
 
-static bool group_is_within_limits(struct commander *x, struct session *s, bool patient)
+static bool group_is_within_limits(struct request_context *x, struct session *s, bool patient)
 {
 	const struct core_conf *conf = &x->core->conf;
 	uint64_t bytes;
@@ -201,7 +201,7 @@ static bool group_is_repeated_by(const struct group *g, const struct request *q)
 }
 
 /* It waits no longer: the client has said the same again, and would not wait. */
-static void group_gives_up(struct commander *x, struct group *g)
+static void group_gives_up(struct request_context *x, struct group *g)
 {
 	if (g->not_notified)
 		group_is_ending(g);
@@ -212,7 +212,7 @@ static void group_gives_up(struct commander *x, struct group *g)
 /*
  * A request that is repeated has its old place, if both wait; else it takes the place of the earlier one. What was granted meanwhile the client holds already.
  */
-static bool group_is_repeated(struct commander *x, struct session *s, bool patient)
+static bool group_is_repeated(struct request_context *x, struct session *s, bool patient)
 {
 	struct group *g, *last = NULL;
 
@@ -240,7 +240,7 @@ static bool group_is_patient(const struct request *q)
 	return request_has(q, FIELD_WAIT) && q->field[FIELD_WAIT].number > 0;
 }
 
-static void serve_group(struct commander *x, struct session *s)
+static void serve_group(struct request_context *x, struct session *s)
 {
 	bool patient = group_is_patient(&x->request);
 
@@ -255,7 +255,7 @@ static void serve_group(struct commander *x, struct session *s)
 	if (!counts_suit(x, s) || group_is_repeated(x, s, patient) || !names_are_of_locks(x, s) || !own_holds_suit(x, s))
 		return;
 	if (!group_is_within_limits(x, s, patient) ||
-	    (patient && x->request.verb == VERB_LOCKALL && circle_is_refused(x, s, x->request.word, x->request.words)))
+	    (patient && x->request.verb == VERB_LOCKALL && local_circle_is_refused(x, s, x->request.word, x->request.words)))
 		return;
 	group_new(x, s);
 	s->busy |= x->request.tag.n == 0;
@@ -263,12 +263,12 @@ static void serve_group(struct commander *x, struct session *s)
 		deadlock_note(x, s);
 }
 
-void serve_LOCKALL(struct commander *x, struct session *s)
+void serve_LOCKALL(struct request_context *x, struct session *s)
 {
 	serve_group(x, s);
 }
 
-void serve_LOCKANY(struct commander *x, struct session *s)
+void serve_LOCKANY(struct request_context *x, struct session *s)
 {
 	serve_group(x, s);
 }

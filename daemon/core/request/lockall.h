@@ -5,7 +5,7 @@
 
 #include "daemon/core/session/group.h"
 
-void serve_LOCKALL(struct commander *x, struct session *s);
-void serve_LOCKANY(struct commander *x, struct session *s);
+void serve_LOCKALL(struct request_context *x, struct session *s);
+void serve_LOCKANY(struct request_context *x, struct session *s);
 
 #endif

@@ -2,31 +2,31 @@
 /* See locks.h. */
 #include "daemon/core/request/locks.h"
 
-#include "daemon/core/deadlock/circle.h"
+#include "daemon/core/deadlock/local_circle.h"
 #include "daemon/core/deadlock/deadlock.h"
 #include "daemon/core/engine/convert.h"
-#include "daemon/core/engine/enter.h"
+#include "daemon/core/engine/lock_request.h"
 #include "daemon/core/engine/hold.h"
 #include "daemon/core/engine/holders.h"
 #include "daemon/core/engine/wait.h"
 #include "daemon/core/group/groups.h"
-#include "daemon/core/rate/stored.h"
-#include "daemon/core/reply/remember.h"
-#include "daemon/core/reply/renewals.h"
+#include "daemon/core/rate/stored_limits.h"
+#include "daemon/core/reply/records.h"
+#include "daemon/core/reply/renewal_limits.h"
 #include "daemon/core/reply/tell.h"
-#include "daemon/core/reply/terms.h"
+#include "daemon/core/reply/request_terms.h"
 #include "daemon/core/reply/watch.h"
 #include "daemon/core/resume/resume.h"
 #include "daemon/core/semaphore/permits.h"
 
 #include <inttypes.h>
 
-static struct instant lock_wait_until(const struct commander *x, int64_t wait)
+static struct instant lock_wait_until(const struct request_context *x, int64_t wait)
 {
 	return wait == WAIT_FOREVER ? INSTANT_NEVER : instant_add(x->core->asked_at, wait);
 }
 
-static inline void claim_set_terms(struct commander *x, struct claim *c)
+static inline void claim_set_terms(struct request_context *x, struct claim *c)
 {
 	const struct request *q = &x->request;
 
@@ -50,14 +50,14 @@ bool session_waits_enough(const struct session *s, uint64_t most)
 }
 
 /* Not one that the owner holds already, nor a loss that it takes anew. */
-static bool lock_is_further(struct commander *x, const struct session *s)
+static bool lock_is_further(struct request_context *x, const struct session *s)
 {
 	const struct lock *l = lock_find(&x->engine->table, x->request.word[0]);
 
 	return !l || !lock_claim_of(l, s, request_owner(&x->request));
 }
 
-static inline bool lock_has_room(struct commander *x, struct session *s)
+static inline bool lock_has_room(struct request_context *x, struct session *s)
 {
 	uint64_t bytes = x->request.word[0].n + NAME_BYTES;
 	bool leaves = request_has(&x->request, FIELD_DELAY);
@@ -65,7 +65,7 @@ static inline bool lock_has_room(struct commander *x, struct session *s)
 	return names_are_few(x, bytes, leaves) || !lock_is_further(x, s) || names_have_room(x, s, bytes, leaves);
 }
 
-static bool lock_within_limits(struct commander *x, struct session *s, bool patient)
+static bool lock_within_limits(struct request_context *x, struct session *s, bool patient)
 {
 	const struct core_conf *conf = &x->core->conf;
 
@@ -83,7 +83,7 @@ static bool lock_within_limits(struct commander *x, struct session *s, bool pati
 }
 
 /* The claim waits for this request from now on. */
-static void lock_waits_again(struct commander *x, struct claim *c, int64_t wait)
+static void lock_waits_again(struct request_context *x, struct claim *c, int64_t wait)
 {
 	const struct request *q = &x->request;
 
@@ -97,7 +97,7 @@ static void lock_waits_again(struct commander *x, struct claim *c, int64_t wait)
 }
 
 /* A LOCK repeated after RESUME has its old place, or its turn. */
-static bool lock_is_repeated(struct commander *x, struct session *s, int64_t wait)
+static bool lock_is_repeated(struct request_context *x, struct session *s, int64_t wait)
 {
 	const struct request *q = &x->request;
 	struct claim *c;
@@ -119,7 +119,7 @@ static bool lock_is_repeated(struct commander *x, struct session *s, int64_t wai
 /* --- count= --- */
 
 /* The owner relies on holding what it has lost: it is not to get that anew as something else. */
-static void tell_lost_below(struct commander *x, struct session *s, const struct claim *c)
+static void tell_lost_below(struct request_context *x, struct session *s, const struct claim *c)
 {
 	tell_error(x, s, x->request.tag, ERROR_LOST,
 	           "fence=%" PRId64 " reason=%s: lost before this request, so it cannot be locked once more; count=1 takes it anew",
@@ -127,7 +127,7 @@ static void tell_lost_below(struct commander *x, struct session *s, const struct
 }
 
 /* The hold is as the request wants it, or becomes so at once: nothing is asked for. False: it has to be counted up. */
-static bool lock_has_count(struct commander *x, struct claim *c, int64_t count)
+static bool lock_has_count(struct request_context *x, struct claim *c, int64_t count)
 {
 	bool unheard = c->not_notified;
 
@@ -140,7 +140,7 @@ static bool lock_has_count(struct commander *x, struct claim *c, int64_t count)
 	return true;
 }
 
-static struct claim *lock_waiting_with_count(struct commander *x, const struct session *s)
+static struct claim *lock_waiting_with_count(struct request_context *x, const struct session *s)
 {
 	const struct request *q = &x->request;
 	const struct lock *l = s->waiting > 0 ? lock_find(&x->engine->table, q->word[0]) : NULL;
@@ -154,7 +154,7 @@ static struct claim *lock_waiting_with_count(struct commander *x, const struct s
 }
 
 /* The same request with count= waits already: this one takes its place. One that does not wait gives the place up. */
-static bool lock_takes_place(struct commander *x, struct session *s, int64_t wait)
+static bool lock_takes_place(struct request_context *x, struct session *s, int64_t wait)
 {
 	struct claim *c = lock_waiting_with_count(x, s);
 
@@ -171,7 +171,7 @@ static bool lock_takes_place(struct commander *x, struct session *s, int64_t wai
 }
 
 /* What count= says of the hold that its owner has, or waits for. True: that answers the request, or will. */
-static bool lock_count_answers(struct commander *x, struct session *s, int64_t wait)
+static bool lock_count_answers(struct request_context *x, struct session *s, int64_t wait)
 {
 	const struct request *q = &x->request;
 	const struct lock *l = lock_find(&x->engine->table, q->word[0]);
@@ -199,7 +199,7 @@ static bool lock_count_answers(struct commander *x, struct session *s, int64_t w
 
 /* --- */
 
-static bool waits_in_other_mode(struct commander *x, struct session *s, struct span name)
+static bool waits_in_other_mode(struct request_context *x, struct session *s, struct span name)
 {
 	struct span owner = request_owner(&x->request);
 	bool shared = request_is_shared(&x->request);
@@ -217,7 +217,7 @@ static bool waits_in_other_mode(struct commander *x, struct session *s, struct s
 	return false;
 }
 
-bool mode_is_free(struct commander *x, struct session *s, struct span name)
+bool mode_is_free(struct request_context *x, struct session *s, struct span name)
 {
 	if (!waits_in_other_mode(x, s, name))
 		return true;
@@ -226,13 +226,13 @@ bool mode_is_free(struct commander *x, struct session *s, struct span name)
 }
 
 /* The hold is shared as soon as its owner asks for that: it asks for less than it has. Its count, its fence and its terms stay. */
-static void lock_downgrade(struct commander *x, struct claim *holder)
+static void lock_downgrade(struct request_context *x, struct claim *holder)
 {
 	convert_to_shared(x->engine, holder);
 	if (holder->not_notified)
 		claim_hear(x, holder);
 	else
-		remember_held(x, holder);
+		record_held(x, holder);
 	metric_add(&x->core->metrics, METRIC_REENTRIES, 1);
 	tell_granted(x, holder, x->request.tag, holder->count);
 	watch_granted(x, holder);
@@ -242,7 +242,7 @@ static void lock_downgrade(struct commander *x, struct claim *holder)
  * The owner holds it alone, and asks to share it. A shared lock is renewed, and has no lock-delay: so it cannot follow a hold that is not, or has one. What is
  * being adopted may be lost already. False: it does not hold it so.
  */
-static bool lock_is_downgraded(struct commander *x, struct session *s)
+static bool lock_is_downgraded(struct request_context *x, struct session *s)
 {
 	const struct lock *l = request_is_shared(&x->request) ? lock_find(&x->engine->table, x->request.word[0]) : NULL;
 	struct claim *holder = l ? lock_holder_of(l, s, request_owner(&x->request)) : NULL;
@@ -261,7 +261,7 @@ static bool lock_is_downgraded(struct commander *x, struct session *s)
 	return true;
 }
 
-static struct claim *claim_of_lock_request(struct commander *x, struct session *s)
+static struct claim *claim_of_lock_request(struct request_context *x, struct session *s)
 {
 	const struct request *q = &x->request;
 	struct claim *c = claim_new(&x->engine->table);
@@ -285,7 +285,7 @@ static struct claim *claim_of_lock_request(struct commander *x, struct session *
 }
 
 /* Its owner may not have heard of a loss: until it reads the refusal, it counts on one more hold. */
-static void lock_refused(struct commander *x, const struct session *s)
+static void lock_refused(struct request_context *x, const struct session *s)
 {
 	const struct lock *l = lock_find(&x->engine->table, x->request.word[0]);
 
@@ -294,7 +294,7 @@ static void lock_refused(struct commander *x, const struct session *s)
 }
 
 /* The owner holds it, or may hold it from the previous run. */
-static bool lock_is_own(struct commander *x, const struct session *s)
+static bool lock_is_own(struct request_context *x, const struct session *s)
 {
 	const struct lock *l = lock_find(&x->engine->table, x->request.word[0]);
 
@@ -302,7 +302,7 @@ static bool lock_is_own(struct commander *x, const struct session *s)
 }
 
 /* The last request of its owner that waits for this name in the same mode: see holders_fold(). */
-static void lock_find_twin(struct commander *x, struct claim *c, struct span name)
+static void lock_find_twin(struct request_context *x, struct claim *c, struct span name)
 {
 	const struct lock *l = lock_find(&x->engine->table, name);
 	struct claim *at;
@@ -315,7 +315,7 @@ static void lock_find_twin(struct commander *x, struct claim *c, struct span nam
 	}
 }
 
-void serve_LOCK(struct commander *x, struct session *s)
+void serve_LOCK(struct request_context *x, struct session *s)
 {
 	const struct request *q = &x->request;
 	int64_t wait = request_has(q, FIELD_WAIT) ? q->field[FIELD_WAIT].number : 0;
@@ -336,7 +336,7 @@ void serve_LOCK(struct commander *x, struct session *s)
 		return;
 	if (lock_is_downgraded(x, s))
 		return;
-	if (!lock_within_limits(x, s, wait > 0) || !mode_is_allowed(x, s, q->word[0]) || (wait > 0 && circle_is_refused(x, s, q->word, 1))) {
+	if (!lock_within_limits(x, s, wait > 0) || !mode_is_allowed(x, s, q->word[0]) || (wait > 0 && local_circle_is_refused(x, s, q->word, 1))) {
 		lock_refused(x, s);
 		return;
 	}
@@ -344,7 +344,7 @@ void serve_LOCK(struct commander *x, struct session *s)
 	if (s->waiting > 1)
 		lock_find_twin(x, c, q->word[0]);
 	s->busy |= q->tag.n == 0;
-	enter_ask(x->engine, c, q->word[0], lock_wait_until(x, wait));
+	lock_request_ask(x->engine, c, q->word[0], lock_wait_until(x, wait));
 	if (wait > 0)
 		deadlock_note(x, s);
 }

@@ -2,17 +2,17 @@
 /* See semaphores.h. */
 #include "daemon/core/request/semaphores.h"
 
-#include "daemon/core/rate/stored.h"
-#include "daemon/core/reply/remember.h"
-#include "daemon/core/reply/renewals.h"
+#include "daemon/core/rate/stored_limits.h"
+#include "daemon/core/reply/records.h"
+#include "daemon/core/reply/renewal_limits.h"
 #include "daemon/core/reply/tell.h"
-#include "daemon/core/reply/terms.h"
+#include "daemon/core/reply/request_terms.h"
 #include "daemon/core/request/locks.h"
-#include "daemon/core/request/permits_owned.h"
+#include "daemon/core/request/held_permits.h"
 
 #include <inttypes.h>
 
-static bool limit_is_allowed(struct commander *x, struct session *s)
+static bool limit_is_allowed(struct request_context *x, struct session *s)
 {
 	int64_t limit = x->request.field[FIELD_LIMIT].number;
 
@@ -22,7 +22,7 @@ static bool limit_is_allowed(struct commander *x, struct session *s)
 	return false;
 }
 
-static bool permit_is_within_limits(struct commander *x, struct session *s, bool patient)
+static bool permit_is_within_limits(struct request_context *x, struct session *s, bool patient)
 {
 	const struct core_conf *conf = &x->core->conf;
 
@@ -40,7 +40,7 @@ static bool permit_is_within_limits(struct commander *x, struct session *s, bool
 }
 
 /* The limit of the permits that this daemon has, or is asking for. */
-static bool limit_suits(struct commander *x, struct session *s, const struct semaphore *m)
+static bool limit_suits(struct request_context *x, struct session *s, const struct semaphore *m)
 {
 	if (!m || m->limit == x->request.field[FIELD_LIMIT].number || semaphore_is_vacant(m))
 		return true;
@@ -62,7 +62,7 @@ static bool permit_is_repeated_by(const struct permit *p, const struct request *
 }
 
 /* It asked, with a wait, and would not wait any more: the place is given up. */
-static bool permit_gives_up(struct commander *x, struct permit *p, int64_t wait)
+static bool permit_gives_up(struct request_context *x, struct permit *p, int64_t wait)
 {
 	if (!permit_is_asking(p) || wait != 0 || !(p->not_notified || p->patient))
 		return false;
@@ -72,7 +72,7 @@ static bool permit_gives_up(struct commander *x, struct permit *p, int64_t wait)
 }
 
 /* It waits for this request from now on. */
-static void permit_waits_again(struct commander *x, struct permit *p, int64_t wait)
+static void permit_waits_again(struct request_context *x, struct permit *p, int64_t wait)
 {
 	const struct request *q = &x->request;
 
@@ -90,7 +90,7 @@ static void permit_waits_again(struct commander *x, struct permit *p, int64_t wa
 }
 
 /* An ACQUIRE repeated after RESUME has its old place, or its turn. */
-static bool permit_is_repeated(struct commander *x, struct session *s)
+static bool permit_is_repeated(struct request_context *x, struct session *s)
 {
 	const struct request *q = &x->request;
 	int64_t wait = request_has(q, FIELD_WAIT) ? q->field[FIELD_WAIT].number : 0;
@@ -118,7 +118,7 @@ static bool permit_is_of_owner(const struct permit *p, const struct request *q)
 }
 
 /* The owner has so many permits already: this is the one that it was granted last. */
-static void permit_is_had(struct commander *x, struct session *s, struct permit *p)
+static void permit_is_had(struct request_context *x, struct session *s, struct permit *p)
 {
 	bool unheard;
 
@@ -134,7 +134,7 @@ static void permit_is_had(struct commander *x, struct session *s, struct permit 
 }
 
 /* The request is refused: an earlier one that waits, and that it repeats, is over as well. */
-static void permits_end_repeated(struct commander *x, struct session *s)
+static void permits_end_repeated(struct request_context *x, struct session *s)
 {
 	struct permit *p;
 
@@ -144,7 +144,7 @@ static void permits_end_repeated(struct commander *x, struct session *s)
 }
 
 /* What count= says of the permits that its owner has. True: that answers the request. */
-static bool permit_count_answers(struct commander *x, struct session *s)
+static bool permit_count_answers(struct request_context *x, struct session *s)
 {
 	const struct request *q = &x->request;
 	int64_t count = q->field[FIELD_COUNT].number, has = 0;
@@ -169,7 +169,7 @@ static bool permit_count_answers(struct commander *x, struct session *s)
 	return true;
 }
 
-void serve_ACQUIRE(struct commander *x, struct session *s)
+void serve_ACQUIRE(struct request_context *x, struct session *s)
 {
 	const struct request *q = &x->request;
 	struct semaphore *m;

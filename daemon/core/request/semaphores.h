@@ -3,8 +3,8 @@
 #ifndef CORE_SEMAPHORES_H
 #define CORE_SEMAPHORES_H
 
-#include "daemon/core/session/commander.h"
+#include "daemon/core/session/request_context.h"
 
-void serve_ACQUIRE(struct commander *x, struct session *s);
+void serve_ACQUIRE(struct request_context *x, struct session *s);
 
 #endif

@@ -8,13 +8,13 @@
 #include "daemon/core/member/member_records.h"
 #include "daemon/core/rate/rate_turns.h"
 #include "daemon/core/reply/listing.h"
-#include "daemon/core/reply/remember.h"
+#include "daemon/core/reply/records.h"
 #include "daemon/core/reply/watch.h"
 #include "daemon/core/rights/auth.h"
 #include "daemon/core/round/round.h"
 #include "daemon/core/session/group.h"
 #include "daemon/core/session/jobs.h"
-#include "daemon/core/session/who.h"
+#include "daemon/core/session/client_identity.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
@@ -34,7 +34,7 @@ struct span hand_over_stores(struct core *core)
 	return text;
 }
 
-bool hand_over_is_awaited(const struct commander *x)
+bool hand_over_is_awaited(const struct request_context *x)
 {
 	const struct session_table *t = x->sessions;
 	const struct job_queue *queue;
@@ -277,7 +277,7 @@ static void ask_auth(struct requests *r, const struct pending *p)
 
 /* --- requests ---------------------------------------------------------------------------------------------------------- */
 
-static void remember_line(struct commander *x, const struct session *s, struct span line, struct instant since, int64_t flags)
+static void remember_line(struct request_context *x, const struct session *s, struct span line, struct instant since, int64_t flags)
 {
 	struct journal_record r = {.kind = JOURNAL_LINE, .connection = (int64_t)s->id, .since_us = since.us};
 
@@ -289,12 +289,12 @@ static void remember_line(struct commander *x, const struct session *s, struct s
 	} while (line.n > 0);
 }
 
-static void remember_unanswered(struct commander *x, const struct session *s, const char *tag)
+static void remember_unanswered(struct request_context *x, const struct session *s, const char *tag)
 {
 	remember(x, &(struct journal_record){.kind = JOURNAL_UNANSWERED, .connection = (int64_t)s->id, .line = span_of(tag)});
 }
 
-static void ask_pending(struct commander *x, struct requests *r, const struct pending *p)
+static void ask_pending(struct request_context *x, struct requests *r, const struct pending *p)
 {
 	if (p->turn)
 		ask_rate(r, p);
@@ -307,7 +307,7 @@ static void ask_pending(struct commander *x, struct requests *r, const struct pe
 }
 
 /* Requests whose connection dropped have lost their place. */
-static void session_asks(struct commander *x, struct requests *r, const struct session *s)
+static void session_asks(struct request_context *x, struct requests *r, const struct session *s)
 {
 	const struct listing *listing;
 	const struct pending *pending;
@@ -333,7 +333,7 @@ static void session_asks(struct commander *x, struct requests *r, const struct s
 		remember_unanswered(x, s, listing->tag);
 }
 
-static void session_leaves(struct commander *x, const struct session *s)
+static void session_leaves(struct request_context *x, const struct session *s)
 {
 	if (s->leaving || s->killed)
 		remember(x, &(struct journal_record){.kind = JOURNAL_LEAVES, .connection = (int64_t)s->id,
@@ -341,23 +341,23 @@ static void session_leaves(struct commander *x, const struct session *s)
 		                                              (s->killed ? JOURNAL_KILLED : 0)});
 }
 
-static void session_has_read(struct commander *x, const struct session *s)
+static void session_has_read(struct request_context *x, const struct session *s)
 {
-	struct ahead rest = s->ahead;
+	struct lines_ahead rest = s->ahead;
 	struct buf lines;
 	struct input line;
 
 	if (rest.count == 0)
 		return;
-	lines = *rest.lines; /* a copy of the head alone, which ahead_next moves */
+	lines = *rest.lines; /* a copy of the head alone, which lines_ahead_next moves */
 	rest.lines = &lines;
 	while (rest.count > 0) {
-		(void)ahead_next(&rest, &line);
+		(void)lines_ahead_next(&rest, &line);
 		remember_line(x, s, (struct span){line.p, line.n}, (struct instant){0}, line.is_cut ? JOURNAL_IS_CUT : 0);
 	}
 }
 
-static void requests_remember(struct commander *x, const struct requests *r)
+static void requests_remember(struct request_context *x, const struct requests *r)
 {
 	struct asked *asked = (struct asked *)(void *)buf_begin(&r->list);
 	size_t n = buf_length(&r->list) / sizeof(*asked);
@@ -371,7 +371,7 @@ static void requests_remember(struct commander *x, const struct requests *r)
 /* --- stores ------------------------------------------------------------------------------------------------------------- */
 
 /* The memory store begins anew with each process, and its file says whether it has lost keys. */
-static void stores_remember(struct commander *x)
+static void stores_remember(struct request_context *x)
 {
 	struct members *ms = &x->engine->members;
 	struct journal_record r = members_record(ms), of[MEMBER_RECORDS_MOST];
@@ -389,7 +389,7 @@ static void stores_remember(struct commander *x)
 
 /* --- names -------------------------------------------------------------------------------------------------------------- */
 
-static void value_remember(struct commander *x, struct name *name, const struct lease_value *value, const struct placed *p, bool shared)
+static void value_remember(struct request_context *x, struct name *name, const struct lease_value *value, const struct placed *p, bool shared)
 {
 	if (nodeset_any(p->nodes))
 		remember(x, &(struct journal_record){.kind = JOURNAL_RELEASE,
@@ -409,7 +409,7 @@ static bool holder_is_handed_over(const struct claim *c)
 	return p ? p->state == PERMIT_HELD : !c->session->principal;
 }
 
-static void ticket_remember(struct commander *x, struct name *name, const struct contender *k)
+static void ticket_remember(struct request_context *x, struct name *name, const struct contender *k)
 {
 	remember(x, &(struct journal_record){.kind = JOURNAL_TICKET,
 	                                     .name = name_text(name),
@@ -432,7 +432,7 @@ static void ticket_draw(struct engine *e, struct contender *k)
 		ticket_take(e, k);
 }
 
-static void lock_remember(struct commander *x, struct lock *l)
+static void lock_remember(struct request_context *x, struct lock *l)
 {
 	struct contender *k = l->contender;
 	const struct lease *lease = &l->lease;
@@ -450,7 +450,7 @@ static void lock_remember(struct commander *x, struct lock *l)
 		value_remember(x, &l->name, &lease->value, &lease->placed, lease->shared);
 }
 
-static void outstanding_remember(struct commander *x, const struct release *r)
+static void outstanding_remember(struct request_context *x, const struct release *r)
 {
 	if (nodeset_any(r->unconfirmed))
 		remember(x, &(struct journal_record){.kind = JOURNAL_RELEASE,
@@ -464,7 +464,7 @@ static void outstanding_remember(struct commander *x, const struct release *r)
 		                                     .until_us = r->until.us});
 }
 
-static void names_remember(struct commander *x)
+static void names_remember(struct request_context *x)
 {
 	const struct release *r;
 	struct map_node *at = NULL;
@@ -484,7 +484,7 @@ static int64_t client_flags(const struct session *s)
 	       (s->awaiting ? JOURNAL_AWAITING : 0);
 }
 
-static void client_remember(struct commander *x, const struct session *s)
+static void client_remember(struct request_context *x, const struct session *s)
 {
 	const struct identity *who = s->identity;
 
@@ -503,7 +503,7 @@ static void client_remember(struct commander *x, const struct session *s)
 }
 
 /* For this moment it is known, as those with grace are, of which alone there are records. */
-static void session_remember(struct commander *x, struct requests *r, struct session *s)
+static void session_remember(struct request_context *x, struct requests *r, struct session *s)
 {
 	bool known = s->known;
 
@@ -511,7 +511,7 @@ static void session_remember(struct commander *x, struct requests *r, struct ses
 		return;
 	(void)session_lasting(x->sessions, s);
 	s->known = true;
-	remember_all_of(x, s);
+	record_all_of(x, s);
 	s->known = known;
 	if (s->detached)
 		return;
@@ -520,7 +520,7 @@ static void session_remember(struct commander *x, struct requests *r, struct ses
 	session_asks(x, r, s);
 }
 
-void hand_over(struct commander *x)
+void hand_over(struct request_context *x)
 {
 	const struct session_table *t = x->sessions;
 	struct requests r = {0};
@@ -529,7 +529,7 @@ void hand_over(struct commander *x)
 	x->hands_over = hand_over_stores(x->core);
 	x->snapshot = true;
 	x->named = false;
-	remember_daemon(x);
+	record_daemon(x);
 	stores_remember(x);
 	for (uint32_t i = 0; i < t->slots; i++)
 		if (t->slot[i])

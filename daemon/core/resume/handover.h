@@ -18,12 +18,12 @@
 #ifndef CORE_HANDOVER_H
 #define CORE_HANDOVER_H
 
-#include "daemon/core/session/commander.h"
+#include "daemon/core/session/request_context.h"
 
 /* The records, as effects: DAEMON first. It changes nothing of note: the process may go on all the same. */
-void hand_over(struct commander *x);
+void hand_over(struct request_context *x);
 /* A client waits for what a store, or a slice of a LIST, is about to answer: such a request cannot be served again. */
-bool hand_over_is_awaited(const struct commander *x);
+bool hand_over_is_awaited(const struct request_context *x);
 /* The stores that PLACED counts, as a text in memory of the effects. */
 struct span hand_over_stores(struct core *core);
 

@@ -4,20 +4,20 @@
 
 #include "daemon/base/mem.h"
 #include "daemon/core/engine/adopt.h"
-#include "daemon/core/engine/adoption.h"
+#include "daemon/core/engine/adopted_lease.h"
 #include "daemon/core/engine/hold.h"
 #include "daemon/core/engine/release.h"
 #include "daemon/core/engine/ticket.h"
 #include "daemon/core/event/journal.h"
-#include "daemon/core/job/runner.h"
+#include "daemon/core/job/session_jobs.h"
 #include "daemon/core/member/member_records.h"
-#include "daemon/core/reply/remember.h"
+#include "daemon/core/reply/records.h"
 #include "daemon/core/reply/tell.h"
 #include "daemon/core/reply/watch.h"
 #include "daemon/core/resume/handover.h"
 #include "daemon/core/resume/resume.h"
-#include "daemon/core/semaphore/recall.h"
-#include "daemon/core/session/who.h"
+#include "daemon/core/semaphore/permit_restore.h"
+#include "daemon/core/session/client_identity.h"
 
 #include <errno.h>
 
@@ -25,10 +25,10 @@
 #define LOOK_US    MSEC            /* between two looks at them */
 #define SLOTS_MOST (UINT32_C(1) << 24) /* numbers of connections */
 
-static void restore_drop(struct commander *x, struct claim *c)
+static void restore_drop(struct request_context *x, struct claim *c)
 {
 	if (c->session->of_permit) {
-		recall_drop(x, c);
+		permit_restore_drop(x, c);
 		return;
 	}
 	TAILQ_REMOVE(&c->session->claims, c, in_session);
@@ -36,14 +36,14 @@ static void restore_drop(struct commander *x, struct claim *c)
 	adopt_drop(x->engine, c);
 }
 
-static void restore_end_session(struct commander *x, struct session *s)
+static void restore_end_session(struct request_context *x, struct session *s)
 {
 	struct claim *c;
 
 	while ((c = TAILQ_FIRST(&s->claims)))
 		restore_drop(x, c);
 	jobs_end(x, s, false);
-	recall_drop_all(x, s);
+	permit_restore_drop_all(x, s);
 	session_close(x->sessions, s);
 }
 
@@ -57,7 +57,7 @@ static bool restore_continues(const struct lock *l, const struct journal_record 
  * Drops what this record supersedes: other holders that an earlier record named, and what this owner held or had lost before. A loss stays beside a turn that
  * its client was not told of, and survives that turn.
  */
-static void restore_clear(struct commander *x, const struct session *s, const struct journal_record *r)
+static void restore_clear(struct request_context *x, const struct session *s, const struct journal_record *r)
 {
 	bool holds = r->kind == JOURNAL_HELD || r->kind == JOURNAL_ADOPTING;
 	struct lock *l = lock_find_text(&x->engine->table, r->name);
@@ -84,7 +84,7 @@ static int64_t at_most(int64_t us, int64_t most_us)
 }
 
 /* Caps the lease and the lock-delay at what may be asked for now: quarantines after a crash of this run are reckoned with that. */
-static struct claim *restore_claim(struct commander *x, struct session *s, const struct journal_record *r)
+static struct claim *restore_claim(struct request_context *x, struct session *s, const struct journal_record *r)
 {
 	struct claim *c = claim_new(&x->engine->table);
 
@@ -111,7 +111,7 @@ static bool secret_is_sound(struct span secret)
 }
 
 /* If no grace is allowed any more, the session can be resumed within the time that restore_end() sets, but outlives no further connection. */
-static int restore_session(struct commander *x, struct session *s, const struct journal_record *r)
+static int restore_session(struct request_context *x, struct session *s, const struct journal_record *r)
 {
 	int64_t most_us = x->core->conf.max_grace_us > 0 ? x->core->conf.max_grace_us : 1;
 
@@ -136,7 +136,7 @@ static bool is_reader_with_terms(const struct journal_record *r)
 }
 
 /* A journal of an earlier version names no daemon: the one that has written the last value goes on. */
-static void restore_note_daemon(struct commander *x, struct span value)
+static void restore_note_daemon(struct request_context *x, struct span value)
 {
 	const char *colon = memchr(value.p, ':', value.n);
 
@@ -144,7 +144,7 @@ static void restore_note_daemon(struct commander *x, struct span value)
 		core_go_on_as(x->core, (struct span){value.p, (size_t)(colon - value.p)});
 }
 
-static int restore_held(struct commander *x, struct session *s, const struct journal_record *r)
+static int restore_held(struct request_context *x, struct session *s, const struct journal_record *r)
 {
 	struct prior_lease from = {.name = r->name, .value = r->value, .ttl_us = r->ttl_us, .deadline = {r->deadline_us}, .end = INSTANT_NEVER};
 	struct claim *c;
@@ -156,7 +156,7 @@ static int restore_held(struct commander *x, struct session *s, const struct jou
 	if (is_reader_with_terms(r))
 		return 0;
 	if (r->renew & JOURNAL_PERMIT)
-		return recall_seat(x, s, r, &from);
+		return permit_restore_seat(x, s, r, &from);
 	c = restore_claim(x, s, r);
 	c->not_notified = !r->told;
 	c->risked = r->flags & JOURNAL_RISK;
@@ -165,7 +165,7 @@ static int restore_held(struct commander *x, struct session *s, const struct jou
 	return 0;
 }
 
-static int restore_daemon(struct commander *x, const struct journal_record *r)
+static int restore_daemon(struct request_context *x, const struct journal_record *r)
 {
 	if (r->daemon.n >= DAEMON_ID_MAX || memchr(r->daemon.p, ':', r->daemon.n))
 		return -EBADMSG;
@@ -182,7 +182,7 @@ static int restore_daemon(struct commander *x, const struct journal_record *r)
 }
 
 /* What is said of other stores, or under another configuration, does not count. */
-static int restore_stores(struct commander *x, const struct journal_record *r)
+static int restore_stores(struct request_context *x, const struct journal_record *r)
 {
 	if (!x->handed)
 		return -EBADMSG;
@@ -190,7 +190,7 @@ static int restore_stores(struct commander *x, const struct journal_record *r)
 	return 0;
 }
 
-static int restore_store(struct commander *x, const struct journal_record *r)
+static int restore_store(struct request_context *x, const struct journal_record *r)
 {
 	if (!x->handed)
 		return -EBADMSG;
@@ -208,7 +208,7 @@ static void peer_read(const struct journal_record *r, struct peer *ret_peer)
 	core_keep(ret_peer->address, sizeof(ret_peer->address), r->address);
 }
 
-static bool connection_is_free(struct commander *x, uint64_t id)
+static bool connection_is_free(struct request_context *x, uint64_t id)
 {
 	uint32_t slot = (uint32_t)id;
 
@@ -216,7 +216,7 @@ static bool connection_is_free(struct commander *x, uint64_t id)
 }
 
 /* The session has its connection again. */
-static int restore_client(struct commander *x, struct session *from, const struct journal_record *r)
+static int restore_client(struct request_context *x, struct session *from, const struct journal_record *r)
 {
 	uint32_t *groups = (uint32_t *)(void *)arena_copy(&x->core->out->arena, r->groups.p, r->groups.n);
 	struct session *s;
@@ -241,7 +241,7 @@ static int restore_client(struct commander *x, struct session *from, const struc
 	return 0;
 }
 
-static int restore_watch(struct commander *x, const struct journal_record *r)
+static int restore_watch(struct request_context *x, const struct journal_record *r)
 {
 	struct session *s = session_find(x->sessions, (uint64_t)r->connection);
 
@@ -252,7 +252,7 @@ static int restore_watch(struct commander *x, const struct journal_record *r)
 }
 
 /* All of its readers are known, and those that have gone. */
-static int restore_ghost(struct commander *x, const struct journal_record *r)
+static int restore_ghost(struct request_context *x, const struct journal_record *r)
 {
 	struct lock *l = lock_find_text(&x->engine->table, r->name);
 
@@ -261,7 +261,7 @@ static int restore_ghost(struct commander *x, const struct journal_record *r)
 	return 0;
 }
 
-static int restore_later(struct commander *x, struct span record)
+static int restore_later(struct request_context *x, struct span record)
 {
 	uint32_t n = (uint32_t)record.n;
 
@@ -272,15 +272,15 @@ static int restore_later(struct commander *x, struct span record)
 	return 0;
 }
 
-static int restore_lost(struct commander *x, struct session *s, const struct journal_record *r)
+static int restore_lost(struct request_context *x, struct session *s, const struct journal_record *r)
 {
 	enum loss why;
 	struct claim *c;
 
 	if (!loss_find(r->reason, &why))
 		return -EBADMSG;
-	if (recall_is_loss(r))
-		return recall_loss(x, s, r, why);
+	if (permit_restore_is_loss(r))
+		return permit_restore_loss(x, s, r, why);
 	restore_clear(x, s, r);
 	c = restore_claim(x, s, r);
 	c->not_notified = !(r->flags & JOURNAL_HEARD); /* if that is not known, it is told again */
@@ -289,7 +289,7 @@ static int restore_lost(struct commander *x, struct session *s, const struct jou
 }
 
 /* Notes whether the LOCKALL whose records are being read has more of them. */
-static void restore_note_torn(struct commander *x, struct session *s, const struct journal_record *r)
+static void restore_note_torn(struct request_context *x, struct session *s, const struct journal_record *r)
 {
 	bool more = (r->kind == JOURNAL_HELD || r->kind == JOURNAL_ADOPTING) && (r->renew & JOURNAL_MORE) && !is_reader_with_terms(r);
 
@@ -300,7 +300,7 @@ static void restore_note_torn(struct commander *x, struct session *s, const stru
 }
 
 /* The file ends before the last record of a LOCKALL, so nobody was told of what it took. */
-static void restore_drop_torn(struct commander *x)
+static void restore_drop_torn(struct request_context *x)
 {
 	for (; x->torn && x->torn_count > 0; x->torn_count--)
 		restore_drop(x, TAILQ_LAST(&x->torn->claims, claims));
@@ -308,7 +308,7 @@ static void restore_drop_torn(struct commander *x)
 }
 
 /* A session that is not known yet is told whole further on, or is over by then: see journal.h. */
-static int restore_one(struct commander *x, const struct journal_record *r, struct span record)
+static int restore_one(struct request_context *x, const struct journal_record *r, struct span record)
 {
 	struct session *s = session_of_serial(x->sessions, (uint64_t)r->session);
 
@@ -320,7 +320,7 @@ static int restore_one(struct commander *x, const struct journal_record *r, stru
 			restore_end_session(x, s);
 		return 0;
 	case JOURNAL_FREED:
-		if (s && !recall_freed(x, s, r))
+		if (s && !permit_restore_freed(x, s, r))
 			restore_clear(x, s, r);
 		return 0;
 	case JOURNAL_HELD:
@@ -378,7 +378,7 @@ static int restore_one(struct commander *x, const struct journal_record *r, stru
 	return -EBADMSG;
 }
 
-int restore_record(struct commander *x, struct span record)
+int restore_record(struct request_context *x, struct span record)
 {
 	struct journal_record r;
 	struct session *s;
@@ -404,16 +404,16 @@ int restore_record(struct commander *x, struct span record)
 }
 
 /* A run makes fewer numbers of values and of orders, so none is used again with the same id. */
-static void restore_number(struct commander *x)
+static void restore_number(struct request_context *x)
 {
 	if (x->core->run == 0)
 		x->core->run = 1;
 	x->orders = x->engine->table.values = x->core->run << 40;
 	if (!TAILQ_EMPTY(&x->sessions->detached))
-		remember_daemon(x);
+		record_daemon(x);
 }
 
-static void restore_adopt(struct commander *x, struct session *s)
+static void restore_adopt(struct request_context *x, struct session *s)
 {
 	struct claim *c;
 
@@ -422,10 +422,10 @@ static void restore_adopt(struct commander *x, struct session *s)
 			adopt_start(x->engine, &c->lock->lease);
 	}
 	jobs_adopt(x, s);
-	recall_end(x, s);
+	permit_restore_end(x, s);
 }
 
-void restore_end(struct commander *x)
+void restore_end(struct request_context *x)
 {
 	int64_t least = x->core->conf.lease_us;
 	struct session *s;
@@ -448,14 +448,14 @@ void restore_end(struct commander *x)
 	if (!x->handed)
 		return;
 	if (x->news.missed > 0)
-		commander_again(x);
+		request_context_again(x);
 	x->handed->until = instant_add(x->core->now, at_most(2 * x->core->conf.timeout_us, HANDED_US));
 	heap_set(&x->core->timers, &x->handed->timer, x->core->now);
 }
 
 /* --- what waits --------------------------------------------------------------------------------------------------------- */
 
-static bool jobs_are_adopting(const struct commander *x)
+static bool jobs_are_adopting(const struct request_context *x)
 {
 	const struct job *job;
 
@@ -465,12 +465,12 @@ static bool jobs_are_adopting(const struct commander *x)
 	return false;
 }
 
-static bool stores_have_spoken(const struct commander *x)
+static bool stores_have_spoken(const struct request_context *x)
 {
 	return members_are_settled(&x->engine->members) && TAILQ_EMPTY(&x->engine->adopting) && !jobs_are_adopting(x);
 }
 
-bool restore_may_go_on(struct commander *x)
+bool restore_may_go_on(struct request_context *x)
 {
 	bool may = stores_have_spoken(x) || !instant_before(x->core->now, x->handed->until);
 
@@ -478,7 +478,7 @@ bool restore_may_go_on(struct commander *x)
 	return may;
 }
 
-static void restore_release(struct commander *x, const struct journal_record *r)
+static void restore_release(struct request_context *x, const struct journal_record *r)
 {
 	struct engine *e = x->engine;
 	struct nodeset nodes = nodeset_and((struct nodeset){(uint16_t)r->placed}, nodeset_all(e->core->conf.nodes));
@@ -503,7 +503,7 @@ static void restore_release(struct commander *x, const struct journal_record *r)
 }
 
 /* The place of those who are about to wait for the name again. */
-static void restore_ticket(struct commander *x, const struct journal_record *r)
+static void restore_ticket(struct request_context *x, const struct journal_record *r)
 {
 	struct contender *k;
 	struct lock *l;
@@ -522,7 +522,7 @@ static void restore_ticket(struct commander *x, const struct journal_record *r)
 	buf_append(&x->handed->tickets, &l, sizeof(l));
 }
 
-static void restore_tickets_end(struct commander *x, const struct buf *tickets)
+static void restore_tickets_end(struct request_context *x, const struct buf *tickets)
 {
 	struct lock **l = (struct lock **)(void *)buf_begin(tickets);
 
@@ -534,7 +534,7 @@ static void restore_tickets_end(struct commander *x, const struct buf *tickets)
 	}
 }
 
-static void restore_leaves(struct commander *x, struct session *s, const struct journal_record *r)
+static void restore_leaves(struct request_context *x, struct session *s, const struct journal_record *r)
 {
 	s->leaving |= (r->flags & JOURNAL_LEAVING) != 0;
 	s->eof |= (r->flags & JOURNAL_EOF) != 0;
@@ -542,7 +542,7 @@ static void restore_leaves(struct commander *x, struct session *s, const struct 
 	session_goes_on(x->sessions, s);
 }
 
-static void restore_line(struct commander *x, struct session *s, const struct journal_record *r, struct restored_line *ret_line)
+static void restore_line(struct request_context *x, struct session *s, const struct journal_record *r, struct restored_line *ret_line)
 {
 	struct buf *b = &x->handed->line;
 
@@ -556,7 +556,7 @@ static void restore_line(struct commander *x, struct session *s, const struct jo
 	buf_clear(b);
 }
 
-static void restore_waiting(struct commander *x, const struct journal_record *r, struct restored_line *ret_line)
+static void restore_waiting(struct request_context *x, const struct journal_record *r, struct restored_line *ret_line)
 {
 	struct session *s = session_find(x->sessions, (uint64_t)r->connection);
 
@@ -574,7 +574,7 @@ static void restore_waiting(struct commander *x, const struct journal_record *r,
 		tell_error(x, s, r->line, ERROR_UNAVAILABLE, "the daemon was restarted before this was answered: it is not known whether it was carried out");
 }
 
-void restore_free(struct commander *x)
+void restore_free(struct request_context *x)
 {
 	struct handed *h = x->handed;
 
@@ -588,7 +588,7 @@ void restore_free(struct commander *x)
 	mem_free(h);
 }
 
-bool restore_next(struct commander *x, struct restored_line *ret_line)
+bool restore_next(struct request_context *x, struct restored_line *ret_line)
 {
 	struct handed *h = x->handed;
 	struct journal_record r;

@@ -8,12 +8,12 @@
 #define CORE_RESTORE_H
 
 #include "daemon/base/buf.h"
-#include "daemon/core/session/commander.h"
+#include "daemon/core/session/request_context.h"
 
 /* 0; or -EBADMSG: the record makes no sense, and nothing of the journal is believed any more. */
-int restore_record(struct commander *x, struct span record) __attribute__((warn_unused_result));
+int restore_record(struct request_context *x, struct span record) __attribute__((warn_unused_result));
 /* That was the last record. */
-void restore_end(struct commander *x);
+void restore_end(struct request_context *x);
 
 /*
  * In a restart sessions have their connections again, and what they asked for waits here until the stores have said who they are and all holds are adopted, or
@@ -34,9 +34,9 @@ struct restored_line {
 	struct input line;
 	struct instant asked_at;
 };
-bool restore_may_go_on(struct commander *x); /* the timer has fired; false: not yet, and it is set again */
+bool restore_may_go_on(struct request_context *x); /* the timer has fired; false: not yet, and it is set again */
 /* False: that was all, and x->handed is NULL. The line is valid until the next call. */
-bool restore_next(struct commander *x, struct restored_line *ret_line);
-void restore_free(struct commander *x);
+bool restore_next(struct request_context *x, struct restored_line *ret_line);
+void restore_free(struct request_context *x);
 
 #endif

@@ -3,16 +3,16 @@
 #include "daemon/core/resume/resume.h"
 
 #include "daemon/core/engine/hold.h"
-#include "daemon/core/engine/lessee.h"
+#include "daemon/core/engine/lease_owner.h"
 #include "daemon/core/group/groups.h"
-#include "daemon/core/job/places.h"
-#include "daemon/core/job/runner.h"
-#include "daemon/core/reply/remember.h"
+#include "daemon/core/job/take_places.h"
+#include "daemon/core/job/session_jobs.h"
+#include "daemon/core/reply/records.h"
 #include "daemon/core/reply/rows.h"
 #include "daemon/core/reply/tell.h"
 #include "daemon/core/reply/watch.h"
-#include "daemon/core/resume/end.h"
-#include "daemon/core/semaphore/heard.h"
+#include "daemon/core/resume/session_end.h"
+#include "daemon/core/semaphore/permit_resume.h"
 
 #include <inttypes.h>
 
@@ -34,7 +34,7 @@ static unsigned session_count_open(struct session *s)
 	return s->open;
 }
 
-static void row_resumed(struct commander *x, struct session *s, struct claim *c)
+static void row_resumed(struct request_context *x, struct session *s, struct claim *c)
 {
 	struct reply r;
 
@@ -48,7 +48,7 @@ static void row_resumed(struct commander *x, struct session *s, struct claim *c)
 	session_send(x->sessions, s, r.start, reply_end(&r));
 }
 
-static void resume_tell_rest(struct commander *x, struct session *s)
+static void resume_tell_rest(struct request_context *x, struct session *s)
 {
 	struct claim *c;
 
@@ -69,7 +69,7 @@ static void resume_tell_rest(struct commander *x, struct session *s)
 }
 
 /* Answers with all that is decided: a row for each lock that is held, the OK, and then what was lost meanwhile. */
-static void resume_answer(struct commander *x, struct session *s)
+static void resume_answer(struct request_context *x, struct session *s)
 {
 	size_t begin = s->unsent;
 	int64_t n = 0, more = 0, open = jobs_open(s) + permits_open(s);
@@ -81,7 +81,7 @@ static void resume_answer(struct commander *x, struct session *s)
 		if (c->state != CLAIM_HELD || c->lock->lease.state != LEASE_HELD)
 			continue;
 		if (lock_is_over(&x->engine->table, c->lock)) {
-			lessee_expire(x->engine, &c->lock->lease); /* after a stop of this process the lease's own timer may not have fired yet */
+			lease_owner_expire(x->engine, &c->lock->lease); /* after a stop of this process the lease's own timer may not have fired yet */
 			continue;
 		}
 		if (rows_take_long(x, s->unsent - begin)) {
@@ -107,7 +107,7 @@ static void resume_answer(struct commander *x, struct session *s)
 		watch_who_waits(x, c);
 }
 
-static void resume_finish(struct commander *x, struct session *s)
+static void resume_finish(struct request_context *x, struct session *s)
 {
 	bool returns = s->returns;
 
@@ -117,7 +117,7 @@ static void resume_finish(struct commander *x, struct session *s)
 	session_answered(x->sessions, s, returns || s->lasting->resume_tag[0] != '\0');
 }
 
-bool resume_goes_on(struct commander *x, struct session *s)
+bool resume_goes_on(struct request_context *x, struct session *s)
 {
 	if (s->open > 0 || session_count_open(s) > 0)
 		return false;
@@ -125,10 +125,10 @@ bool resume_goes_on(struct commander *x, struct session *s)
 	return true;
 }
 
-void resume_grace_over(struct commander *x, struct session *s)
+void resume_grace_over(struct request_context *x, struct session *s)
 {
 	if (s->detached)
-		end_session(x, s, ENDING_UNSURE);
+		session_end(x, s, ENDING_UNSURE);
 	else
 		resume_finish(x, s);
 }
@@ -144,7 +144,7 @@ static bool secret_matches(const struct session *s, struct span secret)
 }
 
 /* NULL: no session has that number and secret. */
-static struct session *session_of_request(struct commander *x)
+static struct session *session_of_request(struct request_context *x)
 {
 	struct span id = x->request.word[0];
 	uint64_t serial = 0;
@@ -161,34 +161,34 @@ static struct session *session_of_request(struct commander *x)
 	return s && secret_matches(s, x->request.word[1]) ? s : NULL;
 }
 
-static void resume_all_of(struct commander *x, struct session *s, struct session *from)
+static void resume_all_of(struct request_context *x, struct session *s, struct session *from)
 {
 	groups_take_over(s, from);
 	permits_take_over(s, from);
 	jobs_take_over(s, from);
-	places_take_over(s, from);
+	take_places_take_over(s, from);
 	session_take_over(x->sessions, s, from);
 }
 
-static void resume_take_over(struct commander *x, struct session *s, struct session *from)
+static void resume_take_over(struct request_context *x, struct session *s, struct session *from)
 {
 	if (!from->detached) {
 		session_ended(x->sessions, from, "resumed");
 		session_hang_up(x->sessions, from, "resumed");
 		leave_connection(x, from);
 	}
-	remember_over(x, s);
+	record_over(x, s);
 	resume_all_of(x, s, from);
-	remember_session(x, s);
+	record_session(x, s);
 }
 
-static void resume_wait(struct commander *x, struct session *s)
+static void resume_wait(struct request_context *x, struct session *s)
 {
 	s->resuming = true;
 	heap_set(&x->core->timers, &s->lasting->grace, instant_add(x->core->now, RESUME_WAIT_US));
 }
 
-void resume_return(struct commander *x, struct session *s, struct session *from)
+void resume_return(struct request_context *x, struct session *s, struct session *from)
 {
 	int64_t grace_us = from->grace_us;
 
@@ -197,7 +197,7 @@ void resume_return(struct commander *x, struct session *s, struct session *from)
 	s->resuming = s->returns = true;
 }
 
-void resume_return_end(struct commander *x, struct session *s)
+void resume_return_end(struct request_context *x, struct session *s)
 {
 	struct claim *c;
 
@@ -208,7 +208,7 @@ void resume_return_end(struct commander *x, struct session *s)
 	session_goes_on(x->sessions, s);
 }
 
-void serve_RESUME(struct commander *x, struct session *s)
+void serve_RESUME(struct request_context *x, struct session *s)
 {
 	const struct request *q = &x->request;
 	struct session *from;
@@ -253,7 +253,7 @@ static struct claim *wait_not_notified(const struct session *s, const struct loc
 	return NULL;
 }
 
-static struct claim *wait_in_other_mode(struct commander *x, const struct session *s, struct span name, struct span owner, bool shared)
+static struct claim *wait_in_other_mode(struct request_context *x, const struct session *s, struct span name, struct span owner, bool shared)
 {
 	struct lock *l = s->waits_not_notified > 0 ? lock_find(&x->engine->table, name) : NULL;
 	struct claim *c;
@@ -265,7 +265,7 @@ static struct claim *wait_in_other_mode(struct commander *x, const struct sessio
 	return NULL;
 }
 
-static void wait_drop_not_notified(struct commander *x, struct claim *c)
+static void wait_drop_not_notified(struct request_context *x, struct claim *c)
 {
 	struct session *s = c->session;
 
@@ -275,7 +275,7 @@ static void wait_drop_not_notified(struct commander *x, struct claim *c)
 	hold_abandon(x->engine, c, INSTANT_PAST);
 }
 
-void resume_end_groups(struct commander *x, struct session *s)
+void resume_end_groups(struct request_context *x, struct session *s)
 {
 	/* All leave the queues first: what one gives back must not be granted to another. */
 	groups_end(x, s, true);
@@ -294,7 +294,7 @@ static bool groups_make_way(struct session *s, struct span name, struct span own
 }
 
 /* A turn to read that nobody has heard of is not what is asked for. */
-static void turn_makes_way(struct commander *x, const struct session *s, struct span name, struct span owner, bool shared)
+static void turn_makes_way(struct request_context *x, const struct session *s, struct span name, struct span owner, bool shared)
 {
 	const struct lock *l = lock_find(&x->engine->table, name);
 	struct claim *c = l ? lock_holder_of(l, s, owner) : NULL;
@@ -304,7 +304,7 @@ static void turn_makes_way(struct commander *x, const struct session *s, struct 
 }
 
 /* For all names at once: what is given back for one of them must not be granted to what makes way for the next. */
-void resume_make_way(struct commander *x, struct session *s)
+void resume_make_way(struct request_context *x, struct session *s)
 {
 	const struct request *q = &x->request;
 	struct span owner = request_owner(q);
@@ -322,7 +322,7 @@ void resume_make_way(struct commander *x, struct session *s)
 		turn_makes_way(x, s, q->word[i], owner, shared);
 }
 
-void resume_give_up(struct commander *x, struct session *s)
+void resume_give_up(struct request_context *x, struct session *s)
 {
 	const struct request *q = &x->request;
 	struct span name = q->word[0], owner = request_owner(q);
@@ -336,7 +336,7 @@ void resume_give_up(struct commander *x, struct session *s)
 	permits_give_up(x, s, name, owner);
 }
 
-enum place resume_old_place(struct commander *x, struct session *s, struct span owner, bool shared, bool patient, struct claim **ret_claim)
+enum place resume_old_place(struct request_context *x, struct session *s, struct span owner, bool shared, bool patient, struct claim **ret_claim)
 {
 	struct lock *l = s->resumed ? lock_find(&x->engine->table, x->request.word[0]) : NULL;
 	struct claim *c = l ? lock_claim_of(l, s, owner) : NULL;

@@ -44,7 +44,7 @@ static const char *right_word(unsigned right)
 	return right == RIGHT_LOCK ? "lock" : right == RIGHT_LOOK ? "look" : "admin";
 }
 
-static bool denied(struct commander *x, struct session *s, unsigned right, const struct rule *by)
+static bool denied(struct request_context *x, struct session *s, unsigned right, const struct rule *by)
 {
 	const char *verb = command_table[x->request.verb].word;
 
@@ -58,24 +58,24 @@ static bool denied(struct commander *x, struct session *s, unsigned right, const
 }
 
 /* name NULL: the request names nothing. */
-static bool allowed(struct commander *x, struct session *s, unsigned right, const struct span *name)
+static bool allowed(struct request_context *x, struct session *s, unsigned right, const struct span *name)
 {
 	const struct rule *by = rules_decide(x->core->conf.rules, s, name);
 
 	return (by && by->allow & right) || denied(x, s, right, by);
 }
 
-static bool allowed_some(struct commander *x, struct session *s, unsigned rights)
+static bool allowed_some(struct request_context *x, struct session *s, unsigned rights)
 {
 	return rules_allow_some(x->core->conf.rules, s, rights) || denied(x, s, rights & RIGHT_LOOK ? RIGHT_LOOK : RIGHT_LOCK, NULL);
 }
 
-static bool allowed_field(struct commander *x, struct session *s, enum field field)
+static bool allowed_field(struct request_context *x, struct session *s, enum field field)
 {
 	return !request_has(&x->request, field) || allowed(x, s, RIGHT_LOCK, &x->request.field[field].text);
 }
 
-static bool allowed_words(struct commander *x, struct session *s, unsigned right)
+static bool allowed_words(struct request_context *x, struct session *s, unsigned right)
 {
 	for (unsigned i = 0; i < x->request.words; i++)
 		if (!allowed(x, s, right, &x->request.word[i]))
@@ -83,7 +83,7 @@ static bool allowed_words(struct commander *x, struct session *s, unsigned right
 	return true;
 }
 
-static bool allowed_list(struct commander *x, struct session *s)
+static bool allowed_list(struct request_context *x, struct session *s)
 {
 	const struct request *q = &x->request;
 	struct span what = q->words > 0 ? q->word[0] : SPAN("locks");
@@ -108,7 +108,7 @@ static bool has_or_awaits(const struct session *s, struct span name)
 	return session_has_claim(s, name);
 }
 
-static bool has_job(const struct commander *x, const struct session *s)
+static bool has_job(const struct request_context *x, const struct session *s)
 {
 	const struct request *q = &x->request;
 	bool more;
@@ -116,7 +116,7 @@ static bool has_job(const struct commander *x, const struct session *s)
 	return job_find(s, request_has(q, FIELD_QUEUE) ? q->field[FIELD_QUEUE].text : SPAN(""), q->word[0], &more);
 }
 
-static bool rules_grant(struct commander *x, struct session *s)
+static bool rules_grant(struct request_context *x, struct session *s)
 {
 	unsigned line;
 
@@ -152,12 +152,12 @@ static bool rules_grant(struct commander *x, struct session *s)
 }
 
 /* A peer of another host has shown nothing, and there are users. Whoever asks by the web listener has shown its token. */
-static bool must_show_itself(const struct commander *x, const struct session *s)
+static bool must_show_itself(const struct request_context *x, const struct session *s)
 {
 	return !x->core->conf.rules && x->core->conf.users && !s->is_local && !s->is_web && !s->has_subject && !(s->identity && s->identity->user);
 }
 
-bool access_is_granted(struct commander *x, struct session *s)
+bool access_is_granted(struct request_context *x, struct session *s)
 {
 	if (x->core->conf.rules)
 		return rules_grant(x, s);

@@ -6,10 +6,10 @@
 #ifndef CORE_ACCESS_H
 #define CORE_ACCESS_H
 
-#include "daemon/core/session/commander.h"
+#include "daemon/core/session/request_context.h"
 
 /* The request being served. False: it is denied, and answered. Only for a daemon with users or rules. */
-bool access_is_granted(struct commander *x, struct session *s);
+bool access_is_granted(struct request_context *x, struct session *s);
 /* Whether somebody has decided what the request needs: for a test. One that nobody has thought of is denied. */
 bool access_is_decided(enum verb verb);
 

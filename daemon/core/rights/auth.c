@@ -66,7 +66,7 @@ struct auths {
 	uint64_t number;
 };
 
-static struct auths *auths_of(struct commander *x)
+static struct auths *auths_of(struct request_context *x)
 {
 	struct auths *a = x->auths;
 
@@ -155,7 +155,7 @@ static void auth_leave(struct auth *auth)
 	auth->in = NULL;
 }
 
-static void auth_free(struct commander *x, struct auth *auth)
+static void auth_free(struct request_context *x, struct auth *auth)
 {
 	heap_cancel(&x->core->timers, &auth->timer);
 	asker_leave(x->auths, auth->origin);
@@ -164,7 +164,7 @@ static void auth_free(struct commander *x, struct auth *auth)
 	mem_free(auth);
 }
 
-static void auth_succeeds(struct commander *x, struct session *s, const struct auth *auth)
+static void auth_succeeds(struct request_context *x, struct session *s, const struct auth *auth)
 {
 	struct identity *who = session_identity(s);
 	struct reply r;
@@ -180,7 +180,7 @@ static void auth_succeeds(struct commander *x, struct session *s, const struct a
 	tell_line(x, s, &r);
 }
 
-static void auth_fails(struct commander *x, struct session *s, const struct auth *auth)
+static void auth_fails(struct request_context *x, struct session *s, const struct auth *auth)
 {
 	unsigned failed = ++session_identity(s)->failed;
 	char who[WHO_MAX];
@@ -199,7 +199,7 @@ static void auth_fails(struct commander *x, struct session *s, const struct auth
 	s->over = true;
 }
 
-static void auth_answer(struct commander *x, struct auth *auth)
+static void auth_answer(struct request_context *x, struct auth *auth)
 {
 	struct session *s = auth->pending->session;
 	bool tagged = auth->pending->tag[0] != '\0';
@@ -211,7 +211,7 @@ static void auth_answer(struct commander *x, struct auth *auth)
 	auth_free(x, auth);
 }
 
-static struct instant auth_due(struct commander *x, const struct auth *auth)
+static struct instant auth_due(struct request_context *x, const struct auth *auth)
 {
 	const struct session *s = auth->pending->session;
 	unsigned own = s->identity ? s->identity->failed : 0, before;
@@ -221,14 +221,14 @@ static struct instant auth_due(struct commander *x, const struct auth *auth)
 }
 
 /* What costs no verification is not remembered: else a flood of it would make the daemon forget who has failed. */
-static void auth_count(struct commander *x, const struct auth *auth, bool ok)
+static void auth_count(struct request_context *x, const struct auth *auth, bool ok)
 {
 	metric_add(&x->core->metrics, METRIC_AUTH_FAILED, !ok);
 	if (!ok && auth->costly)
 		suspect_failed(&x->auths->suspects, asker_span(auth->origin), auth_user(auth), x->core->now);
 }
 
-static void auth_decided(struct commander *x, struct auth *auth, bool ok)
+static void auth_decided(struct request_context *x, struct auth *auth, bool ok)
 {
 	struct instant due = auth_due(x, auth);
 
@@ -242,7 +242,7 @@ static void auth_decided(struct commander *x, struct auth *auth, bool ok)
 	}
 }
 
-void auth_fired(struct commander *x, struct timer *t)
+void auth_fired(struct request_context *x, struct timer *t)
 {
 	struct auth *auth = container_of(t, struct auth, timer);
 
@@ -298,7 +298,7 @@ static bool user_exists(const struct core *c, struct span name)
 	return known && bsearch(&name, known->name, known->count, sizeof(name), user_name_compare);
 }
 
-static void line_enter(struct commander *x, struct auth *auth)
+static void line_enter(struct request_context *x, struct auth *auth)
 {
 	struct asked_user *u = auth->user = user_find_or_add(x->auths, auth->origin, auth_user(auth));
 
@@ -337,7 +337,7 @@ static void line_leave(struct auths *a, struct auth *auth)
 
 /* --- verification --- */
 
-static void auth_verify(struct commander *x, const struct auth *auth)
+static void auth_verify(struct request_context *x, const struct auth *auth)
 {
 	struct effect *effect = effects_add(x->core->out, EFFECT_VERIFY);
 	char *copy = arena_copy(&x->core->out->arena, auth->text, auth->user_n + auth->secret_n);
@@ -369,7 +369,7 @@ static struct auth *auth_pick(const struct asker *o, struct auth *first)
 	return early;
 }
 
-static void auths_next(struct commander *x)
+static void auths_next(struct request_context *x)
 {
 	struct auths *a = x->auths;
 	struct asker *o = TAILQ_FIRST(&a->turns);
@@ -394,7 +394,7 @@ static void auths_next(struct commander *x)
 }
 
 /* The secret is wrong unless the verification was its own. */
-static void answered_decided(struct commander *x, struct auth *auth, bool ok)
+static void answered_decided(struct request_context *x, struct auth *auth, bool ok)
 {
 	if (auth->pending->session) {
 		auth_decided(x, auth, ok);
@@ -404,7 +404,7 @@ static void answered_decided(struct commander *x, struct auth *auth, bool ok)
 	auth_free(x, auth);
 }
 
-void auth_verified(struct commander *x, uint64_t number, bool ok)
+void auth_verified(struct request_context *x, uint64_t number, bool ok)
 {
 	struct auths *a = x->auths;
 	struct auth *answered = a ? a->answered : NULL, *early;
@@ -421,7 +421,7 @@ void auth_verified(struct commander *x, uint64_t number, bool ok)
 	auths_next(x);
 }
 
-void auth_drop(struct commander *x, struct auth *auth)
+void auth_drop(struct request_context *x, struct auth *auth)
 {
 	struct auths *a = x->auths;
 
@@ -444,7 +444,7 @@ static void request_wipe(struct request *q)
 	explicit_bzero((char *)(uintptr_t)q->word[1].p, q->word[1].n); /* NOLINT(performance-no-int-to-ptr) */
 }
 
-static struct auth *auth_new(struct commander *x, struct session *s)
+static struct auth *auth_new(struct request_context *x, struct session *s)
 {
 	struct span user = x->request.word[0], secret = x->request.word[1];
 	char name[PEER_ORIGIN_MAX];
@@ -475,7 +475,7 @@ static bool auth_is_under_way(const struct session *s)
 }
 
 /* Without users it fails as with a wrong secret. A name that no file of users can have needs no verification. */
-void serve_AUTH(struct commander *x, struct session *s)
+void serve_AUTH(struct request_context *x, struct session *s)
 {
 	struct request *q = &x->request;
 	struct auth *auth;
@@ -498,7 +498,7 @@ void serve_AUTH(struct commander *x, struct session *s)
 /* --- the end --- */
 
 /* The last of its AUTHs takes the origin with it. */
-void auths_free(struct commander *x)
+void auths_free(struct request_context *x)
 {
 	struct auths *a = x->auths;
 	struct asker *o;

@@ -16,20 +16,20 @@
 #ifndef CORE_AUTH_H
 #define CORE_AUTH_H
 
-#include "daemon/core/session/commander.h"
+#include "daemon/core/session/request_context.h"
 
 #define AUTH_FAILURES_MOST 3
 #define AUTH_DELAY_FIRST   (100 * MSEC)
 #define AUTH_DELAY_MOST    (5 * SEC)
 
-void serve_AUTH(struct commander *x, struct session *s);
+void serve_AUTH(struct request_context *x, struct session *s);
 /* The answer to the EFFECT_VERIFY of that number. */
-void auth_verified(struct commander *x, uint64_t number, bool ok);
-void auth_fired(struct commander *x, struct timer *t);
+void auth_verified(struct request_context *x, uint64_t number, bool ok);
+void auth_fired(struct request_context *x, struct timer *t);
 /* Its session has gone, or is answered otherwise: pending.session is NULL. */
-void auth_drop(struct commander *x, struct auth *auth);
+void auth_drop(struct request_context *x, struct auth *auth);
 /* What it was asked with, and when. */
 struct instant auth_asks(const struct auth *auth, struct span *ret_user, struct span *ret_secret);
-void auths_free(struct commander *x);
+void auths_free(struct request_context *x);
 
 #endif

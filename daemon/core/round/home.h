@@ -12,7 +12,7 @@
 #define CORE_HOME_H
 
 #include "daemon/base/buf.h"
-#include "daemon/core/round/parts.h"
+#include "daemon/core/round/engine_data.h"
 #include "daemon/core/round/rendezvous.h"
 
 enum home_outcome {

@@ -23,7 +23,7 @@ enum release_kind {
 struct release {
 	struct calls calls;
 	TAILQ_ENTRY(release) in_list; /* outstanding */
-	uint32_t back;                /* the return of a store after which it was looked at: see parts.h */
+	uint32_t back;                /* the return of a store after which it was looked at: see engine_data.h */
 	struct admission_entry entry;
 	struct timer timer;           /* next try */
 	enum release_kind kind;

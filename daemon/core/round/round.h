@@ -21,7 +21,7 @@ enum question {
 	QUESTION_RAISE, /* second round of an acquire: lifts the fence, only at stores that granted */
 	QUESTION_RENEW,
 	QUESTION_ADOPT, /* as RENEW, of a lease of the previous run */
-	QUESTION_LOOK,  /* who has it; see look.c */
+	QUESTION_LOOK,  /* who has it; see ask_holder.c */
 	QUESTION_HOLDER, /* what is to be broken; see break.c */
 	QUESTION_BREAK, /* takes it from its holder by force */
 };

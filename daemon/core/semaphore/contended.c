@@ -7,25 +7,25 @@
 
 #define APART_US (100 * MSEC) /* between two CONTENDED about one permit */
 
-static bool lock_is_wanted(const struct commander *x, const struct lock *l)
+static bool lock_is_wanted(const struct request_context *x, const struct lock *l)
 {
 	return l->contender->want_since.us && instant_diff(x->core->now, l->contender->wanted_at) < TICKET_US;
 }
 
 /* The first of the line of another daemon stands in the queues of all slots, so in that of this permit: it counts as one. */
-static unsigned permit_waiters(const struct commander *x, const struct permit *p)
+static unsigned permit_waiters(const struct request_context *x, const struct permit *p)
 {
 	return p->semaphore->waiters + (p->slot.claim && lock_is_wanted(x, p->slot.claim->lock));
 }
 
 /* One whose session is about to be told of it, or has lost its connection, is told nothing. */
-static bool permit_hears(const struct commander *x, const struct permit *p)
+static bool permit_hears(const struct request_context *x, const struct permit *p)
 {
 	return p->state == PERMIT_HELD && !p->not_notified && watch_is_subscribed(p->session) && !p->session->resuming && permit_waiters(x, p) > 0 &&
 	       session_may_look(x->core, p->session, semaphore_name(p->semaphore));
 }
 
-void contended_tell(struct commander *x, struct permit *p, enum contended_why why)
+void contended_tell(struct request_context *x, struct permit *p, enum contended_why why)
 {
 	struct reply r;
 
@@ -42,7 +42,7 @@ void contended_tell(struct commander *x, struct permit *p, enum contended_why wh
 	tell_line(x, p->session, &r);
 }
 
-void contended_tell_all(struct commander *x, const struct semaphore *m)
+void contended_tell_all(struct request_context *x, const struct semaphore *m)
 {
 	struct permit *p;
 
@@ -50,7 +50,7 @@ void contended_tell_all(struct commander *x, const struct semaphore *m)
 		contended_tell(x, p, CONTENDED_NEWS);
 }
 
-void serve_SUBSCRIBE(struct commander *x, struct session *s)
+void serve_SUBSCRIBE(struct request_context *x, struct session *s)
 {
 	struct permit *p;
 

@@ -2,15 +2,15 @@
 /* See permits.h. */
 #include "daemon/core/semaphore/permits.h"
 
-#include "daemon/core/engine/belief.h"
+#include "daemon/core/engine/validity.h"
 #include "daemon/core/engine/hold.h"
-#include "daemon/core/reply/remember.h"
+#include "daemon/core/reply/records.h"
 #include "daemon/core/reply/rows.h"
 #include "daemon/core/reply/tell.h"
 
 #include <inttypes.h>
 
-void semaphore_stir(struct commander *x, struct semaphore *m)
+void semaphore_stir(struct request_context *x, struct semaphore *m)
 {
 	struct permit *p = TAILQ_FIRST(&m->line);
 
@@ -30,7 +30,7 @@ static bool leases_are_at_risk(const struct permit *p)
 	return (p->mark.claim && p->mark.claim->lock->lease.at_risk) || (p->slot.claim && p->slot.claim->lock->lease.at_risk);
 }
 
-void permit_note_risk(struct commander *x, struct permit *p)
+void permit_note_risk(struct request_context *x, struct permit *p)
 {
 	bool at_risk = leases_are_at_risk(p);
 
@@ -41,7 +41,7 @@ void permit_note_risk(struct commander *x, struct permit *p)
 }
 
 /* Both of its claims have been extended, or cannot be. */
-static void permit_extended(struct commander *x, struct permit *p, enum refusal why)
+static void permit_extended(struct request_context *x, struct permit *p, enum refusal why)
 {
 	struct pending *client = p->extend;
 
@@ -49,7 +49,7 @@ static void permit_extended(struct commander *x, struct permit *p, enum refusal 
 	notices_add(&x->engine->notices, NOTICE_EXTENDED, NULL, client, why);
 }
 
-static void note_pending(struct commander *x, const struct notice *n)
+static void note_pending(struct request_context *x, const struct notice *n)
 {
 	struct permit *p = permit_of(n->pending->session);
 
@@ -87,7 +87,7 @@ unsigned permits_open(const struct session *s)
 }
 
 /* A claim of it is held again. RESUME waits until both are; if it did not, the client is told now. */
-static void permit_adopted(struct commander *x, struct permit *p)
+static void permit_adopted(struct request_context *x, struct permit *p)
 {
 	permit_make_due(x, p); /* see permit_look() */
 	if (permit_is_adopting(p) || permit_lost_seat(p))
@@ -96,7 +96,7 @@ static void permit_adopted(struct commander *x, struct permit *p)
 	session_wake(x->sessions, p->session);
 }
 
-void permits_note(struct commander *x, const struct notice *n)
+void permits_note(struct request_context *x, const struct notice *n)
 {
 	struct permit *p;
 	struct seat *seat;
@@ -125,7 +125,7 @@ void permits_note(struct commander *x, const struct notice *n)
 		session_wake(x->sessions, p->session);
 		break;
 	case NOTICE_LENGTHENS:
-		remember_permit(x, p);
+		record_permit(x, p);
 		return;
 	case NOTICE_ADOPTED:
 		permit_adopted(x, p);
@@ -143,7 +143,7 @@ void permits_note(struct commander *x, const struct notice *n)
 	permit_make_due(x, p);
 }
 
-static void permit_drop_extend(struct commander *x, struct permit *p, enum refusal why)
+static void permit_drop_extend(struct request_context *x, struct permit *p, enum refusal why)
 {
 	struct pending *part;
 
@@ -158,7 +158,7 @@ static void permit_drop_extend(struct commander *x, struct permit *p, enum refus
 	permit_extended(x, p, why);
 }
 
-void permit_lose(struct commander *x, struct permit *p, enum loss why)
+void permit_lose(struct request_context *x, struct permit *p, enum loss why)
 {
 	char who[WHO_MAX];
 
@@ -169,9 +169,9 @@ void permit_lose(struct commander *x, struct permit *p, enum loss why)
 		         core_quoted(x->core, (struct span){who, session_who(p->session, who)}), p->session->serial,
 		         core_quoted(x->core, semaphore_name(p->semaphore)), p->fence, loss_word(why));
 	if (p->not_notified)
-		remember_permit_freed(x, p);
+		record_permit_freed(x, p);
 	else
-		remember_permit_lost(x, p);
+		record_permit_lost(x, p);
 	permit_watch(x, p, WATCH_LOST);
 	permit_tell(x, p, "! LOST", NULL);
 	if (p->not_notified) {
@@ -185,7 +185,7 @@ void permit_lose(struct commander *x, struct permit *p, enum loss why)
 	p->not_notified = p->session->detached || p->session->resuming;
 }
 
-void permits_lose(struct commander *x, struct session *s, enum loss why)
+void permits_lose(struct request_context *x, struct session *s, enum loss why)
 {
 	struct permit *p, *next;
 
@@ -196,11 +196,11 @@ void permits_lose(struct commander *x, struct session *s, enum loss why)
 	}
 }
 
-void permit_end(struct commander *x, struct permit *p)
+void permit_end(struct request_context *x, struct permit *p)
 {
 	struct semaphore *m = p->semaphore;
 
-	remember_permit_freed(x, p);
+	record_permit_freed(x, p);
 	permit_drop_extend(x, p, REFUSED_CANCELLED);
 	if (p->stalled)
 		m->stalled--;
@@ -209,7 +209,7 @@ void permit_end(struct commander *x, struct permit *p)
 	semaphore_drop_if_unused(x, m);
 }
 
-void permits_give_up(struct commander *x, struct session *s, struct span name, struct span owner)
+void permits_give_up(struct request_context *x, struct session *s, struct span name, struct span owner)
 {
 	struct permit *p;
 
@@ -231,8 +231,8 @@ void permits_are_ending(struct session *s)
 			c->ending = true;
 }
 
-/* A session without a connection has been told when its client ceases to believe; what such a client does not know of it does not believe in. */
-static void permit_leave(struct commander *x, struct permit *p, bool sure)
+/* A session without a connection has been told when its client ceases to believe; what such a client does not know of it does not rely on. */
+static void permit_leave(struct request_context *x, struct permit *p, bool sure)
 {
 	if (p->state == PERMIT_HELD)
 		permit_watch(x, p, WATCH_RELEASED);
@@ -243,7 +243,7 @@ static void permit_leave(struct commander *x, struct permit *p, bool sure)
 	permit_end(x, p);
 }
 
-void permits_end(struct commander *x, struct session *s, bool waiting, bool sure)
+void permits_end(struct request_context *x, struct session *s, bool waiting, bool sure)
 {
 	struct permit *p, *next;
 
@@ -257,12 +257,12 @@ void permits_end(struct commander *x, struct session *s, bool waiting, bool sure
 }
 
 /* Until when the client may believe: as long as each of its leases lasts. */
-static struct instant permit_belief(const struct commander *x, const struct permit *p)
+static struct instant permit_belief(const struct request_context *x, const struct permit *p)
 {
-	return instant_max(belief_of_lease(x->engine, p->mark.claim->lock), belief_of_lease(x->engine, p->slot.claim->lock));
+	return instant_max(validity_of_lease(x->engine, p->mark.claim->lock), validity_of_lease(x->engine, p->slot.claim->lock));
 }
 
-void permits_detach(struct commander *x, struct session *s)
+void permits_detach(struct request_context *x, struct session *s)
 {
 	struct permit *p;
 
@@ -313,7 +313,7 @@ unsigned permits_patient(const struct session *s)
 	return n;
 }
 
-void permits_finish_up(struct commander *x, struct session *s)
+void permits_finish_up(struct request_context *x, struct session *s)
 {
 	struct permit *p;
 

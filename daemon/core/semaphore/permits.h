@@ -4,22 +4,22 @@
 #define CORE_PERMITS_H
 
 #include "daemon/core/semaphore/contended.h"
-#include "daemon/core/semaphore/seats.h"
+#include "daemon/core/semaphore/permit_slots.h"
 
 /* Notes what a notice says of a claim of a permit, or of its EXTEND. */
-void permits_note(struct commander *x, const struct notice *n);
+void permits_note(struct request_context *x, const struct notice *n);
 /* One of its claims is lost, and with it the permit: the client is told. Nobody gets its slot before the client ceases to believe. */
-void permit_lose(struct commander *x, struct permit *p, enum loss why);
-void permits_lose(struct commander *x, struct session *s, enum loss why); /* all that the session has */
+void permit_lose(struct request_context *x, struct permit *p, enum loss why);
+void permits_lose(struct request_context *x, struct session *s, enum loss why); /* all that the session has */
 
 /* RISK or SAFE is told, if that has changed. */
-void permit_note_risk(struct commander *x, struct permit *p);
+void permit_note_risk(struct request_context *x, struct permit *p);
 /* What others of the semaphore may do now that this one has changed: the next of the line, and those that are stalled. */
-void semaphore_stir(struct commander *x, struct semaphore *m);
-/* The permit is no more, and its client needs no answer. */
-void permit_end(struct commander *x, struct permit *p);
+void semaphore_stir(struct request_context *x, struct semaphore *m);
+/* The permit is gone, and its client needs no answer. */
+void permit_end(struct request_context *x, struct permit *p);
 /* Requests of that owner from before a cut, which were not repeated. */
-void permits_give_up(struct commander *x, struct session *s, struct span name, struct span owner);
+void permits_give_up(struct request_context *x, struct session *s, struct span name, struct span owner);
 
 /* The stores have not confirmed yet that it is held since the previous run. */
 bool permit_is_adopting(const struct permit *p);
@@ -27,14 +27,14 @@ unsigned permits_open(const struct session *s); /* how many of the session are s
 
 /* The session ends: permits that it waits for get nothing any more. */
 void permits_are_ending(struct session *s);
-/* Then, waiting: they leave the queues; else they give back what they have, and are no more. sure: its client believes in nothing any more. */
-void permits_end(struct commander *x, struct session *s, bool waiting, bool sure);
+/* Then, waiting: they leave the queues; else they give back what they have, and are gone. sure: its client relies on nothing any more. */
+void permits_end(struct request_context *x, struct session *s, bool waiting, bool sure);
 /* Its connection is lost, and it goes on without. */
-void permits_detach(struct commander *x, struct session *s);
+void permits_detach(struct request_context *x, struct session *s);
 struct permit *permit_waiting(const struct session *s, struct span tag); /* under this tag, which is not empty; NULL: none */
 bool permits_wait(const struct session *s, bool patient);
 unsigned permits_patient(const struct session *s);
 /* The session has sent its last line. */
-void permits_finish_up(struct commander *x, struct session *s);
+void permits_finish_up(struct request_context *x, struct session *s);
 
 #endif

@@ -4,25 +4,25 @@
 
 #include "daemon/core/admin/admin.h"
 #include "daemon/core/engine/convert.h"
-#include "daemon/core/engine/lessee.h"
+#include "daemon/core/engine/lease_owner.h"
 #include "daemon/core/engine/wait.h"
 #include "daemon/core/group/groups.h"
 #include "daemon/core/job/take.h"
 #include "daemon/core/rate/rate_turns.h"
 #include "daemon/core/reply/listing.h"
-#include "daemon/core/reply/noted.h"
-#include "daemon/core/reply/remember.h"
+#include "daemon/core/reply/name_history.h"
+#include "daemon/core/reply/records.h"
 #include "daemon/core/reply/show.h"
 #include "daemon/core/reply/tell.h"
 #include "daemon/core/reply/watch.h"
-#include "daemon/core/request/defer.h"
+#include "daemon/core/request/job_requests.h"
 #include "daemon/core/request/list.h"
 #include "daemon/core/request/lockall.h"
 #include "daemon/core/request/locks.h"
-#include "daemon/core/request/permits_owned.h"
-#include "daemon/core/request/query.h"
+#include "daemon/core/request/held_permits.h"
+#include "daemon/core/request/help_stats.h"
 #include "daemon/core/request/semaphores.h"
-#include "daemon/core/resume/end.h"
+#include "daemon/core/resume/session_end.h"
 #include "daemon/core/resume/resume.h"
 #include "daemon/core/rights/access.h"
 #include "daemon/core/rights/auth.h"
@@ -35,7 +35,7 @@
 
 #define HEARTBEAT_LEAST_US (10 * MSEC)
 
-static void command_ok(struct commander *x, struct session *s)
+static void command_ok(struct request_context *x, struct session *s)
 {
 	char *line = session_line(x->sessions);
 	struct reply r;
@@ -44,7 +44,7 @@ static void command_ok(struct commander *x, struct session *s)
 	session_send(x->sessions, s, line, reply_end(&r));
 }
 
-static bool grace_is_allowed(struct commander *x, struct session *s)
+static bool grace_is_allowed(struct request_context *x, struct session *s)
 {
 	int64_t most = x->core->conf.max_grace_us;
 
@@ -55,22 +55,22 @@ static bool grace_is_allowed(struct commander *x, struct session *s)
 }
 
 /* From now on the session can be resumed, or no longer can: the journal is told all that it has, or that it is over. */
-static void session_set_grace(struct commander *x, struct session *s)
+static void session_set_grace(struct request_context *x, struct session *s)
 {
 	bool was = s->known;
 
 	if (request_has(&x->request, FIELD_GRACE))
 		s->grace_us = x->request.field[FIELD_GRACE].number;
 	if (was && s->grace_us == 0)
-		remember_over(x, s);
+		record_over(x, s);
 	session_set_known(x->sessions, s, s->grace_us > 0);
 	if (was)
-		remember_session(x, s);
+		record_session(x, s);
 	else
-		remember_all_of(x, s);
+		record_all_of(x, s);
 }
 
-static void serve_HELLO(struct commander *x, struct session *s)
+static void serve_HELLO(struct request_context *x, struct session *s)
 {
 	const struct request *q = &x->request;
 	char *line, *secret;
@@ -114,14 +114,14 @@ static void serve_HELLO(struct commander *x, struct session *s)
 	session_send(x->sessions, s, line, reply_end(&r));
 }
 
-static void serve_QUIT(struct commander *x, struct session *s)
+static void serve_QUIT(struct request_context *x, struct session *s)
 {
 	command_ok(x, s);
 	session_hang_up(x->sessions, s, "quit");
-	end_session(x, s, ENDING_QUIT);
+	session_end(x, s, ENDING_QUIT);
 }
 
-static void serve_CANCEL(struct commander *x, struct session *s)
+static void serve_CANCEL(struct request_context *x, struct session *s)
 {
 	struct span tag = {x->request.word[0].p + 1, x->request.word[0].n - 1}; /* the parser has checked that it is one */
 	struct claim *c = session_waiting(s, tag);
@@ -160,12 +160,12 @@ static void serve_CANCEL(struct commander *x, struct session *s)
 	convert_look(x->engine, l);
 }
 
-static void serve_PING(struct commander *x, struct session *s)
+static void serve_PING(struct request_context *x, struct session *s)
 {
 	command_ok(x, s);
 }
 
-static void (*const serve[VERB_N])(struct commander *x, struct session *s) = {
+static void (*const serve[VERB_N])(struct request_context *x, struct session *s) = {
 #define COMMAND(id, ...) [VERB_##id] = serve_##id,
 #include "proto/command.def"
 #undef COMMAND
@@ -173,7 +173,7 @@ static void (*const serve[VERB_N])(struct commander *x, struct session *s) = {
 
 /* --- lines that are no requests --- */
 
-static void command_ends(struct commander *x, struct session *s, const char *reason)
+static void command_ends(struct request_context *x, struct session *s, const char *reason)
 {
 	session_ended(x->sessions, s, reason);
 	session_hang_up(x->sessions, s, reason);
@@ -181,7 +181,7 @@ static void command_ends(struct commander *x, struct session *s, const char *rea
 }
 
 /* A browser sends what a web page says to any port. So a greeting of another protocol ends the connection, and nothing after it is carried out. */
-static void command_foreign(struct commander *x, struct session *s, enum foreign foreign)
+static void command_foreign(struct request_context *x, struct session *s, enum foreign foreign)
 {
 	if (foreign == FOREIGN_HTTP) { /* the layer that hangs up answers in HTTP */
 		command_ends(x, s, HANGUP_HTTP);
@@ -192,13 +192,13 @@ static void command_foreign(struct commander *x, struct session *s, enum foreign
 }
 
 /* Over a network the first line must be a request, because one of a browser never is. People type at the Unix socket, and no browser reaches it. */
-static bool command_must_end(const struct commander *x, const struct session *s)
+static bool command_must_end(const struct request_context *x, const struct session *s)
 {
 	return !s->is_unix && !s->proven && (x->request.verb == VERB_N || x->mistake.code == ERROR_SYNTAX);
 }
 
 /* x->mistake says what is wrong. */
-static void command_mistake(struct commander *x, struct session *s, struct input line)
+static void command_mistake(struct request_context *x, struct session *s, struct input line)
 {
 	enum foreign foreign = s->is_unix ? FOREIGN_NONE : foreign_of(line.p, line.n);
 
@@ -215,7 +215,7 @@ static void command_mistake(struct commander *x, struct session *s, struct input
 	}
 }
 
-static void command_too_long(struct commander *x, struct session *s, struct input line)
+static void command_too_long(struct request_context *x, struct session *s, struct input line)
 {
 	enum parse_outcome outcome = request_parse(line.p, line.n, &x->request, &x->mistake);
 
@@ -254,7 +254,7 @@ static bool tag_is_in_use(const struct session *s, struct span tag)
 }
 
 /* A web page chooses method and path, and a name that leads here: "DEFER /jobs HTTP/1.1" would be a request. */
-static bool command_begins_foreign(struct commander *x, struct session *s, struct input line)
+static bool command_begins_foreign(struct request_context *x, struct session *s, struct input line)
 {
 	enum foreign foreign = s->proven || s->is_unix ? FOREIGN_NONE : foreign_of(line.p, line.n);
 
@@ -266,14 +266,14 @@ static bool command_begins_foreign(struct commander *x, struct session *s, struc
 	return true;
 }
 
-static void lose_if_over(struct commander *x, struct lock *l)
+static void lose_if_over(struct request_context *x, struct lock *l)
 {
 	if (l && l->lease.state == LEASE_HELD && lock_is_over(&x->engine->table, l))
-		lessee_expire(x->engine, &l->lease);
+		lease_owner_expire(x->engine, &l->lease);
 }
 
 /* The timers of leases that are over may be among those that are left: what the request may be about is lost before it is served. False: so is its session. */
-static bool __attribute__((cold)) command_loses_over(struct commander *x, struct session *s)
+static bool __attribute__((cold)) command_loses_over(struct request_context *x, struct session *s)
 {
 	const struct permit *p;
 
@@ -286,7 +286,7 @@ static bool __attribute__((cold)) command_loses_over(struct commander *x, struct
 	return !s->over;
 }
 
-void command_line(struct commander *x, struct session *s, struct input line)
+void command_line(struct request_context *x, struct session *s, struct input line)
 {
 	if (line.is_cut) {
 		command_too_long(x, s, line);

@@ -3,9 +3,9 @@
 #ifndef CORE_COMMAND_H
 #define CORE_COMMAND_H
 
-#include "daemon/core/session/commander.h"
+#include "daemon/core/session/request_context.h"
 
 /* Serves one line of a session. Notices may be waiting afterwards. */
-void command_line(struct commander *x, struct session *s, struct input line);
+void command_line(struct request_context *x, struct session *s, struct input line);
 
 #endif

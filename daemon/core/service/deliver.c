@@ -8,13 +8,13 @@
 #include "daemon/core/group/groups.h"
 #include "daemon/core/job/take.h"
 #include "daemon/core/reply/busy.h"
-#include "daemon/core/reply/former.h"
-#include "daemon/core/reply/noted.h"
+#include "daemon/core/reply/former_holders.h"
+#include "daemon/core/reply/name_history.h"
 #include "daemon/core/reply/refusal.h"
-#include "daemon/core/reply/remember.h"
+#include "daemon/core/reply/records.h"
 #include "daemon/core/reply/rows.h"
 #include "daemon/core/reply/show.h"
-#include "daemon/core/reply/slow.h"
+#include "daemon/core/reply/slow_log.h"
 #include "daemon/core/reply/tell.h"
 #include "daemon/core/reply/watch.h"
 #include "daemon/core/semaphore/permits.h"
@@ -29,7 +29,7 @@ static void claim_is_over(const struct claim *c)
 }
 
 /* The LOCK of this claim is answered, or has no client left that could be. */
-static void claim_answered(struct commander *x, const struct claim *c)
+static void claim_answered(struct request_context *x, const struct claim *c)
 {
 	claim_is_over(c);
 	session_answered(x->sessions, c->session, c->not_notified || c->asking->tag[0] != '\0');
@@ -43,12 +43,12 @@ static bool session_listens(const struct claim *c)
 	return !s->detached && (!s->resuming || c->here);
 }
 
-static void deliver_granted(struct commander *x, struct claim *c, unsigned count)
+static void deliver_granted(struct request_context *x, struct claim *c, unsigned count)
 {
 	struct session *s = c->session;
 
-	remember_held(x, c);
-	noted_add(x, c->session, lock_name(c->lock));
+	record_held(x, c);
+	name_history_add(x, c->session, lock_name(c->lock));
 	if (!c->not_notified) {
 		core_answers(x->core, VERB_LOCK);
 		tell_granted(x, c, span_of(c->asking->tag), count);
@@ -66,7 +66,7 @@ static void deliver_granted(struct commander *x, struct claim *c, unsigned count
 	watch_granted(x, c);
 }
 
-static void deliver_refused(struct commander *x, struct claim *c, enum refusal why)
+static void deliver_refused(struct request_context *x, struct claim *c, enum refusal why)
 {
 	struct session *s = c->session;
 
@@ -86,7 +86,7 @@ static void deliver_refused(struct commander *x, struct claim *c, enum refusal w
 	session_answered(x->sessions, s, c->not_notified || c->asking->tag[0] != '\0');
 }
 
-static void deliver_reentered(struct commander *x, struct claim *c, unsigned count)
+static void deliver_reentered(struct request_context *x, struct claim *c, unsigned count)
 {
 	struct claim *holder = lock_holder_of(c->lock, c->session, claim_owner(c));
 	bool hears = !c->not_notified && holder->not_notified;
@@ -95,7 +95,7 @@ static void deliver_reentered(struct commander *x, struct claim *c, unsigned cou
 		if (hears)
 			claim_hear(x, holder);
 		else
-			remember_held(x, holder);
+			record_held(x, holder);
 		core_answers(x->core, VERB_LOCK);
 		tell_granted(x, holder, span_of(c->asking->tag), count);
 	}
@@ -108,7 +108,7 @@ static void deliver_reentered(struct commander *x, struct claim *c, unsigned cou
 		watch_who_waits(x, holder);
 }
 
-static void deliver_lost(struct commander *x, struct claim *c)
+static void deliver_lost(struct request_context *x, struct claim *c)
 {
 	char who[WHO_MAX];
 
@@ -116,23 +116,23 @@ static void deliver_lost(struct commander *x, struct claim *c)
 		core_log(x->core, LOG_WARN, "lost", "peer=%s session=%" PRIu64 " name=%s fence=%" PRId64 " reason=%s",
 		         core_quoted(x->core, (struct span){who, session_who(c->session, who)}), c->session->serial,
 		         core_quoted(x->core, lock_name(c->lock)), c->token, loss_word(c->loss));
-	remember_lost(x, c);
+	record_lost(x, c);
 	former(x, c, loss_word(c->loss));
 	watch(x, c, WATCH_LOST);
 	c->not_notified = true;
 	if (session_listens(c))
 		tell_lost(x, c);
-	commander_let_go(x, c->session);
+	request_context_let_go(x, c->session);
 }
 
-static void deliver_validity(struct commander *x, const struct claim *c, const char *word, const char *field)
+static void deliver_validity(struct request_context *x, const struct claim *c, const char *word, const char *field)
 {
 	if (!c->not_notified && session_listens(c))
 		tell_validity(x, c, word, field);
 }
 
 /* A grant that the client was not told of may be asked for from now on, for a time. */
-static void deliver_adopted(struct commander *x, struct claim *c)
+static void deliver_adopted(struct request_context *x, struct claim *c)
 {
 	if (!c->session->returns || c->risked)
 		deliver_validity(x, c, "! SAFE", "valid_ms");
@@ -142,7 +142,7 @@ static void deliver_adopted(struct commander *x, struct claim *c)
 	session_wake(x->sessions, c->session);
 }
 
-static void reply_pending_ok(struct commander *x, const struct pending *p)
+static void reply_pending_ok(struct request_context *x, const struct pending *p)
 {
 	struct reply r;
 
@@ -157,7 +157,7 @@ static void reply_pending_ok(struct commander *x, const struct pending *p)
 	tell_line(x, p->session, &r);
 }
 
-static void pending_tell_done(struct commander *x, const struct pending *p)
+static void pending_tell_done(struct request_context *x, const struct pending *p)
 {
 	if (p->permit)
 		permit_tell_extended(x, p);
@@ -165,19 +165,19 @@ static void pending_tell_done(struct commander *x, const struct pending *p)
 		reply_pending_ok(x, p);
 }
 
-static void deliver_pending(struct commander *x, struct pending *p, enum refusal why)
+static void deliver_pending(struct request_context *x, struct pending *p, enum refusal why)
 {
 	struct session *s = p->session;
 	bool told = true, extended = why == NOT_REFUSED && p->verb == VERB_EXTEND;
 
 	if (extended && !p->permit && p->claim->state == CLAIM_HELD)
-		remember_held(x, p->claim); /* a client that is away may resume it after a restart */
+		record_held(x, p->claim); /* a client that is away may resume it after a restart */
 	if (!s)
 		return;
 	TAILQ_REMOVE(&s->pendings, p, in_session);
 	core_answers(x->core, p->verb);
 	if (extended && p->permit)
-		remember_permit(x, p->permit);
+		record_permit(x, p->permit);
 	if (s->over)
 		; /* nothing is sent any more */
 	else if (p->verb == VERB_SHOW)
@@ -192,7 +192,7 @@ static void deliver_pending(struct commander *x, struct pending *p, enum refusal
 		session_answered(x->sessions, s, p->tag[0] != '\0');
 }
 
-static void deliver_one(struct commander *x, const struct notice *n)
+static void deliver_one(struct request_context *x, const struct notice *n)
 {
 	switch (n->kind) {
 	case NOTICE_GRANTED:
@@ -210,14 +210,14 @@ static void deliver_one(struct commander *x, const struct notice *n)
 			tell_lost(x, n->claim);
 		if (n->claim->state == CLAIM_HELD)
 			watch(x, n->claim, WATCH_RELEASED);
-		remember_freed(x, n->claim);
+		record_freed(x, n->claim);
 		TAILQ_REMOVE(&n->claim->session->claims, n->claim, in_session);
 		n->claim->session->held--;
-		commander_let_go(x, n->claim->session);
+		request_context_let_go(x, n->claim->session);
 		session_wake(x->sessions, n->claim->session);
 		break;
 	case NOTICE_LENGTHENS:
-		remember_held(x, n->claim);
+		record_held(x, n->claim);
 		break;
 	case NOTICE_ADOPTED:
 		deliver_adopted(x, n->claim);
@@ -249,7 +249,7 @@ static void deliver_one(struct commander *x, const struct notice *n)
 }
 
 /* What is about a part of a group, or about a claim of a permit, is told to no client as it is. False: it is about neither. */
-static bool __attribute__((noinline)) deliver_to_agent(struct commander *x, const struct notice *n, const struct session *agent)
+static bool __attribute__((noinline)) deliver_to_agent(struct request_context *x, const struct notice *n, const struct session *agent)
 {
 	if (agent->of_permit) {
 		permits_note(x, n);
@@ -258,14 +258,14 @@ static bool __attribute__((noinline)) deliver_to_agent(struct commander *x, cons
 	return n->claim && group_note(x, n);
 }
 
-static inline bool deliver_within(struct commander *x, const struct notice *n)
+static inline bool deliver_within(struct request_context *x, const struct notice *n)
 {
 	const struct session *s = n->claim ? n->claim->session : n->pending ? n->pending->session : NULL;
 
 	return s && s->principal && deliver_to_agent(x, n, s);
 }
 
-void deliver_notices(struct commander *x)
+void deliver_notices(struct request_context *x)
 {
 	for (size_t i = 0; i < x->engine->notices.count; i++) {
 		const struct notice n = x->engine->notices.item[i];

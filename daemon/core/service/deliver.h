@@ -3,9 +3,9 @@
 #ifndef CORE_DELIVER_H
 #define CORE_DELIVER_H
 
-#include "daemon/core/session/commander.h"
+#include "daemon/core/session/request_context.h"
 
 /* Tells all notices, in order, to the sessions that they concern. Delivering makes no notices. */
-void deliver_notices(struct commander *x);
+void deliver_notices(struct request_context *x);
 
 #endif

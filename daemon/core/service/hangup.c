@@ -4,12 +4,12 @@
 
 #include "daemon/core/engine/convert.h"
 #include "daemon/core/engine/wait.h"
-#include "daemon/core/group/gather.h"
+#include "daemon/core/group/group_step.h"
 #include "daemon/core/group/groups.h"
 #include "daemon/core/job/take.h"
 #include "daemon/core/rate/rate_turns.h"
 #include "daemon/core/reply/tell.h"
-#include "daemon/core/resume/end.h"
+#include "daemon/core/resume/session_end.h"
 #include "daemon/core/rights/auth.h"
 #include "daemon/core/semaphore/permits.h"
 #include "daemon/core/service/deliver.h"
@@ -32,7 +32,7 @@ static bool session_waits(const struct session *s, bool patient)
  * A session with grace has sent its last line. Requests that do not wait are still answered. A waiting request keeps its place, and lines behind it are
  * dropped.
  */
-static void hangup_with_grace(struct commander *x, struct session *s)
+static void hangup_with_grace(struct request_context *x, struct session *s)
 {
 	bool blocked;
 
@@ -51,11 +51,11 @@ static void hangup_with_grace(struct commander *x, struct session *s)
 		return;
 	}
 	session_hang_up(x->sessions, s, "eof");
-	end_connection(x, s, ENDING_CLEAN);
+	session_end_connection(x, s, ENDING_CLEAN);
 }
 
 /* The session has sent its last line: it waits for nobody any more, but a round that is under way may still answer. */
-static void half_close(struct commander *x, struct session *s)
+static void half_close(struct request_context *x, struct session *s)
 {
 	struct claim *c, *next;
 
@@ -64,22 +64,22 @@ static void half_close(struct commander *x, struct session *s)
 		if (c->state == CLAIM_WAITING && !c->leaving)
 			wait_finish_up(x->engine, c), convert_look(x->engine, c->lock);
 	}
-	gather_finish_up(x, s);
+	group_step_finish_up(x, s);
 	permits_finish_up(x, s);
 	takes_finish_up(x, s);
 	rate_turns_finish_up(x, s);
 }
 
-void hangup_settle(struct commander *x, struct session *s)
+void hangup_settle(struct request_context *x, struct session *s)
 {
 	if (s->killed) {
 		session_ended(x->sessions, s, "killed");
 		session_hang_up(x->sessions, s, "killed");
-		end_session(x, s, ENDING_UNSURE);
+		session_end(x, s, ENDING_UNSURE);
 		return;
 	}
 	if (s->over) {
-		end_connection(x, s, ENDING_UNSURE);
+		session_end_connection(x, s, ENDING_UNSURE);
 		return;
 	}
 	if (!s->leaving)
@@ -94,17 +94,17 @@ void hangup_settle(struct commander *x, struct session *s)
 	    !TAILQ_EMPTY(&s->listings))
 		return;
 	session_hang_up(x->sessions, s, "eof");
-	end_session(x, s, ENDING_CLEAN);
+	session_end(x, s, ENDING_CLEAN);
 }
 
-static void refuse_stopping(struct commander *x, struct session *s, enum verb verb, const char *tag)
+static void refuse_stopping(struct request_context *x, struct session *s, enum verb verb, const char *tag)
 {
 	core_answers(x->core, verb);
 	tell_draining(x, s, span_of(tag));
 	session_answered(x->sessions, s, tag[0] != '\0');
 }
 
-bool hangup_refuse(struct commander *x, struct session *s)
+bool hangup_refuse(struct request_context *x, struct session *s)
 {
 	bool asked = s->resuming && !s->returns, some = asked || !TAILQ_EMPTY(&s->pendings) || !LIST_EMPTY(&s->takes);
 	int64_t all = INT64_MAX;
@@ -128,18 +128,18 @@ bool hangup_refuse(struct commander *x, struct session *s)
 	return some;
 }
 
-static void cut_off(struct commander *x, struct session *s, const char *reason)
+static void cut_off(struct request_context *x, struct session *s, const char *reason)
 {
 	session_ended(x->sessions, s, reason);
 	session_hang_up(x->sessions, s, reason);
-	end_connection(x, s, ENDING_UNSURE);
+	session_end_connection(x, s, ENDING_UNSURE);
 }
 
 /*
- * A heartbeat is missing. The session loses its locks, which are free when nobody can believe in them, and is told so in case it lives. A session with grace
+ * A heartbeat is missing. The session loses its locks, which are free when nobody can rely on them, and is told so in case it lives. A session with grace
  * keeps them: it is only cut off, and may come back.
  */
-static void session_fell_silent(struct commander *x, struct session *s)
+static void session_fell_silent(struct request_context *x, struct session *s)
 {
 	int64_t late_us = instant_diff(x->core->now, s->heard_at) - s->heartbeat_us;
 
@@ -154,7 +154,7 @@ static void session_fell_silent(struct commander *x, struct session *s)
 	cut_off(x, s, "heartbeat");
 }
 
-void hangup_too_far_ahead(struct commander *x)
+void hangup_too_far_ahead(struct request_context *x)
 {
 	struct session *s;
 
@@ -162,7 +162,7 @@ void hangup_too_far_ahead(struct commander *x)
 		cut_off(x, s, "overflow");
 }
 
-void hangup_fired(struct commander *x, struct session *s)
+void hangup_fired(struct request_context *x, struct session *s)
 {
 	if (x->engine->stopping)
 		return; /* it was hung up on when the daemon stopped, and its client may believe until the deadline */
@@ -178,7 +178,7 @@ void hangup_fired(struct commander *x, struct session *s)
  * A reset by this host's own kernel is as good as an EOF. So is a reset after the client has closed its side: nobody was left there to be answered.
  * In all other cases the client may be alive behind a broken path.
  */
-void hangup_gone(struct commander *x, struct session *s, enum gone how)
+void hangup_gone(struct request_context *x, struct session *s, enum gone how)
 {
 	static const char *const word[] = {
 		[GONE_HANGUP] = "hangup", [GONE_RESET] = "reset", [GONE_KEEPALIVE] = "keepalive", [GONE_OVERFLOW] = "overflow",
@@ -188,5 +188,5 @@ void hangup_gone(struct commander *x, struct session *s, enum gone how)
 	s->over = true;
 	if (!sure)
 		session_ended(x->sessions, s, word[how]);
-	end_connection(x, s, sure ? ENDING_CLEAN : ENDING_UNSURE);
+	session_end_connection(x, s, sure ? ENDING_CLEAN : ENDING_UNSURE);
 }

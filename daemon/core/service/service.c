@@ -1,7 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* One step: what is due (fire.c), then the event, then what became possible (settle.c). The order in which these happen is decided here and nowhere else. */
+/*
+ * One step: what is due (due_timers.c), then the event, then what became possible (after_step.c). The order in which these happen is decided here and nowhere
+ * else.
+ */
 #include "daemon/core/service/service.h"
-#include "daemon/core/job/order.h"
+#include "daemon/core/job/job_order.h"
 
 #include "daemon/base/mem.h"
 #include "daemon/core/admin/alarm.h"
@@ -14,30 +17,30 @@
 #include "daemon/core/engine/release.h"
 #include "daemon/core/engine/retry.h"
 #include "daemon/core/event/alarms.h"
-#include "daemon/core/job/pass.h"
+#include "daemon/core/job/queue_pass.h"
 #include "daemon/core/job/take.h"
 #include "daemon/core/member/health.h"
 #include "daemon/core/rate/rate_turns.h"
 #include "daemon/core/reply/ask_daemon.h"
-#include "daemon/core/reply/former.h"
-#include "daemon/core/reply/news.h"
-#include "daemon/core/reply/noted.h"
-#include "daemon/core/reply/remember.h"
+#include "daemon/core/reply/former_holders.h"
+#include "daemon/core/reply/watch_news.h"
+#include "daemon/core/reply/name_history.h"
+#include "daemon/core/reply/records.h"
 #include "daemon/core/reply/show.h"
 #include "daemon/core/reply/watch.h"
 #include "daemon/core/request/list.h"
-#include "daemon/core/resume/end.h"
+#include "daemon/core/resume/session_end.h"
 #include "daemon/core/resume/handover.h"
 #include "daemon/core/resume/restore.h"
 #include "daemon/core/rights/auth.h"
 #include "daemon/core/round/home.h"
-#include "daemon/core/service/fire.h"
+#include "daemon/core/service/due_timers.h"
 #include "daemon/core/service/hangup.h"
-#include "daemon/core/service/settle.h"
-#include "daemon/core/service/whole.h"
+#include "daemon/core/service/after_step.h"
+#include "daemon/core/service/service_data.h"
 #include "daemon/core/session/rules.h"
 #include "daemon/core/session/semaphore.h"
-#include "daemon/core/session/who.h"
+#include "daemon/core/session/client_identity.h"
 
 #include <assert.h>
 #include <errno.h>
@@ -73,11 +76,11 @@ void service_free(struct service *s)
 	auths_free(&s->commander);
 	orders_free_all(&s->commander);
 	restore_free(&s->commander);
-	end_all(&s->commander);
+	session_end_all(&s->commander);
 	home_release(&s->engine);
 	engine_release(&s->engine);
 	session_table_release(&s->sessions);
-	noted_free(&s->commander);
+	name_history_free(&s->commander);
 	alarms_free(&s->core);
 	formers_free(&s->commander);
 	core_release(&s->core);
@@ -104,7 +107,7 @@ static int on_line(struct service *s, const struct event *event)
 		session_read_ahead(&s->sessions, session, line);
 		hangup_too_far_ahead(&s->commander);
 	} else {
-		settle_line(&s->commander, session, line);
+		after_step_line(&s->commander, session, line);
 	}
 	return 0;
 }
@@ -133,7 +136,7 @@ static int on_sent(struct service *s, const struct event *event)
 	session->unsent = 0;
 	session_heard(&s->sessions, session);
 	takes_sent(&s->commander, session);
-	settle_session(&s->commander, session);
+	after_step_session(&s->commander, session);
 	return 0;
 }
 
@@ -152,7 +155,7 @@ static bool on_stop_refuse(struct service *s)
 {
 	bool some = release_answer_syncs(&s->engine);
 
-	settle_notices(&s->commander);
+	after_step_notices(&s->commander);
 	some |= lists_stop(&s->commander);
 	for (uint32_t i = 0; i < s->sessions.slots; i++)
 		if (s->sessions.slot[i] && !s->sessions.slot[i]->over)
@@ -164,7 +167,7 @@ static void on_stop(struct service *s)
 {
 	engine_stop(&s->engine);
 	watch_drain(&s->commander);
-	settle_handed_all(&s->commander);
+	after_step_handed_all(&s->commander);
 	/* Lines that were read behind the refused requests are served before the hang-up, until there is nothing more to refuse. */
 	for (settle(&s->commander); on_stop_refuse(s);)
 		settle(&s->commander);
@@ -205,7 +208,7 @@ static int on_node(struct service *s, const struct event *event)
 	else
 		member_subscribed(&s->engine.members, node, event->node.defect, event->node.reason);
 	if (s->engine.fell)
-		settle_fallen(&s->commander);
+		after_step_fallen(&s->commander);
 	return 0;
 }
 
@@ -214,7 +217,7 @@ static int on_answer(struct service *s, const struct answer *a)
 	if (a->node >= s->core.conf.nodes || !engine_answer(&s->engine, a))
 		return -EINVAL;
 	if (s->engine.fell)
-		settle_fallen(&s->commander);
+		after_step_fallen(&s->commander);
 	if (s->commander.deadlocks)
 		deadlock_answered(&s->commander, a);
 	if (s->commander.remote_holders)
@@ -303,7 +306,7 @@ int service_step(struct service *s, const struct event *event, struct effects *r
 	/* Before the timers: what they end now was still held in the snapshot that this event follows, so it is to be recorded. */
 	if (event->kind == EVENT_JOURNAL)
 		s->core.journal_off = !event->journal.ok;
-	fire_timers(&s->commander);
+	due_timers_timers(&s->commander);
 	r = service_handle(s, event);
 	settle(&s->commander);
 	s->core.out = NULL;
@@ -317,7 +320,7 @@ bool service_snapshot(struct service *s, struct effects *ret_effects)
 
 	assert(!s->stepping);
 	s->core.out = ret_effects;
-	more = remember_more(&s->commander);
+	more = record_more(&s->commander);
 	s->core.out = NULL;
 	return more;
 }

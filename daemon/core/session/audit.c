@@ -2,7 +2,7 @@
 /* See audit.h. */
 #include "daemon/core/session/audit.h"
 
-#include "daemon/core/session/who.h"
+#include "daemon/core/session/client_identity.h"
 #include "proto/json.h"
 
 #include <inttypes.h>

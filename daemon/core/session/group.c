@@ -3,10 +3,10 @@
 #include "daemon/core/session/group.h"
 
 #include "daemon/base/mem.h"
-#include "daemon/core/engine/enter.h"
+#include "daemon/core/engine/lock_request.h"
 #include "daemon/core/engine/wait.h"
 #include "daemon/core/event/alarms.h"
-#include "daemon/core/session/agent.h"
+#include "daemon/core/session/inner_session.h"
 
 static char *text_copy(struct span text)
 {
@@ -14,7 +14,7 @@ static char *text_copy(struct span text)
 }
 
 /* Those of the leases. */
-static void group_set_lease(struct commander *x, struct group *g)
+static void group_set_lease(struct request_context *x, struct group *g)
 {
 	const struct request *q = &x->request;
 
@@ -24,7 +24,7 @@ static void group_set_lease(struct commander *x, struct group *g)
 	g->count = request_count(q);
 }
 
-static void group_set_terms(struct commander *x, struct group *g)
+static void group_set_terms(struct request_context *x, struct group *g)
 {
 	const struct request *q = &x->request;
 	int64_t wait = request_has(q, FIELD_WAIT) ? q->field[FIELD_WAIT].number : 0;
@@ -44,7 +44,7 @@ static struct group *group_begin(struct session *s, const struct span *name, uns
 	struct group *g = mem_alloc(sizeof(*g));
 
 	g->session = s;
-	agent_init(&g->agent, s);
+	inner_session_init(&g->agent, s);
 	g->lapse.kind = TIMER_LAPSE;
 	g->owner = text_copy(owner);
 	g->owner_n = owner.n;
@@ -63,7 +63,7 @@ static struct group *group_begin(struct session *s, const struct span *name, uns
 	return g;
 }
 
-struct group *group_new(struct commander *x, struct session *s)
+struct group *group_new(struct request_context *x, struct session *s)
 {
 	const struct request *q = &x->request;
 	struct group *g = group_begin(s, q->word, q->words, request_owner(q), request_note(q));
@@ -74,7 +74,7 @@ struct group *group_new(struct commander *x, struct session *s)
 	return g;
 }
 
-struct group *group_new_of_take(struct commander *x, struct session *s, struct take *take, struct span name, struct span owner, int64_t ttl_us)
+struct group *group_new_of_take(struct request_context *x, struct session *s, struct take *take, struct span name, struct span owner, int64_t ttl_us)
 {
 	struct group *g = group_begin(s, &name, 1, owner, SPAN(""));
 
@@ -86,7 +86,7 @@ struct group *group_new_of_take(struct commander *x, struct session *s, struct t
 	return g;
 }
 
-void group_make_due(struct commander *x, struct group *g)
+void group_make_due(struct request_context *x, struct group *g)
 {
 	if (g->due)
 		return;
@@ -95,7 +95,7 @@ void group_make_due(struct commander *x, struct group *g)
 	TAILQ_INSERT_TAIL(&x->groups_due, g, in_due);
 }
 
-void group_cancel(struct commander *x, struct group *g)
+void group_cancel(struct request_context *x, struct group *g)
 {
 	g->state = GROUP_CANCELLED;
 	group_make_due(x, g);
@@ -103,14 +103,14 @@ void group_cancel(struct commander *x, struct group *g)
 
 /* --- parts --- */
 
-struct claim *group_own(const struct commander *x, const struct group *g, const struct part *p)
+struct claim *group_own(const struct request_context *x, const struct group *g, const struct part *p)
 {
 	struct lock *l = lock_find(&x->engine->table, part_name(p));
 
 	return l ? lock_holder_of(l, g->session, group_owner(g)) : NULL;
 }
 
-bool part_is_had(const struct commander *x, const struct group *g, const struct part *p)
+bool part_is_had(const struct request_context *x, const struct group *g, const struct part *p)
 {
 	struct claim *c = group_own(x, g, p);
 
@@ -119,7 +119,7 @@ bool part_is_had(const struct commander *x, const struct group *g, const struct 
 	return c && c->lock->lease.state == LEASE_HELD && !lock_is_over(&x->engine->table, c->lock);
 }
 
-static void part_forget_refusal(struct commander *x, struct part *p)
+static void part_forget_refusal(struct request_context *x, struct part *p)
 {
 	if (!p->seen)
 		return;
@@ -128,9 +128,9 @@ static void part_forget_refusal(struct commander *x, struct part *p)
 	p->seen = NULL;
 }
 
-void part_ask(struct commander *x, struct group *g, struct part *p, bool patient)
+void part_ask(struct request_context *x, struct group *g, struct part *p, bool patient)
 {
-	struct claim *c = agent_claim(x->engine, &g->agent, group_owner(g), (struct span){g->note, g->note_n}, x->core->asked_at);
+	struct claim *c = inner_session_claim(x->engine, &g->agent, group_owner(g), (struct span){g->note, g->note_n}, x->core->asked_at);
 
 	p->claim = c;
 	p->why = NOT_REFUSED;
@@ -142,21 +142,21 @@ void part_ask(struct commander *x, struct group *g, struct part *p, bool patient
 	c->priority = g->priority & 15;
 	c->asking->order = ++x->engine->asked;
 	c->patient = patient;
-	enter_ask(x->engine, c, part_name(p), patient ? g->wait_until : x->core->now);
+	lock_request_ask(x->engine, c, part_name(p), patient ? g->wait_until : x->core->now);
 }
 
-void part_drop(struct commander *x, struct part *p)
+void part_drop(struct request_context *x, struct part *p)
 {
 	struct claim *c = p->claim;
 
 	if (!c)
 		return;
 	p->claim = NULL;
-	agent_drop(x->engine, c);
+	inner_session_drop(x->engine, c);
 }
 
 /* Those that wait first: what is given back must not be granted to a group that is about to leave. */
-static void group_drop_part_of(struct commander *x, struct group *g, bool waiting, const struct part *but)
+static void group_drop_part_of(struct request_context *x, struct group *g, bool waiting, const struct part *but)
 {
 	for (unsigned i = 0; i < g->parts; i++) {
 		struct part *p = &g->part[i];
@@ -166,13 +166,13 @@ static void group_drop_part_of(struct commander *x, struct group *g, bool waitin
 	}
 }
 
-void group_drop_parts(struct commander *x, struct group *g, const struct part *but)
+void group_drop_parts(struct request_context *x, struct group *g, const struct part *but)
 {
 	group_drop_part_of(x, g, true, but);
 	group_drop_part_of(x, g, false, but);
 }
 
-void group_leave_queues(struct commander *x, struct group *g)
+void group_leave_queues(struct request_context *x, struct group *g)
 {
 	group_drop_part_of(x, g, true, NULL);
 }
@@ -186,7 +186,7 @@ static struct part *part_of(struct group *g, const struct claim *c)
 	return p;
 }
 
-bool group_note(struct commander *x, const struct notice *n)
+bool group_note(struct request_context *x, const struct notice *n)
 {
 	struct group *g = group_of(n->claim);
 	struct part *p;
@@ -235,7 +235,7 @@ static void group_reorder(struct group *g, const struct request *q)
 			g->next = i;
 }
 
-void group_repeat(struct commander *x, struct group *g)
+void group_repeat(struct request_context *x, struct group *g)
 {
 	const struct request *q = &x->request;
 	int64_t wait = q->field[FIELD_WAIT].number, ttl_us = g->ttl_us, delay_us = g->delay_us;
@@ -251,7 +251,7 @@ void group_repeat(struct commander *x, struct group *g)
 	g->note_n = request_note(q).n;
 	if (g->ttl_us != ttl_us || g->delay_us != delay_us)
 		group_drop_part_of(x, g, false, NULL); /* it asks for these anew */
-	agent_set_terms(&g->agent, g->renew, g->ttl_us, g->delay_us, request_note(q));
+	inner_session_set_terms(&g->agent, g->renew, g->ttl_us, g->delay_us, request_note(q));
 	g->wait_until = wait == WAIT_FOREVER ? INSTANT_NEVER : instant_add(x->core->now, wait);
 	for (unsigned i = 0; i < g->parts; i++)
 		if (g->part[i].claim && g->part[i].claim->state == CLAIM_WAITING && g->part[i].claim->patient)
@@ -261,7 +261,7 @@ void group_repeat(struct commander *x, struct group *g)
 
 /* --- the end --- */
 
-void group_release(struct commander *x, struct group *g)
+void group_release(struct request_context *x, struct group *g)
 {
 	heap_cancel(&x->core->timers, &g->lapse);
 	origin_thin(g->origin, g->parts);
@@ -275,7 +275,7 @@ void group_release(struct commander *x, struct group *g)
 	mem_free(g);
 }
 
-void group_free(struct commander *x, struct group *g)
+void group_free(struct request_context *x, struct group *g)
 {
 	group_drop_parts(x, g, NULL);
 	if (g->due) {

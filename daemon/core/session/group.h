@@ -7,7 +7,7 @@
 #ifndef CORE_GROUP_H
 #define CORE_GROUP_H
 
-#include "daemon/core/session/commander.h"
+#include "daemon/core/session/request_context.h"
 
 struct take;
 
@@ -72,27 +72,27 @@ static inline struct group *group_of(const struct claim *c)
 }
 
 /* For the session and on the terms of its request, which is LOCKALL or LOCKANY. It is due. */
-struct group *group_new(struct commander *x, struct session *s);
+struct group *group_new(struct request_context *x, struct session *s);
 /* For the lock of a job that a TAKE of this session was given. */
-struct group *group_new_of_take(struct commander *x, struct session *s, struct take *take, struct span name, struct span owner, int64_t ttl_us);
+struct group *group_new_of_take(struct request_context *x, struct session *s, struct take *take, struct span name, struct span owner, int64_t ttl_us);
 /* After RESUME the client repeats the request, by this one. */
-void group_repeat(struct commander *x, struct group *g);
+void group_repeat(struct request_context *x, struct group *g);
 /* It gives back what it has, and is answered, before the step ends: not now, since notices may speak of its parts. */
-void group_cancel(struct commander *x, struct group *g);
+void group_cancel(struct request_context *x, struct group *g);
 /* It is looked at before the step ends. */
-void group_make_due(struct commander *x, struct group *g);
+void group_make_due(struct request_context *x, struct group *g);
 
 /* The client's own hold of that name; NULL: it has none. */
-struct claim *group_own(const struct commander *x, const struct group *g, const struct part *p);
+struct claim *group_own(const struct request_context *x, const struct group *g, const struct part *p);
 /* The client or the group holds the name, and will for a while. */
-bool part_is_had(const struct commander *x, const struct group *g, const struct part *p);
+bool part_is_had(const struct request_context *x, const struct group *g, const struct part *p);
 /* Asks for that name. patient: until the wait of the group is over. */
-void part_ask(struct commander *x, struct group *g, struct part *p, bool patient);
+void part_ask(struct request_context *x, struct group *g, struct part *p, bool patient);
 /* Gives back what it has of the name, or leaves the queue. */
-void part_drop(struct commander *x, struct part *p);
-void group_drop_parts(struct commander *x, struct group *g, const struct part *but);
+void part_drop(struct request_context *x, struct part *p);
+void group_drop_parts(struct request_context *x, struct group *g, const struct part *but);
 /* Notes what a notice says of a part. True: nobody is to be told. */
-bool group_note(struct commander *x, const struct notice *n);
+bool group_note(struct request_context *x, const struct notice *n);
 /* The request that it is of. */
 static inline enum verb group_verb(const struct group *g)
 {
@@ -100,11 +100,11 @@ static inline enum verb group_verb(const struct group *g)
 }
 
 /* The group is answered, or has no client left: gives back what it has. */
-void group_free(struct commander *x, struct group *g);
+void group_free(struct request_context *x, struct group *g);
 
 /* Its parts get nothing any more. */
 void group_is_ending(struct group *g);
-void group_leave_queues(struct commander *x, struct group *g);
-void group_release(struct commander *x, struct group *g); /* the daemon ends: gives nothing back */
+void group_leave_queues(struct request_context *x, struct group *g);
+void group_release(struct request_context *x, struct group *g); /* the daemon ends: gives nothing back */
 
 #endif

@@ -27,7 +27,7 @@ void job_text_set(struct span *text, struct span to)
 	*text = kept;
 }
 
-struct job *job_new(struct commander *x, struct span queue, struct span id, struct span lock)
+struct job *job_new(struct request_context *x, struct span queue, struct span id, struct span lock)
 {
 	struct job *job = mem_alloc(sizeof(*job));
 
@@ -42,14 +42,14 @@ struct job *job_new(struct commander *x, struct span queue, struct span id, stru
 	return job;
 }
 
-void job_set_state(struct commander *x, struct job *job, enum job_state to)
+void job_set_state(struct request_context *x, struct job *job, enum job_state to)
 {
 	x->jobs_at_stake += (to != JOB_LOST);
 	x->jobs_at_stake -= (job->state != JOB_LOST);
 	job->state = to;
 }
 
-void job_free(struct commander *x, struct job *job)
+void job_free(struct request_context *x, struct job *job)
 {
 	if (job->question)
 		job->question->about = NULL;
@@ -115,7 +115,7 @@ struct span job_owner(const struct job *job, char *out)
 	return (struct span){out, (size_t)(at - out)};
 }
 
-struct claim *job_claim(const struct commander *x, const struct job *job)
+struct claim *job_claim(const struct request_context *x, const struct job *job)
 {
 	char owner[JOB_OWNER_MAX];
 	struct lock *l = job->lock.n > 0 ? lock_find(&x->engine->table, job->lock) : NULL;
@@ -146,7 +146,7 @@ int64_t job_valid_us(const struct job *job, struct instant now)
 	return left < 0 ? 0 : left < job->ttl_us ? left : job->ttl_us;
 }
 
-struct job_queue *job_queue_find(const struct commander *x, struct span name)
+struct job_queue *job_queue_find(const struct request_context *x, struct span name)
 {
 	struct job_queue *queue;
 
@@ -169,7 +169,7 @@ void job_queue_count_for(struct job_queue *queue, struct origin *o)
 	origin_drop_if_unused(before);
 }
 
-void job_queue_note(struct commander *x, struct span name)
+void job_queue_note(struct request_context *x, struct span name)
 {
 	struct job_queue *queue = job_queue_find(x, name);
 
@@ -190,7 +190,7 @@ bool job_read(struct span *text, struct job_leased *j)
 	return true;
 }
 
-void jobs_note_failed(struct commander *x, struct span queue, struct span ids)
+void jobs_note_failed(struct request_context *x, struct span queue, struct span ids)
 {
 	struct span id;
 

@@ -8,7 +8,7 @@
 #define CORE_JOBS_H
 
 #include "daemon/core/round/home.h"
-#include "daemon/core/session/commander.h"
+#include "daemon/core/session/request_context.h"
 
 #define JOB_OWNER_MAX (4 + NAME_MAX_BYTES + 1 + JOB_ID_MAX) /* see job_owner() */
 
@@ -129,9 +129,9 @@ void job_text_free(struct span *text);
 void job_text_set(struct span *text, struct span to);
 
 /* A job of this queue. It is in no session. */
-struct job *job_new(struct commander *x, struct span queue, struct span id, struct span lock);
-void job_free(struct commander *x, struct job *job);
-void job_set_state(struct commander *x, struct job *job, enum job_state to);
+struct job *job_new(struct request_context *x, struct span queue, struct span id, struct span lock);
+void job_free(struct request_context *x, struct job *job);
+void job_set_state(struct request_context *x, struct job *job, enum job_state to);
 /* The session gets the job, or no longer has it; NULL: nobody has it. */
 void job_set_session(struct job *job, struct session *s);
 /*
@@ -144,11 +144,11 @@ struct job *job_find_ending(const struct session *s, struct span queue, struct s
 /* Each queue that a TAKE waits for is a key at its home. It counts for whoever waits there longest. NULL: for nobody. */
 void job_queue_count_for(struct job_queue *queue, struct origin *o);
 /* The queue for which a TAKE waits here; NULL: none does. */
-struct job_queue *job_queue_find(const struct commander *x, struct span name);
+struct job_queue *job_queue_find(const struct request_context *x, struct span name);
 /* Something may be due there: TAKEs look before the step ends. */
-void job_queue_note(struct commander *x, struct span name);
+void job_queue_note(struct request_context *x, struct span name);
 /* The claim of its session on its lock; NULL: it has none. */
-struct claim *job_claim(const struct commander *x, const struct job *job);
+struct claim *job_claim(const struct request_context *x, const struct job *job);
 /* The owner of its lock: "job:<queue>/<id>", written into JOB_OWNER_MAX bytes. */
 struct span job_owner(const struct job *job, char *out);
 /* The lock of this job is also that of another job of its session: both have the same owner. */
@@ -176,7 +176,7 @@ struct job_leased {
 };
 bool job_read(struct span *text, struct job_leased *ret_job); /* *text: what is behind it */
 /* A home has said which jobs have failed for good: the log and the figures are told. ids: the words of its answer. */
-void jobs_note_failed(struct commander *x, struct span queue, struct span ids);
+void jobs_note_failed(struct request_context *x, struct span queue, struct span ids);
 
 extern const char job_is_adopted_text[]; /* ERR UNAVAILABLE: why it cannot be said whether the session has it */
 

@@ -3,7 +3,7 @@
 #include "daemon/core/session/rules.h"
 
 #include "daemon/base/mem.h"
-#include "daemon/core/session/who.h"
+#include "daemon/core/session/client_identity.h"
 
 /*
  * Whether a text matches a pattern in which * stands for any bytes. On a mismatch only the last star takes one byte more: an earlier one need not, because

@@ -13,14 +13,14 @@ static bool semaphore_matches(const struct map_node *node, const void *key, size
 	return m->n == n && memcmp(m->name, key, n) == 0;
 }
 
-void semaphores_init(struct commander *x)
+void semaphores_init(struct request_context *x)
 {
 	map_init(&x->semaphores, x->engine->table.map.key);
 	TAILQ_INIT(&x->permits_due);
 	TAILQ_INIT(&x->permits_later);
 }
 
-struct semaphore *semaphore_find(struct commander *x, struct span name)
+struct semaphore *semaphore_find(struct request_context *x, struct span name)
 {
 	struct map_node *node;
 
@@ -35,7 +35,7 @@ bool semaphore_is_vacant(const struct semaphore *m)
 	return TAILQ_EMPTY(&m->line) && TAILQ_EMPTY(&m->others);
 }
 
-struct semaphore *semaphore_find_or_add(struct commander *x, struct span name, unsigned limit)
+struct semaphore *semaphore_find_or_add(struct request_context *x, struct span name, unsigned limit)
 {
 	struct semaphore *m = semaphore_find(x, name);
 	uint64_t hash;
@@ -60,14 +60,14 @@ struct semaphore *semaphore_find_or_add(struct commander *x, struct span name, u
 	return m;
 }
 
-static void semaphore_free(struct commander *x, struct semaphore *m)
+static void semaphore_free(struct request_context *x, struct semaphore *m)
 {
 	map_remove(&x->semaphores, &m->node);
 	mem_free(m->name);
 	mem_free(m);
 }
 
-void semaphore_drop_if_unused(struct commander *x, struct semaphore *m)
+void semaphore_drop_if_unused(struct request_context *x, struct semaphore *m)
 {
 	if (semaphore_is_vacant(m) && TAILQ_EMPTY(&m->lost))
 		semaphore_free(x, m);
@@ -82,7 +82,7 @@ void permit_release(struct permit *p)
 	mem_free(p);
 }
 
-static void permits_release(struct commander *x, struct permits *list)
+static void permits_release(struct request_context *x, struct permits *list)
 {
 	struct permit *p;
 
@@ -94,7 +94,7 @@ static void permits_release(struct commander *x, struct permits *list)
 	}
 }
 
-void semaphores_free_all(struct commander *x)
+void semaphores_free_all(struct request_context *x)
 {
 	struct map_node *node;
 
@@ -127,14 +127,14 @@ bool semaphore_owns(const struct lock *l, struct span *ret_name)
 
 /* --- permits --- */
 
-static void permit_is_late_no_more(struct commander *x, struct permit *p)
+static void permit_is_late_no_more(struct request_context *x, struct permit *p)
 {
 	if (p->later)
 		TAILQ_REMOVE(&x->permits_later, p, in_due);
 	p->later = false;
 }
 
-void permit_make_due(struct commander *x, struct permit *p)
+void permit_make_due(struct request_context *x, struct permit *p)
 {
 	if (p->due)
 		return;
@@ -144,27 +144,27 @@ void permit_make_due(struct commander *x, struct permit *p)
 	TAILQ_INSERT_TAIL(&x->permits_due, p, in_due);
 }
 
-void permit_leave_for_later(struct commander *x, struct permit *p)
+void permit_leave_for_later(struct request_context *x, struct permit *p)
 {
 	if (p->due || p->later)
 		return;
 	p->later = true;
 	TAILQ_INSERT_TAIL(&x->permits_later, p, in_due);
-	commander_again(x);
+	request_context_again(x);
 }
 
 /* Each asks for a slot at least: more than a step has room for are not looked at. */
-void permits_again(struct commander *x)
+void permits_again(struct request_context *x)
 {
 	struct permit *p;
 
 	for (unsigned n = 0; n < SLOTS_A_STEP && (p = TAILQ_FIRST(&x->permits_later)); n++)
 		permit_make_due(x, p);
 	if (!TAILQ_EMPTY(&x->permits_later))
-		commander_again(x);
+		request_context_again(x);
 }
 
-void permit_is_due_no_more(struct commander *x, struct permit *p)
+void permit_is_due_no_more(struct request_context *x, struct permit *p)
 {
 	permit_is_late_no_more(x, p);
 	if (p->due) {
@@ -208,7 +208,7 @@ static struct permits *permit_list(struct semaphore *m, enum permit_state state)
 	return permit_stands_in_line(state) ? &m->line : &m->others;
 }
 
-void permit_enter(struct commander *x, struct permit *p, enum permit_state state)
+void permit_enter(struct request_context *x, struct permit *p, enum permit_state state)
 {
 	struct semaphore *m = p->semaphore;
 	struct permits *from = permit_list(m, p->state), *to = permit_list(m, state);
@@ -248,13 +248,13 @@ void permit_enter(struct commander *x, struct permit *p, enum permit_state state
 		m->first = NULL;
 }
 
-void permit_cancel(struct commander *x, struct permit *p)
+void permit_cancel(struct request_context *x, struct permit *p)
 {
 	permit_enter(x, p, PERMIT_CANCELLED);
 	permit_make_due(x, p);
 }
 
-int64_t permit_valid_us(const struct commander *x, const struct permit *p)
+int64_t permit_valid_us(const struct request_context *x, const struct permit *p)
 {
 	int64_t mark = lock_valid_us(&x->engine->table, p->mark.claim->lock), slot = lock_valid_us(&x->engine->table, p->slot.claim->lock);
 

@@ -7,7 +7,7 @@
 #ifndef CORE_SEMAPHORE_H
 #define CORE_SEMAPHORE_H
 
-#include "daemon/core/session/commander.h"
+#include "daemon/core/session/request_context.h"
 
 enum permit_state {
 	PERMIT_TRYING,    /* it asks for free slots, some at a time, and waits for nobody */
@@ -21,7 +21,7 @@ enum permit_state {
 #define SLOTS_OF_SESSION 8192 /* for which one session is the first in line */
 #define SLOTS_A_STEP     512  /* are asked for by those that are the first */
 
-/* How the owner of a record of a permit begins: see recall.h. */
+/* How the owner of a record of a permit begins: see permit_restore.h. */
 #define SEAT_OWNER "\001permit "
 
 /* What a permit asks for, or has. */
@@ -107,28 +107,28 @@ static inline bool permit_is_asking(const struct permit *p)
 	return p->state < PERMIT_HELD;
 }
 
-struct semaphore *semaphore_find(struct commander *x, struct span name); /* NULL: nobody here has or wants a permit */
+struct semaphore *semaphore_find(struct request_context *x, struct span name); /* NULL: nobody here has or wants a permit */
 /* One that is vacant is of this limit from now on. */
-struct semaphore *semaphore_find_or_add(struct commander *x, struct span name, unsigned limit);
+struct semaphore *semaphore_find_or_add(struct request_context *x, struct span name, unsigned limit);
 bool semaphore_is_vacant(const struct semaphore *m); /* nobody here has or wants a permit, though some may not have released one that was lost */
-void semaphore_drop_if_unused(struct commander *x, struct semaphore *m);
-void semaphores_init(struct commander *x);
-void semaphores_free_all(struct commander *x); /* the daemon ends, and tells nobody */
+void semaphore_drop_if_unused(struct request_context *x, struct semaphore *m);
+void semaphores_init(struct request_context *x);
+void semaphores_free_all(struct request_context *x); /* the daemon ends, and tells nobody */
 
 /* The name under which a lock is a part of a semaphore; false: it is none. ret_name: that of the semaphore. */
 bool semaphore_owns(const struct lock *l, struct span *ret_name);
 
 void permit_release(struct permit *p); /* its memory alone */
-void permit_make_due(struct commander *x, struct permit *p);
-void permit_is_due_no_more(struct commander *x, struct permit *p);
-void permit_leave_for_later(struct commander *x, struct permit *p); /* it is due in the next step */
-void permits_again(struct commander *x);                            /* those that were left */
-void permit_enter(struct commander *x, struct permit *p, enum permit_state state); /* into the state, and the list that belongs to it */
+void permit_make_due(struct request_context *x, struct permit *p);
+void permit_is_due_no_more(struct request_context *x, struct permit *p);
+void permit_leave_for_later(struct request_context *x, struct permit *p); /* it is due in the next step */
+void permits_again(struct request_context *x);                            /* those that were left */
+void permit_enter(struct request_context *x, struct permit *p, enum permit_state state); /* into the state, and the list that belongs to it */
 /* It is about to be answered CANCELLED: not now, since notices may speak of its claims. */
-void permit_cancel(struct commander *x, struct permit *p);
+void permit_cancel(struct request_context *x, struct permit *p);
 /* Whether p stands before q in the line. */
 bool permit_stands_before(const struct permit *p, const struct permit *q);
 
-int64_t permit_valid_us(const struct commander *x, const struct permit *p);
+int64_t permit_valid_us(const struct request_context *x, const struct permit *p);
 
 #endif

@@ -36,16 +36,16 @@ void session_set_nested(struct session_table *t, struct session *s, bool nested)
 /* before: how much it had. */
 static void session_count_ahead(struct session_table *t, struct session *s, size_t before)
 {
-	t->ahead += ahead_bytes(&s->ahead) - before;
+	t->ahead += lines_ahead_bytes(&s->ahead) - before;
 	if (s->origin)
-		s->origin->ahead += ahead_bytes(&s->ahead) - before;
+		s->origin->ahead += lines_ahead_bytes(&s->ahead) - before;
 }
 
 static void session_drop_ahead(struct session_table *t, struct session *s)
 {
-	size_t before = ahead_bytes(&s->ahead);
+	size_t before = lines_ahead_bytes(&s->ahead);
 
-	ahead_release(&s->ahead);
+	lines_ahead_release(&s->ahead);
 	session_count_ahead(t, s, before);
 }
 
@@ -279,9 +279,9 @@ static void session_move_origin(struct session *to, struct session *from)
 {
 	if (from->origin) {
 		origin_refer(from->origin);
-		from->origin->ahead += ahead_bytes(&to->ahead);
+		from->origin->ahead += lines_ahead_bytes(&to->ahead);
 		if (to->origin)
-			to->origin->ahead -= ahead_bytes(&to->ahead);
+			to->origin->ahead -= lines_ahead_bytes(&to->ahead);
 		origin_leave(to->origin);
 		to->origin = from->origin;
 		return;
@@ -337,8 +337,8 @@ static void session_set_reading(struct session_table *t, struct session *s, bool
 void session_read_ahead(struct session_table *t, struct session *s, struct input line)
 {
 	uint64_t most = t->core->conf.limits.output;
-	size_t before = ahead_bytes(&s->ahead);
-	bool full = ahead_add(&s->ahead, line);
+	size_t before = lines_ahead_bytes(&s->ahead);
+	bool full = lines_ahead_add(&s->ahead, line);
 
 	session_count_ahead(t, s, before);
 	if (full || (most > 0 && t->ahead > READ_AHEAD_WHOLE * most))
@@ -355,7 +355,7 @@ struct session *session_too_far_ahead(const struct session_table *t)
 		return NULL;
 	for (uint32_t i = 0; i < t->slots; i++)
 		if ((s = t->slot[i]))
-			greatest_see(&furthest, s, ahead_bytes(&s->ahead), s->origin ? s->origin->ahead : 0);
+			greatest_see(&furthest, s, lines_ahead_bytes(&s->ahead), s->origin ? s->origin->ahead : 0);
 	return furthest.one;
 }
 
@@ -366,12 +366,12 @@ bool session_next_line(struct session_table *t, struct session *s, struct input 
 
 	if (s->ahead.count == 0)
 		return false;
-	before = ahead_bytes(&s->ahead);
-	room = ahead_next(&s->ahead, ret_line);
+	before = lines_ahead_bytes(&s->ahead);
+	room = lines_ahead_next(&s->ahead, ret_line);
 	session_count_ahead(t, s, before);
 	if (room)
 		session_set_reading(t, s, true);
-	ahead_trim(&s->ahead, &t->core->out->arena, ret_line);
+	lines_ahead_trim(&s->ahead, &t->core->out->arena, ret_line);
 	return true;
 }
 

@@ -8,7 +8,7 @@
 #define CORE_SESSION_H
 
 #include "daemon/core/lock/lock.h"
-#include "daemon/core/session/ahead.h"
+#include "daemon/core/session/lines_ahead.h"
 #include "daemon/core/session/user.h"
 
 TAILQ_HEAD(listings, listing); /* listing.h */
@@ -17,7 +17,7 @@ LIST_HEAD(groups, group); /* group.h */
 TAILQ_HEAD(permits, permit); /* semaphore.h */
 LIST_HEAD(jobs, job); /* jobs.h */
 LIST_HEAD(take_list, take); /* jobs.h */
-TAILQ_HEAD(places, take_place); /* places.h */
+TAILQ_HEAD(places, take_place); /* take_places.h */
 
 #define UNSENT_MAX 16384 /* bytes of answers to lines read ahead; beyond, the session waits until the outer layer has sent them */
 
@@ -50,7 +50,7 @@ struct session {
 	uint64_t serial;         /* number for people and for RESUME */
 	struct lasting *lasting; /* NULL: it was never asked for */
 	char *label;             /* HELLO name=; NULL */
-	char *address;           /* of the peer, as text; NULL: none, or that of all Unix sockets; then, if has_subject, its subject. See who.h */
+	char *address;           /* of the peer, as text; NULL: none, or that of all Unix sockets; then, if has_subject, its subject. See client_identity.h */
 	struct instant opened_at, heard_at;
 	int64_t heartbeat_us;    /* 0: no heartbeat */
 	struct timer timer;      /* the heartbeat; after the end of input: how long rounds may still answer */
@@ -68,10 +68,10 @@ struct session {
 	struct user *user;       /* user.h; NULL: nothing was granted to it yet */
 	struct watching *watching; /* watch.c: what it watches; NULL: nothing was asked for */
 	LIST_ENTRY(session) in_short; /* of commander.renewals; le_prev NULL: it has none */
-	unsigned recounted;      /* when that was counted last: see renewals.c */
-	int64_t renewals;        /* a second, of its short leases, in thousandths: see renewals.h */
+	unsigned recounted;      /* when that was counted last: see renewal_limits.c */
+	int64_t renewals;        /* a second, of its short leases, in thousandths: see renewal_limits.h */
 	struct origin *origin;   /* whose client it is; NULL: of the previous run */
-	struct ahead ahead;      /* lines read ahead */
+	struct lines_ahead ahead;      /* lines read ahead */
 	uint64_t mistakes;       /* consecutive erroneous requests */
 	int64_t pid, uid;        /* of the peer, if is_unix */
 	size_t unsent;           /* bytes sent since the last EVENT_SENT */
@@ -124,7 +124,7 @@ struct session_table {
 void session_table_init(struct session_table *t, struct core *core);
 void session_table_release(struct session_table *t); /* the lock table frees their claims */
 
-/* Its peer is told by session_set_peer() of who.h. */
+/* Its peer is told by session_set_peer() of client_identity.h. */
 struct session *session_open(struct session_table *t, uint64_t id, bool is_web);
 void session_close(struct session_table *t, struct session *s);     /* its claims and pendings must be gone */
 

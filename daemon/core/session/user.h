@@ -15,10 +15,10 @@ struct user {
 	struct map_node by_name;
 	TAILQ_ENTRY(user) in_users; /* the one that came first, first */
 	unsigned refs;  /* sessions */
-	unsigned notes; /* of this second: see noted.h */
+	unsigned notes; /* of this second: see name_history.h */
 	struct roll recent;
 	size_t n;
-	char name[];    /* see noted.c */
+	char name[];    /* see name_history.c */
 };
 
 struct users {

@@ -41,7 +41,7 @@ local tell_readers = queued and function(list, what, key)
   for _, share in ipairs(list) do tell(string.match(public(share.value), '^([^:]+):'), what, key) end
 end
 
--- Takes our values out of the list. Returns the other shares; when the last of ours ends, nil: there was none; and whether the new value was among them.
+-- Takes our values out of the list. Returns the other shares; when our last ends, nil: there was none; and whether the new value was among them.
 local share_split = (asked.n or asked.R) and function(list, value, new_value)
   local others, ends, again = {}, nil, false
   for _, share in ipairs(list) do

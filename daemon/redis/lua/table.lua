@@ -1,5 +1,5 @@
 -- Who waits for whom: a hash, field = the id of a daemon, value = until when it counts, by the clock of the store, and the rows of that daemon about its owners
--- that have waited for long while they hold something (daemon/core/deadlock/waitgraph.h).
+-- that have waited for long while they hold something (daemon/core/deadlock/wait_graph.h).
 -- KEYS: 1 marker, 2 fence, 3 there if anybody may wait
 -- ARGV: 1 expected marker, 2 id of the daemon, 3 for how long its rows count (ms), 4 its rows; '' = it has none any more
 -- reply: {server_us, 'T', the id and the rows of each daemon, each with its length and ':' in front} | {server_us, 'Q', marker}

@@ -24,7 +24,7 @@ struct guard {
 	struct shop *shop;
 	unsigned seed;
 	char name[ITEM_SIZE + 16]; /* of the lock that is held */
-	int64_t until_us;          /* up to when the actor may believe in it */
+	int64_t until_us;          /* up to when the actor may rely on it */
 	struct redlock *session;
 	bool releasing; /* the answer to UNLOCK is not read yet */
 	char sha[41], token[64];

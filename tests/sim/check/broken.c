@@ -5,7 +5,7 @@
  */
 #include "tests/sim/world/world.h"
 
-/* The session is over: nobody resumes it (S27), and what it held is free when it may be believed in no longer. */
+/* The session is over: nobody resumes it (S27), and what it held is free when it may be relied on no longer. */
 static void secret_is_void(struct world *w, const struct conn *of)
 {
 	char secret[SECRET_TEXT];

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Deferred work: what a line says about a chore is true of its home (S32), and no two clients ever believe in one (S33). A home that lost its memory, or
+ * Deferred work: what a line says about a chore is true of its home (S32), and no two clients ever rely on one (S33). A home that lost its memory, or
  * returned to an earlier state, excuses what it forgot.
  */
 #include "daemon/base/netstring.h"
@@ -334,7 +334,7 @@ static bool chore_is_excused(struct world *w, int64_t chore)
 	return home && home->ahead_us > 0;
 }
 
-/* A client begins to believe in its chore, or believes for longer. */
+/* A client begins to rely on its chore, or believes for longer. */
 void check_chore(const struct sim_client *c)
 {
 	struct world *w = c->world;
@@ -345,7 +345,7 @@ void check_chore(const struct sim_client *c)
 		const struct work *other = &w->client[i].work;
 
 		if (i != c->index && other->chore == c->work.chore && other->until > w->now && c->work.until > w->now)
-			checker_fail(w, INVARIANT_S33, -1, "client %u believes in c%lld until %lld us, client %u until %lld us", c->index,
+			checker_fail(w, INVARIANT_S33, -1, "client %u relies on c%lld until %lld us, client %u until %lld us", c->index,
 				     (long long)c->work.chore, (long long)c->work.until, i, (long long)other->until);
 	}
 }

@@ -11,7 +11,7 @@ static int64_t detached_end(const struct world *w)
 	return w->now + (grace > plan_default_lease_us(p) ? grace : plan_default_lease_us(p)) * 51 / 50 + SEC;
 }
 
-/* A grant to such a request blocks the name until it expires, though nobody may believe in it. */
+/* A grant to such a request blocks the name until it expires, though nobody may rely on it. */
 static void detached_excuse(struct world *w, int64_t name)
 {
 	checker_excuse(w, name, detached_end(w) + (w->plan->max_lease_us + w->plan->delay_us) * 51 / 50);

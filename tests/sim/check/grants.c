@@ -10,12 +10,12 @@ static void check_pair(struct world *w, const struct hold *h, const struct hold 
 {
 	if (other->until > w->now && h->until > w->now)
 		checker_fail(w, INVARIANT_S1, h->name,
-			     "%s: client %u believes in fence %lld until %lld us, client %u in fence %lld until %lld us",
+			     "%s: client %u relies on fence %lld until %lld us, client %u in fence %lld until %lld us",
 			     name_of(h->name), h->client->index, (long long)h->fence, (long long)h->until, other->client->index,
 			     (long long)other->fence, (long long)other->until);
 }
 
-/* The client begins to believe in h, or believes for longer. */
+/* The client begins to rely on h, or believes for longer. */
 void check_belief(struct world *w, const struct hold *h)
 {
 	const struct hold *other;

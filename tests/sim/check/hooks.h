@@ -43,7 +43,7 @@ void readers_lost(struct conn *c, struct span line);            /* a push */
 void readers_taken(struct request_sim *q, int64_t name, struct span line); /* … for a job */
 
 /* job_locks.c: the locks of jobs. */
-void check_job_lock(const struct sim_client *c); /* the client begins to believe in its lock, or believes for longer */
+void check_job_lock(const struct sim_client *c); /* the client begins to rely on its lock, or believes for longer */
 void check_jobs_beside(const struct sim_client *c, int64_t name);
 void job_locks_said(struct request_sim *q, struct span line); /* an OK of the daemon */
 void job_locks_pushed(struct conn *c, struct span line); /* a push of the daemon */
@@ -293,7 +293,7 @@ void tickets_thawed(struct sim_daemon *d);
 /* handover.c: leases that are handed over. */
 void handover_wanted(struct sim_daemon *d, struct span name);
 void handover_granted(struct sim_daemon *d, const struct lease *l, const struct request_sim *q, struct instant deadline);
-/* places.c: the queue places of daemons at the nodes. */
+/* take_places.c: the queue places of daemons at the nodes. */
 void places_ran(struct server *s, const struct flight *f, unsigned i);
 void places_key(struct server *s, int64_t name, bool was, bool is);
 void places_lost(struct server *s);

@@ -9,7 +9,7 @@ static void check_against_reader(const struct sim_client *c, const struct sim_cl
 
 	if (r->until > c->world->now)
 		checker_fail(c->world, INVARIANT_S6, -1,
-		             "r%lld: client %u believes in it for a job, fence %lld until %lld us, client %u in %s fence %lld until %lld us",
+		             "r%lld: client %u relies on it for a job, fence %lld until %lld us, client %u in %s fence %lld until %lld us",
 		             (long long)l->name, c->index, (long long)l->fence, (long long)l->until, other->index, r->shared ? "shared" : "exclusive",
 		             (long long)r->fence, (long long)r->until);
 }
@@ -20,7 +20,7 @@ static void check_against_job(const struct sim_client *c, const struct sim_clien
 
 	if (c != other && m->name == l->name && m->until > c->world->now)
 		checker_fail(c->world, INVARIANT_S6, -1,
-		             "r%lld: client %u believes in it for a job, fence %lld until %lld us, client %u in fence %lld until %lld us",
+		             "r%lld: client %u relies on it for a job, fence %lld until %lld us, client %u in fence %lld until %lld us",
 		             (long long)l->name, c->index, (long long)l->fence, (long long)l->until, other->index, (long long)m->fence, (long long)m->until);
 }
 
@@ -34,7 +34,7 @@ void check_job_lock(const struct sim_client *c)
 	}
 }
 
-/* A client begins to believe in what it reads or writes, or believes for longer. */
+/* A client begins to rely on what it reads or writes, or believes for longer. */
 void check_jobs_beside(const struct sim_client *c, int64_t name)
 {
 	const struct world *w = c->world;

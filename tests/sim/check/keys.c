@@ -21,7 +21,7 @@ static int64_t longest_lease(const struct world *w, struct span value)
 }
 
 /*
- * What is left of the mark of a semaphore stands until nobody believes in the permit any more, by a clock that is as slow as can be: the daemon counts the
+ * What is left of the mark of a semaphore stands until nobody relies on the permit any more, by a clock that is as slow as can be: the daemon counts the
  * drift to that moment by its own clock, and that of the time until then by the clock of the store.
  */
 static int64_t drift_of_mark(struct span value, int64_t lease_us)

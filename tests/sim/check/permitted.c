@@ -7,7 +7,7 @@ static void check_pair(const struct sim_client *c, const struct seating *s, cons
 	if (s->limit == other->limit && s->slot != other->slot)
 		return;
 	checker_fail(c->world, INVARIANT_S5, -1,
-		     "p%lld: client %u believes in permit %lld of limit %lld until %lld us, client %u in %lld of limit %lld until %lld us",
+		     "p%lld: client %u relies on permit %lld of limit %lld until %lld us, client %u in %lld of limit %lld until %lld us",
 		     (long long)s->name, c->index, (long long)s->slot, (long long)s->limit, (long long)s->until, d->index, (long long)other->slot,
 		     (long long)other->limit, (long long)other->until);
 }
@@ -30,7 +30,7 @@ void check_permit(const struct sim_client *c, const struct seating *s)
 				check_pair(c, s, &w->client[i], other);
 		}
 	if (permits > s->limit)
-		checker_fail(w, INVARIANT_S5, -1, "p%lld: clients believe in %lld permits, and the limit is %lld", (long long)s->name, (long long)permits,
+		checker_fail(w, INVARIANT_S5, -1, "p%lld: clients rely on %lld permits, and the limit is %lld", (long long)s->name, (long long)permits,
 			     (long long)s->limit);
 }
 

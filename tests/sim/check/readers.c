@@ -70,7 +70,7 @@ void check_reading(const struct sim_client *c, int64_t name)
 
 		if (i == c->index || r->until <= w->now || other->until <= w->now || (r->shared && other->shared))
 			continue;
-		checker_fail(w, INVARIANT_S6, -1, "r%lld: client %u believes in %s fence %lld until %lld us, client %u in %s fence %lld until %lld us",
+		checker_fail(w, INVARIANT_S6, -1, "r%lld: client %u relies on %s fence %lld until %lld us, client %u in %s fence %lld until %lld us",
 			     (long long)name, c->index, r->shared ? "shared" : "exclusive", (long long)r->fence, (long long)r->until, i,
 			     other->shared ? "shared" : "exclusive", (long long)other->fence, (long long)other->until);
 	}

@@ -156,7 +156,7 @@ void check_repeat_belief(const struct sim_client *c, unsigned owner, int64_t nam
 			if (other == h || h->until <= w->now || other->until <= w->now || (h->shared && other->shared))
 				continue;
 			checker_fail(w, h->shared || other->shared ? INVARIANT_S6 : INVARIANT_S1, -1,
-				     "a%lld: client %u believes in fence %lld until %lld us, client %u in fence %lld until %lld us", (long long)name, c->index,
+				     "a%lld: client %u relies on fence %lld until %lld us, client %u in fence %lld until %lld us", (long long)name, c->index,
 				     (long long)h->fence, (long long)h->until, i, (long long)other->fence, (long long)other->until);
 		}
 }
@@ -170,7 +170,7 @@ void check_repeat_permit(const struct sim_client *c, const struct repeat_permit 
 			const struct repeat_permit *other = &w->client[i].repeats.permit[k / REPEAT_MOST][k % REPEAT_MOST];
 
 			if (other != p && p->until > w->now && other->until > w->now && p->slot == other->slot)
-				checker_fail(w, INVARIANT_S5, -1, "y0: client %u believes in fence %lld until %lld us, client %u in fence %lld of it to %lld",
+				checker_fail(w, INVARIANT_S5, -1, "y0: client %u relies on fence %lld until %lld us, client %u in fence %lld of it to %lld",
 					     c->index, (long long)p->fence, (long long)p->until, i, (long long)other->fence, (long long)other->until);
 		}
 }
@@ -185,7 +185,7 @@ void check_repeat_job(const struct sim_client *c)
 		other = &w->client[i].repeats.job;
 		if (other == j || j->until <= w->now || other->until <= w->now || strcmp(j->id, other->id) != 0)
 			continue;
-		checker_fail(w, INVARIANT_S33, -1, "client %u believes in job %s until %lld us, client %u until %lld us", c->index, j->id,
+		checker_fail(w, INVARIANT_S33, -1, "client %u relies on job %s until %lld us, client %u until %lld us", c->index, j->id,
 			     (long long)j->until, i, (long long)other->until);
 	}
 }

@@ -298,7 +298,7 @@ struct hold *hold_granted(struct request_sim *q, int64_t fence, int64_t count, i
 void hold_believe(struct hold *h, const struct request_sim *q, int64_t valid_ms);
 void hold_shorten(struct hold *h, struct instant deadline);
 /*
- * How long a lease may be believed in since this EXTEND was sent: with a shorter ttl it may end that early, whether a reply comes or not. See
+ * How long a lease may be relied on since this EXTEND was sent: with a shorter ttl it may end that early, whether a reply comes or not. See
  * redlock-protocol(7).
  */
 struct instant extend_end(const struct request_sim *q);

@@ -100,7 +100,7 @@ void gatherer_row(struct request_sim *q, struct span line)
 	q->row[name][line.n] = '\0';
 }
 
-/* The client believes in all names when it reads the OK behind the rows. */
+/* The client relies on all names when it reads the OK behind the rows. */
 void gatherer_heard(struct sim_client *c, const struct request_sim *q, struct span line)
 {
 	if (q->reads == READ_ANY && reader_name(line) >= 0)

@@ -97,7 +97,7 @@ void hold_believe(struct hold *h, const struct request_sim *q, int64_t valid_ms)
 	h->deadline = instant_min(h->deadline, hold_asked_until(h, q->conn));
 	h->until = host_true(host_of(h->client), h->deadline);
 	h->promised = h->until;
-	world_note(h->client->world, 24, (uint64_t)h->until, "c%u believes in %s fence %lld until %lld", h->client->index,
+	world_note(h->client->world, 24, (uint64_t)h->until, "c%u relies on %s fence %lld until %lld", h->client->index,
 		   name_of(h->name), (long long)h->fence, (long long)h->until);
 	check_belief(h->client->world, h);
 }
@@ -119,7 +119,7 @@ static struct hold *hold_new(struct request_sim *q, int64_t fence)
 	return h;
 }
 
-/* Frees holds that nobody can believe in any more and that no task refers to. */
+/* Frees holds that nobody can rely on any more and that no task refers to. */
 static void holds_trim(struct world *w)
 {
 	struct hold *h, *next;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * The locks of chores, where they are the names r0 …, which others lock in both modes, by groups, with keep=, and break. The owner of such a lock is
- * job:<queue>/<chore>. The client believes in it as long as the answer to its TAKE says, and then to each CHECK of it. Some of these clients keep a chore for
+ * job:<queue>/<chore>. The client relies on it as long as the answer to its TAKE says, and then to each CHECK of it. Some of these clients keep a chore for
  * many leases, and some give back the lock before the chore.
  */
 #include "tests/sim/world/world.h"
@@ -44,7 +44,7 @@ static void lock_believe(struct sim_client *c, const struct request_sim *q, stru
 		return;
 	l->deadline = instant_add(q->anchor, line_int(line, "valid_ms") * MSEC);
 	l->until = host_true(locker_host(c), l->deadline);
-	world_note(c->world, 27, (uint64_t)l->until, "c%u believes in r%lld for c%lld, fence %lld, until %lld", c->index, (long long)l->name,
+	world_note(c->world, 27, (uint64_t)l->until, "c%u relies on r%lld for c%lld, fence %lld, until %lld", c->index, (long long)l->name,
 	           (long long)l->chore, (long long)l->fence, (long long)l->until);
 	check_job_lock(c);
 }

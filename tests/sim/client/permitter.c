@@ -60,7 +60,7 @@ static void believe(struct sim_client *c, struct seating *s, const struct reques
 	s->deadline = instant_add(q->anchor, line_int(line, "valid_ms") * MSEC);
 	s->until = host_true(permit_host(c), s->deadline);
 	s->promised = s->until;
-	world_note(c->world, 26, (uint64_t)s->until, "c%u believes in p%lld %lld fence %lld until %lld", c->index, (long long)s->name, (long long)s->slot,
+	world_note(c->world, 26, (uint64_t)s->until, "c%u relies on p%lld %lld fence %lld until %lld", c->index, (long long)s->name, (long long)s->slot,
 		   (long long)s->fence, (long long)s->until);
 	check_permit(c, s);
 }
@@ -112,7 +112,7 @@ static struct request_sim *acquire_open(const struct sim_client *c)
 	return NULL;
 }
 
-/* It goes on with what it believes in, and gives back what it does not know of. */
+/* It goes on with what it relies on, and gives back what it does not know of. */
 void permitter_row(struct sim_client *c, const struct request_sim *q, struct span line)
 {
 	struct seating *s = permit_name(line) < 0 ? NULL : seating_of(c, line);
@@ -214,7 +214,7 @@ static void say_lock(struct sim_client *c)
 	q->group = 1;
 }
 
-/* One that it believes in. Of an earlier permit it says nothing more: a later one may have the same slot. */
+/* One that it relies on. Of an earlier permit it says nothing more: a later one may have the same slot. */
 static struct seating *draw_seating(struct sim_client *c)
 {
 	int64_t from = stream_range(&c->permits.stream, 0, SEATINGS - 1);

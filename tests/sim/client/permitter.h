@@ -13,7 +13,7 @@ struct conn;
 struct request_sim;
 struct sim_client;
 
-/* A permit that a client believes in, of one of the semaphores p0 … */
+/* A permit that a client relies on, of one of the semaphores p0 … */
 struct seating {
 	bool live;
 	bool asked;              /* its release was asked for: nothing revives the belief */

@@ -59,7 +59,7 @@ static const struct host *reader_host(const struct sim_client *c)
 	return c->remote ? &c->own : &c->daemon->host;
 }
 
-/* A client that asks for a shorter lease believes in no more from then on, whatever is answered before. */
+/* A client that asks for a shorter lease relies on no more from then on, whatever is answered before. */
 static void reader_cap(const struct sim_client *c, struct reading *r, const struct request_sim *extend)
 {
 	struct instant end = instant_add(extend->anchor, extend->ttl_ms * MSEC * 99 / 100 - 3 * MSEC);
@@ -115,7 +115,7 @@ void reader_believe(struct sim_client *c, const struct request_sim *q, int64_t n
 	r->deadline = instant_add(q->anchor, line_int(line, "valid_ms") * MSEC);
 	r->until = host_true(reader_host(c), r->deadline);
 	reader_cap_all(c, name, q);
-	world_note(c->world, 25, (uint64_t)r->until, "c%u believes in r%lld %s fence %lld until %lld", c->index, (long long)name,
+	world_note(c->world, 25, (uint64_t)r->until, "c%u relies on r%lld %s fence %lld until %lld", c->index, (long long)name,
 		   shared ? "shared" : "alone", (long long)r->fence, (long long)r->until);
 	check_reading(c, name);
 }

@@ -134,7 +134,7 @@ static void hold_believed(struct sim_client *c, const struct request_sim *q, uns
 		return;
 	h->deadline = instant_add(q->anchor, valid_ms * MSEC);
 	h->until = host_true(repeat_host(c), h->deadline);
-	world_note(c->world, 27, (uint64_t)h->until, "c%u believes in a%lld as owner %u until %lld", c->index, (long long)name, owner, (long long)h->until);
+	world_note(c->world, 27, (uint64_t)h->until, "c%u relies on a%lld as owner %u until %lld", c->index, (long long)name, owner, (long long)h->until);
 	check_repeat_belief(c, owner, name);
 }
 

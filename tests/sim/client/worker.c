@@ -57,7 +57,7 @@ static void worker_believe(struct sim_client *c, const struct request_sim *q, in
 	k->chore = chore;
 	k->deadline = instant_add(q->anchor, valid_ms * MSEC);
 	k->until = host_true(worker_host(c), k->deadline);
-	world_note(c->world, 26, (uint64_t)k->until, "c%u believes in c%lld until %lld", c->index, (long long)chore, (long long)k->until);
+	world_note(c->world, 26, (uint64_t)k->until, "c%u relies on c%lld until %lld", c->index, (long long)chore, (long long)k->until);
 	check_chore(c);
 }
 

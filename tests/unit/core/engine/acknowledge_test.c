@@ -62,7 +62,7 @@ LOOP_TEST(a_lock_that_was_broken_is_free_when_its_holder_is_gone, 4)
 	hears(2, GRANT);
 }
 
-/* The client may not have read LOST when it sent the UNLOCK: then it believes in the hold that is left. */
+/* The client may not have read LOST when it sent the UNLOCK: then it relies on the hold that is left. */
 LOOP_TEST(an_UNLOCK_that_leaves_a_hold_acknowledges_nothing, 3)
 {
 	begins();
@@ -187,7 +187,7 @@ TEST(BREAK_of_a_reader_that_acknowledges_at_once_is_OK)
 	hears(2, GRANT);
 }
 
-/* 3 believes in the lease as well: it held it with 1 when it was broken, or has gone before without a word. */
+/* 3 relies on the lease as well: it held it with 1 when it was broken, or has gone before without a word. */
 LOOP_TEST(a_reader_that_was_not_alone_acknowledges_for_itself, 2)
 {
 	begins();

@@ -120,7 +120,7 @@ TEST(fewer_than_a_quorum_is_a_loss_and_the_value_is_released)
 
 	held_by_1(3, "");
 	strcpy(value, cluster.node[0].last[CALL_ACQUIRE].value);
-	passes(12 * SEC); /* nobody renews: the cluster's clients believe in nothing older */
+	passes(12 * SEC); /* nobody renews: the cluster's clients rely on nothing older */
 	daemon_ends(0);
 	passes(11 * SEC);
 	/* One store alone has it still, as if its clock went slower. */

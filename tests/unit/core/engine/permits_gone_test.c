@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* daemon/core/engine/belief.c, hold.c: what is left of the mark of a semaphore whose last permit went to nobody, as its client may believe in it. */
+/* daemon/core/engine/validity.c, hold.c: what is left of the mark of a semaphore whose last permit went to nobody, as its client may rely on it. */
 #include "tests/fixture/cluster.h"
 
 #include <check.h>
 
-/* Session 1, of another host, had the only permit, and may believe in it for 10 s. Session 2 asks another daemon. */
+/* Session 1, of another host, had the only permit, and may rely on it for 10 s. Session 2 asks another daemon. */
 static void only_permit_is_left(void)
 {
 	two_daemons(3);

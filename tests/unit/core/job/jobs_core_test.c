@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* daemon/core/job/take.c, job.c, defer.c: jobs are put into a queue, taken, done, and given back. */
+/* daemon/core/job/take.c, job.c, job_requests.c: jobs are put into a queue, taken, done, and given back. */
 #include "tests/fixture/mail_queue.h"
 
 #include <check.h>

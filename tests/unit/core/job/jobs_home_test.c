@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* daemon/core/job/take.c, job.c, defer.c: the home of a queue is away, does not answer, forgets, or its clock jumps. */
+/* daemon/core/job/take.c, job.c, job_requests.c: the home of a queue is away, does not answer, forgets, or its clock jumps. */
 #include "tests/fixture/mail_queue.h"
 
 #include <check.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* daemon/core/lock/kept_names.c, owned.c: UNLOCK keep= leaves a name taken that nobody holds. */
+/* daemon/core/lock/kept_names.c, held_locks.c: UNLOCK keep= leaves a name taken that nobody holds. */
 #include "daemon/core/lock/kept_names.h"
 #include "tests/fixture/readers.h"
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* daemon/core/member/judge.c: which clock is off, and what proves that a clock jumped. */
-#include "daemon/core/member/bounds.h"
+#include "daemon/core/member/clock_bounds.h"
 #include "daemon/core/member/judge.h"
 #include "daemon/core/member/quorum.h"
 #include "tests/fixture/cluster_part.h"
@@ -217,7 +217,7 @@ TEST(a_key_that_a_step_ended_before_the_daemon_was_started_frees_no_name)
 	}
 	ck_assert_str_eq(store_state(1, 0), AHEAD);
 	ck_assert_int_eq(marker_of(0)[0], 'q');
-	/* Set right it is joined after its quarantine, not before: until then somebody may believe in the keys that it lost. */
+	/* Set right it is joined after its quarantine, not before: until then somebody may rely on the keys that it lost. */
 	cluster.node[0].clock_us = 0;
 	passes(2 * SEC);
 	ck_assert_str_eq(store_state(1, 0), "quarantine: its clock was ahead when it was first seen: keys may have expired early");

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* daemon/core/member/jump.c, observe.c, member.c: a store has jumped, and before the verdict this host stands still, or the store hangs. */
+/* daemon/core/member/clock_jump.c, observe.c, member.c: a store has jumped, and before the verdict this host stands still, or the store hangs. */
 #include "daemon/core/member/member.h"
 #include "daemon/core/member/probe.h"
 #include "tests/fixture/clock_looks.h"

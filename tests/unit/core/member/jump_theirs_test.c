@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* daemon/core/member/jump.c by itself: a store that jumped by itself is found, although this host stands still as well, or answers come late. */
+/* daemon/core/member/clock_jump.c by itself: a store that jumped by itself is found, although this host stands still as well, or answers come late. */
 #include "tests/fixture/clock_looks.h"
 
 /*
@@ -78,7 +78,7 @@ LOOP_TEST(a_clock_that_was_set_forward_and_back_before_it_was_judged_jumped_by_i
 	effects_release(&effects);
 }
 
-/* Each late answer also fits the clock as it was before the jump, and differences too small to be noticed do not add up, not even with a stop of ours. */
+/* Each late answer also fits the clock as it was before the jump, and differences too small to be noticed do not add up, not even with our stop. */
 LOOP_TEST(answers_that_come_late_do_not_hide_that_a_store_has_jumped, 2)
 {
 	struct effects effects;

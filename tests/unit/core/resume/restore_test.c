@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* daemon/core/resume/restore.c and remember.c: the journal is told in time what the next run needs, no more and no less. */
+/* daemon/core/resume/restore.c and records.c: the journal is told in time what the next run needs, no more and no less. */
 #include "tests/fixture/resumable.h"
 
 #include <check.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* daemon/core/reply/remember.c: a snapshot of the journal is written while sessions go on, and the next run reads what is so in the end. */
+/* daemon/core/reply/records.c: a snapshot of the journal is written while sessions go on, and the next run reads what is so in the end. */
 #include "tests/fixture/resumable.h"
 
 #define SESSIONS 6 /* 1 to 4 are there before it begins; 5 comes, and 6 comes and ends, while it is written */

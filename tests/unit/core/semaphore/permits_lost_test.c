@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* daemon/core/semaphore/permits.c, seats.c, obtain.c, semaphores.c: permits of which a slot is lost, while their clients may believe in it, and behind that. */
+/*
+ * daemon/core/semaphore/permits.c, permit_slots.c, permit_step.c, semaphores.c: permits of which a slot is lost, while their clients may rely on it, and
+ * behind that.
+ */
 #include "tests/fixture/resumable.h"
 
 #include <check.h>

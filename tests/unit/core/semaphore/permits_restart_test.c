@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* daemon/core/semaphore/recall.c: permits outlive their daemon, with the sessions that have them. */
-#include "daemon/core/service/whole.h"
+/* daemon/core/semaphore/permit_restore.c: permits outlive their daemon, with the sessions that have them. */
+#include "daemon/core/service/service_data.h"
 #include "tests/fixture/cluster_part.h"
 
 #include <check.h>
@@ -48,7 +48,7 @@ TEST(permits_are_adopted_by_the_next_run_of_the_daemon)
 	says(2, "RELEASE a owner=o");
 	hears(2, "OK name=a free=3");
 	says(3, "LOCK a");
-	hears(3, "ERR KIND *"); /* a permit of a session without grace may still be believed in */
+	hears(3, "ERR KIND *"); /* a permit of a session without grace may still be relied on */
 	passes(12 * SEC);
 	says(3, "LOCK a");
 	hears(3, "OK *");

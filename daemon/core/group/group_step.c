@@ -1,0 +1,263 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* See group_step.h. */
+#include "daemon/core/group/group_step.h"
+
+#include "daemon/core/deadlock/deadlock.h"
+#include "daemon/core/engine/holders.h"
+#include "daemon/core/engine/wait.h"
+#include "daemon/core/engine/waiters.h"
+#include "daemon/core/group/group_answer.h"
+#include "daemon/core/reply/refusal.h"
+
+#include <string.h>
+
+static struct lock *part_lock(const struct request_context *x, const struct part *p)
+{
+	return lock_find(&x->engine->table, part_name(p));
+}
+
+static bool part_is_asked(const struct part *p)
+{
+	return p->claim && p->claim->state != CLAIM_HELD;
+}
+
+/* Somebody has it, or stands in its queue. */
+static bool part_is_taken(struct request_context *x, struct group *g, const struct part *p)
+{
+	const struct lock *l = part_lock(x, p);
+
+	if (!l || part_is_had(x, g, p) || (g->shared && holders_are_open(x->engine, l, g->priority)))
+		return false;
+	return lock_is_taken(l) || l->contender->patient > 0;
+}
+
+static void part_see(struct request_context *x, struct part *p, enum refusal why)
+{
+	if (!p->seen) {
+		p->seen = lock_find_or_add(&x->engine->table, part_name(p));
+		p->seen->name.refs++;
+	}
+	p->why = why;
+}
+
+/* Of the names that were refused: the first that somebody has; else the first. */
+static struct part *group_refused(struct request_context *x, struct group *g)
+{
+	struct part *first = NULL;
+
+	for (unsigned i = 0; i < g->parts; i++) {
+		struct part *p = &g->part[i];
+
+		if (part_is_had(x, g, p) || p->claim || p->why == NOT_REFUSED)
+			continue;
+		if (p->why == REFUSED_BUSY)
+			return p;
+		if (!first)
+			first = p;
+	}
+	return first;
+}
+
+static bool group_asks(const struct group *g)
+{
+	for (unsigned i = 0; i < g->parts; i++)
+		if (part_is_asked(&g->part[i]))
+			return true;
+	return false;
+}
+
+/* A hold that was lost before the client was told of it interests nobody. */
+static void group_drop_lost(struct request_context *x, struct group *g)
+{
+	for (unsigned i = 0; i < g->parts; i++) {
+		struct part *p = &g->part[i];
+
+		if (!p->claim || p->claim->state != CLAIM_LOST)
+			continue;
+		part_drop(x, p);
+		part_see(x, p, REFUSED_BUSY);
+	}
+}
+
+static bool is_trouble(enum refusal why)
+{
+	return why == REFUSED_QUORUM || why == REFUSED_NOT_ADMITTED;
+}
+
+static bool group_may_wait(const struct request_context *x, const struct group *g)
+{
+	return g->patient && !g->leaving && !x->engine->draining && instant_before(x->core->now, g->wait_until);
+}
+
+/* --- LOCKALL --- */
+
+/* All requests have the same order of names, so no two of them wait for each other. */
+static bool part_comes_before(const struct part *p, const struct part *q)
+{
+	int order = memcmp(p->name, q->name, p->n < q->n ? p->n : q->n);
+
+	return order < 0 || (order == 0 && p->n < q->n);
+}
+
+/* The first name that it has not; NULL: it has all. */
+static struct part *all_next(struct request_context *x, struct group *g)
+{
+	struct part *next = NULL;
+
+	for (unsigned i = 0; i < g->parts; i++) {
+		struct part *p = &g->part[i];
+
+		if (!part_is_had(x, g, p))
+			next = next && part_comes_before(next, p) ? next : p;
+		else if (part_is_asked(p))
+			part_drop(x, p); /* the client itself has got it */
+	}
+	return next;
+}
+
+/* While it waits for a name it has none that comes after it. */
+static void all_give_back_after(struct request_context *x, struct group *g, const struct part *next)
+{
+	for (unsigned i = 0; i < g->parts; i++)
+		if (part_comes_before(next, &g->part[i]))
+			part_drop(x, &g->part[i]);
+}
+
+static void all_go_on(struct request_context *x, struct group *g)
+{
+	struct part *p = all_next(x, g);
+
+	if (!p) {
+		group_win_all(x, g);
+		return;
+	}
+	all_give_back_after(x, g, p);
+	if (p->claim)
+		return;
+	if (p->why != NOT_REFUSED && (p->why != REFUSED_BUSY || !group_may_wait(x, g))) {
+		group_drop_parts(x, g, NULL);
+		group_refuse(x, g, p, x->engine->draining ? REFUSED_DRAINING : p->why);
+		return;
+	}
+	g->state = g->patient && !g->leaving ? GROUP_WAITING : GROUP_TRYING;
+	g->next = (unsigned)(p - g->part);
+	part_ask(x, g, p, g->state == GROUP_WAITING);
+	if (g->state == GROUP_WAITING)
+		deadlock_note(x, g->session);
+}
+
+/* --- LOCKANY --- */
+
+/* The stores are in trouble, or slow: to ask for more names would take as long again for each. */
+static bool any_has_tried_enough(const struct request_context *x, const struct group *g)
+{
+	return g->next > 0 && (is_trouble(g->part[g->next - 1].why) || instant_diff(x->core->now, g->asked_at) >= WAITERS_HURRY_US);
+}
+
+/* Asks for the names one after the other, as long as each is refused. */
+static bool any_try(struct request_context *x, struct group *g)
+{
+	for (; g->next < g->parts && !any_has_tried_enough(x, g); g->next++) {
+		struct part *p = &g->part[g->next];
+
+		if (part_is_taken(x, g, p)) {
+			part_see(x, p, REFUSED_BUSY);
+			continue;
+		}
+		g->state = GROUP_TRYING;
+		part_ask(x, g, p, false);
+		return true;
+	}
+	return false;
+}
+
+static bool any_may_wait_for(const struct part *p)
+{
+	return p->why == NOT_REFUSED || p->why == REFUSED_BUSY || is_trouble(p->why);
+}
+
+/* No name can be had at once: it waits for all of them, if it may. */
+static void any_wait(struct request_context *x, struct group *g)
+{
+	bool may_wait = group_may_wait(x, g), waits = false;
+
+	for (unsigned i = 0; i < g->parts && may_wait; i++) {
+		if (!any_may_wait_for(&g->part[i]))
+			continue;
+		part_ask(x, g, &g->part[i], true);
+		waits = true;
+	}
+	if (waits)
+		g->state = GROUP_WAITING;
+	else
+		group_refuse(x, g, group_refused(x, g), x->engine->draining ? REFUSED_DRAINING : group_refused(x, g)->why);
+}
+
+static struct part *any_had(struct request_context *x, struct group *g)
+{
+	for (unsigned i = 0; i < g->parts; i++)
+		if (part_is_had(x, g, &g->part[i]))
+			return &g->part[i];
+	return NULL;
+}
+
+/* The first name that it has is enough: in the same step it gives back all others, and leaves their queues. */
+static void any_go_on(struct request_context *x, struct group *g)
+{
+	struct part *had = any_had(x, g);
+
+	if (had) {
+		group_win_one(x, g, had);
+		return;
+	}
+	for (unsigned i = 0; i < g->parts && g->state == GROUP_WAITING; i++)
+		if (!g->part[i].claim && g->part[i].why == REFUSED_BUSY)
+			part_ask(x, g, &g->part[i], true); /* it was granted, and lost at once */
+	if (group_asks(g))
+		return;
+	if (g->state == GROUP_WAITING) {
+		group_refuse(x, g, group_refused(x, g), group_refused(x, g)->why);
+		return;
+	}
+	g->next += g->state == GROUP_TRYING;
+	if (!any_try(x, g))
+		any_wait(x, g);
+}
+
+/* --- */
+
+void group_step_next(struct request_context *x)
+{
+	struct group *g = TAILQ_FIRST(&x->groups_due);
+
+	TAILQ_REMOVE(&x->groups_due, g, in_due);
+	g->due = false;
+	x->due--;
+	x->gathered = true;
+	group_drop_lost(x, g);
+	if (g->state == GROUP_CANCELLED)
+		group_drop_parts(x, g, NULL), group_refuse(x, g, NULL, withdrawn_why(x, g->denied));
+	else if (g->any)
+		any_go_on(x, g);
+	else
+		all_go_on(x, g);
+}
+
+void group_step_fired(struct request_context *x, struct timer *t)
+{
+	group_answered(x, container_of(t, struct group, lapse));
+	x->gathered = true;
+}
+
+void group_step_finish_up(struct request_context *x, struct session *s)
+{
+	struct group *g;
+
+	LIST_FOREACH(g, &s->groups, in_session) {
+		if (g->state == GROUP_WAITING && g->any)
+			group_cancel(x, g);
+		else if (g->state == GROUP_WAITING && !g->leaving && part_is_asked(&g->part[g->next]))
+			wait_finish_up(x->engine, g->part[g->next].claim);
+		g->leaving = true;
+	}
+}

@@ -1,0 +1,185 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* See name_history.h. */
+#include "daemon/core/reply/name_history.h"
+
+#include "daemon/base/mem.h"
+#include "daemon/core/reply/rows.h"
+#include "daemon/core/reply/tell.h"
+#include "daemon/core/session/rules.h"
+
+#include <stdio.h>
+
+#define COMPLETE_DEFAULT 10
+#define COMPLETE_MOST    1000
+
+struct note {
+	struct user *user;
+	size_t n; /* bytes of the name, which follow */
+};
+
+static struct name_history *name_history_here(struct request_context *x)
+{
+	struct core *core = x->core;
+	uint64_t key[2];
+
+	if (x->noted)
+		return x->noted;
+	key[0] = rng_next(&core->rng);
+	key[1] = rng_next(&core->rng);
+	x->noted = mem_alloc(sizeof(*x->noted));
+	x->noted->timer.kind = TIMER_NOTES;
+	users_init(&x->noted->users, key);
+	roll_init(&x->noted->known, key, NAMES_KNOWN);
+	return x->noted;
+}
+
+void name_history_free(struct request_context *x)
+{
+	if (!x->noted)
+		return;
+	heap_cancel(&x->core->timers, &x->noted->timer);
+	buf_release(&x->noted->notes);
+	roll_release(&x->noted->known);
+	users_release(&x->noted->users);
+	mem_free(x->noted);
+	x->noted = NULL;
+}
+
+/* "user NAME" of AUTH; without that the peer, as limits tell peers apart: whoever has many addresses is one user. */
+static struct span user_name(const struct session *s, char out[USER_MAX])
+{
+	struct span address = session_address(s);
+	int length;
+
+	_Static_assert(PEER_ORIGIN_MAX <= USER_MAX, "there is room for a peer");
+	if (!s->identity || !s->identity->user)
+		return (struct span){out, peer_origin(s->is_unix, s->uid, address.p, address.n, out)};
+	length = snprintf(out, USER_MAX, "user %s", s->identity->user);
+	return (struct span){out, length < USER_MAX ? (size_t)length : USER_MAX - 1};
+}
+
+/* Whose grants the session gets, from now on. */
+static struct user *name_history_user(struct request_context *x, struct session *s)
+{
+	char name[USER_MAX];
+
+	if (!s->user) {
+		s->user = users_find_or_add(&name_history_here(x)->users, user_name(s, name));
+		s->user->refs++;
+	}
+	return s->user;
+}
+
+void name_history_grant(struct request_context *x, struct session *s, struct span name)
+{
+	struct note note = {s->user ? s->user : name_history_user(x, s), name.n};
+	struct name_history *w = x->noted;
+	char *at;
+
+	if (note.user->notes == NOTES_OF_USER || w->count == NOTES_MOST)
+		return;
+	if (w->count++ == 0 && !timer_is_set(&w->timer))
+		heap_set(&x->core->timers, &w->timer, instant_add(x->core->now, NOTES_EVERY_US));
+	note.user->notes++;
+	at = buf_reserve(&w->notes, sizeof(note) + name.n);
+	memcpy(at, &note, sizeof(note));
+	memcpy(at + sizeof(note), name.p, name.n);
+	buf_commit(&w->notes, sizeof(note) + name.n);
+}
+
+/* Notes become names. */
+static void name_history_look(struct name_history *w)
+{
+	struct note note;
+
+	if (w->count == 0)
+		return;
+	for (const char *at = buf_begin(&w->notes), *end = at + buf_length(&w->notes); at < end; at += sizeof(note) + note.n) {
+		memcpy(&note, at, sizeof(note));
+		note.user->notes = 0;
+		roll_note(&note.user->recent, at + sizeof(note), note.n);
+		roll_note(&w->known, at + sizeof(note), note.n);
+	}
+	buf_clear(&w->notes);
+	w->count = 0;
+	users_trim(&w->users);
+}
+
+void name_history_fired(struct request_context *x)
+{
+	name_history_look(x->noted);
+}
+
+/* --- the requests ---------------------------------------------------------------------------------------------------- */
+
+/* False: it is answered. */
+static bool request_limit(struct request_context *x, struct session *s, size_t most, size_t *limit)
+{
+	const struct request *q = &x->request;
+
+	if (!request_has(q, FIELD_LIMIT))
+		return true;
+	if (q->field[FIELD_LIMIT].number > (int64_t)most) {
+		tell_mistake(x, s, ERROR_LIMIT, "limit may be at most %zu", most);
+		return false;
+	}
+	*limit = (size_t)q->field[FIELD_LIMIT].number;
+	return true;
+}
+
+/* False: the session may not look at it. */
+static bool tell_name(struct request_context *x, struct session *s, const struct roll_item *item)
+{
+	struct span name = {item->text, item->n};
+	struct reply r;
+
+	if (!session_may_look(x->core, s, name))
+		return false;
+	row_begin(x, x->request.tag, &r);
+	reply_text(&r, "name", name);
+	row_end(x, s, &r);
+	return true;
+}
+
+static bool item_starts(const struct roll_item *item, struct span prefix)
+{
+	return span_starts((struct span){item->text, item->n}, prefix);
+}
+
+void serve_COMPLETE(struct request_context *x, struct session *s)
+{
+	struct span prefix = x->request.words > 0 ? x->request.word[0] : SPAN("");
+	size_t limit = COMPLETE_DEFAULT, begin = s->unsent, n = 0, looks = 0;
+	const struct roll_item *item;
+
+	if (!request_limit(x, s, COMPLETE_MOST, &limit))
+		return;
+	if (prefix.n > NAME_MAX_BYTES) {
+		tell_mistake(x, s, ERROR_LIMIT, "a prefix may have at most %d bytes, as a name", NAME_MAX_BYTES);
+		return;
+	}
+	name_history_look(name_history_here(x));
+	item = roll_from(&x->noted->known, prefix.p, prefix.n);
+	for (; item && n < limit && looks++ < COMPLETE_LOOKS && item_starts(item, prefix) && !rows_are_long(x, s->unsent - begin); item = roll_next(item))
+		n += tell_name(x, s, item);
+	rows_done(x, s, x->request.tag, n, -1);
+}
+
+void serve_RECENT(struct request_context *x, struct session *s)
+{
+	struct span prefix = request_has(&x->request, FIELD_PREFIX) ? x->request.field[FIELD_PREFIX].text : SPAN("");
+	size_t limit = USER_RECENTS, begin = s->unsent, n = 0;
+	struct user *u = name_history_user(x, s);
+	const struct roll_item *item;
+
+	if (!request_limit(x, s, USER_RECENTS, &limit))
+		return;
+	name_history_look(x->noted);
+	TAILQ_FOREACH_REVERSE(item, &u->recent.by_age, roll_items, by_age) {
+		if (n >= limit || rows_are_long(x, s->unsent - begin))
+			break;
+		if (item_starts(item, prefix))
+			n += tell_name(x, s, item);
+	}
+	rows_done(x, s, x->request.tag, n, -1);
+}

@@ -1,0 +1,178 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "daemon/core/reply/permit_lines.h"
+
+#include "daemon/core/reply/watch_news.h"
+#include "daemon/core/reply/rows.h"
+#include "daemon/core/reply/slow_log.h"
+#include "daemon/core/reply/tell.h"
+#include "daemon/core/session/audit.h"
+#include "proto/decimal.h"
+
+void reply_permit(struct reply *r, const struct permit *p)
+{
+	reply_text(r, "name", semaphore_name(p->semaphore));
+	reply_int(r, "permit", p->slot.slot);
+	reply_int(r, "fence", p->fence);
+}
+
+void permit_tell(struct request_context *x, const struct permit *p, const char *word, const char *field)
+{
+	struct reply r;
+
+	if (p->not_notified || p->session->detached || p->session->resuming)
+		return;
+	reply_begin(&r, session_line(x->sessions), SPAN(""), word);
+	reply_permit(&r, p);
+	if (field)
+		reply_ms(&r, field, permit_valid_us(x, p));
+	else
+		reply_text(&r, "reason", span_of(loss_word(p->loss)));
+	if (p->owner_n > 0)
+		reply_text(&r, "owner", permit_owner(p));
+	tell_line(x, p->session, &r);
+}
+
+unsigned semaphore_free_slots(const struct semaphore *m)
+{
+	return m->limit > m->held ? m->limit - m->held : 0;
+}
+
+void permit_tell_granted(struct request_context *x, struct permit *p, struct span tag)
+{
+	struct reply r;
+
+	core_answers(x->core, VERB_ACQUIRE);
+	reply_begin(&r, session_line(x->sessions), tag, "OK");
+	reply_permit(&r, p);
+	reply_ms(&r, "valid_ms", permit_valid_us(x, p));
+	reply_ms(&r, "ttl_ms", p->ttl_us);
+	reply_int(&r, "count", 1);
+	reply_int(&r, "free", semaphore_free_slots(p->semaphore));
+	tell_line(x, p->session, &r);
+}
+
+void permit_tell_extended(struct request_context *x, const struct pending *p)
+{
+	struct reply r;
+
+	reply_begin(&r, session_line(x->sessions), span_of(p->tag), "OK");
+	reply_permit(&r, p->permit);
+	reply_ms(&r, "valid_ms", permit_valid_us(x, p->permit));
+	tell_line(x, p->session, &r);
+}
+
+/* For alarms and the slow log. */
+static void permit_attend(struct request_context *x, const struct permit *p, enum watch_kind kind)
+{
+	if (kind == WATCH_WAITING) {
+		alarms_set(x->core, ALARM_OF_PERMIT, p, ALARM_WAITED, p->asked_at);
+	} else if (kind == WATCH_GRANTED) {
+		slow_wait(x, p->session, semaphore_name(p->semaphore), p->asked_at, "granted");
+		alarms_set(x->core, ALARM_OF_PERMIT, p, ALARM_HELD, p->granted_at);
+	} else {
+		alarms_forget(x->core, p); /* a permit that is lost stays until its client has acknowledged that */
+		slow_hold(x, p->session, semaphore_name(p->semaphore), p->granted_at, kind == WATCH_LOST ? loss_word(p->loss) : "released");
+	}
+}
+
+static void permit_audit(struct request_context *x, const struct permit *p, const char *event, enum watch_kind kind)
+{
+	char digits[DECIMAL_MAX], *end = digits + sizeof(digits), *slot = decimal_write(end, p->slot.slot);
+	const struct audit a = {
+		.event = event,
+		.session = p->session,
+		.name = semaphore_name(p->semaphore),
+		.permit = {slot, (size_t)(end - slot)},
+		.fence = p->fence,
+		.held_us = kind == WATCH_GRANTED ? -1 : instant_diff(x->core->now, p->granted_at),
+		.reason = kind == WATCH_LOST ? loss_word(p->loss) : NULL,
+	};
+
+	audit_write(x->core, &a);
+}
+
+void permit_watch_tell(struct request_context *x, const struct permit *p, enum watch_kind kind)
+{
+	static const char *const word[] = {
+		[WATCH_GRANTED] = "granted", [WATCH_RELEASED] = "released", [WATCH_LOST] = "lost", [WATCH_WAITING] = "waiting"};
+	char who[WHO_MAX];
+	struct reply r;
+
+	if (x->attends)
+		permit_attend(x, p, kind);
+	if (x->core->conf.audit && kind != WATCH_WAITING)
+		permit_audit(x, p, word[kind], kind);
+	if (TAILQ_EMPTY(&x->watchings))
+		return;
+	reply_begin(&r, session_line(x->sessions), SPAN(""), "! EVENT");
+	reply_text(&r, "kind", span_of(word[kind]));
+	reply_text(&r, "name", semaphore_name(p->semaphore));
+	reply_int(&r, "session", (int64_t)p->session->serial);
+	reply_text(&r, "who", (struct span){who, session_who(p->session, who)});
+	if (kind == WATCH_WAITING) {
+		reply_ms(&r, "waited_ms", instant_diff(x->core->now, p->asked_at));
+	} else {
+		reply_int(&r, "permit", p->slot.slot);
+		reply_int(&r, "fence", p->fence);
+	}
+	if (kind == WATCH_RELEASED || kind == WATCH_LOST)
+		reply_ms(&r, "held_ms", instant_diff(x->core->now, p->granted_at));
+	if (kind == WATCH_LOST)
+		reply_text(&r, "reason", span_of(loss_word(p->loss)));
+	reply_int(&r, "limit", p->semaphore->limit);
+	reply_int(&r, "waiters", p->semaphore->waiters);
+	if (p->owner_n > 0)
+		reply_text(&r, "owner", permit_owner(p));
+	if (p->note_n > 0)
+		reply_text(&r, "note", (struct span){p->note, p->note_n});
+	news_send(x, semaphore_name(p->semaphore), kind == WATCH_WAITING ? p->asked_at : INSTANT_NEVER, &r);
+}
+
+/* --- rows of SHOW --- */
+
+static void row_permit(struct request_context *x, struct session *s, const struct permit *p, unsigned pos)
+{
+	struct reply r;
+
+	row_begin(x, x->request.tag, &r);
+	reply_text(&r, "role", pos == 0 ? SPAN("holder") : SPAN("waiter"));
+	reply_int(&r, "pos", pos);
+	reply_session(x, &r, p->session);
+	if (pos == 0) {
+		reply_int(&r, "permit", p->slot.slot);
+		reply_int(&r, "fence", p->fence);
+		reply_ms(&r, "held_ms", instant_diff(x->core->now, p->granted_at));
+		reply_ms(&r, "valid_ms", permit_valid_us(x, p));
+	} else {
+		reply_ms(&r, "waited_ms", instant_diff(x->core->now, p->asked_at));
+	}
+	reply_int(&r, "limit", p->semaphore->limit);
+	reply_alarm(x, &r, p, pos == 0 ? ALARM_HELD : ALARM_WAITED);
+	if (pos > 0 && p->priority > 0)
+		reply_int(&r, "priority", p->priority);
+	if (p->owner_n > 0)
+		reply_text(&r, "owner", permit_owner(p));
+	if (p->note_n > 0)
+		reply_text(&r, "note", (struct span){p->note, p->note_n});
+	row_end(x, s, &r);
+}
+
+void semaphore_show(struct request_context *x, struct session *s, const struct semaphore *m)
+{
+	size_t begin = s->unsent;
+	unsigned rows = 0, left_out = 0, pos = 0;
+	const struct permit *p;
+
+	TAILQ_FOREACH(p, &m->others, in_line) {
+		if (p->state != PERMIT_HELD)
+			continue;
+		if (rows_take_long(x, s->unsent - begin))
+			left_out++;
+		else
+			row_permit(x, s, p, 0), rows++;
+	}
+	for (p = TAILQ_FIRST(&m->line); p && !rows_take_long(x, s->unsent - begin); p = TAILQ_NEXT(p, in_line))
+		row_permit(x, s, p, ++pos), rows++;
+	left_out += m->waiters - pos;
+	rows_done(x, s, x->request.tag, rows, left_out > 0 ? (int64_t)left_out : -1);
+}

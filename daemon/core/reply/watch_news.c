@@ -1,0 +1,159 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* See watch_news.h. */
+#include "daemon/core/reply/watch_news.h"
+
+#include "daemon/base/mem.h"
+#include "daemon/core/session/rules.h"
+
+/* What telling costs: a comparison with a prefix 1, a line to a session 16. */
+#define TOLD_A_STEP 65536
+#define TOLD_LINE   16
+#define KEPT_MOST   ((size_t)4 << 20) /* bytes of events kept for the next steps */
+
+struct event_kept {
+	TAILQ_ENTRY(event_kept) next;
+	struct instant since;
+	size_t name_n, line_n;
+	char bytes[]; /* the name, and the line */
+};
+
+void news_init(struct request_context *x)
+{
+	TAILQ_INIT(&x->news.kept);
+}
+
+static size_t event_bytes(size_t name_n, size_t line_n)
+{
+	return sizeof(struct event_kept) + name_n + line_n;
+}
+
+static void news_drop_first(struct request_context *x)
+{
+	struct event_kept *k = TAILQ_FIRST(&x->news.kept);
+
+	TAILQ_REMOVE(&x->news.kept, k, next);
+	x->news.kept_bytes -= event_bytes(k->name_n, k->line_n);
+	mem_free(k);
+}
+
+void news_free(struct request_context *x)
+{
+	while (!TAILQ_EMPTY(&x->news.kept))
+		news_drop_first(x);
+}
+
+static bool watching_includes(const struct watching *w, struct span name)
+{
+	const struct prefix *p;
+
+	TAILQ_FOREACH(p, &w->prefixes, next)
+		if (span_starts(name, (struct span){p->bytes, p->n}))
+			return true;
+	return false;
+}
+
+static void news_tell_one(struct request_context *x, const struct watching *w, struct span line)
+{
+	struct effect *effect = effects_add(x->core->out, EFFECT_SEND);
+
+	w->session->unsent += line.n;
+	effect->send.session = w->session->id;
+	effect->send.bytes = line;
+	x->news.told += TOLD_LINE;
+}
+
+static void news_tell(struct request_context *x, struct span name, struct instant since, struct span line)
+{
+	const struct watching *w;
+
+	x->news.told += 1 + x->prefixes;
+	TAILQ_FOREACH(w, &x->watchings, in_watchings)
+		if (!w->session->over && !instant_before(since, w->since) && watching_includes(w, name) && session_may_look(x->core, w->session, name))
+			news_tell_one(x, w, line);
+}
+
+static void news_tell_missed(struct request_context *x)
+{
+	const struct watching *w;
+	struct reply r;
+	struct span line;
+
+	reply_begin(&r, session_line(x->sessions), SPAN(""), "! EVENT");
+	reply_text(&r, "kind", SPAN("missed"));
+	reply_int(&r, "count", (int64_t)x->news.missed);
+	line = (struct span){r.start, reply_end(&r)};
+	arena_commit(&x->core->out->arena, line.n);
+	x->news.missed = 0;
+	TAILQ_FOREACH(w, &x->watchings, in_watchings)
+		if (!w->session->over && !instant_before(x->news.missed_at, w->since))
+			news_tell_one(x, w, line);
+}
+
+static bool news_has_time(const struct request_context *x)
+{
+	return x->news.told < core_portion(x->core, TOLD_A_STEP);
+}
+
+static void news_keep(struct request_context *x, struct span name, struct instant since, struct span line)
+{
+	struct event_kept *k;
+
+	if (x->news.missed > 0 || x->news.kept_bytes + event_bytes(name.n, line.n) > KEPT_MOST) {
+		x->news.missed++;
+		x->news.missed_at = x->core->now;
+		return;
+	}
+	k = mem_alloc(event_bytes(name.n, line.n));
+	x->news.kept_bytes += event_bytes(name.n, line.n);
+	k->since = since;
+	k->name_n = name.n;
+	k->line_n = line.n;
+	memcpy(k->bytes, name.p, name.n);
+	memcpy(k->bytes + name.n, line.p, line.n);
+	TAILQ_INSERT_TAIL(&x->news.kept, k, next);
+	request_context_again(x);
+}
+
+void news_send(struct request_context *x, struct span name, struct instant since, struct reply *r)
+{
+	struct span line = {r->start, reply_end(r)};
+
+	since = instant_min(since, x->core->now); /* a session that begins to watch before a kept event is told is not told of it */
+	if (!TAILQ_EMPTY(&x->news.kept) || !news_has_time(x)) {
+		news_keep(x, name, since, line);
+		return;
+	}
+	arena_commit(&x->core->out->arena, line.n);
+	news_tell(x, name, since, line);
+}
+
+uint64_t news_untold(const struct request_context *x)
+{
+	const struct event_kept *k;
+	uint64_t events = x->news.missed;
+
+	TAILQ_FOREACH(k, &x->news.kept, next)
+		events++;
+	return events;
+}
+
+void news_were_missed(struct request_context *x, uint64_t events)
+{
+	x->news.missed = events;
+	x->news.missed_at = x->core->now;
+}
+
+void news_again(struct request_context *x)
+{
+	struct event_kept *k;
+
+	while ((k = TAILQ_FIRST(&x->news.kept)) && news_has_time(x)) {
+		news_tell(x, (struct span){k->bytes, k->name_n}, k->since,
+		          (struct span){arena_copy(&x->core->out->arena, k->bytes + k->name_n, k->line_n), k->line_n});
+		news_drop_first(x);
+	}
+	if (k)
+		request_context_again(x);
+	else if (x->news.missed > 0)
+		news_tell_missed(x);
+}

@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Events for the sessions that watch. A step tells so many; the others wait in a line, and the next steps, which follow at once, tell them in order. While
+ * the line is full, events are only counted: once it is empty, who watches hears how many were missed.
+ */
+#ifndef CORE_WATCH_NEWS_H
+#define CORE_WATCH_NEWS_H
+
+#include "daemon/core/session/request_context.h"
+
+struct prefix {
+	TAILQ_ENTRY(prefix) next;
+	size_t n;
+	char bytes[];
+};
+
+/* What a session has only while it watches or has subscribed. */
+struct watching {
+	TAILQ_ENTRY(watching) in_watchings; /* count > 0 */
+	struct session *session;
+	struct instant since;
+	TAILQ_HEAD(prefixes, prefix) prefixes;
+	unsigned count; /* of prefixes */
+	bool subscribed;
+};
+
+void news_init(struct request_context *x);
+void news_free(struct request_context *x);
+/* Ends the reply. Each session that watches the name, and has since that moment, gets the same bytes, now or in one of the next steps. */
+void news_send(struct request_context *x, struct span name, struct instant since, struct reply *r);
+/* How many events nobody was told yet; and, in the process that goes on in a restart, that those who watch have missed so many. */
+uint64_t news_untold(const struct request_context *x);
+void news_were_missed(struct request_context *x, uint64_t events);
+/* Tells what the last steps had no time for. */
+void news_again(struct request_context *x);
+
+#endif

@@ -1,0 +1,143 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* What the files that serve sessions share. Requests become calls of the engine, and notices become lines. */
+#ifndef CORE_REQUEST_CONTEXT_H
+#define CORE_REQUEST_CONTEXT_H
+
+#include "daemon/core/round/engine_data.h"
+#include "daemon/core/session/session.h"
+#include "daemon/core/session/client_identity.h"
+
+struct request_context {
+	struct core *core;
+	struct engine *engine;
+	struct session_table *sessions;
+	struct request request;  /* the one that is being served: large, so not on the stack */
+	struct mistake mistake;
+	struct {
+		struct listings turns; /* the first unanswered LIST of each session */
+		struct timer timer;
+		struct instant next_at; /* the next slice of a LIST comes no sooner */
+	} lists;
+	struct deadlocks *deadlocks; /* NULL: nobody waits while it holds something, see deadlock.h */
+	struct name_history *noted;         /* NULL: nothing was granted yet, see name_history.h */
+	struct formers *formers;     /* NULL: no long hold has ended yet, see former_holders.h */
+	struct auths *auths;         /* NULL: nobody has sent AUTH yet, see auth.c */
+	struct remote_holders *remote_holders; /* NULL: nobody was shown a holder elsewhere yet, see remote_holders.h */
+	unsigned due;            /* how many groups and permits are */
+	TAILQ_HEAD(, group) groups_due; /* those to be looked at before the step ends: see group_step.c */
+	struct map semaphores;   /* those of which somebody here has or wants a permit: see semaphore.h */
+	TAILQ_HEAD(, permit) permits_due; /* those to be looked at before the step ends: see permit_step.c */
+	TAILQ_HEAD(, permit) permits_later; /* first in line: they ask for more slots in the next step */
+	bool gathered;           /* groups or permits have asked for names or given them back since the engine has settled */
+	struct watchings watchings; /* sessions that watch */
+	unsigned prefixes;          /* how many they watch */
+	struct {
+		TAILQ_HEAD(, event_kept) kept; /* what they are told in the next steps … */
+		size_t kept_bytes;
+		uint64_t missed;               /* events since the line was full … */
+		struct instant missed_at;      /* … and when the last one was */
+		unsigned told;                 /* in this step */
+	} news;                     /* see watch_news.h */
+	LIST_HEAD(, job) jobs;   /* those that sessions have, and those whose end the home does not know yet */
+	unsigned jobs_at_stake;  /* how many of them are not lost */
+	LIST_HEAD(, job_queue) queues; /* those that a TAKE waits for … */
+	unsigned queues_n;       /* … and how many these are */
+	LIST_HEAD(, job_order) all_orders; /* DEFERs that are not answered yet */
+	LIST_HEAD(, job_list) surveys; /* likewise LIST jobs and LIST queues */
+	struct map rate_lines;   /* by name, those in which a RATE waits: see rate_turns.h */
+	uint64_t places;         /* that TAKEs have got */
+	bool queue_due;          /* something may be due in one of them: they are looked at before the step ends */
+	struct {
+		struct timer timer; /* set: when it ends though somebody holds */
+		bool over;          /* then it does, whoever holds */
+		/* Refusing: slice by slice, the sessions of all slots, then those without a connection, and again if a hold has ended meanwhile. */
+		bool more, again;
+		uint32_t slot;
+		struct map_walk known;
+		/* Looking: so many slots before this one have no request that is not answered. */
+		uint32_t look, looked;
+	} drain;                 /* engine.draining: see drain.h */
+	unsigned served;         /* lines read ahead, in this step */
+	unsigned rates_failed;   /* RATEs that waited, in this step or before, since a line last went on: see rate_turns.c */
+	unsigned slots_asked;    /* in this step, by those that are first in line */
+	struct timer again;      /* set: the step had no time for all that is to be done, and the next one follows at once */
+	bool attends;            /* alarms or the slow log want to be told of grants and waits: see alarm.h. engine.watched counts that as a session */
+	struct {
+		LIST_HEAD(, session) sessions; /* those with short leases, as they were counted last */
+		unsigned recounts;     /* how often all of them were counted */
+#define RENEWALS_SUMS 64
+		struct renewals_sum {
+			uint64_t origin;       /* origin_id() of the peer; 0: of all */
+			struct instant until;  /* then it is summed up again */
+			int64_t milli;
+		} sum[RENEWALS_SUMS];
+	} renewals;              /* see renewal_limits.h */
+	uint64_t orders;         /* the number of the last nonce of a DEFER */
+	bool named;              /* the journal has the id of the daemon */
+	bool snapshot;           /* the journal is being told everything … */
+	struct map_walk snapshot_at; /* … so far */
+	struct span hands_over;  /* the next process is being told everything, of these stores; "": it is not. See handover.h */
+	struct handed *handed;   /* what the process before this one has handed over, and is not served again yet; NULL: nothing. See restore.h */
+	bool more;               /* the records that are being written are of one LOCKALL, and it has more of them */
+	struct session *torn;    /* restoring: the last records are of a LOCKALL of that session, and it should have more; NULL: they are not */
+	unsigned torn_count;     /* number of those records */
+	bool distrusts;          /* the journal of the previous run cannot be read: nothing of it is believed */
+};
+
+/* --- the request that is being served --- */
+
+static inline struct span request_owner(const struct request *q)
+{
+	return request_has(q, FIELD_OWNER) ? q->field[FIELD_OWNER].text : SPAN("");
+}
+
+static inline struct span request_note(const struct request *q)
+{
+	return request_has(q, FIELD_NOTE) ? q->field[FIELD_NOTE].text : SPAN("");
+}
+
+static inline unsigned request_priority(const struct request *q)
+{
+	return request_has(q, FIELD_PRIORITY) ? (unsigned)q->field[FIELD_PRIORITY].number : 0;
+}
+
+static inline bool request_is_shared(const struct request *q)
+{
+	return request_has(q, FIELD_MODE) && q->field[FIELD_MODE].number == MODE_SHARED;
+}
+
+static inline bool request_is_renewed(const struct request *q)
+{
+	return !request_has(q, FIELD_RENEW) || q->field[FIELD_RENEW].number;
+}
+
+/* count=; 0: it has none, or that. */
+static inline unsigned request_count(const struct request *q)
+{
+	return request_has(q, FIELD_COUNT) ? (unsigned)q->field[FIELD_COUNT].number : 0;
+}
+
+/* out has room for TAG_MAX + 1 bytes. */
+static inline void request_keep_tag(const struct request *q, char *out)
+{
+	memcpy(out, q->tag.p, q->tag.n);
+	out[q->tag.n] = '\0';
+}
+
+static inline void request_context_again(struct request_context *x)
+{
+	if (!timer_is_set(&x->again))
+		heap_set(&x->core->timers, &x->again, x->core->now);
+}
+
+/* A hold of this session is over. In a drain, what it asked for as a holder is refused in the next steps. */
+static inline void request_context_let_go(struct request_context *x, struct session *s)
+{
+	if (!x->engine->draining || s->waiting == 0)
+		return;
+	s->refused = false;
+	x->drain.more = x->drain.again = true;
+	request_context_again(x);
+}
+
+#endif
