@@ -107,7 +107,7 @@ $(O)/planted/%: tests/sim/mutant/%.patch $(O)/redlockd $(O)/parts.a tests/sim/pl
 
 # The daemon as a build whose structures differ, from patched sources: a restart goes from one to the other and back.
 OTHER_STRUCTURES := session claim lease lock pending core job group permit contender
-$(O)/other/redlockd: $(O)/redlockd
+$(O)/other-structures/redlockd: $(O)/redlockd
 	@rm -rf $(@D)/source && mkdir -p $(@D)/source
 	$(call say,CC)
 	$(Q)cp -r Makefile conf daemon proto tls client tests $(@D)/source/
@@ -187,11 +187,11 @@ $(O)/script_bench: $(O)/tests/bench/script_bench.o $(O)/parts.a
 # --- tests: each of these targets ends with the line "N passed, N failed" --------------------------------------------
 
 # These mostly wait, or measure time.
-SUITES_WAIT    := unit func load-short bench-short
+SUITES_WAIT    := unit func load-short bench-short clients-short
 # These compute, beside the others and at low priority.
 SUITES_COMPUTE := compilers layers cppcheck docs conf installed exposure hotpath simulated fuzz
 # These wait, and measure nothing.
-SUITES_BESIDE  := clients-short faults-short sanitize-func sanitize-unit
+SUITES_BESIDE  := faults-short sanitize-func sanitize-unit
 CHECK_SANITIZERS := address,undefined
 # Of the tests under sanitizers `check` runs a selection: suites and modules about what reads bytes from outside (clients, servers, files, the state that the
 # next process goes on with). All else is run whole, as it is quick. It draws nothing: what it runs is the same for each commit, so a commit fails for a fault
@@ -222,7 +222,7 @@ UNIT_PATIENCE ?= 8
 unit: $(O)/unit ## unit tests; UNIT_ARGS= names the suites to run
 	@CK_TIMEOUT_MULTIPLIER=$(UNIT_PATIENCE) $(O)/unit $(UNIT_ARGS)
 
-func: all $(O)/other/redlockd $(O)/clock_shim.so $(O)/market $(O)/caller ## function tests: real daemons, real Redis servers; FUNC_ARGS= names the tests to run
+func: all $(if $(SAN),,$(O)/other-structures/redlockd) $(O)/clock_shim.so $(O)/market $(O)/caller ## function tests: real daemons, real Redis servers; FUNC_ARGS= names the tests to run
 	@REDLOCKD_BUILD=$(O) $(PYTHON) -B tests/func/run.py $(FUNC_ARGS)
 
 CLIENTS_ARGS ?=

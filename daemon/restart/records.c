@@ -31,6 +31,12 @@ static void put(struct buf *to, const struct journal_record *r)
 	frame_append(to, (struct span){room, journal_encode(r, room)});
 }
 
+static void erase(struct buf *b)
+{
+	if (buf_length(b) > 0)
+		explicit_bzero(buf_begin(b), buf_length(b));
+}
+
 static int64_t place_number(size_t place)
 {
 	return place == NO_PLACE ? 0 : (int64_t)place + 1;
@@ -124,7 +130,7 @@ int records_write(const struct carried *c, const struct buf *service)
 	put_net(&b, c->net);
 	buf_append(&b, buf_begin(service), buf_length(service));
 	fd = memfd_of(&b);
-	explicit_bzero(buf_begin(&b), buf_length(&b)); /* it may have secrets */
+	erase(&b); /* it may have secrets */
 	buf_release(&b);
 	return fd;
 }
@@ -299,7 +305,7 @@ void carried_free(struct carried *c)
 {
 	if (c->net)
 		net_parcel_free(c->net);
-	explicit_bzero(buf_begin(&c->records), buf_length(&c->records));
+	erase(&c->records);
 	buf_release(&c->records);
 	mem_free(c->runtime_dir);
 	mem_free(c->web);

@@ -28,11 +28,3 @@ bool fault_pauses(const struct fault *f)
 {
 	return f->kind == FAULT_DAEMON_FREEZE || f->kind == FAULT_DAEMON_FREEZE_SENDING || f->kind == FAULT_DAEMON_CARRY;
 }
-
-bool plan_carries(const struct plan *p)
-{
-	for (unsigned i = 0; i < p->faults; i++)
-		if (p->fault[i].kind == FAULT_DAEMON_CARRY)
-			return true;
-	return false;
-}

@@ -266,7 +266,6 @@ void memory_draw(struct plan *p, uint64_t seed); /* memory.c: at the end, what a
 bool fault_spares_memory(const struct fault *f); /* it does nothing to such a daemon */
 /* The process of a daemon stands still, and not its host. */
 bool fault_pauses(const struct fault *f);
-bool plan_carries(const struct plan *p); /* some daemon is restarted in place */
 /* Something goes wrong, and other faults may be added. Where hosts stand still, clocks included, nothing else may go wrong. */
 bool plan_allows_more_faults(const struct plan *p);
 /*

@@ -124,28 +124,6 @@ static bool is_in_bounds(const struct plan *p, const struct plan *of)
 	return all;
 }
 
-/* The strictest form of "nothing that a client can see tells a restart in place from a pause". */
-static bool a_restart_in_place_is_a_pause_byte_for_byte(struct plan *p)
-{
-	struct report one, two;
-	bool same = true;
-	unsigned seen = 0;
-
-	for (uint64_t seed = 1; seen < FEW && same; seed++) {
-		plan_draw(p, seed);
-		if (!plan_carries(p))
-			continue;
-		seen++;
-		report_of(p, NULL, &one);
-		for (unsigned i = 0; i < p->faults; i++)
-			if (p->fault[i].kind == FAULT_DAEMON_CARRY)
-				p->fault[i].kind = FAULT_DAEMON_FREEZE;
-		report_of(p, NULL, &two);
-		same = one.hash == two.hash;
-	}
-	return same;
-}
-
 static bool variations_differ_and_each_replays_byte_for_byte(struct plan *p)
 {
 	struct plan *q = malloc(sizeof(*q)), *of = malloc(sizeof(*of));
@@ -340,7 +318,6 @@ int selftest_run(void)
 		TEST(a_world_without_faults_violates_nothing_and_grants_soon),
 		TEST(the_same_seed_gives_the_same_run),
 		TEST(a_plan_that_was_written_and_read_is_the_same),
-		TEST(a_restart_in_place_is_a_pause_byte_for_byte),
 		TEST(variations_differ_and_each_replays_byte_for_byte),
 		TEST(variations_move_no_start_and_keep_a_minority_flapping),
 		TEST(without_one_fault_the_rest_stays_in_its_place),
