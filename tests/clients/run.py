@@ -1,7 +1,7 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: BSD-2-Clause
 """
-Runs the conformance cases: python3 tests/clients/run.py [-v] [-j N] [--adapter NAME …] [--rule RULE …] [--planted [WORD …]] [text …]
+Runs the conformance cases: python3 tests/clients/run.py [-v] [-j N] [--turns] [--adapter NAME …] [--rule RULE …] [--planted [WORD …]] [text …]
 
 Each case has a scripted daemon of its own; -j of them run at a time. A text selects the cases whose names contain it. What an adapter cannot do is skipped by
 name. With --planted the adapters of the Python client plant mistakes, one at a time (planted.py), and a case of the rule must fail for each. Last line:
@@ -182,6 +182,7 @@ def main():
     options = argparse.ArgumentParser(description=__doc__.strip().splitlines()[0])
     options.add_argument("-v", action="store_true", help="a line per case")
     options.add_argument("-j", type=int, default=10, help="cases at a time: most of them wait")
+    options.add_argument("--turns", action="store_true", help="each case by the first adapter, and by one of the others in turn")
     options.add_argument("--adapter", action="append", choices=list(ADAPTERS))
     options.add_argument("--rule", action="append")
     options.add_argument("--planted", nargs="*")
@@ -191,7 +192,9 @@ def main():
     runner, begun = Runner(given.v), time.monotonic()
     adapters = list(usable(given.adapter))
     if given.planted is None:
-        runner.run([(name, "", [case]) for name in adapters for case in cases], given.j)
+        others = adapters[1:] or adapters
+        chosen = [[adapters[0], others[i % len(others)]] if given.turns else adapters for i in range(len(cases))]
+        runner.run([(name, "", [case]) for case, names in zip(cases, chosen, strict=True) for name in dict.fromkeys(names)], given.j)
     else:
         runner.run([(name, plant, of_rule(cases, plant)) for name in adapters if name.startswith("python") for plant in given.planted or MISTAKES], given.j)
     for text in runner.skipped:

@@ -20,7 +20,7 @@ from process import die_with_parent  # the path stands above
 
 OWN = {name[5:-3]: [name] for name in sorted(os.listdir(HERE)) if name.startswith("test_")}
 PARTS = {"cases": ["run.py"], "planted": ["run.py", "--planted"], "real": ["real.py"], **OWN}
-SHORT = {name: [*argv, "--short"] if name != "cases" else [*argv, "-j", "6"] for name, argv in PARTS.items() if name != "planted"}
+SHORT = {name: [*argv, "--short"] if name != "cases" else [*argv, "-j", "6", "--turns"] for name, argv in PARTS.items() if name != "planted"}
 SUM = re.compile(r"^(\d+) passed, (\d+) failed$", re.M)
 
 

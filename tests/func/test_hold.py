@@ -120,7 +120,7 @@ class ForAProcess(Scripts):
         self.r.cli.delete("lock:" + name)
         out, err = process.communicate(timeout=10)
         self.assertEqual((process.returncode, out), (3, b"stopped\n"))
-        self.assertIn(b"was lost (evicted)", err)
+        self.assertIn(b"was lost (evicted", err)
 
     def test_a_script_that_ignores_the_loss_is_killed(self):
         name = self.name()

@@ -63,8 +63,8 @@ ELSEWHERE = {
     ("lines read ahead", "all"): unit("session", "all_sessions_together_are_read_ahead_so_far"),
     ("bytes unread or unfinished", "each"): unit("backpressure", "pushes_still_go_out_and_they_alone_can_overflow"),
     ("bytes unread or unfinished", "all"): unit("backpressure", "of_all_that_are_behind_those_go_that_are_so_most"),
-    ("renewals a second", "peer"): unit("renewals", "the_sessions_of_a_peer_share_half_and_another_peer_is_still_served"),
-    ("renewals a second", "all"): unit("renewals", "all_sessions_have_the_whole_and_no_more"),
+    ("renewals a second", "peer"): unit("renewal_limits", "the_sessions_of_a_peer_share_half_and_another_peer_is_still_served"),
+    ("renewals a second", "all"): unit("renewal_limits", "all_sessions_have_the_whole_and_no_more"),
     ("EXTENDs of a lock under way, likewise", "all"): unit("step_time_of_crowds", "many_extends_of_a_name_are_answered"),
     ("LOCKs of an owner", "each"): unit("restore", "an_owner_holds_a_lock_so_often_and_no_more"),
     ("slots waited for as the first", "each"): unit("step_time", "a_session_is_the_first_in_line_for_so_many_slots_and_no_more"),
@@ -74,7 +74,7 @@ ELSEWHERE = {
     ("bytes of names in use", "all"): unit("origin", "names_of_a_peer_take_a_quarter_and_those_of_all_the_whole"),
     ("bytes of names left taken", "peer"): unit("kept", "kept_names_of_a_peer_take_a_quarter_and_those_of_all_the_whole"),
     ("bytes of names left taken", "all"): unit("kept", "kept_names_of_a_peer_take_a_quarter_and_those_of_all_the_whole"),
-    ("rows of an answer", "each"): unit("query", "rows_of_an_answer_end_when_they_fill_a_quarter_of_the_output"),
+    ("rows of an answer", "each"): unit("help_stats", "rows_of_an_answer_end_when_they_fill_a_quarter_of_the_output"),
 }
 
 # Requests that reach a bound, and one beyond it: n is the number that the manual says. An error names the bound.

@@ -64,7 +64,7 @@ class Holds:
         waiter.begin("LOCK a wait=1s")
         self.restart(daemon, 2)
         self.assertEqual(waiter.reply().kind, "TIMEOUT")
-        self.assertTrue(0.95 < time.monotonic() - begin < 3)
+        self.assertTrue(0.95 < time.monotonic() - begin < 15)
 
     def test_several_names_readers_and_permits(self):
         daemon = self.begin()

@@ -25,12 +25,12 @@ class BuildTest(RestartTest):
             super().restart(daemon, 1, quietly)
 
 
-@on_stores(0, 1, 3, base=BuildTest)
+@on_stores(0, 3, base=BuildTest)
 class HoldsOfAnotherBuild(test_restart.Holds):
     COST = 10
 
 
-@on_stores(0, 1, base=BuildTest)
+@on_stores(1, base=BuildTest)
 class LinesOfAnotherBuild(test_restart.Lines):
     COST = 8
 
