@@ -187,7 +187,7 @@ $(O)/script_bench: $(O)/tests/bench/script_bench.o $(O)/parts.a
 # --- tests: each of these targets ends with the line "N passed, N failed" --------------------------------------------
 
 # These mostly wait, or measure time.
-SUITES_WAIT    := unit func load-short bench-short clients-short
+SUITES_WAIT    := unit clients-short func load-short bench-short
 # These compute, beside the others and at low priority.
 SUITES_COMPUTE := compilers layers cppcheck docs conf installed exposure hotpath simulated fuzz
 # These wait, and measure nothing.
