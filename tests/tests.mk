@@ -213,9 +213,9 @@ check: build-first ## all suites, of the tests under sanitizers a selection, the
 	+@REDLOCKD_SEED=$(CHECK_SEED) MAKE="$(MAKE) SELECTED=1 SEED=$(CHECK_SEED) FAULTS_ARGS=--patient UNIT_SHARED=1" \
 		$(PYTHON) -B tests/run.py $(O)/check $(SUITES_WAIT) -- $(SUITES_COMPUTE) -- $(SUITES_BESIDE)
 
-nightly: build-first ## what `check` runs, with nothing left out and other draws each time; then sweep, mutants, faults, faults-planted and load; some hours
+nightly: build-first ## what `check` runs, with nothing left out and other draws each time; then clients, sweep, mutants, faults, faults-planted and load; some hours
 	+@status=0; MAKE="$(MAKE)" SUITE_SECONDS=7200 $(PYTHON) -B tests/run.py $(O)/nightly $(SUITES_WAIT) -- $(SUITES_COMPUTE) -- $(SUITES_BESIDE) || status=1; \
-		for suite in sweep mutants faults faults-planted load; do $(SUBMAKE) $$suite || { echo "failed: $$suite"; status=1; }; done; exit $$status
+		for suite in clients sweep mutants faults faults-planted load; do $(SUBMAKE) $$suite || { echo "failed: $$suite"; status=1; }; done; exit $$status
 
 # A test that hangs is ended after so many times 4 s. This bound measures nothing: a loaded machine is slow.
 UNIT_PATIENCE ?= 8

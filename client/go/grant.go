@@ -46,7 +46,7 @@ type jobTerms struct {
 	attempt           int
 }
 
-// jobOwner stands for the owner in the key of a job. No owner of a lock of ours begins so.
+// jobOwner stands for the owner in the key of a job. No owner of our locks begins so.
 func jobOwner(id string) string { return "job:" + id }
 
 // keyOf returns the key of what a row or a push is about.

@@ -29,7 +29,7 @@ void slots_release(struct slots *s); /* the caller owns the connections */
 uint64_t slots_take(struct slots *s, struct conn *conn);
 struct conn *slots_find(const struct slots *s, uint64_t session); /* NULL: no session of this number */
 void slots_give(struct slots *s, uint64_t session);
-/* The session has the number that it had in the process before. False: the slot is in use, or is none of ours. */
+/* The session has the number that it had in the process before. False: the slot is in use, or has no such number. */
 bool slots_put(struct slots *s, uint64_t session, struct conn *conn);
 
 struct conn *slots_any(const struct slots *s); /* some connection; NULL when there is none */

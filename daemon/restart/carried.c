@@ -55,7 +55,7 @@ int carried_take_fd(struct daemon *d, size_t place)
 
 /* --- in place: the environment says where -------------------------------------------------------------------------- */
 
-/* A place whose descriptor has another number than any of ours is empty. */
+/* A place whose descriptor is not in the list is empty. */
 static void numbers_read(int from, struct fdlist *list)
 {
 	int some[1024];

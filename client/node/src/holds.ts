@@ -16,7 +16,7 @@ export interface Listener {
   news(kind: HoldNews, hold: Hold): void;
 }
 
-/** What stands for the owner in the key of a job; no owner of a lock of ours begins so. */
+/** What stands for the owner in the key of a job; no owner of our locks begins so. */
 export function jobOwner(job: string): string {
   return `job:${job}`;
 }

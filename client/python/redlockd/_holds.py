@@ -121,7 +121,7 @@ class JobHold(Hold):
 
 
 def job_owner(job: str) -> str:
-    """What stands for the owner in the key of a job; no owner of a lock of ours begins so."""
+    """What stands for the owner in the key of a job; no owner of our locks begins so."""
     return "job:" + job
 
 

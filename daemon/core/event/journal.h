@@ -27,7 +27,7 @@
  *
  *   STORES   which configuration MARKER names, the largest fence SEEN, and for how long leases of another configuration (DELAY) may last: UNTIL
  *   STORE    what is known of the store NAME: VALUE is the run of its server, MARKER the marker, SEEN to HIGH what its fence and clock were, since SINCE
- *   MARKER   a marker that tells whether it lost memory: see JOURNAL_VOUCHED to JOURNAL_EVIDENCE
+ *   MARKER   a marker, which shows whether the store lost its memory: see JOURNAL_VOUCHED to JOURNAL_EVIDENCE
  *   QUARANTINE the last one, or the one that is being timed: from SINCE to UNTIL, because of LINE
  *   CLIENT   behind the records of its session: the connection that it has, and whose it is
  *   LINE     one request, or a part of one: SINCE, it waits, and is served again as if it had come then; else it was read ahead
@@ -182,7 +182,7 @@ enum journal_kind { JOURNAL_SESSION = 1, JOURNAL_OVER, JOURNAL_HELD, JOURNAL_FRE
 	NUMBER(50, JOINED, joined, 0, INT64_MAX, "its fence when it was last found joined") \
 	NUMBER(51, ISSUED, issued_us, INT64_MIN, INT64_MAX, "how far its fence may have come then") \
 	NUMBER(52, EVICTED, evicted, 0, INT64_MAX, "how many keys it has evicted") \
-	NUMBER(53, LOW, low_us, INT64_MIN, INT64_MAX, "by how much its clock was ahead of ours, at least; of VOUCHED: what it showed") \
+	NUMBER(53, LOW, low_us, INT64_MIN, INT64_MAX, "by how much its clock was ahead of this host's, at least; of VOUCHED: what it showed") \
 	NUMBER(54, HIGH, high_us, INT64_MIN, INT64_MAX, "and at most") \
 	NUMBER(55, WHY, why, 0, 255, "an enum evidence, whose numbers do not change")
 

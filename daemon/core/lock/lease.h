@@ -94,7 +94,7 @@ struct lease {
 	bool broken : 1;           /* a store said that somebody has broken it */
 	bool token_is_old : 1;     /* its token is, or may be, that of an exclusive hold: no reader joins before the stores have given another */
 	bool recorded : 1;         /* this value was ever in the journal */
-	bool shared : 1;           /* at the stores it has a share of the key, beside those of other daemons; else it stands there alone: see shared_lease.h */
+	bool shared : 1;           /* at the stores it has a share of the key, beside those of other daemons; else the key is its own: see shared_lease.h */
 	struct timer timer;        /* LEASE_HELD: to be renewed, or told lost; LEASE_ADOPTING: next try; LEASE_CLOSING: nobody relies on it any longer */
 	struct renewal *renewal;   /* that of no lease: nothing of what one has */
 	/*
