@@ -243,6 +243,8 @@ void restart_resume(struct daemon *d)
 {
 	d->restart.returning = true;
 	net_pause(d->net, true);
+	if (service_has_other_stores(d->service))
+		log_event(LOG_WARN, "restart", "note=\"the configuration names other stores: what was held at the former ones is lost\"");
 }
 
 static void return_pass(struct daemon *d)

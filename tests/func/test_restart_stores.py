@@ -48,6 +48,18 @@ class Stores(RestartTest):
         daemon.logged("notice restarted ", mark)
         self.assertNotRegex(daemon.log(mark), "state=down")
 
+    def test_a_configuration_with_other_stores_is_noticed_and_what_was_held_there_is_lost(self):
+        daemon, others = self.begin({"lease": "2s", "max_lease": "4s"}), [self.redis() for _ in range(3)]
+        c = self.client(daemon)
+        c.ok("LOCK a")
+        for server, other in zip(self.servers, others, strict=True):
+            daemon.config = daemon.config.replace(server.path, other.path)
+        daemon.write_config()
+        mark = daemon.log_size()
+        self.restart(daemon, quietly=False)
+        daemon.logged("warn restart note=\"the configuration names other stores", mark)
+        until(lambda: c.ask("CHECK a").kind == "ERR", "the lock is lost", 30)
+
     def test_a_server_that_is_down(self):
         daemon = self.begin()
         c = self.client(daemon)

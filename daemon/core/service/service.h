@@ -39,6 +39,8 @@ void service_snapshot_drop(struct service *s); /* the next portion is the first 
  */
 void service_hand_over(struct service *s, struct effects *ret_effects);
 bool service_returns(const struct service *s);
+/* While it returns: the process before had other stores, so what was held there is lost. */
+bool service_has_other_stores(const struct service *s);
 /* Whether a client waits for what the stores are about to answer, and what cannot be asked again by the next process. */
 bool service_is_awaited(const struct service *s);
 

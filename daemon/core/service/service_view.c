@@ -7,6 +7,7 @@
 #include "daemon/core/member/probe.h"
 #include "daemon/core/request/all_figures.h"
 #include "daemon/core/resume/handover.h"
+#include "daemon/core/resume/restore.h"
 #include "daemon/core/service/service_data.h"
 #include "daemon/core/session/rules.h"
 
@@ -45,6 +46,11 @@ bool service_is_settled(const struct service *s)
 bool service_is_awaited(const struct service *s)
 {
 	return hand_over_is_awaited(&s->commander);
+}
+
+bool service_has_other_stores(const struct service *s)
+{
+	return s->commander.handed && !s->commander.handed->same_stores;
 }
 
 bool service_returns(const struct service *s)
