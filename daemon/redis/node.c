@@ -122,12 +122,26 @@ static bool addresses_are_several(const struct addresses *a)
 
 static void node_tell_name(struct node *n)
 {
-	bool several = addresses_are_several(&n->addresses);
+	bool several = n->split || (n->named && addresses_are_several(&n->addresses));
 	char text[300];
 
-	(void)snprintf(text, sizeof(text), "%s has several addresses: each daemon may use another server", n->host);
+	if (n->split)
+		(void)snprintf(text, sizeof(text), "its connections lead to several servers, so each daemon may use another one: take away the balancer before it");
+	else
+		(void)snprintf(text, sizeof(text), "%s has several addresses: each daemon may use another server", n->host);
 	if (n->conf->sink->unwatched)
 		n->conf->sink->unwatched(n->conf->sink->context, n->index, several ? DEFECT_UNKNOWN_HOST : DEFECT_NONE, several ? text : "");
+}
+
+/* What answers probes and what publishes for us are one server, unless a balancer is between. It stays told until all connections are made anew. */
+static void node_compare(struct node *n, struct span run_id)
+{
+	struct span other = span_of(n->subscriber ? subscriber_run_id(n->subscriber) : "");
+
+	if (n->split || other.n == 0 || run_id.n == 0 || span_equal(other, run_id))
+		return;
+	n->split = true;
+	node_tell_name(n);
 }
 
 void node_watch_name(struct node *n)
@@ -148,6 +162,7 @@ static void node_on_ready(void *context)
 	n->reason[0] = 0;
 	n->told.count = 0;
 	n->demoted = false;
+	n->split = false;
 	if (n->subscriber)
 		subscriber_open(n->subscriber, (const struct sockaddr *)&n->dialled.name, n->dialled.n);
 	if (n->sentinel) {
@@ -328,8 +343,10 @@ static void node_on_answer(void *context, const struct answer *a)
 	if (a->probe && a->class == ANSWER_EXECUTED)
 		n->demoted = !span_equal(a->probe->role, SPAN("master"));
 	n->demoted |= a->class == ANSWER_REFUSED && a->defect == DEFECT_REPLICA;
-	if (n->demoted && !was && n->state == NODE_UP)
+	if (n->demoted && !was && n->state == NODE_UP && (n->sentinel || n->named))
 		node_arm(n, 0);
+	if (a->probe && a->class == ANSWER_EXECUTED && n->state == NODE_UP)
+		node_compare(n, a->probe->run_id);
 	n->conf->sink->answer(n->conf->sink->context, a);
 }
 
@@ -377,7 +394,7 @@ static void node_make_links(struct node *n)
 	const struct upstream_sink *to = n->conf->sink;
 	const struct subscriber_sink subscriber_sink = {.context = to->context, .message = to->message, .subscribed = to->subscribed};
 
-	if (n->sentinel || n->named)
+	if (n->sentinel || n->named || n->conf->channel)
 		sink.script = watched;
 	links_init(&n->links, n->conf->links, n->conf->base, n->conf->link, n->index, &sink);
 	if (n->sentinel)

@@ -33,6 +33,7 @@ struct node {
 	unsigned next;              /* index in addresses: which to dial */
 	bool named;                 /* its host is a name, which no sentinel tells */
 	bool demoted;               /* it is up, and was last seen as a replica */
+	bool split;                 /* it is up, and its connections lead to several servers */
 	bool fresh;                 /* the addresses belong to this attempt */
 	enum defect defect;
 	char reason[256];

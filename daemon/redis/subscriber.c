@@ -21,6 +21,7 @@
 #define PAUSE_CAP_US (30 * SEC) /* while the server refuses: only an operator can change that */
 #define VAIN_TOLD    2 /* attempts without an answer: the first may be the end of the server, which the node notices by itself */
 #define PING_US      (10 * SEC) /* interval of PINGs: an unanswered one shows that the connection is dead */
+#define RUN_ID_MAX   48
 
 struct subscriber {
 	struct event_base *base;
@@ -37,6 +38,8 @@ struct subscriber {
 	struct bufferevent *bev;
 	struct event *timer; /* without a connection: end of the pause; else: the next PING */
 	struct resp resp;
+	char run_id[RUN_ID_MAX]; /* of the server; "": not known */
+	bool naming;    /* the answer of INFO, which says so, is awaited */
 	bool listening; /* the subscription is confirmed */
 	bool asked;     /* a PING is unanswered */
 	bool refused;   /* the sink was told that there is no subscription */
@@ -58,6 +61,7 @@ static void subscriber_hang_up(struct subscriber *e)
 	e->bev = NULL;
 	e->listening = false;
 	e->asked = false;
+	e->run_id[0] = 0;
 	resp_reset(&e->resp);
 }
 
@@ -98,6 +102,15 @@ static void subscriber_refuse(struct subscriber *e)
 	e->vain = 0;
 	subscriber_end(e, why, backoff_next(&e->backoff, e->rng));
 	e->sink.subscribed(e->sink.context, e->node, defect, why);
+}
+
+/* INFO is refused. The node learns that by its own probes, and SUBSCRIBE may be permitted. */
+static bool subscriber_may_not_ask(struct subscriber *e)
+{
+	bool refused = e->naming && failure_is(resp_text(&e->resp, &e->resp.value[0]), "NOPERM");
+
+	e->naming &= !refused;
+	return refused;
 }
 
 static void subscriber_accept(struct subscriber *e)
@@ -149,16 +162,36 @@ static void subscriber_tell(struct subscriber *e)
 		e->sink.message(e->sink.context, e->node, what, payload);
 }
 
+/* What INFO says. */
+static void subscriber_name(struct subscriber *e, struct span info)
+{
+	static const char field[] = "\nrun_id:";
+	const char *at = info.n ? memmem(info.p, info.n, field, strlen(field)) : NULL;
+	size_t n = 0;
+
+	e->naming = false;
+	if (!at)
+		return;
+	at += strlen(field);
+	while (n < sizeof(e->run_id) - 1 && at + n < info.p + info.n && at[n] > ' ')
+		n++;
+	memcpy(e->run_id, at, n);
+	e->run_id[n] = 0;
+}
+
 /* Handles one reply. False: the connection is unusable. */
 static bool subscriber_hear(struct subscriber *e)
 {
 	const struct resp *r = &e->resp;
 	struct span kind;
 
+	if (r->value[0].type == RESP_STRING)
+		subscriber_name(e, resp_text(r, &r->value[0]));
+
 	if (resp_is_error(r))
 		e->asked = false; /* it does not permit PING, but is there */
 	if (r->value[0].type != RESP_ARRAY)
-		return true; /* the OK of AUTH */
+		return true; /* the OK of AUTH, or INFO */
 	if (r->value[0].children < 2 || r->value[1].type != RESP_STRING)
 		return false;
 	kind = resp_text(r, &r->value[1]);
@@ -185,7 +218,7 @@ static void subscriber_on_read(struct bufferevent *bev, void *context)
 		}
 		evbuffer_drain(in, n);
 		while ((rc = resp_next(&e->resp)) == 1) {
-			if (resp_is_error(&e->resp) && !e->asked) {
+			if (resp_is_error(&e->resp) && !e->asked && !subscriber_may_not_ask(e)) {
 				subscriber_refuse(e);
 				return;
 			}
@@ -222,6 +255,8 @@ static void subscriber_greet(struct subscriber *e)
 	buf_init(&out);
 	if (e->conf->password)
 		handshake_auth(&out, e->conf->user, e->conf->password);
+	handshake_what(&out);
+	e->naming = true;
 	handshake_subscribe(&out, e->channel);
 	subscriber_say(e, &out);
 }
@@ -317,6 +352,11 @@ void subscriber_free(struct subscriber *e)
 	resp_release(&e->resp);
 	free(e->channel);
 	free(e);
+}
+
+const char *subscriber_run_id(const struct subscriber *e)
+{
+	return e->run_id;
 }
 
 void subscriber_open(struct subscriber *e, const struct sockaddr *address, socklen_t n)

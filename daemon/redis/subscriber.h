@@ -33,9 +33,7 @@ void subscriber_expect(struct subscriber *e, struct ssl_ctx_st *const *context, 
 void subscriber_open(struct subscriber *e, const struct sockaddr *address, socklen_t n); /* copies the address, also for later attempts */
 void subscriber_close(struct subscriber *e);
 
-/*
- * Notes what the sink was told, and into fds, unless it is NULL, puts the connection of a subscription that is confirmed and plain; it is closed here then. The
- * next process recalls the first, and opens with the second: it goes on with that connection, or dials anew where there is none.
- */
+/* The server at its end, as it calls itself; "": not known, or there is no connection. Valid until the next callback. */
+const char *subscriber_run_id(const struct subscriber *e);
 
 #endif

@@ -385,6 +385,18 @@ class Proxy(Server):
             sock.sendall(b"-ERR unknown command\r\n")
 
 
+class Balancer(Relay):
+    """Stands before several servers, and leads each connection to the next of them."""
+
+    def __init__(self, path, *servers):
+        super().__init__(path, servers[0])
+        self.next = itertools.cycle(servers)
+
+    def opened(self, sock):
+        self.to = next(self.next)
+        super().opened(sock)
+
+
 class Closing(Server):
     def took(self, sock, data):
         self.drop(sock)
@@ -496,6 +508,13 @@ class Causes(HealthTest):
         fake = Proxy(os.path.join(self.folder(), "sock")).start()
         self.addCleanup(fake.stop)
         self.case(self.on("unix:" + fake.path), "proxy", "proxy", "name the servers themselves")
+
+    def test_a_balancer_before_two_servers(self):
+        balancer = Balancer(os.path.join(self.folder(), "sock"), self.redis().path, self.redis().path).start()
+        self.addCleanup(balancer.stop)
+        daemon = self.on("unix:" + balancer.path, guard="trust-first-start").joined()
+        self.case(daemon, "host", "store", "correct the name of the host", "lead to several servers")
+        daemon.logged("warn node node=.* cause=host reason=.*lead to several servers")
 
     def test_what_closes_at_once(self):
         fake = Closing(os.path.join(self.folder(), "sock")).start()

@@ -146,14 +146,20 @@ static int status_main(const struct invocation *in, const char *queue)
 static int command_run(char **argv)
 {
 	static const int asks[] = {SIGINT, SIGTERM, SIGHUP, SIGQUIT};
-	pid_t pid = fork();
+	sigset_t all, mask;
+	pid_t pid;
 	int status;
 
+	/* Also what comes before they are ignored must not end this process, once CMD has begun. */
+	sigfillset(&all);
+	sigprocmask(SIG_BLOCK, &all, &mask);
+	pid = fork();
 	if (pid < 0) {
 		complain("cannot start: %s", strerror(errno));
 		return EXIT_FAILED;
 	}
 	if (pid == 0) {
+		sigprocmask(SIG_SETMASK, &mask, NULL);
 		execvp(argv[0], argv);
 		status = errno == ENOENT ? EXIT_NOT_FOUND : EXIT_CANNOT_EXEC;
 		complain("%s: %s", argv[0], strerror(errno));
@@ -161,6 +167,7 @@ static int command_run(char **argv)
 	}
 	for (size_t i = 0; i < sizeof(asks) / sizeof(asks[0]); i++)
 		signal(asks[i], SIG_IGN);
+	sigprocmask(SIG_SETMASK, &mask, NULL);
 	while (waitpid(pid, &status, 0) < 0)
 		if (errno != EINTR)
 			return EXIT_FAILED;
