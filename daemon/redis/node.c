@@ -126,7 +126,8 @@ static void node_tell_name(struct node *n)
 	char text[300];
 
 	if (n->split)
-		(void)snprintf(text, sizeof(text), "its connections lead to several servers, so each daemon may use another one: take away the balancer before it");
+		(void)snprintf(text, sizeof(text),
+		               "its connections lead to several servers, so each daemon may use another one: name each server itself");
 	else
 		(void)snprintf(text, sizeof(text), "%s has several addresses: each daemon may use another server", n->host);
 	if (n->conf->sink->unwatched)
