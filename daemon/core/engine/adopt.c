@@ -51,6 +51,15 @@ static void adopt_expect_lease(struct engine *e, struct lease *x, const struct c
 	tokens_saw(&e->tokens, c->token);
 }
 
+/* The votes that the process before had, if it has handed them over. */
+static void adopt_take_votes(struct engine *e, struct lease *x, struct span votes)
+{
+	if (votes.n != e->core->conf.nodes * sizeof(x->votes[0]))
+		return;
+	memcpy(x->votes, votes.p, votes.n);
+	x->renewal->adoption->vouched = true;
+}
+
 /* One more reader of a lease that is to be adopted: each bound is that of the reader who was told most. */
 static void adopt_expect_more(struct engine *e, struct lock *l, struct claim *c, const struct prior_lease *from)
 {
@@ -77,6 +86,7 @@ static void adopt_expect_first(struct engine *e, struct lock *l, struct claim *c
 	lock_begin_lease(l, &(struct lease_value){0}, &nowhere);
 	votes_clear(l->lease.votes, e->core->conf.nodes);
 	adopt_expect_lease(e, &l->lease, c, from, told_until(e, c, from));
+	adopt_take_votes(e, &l->lease, from->votes);
 	lease_move(e, &l->lease, LEASE_ADOPTING, CAUSE_RESTORED);
 }
 
@@ -217,10 +227,13 @@ void adopt_go_on(struct engine *e, struct lease *x)
 			adopt_ask(e, x->renewal->round, i, value);
 }
 
+/* A lease whose votes were handed over goes on at once: no store is asked before its next renewal. */
 enum adopt_outcome adopt_fired(struct engine *e, struct lease *x)
 {
 	if (!instant_before(e->core->now, adoption_end(x)))
 		return adopt_fail(e, x, ADOPT_OVER);
+	if (x->renewal->adoption->vouched)
+		return lease_loss_is_due(x, e->core->conf.nodes, e->core->now) ? adopt_fail(e, x, ADOPT_OVER) : adopt_win(e, x);
 	if (!admit(e, &x->renewal->entry, e->core->now))
 		heap_set(&e->core->timers, &x->timer, adoption_end(x));
 	else

@@ -22,6 +22,14 @@ bool adoption_is_of(const struct lease *x, struct span value)
 	return span_equal((struct span){h->value, h->n}, value);
 }
 
+/* Those of a lease about which there is nothing to find out: of all others the next process asks the stores. */
+static struct span adoption_votes(struct core *core, const struct lease *x)
+{
+	if (x->state != LEASE_HELD || x->shared || x->at_risk || x->broken || nodeset_any(x->renewal->denied) || x->renewal->doubted)
+		return (struct span){0};
+	return (struct span){(const char *)x->votes, core->conf.nodes * sizeof(x->votes[0])};
+}
+
 struct prior_lease adoption_record(struct core *core, const struct lease *x)
 {
 	const struct adoption *h = x->renewal->adoption;
@@ -31,6 +39,7 @@ struct prior_lease adoption_record(struct core *core, const struct lease *x)
 	if (x->auto_renew)
 		left.deadline = instant_max(left.deadline, x->believed_until);
 	left.end = h && h->deadline.us != INSTANT_NEVER.us ? h->deadline : lease_deadline(x, core->conf.nodes);
+	left.votes = adoption_votes(core, x);
 	left.value = h ? (struct span){h->value, h->n} : value_in_text(core, &x->value);
 	return left;
 }

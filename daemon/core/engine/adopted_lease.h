@@ -14,9 +14,11 @@ struct prior_lease {
 	int64_t ttl_us; /* the longest that the client may have been told; the claim has the ttl of the renewals */
 	struct instant deadline; /* the latest that the client may have been told; a later renewal may have moved it on */
 	struct instant end;      /* when it ends unless it is renewed, as the process before this one has handed it over; NEVER: that is not known */
+	struct span votes;       /* until when each store keeps the value, an instant each, as that process has handed it over; empty: the stores are asked */
 };
 
 struct adoption {
+	bool vouched;        /* the votes are those that the process before this one has handed over: no store is asked */
 	struct nodeset left; /* stores that have not denied the value */
 	struct nodeset occupied; /* stores where another value stands, perhaps one that an earlier version of the daemon was to replace by this one */
 	struct instant hopeless; /* nobody relies on the lease after this: the adoption is given up */

@@ -79,12 +79,12 @@ void grant_won(struct engine *e, struct round *r, int64_t fence)
 		shared_lease_line_up(e, l);
 }
 
-/* Votes of earlier rounds may end sooner than those of this one: renews no later than half a ttl before D. */
+/* Votes of earlier rounds may end sooner than those of this one: renews no later than half a ttl before D. Without a round D is that of the last renewal. */
 static struct instant adopted_renew_at(const struct engine *e, const struct lease *x, const struct round *r)
 {
-	struct instant half = instant_add(lease_deadline(x, e->core->conf.nodes), -x->ttl_us / 2);
+	struct instant end = lease_deadline(x, e->core->conf.nodes);
 
-	return instant_min(instant_add(r->calls.begun, x->ttl_us / 3), half);
+	return r ? instant_min(instant_add(r->calls.begun, x->ttl_us / 3), instant_add(end, -x->ttl_us / 2)) : instant_add(end, -x->ttl_us * 2 / 3);
 }
 
 /* The previous run may have promised the client more than this run asks for. */

@@ -169,17 +169,16 @@ void ticket_send(struct engine *e, struct release *r)
 		retire_release(e, r);
 }
 
-/* Withdraws the ticket at these stores, now or when it is admitted. */
-static void ticket_send_withdraw(struct engine *e, struct contender *k, struct nodeset nodes)
+void ticket_withdraw_at(struct engine *e, struct name *name, const struct stamp *ticket, struct nodeset nodes)
 {
 	struct release *r;
 
-	if (!k->ticket.us || !nodeset_any(nodes))
+	if (!ticket->us || !nodeset_any(nodes))
 		return;
-	r = release_new(&e->releases, RELEASE_TICKET, k->name);
+	r = release_new(&e->releases, RELEASE_TICKET, name);
 	r->unsent = nodes;
 	r->until = instant_add(e->core->now, e->core->conf.timeout_us + TICKET_US); /* an ACQUIRE may be carried out that late, and queue it again */
-	r->ticket = k->ticket;
+	r->ticket = *ticket;
 	if (e->stopping || admit(e, &r->entry, INSTANT_PAST))
 		ticket_send(e, r);
 }
@@ -203,7 +202,7 @@ void ticket_withdraw(struct engine *e, struct contender *k)
 	struct nodeset nodes = k->ticket_at;
 
 	k->ticket_at = NODESET_NONE;
-	ticket_send_withdraw(e, k, nodes);
+	ticket_withdraw_at(e, k->name, &k->ticket, nodes);
 }
 
 /* The ticket is over. The stores that granted took it out themselves; the others are told. */

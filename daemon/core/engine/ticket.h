@@ -17,6 +17,7 @@ int64_t ticket_place_since(const struct engine *e, struct instant asked_at, int6
 struct span ticket_text(const struct engine *e, const struct contender *k); /* in memory of the effects; "" = no ticket */
 void ticket_send(struct engine *e, struct release *r); /* the withdrawal is admitted */
 void ticket_hurry_all(struct engine *e); /* the daemon stops: sends all withdrawals that wait */
+void ticket_withdraw_at(struct engine *e, struct name *name, const struct stamp *ticket, struct nodeset nodes); /* once, as soon as they are not too busy */
 void ticket_withdraw(struct engine *e, struct contender *k); /* takes the ticket out of the queues; the name keeps it for later */
 void ticket_spend(struct engine *e, struct contender *k, struct nodeset granted);
 

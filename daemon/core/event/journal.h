@@ -34,7 +34,7 @@
  *   UNANSWERED  a request that is not served again: it is not known whether it was carried out. LINE has its tag
  *   WATCH    LINE is a prefix that the session watches; SUBSCRIBED: it has sent SUBSCRIBE. SEQUENCE: so many events it was not told yet
  *   GHOST    readers of the name that have gone may rely on their locks until then
- *   TICKET   our place in the queue of the name at the stores
+ *   TICKET   our place in the queue of the name at the stores; LEFT: one that nobody wants any more, and these stores are to be told so
  *   LEAVES   the client has half-closed its connection, or ended it, or was killed: it ends as soon as it is answered
  *   RELEASE  a value of nobody that may stand at these stores, and is to be deleted; LEFT: that is left there for PX
  *
@@ -184,7 +184,8 @@ enum journal_kind { JOURNAL_SESSION = 1, JOURNAL_OVER, JOURNAL_HELD, JOURNAL_FRE
 	NUMBER(52, EVICTED, evicted, 0, INT64_MAX, "how many keys it has evicted") \
 	NUMBER(53, LOW, low_us, INT64_MIN, INT64_MAX, "by how much its clock was ahead of this host's, at least; of VOUCHED: what it showed") \
 	NUMBER(54, HIGH, high_us, INT64_MIN, INT64_MAX, "and at most") \
-	NUMBER(55, WHY, why, 0, 255, "an enum evidence, whose numbers do not change")
+	NUMBER(55, WHY, why, 0, 255, "an enum evidence, whose numbers do not change") \
+	TEXT(56, VOTES, votes, 0, 72, "of HELD in a restart: until when each store keeps the value, 8 bytes each; empty: the stores are asked")
 
 struct journal_record {
 	enum journal_kind kind;

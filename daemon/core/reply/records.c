@@ -11,6 +11,7 @@
 #define OWNER_ROOM 384
 #define RECORDS_A_STEP 1024 /* of a snapshot; the last session of them may have more */
 
+_Static_assert(8 * NODES_MAX <= 72, "the votes of a hold fit into a record");
 _Static_assert(JOURNAL_NAME_MAX >= SLOT_NAME_MAX, "the name of a slot fits into a record");
 
 /* first: see EFFECT_JOURNAL. */
@@ -99,6 +100,7 @@ static void record_hold(struct request_context *x, const struct session *s, stru
 	                                     .granted_at_us = c->granted_at.us,
 	                                     .flags = risk(x, l->lease.at_risk),
 	                                     .until_us = x->hands_over.n > 0 ? left.end.us : 0,
+	                                     .votes = x->hands_over.n > 0 && !c->shared ? left.votes : (struct span){0},
 	                                     .deadline_us = left.deadline.us}, c->shared && !l->lease.shared);
 }
 

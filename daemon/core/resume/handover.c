@@ -409,17 +409,41 @@ static bool holder_is_handed_over(const struct claim *c)
 	return p ? p->state == PERMIT_HELD : !c->session->principal;
 }
 
+static struct journal_record ticket_record(struct name *name, const struct stamp *ticket, struct nodeset nodes)
+{
+	return (struct journal_record){.kind = JOURNAL_TICKET,
+	                               .name = name_text(name),
+	                               .stamp_us = ticket->us,
+	                               .sequence = (int64_t)ticket->sequence,
+	                               .reader = ticket->kind == STAMP_READER,
+	                               .writer_us = ticket->writer_us,
+	                               .placed = nodes.bits};
+}
+
 static void ticket_remember(struct request_context *x, struct name *name, const struct contender *k)
 {
-	remember(x, &(struct journal_record){.kind = JOURNAL_TICKET,
-	                                     .name = name_text(name),
-	                                     .stamp_us = k->ticket.us,
-	                                     .sequence = (int64_t)k->ticket.sequence,
-	                                     .reader = k->ticket.kind == STAMP_READER,
-	                                     .writer_us = k->ticket.writer_us,
-	                                     .placed = k->ticket_at.bits,
-	                                     .since_us = k->ticket_since.us,
-	                                     .priority = k->ticket_priority});
+	struct journal_record r = ticket_record(name, &k->ticket, k->ticket_at);
+
+	r.since_us = k->ticket_since.us;
+	r.priority = k->ticket_priority;
+	remember(x, &r);
+}
+
+/* They come before those that are wanted: an earlier version takes the last of a name for the one that is. */
+static void withdrawn_tickets_remember(struct request_context *x)
+{
+	const struct call_table *t = &x->engine->calls;
+
+	for (uint32_t i = 0; i < t->slots; i++) {
+		const struct release *w = t->slot[i] && t->slot[i]->owner == CALLS_OF_RELEASE ? release_of_calls(t->slot[i]) : NULL;
+		struct journal_record r;
+
+		if (!w || w->kind != RELEASE_TICKET)
+			continue;
+		r = ticket_record(w->calls.name, &w->ticket, nodeset_or(w->unsent, w->calls.open));
+		r.flags = JOURNAL_LEFT;
+		remember(x, &r);
+	}
 }
 
 /*
@@ -469,6 +493,7 @@ static void names_remember(struct request_context *x)
 	const struct release *r;
 	struct map_node *at = NULL;
 
+	withdrawn_tickets_remember(x);
 	while ((at = map_next(&x->engine->table.map, at)))
 		lock_remember(x, lock_of_name(container_of(at, struct name, node)));
 	TAILQ_FOREACH(r, &x->engine->releases.outstanding, in_list)

@@ -5,7 +5,8 @@
  * member_records.h. See restore.h.
  *
  * Left behind on purpose, as in a crash, because it comes again, or costs a wait at most:
- *   votes           holds are adopted, and the end that each had by its votes is handed over: it is told in time if they cannot be
+ *   votes of holds that readers share, or about which something is to be found out   they are adopted; the end that each had is handed over, so that a loss
+ *                   is told in time. All other holds go on with their votes: no store is asked before the next renewal
  *   names of a LOCKALL or an ACQUIRE that is not answered   they are freed, and asked for again
  *   requests whose connection dropped   they have lost their place; a hold that was won for such a session is handed over
  *   calls under way    a value that one of them may have set is handed over as one to be deleted; of others the client hears that the outcome is not known

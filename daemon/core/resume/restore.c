@@ -151,6 +151,8 @@ static int restore_held(struct request_context *x, struct session *s, const stru
 
 	if (x->handed)
 		from.end.us = r->until_us;
+	if (x->handed && x->handed->same_configuration)
+		from.votes = r->votes;
 	restore_note_daemon(x, r->value);
 	restore_clear(x, s, r);
 	if (is_reader_with_terms(r))
@@ -502,22 +504,31 @@ static void restore_release(struct request_context *x, const struct journal_reco
 	release_again(e, release, nodes, (struct instant){r->until_us});
 }
 
-/* The place of those who are about to wait for the name again. */
+/* The place of those who are about to wait for the name again; or one that nobody wants any more. */
 static void restore_ticket(struct request_context *x, const struct journal_record *r)
 {
+	const struct stamp ticket = {r->stamp_us, (uint64_t)r->sequence, r->reader ? STAMP_READER : STAMP_WRITER, r->writer_us};
+	struct nodeset nodes = nodeset_and((struct nodeset){(uint16_t)r->placed}, nodeset_all(x->core->conf.nodes));
 	struct contender *k;
 	struct lock *l;
 
 	if (!x->handed->same_stores || !x->core->conf.shared || r->stamp_us == 0)
 		return;
 	l = lock_find_or_add_text(&x->engine->table, r->name);
+	if (x->engine->tickets < ticket.sequence)
+		x->engine->tickets = ticket.sequence;
+	if (r->flags & JOURNAL_LEFT) {
+		l->name.refs++;
+		ticket_withdraw_at(x->engine, &l->name, &ticket, nodes);
+		l->name.refs--;
+		lock_drop_if_unused(&x->engine->table, l);
+		return;
+	}
 	k = lock_contend(&x->engine->table, l);
-	k->ticket = (struct stamp){r->stamp_us, (uint64_t)r->sequence, r->reader ? STAMP_READER : STAMP_WRITER, r->writer_us};
-	k->ticket_at = nodeset_and((struct nodeset){(uint16_t)r->placed}, nodeset_all(x->core->conf.nodes));
+	k->ticket = ticket;
+	k->ticket_at = nodes;
 	k->ticket_since.us = r->since_us;
 	k->ticket_priority = (uint8_t)r->priority;
-	if (x->engine->tickets < k->ticket.sequence)
-		x->engine->tickets = k->ticket.sequence;
 	l->name.refs++;
 	buf_append(&x->handed->tickets, &l, sizeof(l));
 }

@@ -109,6 +109,8 @@ static const struct journal_record sample[] = {
 	{.kind = JOURNAL_LISTENER, .place = 2, .line = SPAN("/run/s"), .uid = 3, .pid = 4, .flags = JOURNAL_TLS},
 	{.kind = JOURNAL_SOCKET, .sequence = 5, .place = 6, .line = SPAN("uid 33"), .flags = JOURNAL_MUTE},
 	{.kind = JOURNAL_BYTES, .flags = JOURNAL_OUTPUT, .line = SPAN("OK\n")},
+	{.kind = JOURNAL_HELD, .session = 7, .name = SPAN("a"), .value = SPAN("v"), .count = 1, .fence = 1, .ttl_us = 1, .votes = SPAN("12345678")},
+	{.kind = JOURNAL_TICKET, .name = SPAN("a"), .placed = 5, .stamp_us = 2, .sequence = 3, .flags = JOURNAL_LEFT},
 };
 #define SAMPLES      ((int)(sizeof(sample) / sizeof(sample[0])))
 #define OF_VERSION_1 ((int)(sizeof(version_1) / sizeof(version_1[0]))) /* later kinds have no bytes in it */

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* daemon/core/resume/handover.c, restore.c: what sessions find after a restart, whatever the stores do meanwhile. */
 #include "tests/fixture/cluster_part.h"
+#include "tests/fixture/full_window.h"
+#include "tests/fixture/resumable.h"
 
 #include <check.h>
 #include <stdio.h>
@@ -31,6 +33,26 @@ TEST(a_hold_goes_on_and_nobody_is_told)
 	hears_nothing(1);
 	says(1, "CHECK a");
 	hears(1, "OK name=a *");
+}
+
+TEST(no_store_is_asked_about_a_hold_before_its_next_renewal)
+{
+	unsigned asked[3];
+
+	cluster_begin(3);
+	says(1, "LOCK a ttl=30s");
+	hears(1, "OK name=a *");
+	for (unsigned i = 0; i < 3; i++)
+		asked[i] = cluster.node[i].count[CALL_EXTEND];
+	passes(SEC);
+	daemon_hands_over(0, NULL);
+	passes(8 * SEC);
+	for (unsigned i = 0; i < 3; i++)
+		ck_assert_uint_eq(cluster.node[i].count[CALL_EXTEND], asked[i]);
+	passes(2 * SEC);
+	for (unsigned i = 0; i < 3; i++)
+		ck_assert_uint_eq(cluster.node[i].count[CALL_EXTEND], asked[i] + 1);
+	hears_nothing(1);
 }
 
 TEST(a_hold_of_a_session_without_grace_keeps_its_key)
@@ -128,6 +150,25 @@ TEST(who_waits_behind_a_LOCKALL_that_does_not_has_a_place_from_the_first_round_o
 	ignores(1);
 }
 
+/* Store 2 is too busy to hear that the wait is over. */
+TEST(a_place_that_nobody_wants_any_more_is_given_up_after_the_restart)
+{
+	begins_with_window(3, 4);
+	daemon_starts(1);
+	passes(11 * SEC);
+	session_opens(3, 1);
+	says(3, "LOCK b");
+	hears(3, "OK *");
+	says(4, "LOCK b wait=1m");
+	is_full(2, 5);
+	goes(4, GONE_HANGUP);
+	ck_assert_uint_eq(cluster.node[2].count[CALL_WITHDRAW], 0);
+	daemon_hands_over(0, stores_are_well);
+	passes(SEC);
+	ck_assert_uint_eq(cluster.node[2].count[CALL_WITHDRAW], 1);
+	ignores(1);
+}
+
 static void stores_rise(void)
 {
 	for (unsigned i = 0; i < cluster.conf.nodes; i++)
@@ -172,21 +213,24 @@ TEST(a_hold_whose_stores_stay_away_is_lost_in_time)
 	says(1, "LOCK a ttl=10s");
 	hears(1, GRANT);
 	daemon_hands_over(0, stores_fall);
-	passes(5 * SEC);
-	passes(6 * SEC);
+	passes(7 * SEC);
+	hears(1, "! RISK name=a *");
+	passes(4 * SEC);
 	hears(1, "! LOST name=a *");
 }
 
 /* What a renewal for longer would have made of it counts for nothing: nobody was told. */
-TEST(a_hold_ends_as_it_was_told_though_more_was_asked_for)
+LOOP_TEST(a_hold_ends_as_it_was_told_though_more_was_asked_for, 2)
 {
 	cluster_begin(3);
-	says(1, "LOCK a ttl=5s");
+	says(1, "LOCK a ttl=5s%s", _i ? " mode=shared" : "");
 	hears(1, "OK name=a *");
 	all_feel(MOOD_SILENT);
 	says(1, "@e EXTEND a ttl=25s");
 	daemon_hands_over(0, stores_fall);
 	passes(2 * SEC);
+	if (_i == 0)
+		hears(1, "! RISK name=a *"); /* one that readers share is not renewed yet: it is adopted */
 	hears(1, "@e ERR QUORUM *");
 	passes(3 * SEC);
 	hears(1, "! LOST name=a *");
