@@ -21,18 +21,18 @@ static struct twin {
 } twin[2];
 
 /*
- * Whether a waiter gets the lease as it stands or a new one, and how many tokens a round reserves, depends on what was contended before. A restart renews each
- * lease. The number of a job tells the run.
+ * Whether a waiter gets the lease as it stands or a new one, and how many tokens a round reserves, depends on what was contended before. A restart renews some
+ * leases. The number of a job tells the run. Of waits that end in one moment either may be the first, and the other is still counted.
  */
 static void said_add(struct buf *said, struct span bytes)
 {
-	static const char *const field[] = {" fence=", " valid_ms=", " job=", " retry_ms=", " next_ms="};
+	static const char *const field[] = {" fence=", " valid_ms=", " job=", " retry_ms=", " next_ms=", " waiters="};
 
 	while (bytes.n > 0) {
 		size_t n = 1;
 
 		buf_append(said, bytes.p, 1);
-		for (unsigned i = 0; i < 5; i++)
+		for (unsigned i = 0; i < sizeof(field) / sizeof(field[0]); i++)
 			if (span_starts(bytes, span_of(field[i]))) {
 				buf_append(said, field[i] + 1, strlen(field[i]) - 1);
 				for (n = strlen(field[i]); n < bytes.n && bytes.p[n] > ' '; n++)
