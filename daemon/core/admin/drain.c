@@ -58,68 +58,41 @@ static bool refuse_gathering(struct request_context *x, struct session *s, int64
 	return true;
 }
 
+struct refusing {
+	struct request_context *x;
+	int64_t left;
+};
+
 /* False: some of the session's requests are left. */
-static bool refuse_waiting(struct request_context *x, struct session *s, int64_t *left)
+static bool refuse_waiting(struct session *s, void *context)
 {
+	struct refusing *r = context;
+	struct request_context *x = r->x;
 	int64_t looks = 0;
 
 	if (s->over || s->refused)
 		return true;
-	if (*left <= 0)
+	if (r->left <= 0)
 		return false;
-	s->refused = takes_refuse(x, s, left) && rate_turns_refuse(x, s, left) &&
-	             (s->waiting == 0 || (refuse_claims(x, s, left, &looks) && refuse_gathering(x, s, left)));
-	*left -= looks / LOOKS_A_REFUSAL;
+	s->refused = takes_refuse(x, s, &r->left) && rate_turns_refuse(x, s, &r->left) &&
+	             (s->waiting == 0 || (refuse_claims(x, s, &r->left, &looks) && refuse_gathering(x, s, &r->left)));
+	r->left -= looks / LOOKS_A_REFUSAL;
 	return s->refused;
 }
 
-static bool refuse_in_slots(struct request_context *x, int64_t *left, int64_t *sessions)
-{
-	const struct session_table *t = x->sessions;
-
-	for (; x->drain.slot < t->slots; x->drain.slot++) {
-		struct session *s = t->slot[x->drain.slot];
-
-		if (--*sessions < 0 || (s && !refuse_waiting(x, s, left)))
-			return false;
-	}
-	return true;
-}
-
-/* A session that a connection takes over meanwhile is among the known ones still. */
-static bool refuse_known(struct request_context *x, int64_t *left, int64_t *sessions)
-{
-	struct map_walk *walk = &x->drain.known, before = *walk;
-	struct map_node *node;
-
-	for (; map_walk(&x->sessions->known, walk, &node); before = *walk) {
-		bool goes_on = --*sessions >= 0;
-
-		for (; goes_on && node; node = node->next)
-			goes_on = refuse_waiting(x, container_of(node, struct lasting, by_serial)->session, left);
-		if (!goes_on) {
-			*walk = before; /* this chain comes again */
-			return false;
-		}
-	}
-	return true;
-}
-
 /* True: it has looked at all sessions since a hold has ended, and nothing is left. */
-static bool refuse_some(struct request_context *x, int64_t left, int64_t sessions)
+static bool refuse_some(struct request_context *x)
 {
-	if (x->drain.slot == 0)
+	struct refusing r = {x, core_portion(x->core, REFUSED_A_STEP)};
+
+	if (x->drain.walk.slot == 0)
 		x->drain.again = false;
-	if (!refuse_in_slots(x, &left, &sessions) || !refuse_known(x, &left, &sessions))
-		return false;
-	x->drain.slot = 0;
-	x->drain.known = (struct map_walk){0};
-	return !x->drain.again;
+	return session_table_walk(x->sessions, &x->drain.walk, core_portion(x->core, SESSIONS_A_STEP), refuse_waiting, &r) && !x->drain.again;
 }
 
 void drain_again(struct request_context *x)
 {
-	x->drain.more = !refuse_some(x, core_portion(x->core, REFUSED_A_STEP), core_portion(x->core, SESSIONS_A_STEP));
+	x->drain.more = !refuse_some(x);
 	if (x->drain.more)
 		request_context_again(x);
 }

@@ -10,16 +10,28 @@
 #include "daemon/core/session/group.h"
 #include "daemon/core/session/rules.h"
 
-static void revoke_claims(struct request_context *x, struct session *s)
+/* So many requests are refused in a step, and beyond one session so many looked at for each. */
+#define REVOKED_A_STEP  768
+#define LOOKS_A_REFUSAL 4
+#define SESSIONS_A_STEP 16384
+
+static bool revoke_claims(struct request_context *x, struct session *s, int64_t *left, int64_t *looks)
 {
 	struct claim *c, *next;
 	unsigned line;
 
 	for (c = TAILQ_FIRST(&s->claims); c; c = next) {
 		next = TAILQ_NEXT(c, in_session);
-		if (c->state == CLAIM_WAITING && !session_may_lock(x->core, s, lock_name(c->lock), &line))
-			wait_withdraw(x->engine, c, REFUSED_DENIED);
+		if (c->state != CLAIM_WAITING)
+			continue;
+		(*looks)++;
+		if (session_may_lock(x->core, s, lock_name(c->lock), &line))
+			continue;
+		if ((*left)-- <= 0)
+			return false;
+		wait_withdraw(x->engine, c, REFUSED_DENIED);
 	}
+	return true;
 }
 
 /* Readers behind a writer: once nobody waits any more who may not. */
@@ -43,40 +55,73 @@ static bool group_may_lock(const struct request_context *x, const struct group *
 }
 
 /* Groups and permits are answered before the step ends. They give back what they have of it. */
-static void revoke_of(struct request_context *x, struct session *s)
+static bool revoke_gathering(struct request_context *x, struct session *s, int64_t *left, int64_t *looks)
 {
 	struct group *g;
 	struct permit *p;
 	unsigned line;
 
-	takes_revoke(x, s);
-	rate_turns_revoke(x, s);
-	revoke_claims(x, s);
 	LIST_FOREACH(g, &s->groups, in_session) {
-		if (g->take || group_may_lock(x, g))
+		*looks += g->parts;
+		if (g->take || g->state == GROUP_CANCELLED || group_may_lock(x, g))
 			continue;
+		if (*left <= 0)
+			return false;
+		*left -= g->parts;
 		g->denied = true;
 		group_cancel(x, g);
 	}
 	TAILQ_FOREACH(p, &s->permits, in_session) {
-		if (p->state == PERMIT_HELD || p->state == PERMIT_LOST || session_may_lock(x->core, s, semaphore_name(p->semaphore), &line))
+		(*looks)++;
+		if (p->state == PERMIT_HELD || p->state == PERMIT_LOST || p->state == PERMIT_CANCELLED ||
+		    session_may_lock(x->core, s, semaphore_name(p->semaphore), &line))
 			continue;
+		if (*left <= 0)
+			return false;
+		*left -= 1 + p->asked_n / LOOKS_A_REFUSAL;
 		p->denied = true;
 		permit_cancel(x, p);
 	}
+	return true;
+}
+
+struct revoking {
+	struct request_context *x;
+	int64_t left;
+};
+
+/* False: some of the session's requests are not judged. */
+static bool revoke_of(struct session *s, void *context)
+{
+	struct revoking *r = context;
+	struct request_context *x = r->x;
+	int64_t looks = 1;
+
+	if (s->over || s->judged == x->revoke.rules)
+		return true;
+	if (r->left <= 0)
+		return false;
+	if (!takes_revoke(x, s, &r->left) || !rate_turns_revoke(x, s, &r->left) || !revoke_claims(x, s, &r->left, &looks) ||
+	    !revoke_gathering(x, s, &r->left, &looks))
+		return false;
+	r->left -= looks / LOOKS_A_REFUSAL;
+	s->judged = x->revoke.rules;
+	return true;
+}
+
+void revoke_again(struct request_context *x)
+{
+	struct revoking r = {x, core_portion(x->core, REVOKED_A_STEP)};
+
+	x->revoke.more = !session_table_walk(x->sessions, &x->revoke.walk, core_portion(x->core, SESSIONS_A_STEP), revoke_of, &r);
+	look_behind_denied(x);
+	if (x->revoke.more)
+		request_context_again(x);
 }
 
 void revoke_waiting(struct request_context *x)
 {
-	struct session_table *t = x->sessions;
-	struct session *s;
-
-	if (!x->core->conf.rules)
-		return;
-	for (uint32_t i = 0; i < t->slots; i++)
-		if (t->slot[i] && !t->slot[i]->over)
-			revoke_of(x, t->slot[i]);
-	TAILQ_FOREACH(s, &t->detached, lasting->in_detached)
-		revoke_of(x, s);
-	look_behind_denied(x);
+	x->revoke.rules++;
+	x->revoke.walk = (struct session_walk){0};
+	revoke_again(x);
 }

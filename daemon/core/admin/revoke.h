@@ -5,6 +5,11 @@
 
 #include "daemon/core/session/request_context.h"
 
+/*
+ * The new rules came. Sessions are judged in portions, by steps that follow at once; what gets its turn before its session is judged is held, as if it had been
+ * granted right before.
+ */
 void revoke_waiting(struct request_context *x);
+void revoke_again(struct request_context *x); /* the next portion */
 
 #endif

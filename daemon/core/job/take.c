@@ -348,24 +348,36 @@ bool takes_refuse(struct request_context *x, struct session *s, int64_t *left)
 	return LIST_EMPTY(&s->takes);
 }
 
-void takes_revoke(struct request_context *x, struct session *s)
+/* Whether the rules deny it. Sets take->denied_by if it is the lock of its job that they deny. */
+static bool take_is_denied(const struct request_context *x, struct session *s, struct take *take, bool *ret_queue)
+{
+	unsigned line;
+
+	*ret_queue = !session_may_lock(x->core, s, take->queue->name, &line);
+	return *ret_queue || (take->job && take->job->lock.n > 0 && !session_may_lock(x->core, s, take->job->lock, &take->denied_by));
+}
+
+bool takes_revoke(struct request_context *x, struct session *s, int64_t *left)
 {
 	struct take *take, *next;
-	unsigned line;
+	bool queue;
 
 	for (take = LIST_FIRST(&s->takes); take; take = next) {
 		next = LIST_NEXT(take, in_session);
-		if (!session_may_lock(x->core, s, take->queue->name, &line)) {
-			take_withdraw(x, take);
+		if (!take_is_denied(x, s, take, &queue))
+			continue;
+		if ((*left)-- <= 0)
+			return false;
+		take_withdraw(x, take);
+		if (queue) {
 			core_answers(x->core, VERB_TAKE);
 			tell_revoked(x, s, span_of(take->tag));
-			take_answered(x, take);
-		} else if (take->job && take->job->lock.n > 0 && !session_may_lock(x->core, s, take->job->lock, &take->denied_by)) {
-			take_withdraw(x, take);
+		} else {
 			tell_denied(x, take);
-			take_answered(x, take);
 		}
+		take_answered(x, take);
 	}
+	return true;
 }
 
 void takes_free_all(struct request_context *x)

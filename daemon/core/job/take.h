@@ -40,8 +40,8 @@ void takes_end(struct request_context *x, struct session *s);
 void takes_detach(struct request_context *x, struct session *s);
 /* The daemon stops, or drains. So many are refused as `left` says, and counted down there. False: some are left. */
 bool takes_refuse(struct request_context *x, struct session *s, int64_t *left);
-/* Those that the rules as they are now do not allow. */
-void takes_revoke(struct request_context *x, struct session *s);
+/* Those that the rules as they are now do not allow; likewise. */
+bool takes_revoke(struct request_context *x, struct session *s, int64_t *left);
 
 void takes_free_all(struct request_context *x);
 

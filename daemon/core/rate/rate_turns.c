@@ -270,7 +270,7 @@ bool rate_turns_refuse(struct request_context *x, struct session *s, int64_t *le
 	return true;
 }
 
-void rate_turns_revoke(struct request_context *x, struct session *s)
+bool rate_turns_revoke(struct request_context *x, struct session *s, int64_t *left)
 {
 	struct pending *p, *next;
 	struct rate_line *line;
@@ -280,12 +280,15 @@ void rate_turns_revoke(struct request_context *x, struct session *s)
 		next = TAILQ_PREV(p, pendings, in_session);
 		if (!p->turn || session_may_lock(x->core, s, line_name(p->turn->line), &by))
 			continue;
+		if ((*left)-- <= 0)
+			return false;
 		line = p->turn->line;
 		core_answers(x->core, VERB_RATE);
 		tell_revoked(x, s, span_of(p->tag));
 		turn_answered(x, p->turn);
 		line_look(x, line);
 	}
+	return true;
 }
 
 void rate_lines_free_all(struct request_context *x)

@@ -32,7 +32,7 @@ void rate_turn_drop(struct request_context *x, struct rate_turn *turn);
 void rate_turns_finish_up(struct request_context *x, struct session *s);
 /* The daemon stops, or drains: as takes_refuse(). */
 bool rate_turns_refuse(struct request_context *x, struct session *s, int64_t *left);
-/* Those that the rules as they are now do not allow. */
-void rate_turns_revoke(struct request_context *x, struct session *s);
+/* Those that the rules as they are now do not allow; likewise. */
+bool rate_turns_revoke(struct request_context *x, struct session *s, int64_t *left);
 
 #endif

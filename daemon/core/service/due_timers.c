@@ -4,6 +4,7 @@
 
 #include "daemon/core/admin/alarm.h"
 #include "daemon/core/admin/drain.h"
+#include "daemon/core/admin/revoke.h"
 #include "daemon/core/deadlock/deadlock.h"
 #include "daemon/core/engine/engine.h"
 #include "daemon/core/group/group_step.h"
@@ -43,6 +44,8 @@ static void again(struct request_context *x)
 	permits_again(x);
 	if (x->drain.more)
 		drain_again(x);
+	if (x->revoke.more)
+		revoke_again(x);
 }
 
 static void timer_fired(struct request_context *x, struct timer *t)

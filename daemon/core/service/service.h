@@ -58,6 +58,8 @@ bool service_is_draining(const struct service *s);
 bool service_lets_look(const struct service *s, const struct peer *peer, bool some);
 /* Whether a drain is over: it is time for EVENT_STOP. To be asked again and again, as no event tells it. */
 bool service_is_drained(struct service *s);
+/* Whether requests that new rules deny may wait still, and get their turn: the next steps refuse them, see revoke.h. */
+bool service_is_judging(const struct service *s);
 /* Whether each store was examined once: joined, quarantined, refused or down. */
 bool service_is_settled(const struct service *s);
 /* "<16 hex>.<host>": random at each start; part of every value that this service leaves at a store. */

@@ -38,6 +38,11 @@ bool service_is_drained(struct service *s)
 	return drain_is_over(&s->commander);
 }
 
+bool service_is_judging(const struct service *s)
+{
+	return s->commander.revoke.more;
+}
+
 bool service_is_settled(const struct service *s)
 {
 	return members_are_settled(&s->engine.members);

@@ -52,11 +52,15 @@ struct request_context {
 		bool over;          /* then it does, whoever holds */
 		/* Refusing: slice by slice, the sessions of all slots, then those without a connection, and again if a hold has ended meanwhile. */
 		bool more, again;
-		uint32_t slot;
-		struct map_walk known;
+		struct session_walk walk;
 		/* Looking: so many slots before this one have no request that is not answered. */
 		uint32_t look, looked;
 	} drain;                 /* engine.draining: see drain.h */
+	struct {
+		uint32_t rules;     /* how often new rules came: sessions are judged by the last ones … */
+		bool more;          /* … but not all of them yet */
+		struct session_walk walk;
+	} revoke;                /* see revoke.h */
 	unsigned served;         /* lines read ahead, in this step */
 	unsigned rates_failed;   /* RATEs that waited, in this step or before, since a line last went on: see rate_turns.c */
 	unsigned slots_asked;    /* in this step, by those that are first in line */

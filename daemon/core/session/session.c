@@ -289,6 +289,35 @@ static void session_move_origin(struct session *to, struct session *from)
 	session_count_claims(from, to->origin);
 }
 
+static bool session_table_walk_known(const struct session_table *t, struct map_walk *walk, int64_t most, bool (*each)(struct session *, void *), void *context)
+{
+	struct map_walk before = *walk;
+	struct map_node *node;
+
+	for (; map_walk(&t->known, walk, &node); before = *walk) {
+		bool goes_on = --most >= 0;
+
+		for (; goes_on && node; node = node->next)
+			goes_on = each(container_of(node, struct lasting, by_serial)->session, context);
+		if (!goes_on) {
+			*walk = before; /* this chain comes again */
+			return false;
+		}
+	}
+	return true;
+}
+
+bool session_table_walk(const struct session_table *t, struct session_walk *w, int64_t most, bool (*each)(struct session *, void *), void *context)
+{
+	for (; w->slot < t->slots; w->slot++)
+		if (--most < 0 || (t->slot[w->slot] && !each(t->slot[w->slot], context)))
+			return false;
+	if (!session_table_walk_known(t, &w->known, most, each, context))
+		return false;
+	*w = (struct session_walk){0};
+	return true;
+}
+
 void session_take_over(struct session_table *t, struct session *to, struct session *from)
 {
 	struct claim *c;
@@ -302,6 +331,7 @@ void session_take_over(struct session_table *t, struct session *to, struct sessi
 	to->held = from->held;
 	to->waiting = from->waiting;
 	to->refused = from->refused;
+	to->judged = from->judged;
 	session_move_renewals(to, from);
 	to->waits_not_notified = from->waits_not_notified;
 	if (!to->label) {

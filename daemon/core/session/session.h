@@ -68,6 +68,7 @@ struct session {
 	struct user *user;       /* user.h; NULL: nothing was granted to it yet */
 	struct watching *watching; /* watch.c: what it watches; NULL: nothing was asked for */
 	LIST_ENTRY(session) in_short; /* of commander.renewals; le_prev NULL: it has none */
+	uint32_t judged;         /* by which rules it was: see revoke.h */
 	unsigned recounted;      /* when that was counted last: see renewal_limits.c */
 	int64_t renewals;        /* a second, of its short leases, in thousandths: see renewal_limits.h */
 	struct origin *origin;   /* whose client it is; NULL: of the previous run */
@@ -121,8 +122,20 @@ struct session_table {
 	unsigned count, detached_count; /* number of sessions with, and without, a connection */
 };
 
+/* A walk through all sessions, in portions between which they may come and go. A zero-filled one is at the beginning. */
+struct session_walk {
+	uint32_t slot;         /* first those of all connections … */
+	struct map_walk known; /* … then those that can be resumed: one that a connection takes over meanwhile is among them still */
+};
+
 void session_table_init(struct session_table *t, struct core *core);
 void session_table_release(struct session_table *t); /* the lock table frees their claims */
+
+/*
+ * `each` is given some sessions at least once, among them all that were there from the first portion to the last. It says false: the walk goes on later, with
+ * this session and perhaps some before it. So does it beyond `most` sessions. True: that was the last portion, and the walk is at its beginning again.
+ */
+bool session_table_walk(const struct session_table *t, struct session_walk *w, int64_t most, bool (*each)(struct session *s, void *context), void *context);
 
 /* Its peer is told by session_set_peer() of client_identity.h. */
 struct session *session_open(struct session_table *t, uint64_t id, bool is_web);

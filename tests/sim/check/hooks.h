@@ -51,7 +51,7 @@ bool is_of_job(struct span line); /* a push about the lock of one */
 
 /* ruled.c: rules. */
 void ruled_said(struct request_sim *q, struct span line, struct span word); /* any reply */
-void ruled_anew(const struct sim_daemon *d);      /* the daemon has new rules, since the last step */
+void ruled_anew(const struct sim_daemon *d);      /* the daemon has judged all by its new rules, in the last step */
 bool ruled_out(const struct request_sim *q);      /* it is about to be denied */
 
 /* read_line.c: the line of readers and writers. */

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* S39: what rules deny is not granted, what they allow is not denied, whoever waits is refused as soon as they change, and what is held may go back. */
+/* S39: what rules deny is not granted, what they allow is not denied, whoever waits is refused as soon as they change, and what is held may go back.
+ * Whoever waits is judged in portions, and may get its turn before. */
 #include "tests/sim/world/world.h"
 
 /* The words behind the verb are names, up to the first field. */
@@ -40,6 +41,12 @@ static void fail(const struct request_sim *q, const char *what, struct span line
 	checker_fail(q->conn->world, INVARIANT_S39, -1, "client %u asks %s, %s: %.*s", q->conn->client->index, q->asked, what, (int)line.n, line.p);
 }
 
+/* It may have waited as the rules came, and is not judged yet. */
+static bool is_unjudged(const struct request_sim *q)
+{
+	return q->conn->daemon->rules.judging && q->sent_at <= q->conn->daemon->rules.since;
+}
+
 /* As far as lines tell. */
 static bool is_held(const struct request_sim *q)
 {
@@ -57,9 +64,9 @@ void ruled_said(struct request_sim *q, struct span line, struct span word)
 
 	if (!q->conn->world->plan->rules_ms)
 		return;
-	if (ok && (is_grant(asked) || is_take_of_new(q)) && some_is_denied(q))
+	if (ok && (is_grant(asked) || is_take_of_new(q)) && some_is_denied(q) && !is_unjudged(q))
 		fail(q, "which the rules deny, and is granted it", line);
-	if (ok && is_take_of_new(q) && line_field(line, "name").n > 0 && ruled_denies(q->conn, line_field(line, "name")))
+	if (ok && is_take_of_new(q) && line_field(line, "name").n > 0 && ruled_denies(q->conn, line_field(line, "name")) && !is_unjudged(q))
 		fail(q, "and gets a job with a lock that the rules deny", line);
 	if (denied && is_grant(asked) && !some_is_denied(q))
 		fail(q, "which the rules allow, and is denied it", line);
@@ -72,7 +79,7 @@ static bool waits_denied(const struct request_sim *q)
 	return !running_awaits(q) && (is_grant(span_of(q->asked)) || is_take_of_new(q)) && some_is_denied(q);
 }
 
-/* The daemon has new rules: whoever may not have what it waits for, is told so in that step. One that waits for its RESUME, or its client, is not
+/* The daemon has judged all by its new rules: whoever may not have what it waits for, was told so. One that waits for its RESUME, or its client, is not
  * read yet; after a restart nobody is. */
 void ruled_anew(const struct sim_daemon *d)
 {

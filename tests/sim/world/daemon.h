@@ -87,6 +87,9 @@ struct sim_daemon {
 		struct timer timer;
 		struct stream stream;
 		unsigned set;             /* those that it has: see daemon_rules.c */
+		bool judging;             /* by them what waits is being judged still, in portions … */
+		unsigned steps;           /* … in so many steps until now … */
+		int64_t since;            /* … from then on, in true time */
 	} rules;
 	struct conn *slot[256];
 	unsigned slots; /* slots from here on were never in use */
@@ -115,6 +118,7 @@ void daemon_fired(struct sim_daemon *d);
 /* daemon_rules.c */
 void daemon_rules_begin(struct sim_daemon *d);
 void daemon_rules_fired(struct sim_daemon *d);
+void daemon_rules_step(struct sim_daemon *d); /* after each step */
 bool ruled_denies(const struct conn *c, struct span name); /* as things stand, this connection may not lock it */
 
 /* Something has arrived: it is read now, or when the daemon runs again. */

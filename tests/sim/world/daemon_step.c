@@ -160,6 +160,7 @@ static void daemon_step_once(struct sim_daemon *d, struct event *event, int64_t 
 	reply_time_check(d);
 	daemon_metrics_step(d);
 	daemon_drain_step(d);
+	daemon_rules_step(d);
 }
 
 static void daemon_step_with_store(struct sim_daemon *d, struct event *event, int64_t depart)

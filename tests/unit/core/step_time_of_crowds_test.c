@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* No step of the service is long, though one event concerns more than one step can answer. */
+#include "daemon/core/session/rules.h"
 #include "tests/fixture/timed_story.h"
 
 FIXTURE(.seconds = 60)
@@ -27,6 +28,73 @@ static void home_goes_down(void)
 TEST(the_home_of_a_rate_goes_down_for_which_a_crowd_waits)
 {
 	measure(home_goes_down);
+}
+
+static void rules_allow_no_lock(void)
+{
+	static const struct rules look = {1, {{1, -1, -1, NULL, NULL, NULL, RIGHT_LOOK}}};
+	struct event event = {.kind = EVENT_RULES};
+
+	w.conf.rules = &look;
+	service_reload(w.service, &w.conf);
+	ck_assert_int_eq(lone_service_step(&w, &event), 0);
+}
+
+static void nobody_waits(void)
+{
+	lone_service_pass(&w, SEC);
+	w.conf.rules = NULL;
+	service_reload(w.service, &w.conf);
+	ck_assert_int_eq(service_metrics(w.service)->value[METRIC_WAITERS], 0);
+}
+
+static void rules_deny_a_crowd(const char *request)
+{
+	one_name(64, 1000, request);
+	rules_allow_no_lock();
+	nobody_waits();
+	ck_assert_ptr_nonnull(strstr(heard, "ERR DENIED"));
+}
+
+static void rules_deny_locks(void)
+{
+	rules_deny_a_crowd(" LOCK x wait=1h");
+}
+
+/* Before it was judged. Its places are another session's then, which was there before the rules, or has come since. */
+static void denied_are_resumed(void)
+{
+	char secret[100], line[200];
+	long long serial = 0;
+
+	one_name(64, 1000, " LOCK x wait=1h");
+	heard[0] = '\0';
+	sessions_open(66, 66);
+	says(66, "HELLO 1 grace=1m");
+	ck_assert_ptr_nonnull(strstr(heard, "session="));
+	ck_assert_int_eq(sscanf(strstr(heard, "session="), "session=%lld", &serial), 1);
+	ck_assert_int_eq(sscanf(strstr(heard, "secret="), "secret=%99s", secret), 1);
+	for (unsigned i = 0; i < 100; i++)
+		says_number(66, "@", i, " LOCK x wait=1h");
+	rules_allow_no_lock();
+	lone_service_gone(&w, 66, GONE_HANGUP);
+	sessions_open(67, 67);
+	snprintf(line, sizeof(line), "RESUME %lld %s", serial, secret);
+	says(67, line);
+	ck_assert_msg(strstr(heard, "OK session=") != NULL, "%s", heard);
+	nobody_waits();
+}
+
+static void rules_deny_rates(void)
+{
+	rules_deny_a_crowd(" RATE r limit=1 per=1h wait=2h");
+}
+
+LOOP_TEST(new_rules_deny_what_a_crowd_waits_for, 3)
+{
+	static void (*const story[])(void) = {rules_deny_locks, rules_deny_rates, denied_are_resumed};
+
+	measure(story[_i]);
 }
 
 static void keeps_last_though_refused(void *context, uint64_t session, struct span bytes)

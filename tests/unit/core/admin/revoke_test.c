@@ -219,3 +219,36 @@ TEST(a_place_that_is_kept_for_RESUME_is_given_up)
 	opens(20, 33, 33, false);
 	is_resumed_with_nothing(20, &s);
 }
+
+/* --- in portions --- */
+
+#define CROWD 10
+
+static void waits_in_portions(void)
+{
+	cluster_open(3);
+	cluster.conf.work = 1;
+	daemon_starts(0);
+	passes(2 * SEC);
+	peers_open(before, 2);
+	holds(OPERATOR, "LOCK web/secret");
+	holds(OPERATOR, "LOCK web/free");
+	for (unsigned i = 0; i < CROWD; i++) {
+		says(WEB, "@s%u LOCK web/secret owner=%u wait=1m", i, i);
+		says(WEB, "@f%u LOCK web/free owner=%u wait=1m", i, i);
+	}
+	passes(SEC / 10);
+	ck_assert_int_eq(figure(0, METRIC_WAITERS), 2 * CROWD);
+}
+
+TEST(a_crowd_is_denied_in_portions_and_what_is_allowed_waits_on)
+{
+	waits_in_portions();
+	rules_are(later, 3);
+	ck_assert_int_gt(figure(0, METRIC_WAITERS), CROWD);
+	passes(SEC / 10);
+	for (unsigned i = 0; i < CROWD; i++)
+		hears(WEB, "@s* " WITHDRAWN);
+	hears_nothing(WEB);
+	ck_assert_int_eq(figure(0, METRIC_WAITERS), CROWD);
+}
