@@ -342,7 +342,7 @@ static void engine_go_on(struct engine *e)
 
 static void engine_ask_homes(struct engine *e)
 {
-	if (!TAILQ_EMPTY(&e->homes.waiting))
+	if (e->homes.waiting_n > 0)
 		home_settle(e);
 }
 

@@ -18,7 +18,9 @@ void engine_init(struct engine *e, struct core *core)
 	TAILQ_INIT(&e->risks);
 	TAILQ_INIT(&e->adopting);
 	TAILQ_INIT(&e->homes.asked);
-	TAILQ_INIT(&e->homes.waiting);
+	for (unsigned i = 0; i < NODES_MAX; i++)
+		for (unsigned k = 0; k < HOME_LINES; k++)
+			TAILQ_INIT(&e->homes.waiting[i][k]);
 	TAILQ_INIT(&e->homes.told);
 	for (unsigned i = 0; i < NODES_MAX; i++)
 		e->homes.name[i].at = INSTANT_PAST;

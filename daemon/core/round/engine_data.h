@@ -38,8 +38,13 @@ struct engine {
 	struct kept_names kept; /* names that were left taken */
 	struct tokens tokens;   /* fencing tokens that were seen, and what may be asked for */
 	struct {
-		struct home_questions asked, waiting, told; /* sent; to be sent as soon as the store can be asked; with an outcome that nobody has taken yet */
-		struct home_question *last_urgent; /* in `waiting`; those before it are as urgent */
+		struct home_questions asked, told; /* sent; with an outcome that nobody has taken yet */
+#define HOME_LINES 3
+		/* To be sent as soon as the store can be asked: those that are urgent, those that only a joined store may answer, the others. */
+		struct home_questions waiting[NODES_MAX][HOME_LINES];
+		size_t waiting_n;
+		uint64_t numbers;  /* that those got which wait */
+		unsigned tried;    /* of them in this step */
 		struct {
 			enum { NAME_UNKNOWN, NAME_ASKED, NAME_SAME, NAME_OTHER } is; /* whether the other daemons call the store as this one does */
 			struct instant at;                                           /* when that was last learned, or asked without an answer */

@@ -6,6 +6,7 @@
 #include "daemon/base/netstring.h"
 #include "daemon/core/member/probe.h"
 
+#include <limits.h>
 #include <stdarg.h>
 #include <stdio.h>
 
@@ -228,26 +229,22 @@ static enum trial home_attempt(struct engine *e, struct home_question *q)
 	return TRIAL_OVER;
 }
 
-/* Those that a lease depends on stand before all others: in a flood of these they would come too late. */
+static struct home_questions *home_line(struct engine *e, const struct home_question *q)
+{
+	return &e->homes.waiting[q->node][q->urgent ? 0 : q->joined ? 1 : 2];
+}
+
 static void home_wait(struct engine *e, struct home_question *q)
 {
-	struct home_question *last = e->homes.last_urgent;
-
-	if (!q->urgent)
-		TAILQ_INSERT_TAIL(&e->homes.waiting, q, in_list);
-	else if (last)
-		TAILQ_INSERT_AFTER(&e->homes.waiting, last, q, in_list);
-	else
-		TAILQ_INSERT_HEAD(&e->homes.waiting, q, in_list);
-	if (q->urgent)
-		e->homes.last_urgent = q;
+	q->number = ++e->homes.numbers;
+	TAILQ_INSERT_TAIL(home_line(e, q), q, in_list);
+	e->homes.waiting_n++;
 }
 
 static void home_wait_ends(struct engine *e, struct home_question *q)
 {
-	if (e->homes.last_urgent == q)
-		e->homes.last_urgent = TAILQ_PREV(q, home_questions, in_list);
-	TAILQ_REMOVE(&e->homes.waiting, q, in_list);
+	TAILQ_REMOVE(home_line(e, q), q, in_list);
+	e->homes.waiting_n--;
 }
 
 /* It is in no list. */
@@ -272,32 +269,56 @@ void home_ask(struct engine *e, struct home_question *q, unsigned place)
 	home_try(e, q);
 }
 
-/* In a crowd most wait for room at the same store: the first that finds none speaks for those behind it. */
-void home_settle(struct engine *e)
-{
-	struct nodeset full = NODESET_NONE;
-	enum trial trial = TRIAL_OVER;
-	struct home_question *q, *next;
-	bool is_last_urgent;
+#define TRIED_A_STEP 256
 
-	for (q = TAILQ_FIRST(&e->homes.waiting); q && trial != TRIAL_NAMES_UNKNOWN && nodeset_count(full) < e->core->conf.nodes; q = next) {
-		next = TAILQ_NEXT(q, in_list);
-		if (nodeset_has(full, q->node))
-			continue;
-		is_last_urgent = e->homes.last_urgent == q;
+/* A lease depends on the urgent ones: in a flood of others they would come too late. Of these the first that came is tried. NULL: none is left. */
+static struct home_question *home_first(struct engine *e, unsigned node, bool is_held_up[HOME_LINES])
+{
+	struct home_question *first = NULL, *q;
+
+	for (unsigned i = 0; i < HOME_LINES; i++) {
+		q = is_held_up[i] ? NULL : TAILQ_FIRST(&e->homes.waiting[node][i]);
+		if (q && (!first || (!first->urgent && q->number < first->number)))
+			first = q;
+	}
+	return first;
+}
+
+/* False: nothing more can be tried in this step. In a line the first that has to wait speaks for those behind it. */
+static bool home_settle_node(struct engine *e, unsigned node)
+{
+	unsigned most = e->stopping ? UINT_MAX : core_portion(e->core, TRIED_A_STEP); /* the last step keeps nobody waiting */
+	bool is_held_up[HOME_LINES] = {false};
+	struct home_question *q;
+	enum trial trial;
+
+	while ((q = home_first(e, node, is_held_up))) {
+		struct home_questions *line = home_line(e, q);
+
+		if (e->homes.tried++ >= most) {
+			heap_set(&e->core->timers, &e->back.timer, e->core->now);
+			return false;
+		}
 		home_wait_ends(e, q);
 		trial = home_attempt(e, q);
-		if (trial == TRIAL_NO_ROOM)
-			nodeset_add(&full, q->node);
 		if (trial == TRIAL_OVER)
 			continue;
-		if (next)
-			TAILQ_INSERT_BEFORE(next, q, in_list);
-		else
-			TAILQ_INSERT_TAIL(&e->homes.waiting, q, in_list);
-		if (is_last_urgent)
-			e->homes.last_urgent = q;
+		TAILQ_INSERT_HEAD(line, q, in_list);
+		e->homes.waiting_n++;
+		is_held_up[line - e->homes.waiting[node]] = true;
+		if (trial == TRIAL_NAMES_UNKNOWN)
+			return false;
+		if (trial == TRIAL_NO_ROOM)
+			return true;
 	}
+	return true;
+}
+
+void home_settle(struct engine *e)
+{
+	for (unsigned i = 0; i < e->core->conf.nodes; i++)
+		if (!home_settle_node(e, i))
+			return;
 }
 
 static void home_said(struct engine *e, struct home_question *q, const struct answer *a)
@@ -381,6 +402,8 @@ static void homes_free(struct engine *e, struct home_questions *list)
 void home_release(struct engine *e)
 {
 	homes_free(e, &e->homes.asked);
-	homes_free(e, &e->homes.waiting);
+	for (unsigned i = 0; i < NODES_MAX; i++)
+		for (unsigned k = 0; k < HOME_LINES; k++)
+			homes_free(e, &e->homes.waiting[i][k]);
 	homes_free(e, &e->homes.told);
 }

@@ -28,6 +28,7 @@ struct home_question {
 	struct calls calls;
 	struct timer timer;      /* waiting: when it is given up; sent: when the store has had its time */
 	struct instant until;    /* it is not sent after that */
+	uint64_t number;         /* waiting: those that came before have lower ones */
 	enum home_of of;
 	unsigned place, node;    /* see rendezvous_node */
 	bool joined;             /* only a store that has joined may answer; else also one in quarantine: it remembers what it was told since */

@@ -303,6 +303,7 @@ int service_step(struct service *s, const struct event *event, struct effects *r
 	s->commander.news.told = 0;
 	s->commander.served = 0;
 	s->commander.slots_asked = 0;
+	s->engine.homes.tried = 0;
 	/* Before the timers: what they end now was still held in the snapshot that this event follows, so it is to be recorded. */
 	if (event->kind == EVENT_JOURNAL)
 		s->core.journal_off = !event->journal.ok;

@@ -30,6 +30,31 @@ TEST(the_home_of_a_rate_goes_down_for_which_a_crowd_waits)
 	measure(home_goes_down);
 }
 
+static void home_of_many_goes_down(void)
+{
+	struct event down = {.kind = EVENT_NODE_DOWN, .node = {.index = 0, .reason = SPAN("test")}};
+	char line[100];
+
+	one_name(0, 0, "");
+	sessions_open(2, 65);
+	says(2, "RATE r limit=1 per=1s");
+	lone_service_slow(&w, true);
+	for (unsigned k = 2; k <= 65; k++)
+		for (unsigned i = 0; i < 1000; i++) {
+			snprintf(line, sizeof(line), "@%u RATE %u/%u limit=1 per=1s", i, k, i);
+			says(k, line);
+		}
+	w.longest_ns = 0;
+	lone_service_step(&w, &down);
+	lone_service_pass(&w, SEC / 100);
+	ck_assert_ptr_nonnull(strstr(heard, "ERR UNAVAILABLE"));
+}
+
+TEST(the_home_of_many_rates_goes_down)
+{
+	measure(home_of_many_goes_down);
+}
+
 static void rules_allow_no_lock(void)
 {
 	static const struct rules look = {1, {{1, -1, -1, NULL, NULL, NULL, RIGHT_LOOK}}};
