@@ -12,6 +12,8 @@
 
 #define MAP_FIRST ((size_t)16)
 #define MAP_AHEAD ((size_t)8) /* distance of a prefetch during a walk, in buckets */
+#define MAP_MOVED ((size_t)16) /* buckets that an insertion or a removal moves: the table is moved long before the next one is due */
+#define MAP_AT_ONCE ((size_t)1024) /* those that are moved as it begins */
 #define MAP_KEEP  ((size_t)1024) /* buckets that are never freed, so that a count that varies by hundreds allocates nothing */
 
 struct sip {
@@ -109,34 +111,49 @@ void map_init(struct map *m, const uint64_t key[2])
 void map_release(struct map *m)
 {
 	mem_free(m->bucket);
+	mem_free(m->old);
 	*m = (struct map){0};
 }
 
-static void map_resize(struct map *m, size_t buckets)
+static void __attribute__((noinline)) map_move(struct map *m, size_t most)
 {
-	struct map_node **bucket = mem_alloc(buckets * sizeof(struct map_node *)), *node, *next;
-	unsigned shift = shift_of(buckets);
-	size_t i;
+	struct map_node *node, *next;
 
-	for (i = 0; i <= m->mask; i++) {
-		for (node = m->bucket[i]; node; node = next) {
-			struct map_node **head = &bucket[node->hash >> shift];
+	for (; most > 0 && m->moved < m->old_n; m->moved++, most--) {
+		for (node = m->old[m->moved]; node; node = next) {
+			struct map_node **head = &m->bucket[node->hash >> m->shift];
 
 			next = node->next;
 			node->next = *head;
 			*head = node;
 		}
 	}
-	mem_free(m->bucket);
-	m->bucket = bucket;
+	if (m->moved < m->old_n)
+		return;
+	mem_free(m->old);
+	m->old = NULL;
+}
+
+static void map_resize(struct map *m, size_t buckets)
+{
+	if (m->old)
+		map_move(m, m->old_n);
+	m->old = m->bucket;
+	m->old_shift = m->shift;
+	m->old_n = m->mask + 1;
+	m->moved = 0;
+	m->bucket = mem_alloc(buckets * sizeof(struct map_node *));
 	m->mask = buckets - 1;
-	m->shift = shift;
+	m->shift = shift_of(buckets);
+	map_move(m, MAP_AT_ONCE);
 }
 
 void map_insert(struct map *m, struct map_node *node, uint64_t hash)
 {
 	struct map_node **head;
 
+	if (m->old)
+		map_move(m, MAP_MOVED);
 	if (m->count > m->mask)
 		map_resize(m, (m->mask + 1) * 2);
 	head = map_bucket(m, hash);
@@ -156,23 +173,39 @@ void map_remove(struct map *m, struct map_node *node)
 	*link = node->next;
 	node->next = NULL;
 	m->count--;
+	if (m->old)
+		map_move(m, MAP_MOVED);
 	/* Shrinks to a quarter: the table is then half full, and the next growth is far away. */
 	if (m->mask >= MAP_KEEP && m->count < (m->mask + 1) / 8)
 		map_resize(m, (m->mask + 1) / 4 < MAP_KEEP ? MAP_KEEP : (m->mask + 1) / 4);
 }
 
+/* The first hash behind those that map_bucket() finds in the same chain; 0: there is none. */
+static uint64_t map_chain_end(const struct map *m, uint64_t hash)
+{
+	uint64_t end = ((hash >> m->shift) + 1) << m->shift, moved;
+
+	if (!m->old)
+		return end;
+	if (hash >> m->old_shift >= m->moved)
+		return ((hash >> m->old_shift) + 1) << m->old_shift;
+	moved = (uint64_t)m->moved << m->old_shift; /* a bucket of the new table may lie on both sides of it */
+	return end == 0 || end > moved ? moved : end;
+}
+
 struct map_node *map_next(const struct map *m, const struct map_node *after)
 {
-	size_t i = 0;
+	uint64_t at = 0;
 
-	if (after) {
-		if (after->next)
-			return after->next;
-		i = (after->hash >> m->shift) + 1;
-	}
-	for (; i <= m->mask; i++)
-		if (m->bucket[i])
-			return m->bucket[i];
+	if (after && after->next)
+		return after->next;
+	if (after && (at = map_chain_end(m, after->hash)) == 0)
+		return NULL;
+	do {
+		if (*map_bucket(m, at))
+			return *map_bucket(m, at);
+		at = map_chain_end(m, at);
+	} while (at != 0);
 	return NULL;
 }
 
@@ -183,9 +216,9 @@ bool map_walk(const struct map *m, struct map_walk *w, struct map_node **ret_cha
 	if (w->over)
 		return false;
 	w->from = w->next;
-	w->next = (i + 1) << m->shift;
-	w->over = i == m->mask;
-	w->ahead = i + MAP_AHEAD <= m->mask ? m->bucket[i + MAP_AHEAD] : NULL;
-	*ret_chain = m->bucket[i];
+	w->next = map_chain_end(m, w->from);
+	w->over = w->next == 0;
+	w->ahead = !m->old && i + MAP_AHEAD <= m->mask ? m->bucket[i + MAP_AHEAD] : NULL;
+	*ret_chain = *map_bucket(m, w->from);
 	return true;
 }

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * A chained hash map of embedded nodes, keyed with SipHash-2-4 (Aumasson, Bernstein 2012), so that no client can
- * choose names that make chains long. It grows by doubling and shrinks when nearly empty; 16 bytes per entry and 8 per bucket.
+ * choose names that make chains long. It grows by doubling and shrinks when nearly empty; 16 bytes per entry and 8 per bucket. A large table is replaced
+ * little by little: each insertion and removal moves some chains to the new one, so that none takes long.
  * Iteration order is not specified and nothing that is observable may depend on it.
  */
 #ifndef BASE_MAP_H
@@ -20,6 +21,9 @@ struct map {
 	struct map_node **bucket;
 	size_t mask; /* buckets - 1 */
 	unsigned shift; /* hash >> shift is the bucket */
+	unsigned old_shift;
+	struct map_node **old; /* the table that is being replaced; NULL: none … */
+	size_t moved, old_n;   /* … of whose buckets so many are moved already, from the first on */
 	size_t count;
 	uint64_t key[2];
 };
@@ -36,6 +40,8 @@ void map_remove(struct map *m, struct map_node *node);
 
 static inline struct map_node **map_bucket(const struct map *m, uint64_t hash)
 {
+	if (__builtin_expect(m->old != NULL, 0) && hash >> m->old_shift >= m->moved)
+		return &m->old[hash >> m->old_shift];
 	return &m->bucket[hash >> m->shift];
 }
 

@@ -222,6 +222,34 @@ TEST(chains_stay_short_and_an_emptied_map_is_small)
 	free(e);
 }
 
+/* While a large table is replaced each entry is in one of two. */
+TEST(entries_are_found_and_met_while_a_table_is_replaced)
+{
+	struct entry *e;
+	struct map m;
+	size_t halves = 0;
+	int there = 20000;
+
+	map_init(&m, key);
+	e = entries_insert(&m, there);
+	for (; there > 0; there -= 50) {
+		struct map_node *node = NULL;
+		int met = 0;
+
+		halves += m.old != NULL;
+		while ((node = map_next(&m, node)))
+			met++;
+		ck_assert_int_eq(met, there);
+		for (int i = 0; i < 20000; i += 7)
+			ck_assert_ptr_eq(entry_find(&m, e[i].name), i < there ? &e[i] : NULL);
+		for (int i = there - 50; i < there; i++)
+			map_remove(&m, &e[i].node);
+	}
+	ck_assert_uint_gt(halves, 10);
+	map_release(&m);
+	free(e);
+}
+
 TEST(a_count_that_swings_resizes_nothing)
 {
 	struct map_node **bucket;

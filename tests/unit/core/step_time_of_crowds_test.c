@@ -187,6 +187,24 @@ TEST(a_group_wins_a_name_before_a_crowd)
 	measure(group_wins);
 }
 
+/* Tables that find a lock are replaced by larger ones, and by smaller ones. */
+static void many_locks_come_and_go(void)
+{
+	sessions_open(1, 150);
+	w.longest_ns = 0;
+	for (unsigned k = 1; k <= 150; k++)
+		for (unsigned i = 0; i < 1000; i++)
+			says_number(k, "LOCK ", 1000 * k + i, "");
+	for (unsigned k = 1; k <= 150; k++)
+		for (unsigned i = 0; i < 1000; i++)
+			says_number(k, "UNLOCK ", 1000 * k + i, "");
+}
+
+TEST(a_lock_comes_beside_many)
+{
+	measure(many_locks_come_and_go);
+}
+
 /* --- a store that comes back ------------------------------------------------------------------------------------------ */
 
 /* Each of 40 sessions says so many of these lines. */
