@@ -247,7 +247,10 @@ void health_note_probe(struct members *ms, struct member *m, const struct probe 
 	health_tell_silence(ms, m, true);
 }
 
-/* Refusals that depend on the key, or on a command that the probe does not try. All others are of the whole server: the next probe shows them. */
+/*
+ * Refusals that depend on the key, or on a command that the probe does not try. All others are of the whole server: a probe shows them, unless they come and
+ * go, as those of a server do that is as good as full.
+ */
 static bool health_is_of_one_call(enum defect defect)
 {
 	return defect == DEFECT_PERMISSION || defect == DEFECT_COMMAND || defect == DEFECT_KEY || defect == DEFECT_OTHER;
@@ -257,10 +260,13 @@ static bool health_is_of_one_call(enum defect defect)
 static void health_note_denial(struct members *ms, struct member *m, enum defect defect, struct span name, const char *what, struct span text)
 {
 	bool known = m->denial.defect == defect && instant_diff(ms->core->now, m->denial.at) < DENIAL_SHOWN_US;
+	char now[sizeof(m->denial.text)];
 
+	snprintf(now, sizeof(now), "%s%.*s", what, (int)text.n, text.n ? text.p : "");
+	known &= name.n == 0 || strcmp(m->denial.text, now) == 0; /* each of several locks is named */
 	m->denial.defect = defect;
 	m->denial.at = ms->core->now;
-	snprintf(m->denial.text, sizeof(m->denial.text), "%s%.*s", what, (int)text.n, text.n ? text.p : "");
+	strcpy(m->denial.text, now);
 	if (!known && member_may_tell(ms, m, false))
 		core_log(ms->core, LOG_WARN, "node", "node=%s state=%s cause=%s%s%s reason=%s", ms->core->conf.label[m->index], member_state_told(ms, m),
 		         defect_table[defect].word, name.n ? " name=" : "", name.n ? core_quoted(ms->core, name) : "",
@@ -269,16 +275,24 @@ static void health_note_denial(struct members *ms, struct member *m, enum defect
 
 void health_note_wrong_type(struct members *ms, unsigned node, struct span name)
 {
-	health_note_denial(ms, &ms->node[node], DEFECT_KEY, name, "it has a key of another type under the name of a lock", SPAN(""));
+	char text[120];
+
+	snprintf(text, sizeof(text), "it has a key of another type under the name of the lock %s", core_quoted(ms->core, name));
+	health_note_denial(ms, &ms->node[node], DEFECT_KEY, name, text, SPAN(""));
 }
 
 bool health_note_failure(struct members *ms, struct member *m, const struct answer *a)
 {
+	bool probed;
+
 	if (a->unsent || a->defect == DEFECT_NONE || !m->connected || m->state != MEMBER_JOINED || member_owns_call(a->call))
 		return false;
-	if (health_is_of_one_call(a->defect) && !m->refusal.defect)
+	if (m->refusal.defect)
+		return false;
+	probed = instant_diff(ms->core->now, m->asked_at) < PROBE_APART_US;
+	if (health_is_of_one_call(a->defect) || (probed && m->asked == ASKED_NOTHING))
 		health_note_denial(ms, m, a->defect, SPAN(""), "it refused a call: ", a->text);
-	return !m->refusal.defect && instant_diff(ms->core->now, m->asked_at) >= PROBE_APART_US;
+	return !probed;
 }
 
 static void health_tell_far(struct members *ms, struct member *m, bool again)
@@ -327,6 +341,7 @@ void health_note_late(struct members *ms, struct member *m, struct instant sent)
 {
 	struct instant now = ms->core->now;
 	uint64_t n, trips, timed = member_trips(m);
+	int64_t late_us, all_us;
 	bool was = member_is_late(ms, m);
 
 	if (instant_before(sent, m->late_at) || member_is_far(ms, m))
@@ -336,18 +351,26 @@ void health_note_late(struct members *ms, struct member *m, struct instant sent)
 		m->lates[0].since = now;
 		m->lates[0].trips = timed;
 		m->lates[0].n = 0;
+		m->lates[0].us = 0;
 	}
 	if (m->lates[1].n && instant_diff(now, m->lates[1].since) >= 2 * LATE_PART_US)
 		m->lates[1].n = 0;
 	m->lates[0].n++;
+	m->lates[0].us += instant_diff(now, instant_max(sent, m->late_at));
 	m->late_at = now;
 	n = m->lates[0].n + m->lates[1].n;
 	trips = timed + 1 - m->lates[m->lates[1].n > 0].trips;
 	trips = trips > n ? trips : n;
+	/* Those that were under way in one pause count as one. A busy store that pauses often has few of them, but no answer comes for much of the time. */
+	late_us = m->lates[0].us + (m->lates[1].n ? m->lates[1].us : 0);
+	all_us = instant_diff(now, m->lates[m->lates[1].n > 0].since) + late_us / (int64_t)n;
 	m->late_text[0] = '\0';
 	if (n >= LATE_LEAST && n * LATE_MOST >= trips)
 		snprintf(m->late_text, sizeof(m->late_text), "%u %% of the round trips of the last minute were slower than redis.timeout (%" PRId64 " ms)",
 		         (unsigned)(n * 100 / trips), ms->core->conf.timeout_us / MSEC);
+	else if (n >= LATE_LEAST && late_us * LATE_MOST >= all_us)
+		snprintf(m->late_text, sizeof(m->late_text), "for %u %% of the last minute it did not answer within redis.timeout (%" PRId64 " ms)",
+		         (unsigned)(late_us * 100 / all_us), ms->core->conf.timeout_us / MSEC);
 	if (m->late_text[0] && !was && member_may_tell(ms, m, false))
 		core_log(ms->core, LOG_WARN, "node-slow", "node=%s reason=%s", ms->core->conf.label[m->index], core_quoted(ms->core, span_of(m->late_text)));
 }

@@ -16,6 +16,7 @@
 #include <stdio.h>
 
 #define HEALTH_US SEC
+#define SOON_US   (HEALTH_US / 4)
 
 #define LOSS_AGAIN_US (15 * 60 * SEC) /* a loss is one more of the same kind if it comes so soon after a quarantine, or within it */
 #define LOSSES_MOST   3
@@ -364,11 +365,13 @@ static void member_failed(struct members *ms, struct member *m, const struct ans
 	m->blank = false;
 	if (reason) {
 		member_refuse(ms, m, a->defect, reason);
+		if (a->defect == DEFECT_SCRIPT || a->defect == DEFECT_LOADING)
+			heap_set(&ms->core->timers, &m->timer, instant_add(ms->core->now, SOON_US)); /* it may be over by then */
 		return;
 	}
 	if (m->state != MEMBER_QUARANTINED)
 		member_become(ms, m, MEMBER_PROBING, a->defect, a->text.n ? core_quoted(ms->core, a->text) : "no answer");
-	heap_set(&ms->core->timers, &m->timer, instant_add(ms->core->now, HEALTH_US / 4));
+	heap_set(&ms->core->timers, &m->timer, instant_add(ms->core->now, SOON_US));
 }
 
 /*

@@ -114,6 +114,7 @@ struct member {
 		struct instant since; /* the first of them */
 		uint64_t trips;       /* how many had been timed then */
 		unsigned n;
+		int64_t us;           /* how long they took, in all */
 	} lates[2];
 	struct instant late_at; /* the last one */
 	char late_text[96];     /* how many they are, in words */

@@ -15,7 +15,7 @@ if op == 'r' then
   for i = 1, #over, 2 do
     local peer, of = string.match(over[i], '^([^\n]*)\n(.*)$')
     call('ZREM', rates, over[i])
-    charge(peer, -key_bytes(of, peer) - over[i + 1] % 1 * 256 * BLOCK)
+    if of then charge(peer, -key_bytes(of, peer) - over[i + 1] % 1 * 256 * BLOCK) end -- else somebody else has put it there
   end
   local peer, text = string.match(call('GET', key) or '', '^([^\n]*)\n(.*)$')
   peer, text = peer or ARGV[8], text or ''

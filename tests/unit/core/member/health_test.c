@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* daemon/core/member/health.c: what looks healthy between two probes, and is not. */
+#include "tests/fixture/cluster_part.h"
+
+#include <check.h>
+#include <string.h>
+
+FIXTURE(.teardown = cluster_close)
+
+/* The probe writes next to nothing, so a server that is as good as full lets it pass. */
+TEST(a_server_that_refuses_calls_and_no_probes_is_told)
+{
+	cluster_begin(1);
+	refuses(0, "OOM command not allowed when used memory > 'maxmemory'.");
+	says(1, "LOCK a");
+	hears(1, "ERR *");
+	says(1, "LOCK a");
+	hears(1, "ERR *");
+	ck_assert_str_eq(store_state(0, 0), "joined: it refused a call: OOM command not allowed when used memory > 'maxmemory'.");
+	feels(0, MOOD_WELL);
+	passes(59 * SEC);
+	ck_assert_str_ne(store_state(0, 0), "joined");
+	passes(2 * SEC);
+	ck_assert_str_eq(store_state(0, 0), "joined");
+}
+
+/* A script that has run for too long may be over long before the next look. */
+TEST(a_server_that_is_busy_with_a_script_is_asked_again_soon)
+{
+	unsigned asked;
+
+	cluster_begin(1);
+	cluster.node[0].mute = true;
+	refuses(0, "BUSY Redis is busy running a script. You can only call SCRIPT KILL or SHUTDOWN NOSAVE.");
+	passes(1100 * MSEC);
+	ck_assert_int_eq(strncmp(store_state(0, 0), "refused", 7), 0);
+	asked = cluster.node[0].count[CALL_PROBE];
+	cluster.node[0].mute = false;
+	feels(0, MOOD_WELL);
+	passes(260 * MSEC);
+	ck_assert_uint_eq(cluster.node[0].count[CALL_PROBE], asked + 1);
+	ck_assert_str_eq(store_state(0, 0), "joined");
+}
