@@ -54,6 +54,7 @@ $(O)/killable/%.o: %.c tests/sim/world/kill_point.h Makefile | $(FIRST)
 	@mkdir -p $(@D)
 	$(call say,CC)
 	$(Q)$(COMPILE) $(KILL_POINTS) -c -o $@ $<
+-include $(KILLABLE:%.c=$(O)/killable/%.d)
 $(O)/killable.a: $(patsubst %.c,$(O)/killable/%.o,$(KILLABLE))
 	@rm -f $@
 	$(call say,AR)

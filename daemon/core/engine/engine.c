@@ -336,6 +336,8 @@ static void engine_go_on(struct engine *e)
 	e->back.leases = e->back.leases && quorum && !renew_make_due(e);
 	e->back.names = e->back.names && quorum && (e->admission.asks_later || !retry_quorum_back(e));
 	e->back.due = false;
+	if (e->falls)
+		votes_fall_schedule(e);
 	if (e->back.releases || e->back.leases || e->back.names)
 		heap_set(&e->core->timers, &e->back.timer, e->core->now);
 }

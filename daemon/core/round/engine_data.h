@@ -54,6 +54,8 @@ struct engine {
 	} homes;
 	int64_t fell_us[NODES_MAX]; /* the votes of this store end that much sooner: for those that keep votes of their own, see job.h. 0: they do not */
 	bool fell;              /* so it is with some */
+	bool falls;             /* leases whose votes fell have their timers as they were before, those from … */
+	struct map_walk fall_walk; /* … on: see votes_fall.c */
 	unsigned held;          /* leases in LEASE_HELD, of locks and of parts of permits */
 	bool draining;          /* nothing new is granted: a drain, or the end */
 	bool stopping;          /* the daemon ends now: what is not sent yet never is */

@@ -120,7 +120,7 @@ void due_timers_due(struct request_context *x, struct timer *t)
 	int64_t late_us = instant_diff(x->core->now, t->at);
 	unsigned work = 0, most = core_portion(x->core, WORK_A_STEP);
 
-	x->core->late = false;
+	x->core->late = x->engine->falls;
 	x->core->metrics.value[METRIC_LOOP_LAG] = late_us;
 	metric_peak(&x->core->metrics, METRIC_GAP_LONGEST, late_us);
 	for (unsigned n = 0; t && !instant_before(x->core->now, t->at); t = heap_first(&x->core->timers), n++) {

@@ -207,16 +207,21 @@ TEST(a_lock_comes_beside_many)
 
 /* --- a store that comes back ------------------------------------------------------------------------------------------ */
 
-/* Each of 40 sessions says so many of these lines. */
-static void each_says(const char *verb, const char *fields)
+/* Each of so many sessions says 1,000 of these lines. */
+static void each_of_says(unsigned sessions, const char *verb, const char *fields)
 {
 	char line[100];
 
-	for (unsigned k = 1; k <= 40; k++)
+	for (unsigned k = 1; k <= sessions; k++)
 		for (unsigned i = 0; i < 1000; i++) {
 			snprintf(line, sizeof(line), "@%u %s %u/%u%s", i, verb, k, i, fields);
 			says(k, line);
 		}
+}
+
+static void each_says(const char *verb, const char *fields)
+{
+	each_of_says(40, verb, fields);
 }
 
 static void is_back_for(const char *word)
@@ -253,6 +258,42 @@ static void leases_are_at_risk(void)
 TEST(a_store_comes_back_to_which_many_leases_are_at_risk)
 {
 	measure(leases_are_at_risk);
+}
+
+/* When each lease ends is reckoned at once: some 60 ns for each. */
+static void clock_of_many_leases_jumps(int64_t us)
+{
+	sessions_open(1, 41);
+	each_of_says(20, "LOCK", "");
+	lone_service_pass(&w, SEC);
+	w.longest_ns = 0;
+	lone_service_jump(&w, us);
+	says(41, "LOCK again");
+	for (unsigned i = 0; i < 10; i++) {
+		while (!TAILQ_EMPTY(&w.held))
+			lone_service_answer(&w);
+		lone_service_pass(&w, SEC / 50);
+	}
+	says(20, "CHECK 20/999");
+}
+
+static void their_clock_jumps_by_a_part_of_the_lease(void)
+{
+	clock_of_many_leases_jumps(2 * SEC);
+	ck_assert_ptr_nonnull(strstr(heard, "OK name=20/999"));
+}
+
+static void their_clock_jumps_by_more_than_the_lease(void)
+{
+	clock_of_many_leases_jumps(20 * SEC);
+	ck_assert_ptr_nonnull(strstr(heard, "ERR LOST"));
+}
+
+LOOP_TEST(the_clock_of_the_store_of_very_many_leases_jumps, 2)
+{
+	static void (*const story[])(void) = {their_clock_jumps_by_a_part_of_the_lease, their_clock_jumps_by_more_than_the_lease};
+
+	measure(story[_i]);
 }
 
 static void names_were_released(void)
