@@ -34,6 +34,7 @@ struct asked_user {
 	struct map_node by_name;
 	TAILQ_ENTRY(asked_user) in_line, in_early;
 	struct auth_list waiting;
+	unsigned waiting_n; /* at most AUTHS_OF_USER_MOST */
 	struct auth *early; /* the first of them whose secret is not verified yet; NULL: there is none, or no such user */
 	struct asker *origin;
 	size_t n;
@@ -199,16 +200,26 @@ static void auth_fails(struct request_context *x, struct session *s, const struc
 	s->over = true;
 }
 
-static void auth_answer(struct request_context *x, struct auth *auth)
+static void auth_refused(struct request_context *x, struct session *s, const struct auth *auth)
+{
+	tell_error(x, s, span_of(auth->pending->tag), ERROR_LIMIT, "at most %d AUTHs of one user and peer may wait: repeat it later", AUTHS_OF_USER_MOST);
+}
+
+static void auth_end(struct request_context *x, struct auth *auth, void (*tell)(struct request_context *, struct session *, const struct auth *))
 {
 	struct session *s = auth->pending->session;
 	bool tagged = auth->pending->tag[0] != '\0';
 
 	TAILQ_REMOVE(&s->pendings, auth->pending, in_session);
 	if (!s->over)
-		(auth->ok ? auth_succeeds : auth_fails)(x, s, auth);
+		tell(x, s, auth);
 	session_answered(x->sessions, s, tagged && !s->over);
 	auth_free(x, auth);
+}
+
+static void auth_answer(struct request_context *x, struct auth *auth)
+{
+	auth_end(x, auth, auth->ok ? auth_succeeds : auth_fails);
 }
 
 static struct instant auth_due(struct request_context *x, const struct auth *auth)
@@ -298,15 +309,21 @@ static bool user_exists(const struct core *c, struct span name)
 	return known && bsearch(&name, known->name, known->count, sizeof(name), user_name_compare);
 }
 
-static void line_enter(struct request_context *x, struct auth *auth)
+/* False: as many AUTHs of this user and origin wait as may, each for those before it. */
+static bool line_enter(struct request_context *x, struct auth *auth)
 {
-	struct asked_user *u = auth->user = user_find_or_add(x->auths, auth->origin, auth_user(auth));
+	struct asked_user *u = user_find_or_add(x->auths, auth->origin, auth_user(auth));
 
+	if (u->waiting_n == AUTHS_OF_USER_MOST)
+		return false;
+	auth->user = u;
 	auth_enter(&u->waiting, auth);
+	u->waiting_n++;
 	if (u->early || !user_exists(x->core, auth_user(auth)))
-		return;
+		return true;
 	u->early = auth;
 	TAILQ_INSERT_TAIL(&u->origin->early, u, in_early);
+	return true;
 }
 
 /* The first secret of this user that is not verified yet is about to be, or has gone. */
@@ -326,7 +343,7 @@ static void line_leave(struct auths *a, struct auth *auth)
 		early_goes_on(u);
 	auth_leave(auth);
 	auth->user = NULL;
-	if (!TAILQ_EMPTY(&u->waiting))
+	if (--u->waiting_n > 0)
 		return;
 	TAILQ_REMOVE(&o->line, u, in_line);
 	map_remove(&a->users, &u->by_name);
@@ -491,8 +508,10 @@ void serve_AUTH(struct request_context *x, struct session *s)
 		auth_decided(x, auth, false);
 		return;
 	}
-	line_enter(x, auth);
-	auths_next(x);
+	if (line_enter(x, auth))
+		auths_next(x);
+	else
+		auth_end(x, auth, auth_refused);
 }
 
 /* --- the end --- */

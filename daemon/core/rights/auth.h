@@ -12,6 +12,8 @@
  * further failure, AUTH_DELAY_MOST at most. So wrong secrets for one user delay nobody else on the same address. The third failure ends the connection; an
  * origin is forgiven when it has not failed with that user for SUSPECT_FORGIVEN. What costs no verification (a name that no user can have, or who hangs up
  * before his turn) is not remembered.
+ *
+ * Of one user and origin at most AUTHS_OF_USER_MOST wait: further ones are refused at once, else the right secret would wait for as many as others send.
  */
 #ifndef CORE_AUTH_H
 #define CORE_AUTH_H
@@ -21,6 +23,7 @@
 #define AUTH_FAILURES_MOST 3
 #define AUTH_DELAY_FIRST   (100 * MSEC)
 #define AUTH_DELAY_MOST    (5 * SEC)
+#define AUTHS_OF_USER_MOST 64
 
 void serve_AUTH(struct request_context *x, struct session *s);
 /* The answer to the EFFECT_VERIFY of that number. */

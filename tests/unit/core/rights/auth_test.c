@@ -474,6 +474,57 @@ TEST(nothing_that_was_typed_is_logged)
 	ck_assert(!was_logged("*hunter2*"));
 }
 
+/* --- how many of one user wait --- */
+
+/* The first is verified meanwhile, and does not wait: of 65 there wait 64. */
+static void flood_of_ann(unsigned n, const char *from)
+{
+	for (unsigned i = 0; i < n; i++) {
+		asks(10 + i, from, "ann", "wrong");
+		hears_nothing(10 + i);
+	}
+}
+
+TEST(of_one_user_and_origin_64_wait_and_the_next_is_told_so_at_once)
+{
+	begins_with_users();
+	flood_of_ann(65, "10.0.0.7:1000");
+	asks(3, "10.0.0.7:1000", "ann", "secret");
+	hears(3, "ERR LIMIT at most 64 AUTHs of one user and peer may wait: repeat it later");
+	says(3, "PING");
+	hears(3, "OK");
+	says(3, "@a AUTH ann secret");
+	hears(3, "@a ERR LIMIT at most 64 *");
+	asks(4, "10.0.0.7:1000", "bob", "secret");
+	hears_nothing(4);
+	asks(5, "10.0.0.8:1000", "ann", "secret");
+	hears_nothing(5);
+	verification_ends(0, false); /* of the first */
+	hears(10, "ERR AUTH *");
+	says(3, "AUTH ann secret");
+	hears_nothing(3);
+}
+
+TEST(whom_the_bound_refuses_has_not_failed)
+{
+	begins_with_users();
+	flood_of_ann(65, "10.0.0.7:1000");
+	for (unsigned i = 0; i < 4; i++) {
+		asks(3 + i, "10.0.0.7:1000", "ann", "wrong");
+		hears(3 + i, "ERR LIMIT *");
+	}
+	ck_assert_int_eq(figure(0, METRIC_AUTH_FAILED), 0);
+}
+
+TEST(one_of_64_that_hangs_up_makes_room)
+{
+	begins_with_users();
+	flood_of_ann(65, "10.0.0.7:1000");
+	goes(20, GONE_RESET);
+	asks(3, "10.0.0.7:1000", "ann", "secret");
+	hears_nothing(3);
+}
+
 /* --- a peer of another host, where there are users and no rules --- */
 
 TEST(from_another_host_auth_comes_first)
