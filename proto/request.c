@@ -171,6 +171,9 @@ static void value_refuse(struct parser *p, const struct field_row *row, struct s
 	if (wrong == NO_UNIT) {
 		text_shown(text, shown);
 		parser_refuse(p, ERROR_ARG, "%s=%s: a duration needs a unit (did you mean %.*ss?)", row->word, shown, (int)(text.n < 24 ? text.n : 24), text.p);
+	} else if (row->type == VALUE_COUNT) {
+		parser_refuse(p, ERROR_ARG, "%s=%s: %s is a whole number from 0 to %lld", row->word, text_shown(text, shown), row->word,
+			      (long long)row->most);
 	} else if (wrong == SENSELESS) {
 		parser_refuse(p, ERROR_ARG, "%s=%s: %s is %s", row->word, text_shown(text, shown), row->word,
 			      value_meaning(row->type));

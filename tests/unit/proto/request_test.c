@@ -288,6 +288,54 @@ TEST(every_length_is_refused_one_beyond_its_bound)
 	forget();
 }
 
+/* The manual's meaning of a number ends with " of FIELD to N" for each field whose bound is another. */
+static long long bound_in(const char *text, const char *field)
+{
+	char of[64];
+	const char *own;
+
+	snprintf(of, sizeof(of), " of %s to ", field);
+	own = strstr(text, of);
+	text = strstr(own ? own + 1 : text, " to ");
+	ck_assert_ptr_nonnull(text);
+	return strtoll(text + 4, NULL, 10);
+}
+
+static const char *request_with(enum field field, long long number)
+{
+	static char line[128];
+	int verb = 0;
+
+	while (!((command_table[verb].fields >> field) & 1))
+		verb++;
+	snprintf(line, sizeof(line), "%s", command_table[verb].word);
+	for (unsigned i = 0; i < command_table[verb].least; i++)
+		strcat(line, " x");
+	for (unsigned i = 0; i < FIELD_N; i++)
+		if (i != (unsigned)field && ((command_table[verb].required >> i) & 1))
+			strcat(strcat(strcat(line, " "), field_table[i].word), field_table[i].type == VALUE_COUNT ? "=1" : "=1s");
+	snprintf(line + strlen(line), sizeof(line) - strlen(line), " %s=%lld", field_table[field].word, number);
+	return line;
+}
+
+TEST(the_largest_number_that_a_mistake_and_the_manual_name_is_taken_and_no_larger_one)
+{
+	for (unsigned i = 0; i < FIELD_N; i++) {
+		const char *word = field_table[i].word;
+		long long most;
+
+		if (field_table[i].type != VALUE_COUNT && field_table[i].type != VALUE_PRIORITY)
+			continue;
+		expect_mistake(request_with((enum field)i, -1), ERROR_ARG, "is a whole number from 0 to ");
+		most = bound_in(mistake.text, word);
+		ck_assert_int_eq(bound_in(value_meaning(field_table[i].type), word), most);
+		expect_mistake(request_with((enum field)i, most + 1), ERROR_ARG, "is a whole number from 0 to ");
+		expect_ok(request_with((enum field)i, most));
+		ck_assert(request.field[i].number == most);
+	}
+	forget();
+}
+
 TEST(a_name_is_measured_after_unquoting)
 {
 	char line[8 + 4 * NAME_MAX_BYTES] = "LOCK \"";
