@@ -156,6 +156,18 @@ TEST(a_lock_that_the_client_holds_beside_its_job_stays_with_the_client)
 	is_locked(false);
 }
 
+TEST(as_its_owner_the_session_may_give_the_lock_of_a_job_back_before_the_job)
+{
+	has_a_job();
+	says(1, "UNLOCK l owner=job:mail/a");
+	hears(1, "OK name=l count=0*");
+	is_locked(false);
+	says(1, "DONE a");
+	hears(1, "OK queue=mail job=a");
+	says(3, "CHECK l");
+	hears(3, "OK name=l *");
+}
+
 /* A lock that is lost is counted anew. */
 TEST(a_lock_that_was_broken_and_came_back_with_one_of_two_jobs_stays_with_that)
 {

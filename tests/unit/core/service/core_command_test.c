@@ -194,6 +194,23 @@ TEST(at_the_unix_socket_only_a_request_line_of_http_ends_a_session)
 	ck_assert(hung_up(1));
 }
 
+/* Of a comment that reads like a request line of HTTP. */
+TEST(over_a_network_the_first_line_speaks_http_even_in_a_comment)
+{
+	cluster_begin(1);
+	session_opens_from_afar(1, 0);
+	says(1, "# GET / HTTP/1.1");
+	hears_nothing(1);
+	ck_assert(hung_up(1));
+	session_opens_from_afar(2, 0);
+	says(2, "PING");
+	hears(2, "OK");
+	says(2, "# GET / HTTP/1.1");
+	says(3, "# GET / HTTP/1.1"); /* at the Unix socket */
+	hears_nothing(2);
+	ck_assert(!hung_up(2) && !hung_up(3));
+}
+
 /* Its client may be alive, and trust the lock until then. */
 TEST(a_lock_whose_session_speaks_http_is_free_at_its_deadline)
 {
