@@ -125,6 +125,21 @@ TEST(stats_has_a_row_for_each_sample)
 	passes(60 * SEC);
 }
 
+/* So its help names the figure that tells whether locks are granted. */
+TEST(a_store_that_is_silent_stays_joined)
+{
+	cluster_begin(3);
+	feels(1, MOOD_SILENT);
+	feels(2, MOOD_SILENT);
+	passes(10 * SEC);
+	told_now("* metric=nodes_joined value=3");
+	ck_assert(is_told("* metric=quorum_available value=0"));
+	ck_assert_ptr_nonnull(strstr(metric_table[METRIC_NODES_JOINED].help, "quorum_available"));
+	feels(1, MOOD_WELL);
+	feels(2, MOOD_WELL);
+	passes(60 * SEC);
+}
+
 static void outer_tell(void *context, enum metric which, const struct sampler *to)
 {
 	if (which == METRIC_CLIENTS)
