@@ -325,6 +325,8 @@ func (g *greet) answer(s *session, l line, now instant) error {
 		s.begun(l, now)
 	case l.kind == "OK":
 		s.resumed(g.rows, l, g.asked, now)
+	case g.stage == auth && l.code == "LIMIT": // many sessions of this user come at once: a later attempt is verified
+		s.disconnected(refused, now)
 	case g.stage == auth:
 		refused.Kind, refused.Text = ErrDenied, fmt.Sprintf("%s: the daemon does not accept the user %q: %s", s.address, s.user, l.text)
 		s.refuse(refused)

@@ -36,9 +36,11 @@ export class Auth extends Greeting {
     core.greet(now);
   }
 
-  protected override declined(core: Core, line: Line): void {
+  protected override declined(core: Core, line: Line, now: number): void {
     const { address, user } = core.settings;
-    core.refused(new Denied(`${address}: the daemon does not accept the user "${user}": ${line.text}`, line.code));
+    // LIMIT: many sessions of this user come at once. A later attempt is verified.
+    if (line.code === "LIMIT") core.disconnected(`AUTH: ${line.code} ${line.text}`, now);
+    else core.refused(new Denied(`${address}: the daemon does not accept the user "${user}": ${line.text}`, line.code));
   }
 }
 

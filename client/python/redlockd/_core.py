@@ -592,6 +592,9 @@ class _Auth(_Greeting):
         core.greet(now)
 
     def declined(self, core: Core, line: Line, now: float) -> None:
+        if line.code == "LIMIT":  # many sessions of this user come at once: a later attempt is verified
+            core.disconnected(f"AUTH: {line.code} {line.text}", now)
+            return
         core.refused(Denied(f"{core.settings.address}: the daemon does not accept the user {core.settings.user!r}: {line.text}", line.code))
 
 

@@ -52,6 +52,10 @@ abstract class Greeting extends Request {
 
         @Override
         void declined(Core core, Line line, long now) {
+            if (line.code.equals("LIMIT")) { // many sessions of this user come at once: a later attempt is verified
+                core.disconnected("AUTH: " + line.code + " " + Words.text(line.text), now);
+                return;
+            }
             String text = core.settings.address() + ": the daemon does not accept the user " + Words.text(core.settings.user()) + ": " + Words.text(line.text);
             core.refused(new DeniedException(text, line.code));
         }
