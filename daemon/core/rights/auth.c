@@ -202,7 +202,7 @@ static void auth_fails(struct request_context *x, struct session *s, const struc
 
 static void auth_refused(struct request_context *x, struct session *s, const struct auth *auth)
 {
-	tell_error(x, s, span_of(auth->pending->tag), ERROR_LIMIT, "at most %d AUTHs of one user and peer may wait: repeat it later", AUTHS_OF_USER_MOST);
+	tell_error(x, s, span_of(auth->pending->tag), ERROR_LIMIT, "at most %d AUTHs of one user and peer may wait, and this was the oldest: repeat it", AUTHS_OF_USER_MOST);
 }
 
 static void auth_end(struct request_context *x, struct auth *auth, void (*tell)(struct request_context *, struct session *, const struct auth *))
@@ -309,21 +309,16 @@ static bool user_exists(const struct core *c, struct span name)
 	return known && bsearch(&name, known->name, known->count, sizeof(name), user_name_compare);
 }
 
-/* False: as many AUTHs of this user and origin wait as may, each for those before it. */
-static bool line_enter(struct request_context *x, struct auth *auth)
+static void line_enter(struct request_context *x, struct auth *auth)
 {
-	struct asked_user *u = user_find_or_add(x->auths, auth->origin, auth_user(auth));
+	struct asked_user *u = auth->user = user_find_or_add(x->auths, auth->origin, auth_user(auth));
 
-	if (u->waiting_n == AUTHS_OF_USER_MOST)
-		return false;
-	auth->user = u;
 	auth_enter(&u->waiting, auth);
 	u->waiting_n++;
 	if (u->early || !user_exists(x->core, auth_user(auth)))
-		return true;
+		return;
 	u->early = auth;
 	TAILQ_INSERT_TAIL(&u->origin->early, u, in_early);
-	return true;
 }
 
 /* The first secret of this user that is not verified yet is about to be, or has gone. */
@@ -350,6 +345,19 @@ static void line_leave(struct auths *a, struct auth *auth)
 	mem_free(u);
 	if (TAILQ_EMPTY(&o->line))
 		TAILQ_REMOVE(&a->turns, o, in_turns);
+}
+
+/* The newest stays: it is verified after so many others at most. The oldest may be one that was found wrong, and waits to be told so in its turn. */
+static void line_shorten(struct request_context *x, struct asked_user *u)
+{
+	struct auth *oldest = TAILQ_FIRST(&u->waiting);
+
+	if (u->waiting_n <= AUTHS_OF_USER_MOST)
+		return;
+	if (oldest == x->auths->early)
+		x->auths->early = NULL;
+	line_leave(x->auths, oldest);
+	auth_end(x, oldest, auth_refused);
 }
 
 /* --- verification --- */
@@ -508,10 +516,9 @@ void serve_AUTH(struct request_context *x, struct session *s)
 		auth_decided(x, auth, false);
 		return;
 	}
-	if (line_enter(x, auth))
-		auths_next(x);
-	else
-		auth_end(x, auth, auth_refused);
+	line_enter(x, auth);
+	line_shorten(x, auth->user);
+	auths_next(x);
 }
 
 /* --- the end --- */

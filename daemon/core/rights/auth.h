@@ -13,7 +13,8 @@
  * origin is forgiven when it has not failed with that user for SUSPECT_FORGIVEN. What costs no verification (a name that no user can have, or who hangs up
  * before his turn) is not remembered.
  *
- * Of one user and origin at most AUTHS_OF_USER_MOST wait: further ones are refused at once, else the right secret would wait for as many as others send.
+ * Of one user and origin at most AUTHS_OF_USER_MOST wait: when one more comes the oldest is refused, else the right secret would wait for as many as others
+ * send.
  */
 #ifndef CORE_AUTH_H
 #define CORE_AUTH_H

@@ -485,24 +485,59 @@ static void flood_of_ann(unsigned n, const char *from)
 	}
 }
 
-TEST(of_one_user_and_origin_64_wait_and_the_next_is_told_so_at_once)
+TEST(of_one_user_and_origin_64_wait_and_the_oldest_is_told_so_when_one_more_comes)
 {
 	begins_with_users();
 	flood_of_ann(65, "10.0.0.7:1000");
 	asks(3, "10.0.0.7:1000", "ann", "secret");
-	hears(3, "ERR LIMIT at most 64 AUTHs of one user and peer may wait: repeat it later");
-	says(3, "PING");
-	hears(3, "OK");
-	says(3, "@a AUTH ann secret");
-	hears(3, "@a ERR LIMIT at most 64 *");
-	asks(4, "10.0.0.7:1000", "bob", "secret");
-	hears_nothing(4);
-	asks(5, "10.0.0.8:1000", "ann", "secret");
-	hears_nothing(5);
-	verification_ends(0, false); /* of the first */
-	hears(10, "ERR AUTH *");
-	says(3, "AUTH ann secret");
+	hears(11, "ERR LIMIT at most 64 AUTHs of one user and peer may wait, and this was the oldest: repeat it");
 	hears_nothing(3);
+	asks(4, "10.0.0.7:1000", "bob", "secret");
+	asks(5, "10.0.0.8:1000", "ann", "secret");
+	hears_nothing(12);
+	says(11, "@a AUTH ann wrong");
+	hears(12, "ERR LIMIT at most 64 *");
+	hears_nothing(11);
+}
+
+TEST(the_right_secret_waits_for_64_wrong_ones_at_most)
+{
+	begins_with_users();
+	flood_of_ann(65, "10.0.0.7:1000");
+	for (unsigned i = 0; i < 40; i++)
+		asks(80 + i, "10.0.0.7:1000", "ann", "wrong");
+	asks(3, "10.0.0.7:1000", "ann", "secret");
+	for (unsigned i = 0; i < 64; i++)
+		verification_ends(0, false);
+	ck_assert_str_eq(cluster.daemon[0].verified, "ann secret");
+	verification_ends(0, true);
+	passes(5 * SEC);
+	hears(3, "OK user=ann");
+	for (unsigned k = 4; k < CLUSTER_SESSIONS; k++)
+		ignores(k);
+}
+
+/* Those that were found wrong wait, as all of one origin, until users whom nobody knows had their turns. */
+TEST(nor_do_wrong_ones_hold_it_back_while_invented_users_take_turns)
+{
+	begins_with_users();
+	for (unsigned i = 0; i < 8; i++) {
+		dials(100 + i, "10.0.0.7:1000");
+		says(100 + i, "AUTH invented%u x", i);
+	}
+	flood_of_ann(64, "10.0.0.7:1000");
+	for (unsigned i = 0; i < 4; i++)
+		verification_ends(0, false);
+	asks(3, "10.0.0.7:1000", "ann", "secret");
+	hears_nothing(3);
+	hears(10, "ERR LIMIT *");
+	for (unsigned i = 0; i < 64 && strcmp(cluster.daemon[0].verified, "ann secret") != 0; i++)
+		verification_ends(0, false);
+	verification_ends(0, true);
+	passes(5 * SEC);
+	hears(3, "OK user=ann");
+	for (unsigned k = 4; k < CLUSTER_SESSIONS; k++)
+		ignores(k);
 }
 
 TEST(whom_the_bound_refuses_has_not_failed)
@@ -511,7 +546,7 @@ TEST(whom_the_bound_refuses_has_not_failed)
 	flood_of_ann(65, "10.0.0.7:1000");
 	for (unsigned i = 0; i < 4; i++) {
 		asks(3 + i, "10.0.0.7:1000", "ann", "wrong");
-		hears(3 + i, "ERR LIMIT *");
+		hears(11 + i, "ERR LIMIT *");
 	}
 	ck_assert_int_eq(figure(0, METRIC_AUTH_FAILED), 0);
 }
@@ -522,6 +557,7 @@ TEST(one_of_64_that_hangs_up_makes_room)
 	flood_of_ann(65, "10.0.0.7:1000");
 	goes(20, GONE_RESET);
 	asks(3, "10.0.0.7:1000", "ann", "secret");
+	hears_nothing(11);
 	hears_nothing(3);
 }
 
