@@ -202,7 +202,8 @@ static void auth_fails(struct request_context *x, struct session *s, const struc
 
 static void auth_refused(struct request_context *x, struct session *s, const struct auth *auth)
 {
-	tell_error(x, s, span_of(auth->pending->tag), ERROR_LIMIT, "at most %d AUTHs of one user and peer may wait, and this was the oldest: repeat it", AUTHS_OF_USER_MOST);
+	tell_error(x, s, span_of(auth->pending->tag), ERROR_LIMIT, "at most %d AUTHs of one user and peer may wait, and this was the oldest: repeat it",
+	           AUTHS_OF_USER_MOST);
 }
 
 static void auth_end(struct request_context *x, struct auth *auth, void (*tell)(struct request_context *, struct session *, const struct auth *))
