@@ -53,7 +53,7 @@ ELSEWHERE = {
     ("bytes of jobs in flight there", "all"): unit("origin", "jobs_of_a_peer_on_their_way_to_a_store_leave_room_for_those_of_others"),
     ("LISTs under way", "each"): unit("list", "sessions_take_turns_and_have_so_many_lists_at_most"),
     ("AUTHs under way", "each"): unit("auth", "one_session_has_one_auth_under_way"),
-    ("AUTHs of one user that wait", "peer"): unit("auth", "of_one_user_and_origin_64_wait_and_the_oldest_is_told_so_when_one_more_comes"),
+    ("newest AUTHs of one user that wait", "peer"): unit("auth", "of_one_user_and_origin_64_wait_and_the_oldest_is_told_so_when_one_more_comes"),
     ("users remembered for failed AUTHs", "peer"): unit("auth", "one_address_does_not_make_the_daemon_forget_who_failed_at_others"),
     ("users remembered for failed AUTHs", "all"): unit("auth", "those_who_failed_last_are_remembered_at_all_addresses_together"),
     ("prefixes of WATCH", "peer"): unit("origin", "sessions_of_one_peer_have_half_of_the_prefixes"),
