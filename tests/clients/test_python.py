@@ -10,6 +10,7 @@ import signal
 import subprocess
 import sys
 import threading
+import time
 import unittest
 import warnings
 
@@ -217,6 +218,86 @@ class Threads(WithDaemon):
         self.assertEqual((place("unix:/a/b").path, place("unix:b").path, place("./b").path), ("/a/b", "b", "./b"))
         for wrong in ("", "unix:", "::1", "a:b", "a:0", "a:70000", "tls://", "tls:///x", "[::1"):
             self.assertRaises(ValueError, place, wrong)
+
+
+class Once(WithDaemon):
+    """once() of both clients, and `redlock once`, which has the same records."""
+
+    def tool(self, *words):
+        return subprocess.run([os.path.join(BUILD, "redlock"), "once", *words], env=dict(os.environ, REDLOCK_ADDR=self.daemon.addr), timeout=30,
+                              capture_output=True, text=True)
+
+    def records(self, name):
+        return self.admin("LIST jobs prefix=once/" + name).rows
+
+    def both(self, name, function, every=3600):
+        """What the client for threads answers, and then that for tasks."""
+        async def of_tasks():
+            async def call():
+                return function()
+            async with redlockd.aio.connect(self.daemon.addr) as client:
+                return await client.once(name, every, call)
+        return self.connect().once(name, every, function), asyncio.run(of_tasks())
+
+    def test_one_of_both_runs_it_and_the_tool_tells(self):
+        runs = []
+        self.assertEqual(self.both("o1", lambda: runs.append(1)), (True, False))
+        self.assertEqual(runs, [1])
+        told = self.tool("--status", "o1")
+        self.assertEqual(told.returncode, 0, told.stderr)
+        self.assertRegex(told.stdout, r"^o1 ran on \S+ at \d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ for \S+, status 0; it may begin again in \S+\n$")
+        ran = self.tool("--every", "1h", "o1", "--", "echo", "ran")
+        self.assertEqual((ran.returncode, ran.stdout), (0, ""))
+        self.assertIn("o1 ran on", ran.stderr)
+        self.free("o1")
+
+    def test_neither_runs_what_the_tool_has_run(self):
+        ran = self.tool("--every", "1h", "o2", "--", "echo", "ran")
+        self.assertEqual((ran.returncode, ran.stdout), (0, "ran\n"), ran.stderr)
+        self.assertEqual(self.both("o2", self.fail), (False, False))
+
+    def test_a_run_is_not_begun_beside_another(self):
+        with self.connect().lock("o3", wait=0):
+            self.assertEqual(self.both("o3", self.fail), (False, False))
+        self.assertEqual(self.records("o3"), [])
+
+    def test_it_runs_again_when_the_time_is_over_counted_from_its_begin(self):
+        runs = []
+        self.assertEqual(self.both("o4", lambda: runs.append(time.sleep(0.3)), 0.3), (True, True))
+        self.assertEqual(len(runs), 2)
+        self.assertEqual(len(self.records("o4")), 1, "the old record is left")
+
+    def test_a_call_that_raises_counts_and_is_told(self):
+        for name, call in (("o5", lambda client: client.once("o5", 3600, dict().popitem)), ("o6", None)):
+            if call:
+                self.assertRaises(KeyError, call, self.connect())
+            else:
+                async def of_tasks():
+                    async def raises():
+                        raise KeyError
+                    async with redlockd.aio.connect(self.daemon.addr) as client:
+                        await client.once("o6", 3600, raises)
+                self.assertRaises(KeyError, asyncio.run, of_tasks())
+            told = self.tool("--status", name)
+            self.assertEqual(told.returncode, 1)
+            self.assertIn("status 1;", told.stdout)
+            self.assertEqual(self.both(name, self.fail), (False, False))
+
+    def test_a_run_whose_lock_was_lost_does_not_count(self):
+        def breaks(name):
+            with self.daemon.client() as client:
+                client.ok("BREAK " + name)
+        self.assertRaises(redlockd.LockLost, self.connect().once, "o7", 3600, lambda: breaks("o7"))
+        self.assertEqual(self.records("o7"), [])
+
+        async def of_tasks():
+            async def is_broken():
+                breaks("o8")
+                await asyncio.sleep(20)
+            async with redlockd.aio.connect(self.daemon.addr) as client:
+                await client.once("o8", 3600, is_broken)
+        self.assertRaises(redlockd.LockLost, asyncio.run, of_tasks())
+        self.assertEqual(self.records("o8"), [])
 
 
 class Tasks(WithDaemon):
@@ -469,7 +550,7 @@ class Readme(WithDaemon):
         with open(os.path.join(SOURCE, "README.md"), encoding="utf-8") as text:
             programs = re.findall(r"```python\n(.*?)```", text.read(), re.S)
         wanted = [r"mine, fence \d+\nacting, for True\n", r"mine, fence \d+\n",
-                  r"\['a', 'b'\]\na\n[0-4]\nb'to=ann' 1\nupdated ann\nleading True\n"]
+                  r"\['a', 'b'\]\na\n[0-4]\nb'to=ann' 1\nupdated ann\nruns\nTrue\nleading True\n"]
         self.assertEqual(len(programs), len(wanted))
         self.assertLessEqual(len(programs[0].splitlines()), 15)
         for program, output in zip(programs, wanted):

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import dataclasses
 import os
+import re
+import socket
 import sys
+import time
 import uuid
 import warnings
 import weakref
@@ -159,6 +162,38 @@ def answer_of(request: Ask, line: Line) -> Answer:
     if line.kind != "OK":
         raise RedlockError(f"{request.text.split(' ', 1)[0]}: {line.kind} {line.text}", line.kind)
     return Answer(line.fields, [row.fields for row in request.rows or []])
+
+
+class Once:
+    """
+    A run of once(), with the records of `redlock once`: what came of the last run is a job of the queue once/NAME, which nobody takes. It is due when the next
+    run may begin, by the clock of its home.
+    """
+
+    ROWS = 8  # one, and what runs left that broke off between two requests
+    RECORD = re.compile(r"host=\S+ began=\S+ took_ms=-?\d+ status=-?\d+")
+
+    def __init__(self, name: str, every: float) -> None:
+        self.queue, self.every = "once/" + name, every
+        self.history = f"LIST jobs prefix={quote(self.queue)} limit={self.ROWS}"
+        self.old: list[str] = []
+        self._begun, self._began = 0.0, ""
+
+    def begins(self, history: Answer) -> bool:
+        """Whether it may begin, by the records that are there. It does so now."""
+        rows = [row for row in history.rows if self.RECORD.match(row.get("payload", ""))]
+        self.old = [row["job"] for row in rows]
+        self._begun, self._began = _place.now(), time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
+        return all(int(row.get("due_ms", 0)) <= 0 for row in rows)
+
+    def record(self, status: int) -> tuple[str, float]:
+        """What is kept of it, and how much later the next one may begin."""
+        took = _place.now() - self._begun
+        return f"host={socket.gethostname()[:64] or '?'} began={self._began} took_ms={int(took * 1000)} status={status}", max(self.every - took, 0.0)
+
+    def drops(self) -> list[str]:
+        """The requests that drop the records before it, once it has its own."""
+        return [f"DROP {quote(self.queue)} {quote(job)}" for job in self.old]
 
 
 class Grip:

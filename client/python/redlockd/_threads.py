@@ -14,6 +14,7 @@ from typing import Any, ParamSpec, TypeVar
 from ._base import (
     Answer,
     Grip,
+    Once,
     Rate,
     Told,
     answer_of,
@@ -304,6 +305,35 @@ class Client:
             yield term
             if term._holds:
                 term.__exit__(None, None, None)
+
+    def once(self, name: str, every: float, function: Callable[[], object]) -> bool:
+        """
+        Calls the function, unless it runs now or has begun within `every` seconds, on any host. Returns whether it was called. It runs under the lock of that
+        name. A call that raises counts as well; one whose lock was lost does not, and raises LockLost. `redlock once` has the same records.
+        """
+        run, lock = Once(name, every), self.lock(name, wait=0)
+        if not lock.acquire():
+            return False
+        with contextlib.ExitStack() as stack:
+            stack.push(lock)
+            if not run.begins(self.ask(run.history)):
+                return False
+            try:
+                function()
+            except BaseException:
+                with contextlib.suppress(RedlockError):
+                    self._has_run(run, lock, 1)
+                raise
+            self._has_run(run, lock, 0)
+        return True
+
+    def _has_run(self, run: Once, lock: Lock, status: int) -> None:
+        lock.ensure()
+        payload, delay = run.record(status)
+        self.defer(run.queue, payload, delay=delay)
+        with contextlib.suppress(RedlockError):  # else the next run drops them
+            for request in run.drops():
+                self.ask(request)
 
     # --- rate limits and jobs ---
 

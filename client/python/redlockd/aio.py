@@ -29,6 +29,7 @@ from ._base import (
     Answer,
     Begin,
     Grip,
+    Once,
     Rate,
     Told,
     answer_of,
@@ -595,6 +596,36 @@ class Client:
             yield term
             if term._holds:
                 await term.__aexit__(None, None, None)
+
+    async def once(self, name: str, every: float, function: Callable[[], Awaitable[object]]) -> bool:
+        """
+        Calls the coroutine function, unless it runs now or has begun within `every` seconds, on any host. Returns whether it was called. It runs under the lock
+        of that name. A call that raises counts as well; one whose lock was lost does not, and raises LockLost. `redlock once` has the same records.
+        """
+        run, lock = Once(name, every), self.lock(name, wait=0)
+        if not await lock.acquire():
+            return False
+        async with contextlib.AsyncExitStack() as stack:
+            stack.push_async_exit(lock)
+            lock._enter()
+            if not run.begins(await self.ask(run.history)):
+                return False
+            try:
+                await function()
+            except BaseException:
+                with contextlib.suppress(RedlockError):
+                    await self._has_run(run, lock, 1)
+                raise
+            await self._has_run(run, lock, 0)
+        return True
+
+    async def _has_run(self, run: Once, lock: Lock, status: int) -> None:
+        await lock.ensure()
+        payload, delay = run.record(status)
+        await self.defer(run.queue, payload, delay=delay)
+        with contextlib.suppress(RedlockError):  # else the next run drops them
+            for request in run.drops():
+                await self.ask(request)
 
     # --- rate limits and jobs ---
 
