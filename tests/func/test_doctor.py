@@ -187,7 +187,7 @@ class Stores(DoctorTest):
         daemon = self.daemon(on_redis([server], LEASE_1S)).joined()
         self.assertNotIn("persistence", self.examine(daemon), "locks need none")
         self.client(daemon).ok("DEFER later job")
-        seen = self.finds(daemon, "persistence", "warn", "nothing to disk")
+        seen = self.finds(daemon, "persistence", "warn", "does not save to disk")
         self.assertIn("appendonly yes", seen["persistence"]["fix"])
         self.assertEqual(seen["quorum"]["status"], "ok")
 

@@ -56,7 +56,7 @@ static void joined_tell(struct doctor_stores *w, const struct redlock_line *row,
 			     "store %s has a round trip of %s, more than a tenth of the lease of %" PRId64 " ms", node, rtt, w->lease_ms);
 	if (redlock_line_find(row, "saves").p && w->queues)
 		finding_tell(w->findings, "persistence", FINDING_WARN, "CONFIG SET appendonly yes, and the same in redis.conf",
-			     "store %s has saved nothing to disk since its start: locks do not need that, but jobs are lost with its memory", node);
+			     "store %s does not save to disk: locks do not need that, but jobs are lost with its memory", node);
 }
 
 /* A new store has none to forget, but the daemon cannot know that it is new. */

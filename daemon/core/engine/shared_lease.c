@@ -52,8 +52,7 @@ void shared_lease_line_up(struct engine *e, struct lock *l)
 	if (k->state != CONTENDER_IDLE)
 		return;
 	if (!shared_lease_has_writer(l)) {
-		if (k->ticket.us)
-			ticket_spend(e, k, NODESET_NONE);
+		ticket_end(e, k);
 	} else if (e->core->conf.shared && (!k->ticket.us || ticket_is_outdated(k))) {
 		shared_lease_ask_again(e, &l->lease, e->core->now);
 	}

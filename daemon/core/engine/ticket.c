@@ -212,3 +212,9 @@ void ticket_spend(struct engine *e, struct contender *k, struct nodeset granted)
 	ticket_withdraw(e, k);
 	k->ticket.us = 0;
 }
+
+void ticket_end(struct engine *e, struct contender *k)
+{
+	if (k->ticket.us && !k->ticket_returns)
+		ticket_spend(e, k, NODESET_NONE);
+}

@@ -20,5 +20,6 @@ void ticket_hurry_all(struct engine *e); /* the daemon stops: sends all withdraw
 void ticket_withdraw_at(struct engine *e, struct name *name, const struct stamp *ticket, struct nodeset nodes); /* once, as soon as they are not too busy */
 void ticket_withdraw(struct engine *e, struct contender *k); /* takes the ticket out of the queues; the name keeps it for later */
 void ticket_spend(struct engine *e, struct contender *k, struct nodeset granted);
+void ticket_end(struct engine *e, struct contender *k); /* nobody waits for the name any more, but for those of ticket_returns */
 
 #endif

@@ -20,7 +20,7 @@ void wait_leave(struct engine *e, struct claim *c)
 
 void wait_over(struct engine *e, struct contender *k, enum cause why)
 {
-	ticket_spend(e, k, NODESET_NONE);
+	ticket_end(e, k);
 	if (k->state != CONTENDER_IDLE)
 		contender_move(e, k, CONTENDER_IDLE, why);
 }
@@ -28,8 +28,8 @@ void wait_over(struct engine *e, struct contender *k, enum cause why)
 /* The place ends with the last who waits, though a round that has shown it be under way: who comes later is not to have a place from before. */
 static void wait_end_place(struct engine *e, struct contender *k)
 {
-	if (k->patient == 0 && k->ticket.us)
-		ticket_spend(e, k, NODESET_NONE);
+	if (k->patient == 0)
+		ticket_end(e, k);
 }
 
 void wait_left(struct engine *e, struct contender *k)

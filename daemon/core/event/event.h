@@ -125,7 +125,7 @@ struct probe {
 	int64_t evicted;     /* evicted_keys since its start */
 	bool loading;
 	bool own_data;       /* since its start it took no data from another server; false: it did, or does not tell (before Redis 7.0) */
-	bool unsaved;        /* it has saved nothing to disk since its start: no append-only file, no snapshot; false: it did, or does not tell */
+	bool unsaved;        /* no append-only file, and no snapshot, or none that has what changed hours ago; false: it saves to disk, or does not tell */
 	struct span refusal; /* the first command that it refuses now, and why: see lua/probe.lua; "" = none. It begins with a blank if it is about none */
 	bool lesser;         /* … which locks do not need */
 	enum defect defect;    /* … of it */

@@ -75,6 +75,7 @@ struct contender {
 	unsigned handoffs;         /* of the lease that is held here */
 	struct elsewhere elsewhere;
 	uint8_t ticket_priority;   /* of the waiter whose ticket it is */
+	bool ticket_returns;       /* in a restart: it was handed over, and some who wait have yet to ask again */
 	bool crowd;                /* more were to be refused than one step answers */
 	bool taught;               /* a round was not won, or found somebody else: what it taught is kept as long as the name is known here */
 };

@@ -526,6 +526,7 @@ static void restore_ticket(struct request_context *x, const struct journal_recor
 	}
 	k = lock_contend(&x->engine->table, l);
 	k->ticket = ticket;
+	k->ticket_returns = true;
 	k->ticket_at = nodes;
 	k->ticket_since.us = r->since_us;
 	k->ticket_priority = (uint8_t)r->priority;
@@ -538,8 +539,12 @@ static void restore_tickets_end(struct request_context *x, const struct buf *tic
 	struct lock **l = (struct lock **)(void *)buf_begin(tickets);
 
 	for (size_t i = 0; i < buf_length(tickets) / sizeof(struct lock *); i++) {
-		if (l[i]->contender->ticket.us && l[i]->contender->patient == 0)
-			ticket_spend(x->engine, l[i]->contender, NODESET_NONE); /* nobody has asked for it again */
+		struct contender *k = l[i]->contender;
+
+		if (!contender_is_none(k))
+			k->ticket_returns = false;
+		if (k->patient == 0)
+			ticket_end(x->engine, k); /* nobody has asked for it again */
 		l[i]->name.refs--;
 		lock_drop_if_unused(&x->engine->table, l[i]);
 	}

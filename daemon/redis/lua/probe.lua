@@ -56,11 +56,18 @@ try('HLEN', none)
 try('EXISTS', base .. 'q:', base .. 's:', base .. 'r:', base .. 'j:', base .. 'jd:', base .. 'jl:', base .. 'jx:', base .. 'jw:')
 try('PUBLISH', base .. 'd:', '')
 if locks == '' and refusal ~= '' then refusal = '-' .. refusal end
+-- Seconds that the last snapshot took; -1: there was none, the last one failed, or what was changed hours ago is in none.
+local function snapshot()
+  local changes, saved = tonumber(say(persistence, '\nrdb_changes_since_last_save:')), tonumber(say(persistence, '\nrdb_last_save_time:'))
+  local failed = say(persistence, '\nrdb_last_bgsave_status:') == 'err'
+  if failed or (changes and saved and changes > 0 and clock[1] - saved > 7200) then return '-1' end
+  return say(persistence, '\nrdb_last_bgsave_time_sec:')
+end
 local called = redis.pcall('GET', base .. '!home')
 return {now_us, string.sub(redis.call('GET', KEYS[1]) or '', 1, 256), redis.call('GET', KEYS[2]) or '0',
   say(server, '\nrun_id:'), say(replication, '\nmaster_replid:'), say(server, '\nredis_version:'), say(replication, '\nrole:'),
   say(memory, '\nmaxmemory:'), say(memory, '\nmaxmemory_policy:'), say(stats, '\nevicted_keys:'),
   say(persistence, '\nloading:'),
   say(replication, '\nmaster_replid2:'), say(stats, '\ntotal_net_repl_input_bytes:'),
-  say(persistence, '\naof_enabled:'), say(persistence, '\nrdb_last_bgsave_time_sec:'), refusal,
+  say(persistence, '\naof_enabled:'), snapshot(), refusal,
   type(called) == 'string' and string.sub(called, 1, 256) or ''}

@@ -169,6 +169,32 @@ TEST(a_place_that_nobody_wants_any_more_is_given_up_after_the_restart)
 	ignores(1);
 }
 
+static void half_a_second_passes(void)
+{
+	cluster.now = instant_add(cluster.now, 500 * MSEC);
+}
+
+/* The next one has its place, as without a restart. */
+TEST(the_place_of_a_wait_that_ends_meanwhile_goes_to_the_next_one)
+{
+	char ticket[128];
+	unsigned asked;
+
+	two_daemons(3);
+	says(2, "LOCK a");
+	hears(2, GRANT);
+	says(1, "@x LOCK a wait=1s");
+	passes(700 * MSEC);
+	snprintf(ticket, sizeof(ticket), "%s", cluster.node[0].last[CALL_ACQUIRE].ticket);
+	says(1, "@y LOCK a wait=1m owner=y");
+	asked = cluster.node[0].count[CALL_ACQUIRE];
+	daemon_hands_over(0, half_a_second_passes);
+	passes(10 * SEC);
+	hears(1, "@x TIMEOUT *");
+	ck_assert_uint_gt(cluster.node[0].count[CALL_ACQUIRE], asked);
+	ck_assert_str_eq(cluster.node[0].last[CALL_ACQUIRE].ticket, ticket);
+}
+
 static void stores_rise(void)
 {
 	for (unsigned i = 0; i < cluster.conf.nodes; i++)
