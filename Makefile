@@ -314,7 +314,6 @@ REDIS := \
 	daemon/redis/sentinel.c \
 	daemon/redis/socket.c \
 	daemon/redis/stream.c \
-	daemon/redis/told.c \
 	daemon/redis/upstream.c \
 	daemon/redis/word.c \
 	daemon/redis/failure.c

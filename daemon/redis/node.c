@@ -48,8 +48,7 @@ static void node_wait(struct node *n, int64_t us, const char *why)
 
 static void node_tell_down(struct node *n)
 {
-	if (told_is_new(&n->told, n->reason))
-		n->conf->sink->down(n->conf->sink->context, n->index, n->defect, n->reason, "");
+	n->conf->sink->down(n->conf->sink->context, n->index, n->defect, n->reason, "");
 }
 
 static void node_close_links(struct node *n)
@@ -69,7 +68,6 @@ static void node_go_down(struct node *n)
 	if (steady)
 		backoff_reset(&n->backoff);
 	node_wait(n, steady ? 0 : backoff_next(&n->backoff, n->conf->rng), n->reason);
-	n->told.count = 0;
 	n->fresh = false;
 	node_close_links(n); /* the state is down already, because an answer may lead to a new call */
 	node_tell_down(n);
@@ -161,7 +159,6 @@ static void node_on_ready(void *context)
 	node_set_state(n, NODE_UP, "all links are ready");
 	n->up_since = clock_boottime();
 	n->reason[0] = 0;
-	n->told.count = 0;
 	n->demoted = false;
 	n->split = false;
 	if (n->subscriber)
@@ -205,7 +202,7 @@ static bool addresses_have(const struct addresses *a, const struct endpoint *e)
 	return found;
 }
 
-/* Another server has taken the place of the one to which the node was connected. It is told even if its reason was told before. */
+/* Another server has taken the place of the one to which the node was connected. That is told even of a node that is down. */
 static void node_leave(struct node *n, enum defect defect, const char *reason, const char *where)
 {
 	if (n->state == NODE_UP)

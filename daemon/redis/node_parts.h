@@ -5,7 +5,6 @@
 
 #include "daemon/base/backoff.h"
 #include "daemon/redis/node.h"
-#include "daemon/redis/told.h"
 
 enum node_state {
 	NODE_WAITING,   /* the timer begins the next attempt */
@@ -37,7 +36,6 @@ struct node {
 	bool fresh;                 /* the addresses belong to this attempt */
 	enum defect defect;
 	char reason[256];
-	struct told told;
 	struct upstream_failures failures;
 };
 

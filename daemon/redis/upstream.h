@@ -6,7 +6,7 @@
  * A name is pinned to one link of a node, so a release never overtakes its own acquire. Link 0 carries PROBE and MARK. The node is up
  * when all its links are connected, authenticated, on the right database, with the scripts loaded. It goes down as soon as one link breaks. Then all
  * calls in flight on all its links are answered: ANSWER_REFUSED if the kernel took no byte of them, else ANSWER_UNKNOWN; after that comes `down`.
- * `down` also comes for a node that cannot be reached, even if it never was up: once per reason, at most eight times until the node is up.
+ * `down` also comes after each failed attempt of a node that cannot be reached, even if it never was up: only the last reason is true.
  * Calls to a node that is down are answered ANSWER_REFUSED in the next pass of the loop.
  *
  * Only the event loop calls the sink, never upstream_call or upstream_flush. The sink may call both, but not upstream_free.

@@ -3,6 +3,7 @@
 import itertools
 import json
 import os
+import re
 import socket
 import time
 
@@ -575,6 +576,35 @@ class Far(Relay):
     def took(self, sock, data):
         time.sleep(self.WAY)
         super().took(sock, data)
+
+
+class Stages(HealthTest):
+    """A server that fails in one way after the other: what is over is not told any more."""
+    COST = 30
+
+    def test_a_cause_that_returns(self):
+        path, web = os.path.join(self.folder(), "sock"), free_web()
+        daemon = self.daemon(on_redis(["unix:" + path], LEASE_1S, {"listen": {"http": web.listen}}))
+        for cause, says in (("loading", b"-LOADING Redis is loading the dataset in memory\r\n"), ("no-auth", b"-NOAUTH Authentication required.\r\n")):
+            self.becomes(daemon, "down", "unreached")
+            fake = Saying(path, says).start()
+            self.becomes(daemon, "down", cause)
+            fake.stop()
+            os.unlink(path)
+        self.becomes(daemon, "down", "unreached")
+        self.assertIn("fail", [row["status"] for row in self.doctor(daemon) if row["check"] == "store"])
+        self.assertIn('cause="unreached"} 1', web.ask("/metrics").body.decode())
+        daemon.logged("was=down cause=no-auth(.*\n)+.*was=down cause=unreached")
+
+    def test_the_log_is_bounded(self):
+        fake = Saying(os.path.join(self.folder(), "sock"), b"").start()
+        self.addCleanup(fake.stop)
+        texts = itertools.cycle([b"-LOADING Redis is loading the dataset in memory\r\n", b"-NOAUTH Authentication required.\r\n"])
+        fake.opened = lambda sock: setattr(fake, "text", next(texts))
+        daemon = self.daemon(on_redis(["unix:" + fake.path], LEASE_1S, {"redis": {"links": 1}}))
+        until(lambda: fake.accepted > 25, "it was tried again and again", 60)
+        lines = len(re.findall(r" node node=.* state=down ", daemon.log()))
+        self.assertTrue(5 <= lines <= 14, "ten at once, and one each ten seconds: %d" % lines)
 
 
 class FarAway(HealthTest):

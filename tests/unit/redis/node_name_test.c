@@ -107,7 +107,7 @@ TEST(a_name_whose_addresses_all_fail_is_down_and_asked_again)
 	resolver_loop_await(&downs, 1);
 	ck_assert_str_eq(reason, "Connection refused");
 	resolver_loop_await(&resolver_loop.asked, 3);
-	ck_assert_uint_eq(downs, 1);
+	ck_assert_uint_ge(downs, 2);
 	resolver_loop_host(0, "127.0.0.1");
 	resolver_loop_await(&ups, 1);
 }
@@ -157,14 +157,14 @@ TEST(the_name_of_a_replica_is_resolved_again)
 	resolver_loop_await(&moves, 1);
 }
 
-TEST(a_name_that_is_not_known_is_told_once_and_asked_again)
+TEST(a_name_that_is_not_known_is_told_and_asked_again)
 {
 	resolver_loop_fail(EAI_NONAME);
 	node_dial_name("redis.example");
 	resolver_loop_await(&downs, 1);
 	ck_assert_ptr_nonnull(strstr(reason, "redis.example: "));
 	resolver_loop_await(&resolver_loop.asked, 3);
-	ck_assert_uint_eq(downs, 1);
+	ck_assert_uint_ge(downs, 2);
 	resolver_loop_fail(0);
 	resolver_loop_await(&ups, 1);
 }
@@ -215,7 +215,7 @@ TEST(a_server_is_listened_to_where_it_was_dialled)
 	resolver_loop_await(&fake.connections, 6);
 }
 
-TEST(a_name_that_hangs_is_told_and_asked_only_once)
+TEST(a_name_that_hangs_is_asked_only_once)
 {
 	resolver_loop_hang();
 	link_conf.connect_timeout_us = 20 * MSEC;
@@ -224,7 +224,6 @@ TEST(a_name_that_hangs_is_told_and_asked_only_once)
 	ck_assert_str_eq(reason, "the name is not resolved in time");
 	resolver_loop_run(500 * MSEC); /* several attempts */
 	ck_assert_uint_eq(__atomic_load_n(&resolver_loop.asked, __ATOMIC_SEQ_CST), 1);
-	ck_assert_uint_eq(downs, 1);
 	link_conf.connect_timeout_us = 5 * SEC;
 	resolver_loop_go_on(24);
 	resolver_loop_await(&ups, 1);

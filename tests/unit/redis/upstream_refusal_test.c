@@ -106,7 +106,7 @@ static const struct {
 } users[] = {
 	{"~lock:* ~redlockd:lock:* +@all -set -pexpire -del", "ERR The user executing the script can't"},
 	{"~redlockd:lock:!* +@all", "NOPERM"},
-	{"~redlockd:lock:!* +@all -evalsha -eval", "NOPERM"},
+	{"~redlockd:lock:!* +@all -evalsha", "NOPERM"},
 };
 
 LOOP_TEST(a_user_without_permission_is_refused, sizeof(users) / sizeof(*users))
@@ -204,8 +204,8 @@ LOOP_TEST(a_key_of_ours_of_another_type_leaves_calls_unknown, 2)
 
 /* --- servers that will not have us ----------------------------------------------------------------------------------- */
 
-/* The reason is told once, however often the connection is tried. */
-static void check_told_once(unsigned before, const char *reason)
+/* The connection is tried again and again, and the reason is told each time. */
+static void check_told(unsigned before, const char *reason)
 {
 	real_upstream_await(&real_upstream.downs, 1);
 	ck_assert_msg(!strncmp(real_upstream.reason[0], reason, strlen(reason)), "%s", real_upstream.reason[0]);
@@ -214,17 +214,17 @@ static void check_told_once(unsigned before, const char *reason)
 		real_upstream_await(&real_upstream.answers.count, real_upstream.answers.count + 1);
 		ck_assert_int_eq(real_upstream.answers.item[real_upstream.answers.count - 1].class, ANSWER_REFUSED);
 	}
-	ck_assert_uint_eq(real_upstream.downs, 1);
+	ck_assert_uint_ge(real_upstream.downs, 2);
 	ck_assert_uint_eq(real_upstream.ups, 0);
 }
 
-TEST(a_wrong_password_is_told_once_and_a_right_one_heals_it)
+TEST(a_wrong_password_is_told_and_a_right_one_heals_it)
 {
 	real_redis_tell(&real_upstream.server, "ACL SETUSER u on >hunter2 ~* &* +@all");
 	real_upstream.conf.user = "u";
 	real_upstream.conf.password = "swordfish";
 	real_upstream_dial();
-	check_told_once(real_upstream_server_count("stats", "total_connections_received:"), "WRONGPASS");
+	check_told(real_upstream_server_count("stats", "total_connections_received:"), "WRONGPASS");
 	ck_assert_ptr_null(strstr(real_upstream.reason[0], "swordfish"));
 	upstream_set_password(real_upstream.upstream, "u", "hunter2");
 	real_upstream_await(&real_upstream.ups, 1);
@@ -237,7 +237,7 @@ TEST(a_missing_password_is_told)
 	real_redis_kill(&real_upstream.server);
 	real_redis_start_with_password(options, "s3cret");
 	real_upstream_dial();
-	check_told_once(real_upstream_server_count("stats", "total_connections_received:"), "NOAUTH");
+	check_told(real_upstream_server_count("stats", "total_connections_received:"), "NOAUTH");
 }
 
 TEST(a_user_who_may_not_load_scripts_is_told)
@@ -246,14 +246,14 @@ TEST(a_user_who_may_not_load_scripts_is_told)
 	real_upstream.conf.user = "u";
 	real_upstream.conf.password = "pw";
 	real_upstream_dial();
-	check_told_once(real_upstream_server_count("stats", "total_connections_received:"), "NOPERM");
+	check_told(real_upstream_server_count("stats", "total_connections_received:"), "NOPERM");
 }
 
 TEST(a_database_that_does_not_exist_is_told)
 {
 	real_upstream.conf.database = 4711;
 	real_upstream_dial();
-	check_told_once(real_upstream_server_count("stats", "total_connections_received:"), "ERR DB index is out of range");
+	check_told(real_upstream_server_count("stats", "total_connections_received:"), "ERR DB index is out of range");
 }
 
 TEST(a_server_with_too_many_clients_is_told_and_used_when_it_has_room)
@@ -265,7 +265,6 @@ TEST(a_server_with_too_many_clients_is_told_and_used_when_it_has_room)
 	ck_assert_str_eq(real_upstream.reason[0], "ERR max number of clients reached");
 	real_redis_tell(&real_upstream.server, "CONFIG SET maxclients 100");
 	real_upstream_await(&real_upstream.ups, 1);
-	ck_assert_uint_eq(real_upstream.downs, 1);
 }
 
 TEST(a_server_that_is_loading_is_told_and_used_afterwards)
@@ -288,5 +287,4 @@ TEST(a_server_that_is_loading_is_told_and_used_afterwards)
 	real_upstream_await(&real_upstream.downs, 1);
 	ck_assert_msg(!strncmp(real_upstream.reason[0], "LOADING", 7), "%s", real_upstream.reason[0]);
 	real_upstream_await(&real_upstream.ups, 1);
-	ck_assert_uint_eq(real_upstream.downs, 1);
 }
