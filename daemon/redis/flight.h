@@ -6,7 +6,7 @@
 #include "daemon/redis/batch.h"
 #include <sys/queue.h>
 
-enum flight_kind { FLIGHT_AUTH, FLIGHT_SELECT, FLIGHT_ROLE, FLIGHT_LOAD, FLIGHT_WHAT, FLIGHT_PING, FLIGHT_SCRIPT };
+enum flight_kind { FLIGHT_AUTH, FLIGHT_SELECT, FLIGHT_ROLE, FLIGHT_EVAL, FLIGHT_LOAD, FLIGHT_WHAT, FLIGHT_PING, FLIGHT_SCRIPT };
 
 struct flight {
 	TAILQ_ENTRY(flight) next;

@@ -44,6 +44,13 @@ void handshake_load(struct buf *out, struct span script)
 	command_append(out, 3, argv, length);
 }
 
+void handshake_eval(struct buf *out)
+{
+	const char *argv[] = {"EVAL", "return 1", "0"};
+
+	command_append(out, 3, argv, NULL);
+}
+
 void handshake_ping(struct buf *out)
 {
 	const char *argv[] = {"PING"};

@@ -9,6 +9,7 @@
 void handshake_auth(struct buf *out, const char *user, const char *password); /* user NULL: AUTH with the password alone */
 void handshake_select(struct buf *out, unsigned database);
 void handshake_load(struct buf *out, struct span script);
+void handshake_eval(struct buf *out); /* the answer is 1 */
 void handshake_ping(struct buf *out);
 void handshake_role(struct buf *out); /* INFO replication: servers permit INFO to whoever may probe them, but not ROLE */
 void handshake_what(struct buf *out); /* INFO server: whatever answers says what it is */

@@ -75,6 +75,8 @@ void stream_open(struct stream *s, struct instant now)
 		stream_begin_plain(s, FLIGHT_ROLE, now);
 		handshake_role(&s->out);
 	}
+	stream_begin_plain(s, FLIGHT_EVAL, now);
+	handshake_eval(&s->out);
 	stream_load_all(s, now);
 }
 
@@ -177,6 +179,14 @@ static const char *settle_role(struct stream *s, struct instant now)
 	return FAILURE_REPLICA;
 }
 
+/* Else a server without EVAL would seem well until its scripts are flushed. */
+static const char *settle_eval(struct stream *s, struct instant now)
+{
+	if (resp_is_error(&s->resp))
+		return stream_refused(s, now);
+	return s->resp.value[0].type == RESP_INTEGER && s->resp.value[0].integer == 1 ? NULL : GARBAGE;
+}
+
 static bool is_sha(struct span text)
 {
 	size_t i;
@@ -248,6 +258,8 @@ static const char *stream_settle(struct stream *s, const struct flight *f, struc
 	switch (f->kind) {
 	case FLIGHT_ROLE:
 		return settle_role(s, now);
+	case FLIGHT_EVAL:
+		return settle_eval(s, now);
 	case FLIGHT_LOAD:
 		return settle_load(s, f->batch.script, now);
 	case FLIGHT_PING:

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * A stream is the protocol of one connection without its socket: bytes in, bytes out. It begins with the handshake (AUTH, SELECT, INFO, SCRIPT LOAD),
+ * A stream is the protocol of one connection without its socket: bytes in, bytes out. It begins with the handshake (AUTH, SELECT, INFO, EVAL, SCRIPT LOAD),
  * then carries script calls. Replies come in the order of the commands, so the next reply belongs to the oldest command in flight.
  * Calls are answered in the order in which they were made, except for those that are sent again after NOSCRIPT.
  * Pure: no clock, no socket. Only stream_take and stream_close call the sink, which may call stream_call.

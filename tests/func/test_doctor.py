@@ -207,7 +207,7 @@ class Stores(DoctorTest):
         self.finds(daemon, "duplicate", "fail", "the same server as")
 
     def test_missing_permissions(self):
-        for missing, text in (("-info", "INFO: .*can.t run"), ("-evalsha", "permi"), ("-get", "can't run"), ("-subscribe", "permi")):
+        for missing, text in (("-info", "INFO: .*can.t run"), ("-evalsha", "permi"), ("-eval", "permi"), ("-get", "can't run"), ("-subscribe", "permi")):
             server = self.redis()
             server.cli.execute_command("ACL", "SETUSER", "default", missing)
             seen = self.finds(self.three(server)[0], "permission", "fail", text)

@@ -460,7 +460,7 @@ class Causes(HealthTest):
         self.becomes(daemon, "joined", None)
 
     def test_renamed_commands(self):
-        for command in ("SCRIPT", "EVALSHA", "ZADD", "DEL", "INFO"):
+        for command in ("SCRIPT", "EVAL", "EVALSHA", "ZADD", "DEL", "INFO"):
             with self.subTest(command):
                 self.case(self.on(self.redis(args=("--rename-command", command, "")).node), "command", "command", "rename-command")
 

@@ -8,7 +8,8 @@
 #include "tests/fuzz/fuzz.h"
 
 #define CALLS 12
-#define SHAS  "$40\r\n0123456789abcdef0123456789abcdef01234567\r\n"
+#define SHA   "$40\r\n0123456789abcdef0123456789abcdef01234567\r\n"
+#define HANDS ":1\r\n" SHA SHA SHA
 
 struct outcome {
 	unsigned answers[CALLS];
@@ -91,9 +92,9 @@ static void converse(const uint8_t *data, size_t size, size_t step, size_t first
 	stream_init(&s, &conf, 0, &sink);
 	stream_open(&s, now);
 	if (chosen & 1) {
-		const char *hands = chosen & 8    ? (chosen & 16 ? "+OK\r\n+OK\r\n" SHAS SHAS SHAS : "+OK\r\n" SHAS SHAS SHAS)
-				    : chosen & 16 ? "+OK\r\n" SHAS SHAS SHAS
-						  : SHAS SHAS SHAS;
+		const char *hands = chosen & 8    ? (chosen & 16 ? "+OK\r\n+OK\r\n" HANDS : "+OK\r\n" HANDS)
+				    : chosen & 16 ? "+OK\r\n" HANDS
+						  : HANDS;
 
 		PROMISE(!stream_take(&s, hands, strlen(hands), now));
 	}

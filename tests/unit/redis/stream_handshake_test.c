@@ -15,7 +15,8 @@ TEST(the_handshake_is_one_piece)
 	ck_assert_uint_eq(said("*3\r\n$4\r\nAUTH\r\n$7\r\nredlock\r\n$14\r\nhunter2hunter2\r\n*2\r\n$6\r\nSELECT\r\n$1\r\n3\r\n"),
 			  1);
 	ck_assert_uint_eq(said("*3\r\n$6\r\nSCRIPT\r\n$4\r\nLOAD\r\n"), SCRIPT_N);
-	ck_assert_ptr_null(take("+OK\r\n+OK\r\n"));
+	ck_assert_uint_eq(said("*3\r\n$4\r\nEVAL\r\n$8\r\nreturn 1\r\n$1\r\n0\r\n"), 1);
+	ck_assert_ptr_null(take("+OK\r\n+OK\r\n:1\r\n"));
 	for (unsigned i = 1; i < SCRIPT_N; i++)
 		ck_assert_ptr_null(take(SHA_REPLY));
 	ck_assert(!stream.ready);
@@ -39,9 +40,12 @@ static const struct {
 	{"+OK\r\n-ERR DB index is out of range\r\n", "ERR DB index is out of range"},
 	{"+OK\r\n+OK\r\n-LOADING Redis is loading the dataset in memory\r\n", "LOADING Redis is loading the dataset in memory"},
 	{"-ERR max number of clients reached\r\n", "ERR max number of clients reached"},
-	{"+OK\r\n+OK\r\n" SHA_REPLY "+OK\r\n", FAILURE_GARBAGE},
-	{"+OK\r\n+OK\r\n$39\r\n0123456789abcdef0123456789abcdef0123456\r\n", FAILURE_GARBAGE},
-	{"+OK\r\n+OK\r\n$40\r\n0123456789ABCDEF0123456789abcdef01234567\r\n", FAILURE_GARBAGE},
+	{"+OK\r\n+OK\r\n:1\r\n" SHA_REPLY "+OK\r\n", FAILURE_GARBAGE},
+	{"+OK\r\n+OK\r\n:2\r\n", FAILURE_GARBAGE},
+	{"+OK\r\n+OK\r\n-NOPERM User u has no permissions to run the 'eval' command\r\n",
+	 "NOPERM User u has no permissions to run the 'eval' command"},
+	{"+OK\r\n+OK\r\n:1\r\n$39\r\n0123456789abcdef0123456789abcdef0123456\r\n", FAILURE_GARBAGE},
+	{"+OK\r\n+OK\r\n:1\r\n$40\r\n0123456789ABCDEF0123456789abcdef01234567\r\n", FAILURE_GARBAGE},
 	{":1\r\n", FAILURE_GARBAGE},
 	{"HTTP/1.0 400 Bad Request\r\n", FAILURE_GARBAGE},
 };
@@ -79,7 +83,7 @@ LOOP_TEST(what_lacks_a_command_is_asked_what_it_is, sizeof(without_a_command) / 
 	stream_open(&stream, now);
 	ck_assert_ptr_null(take("-ERR unknown command `AUTH`, with args beginning with: `hunter2hunter2`\r\n"));
 	ck_assert_uint_eq(said("*2\r\n$4\r\nINFO\r\n$6\r\nserver\r\n"), 1);
-	ck_assert_ptr_null(take("-ERR unknown command 'SELECT'\r\n"));
+	ck_assert_ptr_null(take("-ERR unknown command 'SELECT'\r\n-ERR unknown command 'EVAL'\r\n"));
 	for (unsigned i = 0; i < SCRIPT_N; i++)
 		ck_assert_ptr_null(take("-ERR unknown command 'SCRIPT'\r\n"));
 	wrong = take(without_a_command[_i].info);
