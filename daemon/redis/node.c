@@ -9,6 +9,7 @@
 #include "daemon/base/mem.h"
 #include "daemon/redis/failure.h"
 
+#include <errno.h>
 #include <event2/event.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -101,9 +102,23 @@ void node_fail(struct node *n, enum defect defect, const char *reason)
 	}
 }
 
+/* Where sentinels tell the address, nobody who reads "Connection refused" would know of what. */
+static void node_fail_there(struct node *n, enum defect defect, const char *reason)
+{
+	char where[300], text[sizeof(n->reason)];
+
+	if (n->sentinel && n->state == NODE_DIALLING && defect == DEFECT_UNREACHED) {
+		sentinel_where(n->sentinel, where, sizeof(where));
+		(void)snprintf(text, sizeof(text), "%.160s, which the sentinels told: %.64s", where, reason);
+		node_fail(n, defect, text);
+	} else {
+		node_fail(n, defect, reason);
+	}
+}
+
 static void node_on_broken(void *context, enum defect defect, const char *reason)
 {
-	node_fail(context, defect, reason);
+	node_fail_there(context, defect, reason);
 }
 
 /* --- going up -------------------------------------------------------------------------------------------------------- */
@@ -137,10 +152,9 @@ static void node_compare(struct node *n, struct span run_id)
 {
 	struct span other = span_of(n->subscriber ? subscriber_run_id(n->subscriber) : "");
 
-	if (n->split || other.n == 0 || run_id.n == 0 || span_equal(other, run_id))
-		return;
-	n->split = true;
-	node_tell_name(n);
+	n->split |= other.n > 0 && run_id.n > 0 && !span_equal(other, run_id);
+	if (n->split)
+		node_tell_name(n);
 }
 
 void node_watch_name(struct node *n)
@@ -182,7 +196,7 @@ static void node_dial(struct node *n)
 	n->dialled = n->addresses.item[n->next];
 	rc = links_dial(&n->links, &n->dialled);
 	if (rc < 0)
-		node_fail(n, DEFECT_UNREACHED, failure_errno(-rc));
+		node_fail_there(n, n->path && (rc == -EACCES || rc == -EPERM) ? DEFECT_SOCKET : DEFECT_UNREACHED, failure_errno(-rc));
 }
 
 /* Begins an attempt with the first of the known addresses. */
@@ -320,12 +334,12 @@ static void node_move(struct node *n, const char *host, uint16_t port)
 	node_expect_name(n, n->conf->server_name ? n->conf->server_name : n->host);
 }
 
-static void node_on_told(void *context, const char *host, uint16_t port, const char *reason)
+static void node_on_told(void *context, const char *host, uint16_t port, enum defect defect, const char *reason)
 {
 	struct node *n = context;
 
 	if (!host) {
-		node_fail(n, DEFECT_SENTINEL, reason);
+		node_fail(n, defect, reason);
 		return;
 	}
 	node_move(n, host, port);
@@ -403,12 +417,12 @@ static void node_make_links(struct node *n)
 		node_expect_name(n, n->conf->server_name ? n->conf->server_name : n->host);
 }
 
-static void node_on_heard(void *context, const char *reason)
+static void node_on_heard(void *context, enum defect defect, const char *reason)
 {
 	struct node *n = context;
 
 	if (n->conf->sink->unwatched)
-		n->conf->sink->unwatched(n->conf->sink->context, n->index, *reason ? DEFECT_SENTINEL : DEFECT_NONE, reason);
+		n->conf->sink->unwatched(n->conf->sink->context, n->index, defect, reason);
 }
 
 struct node *node_new(const struct node_conf *conf, unsigned index, const struct upstream_address *address)

@@ -54,18 +54,18 @@ void post_close(struct post *p)
 	resp_reset(&p->resp);
 }
 
-static void post_give_up(struct post *p, const char *reason, bool unaware)
+static void post_give_up(struct post *p, enum defect defect, const char *reason, bool unaware)
 {
 	bool asked = p->asked;
 
 	post_close(p);
 	if (asked)
-		p->sink.failed(p->sink.context, reason, unaware);
+		p->sink.failed(p->sink.context, defect, reason, unaware);
 }
 
 static void post_fail(struct post *p, const char *reason)
 {
-	post_give_up(p, reason, false);
+	post_give_up(p, DEFECT_SENTINEL, reason, false);
 }
 
 /* For a fault that shows at once. */
@@ -77,14 +77,20 @@ static void post_fail_soon(struct post *p, const char *fault)
 
 /* --- receiving ------------------------------------------------------------------------------------------------------- */
 
+static bool is_of_credentials(enum defect defect)
+{
+	return defect == DEFECT_AUTH || defect == DEFECT_PASSWORD || defect == DEFECT_NO_PASSWORD || defect == DEFECT_PERMISSION;
+}
+
 static void post_refuse(struct post *p)
 {
 	struct span text = resp_text(&p->resp, &p->resp.value[0]);
+	enum defect defect = is_of_credentials(failure_defect(text)) ? DEFECT_SENTINEL_AUTH : DEFECT_SENTINEL;
 	char said[96], reason[128];
 
 	handshake_reason(text, p->conf->password, said, sizeof(said));
 	(void)snprintf(reason, sizeof(reason), "refuses: %s", said);
-	post_fail(p, span_starts(text, SPAN("ERR unknown command")) ? "is no sentinel" : reason);
+	post_give_up(p, defect, span_starts(text, SPAN("ERR unknown command")) ? "is no sentinel" : reason, false);
 }
 
 /* 0: it is none. */
@@ -140,7 +146,7 @@ static bool post_hear(struct post *p)
 	if (resp_is_error(&p->resp))
 		post_refuse(p);
 	else if (p->resp.value[0].type == RESP_NIL)
-		post_give_up(p, "knows no such master", true);
+		post_give_up(p, DEFECT_SENTINEL, "knows no such master", true);
 	else
 		post_take_address(p);
 	return false;

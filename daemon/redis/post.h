@@ -16,7 +16,7 @@ struct post;
 struct post_sink {
 	void *context;
 	void (*told)(void *context, const char *host, uint16_t port);
-	void (*failed)(void *context, const char *reason, bool unaware); /* unaware: it answered that it knows no such master */
+	void (*failed)(void *context, enum defect defect, const char *reason, bool unaware); /* unaware: it answered that it knows no such master */
 };
 
 /* conf and master are the caller's, and outlive the post. */

@@ -14,6 +14,7 @@ struct item {
 	struct post *post;
 	char *label;
 	bool pending;
+	enum defect defect;
 	char reason[96]; /* why it told nothing in this round */
 	bool unaware;    /* … that is, it knows no such master */
 	char host[MASTER_HOST_MAX];
@@ -57,6 +58,15 @@ static void reasons_join(const struct sentinel *s, char *out, size_t size)
 	n = (size_t)snprintf(out, size, unaware ? "no sentinel knows a master named %s" : "no sentinel tells where %s is", s->master);
 	for (unsigned i = 0; i < s->count && n < size && !unaware; i++)
 		n += (size_t)snprintf(out + n, size - n, "%s %s %s", i ? ";" : ":", s->item[i].label, s->item[i].reason);
+}
+
+/* Those that refuse the daemon come first: nothing but its configuration helps. */
+static enum defect sentinel_defect(const struct sentinel *s)
+{
+	for (unsigned i = 0; i < s->count; i++)
+		if (s->item[i].defect == DEFECT_SENTINEL_AUTH)
+			return DEFECT_SENTINEL_AUTH;
+	return DEFECT_SENTINEL;
 }
 
 static void names_join(const struct sentinel *s, char *out, size_t size)
@@ -112,10 +122,10 @@ static void sentinel_answer(struct sentinel *s, const struct item *leader)
 	s->asked = false;
 	if (leader) {
 		sentinel_recall(s, leader->host, leader->port);
-		s->sink.told(s->sink.context, s->host, s->port, "");
+		s->sink.told(s->sink.context, s->host, s->port, DEFECT_NONE, "");
 	} else {
 		reasons_join(s, reason, sizeof(reason));
-		s->sink.told(s->sink.context, NULL, 0, reason);
+		s->sink.told(s->sink.context, NULL, 0, sentinel_defect(s), reason);
 	}
 }
 
@@ -137,7 +147,7 @@ static void sentinel_hear(const struct sentinel *s, bool told, bool agreed)
 	else if (!agreed)
 		names_join(s, reason, sizeof(reason));
 	if (s->sink.heard)
-		s->sink.heard(s->sink.context, reason);
+		s->sink.heard(s->sink.context, *reason ? told ? DEFECT_SENTINEL : sentinel_defect(s) : DEFECT_NONE, reason);
 }
 
 /* One has answered, or failed. A majority need not wait for the rest. */
@@ -174,11 +184,12 @@ static void item_on_told(void *context, const char *host, uint16_t port)
 	item_end(i);
 }
 
-static void item_on_failed(void *context, const char *reason, bool unaware)
+static void item_on_failed(void *context, enum defect defect, const char *reason, bool unaware)
 {
 	struct item *i = context;
 
 	(void)snprintf(i->reason, sizeof(i->reason), "%s", reason);
+	i->defect = defect;
 	i->unaware = unaware;
 	item_end(i);
 }
@@ -193,6 +204,7 @@ static void round_begin(struct sentinel *s)
 			continue;
 		item->pending = true;
 		item->unaware = false;
+		item->defect = DEFECT_NONE;
 		item->port = 0;
 		s->pending++;
 		post_ask(item->post);

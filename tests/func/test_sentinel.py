@@ -194,11 +194,26 @@ class NoWord(SentinelTest):
     def test_a_password_of_the_sentinels(self):
         """It is theirs alone: the server has none."""
         self.w = self.watched(replicas=0, lines=["requirepass secret-4711", "sentinel sentinel-pass secret-4711"], password="secret-4711")
-        self.never_up(None, "refuses: NOAUTH")
-        self.never_up({"redis": {"sentinel_password_file": self.secret("wrong-0815")}}, "refuses: WRONGPASS")
+        for tree, said in ((None, "NOAUTH"), ({"redis": {"sentinel_password_file": self.secret("wrong-0815")}}, "WRONGPASS")):
+            daemon = self.never_up(tree, "refuses: " + said)
+            self.assertEqual(self.client(daemon).ok("LIST nodes").rows[0]["cause"], "sentinel-password")
+            status, out, _ = self.call_redlock(daemon, "doctor")
+            self.assertEqual(status, 1)
+            self.assertRegex(out, "fail .*refuses: %s.*; fix: .*redis.sentinel_password_file and redis.sentinel_user" % said)
         daemon = self.daemon(on_redis([self.w], {"redis": {"sentinel_password_file": self.secret("secret-4711"), "sentinel_user": "default"}}))
         daemon.joined()
         self.assertNotIn("4711", daemon.log())
+
+    def test_a_password_where_none_is_needed(self):
+        self.w = self.watched(replicas=0)
+        daemon = self.never_up({"redis": {"sentinel_password_file": self.secret("secret-4711")}}, "refuses: ERR AUTH")
+        self.assertEqual(self.client(daemon).ok("LIST nodes").rows[0]["cause"], "sentinel-password")
+
+    def test_a_master_that_is_not_there(self):
+        self.w = self.watched(replicas=0, down_ms=60000)
+        server = self.w.servers[0]
+        server.kill()
+        self.never_up(None, "127.0.0.1:%d, which the sentinels told: Connection refused" % server.port)
 
     def secret(self, text):
         path = self.folder() + "/secret"

@@ -26,13 +26,15 @@ static struct sentinel *sentinel;
 static unsigned answered, moved, heard;
 static char host[256], reason[512], trouble[512];
 static uint16_t port;
+static enum defect defect;
 
-static void on_told(void *context, const char *to_host, uint16_t to_port, const char *why)
+static void on_told(void *context, const char *to_host, uint16_t to_port, enum defect why_defect, const char *why)
 {
 	(void)context;
 	answered++;
 	(void)snprintf(host, sizeof(host), "%s", to_host ? to_host : "");
 	port = to_port;
+	defect = why_defect;
 	(void)snprintf(reason, sizeof(reason), "%s", why);
 }
 
@@ -43,9 +45,9 @@ static void on_moved(void *context, const char *where)
 	(void)snprintf(reason, sizeof(reason), "%s", where);
 }
 
-static void on_heard(void *context, const char *why)
+static void on_heard(void *context, enum defect why_defect, const char *why)
 {
-	(void)context;
+	(void)context, (void)why_defect;
 	heard++;
 	(void)snprintf(trouble, sizeof(trouble), "%s", why);
 }
@@ -281,6 +283,11 @@ TEST(a_password_is_shown_to_each_and_never_told)
 		fake_redis_hang_up(&fake[i]);
 	ask();
 	ck_assert_msg(strstr(reason, "refuses: WRONGPASS") && !strstr(reason, "secret"), "%s", reason);
+	ck_assert_int_eq(defect, DEFECT_SENTINEL_AUTH);
+	for (unsigned i = 0; i < SENTINELS; i++)
+		fake[i].hands = "-ERR not today\r\n";
+	ask();
+	ck_assert_int_eq(defect, DEFECT_SENTINEL);
 }
 
 TEST(a_move_is_told_once_while_the_master_is_followed)

@@ -7,7 +7,10 @@
 #include "daemon/redis/failure.h"
 #include <check.h>
 #include <stdlib.h>
+#include <sys/fsuid.h>
+#include <sys/stat.h>
 #include <sys/un.h>
+#include <unistd.h>
 
 static void setup(void)
 {
@@ -145,6 +148,18 @@ TEST(each_node_is_for_itself)
 	answer_sink_check(&real_upstream.answers, 11, ANSWER_REFUSED, 0);
 	answer_sink_check(&real_upstream.answers, 12, ANSWER_EXECUTED, 'N');
 	ck_assert_uint_eq(answer_sink_find(&real_upstream.answers, 12)->node, 2);
+}
+
+/* Of root, too: whoever is another user for the file system has no rights of root there. */
+TEST(a_socket_without_permission_is_told_as_such)
+{
+	ck_assert_int_eq(chmod(real_upstream.server.path, 0), 0);
+	(void)setfsuid(65534);
+	real_upstream_dial();
+	real_upstream_await(&real_upstream.downs, 1);
+	(void)setfsuid(geteuid());
+	ck_assert_str_eq(real_upstream.reason[0], "Permission denied");
+	ck_assert_int_eq(real_upstream.defect[0], DEFECT_SOCKET);
 }
 
 TEST(a_path_that_is_too_long_is_told)
