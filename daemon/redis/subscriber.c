@@ -2,6 +2,7 @@
 /* One subscriber connection. Every failure leads to a pause and a new attempt, and never affects the node. */
 #include "daemon/redis/subscriber.h"
 #include "daemon/base/backoff.h"
+#include "daemon/base/clock.h"
 #include "daemon/base/log.h"
 #include "daemon/base/mem.h"
 #include "daemon/redis/failure.h"
@@ -20,6 +21,8 @@
 #define PAUSE_US     (500 * MSEC)
 #define PAUSE_CAP_US (30 * SEC) /* while the server refuses: only an operator can change that */
 #define VAIN_TOLD    2 /* attempts without an answer: the first may be the end of the server, which the node notices by itself */
+#define ENDS_MOST    3 /* subscriptions that ended within STEADY_US: too many. It is told until one lasts for as long */
+#define STEADY_US    (60 * SEC)
 #define PING_US      (10 * SEC) /* interval of PINGs: an unanswered one shows that the connection is dead */
 #define RUN_ID_MAX   48
 
@@ -43,6 +46,9 @@ struct subscriber {
 	bool listening; /* the subscription is confirmed */
 	bool asked;     /* a PING is unanswered */
 	bool refused;   /* the sink was told that there is no subscription */
+	bool unsteady;  /* … because its subscriptions end again and again */
+	struct instant since;            /* when the last subscription was confirmed */
+	struct instant ended[ENDS_MOST]; /* when the last ones ended; 0: never */
 	unsigned vain;  /* attempts in a row that were neither accepted nor refused */
 };
 
@@ -74,17 +80,28 @@ static void subscriber_end(struct subscriber *e, const char *why, int64_t pause_
 	subscriber_arm(e, pause_us);
 }
 
+/* Whether they are too many. */
+static bool subscriber_note_end(struct subscriber *e)
+{
+	struct instant *ended = e->ended;
+
+	memmove(ended, ended + 1, (ENDS_MOST - 1) * sizeof(*ended));
+	ended[ENDS_MOST - 1] = clock_boottime();
+	return ended[0].us && instant_diff(ended[ENDS_MOST - 1], ended[0]) < STEADY_US;
+}
+
 static void subscriber_fail(struct subscriber *e, enum defect defect, const char *why)
 {
-	bool vain = !e->listening && ++e->vain >= VAIN_TOLD;
+	bool often = e->listening && subscriber_note_end(e), vain = !e->listening && ++e->vain >= VAIN_TOLD;
 	char text[128];
 
 	subscriber_end(e, why, PAUSE_US);
-	if (!vain)
+	if (!vain && !often)
 		return;
-	(void)snprintf(text, sizeof(text), "it does not carry out SUBSCRIBE: %s", why);
+	(void)snprintf(text, sizeof(text), "%s: %s", often ? "its subscription ends again and again" : "it does not carry out SUBSCRIBE", why);
 	e->refused = true;
-	e->sink.subscribed(e->sink.context, e->node, defect, text);
+	e->unsteady |= often;
+	e->sink.subscribed(e->sink.context, e->node, often ? DEFECT_BREAKS : defect, text);
 }
 
 /* An error answers AUTH or SUBSCRIBE, or greets a client too many. */
@@ -113,14 +130,21 @@ static bool subscriber_may_not_ask(struct subscriber *e)
 	return refused;
 }
 
+static void subscriber_tell_well(struct subscriber *e)
+{
+	if (e->refused)
+		e->sink.subscribed(e->sink.context, e->node, DEFECT_NONE, "");
+	e->refused = e->unsteady = false;
+}
+
 static void subscriber_accept(struct subscriber *e)
 {
 	e->listening = true;
+	e->since = clock_boottime();
 	e->vain = 0;
 	backoff_reset(&e->backoff);
-	if (e->refused)
-		e->sink.subscribed(e->sink.context, e->node, DEFECT_NONE, "");
-	e->refused = false;
+	if (!e->unsteady)
+		subscriber_tell_well(e);
 }
 
 /* begin: what the name has in front of what its key has, see SLOT_PREFIX and NAME_ESCAPE. */
@@ -310,6 +334,8 @@ static void subscriber_on_timer(evutil_socket_t fd, short what, void *context)
 	} else if (e->asked || !e->listening) {
 		subscriber_fail(e, DEFECT_SILENT, "no answer");
 	} else {
+		if (instant_diff(clock_boottime(), e->since) >= STEADY_US)
+			subscriber_tell_well(e);
 		buf_init(&out);
 		handshake_ping(&out);
 		subscriber_say(e, &out);

@@ -2,7 +2,7 @@
 /*
  * The subscriber of a node: the connection that receives what the server publishes for this daemon. Nothing depends on it, because timers
  * replace a lost message. It is connected when the node is up, and reconnects by itself until subscriber_close: after half a second, or after pauses
- * that grow to 30 s as long as the server refuses. Not thread-safe.
+ * that grow to 30 s as long as the server refuses. That subscriptions end again and again is told, too. Not thread-safe.
  */
 #ifndef REDIS_SUBSCRIBER_H
 #define REDIS_SUBSCRIBER_H
@@ -20,7 +20,7 @@ struct subscriber_sink {
 	void *context;
 	/* what: 'w' woken, 'c' wanted …. The name is without the key prefix, and borrowed during the call; of 'i' asked, 'I' told it is any text. */
 	void (*message)(void *context, unsigned node, char what, struct span name);
-	/* Each time that the server refuses: why, and what to do, for people; borrowed. "": it no longer does. */
+	/* Each time that the server refuses, or ends too many: why, and what to do, for people; borrowed. "": it no longer does. */
 	void (*subscribed)(void *context, unsigned node, enum defect defect, const char *refusal);
 };
 

@@ -269,7 +269,7 @@ class WithoutSubscribe(Relay):
 
 class Subscriptions(AccessTest):
     """Locks work without messages, and each place says why they do not come."""
-    COST = 25
+    COST = 100
 
     def reason(self, daemon):
         return self.client(daemon).ok("LIST nodes").rows[0].fields.get("reason", "")
@@ -286,6 +286,27 @@ class Subscriptions(AccessTest):
         self.assertEqual(daemon.log().count("subscriber"), 1)
         relay.closes = False
         until(lambda: not self.reason(daemon), "all is well", 35)
+        daemon.logged(r"notice subscriber node=\S+ state=subscribed")
+
+    def test_subscriptions_that_end_again_and_again_are_told(self):
+        server = self.redis()
+        daemon = self.redis_daemon(server, LEASE_1S)
+        for times in (1, 2, 3):
+            until(lambda times=times: server.calls().get("subscribe") == times, "it is subscribed")
+            self.assertEqual(self.reason(daemon), "", "two ends are no habit")
+            server.cut_connections("pubsub")
+        until(lambda: self.reason(daemon) == "its subscription ends again and again: closed by the server", "LIST nodes tells it")
+        self.works(daemon)
+        self.assertEqual(self.client(daemon).ok("LIST nodes").rows[0].fields["cause"], "breaks")
+        status, out, _ = self.call_redlock(daemon, "doctor")
+        self.assertEqual(status, 1)
+        self.assertRegex(out, "its subscription ends again and again: closed by the server; fix: see what ends its connections")
+        until(lambda: server.calls().get("subscribe") == 4, "it is subscribed")
+        server.cut_connections("pubsub")
+        until(lambda: server.calls().get("subscribe") == 5, "it is subscribed")
+        self.assertNotEqual(self.reason(daemon), "", "it may end again")
+        self.assertEqual(daemon.log().count("subscriber"), 1)
+        until(lambda: not self.reason(daemon), "one has lasted for a minute", 90)
         daemon.logged(r"notice subscriber node=\S+ state=subscribed")
 
     def test_a_user_without_ping_stays_subscribed(self):
