@@ -161,6 +161,8 @@ void node_watch_name(struct node *n)
 {
 	if (n->named)
 		node_arm(n, n->demoted ? DEMOTED_US : n->conf->name_us);
+	else if (n->path)
+		node_arm(n, n->conf->path_us);
 }
 
 static void node_on_ready(void *context)
@@ -175,6 +177,7 @@ static void node_on_ready(void *context)
 	n->reason[0] = 0;
 	n->demoted = false;
 	n->split = false;
+	n->astray = false;
 	if (n->subscriber)
 		subscriber_open(n->subscriber, (const struct sockaddr *)&n->dialled.name, n->dialled.n);
 	if (n->sentinel) {
@@ -194,6 +197,8 @@ static void node_dial(struct node *n)
 	node_set_state(n, NODE_DIALLING, "an address");
 	n->ready = 0;
 	n->dialled = n->addresses.item[n->next];
+	if (n->path)
+		socket_place(n->path, &n->place);
 	rc = links_dial(&n->links, &n->dialled);
 	if (rc < 0)
 		node_fail_there(n, n->path && (rc == -EACCES || rc == -EPERM) ? DEFECT_SOCKET : DEFECT_UNREACHED, failure_errno(-rc));
@@ -241,6 +246,47 @@ static void node_follow_name(struct node *n)
 		node_leave(n, DEFECT_UNKNOWN_HOST, reason, n->host);
 	else if (n->conf->sink->unwatched)
 		n->conf->sink->unwatched(n->conf->sink->context, n->index, DEFECT_UNKNOWN_HOST, reason);
+}
+
+/* "": it leads to its server again. */
+static void node_tell_path(struct node *n, const char *what)
+{
+	char reason[sizeof(n->reason)];
+
+	if (n->astray == (*what != '\0'))
+		return;
+	n->astray = *what;
+	(void)snprintf(reason, sizeof(reason), "the path %.150s %s: no other daemon can connect", n->path, what);
+	if (!n->astray)
+		node_tell_name(n);
+	else if (n->conf->sink->unwatched)
+		n->conf->sink->unwatched(n->conf->sink->context, n->index, DEFECT_UNKNOWN_HOST, reason);
+}
+
+/*
+ * Unlike a name, a path leads all daemons of this host to the same server. So whoever took it over is the server from now on: to stay would let two daemons
+ * hold one lock. Where nobody listens, nobody else gets a lock, and the server that is connected serves on.
+ */
+static void node_follow_path(struct node *n)
+{
+	char reason[sizeof(n->reason)];
+
+	node_watch_name(n);
+	switch (socket_look(n->path, &n->place)) {
+	case SOCKET_SAME:
+		node_tell_path(n, "");
+		break;
+	case SOCKET_GONE:
+		node_tell_path(n, "is gone");
+		break;
+	case SOCKET_DEAD:
+		node_tell_path(n, "has another file");
+		break;
+	case SOCKET_TAKEN:
+		(void)snprintf(reason, sizeof(reason), "another server has taken over the path %.150s", n->path);
+		node_leave(n, DEFECT_UNKNOWN_HOST, reason, n->path);
+		break;
+	}
 }
 
 static void node_on_addresses(void *context, const struct addresses *found, const char *reason)
@@ -383,6 +429,8 @@ static void node_on_timer(evutil_socket_t fd, short what, void *context)
 		node_fail(n, DEFECT_UNKNOWN_HOST, "the name is not resolved in time");
 	else if (n->state == NODE_UP && n->named)
 		node_look_up(n);
+	else if (n->state == NODE_UP && n->path)
+		node_follow_path(n);
 	else if (n->state == NODE_UP)
 		node_fail(n, DEFECT_SENTINEL, "it has become a replica: the sentinels are asked again");
 }

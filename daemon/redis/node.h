@@ -4,7 +4,7 @@
  * down as soon as one breaks. Then all links are closed, their calls answered, and the address is dialled again: at once, then after
  * pauses that double up to one second. A host name may have several addresses: all links use the same one, and each is tried in turn.
  * The name of a node that is up is resolved again and again. If the address in use is no longer among the answers, a replica is left, and of a master that is
- * told.
+ * told. Of a Unix socket the path is looked at: a server that took it over takes the place of the one that had it, because whoever connects reaches that one.
  * Where sentinels tell the address, they are asked before each attempt. The node goes down when they name another server, and when its server becomes a
  * replica.
  */
@@ -28,7 +28,7 @@ struct node_conf {
 	struct rng *rng;
 	unsigned links;
 	const char *channel; /* of the subscriber; NULL: none */
-	int64_t name_us; /* between two looks where the name of a server that is up leads */
+	int64_t name_us, path_us; /* between two looks where the name of a server that is up leads, or the path of its socket */
 	const char *server_name; /* of TLS; NULL: the host of the address */
 	const struct upstream_sink *sink;
 };

@@ -5,12 +5,13 @@
 
 #include "daemon/base/backoff.h"
 #include "daemon/redis/node.h"
+#include "daemon/redis/socket.h"
 
 enum node_state {
 	NODE_WAITING,   /* the timer begins the next attempt */
 	NODE_RESOLVING, /* waits for the sentinels, or for the resolver; then the timer limits the wait */
 	NODE_DIALLING,  /* links are connecting, or in the handshake */
-	NODE_UP,        /* all links are ready; the timer ends it when the server has become a replica, or looks where its name leads */
+	NODE_UP,        /* all links are ready; the timer ends it when the server has become a replica, or looks where its name or path leads */
 };
 
 struct node {
@@ -29,10 +30,12 @@ struct node {
 	struct lookup *lookup;      /* under way; may outlast an attempt; NULL: none */
 	struct addresses addresses; /* the last successful answer of the resolver */
 	struct endpoint dialled;    /* address of this attempt; the resolver may change `addresses` meanwhile */
+	struct socket_place place;  /* … if it is a path */
 	unsigned next;              /* index in addresses: which to dial */
 	bool named;                 /* its host is a name, which no sentinel tells */
 	bool demoted;               /* it is up, and was last seen as a replica */
 	bool split;                 /* it is up, and its connections lead to several servers */
+	bool astray;                /* it is up, and its path no longer leads to it */
 	bool fresh;                 /* the addresses belong to this attempt */
 	enum defect defect;
 	char reason[256];

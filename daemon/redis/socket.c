@@ -8,6 +8,9 @@
 #include <fcntl.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/un.h>
 #include <unistd.h>
 
 static void socket_set(int fd, int level, int option, int value)
@@ -39,6 +42,41 @@ int socket_dial(const struct sockaddr *address, socklen_t n, int64_t stall_us)
 		return -error;
 	}
 	return fd;
+}
+
+void socket_place(const char *path, struct socket_place *ret_place)
+{
+	struct stat st = {.st_ino = 0};
+
+	(void)stat(path, &st);
+	*ret_place = (struct socket_place){.dev = st.st_dev, .ino = st.st_ino};
+}
+
+static bool socket_is_heard(const char *path)
+{
+	struct sockaddr_un sun = {.sun_family = AF_UNIX};
+	int fd;
+
+	if (strlen(path) >= sizeof(sun.sun_path))
+		return false;
+	memcpy(sun.sun_path, path, strlen(path));
+	fd = socket_dial((const struct sockaddr *)&sun, sizeof(sun), 0);
+	if (fd >= 0)
+		close(fd);
+	return fd >= 0 || fd == -EAGAIN;
+}
+
+/* No other socket gets its inode while the server lives. */
+enum socket_seen socket_look(const char *path, const struct socket_place *place)
+{
+	struct socket_place now;
+
+	socket_place(path, &now);
+	if (now.ino == place->ino && now.dev == place->dev)
+		return SOCKET_SAME;
+	if (!now.ino)
+		return SOCKET_GONE;
+	return socket_is_heard(path) ? SOCKET_TAKEN : SOCKET_DEAD;
 }
 
 void socket_keep(int fd, int64_t stall_us)

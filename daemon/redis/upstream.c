@@ -126,6 +126,7 @@ static void upstream_configure(struct upstream *u, struct event_base *base, cons
 		.links = conf->links,
 		.channel = u->channel,
 		.name_us = NAME_POLL_US,
+		.path_us = PATH_POLL_US,
 		.server_name = u->server_name,
 		.sink = &u->sink,
 	};

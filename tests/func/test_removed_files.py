@@ -6,8 +6,10 @@ import os
 import shutil
 import signal
 
-from harness import FuncTest
+from daemon import on_redis
+from harness import LEASE_1S, FuncTest
 from process import REDLOCK, call, until
+from redis_server import Redis
 from wire import Client
 
 
@@ -38,6 +40,29 @@ class RemovedFiles(FuncTest):
         self.assertIn("socket=%s" % self.d.addr, self.d.log())
         c.ok("CHECK a")
         self.assertEqual(os.stat(self.d.addr).st_mode & 0o777, 0o666)
+
+    def test_the_socket_of_redis_is_taken_over(self):
+        """Redis unlinks what is at the path of its socket when it starts. Two daemons may not use two servers."""
+        guard, first = {"guard": "strict"}, self.redis()
+        a = self.daemon(on_redis([first], LEASE_1S, guard)).joined()
+        holder = self.client(a)
+        holder.ok("LOCK a")
+        inode, second = os.stat(first.path).st_ino, Redis(args=("--unixsocket", first.path))
+        self.addCleanup(second.stop)
+        second.path = first.path
+        second.start()
+        until(lambda: os.stat(first.path).st_ino != inode, "the second server has the path")
+        b = self.daemon(on_redis([first], LEASE_1S, guard))
+        a.logged("state=down .*cause=host reason=\"another server has taken over the path %s\"" % first.path)
+        b.joined()
+        self.client(b).ok("LOCK a wait=9s")
+        self.assertNotEqual(holder.ask("CHECK a").kind, "OK", "there is one holder")
+        a.joined()
+        self.client(a).busy("LOCK a")
+        os.unlink(first.path)
+        until(lambda: "is gone" in self.call_redlock(a, "doctor")[1], "doctor tells it")
+        a.logged("warn node .*cause=host reason=\"the path %s is gone" % first.path)
+        self.client(a).busy("LOCK a")
 
     def test_another_file_in_the_place_of_the_socket(self):
         os.unlink(self.d.addr)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* daemon/redis/node.c: names with several addresses, unknown names, and names whose resolution hangs. */
+/* daemon/redis/node.c: names with several addresses, unknown names, names whose resolution hangs, and paths that lead elsewhere. */
 #include "daemon/redis/node.h"
 #include "daemon/base/rng.h"
 #include "tests/fixture/fake_redis.h"
@@ -11,6 +11,8 @@
 #include <netinet/in.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/un.h>
+#include <unistd.h>
 
 static char reason[256];
 static struct fake_redis fake;
@@ -261,6 +263,78 @@ TEST(a_number_is_never_asked_for)
 	node_dial_name("127.0.0.1");
 	resolver_loop_await(&ups, 1);
 	ck_assert_uint_eq(resolver_loop.asked, 0);
+}
+
+/* --- the path of a Unix socket ---------------------------------------------------------------------------------------- */
+
+static const char *path_of(const struct fake_redis *f)
+{
+	return ((const struct sockaddr_un *)&f->address)->sun_path;
+}
+
+static void node_dial_path(struct fake_redis *f)
+{
+	struct upstream_address address = {.label = "a"};
+
+	fake_redis_start(f, resolver_loop.base, false);
+	address.path = path_of(f);
+	node_conf.path_us = 20 * MSEC;
+	node = node_new(&node_conf, 0, &address);
+	resolver_loop_await(&ups, 1);
+}
+
+/* A server that starts unlinks the socket that is at its path. */
+TEST(a_path_that_another_server_takes_over_is_left)
+{
+	struct fake_redis local = {0}, rival = {0};
+
+	node_dial_path(&local);
+	resolver_loop_run(100 * MSEC);
+	ck_assert_uint_eq(downs, 0);
+	fake_redis_start(&rival, resolver_loop.base, false);
+	ck_assert_int_eq(rename(path_of(&rival), path_of(&local)), 0);
+	resolver_loop_await(&moves, 1);
+	ck_assert_msg(strstr(reason, "another server has taken over the path /") == reason, "%s", reason);
+	resolver_loop_await(&ups, 2);
+	ck_assert_uint_ge(rival.connections, 2);
+	fake_redis_stop(&rival);
+	fake_redis_stop(&local);
+}
+
+TEST(a_path_that_is_gone_is_told_and_its_server_kept)
+{
+	struct fake_redis local = {0};
+	char aside[128];
+
+	node_dial_path(&local);
+	(void)snprintf(aside, sizeof(aside), "%s.aside", path_of(&local));
+	ck_assert_int_eq(rename(path_of(&local), aside), 0);
+	resolver_loop_run(200 * MSEC);
+	ck_assert_msg(strstr(trouble, "host: the path /") && strstr(trouble, " is gone: no other daemon can connect"), "%s", trouble);
+	ck_assert_int_eq(rename(aside, path_of(&local)), 0);
+	resolver_loop_run(200 * MSEC);
+	ck_assert_str_eq(trouble, "");
+	ck_assert_uint_eq(downs, 0);
+	fake_redis_stop(&local);
+}
+
+/* What listened there has ended. */
+TEST(a_path_that_has_a_dead_socket_is_told_and_its_server_kept)
+{
+	struct fake_redis local = {0}, rival = {0};
+	char aside[128];
+
+	node_dial_path(&local);
+	(void)snprintf(aside, sizeof(aside), "%s.aside", path_of(&local));
+	ck_assert_int_eq(rename(path_of(&local), aside), 0);
+	fake_redis_start(&rival, resolver_loop.base, false);
+	ck_assert_int_eq(link(path_of(&rival), path_of(&local)), 0);
+	fake_redis_stop(&rival);
+	resolver_loop_run(200 * MSEC);
+	ck_assert_msg(strstr(trouble, " has another file: no other daemon can connect"), "%s", trouble);
+	ck_assert_uint_eq(downs, 0);
+	ck_assert_int_eq(unlink(aside), 0);
+	fake_redis_stop(&local);
 }
 
 TEST(a_node_can_be_freed_while_its_name_hangs)
