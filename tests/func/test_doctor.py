@@ -191,6 +191,13 @@ class Stores(DoctorTest):
         self.assertIn("appendonly yes", seen["persistence"]["fix"])
         self.assertEqual(seen["quorum"]["status"], "ok")
 
+    def test_rate_limits_need_a_server_that_saves(self):
+        daemon = self.daemon(on_redis([self.redis(save=True)], LEASE_1S)).joined()
+        self.client(daemon).ok("LOCK a")
+        self.assertNotIn("persistence", self.examine(daemon), "locks need none")
+        self.client(daemon).ok("RATE r limit=2 per=24h")
+        self.finds(daemon, "persistence", "warn", "jobs and rate limits are lost")
+
     def test_a_snapshot_is_enough(self):
         server = self.redis(save=True)
         server.cli.save()

@@ -54,9 +54,9 @@ static void joined_tell(struct doctor_stores *w, const struct redlock_line *row,
 	if (w->lease_ms && rtt_us / 100 > w->lease_ms)
 		finding_tell(w->findings, "round-trip", FINDING_WARN, "place the server nearer, or set a longer lease",
 			     "store %s has a round trip of %s, more than a tenth of the lease of %" PRId64 " ms", node, rtt, w->lease_ms);
-	if (redlock_line_find(row, "saves").p && w->queues)
+	if (redlock_line_find(row, "saves").p && w->needs_saving)
 		finding_tell(w->findings, "persistence", FINDING_WARN, "CONFIG SET appendonly yes, and the same in redis.conf",
-			     "store %s does not save to disk: locks do not need that, but jobs are lost with its memory", node);
+		             "store %s does not save to disk: locks do not need that, but jobs and rate limits are lost with its memory", node);
 }
 
 /* A new store has none to forget, but the daemon cannot know that it is new. */
@@ -156,6 +156,7 @@ static void figure_row(void *arg, const struct redlock_line *row)
 	char metric[TEXT_BYTES];
 
 	field_show(row, "metric", metric);
+	w->needs_saving |= (!strcmp(metric, "rates_admitted_total") || !strcmp(metric, "rates_refused_total")) && redlock_line_number(row, "value", 0) > 0;
 	if (!strcmp(metric, "journal_writable") && !redlock_line_number(row, "value", 1))
 		finding_tell(w->findings, "journal", FINDING_FAIL,
 		             "see the log of redlockd for the error: the disk of runtime_dir may be full. If somebody removed it: systemctl restart redlockd",
@@ -172,10 +173,11 @@ int doctor_stores_examine(struct doctor_stores *w, struct redlock *c)
 {
 	int r;
 
-	w->queues = !redlock_request(c, "LIST queues limit=1", 0, queue_row, w) && w->queue_rows > 0;
-	r = redlock_request(c, "LIST nodes", 0, node_row, w);
-
+	w->needs_saving = !redlock_request(c, "LIST queues limit=1", 0, queue_row, w) && w->queue_rows > 0;
+	r = redlock_request(c, "STATS", 0, figure_row, w);
+	if (!r)
+		r = redlock_request(c, "LIST nodes", 0, node_row, w);
 	if (!r)
 		all_tell(w);
-	return r ? r : redlock_request(c, "STATS", 0, figure_row, w);
+	return r;
 }

@@ -17,7 +17,7 @@ struct doctor_stores {
 	int64_t nodes, joined;            /* stores */
 	int64_t clock_least, clock_most;  /* of the host of the daemon and of the stores, as far ahead of the former, milliseconds */
 	bool memory;
-	bool queues; /* some store has jobs */
+	bool needs_saving; /* there are jobs, or rate limits were asked for */
 	int64_t queue_rows;
 	int64_t quarantined, left_ms[NODES_TOLD]; /* stores in quarantine, and for how much longer */
 };
