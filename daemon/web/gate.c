@@ -129,6 +129,13 @@ static bool has_token(const struct web *w, struct evhttp_request *req)
 	return token_is(w->token, text + strspn(text, " "));
 }
 
+static bool ends_with_space(const char *name)
+{
+	size_t n = strlen(name);
+
+	return n > 0 && (name[n - 1] == ' ' || name[n - 1] == '\t');
+}
+
 int gate_refuses(struct web *w, struct evhttp_request *req, bool open)
 {
 	const struct evkeyvalq *headers = evhttp_request_get_input_headers(req);
@@ -142,6 +149,8 @@ int gate_refuses(struct web *w, struct evhttp_request *req, bool open)
 		return 505;
 	}
 	TAILQ_FOREACH(header, headers, next) {
+		if (ends_with_space(header->key)) /* RFC 9112, 5.1 */
+			return HTTP_BADREQUEST;
 		if (strcasecmp(header->key, "Host") != 0)
 			continue;
 		if (!host_is_ours(w, req, header->value))

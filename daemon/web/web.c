@@ -105,7 +105,7 @@ static const char *refusal_text(int status)
 	case 505:
 		return "HTTP/1.0 and HTTP/1.1 are served here";
 	default:
-		return "a request names one Host";
+		return "a request names one Host, and has no space before a colon";
 	}
 }
 
@@ -133,10 +133,10 @@ static void on_request(struct evhttp_request *req, void *context)
 	visit_of(w, req);
 	if (refused)
 		answer_error(req, refused, refusal_text(refused));
-	else if (!path && method != EVHTTP_REQ_CONNECT) /* which names none */
-		answer_error(req, HTTP_NOTFOUND, "not found");
 	else if (method != EVHTTP_REQ_GET && method != EVHTTP_REQ_HEAD)
 		answer_error(req, HTTP_BADMETHOD, "this is read only: GET or HEAD");
+	else if (!path)
+		answer_error(req, HTTP_NOTFOUND, "not found");
 	else if (!may_look(w, req, path))
 		answer_error(req, 403, "the rules do not let you look");
 	else

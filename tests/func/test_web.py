@@ -85,6 +85,8 @@ class Asking(WebTest):
         for method in ("POST", "PUT", "DELETE", "PATCH", "OPTIONS"):
             answer = web.ask("/metrics", method, body="x" if method != "OPTIONS" else None)
             self.assertEqual((answer.status, answer["Allow"]), (405, "GET, HEAD"), method)
+        for request in (b"OPTIONS *", b"DELETE /nothing", b"FOO /livez", b"CONNECT x:1"):
+            self.assertRegex(web.raw(request + b" HTTP/1.1\r\nHost: localhost\r\n\r\n").split(b"\r\n")[0], b"^HTTP/1.1 (405|501) ", request)
         for path in ("/nothing", "/livez/", "/api/v1", "/%2e", "//"):
             self.assertEqual(web.ask(path).status, 404, path)
         for host in ("evil.example", "127.0.0.1.evil.example", "localhost.evil.example", "[::1]", "10.0.0.1", "localhost:x", "a:b:c", ""):
@@ -93,6 +95,8 @@ class Asking(WebTest):
             self.assertEqual(web.ask("/", host=host).status, 200, host)
         self.assertIn(b" 421 ", web.raw(b"GET http://evil.example/ HTTP/1.1\r\nHost: localhost\r\n\r\n").split(b"\r\n")[0])
         self.assertIn(b" 400 ", web.raw(b"GET / HTTP/1.1\r\n\r\n").split(b"\r\n")[0])
+        self.assertIn(b" 400 ", web.raw(b"GET / HTTP/1.1\r\nHost: localhost\r\nHost : evil.example\r\n\r\n").split(b"\r\n")[0])
+        self.assertIn(b" 400 ", web.raw(b"GET / HTTP/1.1\r\nHost: localhost\r\nX\t: y\r\n\r\n").split(b"\r\n")[0])
         self.assertIn(b" 400 ", web.raw(b"GET http://localhost/livez HTTP/1.1\r\n\r\n").split(b"\r\n")[0])
         self.assertIn(b" 200 ", web.raw(b"GET / HTTP/1.0\r\n\r\n").split(b"\r\n")[0])
         for version in (b"-1.1", b"0.9", b"2.0", b"1.-1", b"3.0"):
