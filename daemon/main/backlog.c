@@ -66,6 +66,11 @@ void backlog_begin_pass(struct backlog *b, unsigned calls)
 	b->left = calls;
 }
 
+void backlog_end_pass(struct backlog *b)
+{
+	b->left = 0;
+}
+
 static bool backlog_spend(struct backlog *b)
 {
 	if (b->left == 0)

@@ -22,6 +22,7 @@ void backlog_init(struct backlog *b);
 void backlog_release(struct backlog *b); /* drops the calls that still wait */
 bool backlog_is_empty(const struct backlog *b);
 void backlog_begin_pass(struct backlog *b, unsigned calls);
+void backlog_end_pass(struct backlog *b); /* its time is over: it has room for no further call */
 /* True: the caller must carry out a new call now: no other call waits, and the pass has room. The call is counted. */
 bool backlog_lets_pass(struct backlog *b);
 void backlog_add(struct backlog *b, const struct call *call);

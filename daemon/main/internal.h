@@ -58,6 +58,7 @@ struct daemon {
 	struct rest rest;
 	bool wall_known;
 	struct instant pass_end;   /* when the loop pass must end: PASS_US after its first step */
+	struct instant calls_end;  /* when the loop pass carries out no further call of the memory store: CALLS_US after its first one */
 	bool record_first; /* the journal has a record that is to be written before the memory store carries out a call */
 	struct journal journal;
 	struct net *net;

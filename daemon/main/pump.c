@@ -13,7 +13,8 @@
 #include <stdio.h>
 #include <string.h>
 
-#define PASS_CALLS 256           /* calls of the memory store that one pass carries out: they take about as long as PASS_US */
+#define PASS_CALLS 256           /* calls of the memory store that one pass carries out … */
+#define CALLS_US   (1 * MSEC)    /* … and how long it does so: a call may list thousands of jobs, and its answer may concern thousands of waiters */
 #define PASS_US    INT64_C(100)  /* how long events of one pass are handled before answers leave */
 
 /* The wall clock is read once a pass. */
@@ -52,10 +53,16 @@ static void unwritten_add(struct unwritten *u, const struct answer *a)
 	u->answer[u->n++].found.p = mem_copy(a->found.p, a->found.n);
 }
 
-/* The call is an effect that may move as soon as the service steps. */
-static void pump_ask_memory(struct daemon *d, const struct call *call)
+static void pump_count_time(struct daemon *d, struct instant now)
 {
-	struct instant now = clock_boottime();
+	d->calls_end = instant_min(d->calls_end, instant_add(now, CALLS_US));
+	if (!instant_before(now, d->calls_end))
+		backlog_end_pass(&d->backlog);
+}
+
+/* The call is an effect that may move as soon as the service steps. */
+static void pump_ask_memory(struct daemon *d, const struct call *call, struct instant now)
+{
 	struct event event;
 
 	if (d->record_first)
@@ -71,15 +78,24 @@ static void pump_ask_memory(struct daemon *d, const struct call *call)
 	service_step(d->service, &event, &d->effects);
 }
 
-/* Each answer of the memory store may cause another call. A pass carries out PASS_CALLS at most; the others wait, in order, for the next pass. */
+/* Each answer of the memory store may cause another call. What a pass has no room or no time for waits, in order, for the next pass. */
+static void pump_call_memory(struct daemon *d, const struct call *call)
+{
+	struct instant now = clock_boottime();
+
+	pump_count_time(d, now);
+	if (backlog_lets_pass(&d->backlog))
+		pump_ask_memory(d, call, now);
+	else
+		backlog_add(&d->backlog, call);
+}
+
 static void pump_call(struct daemon *d, const struct call *call)
 {
 	if (d->upstream && !d->restart.silent)
 		upstream_call(d->upstream, call);
-	else if (d->memory && !backlog_lets_pass(&d->backlog))
-		backlog_add(&d->backlog, call);
 	else if (d->memory)
-		pump_ask_memory(d, call);
+		pump_call_memory(d, call);
 }
 
 static void pump_effect(struct daemon *d, const struct effect *effect)
@@ -164,10 +180,15 @@ void pump_step(struct daemon *d, struct event *event)
 
 static void pump_backlog(struct daemon *d)
 {
+	struct instant now;
 	struct call call;
 
-	while (backlog_first(&d->backlog, &call)) {
-		pump_ask_memory(d, &call);
+	while (!backlog_is_empty(&d->backlog)) {
+		now = clock_boottime();
+		pump_count_time(d, now);
+		if (!backlog_first(&d->backlog, &call))
+			return;
+		pump_ask_memory(d, &call, now);
 		backlog_drop_first(&d->backlog);
 		pump_effects(d);
 	}
@@ -471,7 +492,7 @@ void pump_pass(struct daemon *d)
 	timer_arm(d);
 	if (d->wall_known)
 		rest_note_pass(&d->rest, d->begun, clock_boottime());
-	d->pass_end = INSTANT_NEVER;
+	d->pass_end = d->calls_end = INSTANT_NEVER;
 	d->wall_known = false;
 }
 
@@ -481,7 +502,7 @@ int pump_start(struct daemon *d)
 	backlog_begin_pass(&d->backlog, PASS_CALLS);
 	effects_init(&d->effects);
 	rest_init(&d->rest);
-	d->pass_end = INSTANT_NEVER;
+	d->pass_end = d->calls_end = INSTANT_NEVER;
 	return timer_start(d);
 }
 

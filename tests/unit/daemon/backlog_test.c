@@ -100,6 +100,21 @@ TEST(a_pass_carries_out_no_more_than_its_calls_in_whatever_order_they_come)
 	ck_assert(!backlog_first(&b, &call));
 }
 
+TEST(a_pass_whose_time_is_over_carries_out_no_more)
+{
+	struct call call;
+
+	backlog_begin_pass(&b, 3);
+	ck_assert(backlog_lets_pass(&b));
+	backlog_end_pass(&b);
+	ck_assert(!backlog_lets_pass(&b));
+	backlog_add(&b, &(struct call){.id = 1});
+	ck_assert(!backlog_first(&b, &call));
+	backlog_begin_pass(&b, 3);
+	ck_assert(backlog_first(&b, &call));
+	backlog_drop_first(&b);
+}
+
 TEST(a_text_of_any_length_is_kept)
 {
 	static char text[100000];
