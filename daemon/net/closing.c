@@ -12,8 +12,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#define TRASH        ((size_t)16384) /* bytes dropped per read */
-#define TRASH_ROUNDS 16
+#define TRASH ((size_t)16384) /* bytes dropped per read */
 
 static void deadline_set(struct hub *h, int64_t us)
 {
@@ -132,15 +131,13 @@ void closing_flushed(struct conn *c)
 	conn_arm(c);
 }
 
-/* Shuts our side and drops unread input: with an unread byte, close(2) would send a reset. */
+/* Shuts our side and drops unread input: with an unread byte, close(2) sends a reset. Who has sent more gets that. */
 static void closing_shut(int fd)
 {
 	char trash[TRASH];
-	int rounds = 0;
 
 	shutdown(fd, SHUT_WR);
-	while (rounds++ < TRASH_ROUNDS && recv(fd, trash, sizeof(trash), MSG_DONTWAIT) > 0)
-		;
+	(void)!recv(fd, trash, sizeof(trash), MSG_DONTWAIT);
 }
 
 void closing_say(int fd, struct ssl_st *tls, const char *line, size_t n)
@@ -180,8 +177,8 @@ void closing_expire(struct hub *h)
 	struct instant now = clock_boottime();
 	struct conn *c;
 
-	while ((c = TAILQ_FIRST(&h->closing)) && !instant_before(now, c->deadline))
+	for (unsigned n = 0; (c = TAILQ_FIRST(&h->closing)) && n < CLOSING_AT_ONCE && !instant_before(now, c->deadline); n++)
 		closing_finish(c);
 	if (c)
-		deadline_set(h, instant_diff(c->deadline, now));
+		deadline_set(h, instant_before(now, c->deadline) ? instant_diff(c->deadline, now) : 0);
 }

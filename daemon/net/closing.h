@@ -11,6 +11,7 @@
 
 #define CLOSING_US          SEC
 #define CLOSING_REFUSED_MAX 64u
+#define CLOSING_AT_ONCE     16u /* in a pass of the loop: so many whose time is over are closed; the others in the next one */
 
 /* Begins to close the connection of a session. The session's number becomes invalid, and no callback follows. */
 void closing_begin(struct conn *c);
@@ -21,7 +22,7 @@ void closing_refuse(struct hub *h, int fd, struct ssl_st *tls, const char *line,
 void closing_ready(struct conn *c, short what); /* the socket is ready */
 void closing_flushed(struct conn *c);           /* all output is written */
 void closing_leave(struct conn *c);             /* takes c off the list, because c is being freed */
-void closing_expire(struct hub *h);             /* closes the connections whose time is over */
+void closing_expire(struct hub *h);             /* closes some of the connections whose time is over */
 void closing_resume(struct conn *c, enum conn_state state); /* from its previous process: CONN_CLOSING, if there is output, or CONN_LINGERING */
 void closing_finish(struct conn *c);            /* closes at once: tries a last time to write, then frees c */
 bool closing_evict(struct hub *h);              /* closes the oldest, to free its descriptor; false: there is none */

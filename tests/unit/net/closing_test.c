@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* daemon/net/closing.c: hanging up, so that the last lines still arrive. */
+#include "daemon/net/closing.h"
 #include "tests/fixture/much_output.h"
 
 #include <check.h>
@@ -264,6 +265,29 @@ LOOP_TEST(each_closing_connection_has_its_own_second, 2)
 	ck_assert(net_loop_clock() - between > 0.9);
 	close(first);
 	close(second);
+}
+
+LOOP_TEST(of_many_whose_second_is_over_a_pass_closes_a_few, 2)
+{
+	enum { MANY = 90 };
+	int fd[MANY];
+	unsigned before;
+
+	for (unsigned i = 0; i < MANY; i++) {
+		fd[i] = _i ? net_loop_tcp(&w) : net_loop_unix(&w);
+		net_loop_until(&w, w.opened == i + 1);
+		net_hangup(w.net, w.session);
+	}
+	net_loop_settle(&w);
+	ck_assert_uint_eq(net_closing(w.net), MANY);
+	usleep(1200000);
+	while ((before = net_closing(w.net)) > 0) {
+		net_loop_pass(&w);
+		ck_assert_uint_le(before - net_closing(w.net), CLOSING_AT_ONCE);
+	}
+	buf_clear(&w.told);
+	for (unsigned i = 0; i < MANY; i++)
+		close(fd[i]);
 }
 
 LOOP_TEST(everything_may_be_freed_in_the_middle, 2)
