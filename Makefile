@@ -337,6 +337,7 @@ NET := \
 	daemon/net/secure.c \
 	daemon/net/shares.c \
 	daemon/net/slots.c \
+	daemon/net/sockets.c \
 	daemon/net/stock.c
 
 WEB := \

@@ -290,6 +290,8 @@ static void daemon_loop(struct daemon *d)
 	/* Carries out the calls that are queued for the memory store. The number of passes is bounded, because renewals never end. */
 	for (unsigned passes = 0; d->restart.phase != RESTART_OVER && (passes == 0 || (pump_is_behind(d) && passes < LAST_PASSES)); passes++)
 		pump_pass(d);
+	if (d->restart.phase != RESTART_OVER)
+		net_flush_all(d->net);
 }
 
 /* Whether another program, or this one again, goes on in this process. */

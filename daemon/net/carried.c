@@ -5,6 +5,7 @@
 #include "daemon/base/mem.h"
 #include "daemon/net/closing.h"
 #include "daemon/net/secure.h"
+#include "daemon/net/sockets.h"
 
 #include <fcntl.h>
 
@@ -43,6 +44,7 @@ void carried_pack(struct carried_conn *to, struct conn *c, struct fdlist *fds)
 		to->mute = c->mute;
 		to->awaits = c->awaits;
 		to->is_refused = c->is_refused;
+		sockets_forget(c);
 		to->place = fdlist_add(fds, c->fd);
 		c->fd = -1;
 	}
@@ -86,7 +88,7 @@ void carried_unpack(struct carried_conn *from, struct hub *h, struct fdlist *fds
 	c->rest = buf_unpack(h, from->rest, from->rest_n);
 	c->out = buf_unpack(h, from->out, from->out_n);
 	c->share = from->share ? shares_join(&h->shares, from->share, from->share_n) : NULL;
-	conn_count_held(c, from->rest_n + from->out_n, true);
+	conn_count_held(c);
 	c->blocked = c->out != NULL; /* so what waits for the output is told when the loop has found room at the socket */
 	c->is_unix = from->is_unix;
 	c->reading = from->reading;

@@ -81,7 +81,7 @@ static void tls_end_all(struct hub *h, struct net_parcel *p)
 	while ((c = slots_next(&h->slots, &at)))
 		if (c->is_tls && c->state != CONN_FAILED)
 			session_end(&p->conn[p->conns++], c);
-	hub_flush(h);
+	hub_flush(h, INSTANT_NEVER);
 	for (c = TAILQ_FIRST(&h->closing); c; c = next) {
 		next = TAILQ_NEXT(c, link);
 		if (c->is_tls && c->state == CONN_CLOSING)

@@ -9,6 +9,7 @@
 #include "daemon/net/closing.h"
 #include "daemon/net/lines.h"
 #include "daemon/net/secure.h"
+#include "daemon/net/sockets.h"
 
 #include <assert.h>
 #include <errno.h>
@@ -48,11 +49,11 @@ bool conn_takes_input(const struct conn *c)
 
 /*
  * Level-triggered while input is taken, else edge-triggered, with EV_READ in both cases. The kernel always reports errors and
- * hang-ups, and libevent passes them on as EV_READ; level-triggered, they would be reported again and again. In a pause no session takes input.
+ * hang-ups, which count as EV_READ; level-triggered, they would be reported again and again. In a pause no session takes input.
  */
 static short conn_wants(const struct conn *c)
 {
-	int wants = EV_PERSIST | EV_READ | EV_CLOSED;
+	int wants = EV_READ | EV_CLOSED;
 
 	if (c->blocked || c->stuck)
 		wants |= EV_WRITE;
@@ -61,23 +62,16 @@ static short conn_wants(const struct conn *c)
 	return (short)wants;
 }
 
-static void conn_ready(evutil_socket_t fd, short what, void *context);
-
 void conn_arm(struct conn *c)
 {
-	if (c->state == CONN_FAILED || (event_initialized(&c->event) && event_get_events(&c->event) == conn_wants(c)))
-		return;
-	conn_watch(c);
+	if (c->state != CONN_FAILED && c->watched != conn_wants(c))
+		conn_watch(c);
 }
 
 void conn_watch(struct conn *c)
 {
-	short wants = conn_wants(c);
-
-	if (event_initialized(&c->event))
-		event_del(&c->event);
 	/* A connection that cannot be watched ends: a session fails here, a closing one ends by its deadline. */
-	if ((event_assign(&c->event, c->hub->base, c->fd, wants, conn_ready, c) || event_add(&c->event, NULL)) && c->session)
+	if (!sockets_watch(c, conn_wants(c)) && c->session)
 		conn_fail(c, GONE_RESET);
 }
 
@@ -203,11 +197,8 @@ void conn_read(struct conn *c, bool on)
 /* --- events -------------------------------------------------------------------------------------------------------- */
 
 /* For a session, c is not freed before the last statement of this function. */
-static void conn_ready(evutil_socket_t fd, short what, void *context)
+void conn_ready(struct conn *c, short what)
 {
-	struct conn *c = context;
-
-	(void)fd;
 	if (c->state >= CONN_CLOSING) {
 		closing_ready(c, what);
 		return;
@@ -297,8 +288,7 @@ void conn_free(struct conn *c)
 	assert(h->current != c);
 	if (c->session)
 		conn_end_session(c);
-	if (event_initialized(&c->event))
-		event_del(&c->event);
+	sockets_forget(c);
 	if (c->is_dirty)
 		TAILQ_REMOVE(&h->dirty, c, dirty);
 	if (c->is_ready)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * One client connection. It passes complete lines to the hub's sink, and writes its output once per flush. An idle connection takes 232 bytes,
- * besides 16 for its slot and what libevent keeps for a descriptor.
+ * One client connection. It passes complete lines to the hub's sink, and writes its output once per flush. An idle connection takes 128 bytes,
+ * besides 16 for its slot.
  *
  * The peer may half-close its side and still read, or be gone. On a Unix socket POLLHUP means that the peer is gone. If no lines wait, or lines are not
  * taken, the sink gets gone(GONE_HANGUP) at once. Otherwise the sink gets `half_closed` at once, then the waiting lines, then gone; output is dropped
@@ -15,7 +15,6 @@
 #include "daemon/net/hub.h"
 
 #include <event2/event.h>
-#include <event2/event_struct.h>
 
 enum conn_state {
 	CONN_OPEN,    /* lines may come */
@@ -27,17 +26,19 @@ enum conn_state {
 };
 
 struct conn {
-	struct event event;
 	struct hub *hub;
 	uint64_t session;        /* 0: no session, or no longer one */
 	struct buf *rest;        /* kept input: an unfinished line, or lines that wait: reading is off, out is full or the share is used up; NULL: none */
 	struct buf *out;         /* unsent output; NULL: none */
 	struct instant deadline; /* CONN_CLOSING, CONN_LINGERING: when the connection is closed at the latest */
+	size_t held;             /* memory of rest and out, as it was counted last */
+	LIST_ENTRY(conn) of_class; /* in share.sessions_of[class], if class > 0 */
 	TAILQ_ENTRY(conn) dirty;
 	TAILQ_ENTRY(conn) link; /* in hub.ready or hub.closing */
 	struct share *share; /* of its peer; NULL: no session, or no longer one */
 	int fd;
-	unsigned char state, fate; /* enum conn_state; CONN_FAILED: enum gone */
+	short watched;           /* sockets.h: EV_…; 0: not watched */
+	unsigned char state, fate, class; /* enum conn_state; CONN_FAILED: enum gone; held.c */
 	bool is_unix, reading, skipping /* a line that is too long */;
 	bool ended;   /* the peer has half-closed its side */
 	bool half_closed;  /* the sink got `half_closed` */
@@ -51,7 +52,7 @@ struct conn {
 	bool stuck;  /* TLS must write before it can read, see secure.h */
 };
 
-_Static_assert(sizeof(struct conn) == 232, "an idle session is no larger than net.h says");
+_Static_assert(sizeof(struct conn) == 128, "an idle session is no larger than net.h says");
 
 static inline enum net_transport conn_transport(const struct conn *c)
 {
@@ -66,6 +67,7 @@ void conn_send(struct conn *c, const void *bytes, size_t size);
 void conn_read(struct conn *c, bool on);
 void conn_await_sent(struct conn *c);
 void conn_flush(struct conn *c);               /* may free c if it is closing */
+void conn_ready(struct conn *c, short what);   /* from the loop: the socket has EV_READ, EV_WRITE, EV_CLOSED; may free c */
 void conn_told(struct conn *c);                /* from the loop, for a connection taken off hub.ready: makes the pending callbacks */
 void conn_fail(struct conn *c, enum gone how); /* for a session: the loop calls sink.gone later. Idempotent. */
 void conn_dismiss(struct conn *c);             /* for a session: the loop calls sink.gone(GONE_RESTART) later, and closes it as closing.h says */
@@ -80,7 +82,7 @@ void conn_add_output(struct conn *c, const void *bytes, size_t n);
 void conn_drop_output(struct conn *c);
 void conn_add_input(struct conn *c, const void *bytes, size_t n); /* may fail c */
 void conn_drop_input(struct conn *c);
-void conn_count_held(struct conn *c, size_t n, bool more); /* so many bytes came to its buffers, or left them */
+void conn_count_held(struct conn *c); /* after its buffers have changed */
 void conn_leave_share(struct conn *c);
 int conn_write(struct conn *c);          /* one send(2). 0: all is written; 1: the socket is full; -errno */
 bool conn_is_full(const struct conn *c); /* too much output is unsent: the next request must wait */

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* How a connection ends, and which callbacks it still makes then. */
 #include "daemon/net/conn.h"
+#include "daemon/net/sockets.h"
 
 #include <errno.h>
 #include <poll.h>
@@ -63,7 +64,7 @@ void conn_fail(struct conn *c, enum gone how)
 	c->fate = (unsigned char)how;
 	conn_drop_output(c);
 	conn_drop_input(c);
-	event_del(&c->event);
+	sockets_forget(c);
 	if (c->hub->current == c)
 		c->hub->current = NULL;
 	conn_want_telling(c);

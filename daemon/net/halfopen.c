@@ -15,6 +15,7 @@
 #include "tls/tls.h"
 
 #include <errno.h>
+#include <event2/event_struct.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -92,10 +93,10 @@ static void on_deadline(evutil_socket_t fd, short what, void *context)
 	struct halfopen *o;
 
 	(void)fd, (void)what;
-	while ((o = TAILQ_FIRST(&h->halfopen.all)) && !instant_before(now, o->deadline))
+	for (unsigned n = 0; (o = TAILQ_FIRST(&h->halfopen.all)) && n < CLOSING_AT_ONCE && !instant_before(now, o->deadline); n++)
 		halfopen_fail(o, "not done in 5 s");
 	if (o)
-		deadline_set(h, instant_diff(o->deadline, now));
+		deadline_set(h, instant_before(now, o->deadline) ? instant_diff(o->deadline, now) : 0);
 }
 
 /* --- steps ----------------------------------------------------------------------------------------------------------- */

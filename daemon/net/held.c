@@ -1,48 +1,124 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * What connections have in their buffers, and how much that may be of all together: many that do not read, or do not end their lines, must not take all memory.
- * Who reads has little unsent, and stays, however much others have.
+ * What memory the buffers of connections have, and how much that may be of all together: many that do not read, or do not end their lines, must not take all
+ * memory. Who reads has little unsent, and stays, however much others have.
+ *
+ * Peers, and the sessions of a peer, stand in lists by classes of size. So the one that is to end is found among a few, however many there are.
  */
-#include "daemon/base/greatest.h"
 #include "daemon/net/closing.h"
 #include "daemon/net/conn.h"
 
-static size_t buf_held(const struct buf *b)
+#define LOOKS_MOST 64 /* at peers, and at sessions: of more that are about as large, any may be the one */
+
+static size_t memory_of(const struct buf *b)
 {
-	return b ? buf_length(b) : 0;
+	return b ? b->cap : 0;
 }
 
-static size_t conn_held(const struct conn *c)
+static size_t bytes_of(const struct conn *c)
 {
-	return buf_held(c->out) + buf_held(c->rest);
+	return (c->out ? buf_length(c->out) : 0) + (c->rest ? buf_length(c->rest) : 0);
 }
 
-void conn_count_held(struct conn *c, size_t n, bool more)
+static unsigned char class_of(size_t bytes)
 {
-	c->hub->held += more ? n : -n;
-	if (c->share)
-		c->share->held += more ? n : -n;
+	unsigned class = bytes ? 64u - (unsigned)__builtin_clzll(bytes) : 0;
+
+	return (unsigned char)(class < HELD_CLASSES ? class : HELD_CLASSES - 1);
+}
+
+/* --- counts ---------------------------------------------------------------------------------------------------------- */
+
+static void conn_set_class(struct conn *c, unsigned char class)
+{
+	if (c->class == class)
+		return;
+	if (c->class)
+		LIST_REMOVE(c, of_class);
+	c->class = class;
+	if (class)
+		LIST_INSERT_HEAD(&c->share->sessions_of[class], c, of_class);
+}
+
+static void share_set_held(struct shares *shares, struct share *s, size_t held)
+{
+	unsigned char class = class_of(held);
+
+	s->held = held;
+	if (s->class == class)
+		return;
+	if (s->class)
+		LIST_REMOVE(s, of_class);
+	s->class = class;
+	if (class)
+		LIST_INSERT_HEAD(&shares->of_class[class], s, of_class);
+}
+
+void conn_count_held(struct conn *c)
+{
+	size_t before = c->held;
+
+	c->held = memory_of(c->out) + memory_of(c->rest);
+	if (c->held == before)
+		return;
+	c->hub->held += c->held - before;
+	if (!c->share)
+		return;
+	share_set_held(&c->hub->shares, c->share, c->share->held + c->held - before);
+	conn_set_class(c, class_of(c->held));
 }
 
 void conn_leave_share(struct conn *c)
 {
-	if (c->share)
-		c->share->held -= conn_held(c);
+	if (!c->share)
+		return;
+	conn_set_class(c, 0);
+	share_set_held(&c->hub->shares, c->share, c->share->held - c->held);
 	shares_leave(&c->hub->shares, c->share);
 	c->share = NULL;
+}
+
+/* --- who is to end --------------------------------------------------------------------------------------------------- */
+
+static struct share *share_greatest(const struct shares *shares)
+{
+	struct share *s, *most = NULL;
+	unsigned class = HELD_CLASSES, looks = 0;
+
+	while (!most && --class > 0)
+		LIST_FOREACH(s, &shares->of_class[class], of_class) {
+			if (!most || s->held > most->held)
+				most = s;
+			if (++looks == LOOKS_MOST)
+				break;
+		}
+	return most;
+}
+
+static struct conn *conn_greatest(const struct share *s)
+{
+	struct conn *c, *most = NULL;
+	unsigned class = HELD_CLASSES, looks = 0;
+
+	while (!most && --class > 0)
+		LIST_FOREACH(c, &s->sessions_of[class], of_class) {
+			if (!most || bytes_of(c) > bytes_of(most))
+				most = c;
+			if (++looks == LOOKS_MOST)
+				break;
+		}
+	return most;
 }
 
 /* Ends the greatest session of the peer that has most. False: none has anything. */
 static bool hub_fail_greatest(const struct hub *h)
 {
-	struct greatest most = {0};
-	struct conn *c;
+	struct share *s = share_greatest(&h->shares);
+	struct conn *c = s ? conn_greatest(s) : NULL;
 
-	for (size_t at = 0; (c = slots_next(&h->slots, &at));)
-		greatest_see(&most, c, conn_held(c), c->share ? c->share->held : 0);
-	if (most.one)
-		conn_fail(most.one, GONE_OVERFLOW);
-	return most.one;
+	if (c)
+		conn_fail(c, GONE_OVERFLOW);
+	return c;
 }
 
 static void held_add(struct conn *c, struct buf **buf, const void *bytes, size_t n)
@@ -56,16 +132,16 @@ static void held_add(struct conn *c, struct buf **buf, const void *bytes, size_t
 	if (!*buf)
 		*buf = hub_buf_get(h);
 	buf_append(*buf, bytes, n);
-	conn_count_held(c, n, true);
+	conn_count_held(c);
 }
 
 static void held_drop(struct conn *c, struct buf **buf)
 {
 	if (!*buf)
 		return;
-	conn_count_held(c, buf_length(*buf), false);
 	hub_buf_put(c->hub, *buf);
 	*buf = NULL;
+	conn_count_held(c);
 }
 
 void conn_add_output(struct conn *c, const void *bytes, size_t n)

@@ -67,14 +67,18 @@ static void hub_deadline(evutil_socket_t fd, short what, void *context)
 	closing_expire(context);
 }
 
-void hub_flush(struct hub *h)
+void hub_flush(struct hub *h, struct instant end)
 {
 	struct conn *c;
 
-	while ((c = TAILQ_FIRST(&h->dirty))) {
+	for (unsigned n = 1; (c = TAILQ_FIRST(&h->dirty)); n++) {
 		TAILQ_REMOVE(&h->dirty, c, dirty);
 		c->is_dirty = false;
 		conn_flush(c);
+		if (n % HUB_FLUSH_LOOK == 0 && !TAILQ_EMPTY(&h->dirty) && !instant_before(clock_boottime(), end)) {
+			event_active(h->tell, EV_TIMEOUT, 1); /* the next pass comes at once */
+			return;
+		}
 	}
 }
 
@@ -82,14 +86,16 @@ void hub_flush(struct hub *h)
 
 int hub_init(struct hub *h, struct event_base *base, const struct net_conf *conf, const struct net_sink *sink)
 {
-	const int wanted = EV_FEATURE_ET | EV_FEATURE_EARLY_CLOSE;
+	int r;
 
-	if ((event_base_get_features(base) & wanted) != wanted)
-		return -ENOTSUP;
 	*h = (struct hub){.base = base, .conf = *conf, .sink = *sink};
+	r = sockets_init(h);
+	if (r < 0)
+		return r;
 	h->tell = event_new(base, -1, 0, hub_tell, h);
 	h->deadline = evtimer_new(base, hub_deadline, h);
 	if (!h->tell || !h->deadline || halfopen_init(h) < 0) {
+		sockets_release(h);
 		if (h->tell)
 			event_free(h->tell);
 		return -ENOMEM;
@@ -114,6 +120,7 @@ void hub_release(struct hub *h)
 		conn_free(c);
 	while (closing_evict(h))
 		;
+	sockets_release(h);
 	halfopen_release(h);
 	event_free(h->tell);
 	event_free(h->deadline);

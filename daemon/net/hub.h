@@ -12,11 +12,13 @@
 #include "daemon/net/net.h"
 #include "daemon/net/shares.h"
 #include "daemon/net/slots.h"
+#include "daemon/net/sockets.h"
 
 #include <sys/queue.h>
 
 #define HUB_READ   ((size_t)16384) /* bytes of one recv(2) */
 #define HUB_SPARES 64
+#define HUB_FLUSH_LOOK 8 /* connections are written to, and then the clock is read */
 
 struct event;
 struct ssl_ctx_st;
@@ -41,6 +43,7 @@ struct hub {
 	struct net_sink sink;
 	struct net_counts counts;
 	struct slots slots;
+	struct sockets sockets;
 	struct shares shares; /* of the sessions, by peer */
 	struct pool conns, secure_conns; /* secure.h */
 	/* The read buffer, conf.line_max + HUB_READ bytes: kept input of a connection, then the bytes of one recv(2). */
@@ -57,12 +60,12 @@ struct hub {
 	/* A connection has a buffer only while there is something in it. These are spare. */
 	struct buf *spare[HUB_SPARES];
 	unsigned spares;
-	size_t held; /* bytes in the buffers of all connections: unsent output, and kept input */
+	size_t held; /* memory of the buffers of all connections, in bytes: unsent output, and kept input */
 	struct halfopens halfopen;
 	bool paused; /* carry.h: nothing is accepted or read, and the sink hears of ends only */
 };
 
-/* 0; -ENOTSUP if the base lacks early close or edge triggers (that is, no epoll); -ENOMEM. */
+/* 0 or -errno. */
 int hub_init(struct hub *h, struct event_base *base, const struct net_conf *conf, const struct net_sink *sink)
 	__attribute__((warn_unused_result));
 void hub_release(struct hub *h); /* closes every connection, without callbacks */
@@ -70,7 +73,7 @@ void hub_release(struct hub *h); /* closes every connection, without callbacks *
 struct buf *hub_buf_get(struct hub *h);
 void hub_buf_put(struct hub *h, struct buf *b); /* NULL is allowed */
 
-void hub_flush(struct hub *h);
+void hub_flush(struct hub *h, struct instant end); /* what is not written by then is left for the next pass; INSTANT_NEVER: all is written */
 
 /* Every connection has its descriptor: sessions, those that are closing, and handshakes. */
 static inline bool hub_is_full(const struct hub *h)

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* The front of this folder: finds the connection of a session and passes the call on. It must never call the sink itself. */
 #include "daemon/net/net.h"
+#include "daemon/base/clock.h"
 #include "daemon/base/mem.h"
 #include "daemon/net/closing.h"
 #include "daemon/net/conn.h"
@@ -10,6 +11,8 @@
 
 #include <errno.h>
 #include <stdlib.h>
+
+#define FLUSH_US INT64_C(500)
 
 struct net *net_new(struct event_base *base, const struct net_conf *conf, const struct net_sink *sink)
 {
@@ -143,7 +146,13 @@ void net_await_sent(struct net *n, uint64_t session)
 
 void net_flush(struct net *n)
 {
-	hub_flush(&n->hub);
+	if (!TAILQ_EMPTY(&n->hub.dirty))
+		hub_flush(&n->hub, instant_add(clock_boottime(), FLUSH_US));
+}
+
+void net_flush_all(struct net *n)
+{
+	hub_flush(&n->hub, INSTANT_NEVER);
 }
 
 void net_set_limits(struct net *n, size_t output_max, unsigned sessions_max, unsigned connections_max)

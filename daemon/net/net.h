@@ -11,7 +11,7 @@
  *
  * A connection inside TLS becomes a session when its handshake is done. What is said here of recv(2) and send(2) goes for its records of at most 16 KiB.
  *
- * An idle session takes 328 bytes: 232 for its record, the rest for its slot and libevent; OpenSSL takes some 15 KiB besides. Buffers exist only for an
+ * An idle session takes 144 bytes: 128 for its record, the rest for its slot; OpenSSL takes some 15 KiB besides. Buffers exist only for an
  * unfinished line and unsent output.
  *
  * A client that does not read its answers must wait: while more than NET_OUTPUT_MARK bytes, or a quarter of output_max, are unsent, its lines are neither
@@ -63,7 +63,7 @@ struct net_sink {
 	void (*writing)(void *context);
 };
 
-/* NULL with errno: ENOTSUP if the base does not use epoll (for example EVENT_NOEPOLL in the environment), ENOMEM. */
+/* NULL with errno. */
 struct net *net_new(struct event_base *base, const struct net_conf *conf, const struct net_sink *sink);
 void net_free(struct net *n);
 
@@ -85,7 +85,8 @@ void net_send(struct net *n, uint64_t session, const void *bytes, size_t size); 
 void net_hangup(struct net *n, uint64_t session); /* closes after the unsent output is written, within 1 s; no callback follows */
 void net_read(struct net *n, uint64_t session, bool on); /* lines that wait are delivered in order once reading resumes */
 void net_await_sent(struct net *n, uint64_t session); /* asks for `sent` */
-void net_flush(struct net *n); /* at the end of a loop pass: writes what was sent */
+void net_flush(struct net *n); /* at the end of a loop pass: writes what was sent, for half a millisecond; the rest in the passes that follow at once */
+void net_flush_all(struct net *n); /* when no pass follows */
 
 /* Takes ownership. Handshakes that begin from now on use it; sessions and handshakes that there are keep the former one. */
 void net_set_tls(struct net *n, struct ssl_ctx_st *context);

@@ -31,7 +31,6 @@ int conn_write(struct conn *c)
 	if (sent < 0)
 		return errno == EAGAIN ? 1 : -errno;
 	c->hub->counts.bytes_out += (uint64_t)sent;
-	conn_count_held(c, (size_t)sent, false);
 	buf_consume(c->out, (size_t)sent);
 	if ((size_t)sent < n)
 		return 1;

@@ -10,19 +10,29 @@
 #include "daemon/base/map.h"
 #include "daemon/base/peer.h"
 
+#include <sys/queue.h>
 #include <sys/types.h>
+
+#define HELD_CLASSES 32 /* of bytes: class n has less than 2^n, and no less than half of that; class 0 has none, and is in no list */
+
+struct conn;
 
 /* What a peer has. */
 struct share {
 	struct map_node by_peer;
 	unsigned sessions;
-	size_t held; /* bytes in the buffers of its sessions */
+	/* held.c: the memory of the buffers of its sessions, in bytes; its class of size, and the sessions of each class. */
+	size_t held;
+	unsigned char class;
+	LIST_ENTRY(share) of_class;
+	LIST_HEAD(, conn) sessions_of[HELD_CLASSES];
 	size_t n;
 	char name[PEER_ORIGIN_MAX];
 };
 
 struct shares {
 	struct map by_peer;
+	LIST_HEAD(, share) of_class[HELD_CLASSES]; /* those that have a buffer */
 	uid_t own; /* of the daemon */
 };
 

@@ -182,6 +182,30 @@ TEST(of_all_that_keep_lines_open_those_go_whose_are_longest)
 		close(fd[i]);
 }
 
+/* A buffer that is a little more than half full takes as much memory as a full one. */
+TEST(memory_counts_and_not_what_is_in_it)
+{
+	static char line[LEAST / 2 + 1024];
+	struct net_conf conf = NET_LOOP_CONF;
+	int fd[MANY];
+
+	net_loop_release(&w);
+	conf.output_max = LEAST;
+	conf.line_max = LEAST;
+	net_loop_init(&w, conf);
+	memset(line, 'x', sizeof(line) - 1);
+	ck_assert_uint_lt(MANY * sizeof(line), HELD_WHOLE * LEAST);
+	for (unsigned i = 0; i < MANY; i++) {
+		fd[i] = net_loop_unix(&w);
+		net_loop_says(&w, fd[i], line);
+		net_loop_settle(&w);
+	}
+	ck_assert(told(" overflow\n"));
+	buf_clear(&w.told);
+	for (unsigned i = 0; i < MANY; i++)
+		close(fd[i]);
+}
+
 /*
  * A user of the Unix socket has many, and an address one that is larger than each of them. What the address has read
  * counts no more.

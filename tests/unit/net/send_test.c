@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* daemon/net/conn.c: output. */
+#include "daemon/net/hub.h"
 #include "tests/fixture/much_output.h"
 
 #include <check.h>
@@ -22,6 +23,46 @@ LOOP_TEST(bytes_go_out_at_flush_and_in_order, 2)
 	net_flush(w.net);
 	net_loop_hears(&w, fd, "OK 1\nOK 2\n");
 	close(fd);
+}
+
+static unsigned slow_writes;
+
+static void takes_its_time(struct net_loop *world)
+{
+	(void)world;
+	slow_writes++;
+	usleep(2000);
+}
+
+LOOP_TEST(a_flush_that_takes_long_leaves_the_rest_to_the_passes_that_follow, 2)
+{
+	enum { N = 3 * HUB_FLUSH_LOOK };
+	uint64_t session[N];
+	int fd[N];
+
+	for (unsigned i = 0; i < N; i++) {
+		fd[i] = _i ? net_loop_tcp(&w) : net_loop_unix(&w);
+		net_loop_until(&w, w.opened == i + 1);
+		session[i] = w.session;
+	}
+	buf_clear(&w.told);
+	w.on_writing = takes_its_time;
+	for (unsigned round = 0; round < 2; round++) {
+		for (unsigned i = 0; i < N; i++)
+			net_send(w.net, session[i], "OK\n", 3);
+		slow_writes = 0;
+		net_flush(w.net);
+		ck_assert_uint_eq(slow_writes, HUB_FLUSH_LOOK);
+		if (round == 1)
+			net_flush_all(w.net);
+		else
+			net_loop_settle(&w);
+		ck_assert_uint_eq(slow_writes, N);
+		for (unsigned i = 0; i < N; i++)
+			net_loop_hears(&w, fd[i], "OK\n");
+	}
+	for (unsigned i = 0; i < N; i++)
+		close(fd[i]);
 }
 
 static int reader;

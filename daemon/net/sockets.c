@@ -1,0 +1,119 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* See sockets.h. */
+#include "daemon/net/sockets.h"
+
+#include "daemon/base/clock.h"
+#include "daemon/net/conn.h"
+
+#include <errno.h>
+#include <unistd.h>
+
+#define CLOCK_LOOK 4
+
+static uint32_t epoll_of(short events)
+{
+	return (events & EV_READ ? EPOLLIN : 0) | (events & EV_WRITE ? EPOLLOUT : 0) | (events & EV_CLOSED ? EPOLLRDHUP : 0) | (events & EV_ET ? EPOLLET : 0);
+}
+
+/* An error, or an end of both sides, is seen by whoever reads or writes next. */
+static short events_of(uint32_t reported)
+{
+	if ((reported & EPOLLERR) || ((reported & EPOLLHUP) && !(reported & EPOLLRDHUP)))
+		return EV_READ | EV_WRITE;
+	return (short)((reported & EPOLLIN ? EV_READ : 0) | (reported & EPOLLOUT ? EV_WRITE : 0) | (reported & EPOLLRDHUP ? EV_CLOSED : 0));
+}
+
+static void drop_reported(struct sockets *s, const struct conn *c)
+{
+	for (unsigned i = s->at; i < s->n; i++)
+		if (s->reported[i].data.ptr == c)
+			s->reported[i].data.ptr = NULL;
+}
+
+bool sockets_watch(struct conn *c, short events)
+{
+	struct sockets *s = &c->hub->sockets;
+	struct epoll_event wanted = {.events = epoll_of(events), .data.ptr = c};
+
+	drop_reported(s, c);
+	if (epoll_ctl(s->epoll, c->watched ? EPOLL_CTL_MOD : EPOLL_CTL_ADD, c->fd, &wanted))
+		return false;
+	c->watched = events;
+	return true;
+}
+
+void sockets_forget(struct conn *c)
+{
+	struct sockets *s = &c->hub->sockets;
+
+	if (!c->watched)
+		return;
+	drop_reported(s, c);
+	epoll_ctl(s->epoll, EPOLL_CTL_DEL, c->fd, NULL);
+	c->watched = 0;
+}
+
+static void sockets_ask(struct sockets *s)
+{
+	int n;
+
+	if (s->at < s->n)
+		return;
+	n = epoll_wait(s->epoll, s->reported, SOCKETS_AT_ONCE, 0);
+	s->at = 0;
+	s->n = n > 0 ? (unsigned)n : 0;
+}
+
+static void socket_ready(const struct epoll_event *reported)
+{
+	struct conn *c = reported->data.ptr;
+	short what = c ? (short)(events_of(reported->events) & c->watched) : 0;
+
+	if (what)
+		conn_ready(c, what);
+}
+
+/* A cut pass ends at once. The clock is read after a few sockets, since most take little time. */
+static bool pass_is_over(const struct hub *h, struct instant end)
+{
+	return event_base_got_break(h->base) || (h->sockets.at % CLOCK_LOOK == 0 && !instant_before(clock_boottime(), end));
+}
+
+static void on_ready(evutil_socket_t fd, short what, void *context)
+{
+	struct instant end = instant_add(clock_boottime(), SOCKETS_US);
+	struct hub *h = context;
+	struct sockets *s = &h->sockets;
+
+	(void)fd, (void)what;
+	sockets_ask(s);
+	while (s->at < s->n) {
+		socket_ready(&s->reported[s->at++]);
+		if (s->at == s->n || !pass_is_over(h, end))
+			continue;
+		event_active(s->ready, EV_READ, 1);
+		event_base_loopbreak(h->base);
+		return;
+	}
+}
+
+int sockets_init(struct hub *h)
+{
+	struct sockets *s = &h->sockets;
+
+	s->epoll = epoll_create1(EPOLL_CLOEXEC);
+	if (s->epoll < 0)
+		return -errno;
+	s->ready = event_new(h->base, s->epoll, EV_READ | EV_PERSIST, on_ready, h);
+	if (s->ready && !event_add(s->ready, NULL))
+		return 0;
+	sockets_release(h);
+	return -ENOMEM;
+}
+
+void sockets_release(struct hub *h)
+{
+	if (h->sockets.ready)
+		event_free(h->sockets.ready);
+	close(h->sockets.epoll);
+}

@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * The sockets of the connections have an epoll of their own, which the loop watches. The epoll of libevent reports all that are ready in each pass, and a pass
+ * is short: with thousands ready, the loop would do nothing else than ask for them. Here a pass asks for SOCKETS_AT_ONCE at most, and handles them for
+ * SOCKETS_US, whatever they do. The others come first in the next pass.
+ */
+#ifndef NET_SOCKETS_H
+#define NET_SOCKETS_H
+
+#include "daemon/base/instant.h"
+
+#include <sys/epoll.h>
+
+#define SOCKETS_AT_ONCE 64
+#define SOCKETS_US      INT64_C(100)
+
+struct conn;
+struct event;
+struct hub;
+
+struct sockets {
+	int epoll;
+	struct event *ready;
+	struct epoll_event reported[SOCKETS_AT_ONCE]; /* [at, n): not handled yet; the pointer of one that is forgotten meanwhile is NULL */
+	unsigned at, n;
+};
+
+int sockets_init(struct hub *h) __attribute__((warn_unused_result)); /* 0 or -errno */
+void sockets_release(struct hub *h); /* no connection is watched any more */
+
+/* events: EV_READ, EV_WRITE, EV_CLOSED, EV_ET. What there is at the socket now is reported again. False: it cannot be watched. */
+bool sockets_watch(struct conn *c, short events);
+void sockets_forget(struct conn *c); /* before the socket is closed: a copy of it may live on in the next process */
+
+#endif
