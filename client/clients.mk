@@ -4,6 +4,14 @@
 
 CLIENTS :=
 
+# C: the adapter alone, since the library is built with the rest.
+CLIENTS += client-c
+client-c: $(O)/client-c/adapter ## the adapter of libredlock for tests/clients
+$(O)/client-c/adapter: $(patsubst %.c,$(O)/%.o,$(wildcard tests/clients/adapter_c/*.c)) $(O)/libredlock.a
+	@mkdir -p $(@D)
+	$(call say,LD)
+	$(Q)$(LINK) -o $@ $^ $(LIBS_TLS)
+
 # Go: all that the go command writes is in $(O).
 CLIENTS += client-go
 GO      ?= go

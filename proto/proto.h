@@ -203,7 +203,7 @@ struct reply_line {
 	} field[REPLY_FIELDS_MAX]; /* more than these are ignored */
 };
 
-/* 0, or -1 if the line is not of this protocol. */
+/* 0; -1 if the line is not of this protocol; 1 if it begins with none of its words, or is a push without a code: a later version may have such lines. */
 int reply_parse(char *line, size_t n, struct reply_line *ret_line);
 /* The value, or a span with p = NULL. */
 struct span reply_find(const struct reply_line *line, const char *field);

@@ -72,11 +72,11 @@ int reply_parse(char *line, size_t n, struct reply_line *ret_line)
 		word = word_take(&cursor);
 	}
 	if (kind_find(word, &ret_line->kind) < 0)
-		return -1;
+		return 1;
 	if (ret_line->kind == LINE_ERR || ret_line->kind == LINE_PUSH) {
 		ret_line->code = word_take(&cursor);
 		if (ret_line->code.n == 0)
-			return -1;
+			return ret_line->kind == LINE_PUSH ? 1 : -1;
 	}
 	if (ret_line->kind != LINE_ERR)
 		return fields_take(&cursor, ret_line);

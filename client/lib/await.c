@@ -80,7 +80,10 @@ int await_answer(struct redlock *c, int64_t wait_ms)
 	if (r != -EAGAIN)
 		return r;
 	r = exchange_give_up(c);
-	return r ? r : conn_break(c, -ETIMEDOUT, "redlockd does not answer");
+	if (r)
+		return r;
+	c->broken = -ETIMEDOUT;
+	return conn_says(c, -ETIMEDOUT, "redlockd at %s does not answer", c->place);
 }
 
 int await_draft(struct redlock *c, enum pending_kind kind, int64_t busy_ms, const struct await_rows *rows)

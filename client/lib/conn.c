@@ -55,6 +55,7 @@ void conn_lost(struct redlock *c, int err, const char *why)
 {
 	conn_says(c, err, "%s", why);
 	channel_close(&c->channel);
+	c->spoken = false;
 	c->cancels = 0;
 	subscriptions_end(&c->watches);
 	if (c->link == LINK_UP && c->pending.in_flight && !pending_is_repeated(&c->pending)) {
@@ -74,12 +75,20 @@ void conn_forget_auth(struct redlock *c)
 
 /* --- out --- */
 
+const char *conn_broke(const struct redlock *c, const char *why)
+{
+	static _Thread_local char text[PLACE_BYTES + 2 * BROKE_BYTES];
+
+	snprintf(text, sizeof(text), c->channel.closed ? "redlockd at %s closed the connection%s" : "the connection to redlockd at %s broke%s", c->place, why);
+	return text;
+}
+
 int conn_drain(struct redlock *c)
 {
 	int r = channel_flush(&c->channel);
 
 	if (r && !c->greeting.resumes)
-		return conn_break(c, r, "the connection to redlockd broke");
+		return conn_break(c, r, conn_broke(c, ""));
 	if (r)
 		channel_mute(&c->channel);
 	return 0;
@@ -145,11 +154,16 @@ int conn_answer_lost(struct redlock *c)
 	return 0;
 }
 
+/* *ret_push is NULL for one that a later version may say. */
 static int push_read(struct redlock *c, struct span line, struct push **ret_push)
 {
 	int r = push_new(line.p, line.n, ret_push);
 
-	return r ? conn_break(c, r, r == -ENOMEM ? "out of memory" : "redlockd sent a push that cannot be read") : 0;
+	if (r == -ENOMSG && c->spoken) {
+		*ret_push = NULL;
+		return 0;
+	}
+	return r ? conn_break(c, r == -ENOMSG ? -EPROTO : r, r == -ENOMEM ? "out of memory" : "redlockd sent a push that cannot be read") : 0;
 }
 
 int conn_push(struct redlock *c, struct span line)
@@ -160,7 +174,7 @@ int conn_push(struct redlock *c, struct span line)
 	if (!pushes_make_room(&c->pushes))
 		return conn_break(c, -ENOBUFS, "redlockd sent more pushes than can be kept");
 	r = push_read(c, line, &push);
-	if (r)
+	if (r || !push)
 		return r;
 	unchecked_jobs_push(&c->unchecked, &push->line.parsed);
 	if (!c->greeting.resumes || tracking_push(&c->holds, &c->pending, &push->line.parsed))

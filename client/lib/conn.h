@@ -35,6 +35,8 @@ enum link {
 };
 
 #define OWNER_BYTES 257 /* with a NUL */
+#define PLACE_BYTES 160
+#define BROKE_BYTES 256 /* of the reason why a connection broke */
 
 struct redlock {
 	int broken; /* 0, or the errno that ended it; the descriptor stays open, because a close frees what the session holds */
@@ -48,6 +50,7 @@ struct redlock {
 	void (*row)(void *arg, const struct redlock_line *line);
 	void *row_arg;
 
+	bool spoken;                         /* the peer has answered once, so it is a daemon, and what else it says is of a later version */
 	bool answered;                       /* answer is set */
 	int64_t answer_sent_us;              /* sent_us of the request that it answers */
 	struct redlock_line answer, passing; /* passing: the line that is being handled */
@@ -65,6 +68,7 @@ struct redlock {
 	struct holds holds;
 	struct unchecked_jobs unchecked;
 	struct address address;
+	char place[PLACE_BYTES]; /* the same for a person */
 	char host[ADDRESS_HOST]; /* inside TLS: that of the address; "": it is plain */
 	short shake_wants; /* LINK_CONNECTING, once channel.tls is there: what its handshake waits for */
 	struct backoff pauses;
@@ -84,6 +88,8 @@ struct redlock {
 int conn_says(struct redlock *c, int err, const char *format, ...) __attribute__((format(printf, 3, 4)));
 /* Ends the connection for good. Returns err. */
 int conn_break(struct redlock *c, int err, const char *why);
+/* What to say when the connection broke; static memory of this thread. why: "", or more of it. */
+const char *conn_broke(const struct redlock *c, const char *why);
 /* The one writer of link. It sets due_us, too. */
 void conn_move(struct redlock *c, enum link to);
 /* The connection of a session with grace is gone: the link is down. Aborts a request that was sent and is not repeated. */

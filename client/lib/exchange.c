@@ -51,7 +51,7 @@ int redlock_cancel(struct redlock *c)
 {
 	if (c->broken)
 		return c->broken;
-	if (!c->pending.in_flight || !pending_locks(&c->pending) || c->pending.line.p[0] != '@')
+	if (!c->pending.in_flight || c->pending.line.p[0] != '@' || !(pending_locks(&c->pending) || c->pending.kind == PENDING_TAKE))
 		return conn_says(c, -EINVAL, "no request is in flight that can be cancelled");
 	if (c->pending.cancelled)
 		return 0;
@@ -70,7 +70,7 @@ int exchange_give_up(struct redlock *c)
 	if (up)
 		c->again_us = 0;
 	return conn_says(c, -ECONNABORTED,
-			 up ? "redlockd could not tell in time" : "redlockd is away, and did not come back in time");
+			 up ? "redlockd at %s could not tell in time" : "redlockd at %s is away, and did not come back in time", c->place);
 }
 
 int exchange_refuse(struct redlock *c, const char *name)
@@ -122,19 +122,37 @@ static int pending_hear(struct redlock *c)
 	return 0;
 }
 
+/* The tag of what was sent: of the request in flight, if the link is up; recovery sends none. */
+static struct span tag_sent(const struct redlock *c)
+{
+	const char *at = c->link == LINK_UP && c->pending.in_flight ? c->pending.line.p : "";
+	const char *end = c->link == LINK_UP && c->pending.in_flight ? at + c->pending.n : at;
+
+	while (at < end && (*at == ' ' || *at == '\t'))
+		at++;
+	if (at == end || *at != '@')
+		return SPAN("");
+	return (struct span){at + 1, strcspn(at, " \t") - 1};
+}
+
 static int line_hear(struct redlock *c, struct span line)
 {
 	bool push = line.n && line.p[0] == '!';
 	int r = line.n >= (push ? REPLY_MAX : LINE_MAX_DEFAULT) ? -EPROTO : push ? 0 : line_take(&c->passing, line.p, line.n);
 
+	if (r == -ENOMSG && c->spoken)
+		return 0;
 	if (r)
-		return conn_break(c, r, r == -ENOMEM ? "out of memory" : "the peer does not speak the protocol of redlockd");
+		return conn_break(c, r == -ENOMSG ? -EPROTO : r, r == -ENOMEM ? "out of memory" : "the peer does not speak the protocol of redlockd");
 	if (push)
 		return conn_push(c, line);
+	c->spoken = true;
 	if (c->cancels && span_equal(c->passing.parsed.tag, SPAN("cancel"))) {
 		c->cancels--;
 		return 0;
 	}
+	if (c->passing.parsed.tag.n && !span_equal(c->passing.parsed.tag, tag_sent(c)))
+		return 0;
 	if (c->link != LINK_UP)
 		return recovery_hear(c);
 	if (!c->pending.in_flight)
@@ -155,13 +173,12 @@ static int lines_hear(struct redlock *c)
 /* The daemon closed the connection, or the connection broke. */
 static int channel_ended(struct redlock *c, int err)
 {
-	const char *why = c->channel.closed ? "redlockd closed the connection" : "the connection to redlockd broke";
-	char text[MESSAGE_BYTES / 2];
+	char reason[BROKE_BYTES] = "";
+	const char *why;
 
-	if (c->channel.tls && err == -EPROTO) {
-		snprintf(text, sizeof(text), "the connection to redlockd broke: %s", secure()->reason());
-		why = text;
-	}
+	if (c->channel.tls && err == -EPROTO)
+		snprintf(reason, sizeof(reason), ": %s", secure()->reason());
+	why = conn_broke(c, reason);
 	if (!c->greeting.resumes)
 		return conn_break(c, err, why);
 	conn_lost(c, err, why);

@@ -109,13 +109,17 @@ static int taken_check(struct redlock *c, const char *queue, const char *id, str
 	return r;
 }
 
-static int take_ask(struct redlock *c, const char *queue, const struct redlock_options *o)
+int redlock_take_send(struct redlock *c, const char *queue, const struct redlock_options *options)
 {
+	static const struct redlock_options none;
+	const struct redlock_options *o = options ? options : &none;
 	struct draft *d = &c->draft;
 	size_t wait_at, wait_n;
-	int r;
+	int r = name_flaw(c, queue, NAME_MAX_BYTES, "the name of a queue");
 
-	draft_begin(d, "TAKE", queue);
+	if (r)
+		return r;
+	draft_begin(d, o->cancellable ? TAG_TO_CANCEL "TAKE" : "TAKE", queue);
 	draft_wait(d, o->wait_ms, &wait_at, &wait_n);
 	if (o->ttl_ms)
 		draft_ms(d, "ttl", o->ttl_ms);
@@ -123,20 +127,19 @@ static int take_ask(struct redlock *c, const char *queue, const struct redlock_o
 	if (r)
 		return r;
 	pending_wait(&c->pending, wait_at, wait_n, o->wait_ms ? boottime_after(o->wait_ms) : 0);
-	r = exchange_begin(c);
-	return r ? r : await_answer(c, o->wait_ms < 0 ? o->wait_ms : o->wait_ms + ONCE_MS);
+	return exchange_begin(c);
 }
 
 /* The validity counts from a CHECK, because the TAKE may have waited for long. */
 int redlock_take(struct redlock *c, const char *queue, const struct redlock_options *options, struct redlock_job *ret_job)
 {
-	static const struct redlock_options none;
+	int64_t wait_ms = options ? options->wait_ms : 0;
 	struct redlock_grant grant;
 	struct redlock_job job;
-	int r = name_flaw(c, queue, NAME_MAX_BYTES, "the name of a queue");
+	int r = redlock_take_send(c, queue, options);
 
 	if (!r)
-		r = take_ask(c, queue, options ? options : &none);
+		r = await_answer(c, wait_ms < 0 ? wait_ms : wait_ms + ONCE_MS);
 	if (!r)
 		r = redlock_taken(c, &job);
 	if (r)

@@ -8,10 +8,13 @@
 
 int line_fill(struct redlock_line *line, const char *from, size_t n)
 {
+	int r;
+
 	line->n = n;
 	memcpy(line->text, from, n);
 	memcpy(line->scratch, from, n);
-	return reply_parse(line->scratch, n, &line->parsed) ? -EPROTO : 0;
+	r = reply_parse(line->scratch, n, &line->parsed);
+	return r > 0 ? -ENOMSG : r ? -EPROTO : 0;
 }
 
 int line_take(struct redlock_line *line, const char *from, size_t n)

@@ -17,7 +17,7 @@ struct redlock_line {
 	struct buffer room; /* of both, if line_take made it */
 };
 
-/* Takes n bytes, for which text and scratch have room. -EPROTO: they are no line of the protocol. */
+/* Takes n bytes, for which text and scratch have room. -EPROTO: they are no line of the protocol; -ENOMSG: they may be one of a later version (reply_parse). */
 int line_fill(struct redlock_line *line, const char *from, size_t n) REDLOCK_MUST;
 /* The same, and makes the room: line_release frees it. -ENOMEM as well. */
 int line_take(struct redlock_line *line, const char *from, size_t n) REDLOCK_MUST;

@@ -149,7 +149,7 @@ int redlock_check(struct redlock *c, const char *name, struct redlock_grant *ret
 	return grant_await(c, redlock_check_send(c, name), 0, ret_grant);
 }
 
-int redlock_extend(struct redlock *c, const char *name, int64_t ttl_ms, struct redlock_grant *ret_grant)
+int redlock_extend_send(struct redlock *c, const char *name, int64_t ttl_ms)
 {
 	int r = request_begin(c, "EXTEND", name);
 
@@ -157,10 +157,15 @@ int redlock_extend(struct redlock *c, const char *name, int64_t ttl_ms, struct r
 		return r;
 	if (ttl_ms > 0)
 		draft_ms(&c->draft, "ttl", ttl_ms);
-	return grant_await(c, request_send(c, PENDING_READ, name), ONCE_MS, ret_grant);
+	return request_send(c, PENDING_READ, name);
 }
 
-int redlock_unlock_with(struct redlock *c, const char *name, const struct redlock_unlocking *options)
+int redlock_extend(struct redlock *c, const char *name, int64_t ttl_ms, struct redlock_grant *ret_grant)
+{
+	return grant_await(c, redlock_extend_send(c, name, ttl_ms), ONCE_MS, ret_grant);
+}
+
+int redlock_unlock_send(struct redlock *c, const char *name, const struct redlock_unlocking *options)
 {
 	static const struct redlock_unlocking none;
 	const struct redlock_unlocking *o = options ? options : &none;
@@ -172,8 +177,14 @@ int redlock_unlock_with(struct redlock *c, const char *name, const struct redloc
 		draft_ms(&c->draft, "keep", o->keep_ms);
 	if (o->sync)
 		draft_text(&c->draft, " sync=yes");
-	r = request_send(c, PENDING_UNLOCK, name);
-	return r ? r : await_answer(c, o->sync ? ONCE_MS : 0);
+	return request_send(c, PENDING_UNLOCK, name);
+}
+
+int redlock_unlock_with(struct redlock *c, const char *name, const struct redlock_unlocking *options)
+{
+	int r = redlock_unlock_send(c, name, options);
+
+	return r ? r : await_answer(c, options && options->sync ? ONCE_MS : 0);
 }
 
 int redlock_unlock(struct redlock *c, const char *name, int64_t keep_ms)

@@ -37,7 +37,7 @@ void pending_begin(struct pending *p, int64_t now)
 {
 	p->in_flight = true;
 	p->sent_us = p->asked_us = now;
-	p->sent = p->told = p->cancelled = p->unsure = false;
+	p->sent = p->again = p->told = p->cancelled = p->unsure = false;
 	p->count = -1;
 }
 

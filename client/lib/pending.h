@@ -33,6 +33,7 @@ struct pending {
 	int64_t asked_us;       /* when the caller asked; the line may be sent more than once */
 	int64_t sent_us;        /* read before it was last sent */
 	bool sent;              /* over some connection: the daemon may have done it */
+	bool again;             /* over more than one: what is not granted now may have been granted before */
 	bool told;              /* the caller has got a row of the answer */
 	bool cancelled;         /* the caller has withdrawn it: whenever it is sent, CANCEL follows */
 	bool anchors;           /* the CHECK after a LOCK */

@@ -92,11 +92,11 @@ static int open_shake(struct redlock *c, int64_t until)
 		return open_failed(-ENOMEM, "out of memory");
 	while ((wants = secure()->shake(c->channel.tls, why, sizeof(why))) == TLS_READ || wants == TLS_WRITE) {
 		if (redlock_now_us() >= until)
-			return open_failed(-ETIMEDOUT, "redlockd at %s does not answer the handshake of TLS; does it listen there by listen.tls?", c->host);
+			return open_failed(-ETIMEDOUT, "redlockd at %s does not answer the handshake of TLS; does it listen there by listen.tls?", c->place);
 		fd.events = wants == TLS_READ ? POLLIN : POLLOUT;
 		(void)!poll(&fd, 1, boottime_poll_ms(until));
 	}
-	return wants == TLS_DONE ? 0 : open_failed(-EPROTO, "no TLS with redlockd at %s: %s", c->host, why);
+	return wants == TLS_DONE ? 0 : open_failed(-EPROTO, "no TLS with redlockd at %s: %s", c->place, why);
 }
 
 static int redlock_connect(const char *addr, int64_t timeout_ms, struct redlock **ret_connection)
@@ -113,6 +113,7 @@ static int redlock_connect(const char *addr, int64_t timeout_ms, struct redlock 
 	if (!c)
 		return open_failed(-ENOMEM, "out of memory");
 	redlock_init(c, timeout_ms);
+	shown_text(span_of(addr ? addr : standard), c->place, sizeof(c->place));
 	if (address_is_tls(addr ? addr : standard, c->host, sizeof(c->host)) && !secure()) {
 		free(c);
 		return open_failed(-EPROTONOSUPPORT, "this program speaks no TLS: it must call redlock_use_tls before it opens %s", addr ? addr : standard);
@@ -136,7 +137,7 @@ static int redlock_connect(const char *addr, int64_t timeout_ms, struct redlock 
 /* The caller closes the connection after a failure. */
 static int open_show(struct redlock *c)
 {
-	char secret[SECRET_BYTES];
+	char secret[SECRET_BYTES], shown[PLACE_BYTES];
 	const char *user;
 	int r = secret_find(&user, secret);
 
@@ -147,8 +148,9 @@ static int open_show(struct redlock *c)
 				   r == -EINVAL ? "it is one line of 1 to 1023 bytes" : strerror(-r));
 	r = redlock_auth(c, user, secret);
 	explicit_bzero(secret, sizeof(secret));
+	shown_text(span_of(user), shown, sizeof(shown));
 	if (r)
-		open_failed(0, "redlockd does not accept $REDLOCK_USER: %.200s", c->message);
+		open_failed(0, "redlockd at %s does not accept $REDLOCK_USER (%s): %.200s", c->place, shown, c->message);
 	return r > 0 ? -EACCES : r;
 }
 

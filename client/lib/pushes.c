@@ -23,15 +23,17 @@ void pushes_release(struct pushes *p)
 int push_new(const char *from, size_t n, struct push **ret_push)
 {
 	struct push *push = malloc(sizeof(*push) + 2 * n);
+	int r;
 
 	if (!push)
 		return -ENOMEM;
 	push->line.text = push->bytes;
 	push->line.scratch = push->bytes + n;
 	push->line.room = (struct buffer){NULL, 0};
-	if (line_fill(&push->line, from, n)) {
+	r = line_fill(&push->line, from, n);
+	if (r) {
 		free(push);
-		return -EPROTO;
+		return r;
 	}
 	*ret_push = push;
 	return 0;

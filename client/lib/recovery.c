@@ -31,6 +31,7 @@ int recovery_send(struct redlock *c)
 /* The link is up: the request in flight goes on. */
 static int pending_repeat(struct redlock *c)
 {
+	c->pending.again |= c->pending.sent && !c->again_us;
 	c->again_us = 0;
 	if (!c->pending.in_flight)
 		return 0;

@@ -66,7 +66,7 @@ struct redlock_options {
 	 */
 	int slots;
 	int64_t delay_ms; /* after an abnormal end of the hold nobody gets the lock for that much longer */
-	bool cancellable; /* redlock_cancel can withdraw it while it waits: for redlock_lock_send and redlock_lock_many_send */
+	bool cancellable; /* redlock_cancel can withdraw it while it waits: for redlock_lock_send, redlock_lock_many_send and redlock_take_send */
 };
 
 /* Zeroes are the defaults: no label, no grace, no heartbeat. */
@@ -376,10 +376,13 @@ int redlock_lock_many_send(struct redlock *c, bool any, const char *const *names
 /* The lease that the rows of the last LOCKALL told; 0: there were none yet. */
 int64_t redlock_many_ttl_ms(const struct redlock *c);
 int redlock_check_send(struct redlock *c, const char *name) REDLOCK_MUST;
+int redlock_extend_send(struct redlock *c, const char *name, int64_t ttl_ms) REDLOCK_MUST;
+int redlock_unlock_send(struct redlock *c, const char *name, const struct redlock_unlocking *options) REDLOCK_MUST;
+int redlock_take_send(struct redlock *c, const char *queue, const struct redlock_options *options) REDLOCK_MUST;
 int redlock_check_job_send(struct redlock *c, const char *queue, const char *id) REDLOCK_MUST;
 /*
- * Withdraws the LOCK in flight that is cancellable, and does not wait. redlock_finish tells what became of it: REDLOCK_REFUSED with "CANCELLED", or its own
- * answer if that was quicker. With grace, if the connection breaks meanwhile, that comes when the daemon is there again. -EINVAL: there is none.
+ * Withdraws the LOCK or TAKE in flight that is cancellable, and does not wait. redlock_finish tells what became of it: REDLOCK_REFUSED with "CANCELLED", or
+ * its own answer if that was quicker. With grace, if the connection breaks meanwhile, that comes when the daemon is there again. -EINVAL: there is none.
  */
 int redlock_cancel(struct redlock *c) REDLOCK_MUST;
 bool redlock_in_flight(const struct redlock *c);

@@ -40,9 +40,13 @@ static void hold_granted(struct hold *h, const struct pending *p, const struct r
 	hold_take(h, p, reply_number(line, "fence", h->fence), line_bounded(line, "valid_ms", 0), count);
 }
 
-/* A LOCK of several names whose holds differ says no count: each name has one more. */
+/*
+ * A LOCK of several names whose holds differ says no count: each name has one more. A LOCKALL that is repeated in vain may have waited for a part alone of
+ * what the first one took.
+ */
 static void lockall_answered(struct holds *holds, const struct pending *p, const struct reply_line *answer)
 {
+	bool partly = answer->kind != LINE_OK && p->kind == PENDING_LOCKALL && p->again;
 	struct hold *h, *one = p->kind == PENDING_LOCKANY ? holds_find(holds, reply_find(answer, "name")) : NULL;
 
 	if (answer->kind == LINE_OK && one && one->in_bundle)
@@ -51,7 +55,9 @@ static void lockall_answered(struct holds *holds, const struct pending *p, const
 		if (answer->kind == LINE_OK && p->kind == PENDING_LOCKALL && h->in_bundle && h->part.told)
 			hold_take(h, p, h->part.fence, h->part.valid_ms, p->count);
 		h->unsettled &= !(h->in_bundle && tracking_decides(answer));
+		h->unsettled |= h->in_bundle && partly;
 	}
+	holds->unsettled |= partly;
 	holds_end_lockall(holds);
 }
 

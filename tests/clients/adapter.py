@@ -20,8 +20,11 @@ ADAPTERS = {  # name: its command and what it needs in the environment; the last
     "python-aio": ([sys.executable, os.path.join(HERE, "adapter_aio.py")], PYTHON),
     "go": ([os.path.join(BUILD, "client-go", "adapter")], {}),
     "node": ([*NODE, os.path.join(HERE, "adapter_node.mjs"), os.path.join(BUILD, "client-node", "dist", "index.js")], {"NODE_NO_WARNINGS": "1"}),
+    "c": ([os.path.join(BUILD, "client-c", "adapter")], {}),
     "java": (["java", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-Xshare:auto", "-jar", os.path.join(BUILD, "client-java", "adapter.jar")], {}),
 }
+RARE = {"fork", "fork-ask", "finaliser", "preload", "doubt", "threads"}  # what an adapter says that it can
+COMMON = {"many", "keeper", "fence", "bytes", "microseconds", "quit", "repeat", "strays", "abort-rate", "abort-away", "silence", "grace-ends"}  # or that it lacks
 CLEAN = ("REDLOCK_ADDR", "REDLOCK_USER", "REDLOCK_SECRET", "REDLOCK_SECRET_FILE", "REDLOCK_TLS_CA", "REDLOCK_TLS_CERT", "REDLOCK_TLS_KEY", "REDLOCK_TLS_NAME")
 
 
@@ -45,7 +48,8 @@ class Adapter:
         self.results, self.events, self.news, self.ended = {}, [], threading.Condition(), False
         self.lock, self.ids = threading.Lock(), 0
         threading.Thread(target=self._listen, daemon=True).start()
-        self.can = self.result("hello", 60)["can"]
+        hello = self.result("hello", 60)
+        self.can, self.omits = (set(hello["can"]) | COMMON) - set(hello.get("lacks", ())), hello.get("omits", ())
 
     def _listen(self):
         for line in self.process.stdout:

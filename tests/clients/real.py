@@ -288,17 +288,22 @@ def random_requests_over_crashes(world, count=3000, seed=0):
 
 
 def random_run(w, count, seed, fault):
-    """So many random requests, while the fault comes every few seconds. Returns what to print."""
+    """
+    So many random requests, while the fault comes every few seconds. Returns what to print. Many callers share three clients, or each has its own if the
+    library has one caller for each connection.
+    """
     history = History()
     adapters, chance, left = [w.adapter(grace=10) for _ in range(3)], random.Random(seed), [count]
+    shared = "many" in adapters[0].can
+    adapters += [w.adapter(grace=10) for _ in range(0 if shared else 5)]
 
     def caller(number):
         mine, own = random.Random(seed * 1000 + number), 0
         while left[0] > 0:
             left[0] -= 1
             own += 1
-            history.once(adapters[mine.randrange(len(adapters))], "c%d-%d" % (number, own), mine)
-    threads = [threading.Thread(target=caller, args=(number,)) for number in range(24)]
+            history.once(adapters[mine.randrange(len(adapters)) if shared else number], "c%d-%d" % (number, own), mine)
+    threads = [threading.Thread(target=caller, args=(number,)) for number in range(24 if shared else len(adapters))]
     for thread in threads:
         thread.start()
     while threads:  # here, since a daemon ends with the thread that started it

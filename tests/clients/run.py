@@ -21,7 +21,7 @@ import time
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path[:0] = [HERE, os.path.join(os.path.dirname(HERE), "lib")]
 
-from adapter import ADAPTERS, Adapter, usable  # the paths stand above
+from adapter import ADAPTERS, COMMON, RARE, Adapter, usable  # the paths stand above
 from authority import Authority
 from process import BUILD
 from redis_server import Clock
@@ -41,8 +41,8 @@ def load():
             cases += json.load(text)
     names = [case["case"] for case in cases]
     for case in cases:
-        if set(case) - KEYS or names.count(case["case"]) > 1:
-            raise SystemExit("the case %r has an unknown key, or its name twice" % case["case"])
+        if set(case) - KEYS or names.count(case["case"]) > 1 or set(case.get("needs", ())) - RARE - COMMON:
+            raise SystemExit("the case %r has an unknown key or need, or its name twice" % case["case"])
     return cases
 
 
@@ -105,7 +105,7 @@ class Worker(threading.Thread):
                 self.replace(name, self.environment(script, own, folder))
             elif self.name_of != name or not self.adapter:
                 self.replace(name)
-            lacks = set(case.get("needs", ())) - set(self.adapter.can)
+            lacks = set(case.get("needs", ())) - self.adapter.can
             if lacks:
                 return "skipped", "%s has no %s" % (name, ", ".join(sorted(lacks)))
             script.adapter = self.adapter

@@ -61,7 +61,7 @@ class Request:
 
     def get(self, name):
         """What ${key.name} stands for."""
-        return self.tag if name == "tag" else self.fields[name]
+        return self.tag if name == "tag" else self.fields.get(name, "") if name == "owner" else self.fields[name]
 
 
 class Connection:
@@ -147,8 +147,9 @@ class Script:
         self.listener.listen(16)
 
     def fill(self, value):
-        """Puts what the client sent in the place of ${key.field}."""
+        """Puts what the client sent in the place of ${key.field}. Where it named no owner, none is told."""
         if isinstance(value, str):
+            value = re.sub(r" owner=\$\{(\w+)\.owner\}", lambda found: found[0] if self.requests[found[1]].get("owner") else "", value)
             return re.sub(r"\$\{(\w+)\.(\w+)\}", lambda found: self.requests[found[1]].get(found[2]), value.replace("${address}", self.address))
         if isinstance(value, dict):
             return {key: self.fill(one) for key, one in value.items()}
@@ -327,6 +328,8 @@ class Script:
             return "it sent: " + request.raw
         for name, value in (self.fill(fields) or {}).items():
             seen = request.fields.get(name)
+            if seen is None and name in self.adapter.omits:
+                continue
             if name in DURATIONS and seen is not None and value not in ("*", "forever"):
                 same = fits(milliseconds(seen), value if value[0] in "<>" else milliseconds(value))
             else:
@@ -346,17 +349,19 @@ class Script:
         self.requests[key] = request
 
     def step_reads_all(self, *wanted):
-        """These lines, in any order."""
+        """These lines, in any order. A row may end with the answer to its line."""
         left = list(wanted)
         while left:
             request = self.next_request(PATIENCE)
             if request is None:
                 raise Mismatch("these did not come: %s" % left)
-            row = next((row for row in left if not self.matches(request, row[1], *(list(row[2:]) + [None, None])[:2])), None)
+            row = next((row for row in left if not self.matches(request, row[1], row[2] if len(row) > 2 else None, None)), None)
             if row is None:
                 raise Mismatch("it sent: %s" % request.raw)
             left.remove(row)
             self.requests[row[0]] = request
+            if len(row) > 3:
+                self.step_writes(row[0], row[3])
 
     def step_later(self, key, words, least, most, fields=None):
         """The next line comes so many seconds after the line of the daemon before it."""

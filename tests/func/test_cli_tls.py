@@ -38,11 +38,11 @@ class CliTls(_TlsTest):
         self.secure_daemon(pair=self.ca.sign("/CN=db3", names="DNS:db3"))
         strangers = Authority("strangers")
         self.addCleanup(strangers.remove)
-        trusted = ("--tls-ca", self.ca.cert)
+        trusted, place = ("--tls-ca", self.ca.cert), "tls://localhost:%d" % self.address[1]
         for status, text, options in (
-                (69, "no TLS with redlockd at localhost: certificate refused: ", ("--tls-ca", strangers.cert)),
-                (69, "no TLS with redlockd at localhost: certificate refused: ", ("--tls-name", "db3")),
-                (69, "no TLS with redlockd at localhost: certificate refused: hostname mismatch", trusted),
+                (69, "no TLS with redlockd at %s: certificate refused: " % place, ("--tls-ca", strangers.cert)),
+                (69, "no TLS with redlockd at %s: certificate refused: " % place, ("--tls-name", "db3")),
+                (69, "no TLS with redlockd at %s: certificate refused: hostname mismatch" % place, trusted),
                 (0, "", (*trusted, "--tls-name", "db3")),
                 (64, "/nonexistent/ca.pem: cannot be read: No such file or directory", ("--tls-ca", "/nonexistent/ca.pem")),
                 (64, "a certificate needs its key", (*trusted, "--tls-cert", self.server[0])),
@@ -56,7 +56,7 @@ class CliTls(_TlsTest):
         daemon = self.secure_daemon(tcp=True)
         status, _, complaint = call(REDLOCK, "--addr", "tls://127.0.0.1:%d" % daemon.tcp[1], "ping")
         self.assertEqual(status, 69)
-        self.assertIn("no TLS with redlockd at 127.0.0.1", complaint)
+        self.assertIn("no TLS with redlockd at tls://127.0.0.1:%d" % daemon.tcp[1], complaint)
 
     def test_addresses(self):
         for addr, text in (("tls://", "an address inside TLS is tls://host:port"), ("tls:///run/x", "an address inside TLS is tls://host:port"),

@@ -161,7 +161,7 @@ class Shown(GuardTest):
         self.assertEqual(status, 1, err)
         status, _, err = self.call_redlock(daemon, "--user", "ann", "--secret-file", bad, "ls")
         self.assertEqual(status, 69)
-        self.assertIn("redlockd does not accept $REDLOCK_USER", err)
+        self.assertIn("does not accept $REDLOCK_USER", err)
         status, _, err = self.call_redlock(daemon, "--user", "ann", "--secret-file", "/nonexistent", "ls")
         self.assertEqual(status, 69)
         self.assertIn("No such file", err)

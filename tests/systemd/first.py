@@ -193,7 +193,7 @@ class Walk:
         self.two.run("sudo systemctl restart redlockd")
         verdict(self.two.status == 1, "the restart with a mistake ends with %d" % self.two.status)
         since = time.monotonic()
-        self.types(self.two, "redlock ping", r"redlock: (redlockd closed the connection|the connection to redlockd broke); on its host, systemctl status redlockd may say why", 69)
+        self.types(self.two, "redlock ping", r"redlock: (redlockd at \S+ closed the connection|the connection to redlockd at \S+ broke); on its host, systemctl status redlockd may say why", 69)
         verdict(time.monotonic() - since < 4, "redlock ping takes %.1f s while the daemon cannot start" % (time.monotonic() - since))
         self.sees("redlock doctor", "fail .*; fix: .*systemctl status redlockd")
         # One start for each that asks. The holder asks, too, and lets go when its lease is over.

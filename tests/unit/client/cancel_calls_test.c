@@ -132,7 +132,8 @@ LOOP_TEST(several_locks_are_withdrawn_likewise, 3)
 	static const char *const ways[] = {
 		HELLO "< @lock LOCKALL a n wait=forever count=1$\n" CANCEL "> @cancel OK\n> @lock ERR CANCELLED withdrawn\n" PINGED QUIT,
 		HELLO "< @lock LOCKANY a n wait=forever count=1$\n" CANCEL "> @cancel OK\n> @lock ERR CANCELLED withdrawn\n" PINGED QUIT,
-		HELLO "< @lock LOCKALL a n wait=forever count=1$\n" CANCEL KEPT "< @lock LOCKALL a n wait=forever count=1$\n" CANCEL WITHDRAWN PINGED QUIT,
+		HELLO "< @lock LOCKALL a n wait=forever count=1$\n" CANCEL KEPT "< @lock LOCKALL a n wait=forever count=1$\n" CANCEL WITHDRAWN
+		"< UNLOCK n count=0$\n> OK name=n count=0\n< UNLOCK a count=0$\n> OK name=a count=0\n" PINGED QUIT,
 	};
 
 	scripted_session_open(&s, ways[_i], PATIENCE);
@@ -151,6 +152,35 @@ TEST(what_cannot_be_cancelled_goes_on)
 	ck_assert_int_eq(redlock_finish(s.c, PATIENCE), REDLOCK_BUSY);
 	ck_assert_int_eq(redlock_send(s.c, "PING"), 0);
 	ck_assert_int_eq(redlock_cancel(s.c), -EINVAL);
+	ck_assert_int_eq(redlock_finish(s.c, PATIENCE), 0);
+	ends();
+}
+
+TEST(a_TAKE_that_waits_is_withdrawn)
+{
+	const struct redlock_options options = {.wait_ms = REDLOCK_FOREVER, .ttl_ms = 4000, .cancellable = true};
+
+	scripted_session_open(&s, HELLO "< @lock TAKE mail wait=forever ttl=4000ms$\n" CANCEL "> @cancel OK\n> @lock ERR CANCELLED withdrawn\n" PINGED QUIT,
+			      PATIENCE);
+	ck_assert_int_eq(redlock_take_send(s.c, "mail", &options), 0);
+	ck_assert_int_eq(redlock_cancel(s.c), 0);
+	scripted_session_refused(&s, redlock_finish(s.c, PATIENCE), "CANCELLED");
+	ends();
+}
+
+TEST(a_release_and_a_renewal_are_sent_without_waiting)
+{
+	const struct redlock_unlocking sync = {.sync = true};
+	struct redlock_grant grant;
+
+	scripted_session_begin(&s, HELLO LOCK "< EXTEND n ttl=20000ms$\n> OK name=n fence=17 valid_ms=19000\n"
+			       "< UNLOCK n sync=yes fence=17 count=0$\n> OK name=n count=0\n"
+			       PINGED QUIT);
+	ck_assert_int_eq(redlock_extend_send(s.c, "n", 20000), 0);
+	ck_assert_int_eq(redlock_finish(s.c, PATIENCE), 0);
+	ck_assert_int_eq(redlock_grant(s.c, &grant), 0);
+	ck_assert_int_eq(grant.valid_ms, 19000);
+	ck_assert_int_eq(redlock_unlock_send(s.c, "n", &sync), 0);
 	ck_assert_int_eq(redlock_finish(s.c, PATIENCE), 0);
 	ends();
 }

@@ -282,6 +282,43 @@ LOOP_TEST(a_line_that_is_no_answer_breaks_the_connection, ARRAY_N(nonsense))
 	ends(c, &f);
 }
 
+/* Once the daemon has answered it is one, and a later version of it may say more. */
+TEST(lines_of_a_later_version_and_of_other_tags_are_skipped)
+{
+	const struct redlock_line *push;
+	struct redlock *c;
+	struct fake_daemon f;
+
+	fake_daemon_begin(&f, "< PING\n> OK\n> ? FUTURE a=b\n> \n> # a comment\n> !\n> ! FUTURE x=1\n< @a PING\n> @b ERR INTERNAL x\n> LATER\n> @a OK\n"
+			      "< PING\n> @a ERR INTERNAL x\n> OK\n< PING\n> OK x=\"open\n=\n");
+	c = opened(&f, PATIENCE);
+	ck_assert_int_eq(redlock_ping(c), 0);
+	ck_assert_int_eq(redlock_request(c, "@a PING", 0, NULL, NULL), 0);
+	ck_assert_int_eq(redlock_ping(c), 0);
+	push = redlock_next_push(c);
+	ck_assert(push && redlock_line_is(push, "FUTURE"));
+	ck_assert_ptr_null(redlock_next_push(c));
+	ck_assert_int_eq(redlock_ping(c), -EPROTO);
+	ends(c, &f);
+}
+
+TEST(what_ends_a_connection_names_the_address)
+{
+	struct redlock *c;
+	struct fake_daemon f;
+
+	fake_daemon_begin(&f, "< PING\n");
+	c = opened(&f, PATIENCE);
+	ck_assert_int_eq(redlock_ping(c), -ECONNRESET);
+	ck_assert_msg(strstr(redlock_errmsg(c), f.addr) != NULL, "%s", redlock_errmsg(c));
+	ends(c, &f);
+	fake_daemon_begin(&f, "< PING\n=\n");
+	c = opened(&f, 20);
+	ck_assert_int_eq(redlock_ping(c), -ETIMEDOUT);
+	ck_assert_msg(strstr(redlock_errmsg(c), f.addr) != NULL, "%s", redlock_errmsg(c));
+	ends(c, &f);
+}
+
 TEST(a_line_without_end_breaks_the_connection)
 {
 	static char script[200000] = "< CHECK\n";

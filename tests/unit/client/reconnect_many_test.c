@@ -146,6 +146,21 @@ LOOP_TEST(what_was_held_before_is_held_once_more, 3)
 	scripted_session_end(&s);
 }
 
+/* Of what the first request took, its repetition may have waited in vain for a part alone. */
+TEST(a_group_that_is_refused_after_a_drop_is_given_back)
+{
+	const struct redlock_options wait = {.wait_ms = 10000};
+	struct scripted_session s;
+
+	scripted_session_open(&s, HELLO "< LOCKALL a b wait=10000ms count=1$\n+\n" RESUME ROW_B "> OK session=7 n=1\n< LOCKALL a b wait=9\n"
+			      "> TIMEOUT name=a waited_ms=10000\n< UNLOCK b count=0$\n> OK name=b count=0\n< UNLOCK a count=0$\n> OK name=a count=0\n< PING$\n"
+			      "> OK\n" QUIT, PATIENCE);
+	ck_assert_int_eq(redlock_lock_all(s.c, names, 2, &wait, grants), REDLOCK_TIMEOUT);
+	ck_assert_int_eq(redlock_ping(s.c), 0);
+	ck_assert_ptr_null(redlock_next_push(s.c));
+	scripted_session_end(&s);
+}
+
 /* It is told as a loss when RESUME does not bring it back. */
 TEST(each_lock_of_a_group_is_tracked)
 {

@@ -62,7 +62,7 @@ static void answer_as_reply(char *line, size_t n)
 {
 	static struct reply_line reply;
 
-	if (reply_parse(line, n, &reply) < 0)
+	if (reply_parse(line, n, &reply))
 		return;
 	if (!inside(reply.tag, line, n) || !inside(reply.code, line, n) || !inside(reply.text, line, n))
 		ck_abort_msg("something is outside the line");
