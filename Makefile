@@ -423,6 +423,7 @@ CLIENT := \
 	client/lib/rate.c \
 	client/lib/recovery.c \
 	client/lib/secret.c \
+	client/lib/sized.c \
 	client/lib/subscribe.c \
 	client/lib/subscriptions.c \
 	client/lib/tls_calls.c \

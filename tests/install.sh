@@ -73,7 +73,7 @@ cat >"$scratch/secure.c" <<'C'
 #include <stdio.h>
 int main(void)
 {
-	struct redlock_tls tls = {.ca_file = "/nonexistent/ca.pem"};
+	struct redlock_tls tls = {.size = sizeof(tls), .ca_file = "/nonexistent/ca.pem"};
 	char why[256];
 	struct redlock *c;
 

@@ -22,7 +22,7 @@ daemon/core/resume     session_end resume handover restore
 daemon/core/request    list held_locks locks lockall held_permits semaphores job_requests all_figures help_stats
 daemon/core/admin      alarm drain revoke admin
 daemon/core/service    deliver hangup command after_step due_timers service service_view
-client/lib             boottime display address buffer line tls_calls channel pushes backoff outcome draft greeting unchecked_jobs holds pending tracking lockall count_field subscriptions conn recovery exchange await quit lock secret public lock_many job rate queries subscribe admin tls
+client/lib             sized boottime display address buffer line tls_calls channel pushes backoff outcome draft greeting unchecked_jobs holds pending tracking lockall count_field subscriptions conn recovery exchange await quit lock secret public lock_many job rate queries subscribe admin tls
 client/cli/io          complaint options arguments dial json rows
 client/cli/run         descriptors loss queue_place process release_socket self_wait quorum_shortage wait_status or_defer waiting descendants validity taken_job locks_held wakeups supervise late_quit keeper signals script_lock hold run lead once work
 client/cli/command     finding doctor_stores doctor top_table screen top ping query names watch break_kill drain rate passwd move completion

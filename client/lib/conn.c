@@ -2,6 +2,7 @@
 /* See conn.h. */
 #include "client/lib/conn.h"
 #include "client/lib/boottime.h"
+#include "client/lib/sized.h"
 #include "client/lib/tracking.h"
 
 #include <errno.h>
@@ -22,6 +23,13 @@ int conn_says(struct redlock *c, int err, const char *format, ...)
 	vsnprintf(c->message, sizeof(c->message), format, args);
 	va_end(args);
 	return err;
+}
+
+int conn_take_struct(struct redlock *c, void *to, size_t n, const void *from)
+{
+	const char *flaw = redlock_sized_copy(to, n, from);
+
+	return flaw ? conn_says(c, -EINVAL, "%s", flaw) : 0;
 }
 
 int conn_break(struct redlock *c, int err, const char *why)

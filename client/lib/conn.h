@@ -86,6 +86,9 @@ struct redlock {
 
 /* Writes the message and returns err. */
 int conn_says(struct redlock *c, int err, const char *format, ...) __attribute__((format(printf, 3, 4)));
+/* redlock_sized_copy, of a pointer to a struct; -EINVAL. */
+#define conn_take(c, to, from) conn_take_struct(c, to, sizeof(*(to)), from)
+int conn_take_struct(struct redlock *c, void *to, size_t n, const void *from) REDLOCK_MUST;
 /* Ends the connection for good. Returns err. */
 int conn_break(struct redlock *c, int err, const char *why);
 /* What to say when the connection broke; static memory of this thread. why: "", or more of it. */

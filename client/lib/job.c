@@ -31,11 +31,12 @@ static void field_copy(const struct redlock *c, const char *field, char *out, si
 
 int redlock_defer(struct redlock *c, const char *queue, struct redlock_bytes payload, const struct redlock_deferral *options, char *ret_id)
 {
-	static const struct redlock_deferral none;
-	const struct redlock_deferral *o = options ? options : &none;
+	struct redlock_deferral taken, *o = &taken;
 	struct draft *d = &c->draft;
-	int r = name_flaw(c, queue, NAME_MAX_BYTES, "the name of a queue");
+	int r = conn_take(c, o, options);
 
+	if (!r)
+		r = name_flaw(c, queue, NAME_MAX_BYTES, "the name of a queue");
 	if (!r && o->lock)
 		r = name_flaw(c, o->lock, NAME_MAX_BYTES, "the name of a lock");
 	if (!r && o->id)
@@ -111,12 +112,13 @@ static int taken_check(struct redlock *c, const char *queue, const char *id, str
 
 int redlock_take_send(struct redlock *c, const char *queue, const struct redlock_options *options)
 {
-	static const struct redlock_options none;
-	const struct redlock_options *o = options ? options : &none;
+	struct redlock_options taken, *o = &taken;
 	struct draft *d = &c->draft;
 	size_t wait_at, wait_n;
-	int r = name_flaw(c, queue, NAME_MAX_BYTES, "the name of a queue");
+	int r = conn_take(c, o, options);
 
+	if (!r)
+		r = name_flaw(c, queue, NAME_MAX_BYTES, "the name of a queue");
 	if (r)
 		return r;
 	draft_begin(d, o->cancellable ? TAG_TO_CANCEL "TAKE" : "TAKE", queue);
@@ -133,13 +135,15 @@ int redlock_take_send(struct redlock *c, const char *queue, const struct redlock
 /* The validity counts from a CHECK, because the TAKE may have waited for long. */
 int redlock_take(struct redlock *c, const char *queue, const struct redlock_options *options, struct redlock_job *ret_job)
 {
-	int64_t wait_ms = options ? options->wait_ms : 0;
+	struct redlock_options o;
 	struct redlock_grant grant;
 	struct redlock_job job;
-	int r = redlock_take_send(c, queue, options);
+	int r = conn_take(c, &o, options);
 
 	if (!r)
-		r = await_answer(c, wait_ms < 0 ? wait_ms : wait_ms + ONCE_MS);
+		r = redlock_take_send(c, queue, &o);
+	if (!r)
+		r = await_answer(c, o.wait_ms < 0 ? o.wait_ms : o.wait_ms + ONCE_MS);
 	if (!r)
 		r = redlock_taken(c, &job);
 	if (r)

@@ -80,22 +80,23 @@ static const char *lock_verb(const struct redlock_options *o)
 
 int redlock_lock_send(struct redlock *c, const char *name, const struct redlock_options *options)
 {
-	static const struct redlock_options none;
-	const struct redlock_options *o = options ? options : &none;
+	struct redlock_options o;
 	size_t wait_at, wait_n;
-	int r = request_begin(c, lock_verb(o), name);
+	int r = conn_take(c, &o, options);
 
+	if (!r)
+		r = request_begin(c, lock_verb(&o), name);
 	if (r)
 		return r;
-	draft_options(&c->draft, o, &wait_at, &wait_n);
+	draft_options(&c->draft, &o, &wait_at, &wait_n);
 	r = exchange_draft(c, PENDING_LOCK, name);
 	if (!r && c->greeting.resumes && holds_reserve(&c->holds, name))
 		r = conn_break(c, -ENOMEM, "out of memory");
 	if (r)
 		return r;
-	pending_wait(&c->pending, wait_at, wait_n, o->wait_ms ? boottime_after(o->wait_ms) : 0);
-	c->pending.shared = o->shared;
-	c->pending.permit = o->slots > 0;
+	pending_wait(&c->pending, wait_at, wait_n, o.wait_ms ? boottime_after(o.wait_ms) : 0);
+	c->pending.shared = o.shared;
+	c->pending.permit = o.slots > 0;
 	return exchange_begin(c);
 }
 
@@ -118,10 +119,13 @@ int lock_anchor(struct redlock *c, const char *name, struct redlock_grant *ret_g
 int redlock_lock(struct redlock *c, const char *name, const struct redlock_options *options, struct redlock_grant *ret_grant)
 {
 	struct redlock_grant granted = {0}, checked = {0};
-	int r = redlock_lock_send(c, name, options);
+	struct redlock_options o;
+	int r = conn_take(c, &o, options);
 
 	if (!r)
-		r = await_answer(c, options && options->wait_ms ? options->wait_ms : ONCE_MS);
+		r = redlock_lock_send(c, name, &o);
+	if (!r)
+		r = await_answer(c, o.wait_ms ? o.wait_ms : ONCE_MS);
 	if (!r)
 		r = grant_take(c, &granted);
 	if (r)
@@ -167,29 +171,33 @@ int redlock_extend(struct redlock *c, const char *name, int64_t ttl_ms, struct r
 
 int redlock_unlock_send(struct redlock *c, const char *name, const struct redlock_unlocking *options)
 {
-	static const struct redlock_unlocking none;
-	const struct redlock_unlocking *o = options ? options : &none;
-	int r = request_begin(c, "UNLOCK", name);
+	struct redlock_unlocking o;
+	int r = conn_take(c, &o, options);
 
+	if (!r)
+		r = request_begin(c, "UNLOCK", name);
 	if (r)
 		return r;
-	if (o->keep_ms > 0)
-		draft_ms(&c->draft, "keep", o->keep_ms);
-	if (o->sync)
+	if (o.keep_ms > 0)
+		draft_ms(&c->draft, "keep", o.keep_ms);
+	if (o.sync)
 		draft_text(&c->draft, " sync=yes");
 	return request_send(c, PENDING_UNLOCK, name);
 }
 
 int redlock_unlock_with(struct redlock *c, const char *name, const struct redlock_unlocking *options)
 {
-	int r = redlock_unlock_send(c, name, options);
+	struct redlock_unlocking o;
+	int r = conn_take(c, &o, options);
 
-	return r ? r : await_answer(c, options && options->sync ? ONCE_MS : 0);
+	if (!r)
+		r = redlock_unlock_send(c, name, &o);
+	return r ? r : await_answer(c, o.sync ? ONCE_MS : 0);
 }
 
 int redlock_unlock(struct redlock *c, const char *name, int64_t keep_ms)
 {
-	return redlock_unlock_with(c, name, &(struct redlock_unlocking){.keep_ms = keep_ms});
+	return redlock_unlock_with(c, name, &(struct redlock_unlocking){.size = sizeof(struct redlock_unlocking), .keep_ms = keep_ms});
 }
 
 /* --- owners --- */

@@ -38,12 +38,13 @@ static const char *many_verb(bool any, const struct redlock_options *o)
 
 int redlock_lock_many_send(struct redlock *c, bool any, const char *const *names, size_t n, const struct redlock_options *options)
 {
-	static const struct redlock_options none;
-	const struct redlock_options *o = options ? options : &none;
+	struct redlock_options taken, *o = &taken;
 	size_t wait_at, wait_n;
 	struct draft *d = &c->draft;
-	int r = names_flaw(c, names, n);
+	int r = conn_take(c, o, options);
 
+	if (!r)
+		r = names_flaw(c, names, n);
 	if (r)
 		return r;
 	draft_begin(d, many_verb(any, o), names[0]);
@@ -72,9 +73,14 @@ int64_t redlock_many_ttl_ms(const struct redlock *c)
 	return c->rows_ttl_ms;
 }
 
-static int many_await(struct redlock *c, int r, const struct redlock_options *options)
+static int many_ask(struct redlock *c, bool any, const char *const *names, size_t n, const struct redlock_options *options)
 {
-	return r ? r : await_answer(c, options && options->wait_ms ? options->wait_ms : ONCE_MS);
+	struct redlock_options o;
+	int r = conn_take(c, &o, options);
+
+	if (!r)
+		r = redlock_lock_many_send(c, any, names, n, &o);
+	return r ? r : await_answer(c, o.wait_ms ? o.wait_ms : ONCE_MS);
 }
 
 /* Gives back all grants, as soon as redlockd is there again. */
@@ -110,7 +116,7 @@ static int grant_anchor(struct redlock *c, const char *const *names, size_t n, s
 int redlock_lock_all(struct redlock *c, const char *const *names, size_t n, const struct redlock_options *options, struct redlock_grant *ret_grants)
 {
 	struct redlock_grant grants[NAMES_MOST];
-	int r = many_await(c, redlock_lock_many_send(c, false, names, n, options), options);
+	int r = many_ask(c, false, names, n, options);
 
 	for (size_t i = 0; !r && i < n; i++) {
 		r = grant_anchor(c, names, n, i, &grants[i]);
@@ -134,7 +140,7 @@ static size_t name_of_answer(const struct redlock *c, const char *const *names, 
 int redlock_lock_any(struct redlock *c, const char *const *names, size_t n, const struct redlock_options *options, size_t *ret_which,
 		     struct redlock_grant *ret_grant)
 {
-	int r = many_await(c, redlock_lock_many_send(c, true, names, n, options), options);
+	int r = many_ask(c, true, names, n, options);
 	struct redlock_grant granted = {0};
 	size_t which = r ? n : name_of_answer(c, names, n);
 

@@ -237,12 +237,15 @@ int redlock_request(struct redlock *c, const char *line, int64_t wait_ms, void (
 
 int redlock_hello(struct redlock *c, const struct redlock_session *session)
 {
+	struct redlock_session s;
 	char line[HELLO_BYTES];
-	int r;
+	int r = conn_take(c, &s, session);
 
-	if (session->grace_ms > 0 && c->owner[0])
+	if (r)
+		return r;
+	if (s.grace_ms > 0 && c->owner[0])
 		return conn_says(c, -EINVAL, "a session with grace has no owners");
-	r = greeting_hello(&c->greeting, session, line);
+	r = greeting_hello(&c->greeting, &s, line);
 	if (r)
 		return conn_says(c, r, "the label is too long");
 	r = request_send(c, PENDING_HELLO, line);

@@ -4,6 +4,7 @@
 
 #include <errno.h>
 #include <string.h>
+#include <sys/param.h>
 
 int redlock_ping(struct redlock *c)
 {
@@ -16,11 +17,15 @@ int redlock_ping(struct redlock *c)
 int redlock_show(struct redlock *c, const char *name, const struct redlock_view *view, void (*row)(void *arg, const struct redlock_line *line), void *arg)
 {
 	struct draft *d = &c->draft;
+	struct redlock_view v;
+	int r = conn_take(c, &v, view);
 
+	if (r)
+		return r;
 	draft_begin(d, "SHOW", name);
-	if (view && view->all)
+	if (v.all)
 		draft_text(d, " all=yes");
-	if (view && view->former)
+	if (v.former)
 		draft_text(d, " former=yes");
 	return await_draft(c, PENDING_READ, ONCE_MS, &(struct await_rows){row, arg});
 }
@@ -74,11 +79,13 @@ static void page_row(void *arg, const struct redlock_line *row)
 int redlock_list(struct redlock *c, enum redlock_listing what, struct redlock_page *page, void (*row)(void *arg, const struct redlock_line *line),
 		 void *arg)
 {
-	struct redlock_page next = page ? *page : (struct redlock_page){0};
+	struct redlock_page next;
 	struct paging paging = {.rows = {row, arg}, .page = &next};
 	struct draft *d = &c->draft;
-	int r;
+	int r = conn_take(c, &next, page);
 
+	if (r)
+		return r;
 	if ((unsigned)what >= sizeof(listings) / sizeof(*listings))
 		return conn_says(c, -EINVAL, "there is no such list");
 	paging.key = listings[what].key;
@@ -96,7 +103,8 @@ int redlock_list(struct redlock *c, enum redlock_listing what, struct redlock_pa
 	if (!paging.key)
 		page_ends_at(&next, redlock_line_find(redlock_answer(c), "after"));
 	next.more = redlock_line_number(redlock_answer(c), "more", 0);
-	*page = next;
+	next.size = page->size;
+	memcpy(page, &next, MIN(page->size, sizeof(next)));
 	return 0;
 }
 

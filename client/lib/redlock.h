@@ -52,8 +52,14 @@ struct redlock_bytes { /* borrowed, not NUL-terminated; p is NULL when there is 
 	size_t n;
 };
 
+/*
+ * Structs that are passed begin with their size, sizeof(struct …), so that they may have more fields in a later version: what an older program's struct lacks
+ * has its default. -EINVAL: it is not set, or a field is set that this library does not know. What the library fills does not grow.
+ */
+
 /* Zeroes are the defaults: no wait, the lease of the daemon's configuration, renewed by the daemon, no note, the lowest priority. */
 struct redlock_options {
+	size_t size;
 	int64_t wait_ms; /* or REDLOCK_FOREVER */
 	int64_t ttl_ms;
 	bool no_renew;
@@ -71,6 +77,7 @@ struct redlock_options {
 
 /* Zeroes are the defaults: no label, no grace, no heartbeat. */
 struct redlock_session {
+	size_t size;
 	const char *label; /* shown to others: who holds, who waits */
 	int64_t grace_ms;  /* how long the daemon keeps locks and places in queues after the connection broke; about the lease */
 	int64_t heartbeat_ms; /* the session counts as dead unless a request arrives that often, so call something, redlock_ping at least; 0: no */
@@ -94,6 +101,7 @@ struct redlock_grant {
 int redlock_address(char *out, size_t size) REDLOCK_MUST;
 
 struct redlock_tls { /* NULL: what the environment says, or else the default */
+	size_t size;
 	const char *ca_file;     /* authorities of the daemon, in PEM; $REDLOCK_TLS_CA, else those of the system */
 	const char *cert_file;   /* what a daemon gets that asks for a certificate, with its chain; $REDLOCK_TLS_CERT, else none */
 	const char *key_file;    /* the key of that certificate, without a passphrase; $REDLOCK_TLS_KEY */
@@ -180,6 +188,7 @@ int redlock_unlock(struct redlock *c, const char *name, int64_t keep_ms) REDLOCK
 
 /* Zeroes are the defaults. */
 struct redlock_unlocking {
+	size_t size;
 	int64_t keep_ms; /* see redlock_unlock */
 	bool sync;       /* the answer comes once a quorum of the stores has freed it; "QUORUM": nobody knows, and the session holds it no more all the same */
 };
@@ -207,6 +216,7 @@ int64_t redlock_left_us(const struct redlock_grant *grant);
 #define REDLOCK_NAME_BYTES 513 /* likewise a name */
 
 struct redlock_deferral {
+	size_t size;
 	int64_t delay_ms; /* the job is due so much later */
 	const char *lock; /* granted together with the job; NULL: none */
 	const char *id;   /* while a job of this id is due or taken, it is the same job, so the request may be repeated; NULL: the daemon makes one */
@@ -261,6 +271,7 @@ int redlock_rate_wait(struct redlock *c, const char *name, int64_t limit, int64_
  * timeout of the connection for daemons and stores that are busy; redlock_ping does not.
  */
 struct redlock_view {
+	size_t size;
 	bool all;    /* ask the stores, too: who holds it elsewhere, which daemon is the next */
 	bool former; /* who held it before */
 };
@@ -277,6 +288,7 @@ enum redlock_listing {
 };
 /* Zeroes are the first page of all. */
 struct redlock_page {
+	size_t size;
 	const char *prefix; /* only names, or labels of sessions, that start so; of jobs it is the queue; NULL: all */
 	int64_t limit;      /* rows at most; 0: 1000 */
 	int64_t more;       /* set by 0 alone: how many rows this page has left out; if there are any, the next call asks for the next page */

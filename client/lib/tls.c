@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* TLS of all connections of this process: one context, from the files that redlock_use_tls names, or the environment. */
+#include "client/lib/sized.h"
 #include "client/lib/tls_calls.h"
 #include "tls/context.h"
 
@@ -131,17 +132,18 @@ static const char *chosen(const char *given, const char *variable)
 
 int redlock_use_tls(const struct redlock_tls *tls, char *why, size_t size)
 {
-	static const struct redlock_tls none;
-	const struct redlock_tls *t = tls ? tls : &none;
-	const char *path[TLS_PARTS] = {
-		[TLS_CERT] = chosen(t->cert_file, "REDLOCK_TLS_CERT"),
-		[TLS_KEY] = chosen(t->key_file, "REDLOCK_TLS_KEY"),
-		[TLS_CA] = chosen(t->ca_file, "REDLOCK_TLS_CA"),
-	};
-	const char *name = chosen(t->server_name, "REDLOCK_TLS_NAME");
+	const char *path[TLS_PARTS], *name, *flaw;
 	struct ssl_ctx_st *fresh;
+	struct redlock_tls t;
 	int r;
 
+	flaw = redlock_sized_copy(&t, sizeof(t), tls);
+	if (flaw)
+		return fails(why, size, -EINVAL, "%s", flaw);
+	path[TLS_CERT] = chosen(t.cert_file, "REDLOCK_TLS_CERT");
+	path[TLS_KEY] = chosen(t.key_file, "REDLOCK_TLS_KEY");
+	path[TLS_CA] = chosen(t.ca_file, "REDLOCK_TLS_CA");
+	name = chosen(t.server_name, "REDLOCK_TLS_NAME");
 	if (!path[TLS_CERT] != !path[TLS_KEY])
 		return fails(why, size, -EINVAL, "a certificate needs its key, and a key its certificate");
 	if (name && strlen(name) >= sizeof(server_name))

@@ -76,7 +76,7 @@ static const char *text(unsigned i)
 
 static struct redlock_options options_of(unsigned wait_at)
 {
-	return (struct redlock_options){.wait_ms = number(wait_at, 0), .ttl_ms = number(wait_at + 1, 0)};
+	return (struct redlock_options){.size = sizeof(struct redlock_options), .wait_ms = number(wait_at, 0), .ttl_ms = number(wait_at + 1, 0)};
 }
 
 static void grant_told(const char *name, const struct redlock_grant *grant)
@@ -96,7 +96,9 @@ static int call_timeout(void)
 
 static int call_hello(void)
 {
-	return redlock_hello(session, &(struct redlock_session){.label = text(1), .grace_ms = number(2, 0), .heartbeat_ms = number(3, 0)});
+	struct redlock_session options = {.size = sizeof(options), .label = text(1), .grace_ms = number(2, 0), .heartbeat_ms = number(3, 0)};
+
+	return redlock_hello(session, &options);
 }
 
 static int call_lock(void)
@@ -137,7 +139,7 @@ static int call_any(void)
 /* Waits in the queue until the line "cancel" or "finish" comes. */
 static int call_queue(void)
 {
-	return redlock_lock_send(session, word[1], &(struct redlock_options){.wait_ms = REDLOCK_FOREVER, .cancellable = true});
+	return redlock_lock_send(session, word[1], &(struct redlock_options){.size = sizeof(struct redlock_options), .wait_ms = REDLOCK_FOREVER, .cancellable = true});
 }
 
 static int call_cancel(void)
@@ -154,7 +156,7 @@ static int call_finish(void)
 
 static int call_permit(void)
 {
-	struct redlock_options options = {.slots = (int)number(2, 1)};
+	struct redlock_options options = {.size = sizeof(options), .slots = (int)number(2, 1)};
 	struct redlock_grant grant;
 	int r = redlock_lock(session, word[1], &options, &grant);
 	struct redlock_bytes permit = redlock_line_find(redlock_answer(session), "permit");
@@ -199,14 +201,14 @@ static int call_unlock(void)
 
 static int call_show(void)
 {
-	return redlock_show(session, word[1], &(struct redlock_view){.all = true, .former = true}, row_told, NULL);
+	return redlock_show(session, word[1], &(struct redlock_view){.size = sizeof(struct redlock_view), .all = true, .former = true}, row_told, NULL);
 }
 
 /* Page by page. */
 static int call_list(void)
 {
 	static const char *const of[] = {"locks", "sessions", "nodes", "queues", "jobs"};
-	struct redlock_page page = {.prefix = text(2), .limit = number(3, 0)};
+	struct redlock_page page = {.size = sizeof(page), .prefix = text(2), .limit = number(3, 0)};
 	unsigned what = 0;
 	int r;
 

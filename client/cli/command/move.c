@@ -39,7 +39,6 @@ struct move {
 /* A move between daemons of the same stores would remove each job that it has just stored. These exclude each other from locks; others do not. */
 static int stores_differ(struct move *m, const char *prefix)
 {
-	static const struct redlock_options at_once;
 	char name[REDLOCK_NAME_BYTES];
 	struct redlock_grant grant;
 	uint64_t random;
@@ -50,10 +49,10 @@ static int stores_differ(struct move *m, const char *prefix)
 		complain("the prefix is too long");
 		return EX_USAGE;
 	}
-	r = exit_of(m->from, redlock_lock(m->from, name, &at_once, &grant));
+	r = exit_of(m->from, redlock_lock(m->from, name, NULL, &grant));
 	if (r)
 		return r;
-	r = redlock_lock(m->to, name, &at_once, &grant);
+	r = redlock_lock(m->to, name, NULL, &grant);
 	if (r == REDLOCK_BUSY)
 		complain("both daemons have the same stores: the jobs are there already");
 	return r == REDLOCK_BUSY ? EX_UNAVAILABLE : exit_of(m->to, r);
@@ -90,7 +89,7 @@ static int job_is_removed(struct move *m, const char *id, int outcome)
 
 static int job_move(struct move *m, const struct redlock_job *job)
 {
-	const struct redlock_deferral as = {.id = job->id, .lock = job->lock[0] ? job->lock : NULL};
+	const struct redlock_deferral as = {.size = sizeof(as), .id = job->id, .lock = job->lock[0] ? job->lock : NULL};
 	int r = exit_of(m->to, redlock_defer(m->to, m->queue, (struct redlock_bytes){job->payload, job->payload_n}, &as, NULL));
 
 	if (!r)
@@ -101,11 +100,10 @@ static int job_move(struct move *m, const struct redlock_job *job)
 
 static int due_move(struct move *m)
 {
-	static const struct redlock_options at_once;
 	struct redlock_job job;
 	int r, end = 0;
 
-	while (!end && (r = redlock_take(m->from, m->queue, &at_once, &job)) == REDLOCK_OK) {
+	while (!end && (r = redlock_take(m->from, m->queue, NULL, &job)) == REDLOCK_OK) {
 		end = job_move(m, &job);
 		free(job.payload);
 	}
@@ -154,7 +152,7 @@ static int job_list(struct move *m, struct redlock_page *page, bool *ret_more)
 
 static int later_move(struct move *m)
 {
-	const struct redlock_deferral as = {.delay_ms = m->row.due_ms, .id = m->row.id, .lock = m->row.lock[0] ? m->row.lock : NULL};
+	const struct redlock_deferral as = {.size = sizeof(as), .delay_ms = m->row.due_ms, .id = m->row.id, .lock = m->row.lock[0] ? m->row.lock : NULL};
 	int r = exit_of(m->to, redlock_defer(m->to, m->queue, (struct redlock_bytes){m->row.payload, m->row.payload_n}, &as, NULL));
 
 	return r ? r : job_is_removed(m, m->row.id, redlock_drop(m->from, m->queue, m->row.id));
@@ -163,7 +161,7 @@ static int later_move(struct move *m)
 /* Those that are due much later. A list goes by places, so it goes on at the same one behind a job that was removed. */
 static int rest_move(struct move *m)
 {
-	struct redlock_page page = {.prefix = m->queue, .limit = 1}, next = page;
+	struct redlock_page page = {.size = sizeof(page), .prefix = m->queue, .limit = 1}, next = page;
 	bool more;
 	int r = job_list(m, &next, &more);
 
@@ -213,7 +211,7 @@ static int queue_move(struct move *m)
 /* One queue after the other, in the order of their names: those that are moved leave the list. */
 static int queues_move(struct move *m, const char *prefix)
 {
-	struct redlock_page page = {.prefix = prefix, .limit = 1};
+	struct redlock_page page = {.size = sizeof(page), .prefix = prefix, .limit = 1};
 	bool last = false;
 	int r = 0;
 

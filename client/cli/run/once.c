@@ -70,7 +70,7 @@ static void history_add(void *arg, const struct redlock_line *row)
 
 static int history_read(struct redlock *c, const char *queue, struct history *ret_history)
 {
-	struct redlock_page page = {.prefix = queue, .limit = ROWS_MOST};
+	struct redlock_page page = {.size = sizeof(page), .prefix = queue, .limit = ROWS_MOST};
 
 	*ret_history = (struct history){0};
 	return redlock_list(c, REDLOCK_JOBS, &page, history_add, ret_history);
@@ -84,7 +84,7 @@ static const struct record *history_last(const struct history *h)
 /* The new one is stored before the old ones go. */
 static int history_write(struct redlock *c, const char *queue, const struct history *old, const struct record *now)
 {
-	struct redlock_deferral options = {.delay_ms = now->due_ms};
+	struct redlock_deferral options = {.size = sizeof(options), .delay_ms = now->due_ms};
 	char payload[SHOWN_MOST];
 	int n = snprintf(payload, sizeof(payload), "host=%s began=%s took_ms=%" PRId64 " status=%d", now->host, now->began, now->took_ms, now->status);
 	int r = redlock_defer(c, queue, (struct redlock_bytes){payload, (size_t)n}, &options, NULL);

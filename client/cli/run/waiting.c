@@ -33,7 +33,7 @@ static void label_make(const struct invocation *in, char out[LABEL_BYTES])
 static int greet(struct waiting *w, int64_t grace_ms)
 {
 	char label[LABEL_BYTES];
-	struct redlock_session session = {.label = label, .grace_ms = grace_ms};
+	struct redlock_session session = {.size = sizeof(session), .label = label, .grace_ms = grace_ms};
 
 	label_make(w->in, label);
 	return redlock_hello(w->c, &session);
@@ -123,7 +123,7 @@ static int lock_send(const struct waiting *w, int64_t until)
 	const struct invocation *in = w->in;
 	char note[NOTE_BYTES + 1];
 	int64_t left_ms = until == INT64_MAX || in->wait_ms == 0 ? in->wait_ms : MAX(1, (until - redlock_now_us() + 999) / 1000);
-	struct redlock_options options = {.wait_ms = left_ms, .ttl_ms = in->ttl_ms, .priority = in->priority, .shared = in->shared,
+	struct redlock_options options = {.size = sizeof(options), .wait_ms = left_ms, .ttl_ms = in->ttl_ms, .priority = in->priority, .shared = in->shared,
 	                                  .slots = in->slots};
 
 	note_make(in, note);

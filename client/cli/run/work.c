@@ -77,7 +77,7 @@ static ssize_t input_read(char *out)
 
 int defer_main(const struct invocation *in)
 {
-	struct redlock_deferral options = {.delay_ms = in->delay_ms, .lock = in->lock, .id = in->id};
+	struct redlock_deferral options = {.size = sizeof(options), .delay_ms = in->delay_ms, .lock = in->lock, .id = in->id};
 	static char text[PAYLOAD_MAX + 1];
 	char id[REDLOCK_JOB_BYTES];
 	struct redlock_bytes payload = {in->names_n > 1 ? in->names[1] : text, 0};

@@ -67,7 +67,7 @@ static void session_open(struct guard *g, const char *address)
 {
 	if (redlock_open(address, TIMEOUT_MS, &g->session))
 		errx(1, "%s: %s", address ? address : "redlockd", redlock_errmsg(NULL));
-	must(g, "HELLO", redlock_hello(g->session, &(struct redlock_session){.label = g->shop->actor}));
+	must(g, "HELLO", redlock_hello(g->session, &(struct redlock_session){.size = sizeof(struct redlock_session), .label = g->shop->actor}));
 }
 
 static void session_close(struct guard *g)
@@ -85,7 +85,7 @@ static void session_released(struct guard *g)
 /* The validity counts from before the request, and the actor asks for a new one only where it has waited for long. */
 static void session_take(struct guard *g, const char *key)
 {
-	struct redlock_options options = {.wait_ms = REDLOCK_FOREVER, .ttl_ms = GUARD_LEASE_MS};
+	struct redlock_options options = {.size = sizeof(options), .wait_ms = REDLOCK_FOREVER, .ttl_ms = GUARD_LEASE_MS};
 	struct redlock_grant grant;
 
 	(void)key;

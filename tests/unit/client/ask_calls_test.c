@@ -30,7 +30,7 @@ static int shows(struct redlock *c)
 
 static int shows_all(struct redlock *c)
 {
-	return redlock_show(c, "a", &(struct redlock_view){.all = true, .former = true}, noted, role);
+	return redlock_show(c, "a", &(struct redlock_view){.size = sizeof(struct redlock_view), .all = true, .former = true}, noted, role);
 }
 
 static int lists(struct redlock *c)
@@ -40,7 +40,7 @@ static int lists(struct redlock *c)
 
 static int lists_nodes(struct redlock *c)
 {
-	return redlock_list(c, REDLOCK_NODES, &(struct redlock_page){.limit = 7}, noted, name);
+	return redlock_list(c, REDLOCK_NODES, &(struct redlock_page){.size = sizeof(struct redlock_page), .limit = 7}, noted, name);
 }
 
 static int counts(struct redlock *c)
@@ -155,7 +155,7 @@ TEST(a_drop_behind_a_row_is_told_so_that_no_row_comes_twice)
 
 TEST(a_page_begins_where_the_last_one_ended)
 {
-	struct redlock_page locks = {.prefix = "a", .limit = 2}, sessions = {0}, jobs = {.prefix = "mail"};
+	struct redlock_page locks = {.size = sizeof(locks), .prefix = "a", .limit = 2}, sessions = {.size = sizeof(sessions)}, jobs = {.size = sizeof(jobs), .prefix = "mail"};
 	struct scripted_session s;
 
 	got[0] = '\0';
@@ -188,7 +188,7 @@ TEST(what_cannot_be_asked_is_not_sent)
 	scripted_session_open(&s, HELLO "< LOCK n wait=9000ms count=1$\n" QUIT_BY, PATIENCE);
 	ck_assert_int_eq(redlock_show(s.c, much, NULL, NULL, NULL), -EMSGSIZE);
 	ck_assert_int_eq(redlock_list(s.c, (enum redlock_listing)5, NULL, NULL, NULL), -EINVAL);
-	ck_assert_int_eq(redlock_lock_send(s.c, "n", &(struct redlock_options){.wait_ms = 9000}), 0);
+	ck_assert_int_eq(redlock_lock_send(s.c, "n", &(struct redlock_options){.size = sizeof(struct redlock_options), .wait_ms = 9000}), 0);
 	ck_assert_int_eq(redlock_ping(s.c), -EBUSY);
 	scripted_session_end(&s);
 }

@@ -10,7 +10,7 @@
 #define CANCEL "< @cancel CANCEL @lock$\n"
 #define PINGED "< PING$\n> OK\n"
 
-static const struct redlock_options waiting = {.wait_ms = REDLOCK_FOREVER, .cancellable = true};
+static const struct redlock_options waiting = {.size = sizeof(waiting), .wait_ms = REDLOCK_FOREVER, .cancellable = true};
 static const char *const names[] = {"a", "n"};
 static struct scripted_session s;
 
@@ -147,7 +147,7 @@ TEST(what_cannot_be_cancelled_goes_on)
 {
 	scripted_session_open(&s, HELLO "< LOCK n wait=9000ms count=1$\n> BUSY name=n\n< PING$\n> OK\n" PINGED QUIT, PATIENCE);
 	ck_assert_int_eq(redlock_cancel(s.c), -EINVAL);
-	ck_assert_int_eq(redlock_lock_send(s.c, "n", &(struct redlock_options){.wait_ms = 9000}), 0);
+	ck_assert_int_eq(redlock_lock_send(s.c, "n", &(struct redlock_options){.size = sizeof(struct redlock_options), .wait_ms = 9000}), 0);
 	ck_assert_int_eq(redlock_cancel(s.c), -EINVAL);
 	ck_assert_int_eq(redlock_finish(s.c, PATIENCE), REDLOCK_BUSY);
 	ck_assert_int_eq(redlock_send(s.c, "PING"), 0);
@@ -158,7 +158,7 @@ TEST(what_cannot_be_cancelled_goes_on)
 
 TEST(a_TAKE_that_waits_is_withdrawn)
 {
-	const struct redlock_options options = {.wait_ms = REDLOCK_FOREVER, .ttl_ms = 4000, .cancellable = true};
+	const struct redlock_options options = {.size = sizeof(options), .wait_ms = REDLOCK_FOREVER, .ttl_ms = 4000, .cancellable = true};
 
 	scripted_session_open(&s, HELLO "< @lock TAKE mail wait=forever ttl=4000ms$\n" CANCEL "> @cancel OK\n> @lock ERR CANCELLED withdrawn\n" PINGED QUIT,
 			      PATIENCE);
@@ -170,7 +170,7 @@ TEST(a_TAKE_that_waits_is_withdrawn)
 
 TEST(a_release_and_a_renewal_are_sent_without_waiting)
 {
-	const struct redlock_unlocking sync = {.sync = true};
+	const struct redlock_unlocking sync = {.size = sizeof(sync), .sync = true};
 	struct redlock_grant grant;
 
 	scripted_session_begin(&s, HELLO LOCK "< EXTEND n ttl=20000ms$\n> OK name=n fence=17 valid_ms=19000\n"

@@ -79,7 +79,7 @@ TEST(a_ttl_and_a_count_that_no_daemon_tells_are_cut)
 
 TEST(options_stand_in_the_request_and_the_name_is_quoted)
 {
-	struct redlock_options o = {.wait_ms = REDLOCK_FOREVER, .ttl_ms = 3000, .no_renew = true, .note = "a \"b\"", .shared = true, .priority = 3,
+	struct redlock_options o = {.size = sizeof(o), .wait_ms = REDLOCK_FOREVER, .ttl_ms = 3000, .no_renew = true, .note = "a \"b\"", .shared = true, .priority = 3,
 				    .delay_ms = 20};
 	struct redlock_grant grant;
 	struct redlock *c;
@@ -112,7 +112,7 @@ TEST(busy_says_who_and_for_how_long)
 	ck_assert_int_eq(redlock_lock(c, "n", NULL, &grant), REDLOCK_BUSY);
 	ck_assert_str_eq(redlock_errmsg(c), "n is held by worker-7 pid=4211 uid=33 for 4m10s");
 	ck_assert_str_eq(redlock_code(c), "");
-	ck_assert_int_eq(redlock_lock(c, "n", &(struct redlock_options){.wait_ms = 10}, &grant), REDLOCK_TIMEOUT);
+	ck_assert_int_eq(redlock_lock(c, "n", &(struct redlock_options){.size = sizeof(struct redlock_options), .wait_ms = 10}, &grant), REDLOCK_TIMEOUT);
 	ck_assert_str_eq(redlock_errmsg(c), "n was not free within 10ms");
 	ck_assert_int_eq(redlock_lock(c, "n", NULL, &grant), REDLOCK_REFUSED);
 	ck_assert_str_eq(redlock_code(c), "QUORUM");
@@ -214,7 +214,7 @@ TEST(a_poll_loop_of_ones_own_never_waits)
 	fake_daemon_begin(&f, "< LOCK n wait=5000ms\n=\n");
 	c = opened(&f, PATIENCE);
 	ck_assert_int_eq(redlock_finish(c, 0), -EINVAL);
-	ck_assert_int_eq(redlock_lock_send(c, "n", &(struct redlock_options){.wait_ms = 5000}), 0);
+	ck_assert_int_eq(redlock_lock_send(c, "n", &(struct redlock_options){.size = sizeof(struct redlock_options), .wait_ms = 5000}), 0);
 	ck_assert(redlock_in_flight(c));
 	ck_assert_int_eq(redlock_finish(c, 0), -EAGAIN);
 	ck_assert_int_eq(redlock_check_send(c, "n"), -EBUSY);
@@ -349,7 +349,7 @@ TEST(a_request_that_cannot_be_sent_leaves_the_connection_usable)
 	memset(note, 'x', sizeof(note) - 1);
 	ck_assert_int_eq(redlock_check(c, "", &grant), -EINVAL);
 	ck_assert_int_eq(redlock_check(c, name, &grant), -EINVAL);
-	ck_assert_int_eq(redlock_lock(c, "n", &(struct redlock_options){.note = note}, &grant), -EMSGSIZE);
+	ck_assert_int_eq(redlock_lock(c, "n", &(struct redlock_options){.size = sizeof(struct redlock_options), .note = note}, &grant), -EMSGSIZE);
 	ck_assert_int_eq(redlock_request(c, "PING\nPING", 0, NULL, NULL), -EINVAL);
 	ck_assert_int_eq(redlock_request(c, " # a comment", 0, NULL, NULL), -EINVAL);
 	ck_assert_int_eq(redlock_request(c, "", 0, NULL, NULL), -EINVAL);

@@ -34,7 +34,7 @@ static void locks_again(struct scripted_session *s, int expected)
 /* The call waits for its answer for 20 ms and the timeout. A LOCK without wait= gets a second more. */
 static void locks_in_vain(struct scripted_session *s)
 {
-	const struct redlock_options brief = {.wait_ms = 20};
+	const struct redlock_options brief = {.size = sizeof(brief), .wait_ms = 20};
 
 	ck_assert_int_eq(redlock_lock(s->c, "n", &brief, &s->grant), -ECONNABORTED);
 }
@@ -105,7 +105,7 @@ TEST(a_grant_behind_a_loss_that_was_given_up_is_released)
 
 TEST(a_release_is_not_forgotten_before_it_is_answered)
 {
-	struct redlock_options brief = {.wait_ms = 20};
+	struct redlock_options brief = {.size = sizeof(brief), .wait_ms = 20};
 	struct scripted_session s;
 
 	scripted_session_open(&s,
@@ -247,6 +247,6 @@ TEST(grace_that_is_not_wanted_any_more_is_given_up)
 	struct scripted_session s;
 
 	scripted_session_begin(&s, HELLO LOCK "< HELLO 1 name=me grace=0ms$\n> OK proto=1 session=7 secret=s7\n=\n");
-	ck_assert_int_eq(redlock_hello(s.c, &(struct redlock_session){.label = "me"}), 0);
+	ck_assert_int_eq(redlock_hello(s.c, &(struct redlock_session){.size = sizeof(struct redlock_session), .label = "me"}), 0);
 	scripted_session_end(&s);
 }

@@ -15,7 +15,7 @@ static struct redlock_bytes bytes(const char *text)
 
 TEST(defer_quotes_what_it_sends_and_tells_the_id)
 {
-	const struct redlock_deferral options = {.delay_ms = 1500, .lock = "a b", .id = "x"};
+	const struct redlock_deferral options = {.size = sizeof(options), .delay_ms = 1500, .lock = "a b", .id = "x"};
 	char id[REDLOCK_JOB_BYTES];
 
 	begins("< DEFER mail \"one two\" delay=1500ms lock=\"a b\" id=x$\n> OK queue=mail job=x due_ms=1500\n"
@@ -28,7 +28,7 @@ TEST(defer_quotes_what_it_sends_and_tells_the_id)
 
 TEST(take_asks_CHECK_and_keeps_the_payload)
 {
-	const struct redlock_options options = {.wait_ms = REDLOCK_FOREVER, .ttl_ms = 4000};
+	const struct redlock_options options = {.size = sizeof(options), .wait_ms = REDLOCK_FOREVER, .ttl_ms = 4000};
 	struct redlock_job job;
 	int64_t before = redlock_now_us();
 
@@ -66,7 +66,7 @@ TEST(take_that_gets_nothing_tells_so)
 TEST(what_is_too_long_or_empty_is_not_sent)
 {
 	static char much[PAYLOAD_MAX + 2];
-	const struct redlock_deferral no_lock = {.lock = ""}, long_id = {.id = much};
+	const struct redlock_deferral no_lock = {.size = sizeof(no_lock), .lock = ""}, long_id = {.size = sizeof(long_id), .id = much};
 	struct redlock_job job;
 
 	memset(much, 'x', sizeof(much) - 1);
@@ -107,7 +107,7 @@ TEST(take_goes_on_over_the_next_connection)
 
 	scripted_session_open(&s, HELLO "< TAKE mail wait=5000ms ttl=9000ms$\n+\n" RESUME "> OK session=7 n=0 open=1\n< TAKE mail wait=\n"
 	                      "> ERR UNAVAILABLE it is being adopted\n< TAKE mail wait=\n" TAKEN("x") STILL_HAD QUIT, PATIENCE);
-	ck_assert_int_eq(redlock_take(s.c, "mail", &(struct redlock_options){.wait_ms = 5000, .ttl_ms = 9000}, &job), 0);
+	ck_assert_int_eq(redlock_take(s.c, "mail", &(struct redlock_options){.size = sizeof(struct redlock_options), .wait_ms = 5000, .ttl_ms = 9000}, &job), 0);
 	ck_assert_str_eq(job.id, "x");
 	free(job.payload);
 	scripted_session_end(&s);

@@ -21,7 +21,7 @@ static void step(int64_t fence)
 
 static int lead(struct redlock *c, const char *name)
 {
-	struct redlock_options campaign = {.wait_ms = REDLOCK_FOREVER};
+	struct redlock_options campaign = {.size = sizeof(campaign), .wait_ms = REDLOCK_FOREVER};
 	struct redlock_grant grant;
 	int r;
 

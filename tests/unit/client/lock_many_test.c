@@ -11,7 +11,7 @@ static const char *const names[] = {"a", "b c"};
 
 TEST(lock_all_asks_CHECK_for_each_grant)
 {
-	const struct redlock_options options = {.wait_ms = 5000};
+	const struct redlock_options options = {.size = sizeof(options), .wait_ms = 5000};
 	struct redlock_grant grants[2];
 
 	begins("< LOCKALL a \"b c\" wait=5000ms$\n" ROWS "< CHECK a$\n> OK name=a fence=5 valid_ms=8000 count=1\n"

@@ -97,7 +97,7 @@ TEST(a_lock_that_its_caller_gave_up_meanwhile_is_released)
 
 	scripted_session_open(&s, HELLO "< LOCK n wait=20ms count=1$\n" OPEN "< LOCK n wait=\n> ERR QUORUM not yet\n"
 			      "< CHECK m$\n> ERR NOTHELD no\n< UNLOCK n count=0$\n> OK name=n count=0\n" QUIT, 150);
-	ck_assert_int_eq(redlock_lock(s.c, "n", &(struct redlock_options){.wait_ms = 20}, &grant), -ECONNABORTED);
+	ck_assert_int_eq(redlock_lock(s.c, "n", &(struct redlock_options){.size = sizeof(struct redlock_options), .wait_ms = 20}, &grant), -ECONNABORTED);
 	redlock_set_timeout(s.c, PATIENCE);
 	scripted_session_refused(&s, redlock_check(s.c, "m", &grant), "NOTHELD");
 	scripted_session_end(&s);

@@ -15,7 +15,7 @@ FIXTURE(.seconds = 20)
 TEST(unlock_waits_for_the_stores_where_it_is_asked_to)
 {
 	scripted_session_begin(&s, HELLO LOCK "< UNLOCK n keep=70ms sync=yes fence=17 count=0$\n> OK name=n count=0\n" "< UNLOCK n$\n> ERR NOTHELD no\n" QUIT);
-	ck_assert_int_eq(redlock_unlock_with(s.c, "n", &(struct redlock_unlocking){.keep_ms = 70, .sync = true}), 0);
+	ck_assert_int_eq(redlock_unlock_with(s.c, "n", &(struct redlock_unlocking){.size = sizeof(struct redlock_unlocking), .keep_ms = 70, .sync = true}), 0);
 	scripted_session_refused(&s, redlock_unlock_with(s.c, "n", NULL), "NOTHELD");
 	scripted_session_end(&s);
 }
@@ -24,7 +24,7 @@ TEST(unlock_waits_for_the_stores_where_it_is_asked_to)
 TEST(a_lock_of_which_nobody_knows_whether_it_is_free_is_held_no_more)
 {
 	scripted_session_begin(&s, HELLO LOCK "< UNLOCK n sync=yes fence=17 count=0$\n> ERR QUORUM too few\n" NOTHING "< PING$\n> OK\n" QUIT);
-	scripted_session_refused(&s, redlock_unlock_with(s.c, "n", &(struct redlock_unlocking){.sync = true}), "QUORUM");
+	scripted_session_refused(&s, redlock_unlock_with(s.c, "n", &(struct redlock_unlocking){.size = sizeof(struct redlock_unlocking), .sync = true}), "QUORUM");
 	ck_assert_int_eq(redlock_ping(s.c), 0);
 	ck_assert_ptr_null(redlock_next_push(s.c));
 	scripted_session_end(&s);
@@ -43,13 +43,13 @@ TEST(an_owner_speaks_until_another_does)
 	                      "< UNLOCK n$\n> ERR NOTHELD no\n=\n");
 	ck_assert_int_eq(redlock_open(f.addr, PATIENCE, &c), 0);
 	ck_assert_int_eq(redlock_set_owner(c, "a b"), 0);
-	ck_assert_int_eq(redlock_lock(c, "n", &(struct redlock_options){.wait_ms = 70}, &grant), 0);
+	ck_assert_int_eq(redlock_lock(c, "n", &(struct redlock_options){.size = sizeof(struct redlock_options), .wait_ms = 70}, &grant), 0);
 	ck_assert_int_eq(redlock_extend(c, "n", 70, &grant), 0);
 	ck_assert_int_eq(redlock_set_owner(c, "c"), 0);
 	ck_assert_int_eq(redlock_check(c, "n", &grant), REDLOCK_REFUSED);
 	ck_assert_int_eq(redlock_lock_all(c, names, 2, NULL, &grant), REDLOCK_BUSY);
 	ck_assert_int_eq(redlock_set_owner(c, "a b"), 0);
-	ck_assert_int_eq(redlock_unlock_with(c, "n", &(struct redlock_unlocking){.sync = true}), 0);
+	ck_assert_int_eq(redlock_unlock_with(c, "n", &(struct redlock_unlocking){.size = sizeof(struct redlock_unlocking), .sync = true}), 0);
 	ck_assert_int_eq(redlock_set_owner(c, NULL), 0);
 	ck_assert_int_eq(redlock_unlock(c, "n", 0), REDLOCK_REFUSED);
 	redlock_close(c);
@@ -77,8 +77,8 @@ TEST(an_owner_has_a_name_and_no_grace)
 		ck_assert_int_eq(redlock_set_owner(c, name), -EINVAL);
 		ck_assert_str_eq(redlock_errmsg(c), "an owner has 1 to 256 bytes");
 		ck_assert_int_eq(redlock_set_owner(c, name + 1), 0);
-		ck_assert_int_eq(redlock_hello(c, &(struct redlock_session){.grace_ms = 5000}), -EINVAL);
-		ck_assert_int_eq(redlock_hello(c, &(struct redlock_session){.label = "x"}), 0);
+		ck_assert_int_eq(redlock_hello(c, &(struct redlock_session){.size = sizeof(struct redlock_session), .grace_ms = 5000}), -EINVAL);
+		ck_assert_int_eq(redlock_hello(c, &(struct redlock_session){.size = sizeof(struct redlock_session), .label = "x"}), 0);
 		redlock_close(c);
 		fake_daemon_end(&f);
 	}

@@ -107,7 +107,7 @@ TEST(a_loss_beside_a_row_of_the_same_lock_is_told_once)
 				   "< LOCK n wait=\n> OK name=n fence=18 valid_ms=7000 count=1\n"
 				   "< CHECK n$\n> OK name=n fence=18 valid_ms=6000 count=1\n< CHECK n$\n> OK name=n fence=18 valid_ms=5000 "
 				   "count=1\n" QUIT);
-	ck_assert_int_eq(redlock_lock(s.c, "n", &(struct redlock_options){.wait_ms = 2000}, &s.grant), 0);
+	ck_assert_int_eq(redlock_lock(s.c, "n", &(struct redlock_options){.size = sizeof(struct redlock_options), .wait_ms = 2000}, &s.grant), 0);
 	ck_assert_int_eq(s.grant.fence, 18);
 	scripted_session_check(&s, 0);
 	scripted_session_lost_once(&s, "! LOST name=n fence=17 reason=evicted");
@@ -122,7 +122,7 @@ TEST(a_lock_that_is_lost_while_it_is_locked_again_is_tracked)
 	scripted_session_begin(&s, HELLO LOCK "< LOCK n wait=2000ms count=2$\n> ! LOST name=n fence=17 reason=quorum\n> ERR LOST gone\n< LOCK n wait=\n"
 				   "> OK name=n fence=18 valid_ms=9000 count=1\n< CHECK n$\n> OK name=n fence=18 valid_ms=8000 count=1\n"
 				   "< CHECK n$\n" GONE QUIT);
-	ck_assert_int_eq(redlock_lock(s.c, "n", &(struct redlock_options){.wait_ms = 2000}, &s.grant), 0);
+	ck_assert_int_eq(redlock_lock(s.c, "n", &(struct redlock_options){.size = sizeof(struct redlock_options), .wait_ms = 2000}, &s.grant), 0);
 	ck_assert_int_eq(s.grant.fence, 18);
 	scripted_session_lost_once(&s, "! LOST name=n fence=17 reason=quorum");
 	scripted_session_refused(&s, redlock_check(s.c, "n", &s.grant), "LOST");

@@ -107,13 +107,13 @@ LOOP_TEST(a_drop_at_any_byte_of_the_answer_changes_nothing, ARRAY_N(exchanges))
 
 TEST(a_request_for_several_names_is_repeated_within_its_wait)
 {
-	const struct redlock_options wait = {.wait_ms = 10000};
+	const struct redlock_options wait = {.size = sizeof(wait), .wait_ms = 10000};
 	struct scripted_session s;
 
 	scripted_session_open(&s, HELLO "< LOCKALL a b wait=10000ms note=x count=1$\n- 50\n+\n" RESUME "> OK session=7 n=0\n< LOCKALL a b wait=9\n"
 			      ROWS CHECKS QUIT,
 			      PATIENCE);
-	ck_assert_int_eq(redlock_lock_all(s.c, names, 2, &(struct redlock_options){.wait_ms = 10000, .note = "x"}, grants), 0);
+	ck_assert_int_eq(redlock_lock_all(s.c, names, 2, &(struct redlock_options){.size = sizeof(struct redlock_options), .wait_ms = 10000, .note = "x"}, grants), 0);
 	scripted_session_end(&s);
 	scripted_session_open(&s, HELLO "< LOCKANY a b wait=10000ms count=1$\n> ERR DRAINING leaving\n+\n" RESUME "> OK session=7 n=0\n< LOCKANY a b wait=9\n"
 			      "> TIMEOUT name=a\n" QUIT, PATIENCE);
@@ -149,7 +149,7 @@ LOOP_TEST(what_was_held_before_is_held_once_more, 3)
 /* Of what the first request took, its repetition may have waited in vain for a part alone. */
 TEST(a_group_that_is_refused_after_a_drop_is_given_back)
 {
-	const struct redlock_options wait = {.wait_ms = 10000};
+	const struct redlock_options wait = {.size = sizeof(wait), .wait_ms = 10000};
 	struct scripted_session s;
 
 	scripted_session_open(&s, HELLO "< LOCKALL a b wait=10000ms count=1$\n+\n" RESUME ROW_B "> OK session=7 n=1\n< LOCKALL a b wait=9\n"
@@ -177,7 +177,7 @@ TEST(each_lock_of_a_group_is_tracked)
 
 TEST(what_nobody_waits_for_any_more_is_given_back)
 {
-	const struct redlock_options brief = {.wait_ms = 20};
+	const struct redlock_options brief = {.size = sizeof(brief), .wait_ms = 20};
 	struct scripted_session s;
 
 	scripted_session_open(&s, HELLO "< LOCKALL a b wait=20ms count=1$\n- 400\n+\n" RESUME ROW_A ROW_B

@@ -19,7 +19,7 @@
 /* --- waiting --- */
 
 #define WAITS "< LOCK n wait=2000ms note=x count=1$\n"
-static const struct redlock_options waits = {.wait_ms = 2000, .note = "x"};
+static const struct redlock_options waits = {.size = sizeof(waits), .wait_ms = 2000, .note = "x"};
 
 FIXTURE(.seconds = 30)
 
@@ -36,10 +36,10 @@ TEST(a_wait_goes_on_for_what_is_left_of_it)
 	scripted_session_end(&s);
 	scripted_session_open(&s, HELLO "< LOCK n wait=30ms count=1$\n- 100\n" NOTHING "< LOCK n wait=1ms count=1$\n> TIMEOUT name=n waited_ms=1\n" QUIT,
 		   PATIENCE);
-	ck_assert_int_eq(redlock_lock(s.c, "n", &(struct redlock_options){.wait_ms = 30}, &s.grant), REDLOCK_TIMEOUT);
+	ck_assert_int_eq(redlock_lock(s.c, "n", &(struct redlock_options){.size = sizeof(struct redlock_options), .wait_ms = 30}, &s.grant), REDLOCK_TIMEOUT);
 	scripted_session_end(&s);
 	scripted_session_open(&s, HELLO "< LOCK n wait=forever count=1$\n" GONE "< LOCK n wait=forever count=1$\n> " GRANT "\n" CHECK QUIT, PATIENCE);
-	ck_assert_int_eq(redlock_lock(s.c, "n", &(struct redlock_options){.wait_ms = REDLOCK_FOREVER}, &s.grant), 0);
+	ck_assert_int_eq(redlock_lock(s.c, "n", &(struct redlock_options){.size = sizeof(struct redlock_options), .wait_ms = REDLOCK_FOREVER}, &s.grant), 0);
 	scripted_session_end(&s);
 }
 
@@ -71,7 +71,7 @@ TEST(a_renewal_that_a_daemon_refuses_since_it_leaves_is_asked_for_at_the_next)
 
 TEST(a_grant_that_came_after_its_caller_gave_up_is_released)
 {
-	struct redlock_options brief = {.wait_ms = 20};
+	struct redlock_options brief = {.size = sizeof(brief), .wait_ms = 20};
 	struct scripted_session s;
 
 	scripted_session_open(&s,
@@ -230,7 +230,7 @@ TEST(nonsense_is_not_resumed)
 {
 	struct scripted_session s;
 
-	scripted_session_begin(&s, HELLO LOCK "< CHECK n$\n> HTTP/1.1 400 Bad Request\n" QUIT_BY);
+	scripted_session_begin(&s, HELLO LOCK "< CHECK n$\n> OK name=\"n\n" QUIT_BY);
 	scripted_session_check(&s, -EPROTO);
 	scripted_session_check(&s, -EPROTO);
 	scripted_session_end(&s);
@@ -259,7 +259,7 @@ TEST(a_QUIT_overtakes_a_LOCK_that_waits)
 	struct scripted_session s;
 
 	scripted_session_open(&s, HELLO "< LOCK n wait=2000ms count=1$\n" QUIT_BY, PATIENCE);
-	ck_assert_int_eq(redlock_lock_send(s.c, "n", &(struct redlock_options){.wait_ms = 2000}), 0);
+	ck_assert_int_eq(redlock_lock_send(s.c, "n", &(struct redlock_options){.size = sizeof(struct redlock_options), .wait_ms = 2000}), 0);
 	scripted_session_end(&s);
 }
 
