@@ -577,7 +577,7 @@ depends = $(patsubst %.c,$(O)/%.d,$(1))
 # --- to start with ---------------------------------------------------------------------------------------------------
 
 PACKAGES_BUILD := gcc libc6-dev libevent-dev libhiredis-dev libssl-dev libyaml-dev libcrypt-dev libsmartcols-dev libsqlite3-dev netcat-openbsd
-PACKAGES_CHECK := pkg-config check libsubunit-dev openssl systemd redis-server zsh fish python3 python3-redis python3-venv valgrind clang libclang-rt-14-dev \
+PACKAGES_CHECK := pkg-config check libuv1-dev libglib2.0-dev php-cli ruby libsubunit-dev openssl systemd redis-server zsh fish python3 python3-redis python3-venv valgrind clang libclang-rt-14-dev \
                   liblua5.1-0-dev libluajit-5.1-dev mandoc universal-ctags shellcheck procps cppcheck
 PACKAGES_COVERAGE := llvm
 PACKAGES_DEB   := build-essential debhelper dh-python python3-all
@@ -698,6 +698,7 @@ install: $(O)/redlockd $(O)/redlock $(O)/libredlock.a $(COMPLETIONS) $(SHARED) #
 	$(INSTALL) -D -m 755 $(O)/redlockd $(DESTDIR)$(SBINDIR)/redlockd
 	$(INSTALL) -D -m 755 $(O)/redlock $(DESTDIR)$(BINDIR)/redlock
 	$(INSTALL) -D -m 644 client/lib/redlock.h $(DESTDIR)$(INCDIR)/redlock.h
+	$(foreach h,$(wildcard client/loop/*.h),$(INSTALL) -D -m 644 $(h) $(DESTDIR)$(INCDIR)/redlock/$(notdir $(h)) &&) :
 	$(INSTALL) -D -m 644 $(O)/libredlock.a $(DESTDIR)$(LIBDIR)/libredlock.a
 	$(INSTALL) -m 644 $(SHARED) $(DESTDIR)$(LIBDIR)/libredlock.so.$(VERSION)
 	ln -sf libredlock.so.$(VERSION) $(DESTDIR)$(LIBDIR)/$(SONAME)
@@ -713,6 +714,8 @@ install: $(O)/redlockd $(O)/redlock $(O)/libredlock.a $(COMPLETIONS) $(SHARED) #
 
 uninstall: ## remove what install put there; the configuration stays
 	rm -f $(DESTDIR)$(SBINDIR)/redlockd $(DESTDIR)$(BINDIR)/redlock $(DESTDIR)$(INCDIR)/redlock.h $(DESTDIR)$(LIBDIR)/libredlock.a
+	rm -f $(patsubst client/loop/%,$(DESTDIR)$(INCDIR)/redlock/%,$(wildcard client/loop/*.h))
+	rmdir $(DESTDIR)$(INCDIR)/redlock 2>/dev/null || :
 	rm -f $(addprefix $(DESTDIR),$(COMPLETION_bash) $(COMPLETION_zsh) $(COMPLETION_fish))
 	rm -f $(addprefix $(DESTDIR)$(LIBDIR)/,libredlock.so $(SONAME) libredlock.so.$(VERSION)) $(DESTDIR)$(PKGCONFIGDIR)/redlock.pc
 	rm -f $(DESTDIR)$(UNITDIR)/redlockd.socket

@@ -4,9 +4,25 @@
 
 CLIENTS :=
 
-# C: the adapter alone, since the library is built with the rest.
+# C: the library is built with the rest. The headers for loops of others are compiled where these are here.
 CLIENTS += client-c
-client-c: $(O)/client-c/adapter ## the adapter of libredlock for tests/clients
+LOOPS   := poll libevent libuv glib
+LOOP_libevent := libevent_core
+LOOP_libuv    := libuv
+LOOP_glib     := glib-2.0
+client-c: $(O)/client-c/adapter $(O)/client-c/libredlock.so.0 $(addprefix $(O)/client-c/loop-,$(LOOPS)) ## the adapter of libredlock, and programs that call it
+$(O)/client-c/loop-%: tests/clients/loops/scenario.c tests/clients/loops/with_%.c tests/clients/loops/scenario.h client/loop/%.h $(O)/libredlock.a
+	@mkdir -p $(@D)
+	@if [ "$(LOOP_$*)" ] && ! pkg-config --exists $(LOOP_$*) 2> /dev/null; then \
+		echo "skipped: client/loop/$*.h: $(LOOP_$*) is not here"; \
+	else \
+		echo "  LD $@"; \
+		$(LINK) $(filter-out -MMD -MP,$(BASEFLAGS)) $(CPPFLAGS) -Iclient/lib -o $@ $(filter %.c %.a,$^) $(LIBS_TLS) \
+			$$([ ! "$(LOOP_$*)" ] || pkg-config --cflags --libs $(LOOP_$*)); \
+	fi
+$(O)/client-c/libredlock.so.0: $(SHARED)
+	@mkdir -p $(@D)
+	$(Q)cp $< $@
 $(O)/client-c/adapter: $(patsubst %.c,$(O)/%.o,$(wildcard tests/clients/adapter_c/*.c)) $(O)/libredlock.a
 	@mkdir -p $(@D)
 	$(call say,LD)

@@ -31,7 +31,8 @@ unit_names() {
 }
 
 install_into usr /usr
-lies "$scratch/usr" /usr/sbin/redlockd /usr/bin/redlock /usr/include/redlock.h /usr/lib/libredlock.a /usr/lib/sysusers.d/redlockd.conf \
+lies "$scratch/usr" /usr/sbin/redlockd /usr/bin/redlock /usr/include/redlock.h /usr/include/redlock/poll.h /usr/include/redlock/libevent.h \
+	/usr/include/redlock/libuv.h /usr/include/redlock/glib.h /usr/lib/libredlock.a /usr/lib/sysusers.d/redlockd.conf \
 	/usr/lib/libredlock.so /usr/lib/libredlock.so.0 /usr/lib/libredlock.so.0.1.0 /usr/lib/pkgconfig/redlock.pc \
 	/usr/share/man/man1/redlock.1 /usr/share/man/man3/libredlock.3 /usr/share/man/man5/redlockd.yaml.5 \
 	/usr/share/man/man7/redlock-protocol.7 /usr/share/man/man8/redlockd.8 \

@@ -4,7 +4,7 @@
 Runs the parts of the suite beside each other: python3 tests/clients/suite.py [--short] [--seed N] [part …]
 
 The parts are cases, planted, real, and what is particular to a client, each in its test_NAME.py. --short plants no mistakes, and leaves out what takes long
-or needs a registry, and what is particular to a client that is compiled. Last line: "N passed, N failed".
+or needs a registry, and what is particular to a client that is compiled, but for C. Last line: "N passed, N failed".
 """
 import argparse
 import os
@@ -21,7 +21,7 @@ from process import die_with_parent  # the path stands above
 OWN = {name[5:-3]: [name] for name in sorted(os.listdir(HERE)) if name.startswith("test_")}
 PARTS = {"cases": ["run.py"], "planted": ["run.py", "--planted"], "real": ["real.py"], **OWN}
 SHORT = {name: [*argv, "--short"] if name != "cases" else [*argv, "-j", "6", "--turns"] for name, argv in PARTS.items()
-         if name in ("cases", "real", "python")}
+         if name in ("cases", "real", "python", "c")}
 SUM = re.compile(r"^(\d+) passed, (\d+) failed$", re.M)
 
 

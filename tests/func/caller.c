@@ -139,7 +139,8 @@ static int call_any(void)
 /* Waits in the queue until the line "cancel" or "finish" comes. */
 static int call_queue(void)
 {
-	return redlock_lock_send(session, word[1], &(struct redlock_options){.size = sizeof(struct redlock_options), .wait_ms = REDLOCK_FOREVER, .cancellable = true});
+	return redlock_lock_send(session, word[1],
+			&(struct redlock_options){.size = sizeof(struct redlock_options), .wait_ms = REDLOCK_FOREVER, .cancellable = true});
 }
 
 static int call_cancel(void)

@@ -41,7 +41,8 @@ static int own(const struct call *k)
 static int hold_ask(struct call *k)
 {
 	const struct json_field *names = json_find(&k->row, "names");
-	struct redlock_options options = {.size = sizeof(options), .wait_ms = wait_ms(k), .ttl_ms = ms(k, "ttl"), .shared = json_number(&k->row, "shared", 0) > 0,
+	struct redlock_options options = {.size = sizeof(options), .wait_ms = wait_ms(k), .ttl_ms = ms(k, "ttl"),
+			.shared = json_number(&k->row, "shared", 0) > 0,
 		.note = json_text(&k->row, "note"), .priority = (int)json_number(&k->row, "priority", 0), .slots = (int)json_number(&k->row, "limit", 0),
 		.cancellable = true};
 	struct redlock *c = k->client->c;
@@ -221,7 +222,8 @@ static bool blocks(const struct call *k)
 /* What the library has no request for that can be sent without waiting. */
 static int call_block(struct call *k)
 {
-	struct redlock_deferral deferral = {.size = sizeof(deferral), .delay_ms = ms(k, "delay"), .lock = json_text(&k->row, "with"), .id = json_text(&k->row, "job")};
+	struct redlock_deferral deferral = {.size = sizeof(deferral), .delay_ms = ms(k, "delay"), .lock = json_text(&k->row, "with"),
+			.id = json_text(&k->row, "job")};
 	const struct json_field *payload = json_find(&k->row, "payload");
 	struct redlock *c = k->client->c;
 	int r;

@@ -24,7 +24,8 @@ static unsigned owners;
 
 static int client_open(struct client *cl)
 {
-	struct redlock_session session = {.size = sizeof(session), .label = *cl->label ? cl->label : NULL, .grace_ms = cl->grace_ms, .heartbeat_ms = cl->heartbeat_ms};
+	struct redlock_session session = {.size = sizeof(session), .label = *cl->label ? cl->label : NULL, .grace_ms = cl->grace_ms,
+			.heartbeat_ms = cl->heartbeat_ms};
 	int r = redlock_open(*cl->address ? cl->address : NULL, ANSWER_MS, &cl->c);
 
 	return r ? r : redlock_hello(cl->c, &session);

@@ -155,7 +155,8 @@ TEST(a_drop_behind_a_row_is_told_so_that_no_row_comes_twice)
 
 TEST(a_page_begins_where_the_last_one_ended)
 {
-	struct redlock_page locks = {.size = sizeof(locks), .prefix = "a", .limit = 2}, sessions = {.size = sizeof(sessions)}, jobs = {.size = sizeof(jobs), .prefix = "mail"};
+	struct redlock_page locks = {.size = sizeof(locks), .prefix = "a", .limit = 2}, sessions = {.size = sizeof(sessions)};
+	struct redlock_page jobs = {.size = sizeof(jobs), .prefix = "mail"};
 	struct scripted_session s;
 
 	got[0] = '\0';

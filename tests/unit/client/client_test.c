@@ -79,7 +79,8 @@ TEST(a_ttl_and_a_count_that_no_daemon_tells_are_cut)
 
 TEST(options_stand_in_the_request_and_the_name_is_quoted)
 {
-	struct redlock_options o = {.size = sizeof(o), .wait_ms = REDLOCK_FOREVER, .ttl_ms = 3000, .no_renew = true, .note = "a \"b\"", .shared = true, .priority = 3,
+	struct redlock_options o = {.size = sizeof(o), .wait_ms = REDLOCK_FOREVER, .ttl_ms = 3000, .no_renew = true, .note = "a \"b\"",
+			.shared = true, .priority = 3,
 				    .delay_ms = 20};
 	struct redlock_grant grant;
 	struct redlock *c;

@@ -107,7 +107,8 @@ TEST(take_goes_on_over_the_next_connection)
 
 	scripted_session_open(&s, HELLO "< TAKE mail wait=5000ms ttl=9000ms$\n+\n" RESUME "> OK session=7 n=0 open=1\n< TAKE mail wait=\n"
 	                      "> ERR UNAVAILABLE it is being adopted\n< TAKE mail wait=\n" TAKEN("x") STILL_HAD QUIT, PATIENCE);
-	ck_assert_int_eq(redlock_take(s.c, "mail", &(struct redlock_options){.size = sizeof(struct redlock_options), .wait_ms = 5000, .ttl_ms = 9000}, &job), 0);
+	ck_assert_int_eq(redlock_take(s.c, "mail",
+			&(struct redlock_options){.size = sizeof(struct redlock_options), .wait_ms = 5000, .ttl_ms = 9000}, &job), 0);
 	ck_assert_str_eq(job.id, "x");
 	free(job.payload);
 	scripted_session_end(&s);

@@ -24,7 +24,8 @@ TEST(unlock_waits_for_the_stores_where_it_is_asked_to)
 TEST(a_lock_of_which_nobody_knows_whether_it_is_free_is_held_no_more)
 {
 	scripted_session_begin(&s, HELLO LOCK "< UNLOCK n sync=yes fence=17 count=0$\n> ERR QUORUM too few\n" NOTHING "< PING$\n> OK\n" QUIT);
-	scripted_session_refused(&s, redlock_unlock_with(s.c, "n", &(struct redlock_unlocking){.size = sizeof(struct redlock_unlocking), .sync = true}), "QUORUM");
+	scripted_session_refused(&s, redlock_unlock_with(s.c, "n",
+			&(struct redlock_unlocking){.size = sizeof(struct redlock_unlocking), .sync = true}), "QUORUM");
 	ck_assert_int_eq(redlock_ping(s.c), 0);
 	ck_assert_ptr_null(redlock_next_push(s.c));
 	scripted_session_end(&s);

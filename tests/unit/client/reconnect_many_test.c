@@ -113,7 +113,8 @@ TEST(a_request_for_several_names_is_repeated_within_its_wait)
 	scripted_session_open(&s, HELLO "< LOCKALL a b wait=10000ms note=x count=1$\n- 50\n+\n" RESUME "> OK session=7 n=0\n< LOCKALL a b wait=9\n"
 			      ROWS CHECKS QUIT,
 			      PATIENCE);
-	ck_assert_int_eq(redlock_lock_all(s.c, names, 2, &(struct redlock_options){.size = sizeof(struct redlock_options), .wait_ms = 10000, .note = "x"}, grants), 0);
+	ck_assert_int_eq(redlock_lock_all(s.c, names, 2,
+			&(struct redlock_options){.size = sizeof(struct redlock_options), .wait_ms = 10000, .note = "x"}, grants), 0);
 	scripted_session_end(&s);
 	scripted_session_open(&s, HELLO "< LOCKANY a b wait=10000ms count=1$\n> ERR DRAINING leaving\n+\n" RESUME "> OK session=7 n=0\n< LOCKANY a b wait=9\n"
 			      "> TIMEOUT name=a\n" QUIT, PATIENCE);

@@ -186,7 +186,8 @@ TEST(a_heartbeat_is_said_again_for_a_new_session)
 			      "< HELLO 1 name=me heartbeat=900ms grace=5000ms$\n> ERR LIMIT less\n< HELLO 1 name=me heartbeat=900ms$\n> OK session=8\n"
 			      "< PING$\n> OK\n" QUIT);
 	ck_assert_int_eq(redlock_open(f.addr, PATIENCE, &c), 0);
-	ck_assert_int_eq(redlock_hello(c, &(struct redlock_session){.size = sizeof(struct redlock_session), .label = "me", .grace_ms = 5000, .heartbeat_ms = 900}), 0);
+	ck_assert_int_eq(redlock_hello(c,
+			&(struct redlock_session){.size = sizeof(struct redlock_session), .label = "me", .grace_ms = 5000, .heartbeat_ms = 900}), 0);
 	ck_assert_int_eq(redlock_ping(c), 0);
 	redlock_close(c);
 	fake_daemon_end(&f);
