@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""What is particular to libredlock: its headers for loops of others, and programs in languages that call it as it is."""
+"""What is particular to libredlock: its headers for loops of others, programs in languages that call it as it is, and mistakes that the cases find."""
+import contextlib
+import glob
+import io
 import os
 import shutil
 import subprocess
@@ -9,11 +12,28 @@ import unittest
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path[:0] = [HERE, os.path.join(os.path.dirname(HERE), "lib")]
 
-from daemon import Daemon  # the path stands above
+import adapter  # the path stands above
+import run
+from daemon import Daemon
 from process import BUILD, ROOT, spawn, until
 
 OUT = os.path.join(BUILD, "client-c")
 EXAMPLES = os.path.join(ROOT, "client", "examples")
+# A mistake for each rule that the library keeps by itself: the file, what stands there, and what is wrong. The others are kept by its caller.
+PLANTS = {
+    "R1": ("conn.c", "c->answer_sent_us = c->pending.sent_us;", "c->answer_sent_us = redlock_now_us();"),
+    "R4": ("lock.c", 'draft_ms(&c->draft, "keep", o.keep_ms);', ";"),
+    "R5": ("exchange.c", "return c->link == LINK_UP && !c->again_us ? conn_cancel(c) : 0;", "return 0;"),
+    "R7": ("lock.c", "draft_owner(&c->draft, c->owner);", ""),
+    "R8": ("conn.c", "\t\tpushes_add(&c->pushes, push);\n\telse\n", ""),
+    "R9": ("recovery.c", 'tracking_end(&c->holds, &c->pending, "evicted");', ""),
+    "R9-release": ("count_field.c", "return h && h->state == HOLD_HELD ? h->count - 1 : -1;", "return -1;"),
+    "R9-group": ("tracking.c", "h->unsettled |= h->in_bundle && partly;", ""),
+    "R12": ("exchange.c", "if (r == -ENOMSG && c->spoken)\n\t\treturn 0;", ""),
+    "R14": ("secret.c", 'secure_getenv("REDLOCK_USER")', 'secure_getenv("NO_USER")'),
+    "framing": ("exchange.c", "!span_equal(c->passing.parsed.tag, tag_sent(c))", "false"),
+    "drain": ("pending.c", 'waits && span_equal(answer->code, SPAN("DRAINING"))', "false"),
+}
 
 
 class WithDaemon(unittest.TestCase):
@@ -87,7 +107,7 @@ class Languages(WithDaemon):
             holder.ok("LOCK orders/42")
             done = once()
             self.assertNotEqual(done.returncode, 0)
-            self.assertIn("orders/42 was not free within 500ms", done.stdout + done.stderr)
+            self.assertRegex(done.stdout + done.stderr, r"orders/42 was not free within \d+ms")
         self.daemon.kill()
         done = once()
         self.assertNotEqual(done.returncode, 0)
@@ -100,15 +120,47 @@ class Languages(WithDaemon):
         self.run_("ruby", "lock.rb")
 
 
+class Planted(unittest.TestCase):
+    """A library with a mistake: a case of its rule must fail."""
+
+    def build(self, name, right, wrong):
+        """The adapter with this change of the library."""
+        with open(os.path.join(ROOT, "client", "lib", name), encoding="utf-8") as text:
+            code = text.read()
+        self.assertEqual(code.count(right), 1, "%s: %s" % (name, right))
+        planted = os.path.join(OUT, "planted.c")
+        with open(planted, "w", encoding="utf-8") as out:
+            out.write(code.replace(right, wrong))
+        rest = [path for part in ("client/lib", "proto", "tls", "tests/clients/adapter_c") for path in glob.glob(os.path.join(BUILD, part, "*.o"))
+                if not path.endswith(("client/lib/" + name[:-2] + ".o", "proto/json.o"))]  # the library needs nothing of the latter
+        program = os.path.join(OUT, "adapter-planted")
+        done = subprocess.run([os.environ.get("CC", "cc"), "-std=gnu11", "-D_GNU_SOURCE", "-g", "-O1", "-I" + ROOT, "-o", program, planted, *rest, "-lssl",
+                               "-lcrypto"], capture_output=True, text=True, timeout=300, check=False)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        return program
+
+    def test_a_case_finds_each_mistake(self):
+        if not os.path.exists(adapter.ADAPTERS["c"][0][-1]):
+            self.skipTest("the adapter has not been built")
+        self.addCleanup(adapter.ADAPTERS.__setitem__, "c", adapter.ADAPTERS["c"])
+        for plant, change in PLANTS.items():
+            with self.subTest(plant):
+                adapter.ADAPTERS["c"] = [self.build(*change)], {}
+                runner, said = run.Runner(False), io.StringIO()
+                with contextlib.redirect_stdout(said):
+                    runner.run([("c", "", [case]) for case in run.of_rule(run.load(), plant)], 10)
+                self.assertTrue(runner.failed, "no case finds it: %s" % said.getvalue())
+
+
 def main():
-    """Last line: "N passed, N failed". --short is the same."""
+    """Last line: "N passed, N failed". --short plants no mistakes."""
     loader = unittest.defaultTestLoader
     result = unittest.TextTestRunner(stream=sys.stdout, verbosity=2 if "-v" in sys.argv else 0).run(
-        unittest.TestSuite(loader.loadTestsFromTestCase(kind) for kind in (Loops, Languages)))
+        unittest.TestSuite(loader.loadTestsFromTestCase(kind) for kind in (Loops, Languages, *([] if "--short" in sys.argv else [Planted]))))
     bad = len(result.failures) + len(result.errors)
     for test, why in result.skipped:
         print("skipped: %s: %s" % (test.id(), why))
-    print("%d passed, %d failed" % (result.testsRun - bad - len(result.skipped), bad))
+    print("%d passed, %d failed" % (max(0, result.testsRun - bad - len(result.skipped)), bad))
     return 1 if bad else 0
 
 
