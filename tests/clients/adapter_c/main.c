@@ -190,6 +190,7 @@ static struct hold *hold_of(const struct call *k)
 static void hear_line(const char *line)
 {
 	struct call *k = calloc(1, sizeof(*k));
+	struct client *cl;
 	int r;
 
 	if (!k || !(k->line = strdup(line)) || !json_read(k->line, &k->row))
@@ -206,11 +207,12 @@ static void hear_line(const char *line)
 	TAILQ_INSERT_TAIL(&k->client->calls, k, next);
 	if (!asks(k, "connect"))
 		return;
-	r = connect_now(&k->row, k->client);
+	cl = k->client;
+	r = connect_now(&k->row, cl);
 	call_end(k, r);
 	if (r) {
-		redlock_close(k->client->c);
-		k->client->c = NULL;
+		redlock_close(cl->c);
+		cl->c = NULL;
 	}
 }
 
