@@ -2,6 +2,7 @@
 /* See conn.h. */
 #include "client/lib/conn.h"
 #include "client/lib/boottime.h"
+#include "client/lib/count_field.h"
 #include "client/lib/sized.h"
 #include "client/lib/tracking.h"
 
@@ -71,6 +72,7 @@ void conn_lost(struct redlock *c, int err, const char *why)
 		c->aborted = true;
 	}
 	conn_move(c, LINK_DOWN);
+	(void)!conn_withdraw(c);
 }
 
 void conn_forget_auth(struct redlock *c)
@@ -149,17 +151,32 @@ void conn_answered(struct redlock *c)
 	c->pauses.n = 0;
 }
 
-int conn_answer_lost(struct redlock *c)
+static int answer_put(struct redlock *c, const char *text)
 {
-	static const char lost[] = "ERR LOST the session did not hold it any more when it was resumed";
-
-	int r = line_take(&c->passing, lost, sizeof(lost) - 1);
+	int r = line_take(&c->passing, text, strlen(text));
 
 	if (r)
-		return conn_break(c, r, r == -ENOMEM ? "out of memory" : lost);
+		return conn_break(c, r, r == -ENOMEM ? "out of memory" : text);
 	conn_answered(c);
-	tracking_loss_acknowledged(&c->holds, &c->pending);
 	return 0;
+}
+
+int conn_withdraw(struct redlock *c)
+{
+	if (!c->pending.in_flight || !c->pending.cancelled || !pending_locks(&c->pending))
+		return 0;
+	c->again_us = 0;
+	count_field_give_up(&c->holds, &c->pending);
+	return answer_put(c, "ERR CANCELLED the waiting request was withdrawn");
+}
+
+int conn_answer_lost(struct redlock *c)
+{
+	int r = answer_put(c, "ERR LOST the session did not hold it any more when it was resumed");
+
+	if (!r)
+		tracking_loss_acknowledged(&c->holds, &c->pending);
+	return r;
 }
 
 /* *ret_push is NULL for one that a later version may say. */

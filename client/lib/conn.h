@@ -111,6 +111,8 @@ int conn_cancel(struct redlock *c) REDLOCK_MUST;
 
 /* c->passing is the answer to the request in flight. */
 void conn_answered(struct redlock *c);
+/* Answers a LOCK in flight if that was cancelled: the daemon cannot be asked now. It is undone when the daemon is there again (count_field.h). */
+int conn_withdraw(struct redlock *c) REDLOCK_MUST;
 /* Answers the request in flight without the daemon: its lock is lost. */
 int conn_answer_lost(struct redlock *c) REDLOCK_MUST;
 /* Frees and wipes the AUTH that is kept. */

@@ -46,9 +46,11 @@ int exchange_begin(struct redlock *c)
 	return c->link == LINK_UP ? recovery_send(c) : 0;
 }
 
-/* Where the daemon does not have the request, it is withdrawn when it is sent again: the session may have a place in the queue. */
+/* While the daemon is away a LOCK ends at once: it is undone when the daemon is there again. A TAKE is asked again then, and withdrawn. */
 int redlock_cancel(struct redlock *c)
 {
+	int r;
+
 	if (c->broken)
 		return c->broken;
 	if (!c->pending.in_flight || c->pending.line.p[0] != '@' || !(pending_locks(&c->pending) || c->pending.kind == PENDING_TAKE))
@@ -56,7 +58,10 @@ int redlock_cancel(struct redlock *c)
 	if (c->pending.cancelled)
 		return 0;
 	c->pending.cancelled = true;
-	return c->link == LINK_UP && !c->again_us ? conn_cancel(c) : 0;
+	if (c->link == LINK_UP && !c->again_us)
+		return conn_cancel(c);
+	r = conn_withdraw(c);
+	return !r && c->link == LINK_UP && c->holds.unsettled ? recovery_release(c) : r;
 }
 
 int exchange_give_up(struct redlock *c)

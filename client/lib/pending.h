@@ -35,7 +35,7 @@ struct pending {
 	bool sent;              /* over some connection: the daemon may have done it */
 	bool again;             /* over more than one: what is not granted now may have been granted before */
 	bool told;              /* the caller has got a row of the answer */
-	bool cancelled;         /* the caller has withdrawn it: whenever it is sent, CANCEL follows */
+	bool cancelled;         /* the caller has withdrawn it: whenever a TAKE is sent, CANCEL follows; a LOCK is not sent again */
 	bool anchors;           /* the CHECK after a LOCK */
 	bool shared, permit;    /* LOCK: how its lock is to be held */
 	bool unsure;            /* RESUME has left open whether the session holds all that it held: the stores have not confirmed it yet */

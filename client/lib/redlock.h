@@ -394,7 +394,8 @@ int redlock_take_send(struct redlock *c, const char *queue, const struct redlock
 int redlock_check_job_send(struct redlock *c, const char *queue, const char *id) REDLOCK_MUST;
 /*
  * Withdraws the LOCK or TAKE in flight that is cancellable, and does not wait. redlock_finish tells what became of it: REDLOCK_REFUSED with "CANCELLED", or
- * its own answer if that was quicker. With grace, if the connection breaks meanwhile, that comes when the daemon is there again. -EINVAL: there is none.
+ * its own answer if that was quicker. With grace, while there is no connection, a LOCK is cancelled at once, and undone when the daemon is there again.
+ * -EINVAL: there is none.
  */
 int redlock_cancel(struct redlock *c) REDLOCK_MUST;
 bool redlock_in_flight(const struct redlock *c);

@@ -262,7 +262,7 @@ int main(void)
 	if (redlock_use_tls(NULL, why, sizeof(why)))
 		fprintf(stderr, "%s\n", why);
 	puts("{\"id\": \"hello\", \"can\": [\"preload\"], \"omits\": [\"owner\", \"fence\", \"count\", \"id\"], \"lacks\": [\"many\", \"keeper\", \"fence\", "
-	     "\"bytes\", \"microseconds\", \"quit\", \"repeat\", \"strays\", \"abort-rate\", \"abort-away\", \"silence\", \"grace-ends\"]}");
+	     "\"bytes\", \"microseconds\", \"quit\", \"repeat\", \"strays\", \"abort-rate\", \"silence\", \"grace-ends\"]}");
 	fflush(stdout);
 	do {
 		for (struct client *cl = clients; cl < clients + CLIENTS; cl++)
