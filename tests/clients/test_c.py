@@ -23,7 +23,7 @@ EXAMPLES = os.path.join(ROOT, "client", "examples")
 PLANTS = {
     "R1": ("conn.c", "c->answer_sent_us = c->pending.sent_us;", "c->answer_sent_us = redlock_now_us();"),
     "R4": ("lock.c", 'draft_ms(&c->draft, "keep", o.keep_ms);', ";"),
-    "R5": ("exchange.c", "return c->link == LINK_UP && !c->again_us ? conn_cancel(c) : 0;", "return 0;"),
+    "R5": ("exchange.c", "return conn_cancel(c);", "return 0;"),
     "R7": ("lock.c", "draft_owner(&c->draft, c->owner);", ""),
     "R8": ("conn.c", "\t\tpushes_add(&c->pushes, push);\n\telse\n", ""),
     "R9": ("recovery.c", 'tracking_end(&c->holds, &c->pending, "evicted");', ""),
