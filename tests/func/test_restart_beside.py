@@ -253,7 +253,7 @@ class Secrets(RestartTest):
             users.write(crypt_line("ann", SECRET))
         daemon.config += "auth: {users_file: users}\n"
         daemon.start()
-        clients = [self.client(daemon) for _ in range(100)]
+        clients = [self.client(daemon) for _ in range(60)]
         for c in clients:
             c.send('AUTH ann "wrong"')
         self.restart(daemon)

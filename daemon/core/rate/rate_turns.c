@@ -11,7 +11,7 @@
 
 #include <inttypes.h>
 
-#define FAILED_A_STEP 256 /* turns that a home which cannot be asked answers at once */
+#define FAILED_A_STEP 128 /* turns that a home which cannot be asked answers at once */
 #define RATE_MOST INT64_C(1000000000) /* of a limit: a store's script counts exactly as long as it is no larger */
 
 struct rate_turn {

@@ -269,7 +269,7 @@ void home_ask(struct engine *e, struct home_question *q, unsigned place)
 	home_try(e, q);
 }
 
-#define TRIED_A_STEP 256
+#define TRIED_A_STEP 128
 
 /* A lease depends on the urgent ones: in a flood of others they would come too late. Of these the first that came is tried. NULL: none is left. */
 static struct home_question *home_first(struct engine *e, unsigned node, bool is_held_up[HOME_LINES])
