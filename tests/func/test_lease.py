@@ -88,7 +88,7 @@ class Kept:
         name, holder, rival = self.name(), Client(addr), self.connect()
         self.addCleanup(holder.close)
         holder.ok("HELLO 1 heartbeat=1500ms")
-        holder.ok("LOCK %s ttl=3s" % name)
+        holder.ok("LOCK %s ttl=2s" % name)
         rival.begin("LOCK %s wait=20s" % name)
         checked = holder.ok("CHECK " + name)
         granted = rival.reply(timeout=15)
@@ -102,8 +102,8 @@ class Kept:
             self.assertEqual(lost["reason"], "idle")
             self.d.logged(r"heartbeat|idle", self.log_marks[self.d])
             # The daemon renews at least every half lease, so that about half a lease is left when the heartbeat is missed.
-            self.assertGreaterEqual(seconds, 1.5 + 1.4, "freed too early")
-            self.assertLessEqual(seconds, 1.5 + 3.0 + LATE, "freed too late")
+            self.assertGreaterEqual(seconds, 1.5 + 0.9, "freed too early")
+            self.assertLessEqual(seconds, 1.5 + 2.0 + LATE, "freed too late")
 
     def test_the_wait_of_a_client_that_misses_its_heartbeat_is_withdrawn(self):
         name, holder, wedged = self.name(), self.connect(), self.connect()
