@@ -112,9 +112,10 @@ static void inbox_read(struct sim_daemon *d)
 
 void daemon_arrive(struct sim_daemon *d, enum arrival_kind kind, void *what, uint64_t epoch)
 {
+	bool reads = daemon_is_up(d) && d->state != DAEMON_STOPPED;
 	struct arrival *a;
 
-	if (daemon_is_up(d) && d->state != DAEMON_STOPPED && may_handle(d, kind)) {
+	if (reads && TAILQ_EMPTY(&d->inbox) && may_handle(d, kind)) {
 		arrival_handle(kind, what, epoch);
 		inbox_read(d);
 		daemon_end_pass(d);
@@ -130,6 +131,10 @@ void daemon_arrive(struct sim_daemon *d, enum arrival_kind kind, void *what, uin
 		abort();
 	*a = (struct arrival){.kind = kind, .what = what, .epoch = epoch};
 	TAILQ_INSERT_TAIL(&d->inbox, a, next);
+	if (!reads)
+		return;
+	inbox_read(d); /* what came before comes first */
+	daemon_end_pass(d);
 }
 
 void daemon_fired(struct sim_daemon *d)
