@@ -35,11 +35,13 @@ class InOrder(QuorumTest):
     def test_one_that_comes_last_at_another_daemon_is_the_next(self):
         for round_of in range(5):
             name, holder, low, high = "late-%d" % round_of, self.client(self.a), self.client(self.a), self.client(self.b)
+            holder.ok("SUBSCRIBE")
             holder.ok("LOCK " + name)
             low.begin("LOCK %s wait=60s" % name)
             high.begin("LOCK %s wait=60s ttl=1s priority=1" % name)
             self.queued(name, 1)
-            low.listen(0.15)  # the daemon of the holder knows that another one wants the lock, and ends its hand-overs
+            while holder.push("CONTENDED", name)["waiters"] != "2":
+                pass  # the daemon of the holder has yet to hear that another one wants the lock: then it ends its hand-overs
             holder.ok("UNLOCK " + name)
             self.assertIs(next_served(self, [low, high]), high)
             high.reply()

@@ -271,8 +271,11 @@ class Subscriptions(AccessTest):
     """Locks work without messages, and each place says why they do not come."""
     COST = 100
 
+    looker = None
+
     def reason(self, daemon):
-        return self.client(daemon).ok("LIST nodes").rows[0].fields.get("reason", "")
+        self.looker = self.looker or self.client(daemon)
+        return self.looker.ok("LIST nodes").rows[0].fields.get("reason", "")
 
     def test_a_subscription_that_is_closed_each_time_is_told_once(self):
         relay = WithoutSubscribe(os.path.join(self.folder(), "sock"), self.redis().path).start()
