@@ -18,6 +18,7 @@
 #define PAUSE_CAP_US   (1 * SEC)
 #define STEADY_US      (1 * SEC)    /* a node that was up for less is not dialled again at once */
 #define DEMOTED_US     (1 * SEC)    /* between two looks where the name leads, of a replica or when it leads elsewhere */
+#define TAKEN_US       (10 * MSEC)  /* between two looks whether the path of a Unix socket is another server's, before calls are sent */
 #define PATIENCE_US    (500 * MSEC) /* how long to wait for the resolver if older addresses are known */
 
 static const char *const state_names[] = {"waiting", "resolving", "dialling", "up"};
@@ -176,7 +177,7 @@ static void node_on_ready(void *context)
 	n->up_since = clock_boottime();
 	n->reason[0] = 0;
 	n->demoted = false;
-	n->split = false;
+	n->split = n->taken = false;
 	n->astray = false;
 	if (n->subscriber)
 		subscriber_open(n->subscriber, (const struct sockaddr *)&n->dialled.name, n->dialled.n);
@@ -521,9 +522,21 @@ bool node_call(struct node *n, const struct call *call, uint64_t hash)
 	return true;
 }
 
+/* What would be sent now would reach a server that other daemons have left, and may have forgotten by the time that the path is looked at. */
+static bool node_is_taken(struct node *n, struct instant now)
+{
+	if (!n->path || n->taken || instant_diff(now, n->looked_at) < TAKEN_US)
+		return n->taken;
+	n->looked_at = now;
+	n->taken = socket_look(n->path, &n->place) == SOCKET_TAKEN;
+	if (n->taken)
+		node_arm(n, 0);
+	return n->taken;
+}
+
 bool node_flush(struct node *n, struct instant now, bool at_once)
 {
-	return n->state == NODE_UP && links_flush(&n->links, now, at_once);
+	return n->state == NODE_UP && !node_is_taken(n, now) && links_flush(&n->links, now, at_once);
 }
 
 bool node_waits(const struct node *n)

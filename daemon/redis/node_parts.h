@@ -34,6 +34,8 @@ struct node {
 	unsigned next;              /* index in addresses: which to dial */
 	bool named;                 /* its host is a name, which no sentinel tells */
 	bool demoted;               /* it is up, and was last seen as a replica */
+	bool taken;                 /* it is up, and another server has its path: nothing is sent to it any more */
+	struct instant looked_at;   /* when that was looked for */
 	bool split;                 /* it is up, and its connections lead to several servers */
 	bool astray;                /* it is up, and its path no longer leads to it */
 	bool fresh;                 /* the addresses belong to this attempt */

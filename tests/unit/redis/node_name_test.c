@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* daemon/redis/node.c: names with several addresses, unknown names, names whose resolution hangs, and paths that lead elsewhere. */
 #include "daemon/redis/node.h"
+#include "daemon/base/clock.h"
 #include "daemon/base/rng.h"
 #include "tests/fixture/fake_redis.h"
 #include "tests/fixture/resolver_loop.h"
@@ -278,7 +279,8 @@ static void node_dial_path(struct fake_redis *f)
 
 	fake_redis_start(f, resolver_loop.base, false);
 	address.path = path_of(f);
-	node_conf.path_us = 20 * MSEC;
+	if (!node_conf.path_us)
+		node_conf.path_us = 20 * MSEC;
 	node = node_new(&node_conf, 0, &address);
 	resolver_loop_await(&ups, 1);
 }
@@ -297,6 +299,26 @@ TEST(a_path_that_another_server_takes_over_is_left)
 	ck_assert_msg(strstr(reason, "another server has taken over the path /") == reason, "%s", reason);
 	resolver_loop_await(&ups, 2);
 	ck_assert_uint_ge(rival.connections, 2);
+	fake_redis_stop(&rival);
+	fake_redis_stop(&local);
+}
+
+/* Long before the next look: a vote that the former server gave now could outlast the quarantine of the other one. */
+TEST(nothing_is_sent_to_a_server_whose_path_another_one_has)
+{
+	struct call call = {.kind = CALL_ACQUIRE, .name = SPAN("a"), .value = SPAN("v"), .px_ms = 1000};
+	struct fake_redis local = {0}, rival = {0};
+	unsigned asked;
+
+	node_conf.path_us = 60 * SEC;
+	node_dial_path(&local);
+	fake_redis_start(&rival, resolver_loop.base, false);
+	ck_assert_int_eq(rename(path_of(&rival), path_of(&local)), 0);
+	asked = local.scripts;
+	ck_assert(node_call(node, &call, 1));
+	(void)node_flush(node, clock_boottime(), true);
+	resolver_loop_await(&moves, 1);
+	ck_assert_uint_eq(local.scripts, asked);
 	fake_redis_stop(&rival);
 	fake_redis_stop(&local);
 }
