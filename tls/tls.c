@@ -219,11 +219,16 @@ ssize_t tls_send(struct ssl_st *t, const void *bytes, size_t size)
 	return -1;
 }
 
-const char *tls_reason(void)
+const char *tls_reason_of(unsigned long error)
 {
-	const char *reason = ERR_reason_error_string(ERR_peek_error());
+	const char *reason = ERR_reason_error_string(error);
 
 	return reason ? reason : strerror(EPROTO);
+}
+
+const char *tls_reason(void)
+{
+	return tls_reason_of(ERR_peek_error());
 }
 
 /* --- who it is ------------------------------------------------------------------------------------------------------- */

@@ -116,6 +116,7 @@ static void subscriber_refuse(struct subscriber *e)
 	(void)snprintf(why, sizeof(why), "it refuses SUBSCRIBE: %s%s", reason,
 		       unpermitted ? "; permit +subscribe and &redlockd:*, see REDIS ACCESS in redlockd(8)" : "");
 	e->refused = true;
+	e->unsteady = false; /* the next one that is accepted is told as such */
 	e->vain = 0;
 	subscriber_end(e, why, backoff_next(&e->backoff, e->rng));
 	e->sink.subscribed(e->sink.context, e->node, defect, why);
@@ -260,9 +261,13 @@ static void subscriber_on_read(struct bufferevent *bev, void *context)
 
 static void subscriber_on_event(struct bufferevent *bev, short what, void *context)
 {
-	(void)bev;
-	if (!(what & BEV_EVENT_CONNECTED))
-		subscriber_fail(context, DEFECT_CLOSED, what & BEV_EVENT_EOF ? "closed by the server" : "connection lost");
+	struct subscriber *e = context;
+	unsigned long error = e->tls && *e->tls ? bufferevent_get_openssl_error(bev) : 0;
+
+	if (error)
+		subscriber_fail(e, DEFECT_TLS, tls_reason_of(error));
+	else if (!(what & BEV_EVENT_CONNECTED))
+		subscriber_fail(e, DEFECT_CLOSED, what & BEV_EVENT_EOF ? "closed by the server" : "connection lost");
 }
 
 static void subscriber_say(struct subscriber *e, struct buf *out)

@@ -33,7 +33,7 @@ class RestartTest(FuncTest):
             daemon.logged(r"notice restarted ", mark)
             self.assertTrue(daemon.alive() and daemon.pid == pid)
             if quietly and not sanitized():  # which makes the pause long
-                self.assertNotRegex(daemon.log(mark), r" (warn|error) (?!auth-failed)")
+                self.assertNotRegex(daemon.log(mark), r" (warn|error) (?!auth-failed|node-slow)")
 
     @staticmethod
     def own_program(daemon):

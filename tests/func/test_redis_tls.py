@@ -84,6 +84,16 @@ class RedisTls(FuncTest):
         named = self.tls_server(self.ca.sign("/CN=redis", names="DNS:redis"))
         self.never_up(self.tls_daemon([named]), r"state=down .*certificate refused: IP address mismatch")
 
+    def test_a_certificate_that_is_replaced_by_another_one(self):
+        """What is connected stays; the connection for messages, which breaks, is refused, and the reason is told."""
+        server = self.tls_server()
+        daemon = self.tls_daemon([server]).joined()
+        cert, key = self.ca.sign("/CN=other", names="DNS:other")
+        server.cli.config_set("tls-key-file", key, "tls-cert-file", cert)
+        server.cut_connections("pubsub")
+        daemon.logged(r"subscriber node=.* state=refused reason=.*certificate verify failed")
+        self.assertEqual(self.client_of(daemon).ok("LIST nodes").rows[0].fields["cause"], "tls")
+
     def test_an_authority_that_is_not_trusted(self):
         server = self.tls_server(self.other.sign("/CN=redis"), ca=self.other.cert)
         self.never_up(self.tls_daemon([server]), r"state=down .*certificate refused: (unable to get local issuer|self.signed)")

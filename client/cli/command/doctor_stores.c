@@ -55,7 +55,8 @@ static void joined_tell(struct doctor_stores *w, const struct redlock_line *row,
 		finding_tell(w->findings, "round-trip", FINDING_WARN, "place the server nearer, or set a longer lease",
 			     "store %s has a round trip of %s, more than a tenth of the lease of %" PRId64 " ms", node, rtt, w->lease_ms);
 	if (redlock_line_find(row, "saves").p && w->needs_saving)
-		finding_tell(w->findings, "persistence", FINDING_WARN, "CONFIG SET appendonly yes, and the same in redis.conf",
+		finding_tell(w->findings, "persistence", FINDING_WARN,
+		             "see in its log whether its disk is full; then CONFIG SET appendonly yes, and the same in redis.conf",
 		             "store %s does not save to disk: locks do not need that, but jobs and rate limits are lost with its memory", node);
 }
 

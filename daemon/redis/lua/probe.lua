@@ -56,6 +56,12 @@ try('HLEN', none)
 try('EXISTS', base .. 'q:', base .. 's:', base .. 'r:', base .. 'j:', base .. 'jd:', base .. 'jl:', base .. 'jx:', base .. 'jw:')
 try('PUBLISH', base .. 'd:', '')
 if locks == '' and refusal ~= '' then refusal = '-' .. refusal end
+-- Whether what is written goes to an append-only file: 1 or 0. One that could not be begun, as the disk was full, is none.
+local function append_only()
+  local failed, size = say(persistence, '\naof_last_bgrewrite_status:') == 'err', say(persistence, '\naof_current_size:')
+  if failed and (size == '0' or size == '') then return '0' end
+  return say(persistence, '\naof_enabled:')
+end
 -- Seconds that the last snapshot took; -1: there was none, the last one failed, or what was changed hours ago is in none.
 local function snapshot()
   local changes, saved = tonumber(say(persistence, '\nrdb_changes_since_last_save:')), tonumber(say(persistence, '\nrdb_last_save_time:'))
@@ -69,5 +75,5 @@ return {now_us, string.sub(redis.call('GET', KEYS[1]) or '', 1, 256), redis.call
   say(memory, '\nmaxmemory:'), say(memory, '\nmaxmemory_policy:'), say(stats, '\nevicted_keys:'),
   say(persistence, '\nloading:'),
   say(replication, '\nmaster_replid2:'), say(stats, '\ntotal_net_repl_input_bytes:'),
-  say(persistence, '\naof_enabled:'), snapshot(), refusal,
+  append_only(), snapshot(), refusal,
   type(called) == 'string' and string.sub(called, 1, 256) or ''}
