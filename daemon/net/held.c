@@ -8,6 +8,7 @@
 #include "daemon/net/closing.h"
 #include "daemon/net/conn.h"
 
+#define ENDED_AT_ONCE 16 /* connections, for what one more buffer takes */
 #define LOOKS_MOST 64 /* at peers, and at sessions: of more that are about as large, any may be the one */
 
 static size_t memory_of(const struct buf *b)
@@ -54,6 +55,20 @@ static void share_set_held(struct shares *shares, struct share *s, size_t held)
 		LIST_INSERT_HEAD(&shares->of_class[class], s, of_class);
 }
 
+/* A connection that is closing counts for no peer any more. */
+static void conn_note_leaving(struct conn *c)
+{
+	unsigned char holds = c->held > 0;
+
+	if (c->class == holds)
+		return;
+	if (holds)
+		LIST_INSERT_HEAD(&c->hub->leaving, c, of_class);
+	else
+		LIST_REMOVE(c, of_class);
+	c->class = holds;
+}
+
 void conn_count_held(struct conn *c)
 {
 	size_t before = c->held;
@@ -62,8 +77,10 @@ void conn_count_held(struct conn *c)
 	if (c->held == before)
 		return;
 	c->hub->held += c->held - before;
-	if (!c->share)
+	if (!c->share) {
+		conn_note_leaving(c);
 		return;
+	}
 	share_set_held(&c->hub->shares, c->share, c->share->held + c->held - before);
 	conn_set_class(c, class_of(c->held));
 }
@@ -76,6 +93,7 @@ void conn_leave_share(struct conn *c)
 	share_set_held(&c->hub->shares, c->share, c->share->held - c->held);
 	shares_leave(&c->hub->shares, c->share);
 	c->share = NULL;
+	conn_note_leaving(c);
 }
 
 /* --- who is to end --------------------------------------------------------------------------------------------------- */
@@ -121,11 +139,24 @@ static bool hub_fail_greatest(const struct hub *h)
 	return c;
 }
 
+/* One that is closing, and still has something unsent, goes first. */
+static bool hub_end_one(struct hub *h, const struct conn *but)
+{
+	struct conn *c = LIST_FIRST(&h->leaving);
+
+	if (c && c == but)
+		c = LIST_NEXT(c, of_class);
+	if (!c)
+		return hub_fail_greatest(h);
+	closing_finish(c);
+	return true;
+}
+
 static void held_add(struct conn *c, struct buf **buf, const void *bytes, size_t n)
 {
 	struct hub *h = c->hub;
 
-	while (h->held + n > HELD_WHOLE * h->conf.output_max && (closing_evict(h) || hub_fail_greatest(h)))
+	for (unsigned i = 0; h->held + n > HELD_WHOLE * h->conf.output_max && i < ENDED_AT_ONCE && hub_end_one(h, c); i++)
 		;
 	if (c->state == CONN_FAILED)
 		return;

@@ -45,6 +45,7 @@ struct hub {
 	struct slots slots;
 	struct sockets sockets;
 	struct shares shares; /* of the sessions, by peer */
+	LIST_HEAD(, conn) leaving; /* those of no peer that have something in their buffers */
 	struct pool conns, secure_conns; /* secure.h */
 	/* The read buffer, conf.line_max + HUB_READ bytes: kept input of a connection, then the bytes of one recv(2). */
 	char *scratch;

@@ -57,6 +57,7 @@ static bool home_do(struct home *h, int64_t epoch_us, const struct call *c, stru
 	case 'r':
 		return rate_call(&h->rates, epoch_us, c, rest, now, &h->said, a);
 	case 'j':
+		rates_sweep(&h->rates, now);
 		jobs_call(&h->jobs, c, rest, &h->said, a);
 		return true;
 	default:

@@ -82,13 +82,20 @@ static void rate_forget(struct rates *r, struct key *key)
 	keyspace_drop(&r->keys, key);
 }
 
-/* NULL: there is none. */
-static struct key *rate_find(struct rates *r, struct span name, struct instant now)
+void rates_sweep(struct rates *r, struct instant now)
 {
 	struct key *key;
 
 	for (unsigned i = 0; i < SWEEP && (key = keyspace_over(&r->keys, now)); i++)
 		rate_forget(r, key);
+}
+
+/* NULL: there is none. */
+static struct key *rate_find(struct rates *r, struct span name, struct instant now)
+{
+	struct key *key;
+
+	rates_sweep(r, now);
 	key = keyspace_find(&r->keys, name);
 	if (!key || key_live(key, now))
 		return key;

@@ -208,6 +208,26 @@ class Limits(GuardTest):
         self.assertIn(bound, told.text)
 
 
+class RatesThatAreOver(GuardTest):
+    """They make room for jobs, whether or not anybody asks for a rate limit again."""
+    COST = 6
+
+    def make_room(self, daemon):
+        client = self.client(daemon)
+        for i in range(2000):
+            told = client.ask("RATE r%d limit=50 per=1s cost=40" % i)
+            if told.kind == "ERR":
+                break
+        self.assertEqual(told.code, "LIMIT")
+        until(lambda: client.ask("DEFER q %s" % ("p" * 800)).kind == "OK", "the rate limits are over")
+
+    def test_on_redis(self):
+        self.make_room(self.redis_daemon(self.redis(), {"limits": {"stored": "64k"}}))
+
+    def test_on_memory(self):
+        self.make_room(self.daemon({"limits": {"stored": "64k"}}))
+
+
 class FullStore(GuardTest):
     """One user takes as many names as it can get."""
     COST = 12

@@ -38,8 +38,26 @@ local function charge(peer, bytes)
   if of_peer > 0 then call('HSET', stored, 'p' .. peer, digits(of_peer)) else call('HDEL', stored, 'p' .. peer) end
 end
 
+local RATE, BLOCK, SWEEP = 256, 128, 32
+local function rate_bytes(of, peer) return RATE + 8 * #of + 2 * #peer end
+-- Rate limits that are over no longer count. !rates: see rate.lua
+local function sweep_rates()
+  local rates = base .. '!rates'
+  local over = call('ZRANGEBYSCORE', rates, '-inf', digits(now_ms), 'WITHSCORES', 'LIMIT', 0, SWEEP)
+  for i = 1, #over, 2 do
+    local peer, of = string.match(over[i], '^([^\n]*)\n(.*)$')
+    call('ZREM', rates, over[i])
+    if of then charge(peer, -rate_bytes(of, peer) - over[i + 1] % 1 * 256 * BLOCK) end -- else somebody else has put it there
+  end
+end
+
 -- Whether so many bytes more are too many: of '*', or of 'p', the peer. most: of all, and of one peer (0 = it may have all).
-local function too_much(peer, bytes, most, peer_most)
+local function exceeds(peer, bytes, most, peer_most)
   if stored_bytes('*') + bytes > most then return '*' end
   if peer_most > 0 and stored_bytes('p' .. peer) + bytes > peer_most then return 'p' end
+end
+
+local function too_much(peer, bytes, most, peer_most)
+  if exceeds(peer, bytes, most, peer_most) then sweep_rates() end
+  return exceeds(peer, bytes, most, peer_most)
 end

@@ -28,7 +28,7 @@
 op = ARGV[5]
 -- A server that has no memory left refuses what may need some, but not once the script has written. What it holds must be renewed, carried out and done with.
 if op ~= 'defer' then redis.pcall('DEL', base .. '!none') end
-local SWEEP, SCAN, ROWS, BYTES = 32, 128, 64, 65536
+local SCAN, ROWS, BYTES = 128, 64, 65536
 local KEEP_MS = 15000 -- longer than any daemon repeats a DEFER
 local JOB, QUEUE = 512, 2048 -- bytes of the keys of one, besides its texts: more than Redis 7.0 takes
 local jobs, due, leased, dead, waiting, queues = base .. 'j:' .. name, base .. 'jd:' .. name, base .. 'jl:' .. name, base .. 'jx:' .. name,

@@ -7,16 +7,10 @@
 -- comes to so much. To let the consumption of a pair count as of the next one, it is enough to cut the pair out: that admits no more.
 if op == 'r' then
   local PAIR, PAIRS, WRAP = 31, 1016, 1000000000000000 -- PAIR: bytes, also of the head
-  local RATE, BLOCK, BLOCK_PAIRS, SWEEP = 256, 128, 4, 32
+  local BLOCK_PAIRS = 4
   local limit, per, cost, all_most, peer_most = tonumber(ARGV[5]), tonumber(ARGV[6]), tonumber(ARGV[7]), tonumber(ARGV[9]), tonumber(ARGV[10])
   local key, rates = base .. 'r:' .. name, base .. '!rates'
-  local function key_bytes(of, peer) return RATE + 8 * #of + 2 * #peer end
-  local over = call('ZRANGEBYSCORE', rates, '-inf', digits(now_ms), 'WITHSCORES', 'LIMIT', 0, SWEEP)
-  for i = 1, #over, 2 do
-    local peer, of = string.match(over[i], '^([^\n]*)\n(.*)$')
-    call('ZREM', rates, over[i])
-    if of then charge(peer, -key_bytes(of, peer) - over[i + 1] % 1 * 256 * BLOCK) end -- else somebody else has put it there
-  end
+  sweep_rates()
   local peer, text = string.match(call('GET', key) or '', '^([^\n]*)\n(.*)$')
   peer, text = peer or ARGV[8], text or ''
   local function pair(at, sum) return string.format('%016.0f%015.0f', at, sum % WRAP) end
@@ -54,9 +48,9 @@ if op == 'r' then
     local member, px = peer .. '\n' .. name, math.floor(longest / 1000) + 2
     local score = call('ZSCORE', rates, member)
     local had = score and score % 1 * 256 or 0
-    local function more() return (math.ceil((n + 1) / BLOCK_PAIRS) - had) * BLOCK + (score and 0 or key_bytes(name, peer)) end
-    while n > 1 and more() > 0 and too_much(peer, more(), all_most, peer_most) do thin() end
-    local much = more() > 0 and too_much(peer, more(), all_most, peer_most)
+    local function more() return (math.ceil((n + 1) / BLOCK_PAIRS) - had) * BLOCK + (score and 0 or rate_bytes(name, peer)) end
+    while n > 1 and more() > 0 and exceeds(peer, more(), all_most, peer_most) do thin() end
+    local much = more() > 0 and exceeds(peer, more(), all_most, peer_most)
     if much then return false, much end
     if more() ~= 0 then charge(peer, more()) end
     call('ZADD', rates, string.format('%.17g', now_ms + px + math.ceil((n + 1) / BLOCK_PAIRS) / 256), member)
