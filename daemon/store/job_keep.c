@@ -410,13 +410,18 @@ static int store_write(struct job_store *s)
 	return file_write(s);
 }
 
-/* On a full device the log may end first: all that it has is in the database then. */
+/* What is in the log of the database moves into it, and the log gives its space back: on a full device that may be enough. */
+static bool log_ends(struct job_file *f)
+{
+	return f->db && sqlite3_wal_checkpoint_v2(f->db, NULL, SQLITE_CHECKPOINT_TRUNCATE, NULL, NULL) == SQLITE_OK;
+}
+
 static void store_catch_up(struct job_store *s)
 {
 	struct job_file *f = s->file;
 	int r = store_write(s), full;
 
-	if (r && f->db && sqlite3_wal_checkpoint_v2(f->db, NULL, SQLITE_CHECKPOINT_TRUNCATE, NULL, NULL) == SQLITE_OK)
+	if (r && log_ends(f))
 		r = store_write(s);
 	full = r;
 	if (r && f->spare) {
@@ -468,6 +473,8 @@ bool jobs_may(struct job_store *s, enum job_change change)
 		return !f->failed;
 	f->error = file_ready(s);
 	if (!f->error && !f->spare)
+		f->error = spare_make(f);
+	if (f->error == -ENOSPC && log_ends(f))
 		f->error = spare_make(f);
 	return !f->error;
 }
