@@ -60,6 +60,8 @@ bool service_lets_look(const struct service *s, const struct peer *peer, bool so
 bool service_is_drained(struct service *s);
 /* Whether requests that new rules deny may wait still, and get their turn: the next steps refuse them, see revoke.h. */
 bool service_is_judging(const struct service *s);
+/* Votes fell, and some leases have not their new timers yet: steps that follow at once set them. */
+bool service_sets_timers(const struct service *s);
 /* Whether each store was examined once: joined, quarantined, refused or down. */
 bool service_is_settled(const struct service *s);
 /* "<16 hex>.<host>": random at each start; part of every value that this service leaves at a store. */

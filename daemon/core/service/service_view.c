@@ -38,6 +38,11 @@ bool service_is_drained(struct service *s)
 	return drain_is_over(&s->commander);
 }
 
+bool service_sets_timers(const struct service *s)
+{
+	return s->engine.falls;
+}
+
 bool service_is_judging(const struct service *s)
 {
 	return s->commander.revoke.more;

@@ -410,7 +410,7 @@ static void deadline_check(struct sim_daemon *d, int64_t name, struct lease *l)
 
 	if (!due)
 		l->overdue_since = 0;
-	else if (l->overdue_since == 0)
+	else if (l->overdue_since == 0 || service_sets_timers(d->service))
 		l->overdue_since = w->now;
 	else if (w->now - l->overdue_since > SOON_US)
 		checker_fail(w, INVARIANT_L5, name, "%s: daemon %u has not pushed LOST to client %u", name_of(name), d->index, l->conn->client->index);
