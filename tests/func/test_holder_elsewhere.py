@@ -27,7 +27,7 @@ class OnThree(QuorumTest):
         answer = client.busy("LOCK " + self.taken)
         self.assertEqual((answer["holder"], "who" in answer.fields), (HOST, False))
         self.assertEqual(self.published(), before)
-        self.assertTrue(50 <= answer.num("held_ms") < 10000, answer)
+        self.assertTrue(40 <= answer.num("held_ms") < 10000, answer)  # 50 ms later, by the clocks of two processes
         client.send("LOCK %s wait=300ms" % self.taken)
         answer = client.reply()
         self.assertEqual((answer.kind, answer["holder"], "who" in answer.fields), ("TIMEOUT", HOST, False))
@@ -38,7 +38,7 @@ class OnThree(QuorumTest):
         client.ok("SHOW " + self.taken)
         answer = client.busy("LOCK " + self.taken)
         self.assertEqual((answer["holder"], answer["who"], answer["note"]), (HOST, "worker-7 " + self.pid, NOTE))
-        self.assertTrue(50 <= answer.num("held_ms") < 10000, answer)
+        self.assertTrue(40 <= answer.num("held_ms") < 10000, answer)  # 50 ms later, by the clocks of two processes
 
     def test_SHOW_tells_who_it_is_whether_somebody_waits_or_not(self):
         waiter = self.client(self.b)
