@@ -41,8 +41,8 @@ static void hold_granted(struct hold *h, const struct pending *p, const struct r
 }
 
 /*
- * A LOCK of several names whose holds differ says no count: each name has one more. A LOCKALL that is repeated in vain may have waited for a part alone of
- * what the first one took.
+ * A LOCK of several names whose holds differ says no count: each name has one more. A LOCKALL that is repeated and refused may have waited for some of its
+ * names alone: the first one had taken the others.
  */
 static void lockall_answered(struct holds *holds, const struct pending *p, const struct reply_line *answer)
 {

@@ -30,6 +30,7 @@ static unsigned char class_of(size_t bytes)
 
 /* --- counts ---------------------------------------------------------------------------------------------------------- */
 
+/* A connection that is closing counts for no peer any more: it is in a list of its own while it holds something. */
 static void conn_set_class(struct conn *c, unsigned char class)
 {
 	if (c->class == class)
@@ -37,8 +38,10 @@ static void conn_set_class(struct conn *c, unsigned char class)
 	if (c->class)
 		LIST_REMOVE(c, of_class);
 	c->class = class;
-	if (class)
+	if (class && c->share)
 		LIST_INSERT_HEAD(&c->share->sessions_of[class], c, of_class);
+	else if (class)
+		LIST_INSERT_HEAD(&c->hub->leaving, c, of_class);
 }
 
 static void share_set_held(struct shares *shares, struct share *s, size_t held)
@@ -55,20 +58,6 @@ static void share_set_held(struct shares *shares, struct share *s, size_t held)
 		LIST_INSERT_HEAD(&shares->of_class[class], s, of_class);
 }
 
-/* A connection that is closing counts for no peer any more. */
-static void conn_note_leaving(struct conn *c)
-{
-	unsigned char holds = c->held > 0;
-
-	if (c->class == holds)
-		return;
-	if (holds)
-		LIST_INSERT_HEAD(&c->hub->leaving, c, of_class);
-	else
-		LIST_REMOVE(c, of_class);
-	c->class = holds;
-}
-
 void conn_count_held(struct conn *c)
 {
 	size_t before = c->held;
@@ -77,11 +66,8 @@ void conn_count_held(struct conn *c)
 	if (c->held == before)
 		return;
 	c->hub->held += c->held - before;
-	if (!c->share) {
-		conn_note_leaving(c);
-		return;
-	}
-	share_set_held(&c->hub->shares, c->share, c->share->held + c->held - before);
+	if (c->share)
+		share_set_held(&c->hub->shares, c->share, c->share->held + c->held - before);
 	conn_set_class(c, class_of(c->held));
 }
 
@@ -93,7 +79,7 @@ void conn_leave_share(struct conn *c)
 	share_set_held(&c->hub->shares, c->share, c->share->held - c->held);
 	shares_leave(&c->hub->shares, c->share);
 	c->share = NULL;
-	conn_note_leaving(c);
+	conn_set_class(c, class_of(c->held));
 }
 
 /* --- who is to end --------------------------------------------------------------------------------------------------- */

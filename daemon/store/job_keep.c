@@ -460,6 +460,7 @@ static bool former_is_there(struct job_file *f)
 bool jobs_may(struct job_store *s, enum job_change change)
 {
 	struct job_file *f = s->file;
+	int was = f ? f->error : 0;
 
 	if (!f)
 		return true;
@@ -474,7 +475,7 @@ bool jobs_may(struct job_store *s, enum job_change change)
 	f->error = file_ready(s);
 	if (!f->error && !f->spare)
 		f->error = spare_make(f);
-	if (f->error == -ENOSPC && log_ends(f))
+	if (f->error == -ENOSPC && was != -ENOSPC && log_ends(f)) /* not with each request that is refused */
 		f->error = spare_make(f);
 	return !f->error;
 }

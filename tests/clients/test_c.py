@@ -14,6 +14,7 @@ sys.path[:0] = [HERE, os.path.join(os.path.dirname(HERE), "lib")]
 
 import adapter  # the path stands above
 import run
+import verdict
 from daemon import Daemon
 from process import BUILD, ROOT, spawn, until
 
@@ -154,14 +155,7 @@ class Planted(unittest.TestCase):
 
 def main():
     """Last line: "N passed, N failed". --short plants no mistakes."""
-    loader = unittest.defaultTestLoader
-    result = unittest.TextTestRunner(stream=sys.stdout, verbosity=2 if "-v" in sys.argv else 0).run(
-        unittest.TestSuite(loader.loadTestsFromTestCase(kind) for kind in (Loops, Languages, *([] if "--short" in sys.argv else [Planted]))))
-    bad = len(result.failures) + len(result.errors)
-    for test, why in result.skipped:
-        print("skipped: %s: %s" % (test.id(), why))
-    print("%d passed, %d failed" % (max(0, result.testsRun - bad - len(result.skipped)), bad))
-    return 1 if bad else 0
+    return verdict.run([Loops, Languages] + ([] if "--short" in sys.argv else [Planted]))
 
 
 if __name__ == "__main__":

@@ -18,6 +18,7 @@ sys.path[:0] = [HERE, LIB]
 
 import adapter  # the paths stand above
 import run
+import verdict
 from daemon import Daemon
 from process import BUILD, REDLOCKD, temp_folder
 
@@ -197,15 +198,7 @@ def main():
         print("skipped: client/go: no go 1.21 or later is here\n0 passed, 0 failed")
         return 0
     os.makedirs(OUT, exist_ok=True)
-    kinds = [Source, Readme] + ([] if "--short" in sys.argv else [Race, Vet, Planted, Proxy])
-    loader = unittest.defaultTestLoader
-    result = unittest.TextTestRunner(stream=sys.stdout, verbosity=2 if "-v" in sys.argv else 0).run(
-        unittest.TestSuite(loader.loadTestsFromTestCase(kind) for kind in kinds))
-    bad = len(result.failures) + len(result.errors)
-    for test, why in result.skipped:
-        print("skipped: %s: %s" % (test.id(), why))
-    print("%d passed, %d failed" % (max(0, result.testsRun - bad - len(result.skipped)), bad))
-    return 1 if bad else 0
+    return verdict.run([Source, Readme] + ([] if "--short" in sys.argv else [Race, Vet, Planted, Proxy]))
 
 
 if __name__ == "__main__":

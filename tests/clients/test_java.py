@@ -12,6 +12,7 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path[:0] = [HERE, os.path.join(os.path.dirname(HERE), "lib")]
 
 import maven  # the paths stand above
+import verdict
 from authority import Authority, openssl
 from daemon import Daemon
 from process import BUILD, REDLOCKD, ROOT, free_port, temp_folder
@@ -165,16 +166,7 @@ class Package(WithJava):
 
 def main():
     """Last line: "N passed, N failed". --short leaves out what needs Maven Central."""
-    loader = unittest.defaultTestLoader
-    kinds = [Behaviour, Readme] + ([] if "--short" in sys.argv else [Package])
-    suite = unittest.TestSuite(loader.loadTestsFromTestCase(kind) for kind in kinds)
-    result = unittest.TextTestRunner(stream=sys.stdout, verbosity=2 if "-v" in sys.argv else 0).run(suite)
-    bad = len(result.failures) + len(result.errors)
-    for test, why in result.skipped:
-        print("skipped: %s: %s" % (test.id(), why))
-    ran = result.testsRun - sum(not str(test.id()).startswith("setUpClass") for test, _ in result.skipped)
-    print("%d passed, %d failed" % (ran - bad, bad))
-    return 1 if bad else 0
+    return verdict.run([Behaviour, Readme] + ([] if "--short" in sys.argv else [Package]))
 
 
 if __name__ == "__main__":

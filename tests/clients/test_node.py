@@ -12,7 +12,8 @@ LIB = os.path.join(os.path.dirname(HERE), "lib")
 SOURCE = os.path.join(os.path.dirname(os.path.dirname(HERE)), "client", "node")
 sys.path[:0] = [HERE, LIB]
 
-from daemon import Daemon  # the paths stand above
+import verdict  # the paths stand above
+from daemon import Daemon
 from process import BUILD, REDLOCKD, ROOT, temp_folder
 
 BUILT = os.path.join(os.path.abspath(BUILD), "client-node")
@@ -218,15 +219,7 @@ def main():
     if not os.path.exists(os.path.join(BUILT, "dist", "index.js")):
         print("skipped: client/node: it has not been built\n0 passed, 0 failed")
         return 0
-    loader = unittest.defaultTestLoader
-    kinds = [Library, Package] + ([] if "--short" in sys.argv else [Tools, Runtimes])
-    suite = unittest.TestSuite(loader.loadTestsFromTestCase(kind) for kind in kinds)
-    result = unittest.TextTestRunner(stream=sys.stdout, verbosity=2 if "-v" in sys.argv else 0).run(suite)
-    bad = len(result.failures) + len(result.errors)
-    for test, why in result.skipped:
-        print("skipped: %s: %s" % (test.id(), why))
-    print("%d passed, %d failed" % (result.testsRun - bad - len(result.skipped), bad))
-    return 1 if bad else 0
+    return verdict.run([Library, Package] + ([] if "--short" in sys.argv else [Tools, Runtimes]))
 
 
 if __name__ == "__main__":

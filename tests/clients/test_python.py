@@ -21,6 +21,7 @@ sys.path[:0] = [HERE, LIB, SOURCE]
 
 import redlockd  # the paths stand above
 import redlockd.aio
+import verdict
 from daemon import Daemon
 from history import History
 from redlockd import _base, _core
@@ -605,15 +606,7 @@ class Tools(unittest.TestCase):
 
 def main():
     """Last line: "N passed, N failed". --short leaves out what needs PyPI."""
-    loader = unittest.defaultTestLoader
-    kinds = [Threads, Tasks, WithoutIO, Words, Readme] + ([] if "--short" in sys.argv else [Tools])
-    suite = unittest.TestSuite(loader.loadTestsFromTestCase(kind) for kind in kinds)
-    result = unittest.TextTestRunner(stream=sys.stdout, verbosity=2 if "-v" in sys.argv else 0).run(suite)
-    bad = len(result.failures) + len(result.errors)
-    for test, why in result.skipped:
-        print("skipped: %s: %s" % (test.id(), why))
-    print("%d passed, %d failed" % (result.testsRun - bad - len(result.skipped), bad))
-    return 1 if bad else 0
+    return verdict.run([Threads, Tasks, WithoutIO, Words, Readme] + ([] if "--short" in sys.argv else [Tools]))
 
 
 if __name__ == "__main__":

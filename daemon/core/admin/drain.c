@@ -12,7 +12,6 @@
 
 /* So many requests are refused in a step, and beyond one session so many claims looked at for each. Nobody is granted anything meanwhile. */
 #define REFUSED_A_STEP  1024
-#define SESSIONS_A_STEP 16384 /* that it looks at, likewise a look */
 #define LOOKS_A_REFUSAL 8
 #define SLOTS_A_REFUSAL 8 /* that the first in line leaves */
 
@@ -58,15 +57,10 @@ static bool refuse_gathering(struct request_context *x, struct session *s, int64
 	return true;
 }
 
-struct refusing {
-	struct request_context *x;
-	int64_t left;
-};
-
 /* False: some of the session's requests are left. */
 static bool refuse_waiting(struct session *s, void *context)
 {
-	struct refusing *r = context;
+	struct walk_step *r = context;
 	struct request_context *x = r->x;
 	int64_t looks = 0;
 
@@ -83,7 +77,7 @@ static bool refuse_waiting(struct session *s, void *context)
 /* True: it has looked at all sessions since a hold has ended, and nothing is left. */
 static bool refuse_some(struct request_context *x)
 {
-	struct refusing r = {x, core_portion(x->core, REFUSED_A_STEP)};
+	struct walk_step r = {x, core_portion(x->core, REFUSED_A_STEP)};
 
 	if (x->drain.walk.slot == 0)
 		x->drain.again = false;

@@ -13,7 +13,6 @@
 /* So many requests are refused in a step, and beyond one session so many looked at for each. */
 #define REVOKED_A_STEP  768
 #define LOOKS_A_REFUSAL 4
-#define SESSIONS_A_STEP 16384
 
 static bool revoke_claims(struct request_context *x, struct session *s, int64_t *left, int64_t *looks)
 {
@@ -85,15 +84,10 @@ static bool revoke_gathering(struct request_context *x, struct session *s, int64
 	return true;
 }
 
-struct revoking {
-	struct request_context *x;
-	int64_t left;
-};
-
 /* False: some of the session's requests are not judged. */
 static bool revoke_of(struct session *s, void *context)
 {
-	struct revoking *r = context;
+	struct walk_step *r = context;
 	struct request_context *x = r->x;
 	int64_t looks = 1;
 
@@ -111,7 +105,7 @@ static bool revoke_of(struct session *s, void *context)
 
 void revoke_again(struct request_context *x)
 {
-	struct revoking r = {x, core_portion(x->core, REVOKED_A_STEP)};
+	struct walk_step r = {x, core_portion(x->core, REVOKED_A_STEP)};
 
 	x->revoke.more = !session_table_walk(x->sessions, &x->revoke.walk, core_portion(x->core, SESSIONS_A_STEP), revoke_of, &r);
 	look_behind_denied(x);

@@ -195,7 +195,6 @@ void engine_fired(struct engine *e, struct timer *t)
 	case TIMER_CLAIM:
 		claim_fired(e, container_of(t, struct claim, timer));
 		break;
-		break;
 	case TIMER_ROUND:
 		round_done_fired(e, container_of(t, struct round, timer));
 		break;

@@ -7,6 +7,12 @@
 #include "daemon/core/session/session.h"
 #include "daemon/core/session/client_identity.h"
 
+/* What a step of a walk through all sessions has, and how much it may still do. */
+struct walk_step {
+	struct request_context *x;
+	int64_t left;
+};
+
 struct request_context {
 	struct core *core;
 	struct engine *engine;

@@ -122,6 +122,8 @@ struct session_table {
 	unsigned count, detached_count; /* number of sessions with, and without, a connection */
 };
 
+#define SESSIONS_A_STEP 16384 /* that a walk looks at */
+
 /* A walk through all sessions, in portions between which they may come and go. A zero-filled one is at the beginning. */
 struct session_walk {
 	uint32_t slot;         /* first those of all connections … */

@@ -58,6 +58,8 @@ local function exceeds(peer, bytes, most, peer_most)
 end
 
 local function too_much(peer, bytes, most, peer_most)
-  if exceeds(peer, bytes, most, peer_most) then sweep_rates() end
+  local much = exceeds(peer, bytes, most, peer_most)
+  if not much then return end
+  sweep_rates()
   return exceeds(peer, bytes, most, peer_most)
 end

@@ -58,6 +58,7 @@ struct lease {
 	int64_t low_since;                  /* true time since when so little is left that a renewal must have been missed; 0: enough is left */
 	uint64_t over_step;                 /* in this step the old votes ended before an answer brought new ones: the lease may be lost all the same */
 	int64_t overdue_since;              /* true time since when LOST is due; 0: it is not */
+	unsigned portions;                  /* steps since then in which the daemon still set timers anew */
 	unsigned grants;                    /* grants so far: each after the first is a hand-over */
 	struct instant wanted;              /* when the daemon heard that another one wants it; 0: it did not */
 	uint64_t failed;                    /* the last failed round that left votes behind, by the serial of its value */

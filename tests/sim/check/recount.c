@@ -8,6 +8,7 @@
 #include <stdlib.h>
 
 #define LEAD_US (4 * MSEC) /* LOST is pushed at least so long before the deadline */
+#define PORTIONS_MOST 4000 /* steps in which timers are set anew, in a world with the smallest portions */
 #define SOON_US MSEC       /* or so soon after the deadline came nearer */
 
 /* --- values ---------------------------------------------------------------------------------------------------------- */
@@ -409,8 +410,8 @@ static void deadline_check(struct sim_daemon *d, int64_t name, struct lease *l)
 	bool due = l->held && !l->conn->going && !quorum_reaches(d, l, instant_add(daemon_boot(d), LEAD_US));
 
 	if (!due)
-		l->overdue_since = 0;
-	else if (l->overdue_since == 0 || service_sets_timers(d->service))
+		l->overdue_since = l->portions = 0;
+	else if (l->overdue_since == 0 || (service_sets_timers(d->service) && ++l->portions < PORTIONS_MOST))
 		l->overdue_since = w->now;
 	else if (w->now - l->overdue_since > SOON_US)
 		checker_fail(w, INVARIANT_L5, name, "%s: daemon %u has not pushed LOST to client %u", name_of(name), d->index, l->conn->client->index);

@@ -147,7 +147,7 @@ LOOP_TEST(what_was_held_before_is_held_once_more, 3)
 	scripted_session_end(&s);
 }
 
-/* Of what the first request took, its repetition may have waited in vain for a part alone. */
+/* The repetition may have waited for some of the names alone, and got none: the first request had taken the others. */
 TEST(a_group_that_is_refused_after_a_drop_is_given_back)
 {
 	const struct redlock_options wait = {.size = sizeof(wait), .wait_ms = 10000};

@@ -293,7 +293,7 @@ TEST(a_silent_session_costs_little)
 	net_loop_until(&w, net_sessions(w.net) == 0);
 }
 
-/* Their lines have no end, so nobody is told of them: what is read is the work. */
+/* Their lines have no end, so no callback reports them: what is read is the work. */
 TEST(a_pass_reads_a_bounded_number_of_sockets_and_none_waits_for_ever)
 {
 	enum { N = 300 };

@@ -10,17 +10,8 @@ FIXTURE(.teardown = cluster_close)
 
 TEST(a_busy_store_hears_a_little_later_which_tickets_are_withdrawn)
 {
-	begins_with_window(3, 4);
-	daemon_starts(1);
-	passes(11 * SEC);
-	session_opens(3, 1);
-	says(3, "LOCK b");
-	hears(3, "OK *");
-	says(4, "LOCK b wait=1m");
-	is_full(2, 5);
-	goes(4, GONE_HANGUP);
+	waiter_leaves_while_it_is_full(2);
 	ck_assert_uint_eq(cluster.node[0].count[CALL_WITHDRAW], 1);
-	ck_assert_uint_eq(cluster.node[2].count[CALL_WITHDRAW], 0);
 	feels(2, MOOD_WELL);
 	passes(100 * MSEC);
 	ck_assert_uint_eq(cluster.node[2].count[CALL_WITHDRAW], 1);

@@ -125,7 +125,7 @@ TEST(stats_has_a_row_for_each_sample)
 	passes(60 * SEC);
 }
 
-/* So its help names the figure that tells whether locks are granted. */
+/* So its help names the figure that shows whether locks are granted. */
 TEST(a_store_that_is_silent_stays_joined)
 {
 	cluster_begin(3);

@@ -153,46 +153,11 @@ TEST(who_waits_behind_a_LOCKALL_that_does_not_has_a_place_from_the_first_round_o
 /* Store 2 is too busy to hear that the wait is over. */
 TEST(a_place_that_nobody_wants_any_more_is_given_up_after_the_restart)
 {
-	begins_with_window(3, 4);
-	daemon_starts(1);
-	passes(11 * SEC);
-	session_opens(3, 1);
-	says(3, "LOCK b");
-	hears(3, "OK *");
-	says(4, "LOCK b wait=1m");
-	is_full(2, 5);
-	goes(4, GONE_HANGUP);
-	ck_assert_uint_eq(cluster.node[2].count[CALL_WITHDRAW], 0);
+	waiter_leaves_while_it_is_full(2);
 	daemon_hands_over(0, stores_are_well);
 	passes(SEC);
 	ck_assert_uint_eq(cluster.node[2].count[CALL_WITHDRAW], 1);
 	ignores(1);
-}
-
-static void half_a_second_passes(void)
-{
-	cluster.now = instant_add(cluster.now, 500 * MSEC);
-}
-
-/* The next one has its place, as without a restart. */
-TEST(the_place_of_a_wait_that_ends_meanwhile_goes_to_the_next_one)
-{
-	char ticket[128];
-	unsigned asked;
-
-	two_daemons(3);
-	says(2, "LOCK a");
-	hears(2, GRANT);
-	says(1, "@x LOCK a wait=1s");
-	passes(700 * MSEC);
-	snprintf(ticket, sizeof(ticket), "%s", cluster.node[0].last[CALL_ACQUIRE].ticket);
-	says(1, "@y LOCK a wait=1m owner=y");
-	asked = cluster.node[0].count[CALL_ACQUIRE];
-	daemon_hands_over(0, half_a_second_passes);
-	passes(10 * SEC);
-	hears(1, "@x TIMEOUT *");
-	ck_assert_uint_gt(cluster.node[0].count[CALL_ACQUIRE], asked);
-	ck_assert_str_eq(cluster.node[0].last[CALL_ACQUIRE].ticket, ticket);
 }
 
 static void stores_rise(void)
