@@ -283,15 +283,18 @@ void health_note_wrong_type(struct members *ms, unsigned node, struct span name)
 
 bool health_note_failure(struct members *ms, struct member *m, const struct answer *a)
 {
-	bool probed;
+	bool probed, suspected;
 
 	if (a->unsent || a->defect == DEFECT_NONE || !m->connected || m->state != MEMBER_JOINED || member_owns_call(a->call))
 		return false;
 	if (m->refusal.defect)
 		return false;
 	probed = instant_diff(ms->core->now, m->asked_at) < PROBE_APART_US;
-	if (health_is_of_one_call(a->defect) || (probed && m->asked == ASKED_NOTHING))
+	suspected = m->asked == ASKED_NOTHING && m->asked_at.us == m->suspect_at.us; /* and that probe was carried out */
+	if (health_is_of_one_call(a->defect) || (probed && suspected))
 		health_note_denial(ms, m, a->defect, SPAN(""), "it refused a call: ", a->text);
+	if (!probed)
+		m->suspect_at = ms->core->now;
 	return !probed;
 }
 

@@ -102,6 +102,7 @@ struct member {
 		char text[160];
 		struct instant at;
 	} denial; /* the last call that was refused, though probes are not */
+	struct instant suspect_at; /* when it was last probed because it had refused a call */
 	struct {
 		struct instant at[BREAKS_MOST]; /* when its connection last broke, the last time last; INSTANT_PAST: never */
 		char text[160];       /* about all three */
