@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""The guard of a fence in an object store with conditional writes, like S3: each object carries the fence of who wrote it."""
+"""The guard of a fence in an object store with conditional writes, like S3: each object carries the fence of its last writer."""
 
 FENCE = "redlock-fence"
 
