@@ -60,7 +60,7 @@ class Paused(FuncTest):
         self.c.ok("LOCK a wait=9s")
         self.go_on(*pids)
         self.assertEqual(run.wait(10), 123)
-        self.assertRegex(run.stderr.read(), rb"^redlock: a was lost \([a-z]+; this process had stood still for [0-9]+m?s\); the command was stopped\n$")
+        self.assertRegex(run.stderr.read(), rb"^redlock: a was lost \([a-z]+; this process was paused for [0-9]+m?s\); the command was stopped\n$")
 
     def test_a_daemon_that_does_not_answer_behind_a_pause_is_not_waited_for(self):
         run, pids = self.run_and_pause()
@@ -69,7 +69,7 @@ class Paused(FuncTest):
         self.go_on(*pids)
         self.assertEqual(run.wait(10), 123)
         self.d.thaw()
-        self.assertIn(b"(redlockd does not answer; this process had stood still for", run.stderr.read())
+        self.assertIn(b"(redlockd does not answer; this process was paused for", run.stderr.read())
 
     def test_a_script_goes_on_with_the_lock_that_it_holds(self):
         env = dict(os.environ, REDLOCK_ADDR=self.d.addr)

@@ -170,7 +170,7 @@ class Stores(DoctorTest):
     def test_a_new_store_without_the_others(self):
         """At the first start the trust in blank stores needs a quorum of them."""
         daemon = self.daemon(on_redis([self.redis(), "127.0.0.1:1", "127.0.0.1:2"], LEASE_1S))
-        says = "warn .*it votes once enough of the others are reached; fix: .*mend the other stores"
+        says = "warn .*it votes once enough of the others are reached; fix: .*fix the other stores"
         until(lambda: re.search(says, self.call_redlock(daemon, "doctor")[1]), "doctor tells what the store waits for")
 
     def test_a_replica(self):

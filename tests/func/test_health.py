@@ -556,7 +556,7 @@ class Causes(HealthTest):
         self.becomes(daemon, "quarantine", None)
         rows = {row["check"]: row for row in self.doctor(daemon)}
         self.assertEqual((rows["quarantine"]["status"], rows["quorum"]["status"]), ("warn", "warn"))
-        self.assertIn("nothing but to wait", rows["quorum"]["fix"])
+        self.assertIn("only wait", rows["quorum"]["fix"])
         self.assertRegex(rows["quorum"]["text"], r"vote in \d+s")
 
 
@@ -702,7 +702,7 @@ class AgainAndAgain(HealthTest):
         self.advises(daemon, "quarantine", "lost its memory 3 times within", "somebody flushes it")
         found = self.doctor(daemon)
         self.assertIn("fail", {row["status"] for row in found if row["check"] == "quorum"})
-        self.assertNotIn("nothing but to wait", str(found))
+        self.assertNotIn("only wait", str(found))
 
 
 del HealthTest

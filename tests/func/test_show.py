@@ -47,7 +47,7 @@ class Everywhere(QuorumTest):
         self.start_redlock(self.b, "show", name, stderr=slave)
         os.close(slave)
         host = socket.gethostname()[:40].encode()
-        self.assertIn(b"%s has not told who the holder is: redlock --addr %s:7420 show %s" % (host, host, name.encode()), self.terminal_shows(master, b"\n"))
+        self.assertIn(b"%s does not report the holder: redlock --addr %s:7420 show %s" % (host, host, name.encode()), self.terminal_shows(master, b"\n"))
 
     def test_every_daemon_knows_since_when_it_is_held_though_nobody_waits(self):
         name, holder = self.name(), self.client(self.a)

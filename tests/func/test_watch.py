@@ -86,7 +86,7 @@ class Watch:
         waiter.begin("LOCK %s wait=60s" % name)
         code, out, err = self.call_redlock(self.d, "break", name)
         self.assertEqual((code, err), (0, ""))
-        self.assertRegex(out, r"^%s is broken; it is free in \d+m?s, or when its holder has acknowledged that\n$" % name)
+        self.assertRegex(out, r"^%s is broken; it is free in \d+m?s, or when its holder has acknowledged the loss\n$" % name)
         self.assertEqual(holder.push("LOST", name)["reason"], "broken")
         holder.err("UNLOCK " + name, "LOST")
         self.assertEqual(waiter.reply().kind, "OK")

@@ -19,9 +19,9 @@ static void broken_person(const struct redlock_line *answer, const char *operand
 
 	shown_text(span_of(operand), shown, sizeof(shown));
 	if (ms > 0)
-		printf("%s is broken; it is free in %s, or when its holder has acknowledged that\n", shown, age_text(ms, age));
+		printf("%s is broken; it is free in %s, or when its holder has acknowledged the loss\n", shown, age_text(ms, age));
 	else if (ms < 0)
-		printf("%s is broken; it is free when its holder has acknowledged that: its key never expires\n", shown);
+		printf("%s is broken; it is free when its holder has acknowledged the loss: its key never expires\n", shown);
 	else
 		printf("%s is broken, and free\n", shown);
 }

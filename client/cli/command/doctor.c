@@ -26,7 +26,7 @@ static const char redis_access[] = "~lock:* ~redlockd:* &redlockd:* -@all "
 static void refused_tell(struct findings *f, const struct redlock *c, int outcome)
 {
 	if (outcome == REDLOCK_REFUSED)
-		finding_tell(f, "rights", FINDING_FAIL, "ask as a user who may look, or as root", "the daemon does not tell: %s", redlock_errmsg(c));
+		finding_tell(f, "rights", FINDING_FAIL, "ask as a user who may look, or as root", "the daemon refuses to show this: %s", redlock_errmsg(c));
 	else
 		finding_tell(f, "daemon", FINDING_FAIL, "see whether its process is stopped or overloaded: systemctl status redlockd", "%s", redlock_errmsg(c));
 }

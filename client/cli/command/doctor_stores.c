@@ -48,7 +48,7 @@ static void joined_tell(struct doctor_stores *w, const struct redlock_line *row,
 	row_of = &defect_table[defect_of_word(cause)];
 	if (cause[0])
 		finding_tell(w->findings, row_of->check, row_of->grade == DEFECT_WARN ? FINDING_WARN : FINDING_FAIL, row_of->advice,
-		             "store %s votes, but not all goes well there: %s", node, reason);
+		             "store %s votes, but has a problem: %s", node, reason);
 	else if (!w->memory)
 		finding_tell(w->findings, "store", FINDING_OK, "", "store %s votes%s%s", node, rtt[0] ? ", round trip " : "", rtt);
 	if (w->lease_ms && rtt_us / 100 > w->lease_ms)
@@ -68,7 +68,7 @@ static void quarantine_tell(struct doctor_stores *w, const struct redlock_line *
 
 	if (w->quarantined < NODES_TOLD)
 		w->left_ms[w->quarantined++] = MAX(left_ms, 0);
-	finding_tell(w->findings, "quarantine", FINDING_WARN, "nothing but to wait",
+	finding_tell(w->findings, "quarantine", FINDING_WARN, "only wait",
 		     "store %s votes in %s, when each lock that it may have forgotten is over%s%s", node, age_text(left_ms, age), reason[0] ? ": " : "",
 		     reason);
 }
@@ -92,7 +92,7 @@ static void node_row(void *arg, const struct redlock_line *row)
 	else if (!strcmp(state, "quarantine") && !cause[0])
 		quarantine_tell(w, row, node, reason);
 	else if (!strcmp(state, "probing") && defect_of_word(cause) == DEFECT_OTHER)
-		finding_tell(w->findings, "store", FINDING_WARN, "wait a second; if it stays so, mend the other stores",
+		finding_tell(w->findings, "store", FINDING_WARN, "wait a second; if it stays so, fix the other stores",
 		             "store %s is being asked whether it may vote%s%s", node, reason[0] ? ": " : "", reason);
 	else
 		trouble_tell(w, row, node, strcmp(state, "quarantine") ? state : "in quarantine");
@@ -123,7 +123,7 @@ static void all_tell(struct doctor_stores *w)
 	char age[AGE_BYTES];
 
 	if (w->joined < quorum && (wait_ms = quarantine_wait_ms(w, quorum)) >= 0)
-		finding_tell(w->findings, "quorum", FINDING_WARN, "nothing but to wait: so it is after the first start, too",
+		finding_tell(w->findings, "quorum", FINDING_WARN, "only wait; this is normal after a first start",
 			     "no quorum yet: enough stores vote in %s, and locks are granted from then on", age_text(wait_ms, age));
 	else if (w->joined < quorum)
 		finding_tell(w->findings, "quorum", FINDING_FAIL, "fix the stores above until enough of them vote",
@@ -167,7 +167,7 @@ static void figure_row(void *arg, const struct redlock_line *row)
 		             "nobody can connect to a Unix socket of the daemon: its file was removed, or another one is in its place");
 	if (!strcmp(metric, "config_last_reload_successful") && !redlock_line_number(row, "value", 1))
 		finding_tell(w->findings, "reload", FINDING_FAIL, "correct what `redlockd --check-config` shows, and reload",
-		             "the configuration that was read last has a mistake: the daemon goes on with the former one, and a restart would fail");
+		             "the configuration that was read last has an error: the daemon continues with the former one, and a restart would fail");
 }
 
 int doctor_stores_examine(struct doctor_stores *w, struct redlock *c)

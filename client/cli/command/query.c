@@ -302,7 +302,7 @@ int show_main(const struct invocation *in)
 	r = listing_end(&l, r);
 	shown_text(span_of(in->operand), shown, sizeof(shown));
 	if (!r && l.host[0] && !in->json && isatty(STDERR_FILENO) && stderr_is_ready())
-		complain("%s has not told who the holder is: redlock --addr %s:7420 show %s", l.host, l.host, shown);
+		complain("%s does not report the holder: redlock --addr %s:7420 show %s", l.host, l.host, shown);
 	if (r || l.held)
 		return r;
 	if (!known) {

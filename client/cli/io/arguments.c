@@ -57,7 +57,7 @@ void usage_print(const struct cli_command *only)
 	}
 	printf("\n");
 	usage_rows(ANY_COMMAND);
-	printf("\nDurations carry a unit: 500ms, 10s, 1.5s, 2m, 1h. See redlock(1).\n");
+	printf("\nDurations need a unit: 500ms, 10s, 1.5s, 2m, 1h. See redlock(1).\n");
 }
 
 /* --- parsing --- */
@@ -291,7 +291,7 @@ static int names_fit(const struct invocation *in)
 		return usage_exit(in);
 	}
 	if (in->shared && in->keep_ms > 0) {
-		complain("--keep is for exclusive locks, and not for --shared");
+		complain("--keep works with exclusive locks only, not with --shared");
 		return usage_exit(in);
 	}
 	if (in->defer_to && in->names_n > 1) {

@@ -16,7 +16,7 @@
 
 const char *absence_hint(int outcome)
 {
-	return outcome == -ENOENT || outcome == -ECONNREFUSED ? " On its host, systemctl status redlockd tells" : "";
+	return outcome == -ENOENT || outcome == -ECONNREFUSED ? " See systemctl status redlockd on its host" : "";
 }
 
 struct redlock *dial(const char *addr)

@@ -76,7 +76,7 @@ const char *validity_still(const struct validity *b, char out[STILL_BYTES])
 
 	out[0] = '\0';
 	if (b->stood_us)
-		snprintf(out, STILL_BYTES, "; this process had stood still for %s", age_text(b->stood_us / 1000, age));
+		snprintf(out, STILL_BYTES, "; this process was paused for %s", age_text(b->stood_us / 1000, age));
 	return out;
 }
 

@@ -31,7 +31,7 @@ void validity_asked(struct validity *b, int64_t now);
  */
 void validity_awake(struct validity *b, int64_t now);
 void validity_sleeps(struct validity *b, int64_t due);
-/* "; this process had stood still for 41s", or "". */
+/* "; this process was paused for 41s", or "". */
 const char *validity_still(const struct validity *b, char out[STILL_BYTES]);
 /* Whether it is of use to ask CHECK now. Behind the validity it is not: the lock was relied on for too long. */
 bool validity_may_ask(const struct validity *b, int64_t now);

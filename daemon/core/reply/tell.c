@@ -37,7 +37,7 @@ void tell_error(struct request_context *x, struct session *s, struct span tag, e
 
 void tell_replaced(struct request_context *x, struct session *s, struct span tag)
 {
-	tell_error(x, s, tag, ERROR_CANCELLED, "the same request has come again, and waits in place of this one");
+	tell_error(x, s, tag, ERROR_CANCELLED, "the same request was sent again, and waits instead of this one");
 	session_answered(x->sessions, s, tag.n > 0);
 }
 
@@ -71,7 +71,7 @@ void tell_adopting(struct request_context *x, struct session *s)
 void tell_revoked(struct request_context *x, struct session *s, struct span tag)
 {
 	metric_add(&x->core->metrics, METRIC_DENIED, 1);
-	tell_error(x, s, tag, ERROR_DENIED, "the waiting request was withdrawn: by the rules as they are now this peer has not the right 'lock' here");
+	tell_error(x, s, tag, ERROR_DENIED, "the waiting request was withdrawn: the rules now deny this peer the right 'lock' here");
 }
 
 void reply_drain_end(const struct request_context *x, struct reply *r)

@@ -40,11 +40,11 @@ TEST(errors_have_the_exit_codes_of_sysexits)
 		      "%s", o.err);
 	alone(&o, (const char *const[]){"ls", NULL});
 	ck_assert_int_eq(o.code, EX_UNAVAILABLE);
-	ck_assert_ptr_nonnull(strstr(o.err, "No such file or directory; is it running? On its host, systemctl status redlockd tells\n"));
+	ck_assert_ptr_nonnull(strstr(o.err, "No such file or directory; is it running? See systemctl status redlockd on its host\n"));
 	alone(&o, (const char *const[]){"watch", NULL});
-	ck_assert_ptr_nonnull(strstr(o.err, "is it running? On its host, systemctl status redlockd tells\n"));
+	ck_assert_ptr_nonnull(strstr(o.err, "is it running? See systemctl status redlockd on its host\n"));
 	alone(&o, (const char *const[]){"top", "--once", NULL});
-	ck_assert_ptr_nonnull(strstr(o.err, "is it running? On its host, systemctl status redlockd tells\n"));
+	ck_assert_ptr_nonnull(strstr(o.err, "is it running? See systemctl status redlockd on its host\n"));
 	alone(&o, (const char *const[]){"run", "x", "true", NULL});
 	ck_assert_int_eq(o.code, EXIT_FAILED);
 }
@@ -71,7 +71,7 @@ static const struct mistake_row {
 	{{"stats", "a"}, 64, "redlock: 'a' is too much: redlock stats \n"},
 	{{"run", "x", "--wait", "10", "true"}, 125, "redlock: --wait '10' lacks a unit; did you mean 10s?\n"},
 	{{"run", "--ttl=0s", "x", "true"}, 125, "redlock: --ttl '0s' must be more than 0\n"},
-	{{"run", "--shared", "--keep", "1s", "x", "true"}, 125, "redlock: --keep is for exclusive locks, and not for --shared\n"},
+	{{"run", "--shared", "--keep", "1s", "x", "true"}, 125, "redlock: --keep works with exclusive locks only, not with --shared\n"},
 	{{"run", "--keep", "soon", "x", "true"}, 125, "redlock: --keep 'soon' is no duration: 500ms, 10s, 1.5s, 2m, 1h\n"},
 	{{"run", "--wait", "99999h", "x", "true"}, 125, "redlock: --wait '99999h' is more than ten years\n"},
 	{{"run", "-p", "10", "x", "true"}, 125, "redlock: --priority '10' is no priority: 0 to 9\n"},

@@ -127,7 +127,7 @@ TEST(break_and_kill_say_what_they_did)
 
 	PLAYED(&o, "< BREAK \"a b\"$\n> OK name=\"a b\" free_in_ms=9500\n=\n", "break", "a b");
 	ck_assert_int_eq(o.code, 0);
-	ck_assert_str_eq(o.out, "a b is broken; it is free in 9s, or when its holder has acknowledged that\n");
+	ck_assert_str_eq(o.out, "a b is broken; it is free in 9s, or when its holder has acknowledged the loss\n");
 	PLAYED(&o, "< BREAK a\n> OK name=a free_in_ms=0\n=\n", "break", "a");
 	ck_assert_str_eq(o.out, "a is broken, and free\n");
 	PLAYED(&o, "< KILL session=12$\n> OK session=12 n=3\n=\n", "kill", "12", "--json");

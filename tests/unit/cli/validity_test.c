@@ -71,7 +71,7 @@ TEST(a_process_that_stood_still_from_the_answer_on_asks_as_well)
 
 	validity_set(&b, &grant);
 	validity_awake(&b, 150 * S);
-	ck_assert_str_eq(validity_still(&b, still), "; this process had stood still for 50s");
+	ck_assert_str_eq(validity_still(&b, still), "; this process was paused for 50s");
 	ck_assert(validity_may_ask(&b, 150 * S));
 	ck_assert_int_gt(b.term_at, 150 * S);
 }
@@ -87,7 +87,7 @@ TEST(a_process_that_stood_still_asks_before_its_command_is_stopped)
 	validity_awake(&b, 100 * S);
 	validity_sleeps(&b, 103 * S);
 	validity_awake(&b, 150 * S);
-	ck_assert_str_eq(validity_still(&b, still), "; this process had stood still for 47s");
+	ck_assert_str_eq(validity_still(&b, still), "; this process was paused for 47s");
 	ck_assert(validity_may_ask(&b, 150 * S));
 	ck_assert_int_eq(b.term_at, 150 * S + S / 2);
 	validity_set(&b, &grant); /* the answer to a CHECK of before */
