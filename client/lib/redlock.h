@@ -65,7 +65,7 @@ struct redlock_options {
 	bool no_renew;
 	const char *note; /* shown to those who ask about the lock or wait for it */
 	int priority;     /* 0 to 9: a higher one stands before lower ones in the queue */
-	bool shared;      /* held together with other readers; an exclusive hold of the session becomes shared: its count stays. Not with no_renew or delay_ms */
+	bool shared;      /* held with other readers; an exclusive hold of the session becomes shared and keeps its count. Not with no_renew or delay_ms */
 	/*
 	 * More than 0: the name is a semaphore of so many slots, the same number for all, and redlock_lock takes a permit of it, which is one slot. One permit
 	 * of a name at a time; check, extend and unlock are about it. Not with no_renew, shared or delay_ms.

@@ -78,8 +78,8 @@ static void supervise_hold_on(struct supervise *h)
 		supervise_says(h, EXIT_LOST, "redlock was killed, and the command could not be stopped; process %d holds on to %s", (int)getpid(), h->name);
 	else
 		supervise_says(h, EXIT_LOST,
-			     "%s was lost (not confirmed in time), and the command could not be stopped; process %d keeps the lock if the session still has it", h->name,
-			     (int)getpid());
+			     "%s was lost (not confirmed in time), and the command could not be stopped; process %d keeps the lock if the session still has it",
+			     h->name, (int)getpid());
 	h->report->kind = KEEPER_ENDED, h->report->lingers = true;
 	(void)!send(h->task->front, h->report, sizeof(*h->report), MSG_NOSIGNAL);
 	if (h->front_gone && stderr_is_ready())
