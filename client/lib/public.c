@@ -72,7 +72,7 @@ static const char *open_hint(int error)
 
 static int open_unreached(int err, const char *addr)
 {
-	const char *flaw = err == -EINVAL ? address_flaw(addr) : err == -ENOTSOCK ? "what stands at this path is no socket" : NULL;
+	const char *flaw = err == -EINVAL ? address_flaw(addr) : err == -ENOTSOCK ? "the file at this path is not a socket" : NULL;
 	char shown[ADDRESS_BYTES];
 
 	shown_text(span_of(*addr ? addr : "''"), shown, sizeof(shown));

@@ -18,7 +18,7 @@ static const char *listen_trouble(int r)
 {
 	switch (r) {
 	case -ENOTSOCK:
-		return "a file that is no socket stands at this path: remove it, or name another path";
+		return "the file at this path is not a socket: remove it, or name another path";
 	case -EADDRINUSE:
 		return "another program listens there already";
 	case -EADDRNOTAVAIL:

@@ -95,7 +95,7 @@ class LeftAlone(FuncTest):
         until(lambda: state_of(command) in GONE, "the lease is about to end")
         self.d.thaw()
         self.assertEqual(process.wait(10), 123)
-        self.assertRegex(process.stderr.readline().decode(), "^redlock: %s was lost .*could not be stopped; process %d holds on" % (name, keeper))
+        self.assertRegex(process.stderr.readline().decode(), "^redlock: %s was lost .*could not be stopped; process %d keeps the lock if" % (name, keeper))
         if self.losses() > before:
             kill(child)
             return False

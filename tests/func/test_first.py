@@ -79,7 +79,7 @@ class Words(FuncTest):
         path = os.path.join(self.folder(), "file")
         with open(path, "w") as out:
             out.write("precious")
-        daemon = self.refused({"listen": {"unix": path}}, 'error="a file that is no socket stands at this path: remove it, or name another path"')
+        daemon = self.refused({"listen": {"unix": path}}, 'error="the file at this path is not a socket: remove it, or name another path"')
         self.assertEqual(daemon.log().count(" error "), 1, daemon.log())
         with open(path) as kept:
             self.assertEqual(kept.read(), "precious")
@@ -231,15 +231,15 @@ class Tool(FuncTest):
             status, out, err = call(REDLOCK, "--addr", folder + "/none", "run", *argv, "a", "--", "echo", "x")
             took = time.monotonic() - before
             self.assertEqual((status, out), (125, ""))
-            self.assertEqual(err, "redlock: cannot reach redlockd at %s/none: No such file or directory; is it running? On its host, systemctl status "
-                                  "redlockd tells\n" % folder)
+            self.assertEqual(err, "redlock: cannot reach redlockd at %s/none: No such file or directory; is it running? See systemctl status "
+                                  "redlockd on its host\n" % folder)
             self.assertTrue(least <= took < least + LATE, took)
 
     def test_an_address_that_is_wrong_is_not_waited_for(self):
         before, folder = time.monotonic(), self.folder()
         self.assertEqual(call(REDLOCK, "--addr", "x:y", "run", "-w", "20s", "a", "--", "true")[0], 125)
         status, _, err = call(REDLOCK, "--addr", folder, "run", "-w", "20s", "a", "--", "true")
-        self.assertEqual((status, err), (125, "redlock: cannot reach redlockd at %s: what stands at this path is no socket\n" % folder))
+        self.assertEqual((status, err), (125, "redlock: cannot reach redlockd at %s: the file at this path is not a socket\n" % folder))
         self.assertLess(time.monotonic() - before, LATE)
 
     def test_who_lost_the_race_is_told_that_the_name_is_kept_and_since_when(self):
