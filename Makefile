@@ -282,6 +282,7 @@ STORE := \
 	daemon/store/breaking.c \
 	daemon/store/home.c \
 	daemon/store/job_keep.c \
+	daemon/store/job_op.c \
 	daemon/store/job_rows.c \
 	daemon/store/job_show.c \
 	daemon/store/jobs.c \
@@ -289,6 +290,7 @@ STORE := \
 	daemon/store/keyspace.c \
 	daemon/store/ledger.c \
 	daemon/store/memory.c \
+	daemon/store/memory_key.c \
 	daemon/store/memory_whole.c \
 	daemon/store/rate.c \
 	daemon/store/record.c \
@@ -385,6 +387,7 @@ DAEMON := \
 	daemon/main/pump.c \
 	daemon/main/reach.c \
 	daemon/main/rest.c \
+	daemon/main/signals.c \
 	daemon/main/site.c \
 	daemon/main/status.c \
 	daemon/main/stores.c \

@@ -143,11 +143,12 @@ for folder in $(printf '%s\n' "$calls" | awk 'NF { print $1 }'); do
 	expect clean "calls of $folder" "$(called "$objects" "$folder")"
 done
 
-for folder in conf daemon/core client; do
+ordered="proto conf daemon/base daemon/systemd daemon/files daemon/core daemon/store daemon/restart daemon/main client"
+for folder in $ordered; do
 	expect clean "order of the files of $folder" "$(arrows "$objects" "$folder" | misplaced "$folder")"
 done
 
-for folder in conf daemon/core client; do
+for folder in $ordered; do
 	expect clean "order of the headers of $folder" "$(headers "$folder" | misplaced "$folder")"
 	[ "$(headers "$folder")" ] || verdict 1 "$folder has no headers"
 done

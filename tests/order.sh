@@ -4,7 +4,11 @@
 # shellcheck shell=sh
 
 standing='
+proto                  text nearest command defect duration foreign help json quote token reader reply request docgen
 conf                   number words source schema address report yaml file secret users modes protect rules check sentinel list value reader load live conf show print docgen
+daemon/base            mem arena map rng backoff buf clock fdlist file heap histogram log netstring offload pack peer pool roll
+daemon/systemd         systemd fdstore unit
+daemon/files           audit_file credentials frame journal runtime
 daemon/core/event      event metric sample core origin alarms journal value
 daemon/core/member     admission flow quorum members health fences clock_bounds judge clock_first_look same_jump clock_jump probe observe trust member member_records
 daemon/core/lock       state kept_names holder_text claim readers contender lease lock notices
@@ -22,6 +26,9 @@ daemon/core/resume     session_end resume handover restore
 daemon/core/request    list held_locks locks lockall held_permits semaphores job_requests all_figures help_stats
 daemon/core/admin      alarm drain revoke admin
 daemon/core/service    deliver hangup command after_step due_timers service service_view
+daemon/store           keyfile keyspace shown share_list ledger rate table job_rows job_keep job_op job_show jobs home memory_key breaking sharing memory memory_whole record state
+daemon/restart         parcel once trial records carry restart carried
+daemon/main            backlog program reach passed descriptors rest verifier timer signals lasting guard wrong_port pump stores vanished listen exposition site status supervise outer daemon main
 client/lib             sized boottime display address buffer line tls_calls channel pushes backoff outcome draft greeting unchecked_jobs holds pending tracking lockall count_field subscriptions conn recovery exchange await quit lock secret public lock_many job rate queries subscribe admin tls
 client/cli/io          complaint options arguments dial json rows
 client/cli/run         descriptors loss queue_place process release_socket self_wait quorum_shortage wait_status or_defer waiting descendants validity taken_job locks_held wakeups supervise late_quit keeper signals script_lock hold run lead once work
@@ -31,7 +38,7 @@ client/cli             init cli main
 
 # arrows folder-of-objects folder : "caller callee" for each call from one file below the folder to another.
 arrows() {
-	find "$2" -name '*.c' | sed "s|.*|$1/&|; s|c$|o|" | xargs nm -A | sed "s|^$1/$2/||; s|\.o:| |" | awk '
+	find "$2" -name '*.c' | sed "s|.*|$1/&|; s|c$|o|" | xargs ls -d 2>/dev/null | xargs nm -A | sed "s|^$1/$2/||; s|\.o:| |" | awk '
 		$(NF - 1) ~ /^[TDBR]$/ { owner[$NF] = $1 }
 		$(NF - 1) == "U" { wants[$1 " " $NF] = 1 }
 		END { for (pair in wants) { split(pair, of, " "); if (of[2] in owner && owner[of[2]] != of[1]) print of[1], owner[of[2]] } }' | sort -u

@@ -130,6 +130,11 @@ static void stage_loop_stop(struct daemon *d)
 	libevent_global_shutdown();
 }
 
+static int stage_guard(struct daemon *d)
+{
+	return guard_start(d, pump_verified);
+}
+
 static int stage_service(struct daemon *d)
 {
 	int r;
@@ -226,7 +231,7 @@ static const struct stage stages[] = {
 	{"descriptors", stage_descriptors, NULL, true},
 	{"loop", stage_loop, stage_loop_stop, false},
 	{"pump", pump_start, pump_stop, false},
-	{"guard", guard_start, guard_stop, true},
+	{"guard", stage_guard, guard_stop, true},
 	{"service", stage_service, stage_service_stop, true},
 	{"net", stage_net, stage_net_stop, false},
 	{"site", site_start, site_stop, false},
@@ -327,7 +332,7 @@ static int daemon_live(struct conf *conf, const struct daemon_args *args, bool *
 	d->wall_ahead_at_start_us = d->reloaded.wall_us - d->started.us;
 	credentials_init(&d->credentials);
 	/* Between the first mark of the state file and the last one an end without supervise_end counts as a crash. */
-	supervise_hold_signals(true);
+	signals_hold(true);
 	while (r >= 0 && started < STAGES) {
 		r = stages[started].start(d);
 		if (r < 0 && (!stages[started].tells || r == -ENOMEM))

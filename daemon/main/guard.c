@@ -124,21 +124,18 @@ static void proofs_keep(struct proofs *p, const struct conf_users *users)
 	memcpy(p->user[p->tried].hash, p->trying, sizeof(p->trying));
 }
 
-static void on_verified(void *context, uint64_t number, bool ok)
+bool guard_verified(struct daemon *d, bool ok)
 {
-	struct event event = {.kind = EVENT_VERIFIED, .verified = {.number = number, .ok = ok}};
-	struct daemon *d = context;
-
-	if (!d->verifying) /* it took too long for a restart, and was answered */
-		return;
+	if (!d->verifying)
+		return false;
 	d->verifying = false;
 	if (ok)
 		proofs_keep(d->proofs, d->users);
-	pump_step(d, &event);
+	return true;
 }
 
 /* Sessions that were carried here are worth more than a file that cannot be opened: its lines are left out until it can, as after a reload. */
-int guard_start(struct daemon *d)
+int guard_start(struct daemon *d, verifier_done *verified)
 {
 	int r = audit_file_open(&d->audit, d->conf->audit.file);
 
@@ -157,7 +154,7 @@ int guard_start(struct daemon *d)
 	}
 	d->core_conf.user_names = d->user_names = names_of(d->users);
 	d->proofs = proofs_new(d->users);
-	d->verifier = verifier_new(d->base, on_verified, d);
+	d->verifier = verifier_new(d->base, verified, d);
 	return 0;
 }
 
@@ -216,7 +213,6 @@ void guard_verify(struct daemon *d, const struct effect *effect)
 	size_t count = d->users ? d->users->count : 0, i = 0;
 
 	d->verifying = true;
-	d->verified_number = effect->verify.number;
 	while (i < count && !span_equal(effect->verify.user, span_of(d->users->user[i].name)))
 		i++;
 	if (i < count && proofs_try(d->proofs, i, effect->verify.secret, effect->verify.secret_n)) {
@@ -227,16 +223,6 @@ void guard_verify(struct daemon *d, const struct effect *effect)
 		d->proofs->tried = count;
 	verifier_begin(d->verifier, effect->verify.number, i < count ? d->users->user[i].hash : NULL, decoy_of(d, effect->verify.user), effect->verify.secret,
 	               effect->verify.secret_n);
-}
-
-void guard_give_up(struct daemon *d)
-{
-	struct event event = {.kind = EVENT_VERIFIED, .verified = {.number = d->verified_number, .ok = false}};
-
-	if (!d->verifying)
-		return;
-	d->verifying = false;
-	pump_step(d, &event);
 }
 
 void guard_audit(struct daemon *d, struct span line)

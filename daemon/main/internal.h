@@ -27,6 +27,8 @@
 
 #include <event2/event.h>
 
+#define SIGNALS 5 /* that the daemon handles */
+
 /* How the last reading of the configuration went; the first one is that of the start. */
 struct reloaded {
 	int64_t wall_us; /* when it was last taken, by CLOCK_REALTIME */
@@ -78,8 +80,7 @@ struct daemon {
 	struct conf_users *users, *old_users;      /* NULL: none */
 	struct user_names *user_names, *old_names; /* likewise, as the service has them */
 	struct verifier *verifier;
-	bool verifying;                  /* a secret is being verified: the one of this number */
-	uint64_t verified_number;
+	bool verifying;                  /* a secret is being verified */
 	struct proofs *proofs;           /* guard.c: of the secrets that were right; NULL: there are no users */
 	struct audit_file audit;
 	char host[256];
@@ -89,7 +90,8 @@ struct daemon {
 	int timer_fd;
 	struct event *timer_event;
 	struct instant armed; /* when the timer expires; INSTANT_NEVER: not set */
-	struct event *signal_event[5];
+	void (*due)(struct daemon *d);
+	struct event *signal_event[SIGNALS];
 	struct event *tick_event; /* ready, watchdog, status, state file */
 	struct instant started, watchdog_at, status_at;
 	struct instant look_at; /* vanished.c: the next look … */
@@ -119,10 +121,10 @@ void pump_pass(struct daemon *d); /* end of a loop pass: everything collected go
 bool pump_is_behind(const struct daemon *d); /* the next pass must come without waiting for events */
 int pump_start(struct daemon *d);
 void pump_stop(struct daemon *d);
-void pump_time(struct daemon *d); /* the timer has expired */
+void pump_verified(void *context, uint64_t number, bool ok); /* a verifier_done */
 
 void timer_arm(struct daemon *d); /* for the moment at which the service must step */
-int timer_start(struct daemon *d);
+int timer_start(struct daemon *d, void (*due)(struct daemon *d)); /* due: is called when it expires */
 void timer_stop(struct daemon *d);
 extern const struct net_sink pump_net_sink;
 extern const struct upstream_sink pump_upstream_sink;
@@ -154,20 +156,22 @@ void lasting_close(struct daemon *d);
 
 /* guard.c: users, rules, the audit log. */
 void guard_secrets(const struct conf *c); /* as soon as the configuration is there */
-int guard_start(struct daemon *d);
+int guard_start(struct daemon *d, verifier_done *verified);
 void guard_stop(struct daemon *d);
 /* After the configuration in effect has changed: reads the files again. The service must get *ret_core before guard_reloaded. */
 void guard_reload(struct daemon *d, struct core_conf *ret_core);
 void guard_reloaded(struct daemon *d);
 void guard_verify(struct daemon *d, const struct effect *effect);
-void guard_give_up(struct daemon *d); /* a secret that is being verified counts as wrong */
+bool guard_verified(struct daemon *d, bool ok); /* the verification has ended. False: it was given up before, and nobody waits for it */
 void guard_audit(struct daemon *d, struct span line);
 void guard_write(struct daemon *d); /* once a pass */
 
-/* supervise.c: signals, systemd, reload. */
-/* hold: the signals that it handles wait until they are released. */
-void supervise_hold_signals(bool hold);
-void supervise_hold_ends(bool hold); /* those that end the daemon, and no others */
+/* signals.c: those that supervise.c handles. hold: they wait until they are released. */
+extern const int signals[SIGNALS];
+void signals_hold(bool hold);
+void signals_hold_ends(bool hold); /* those that end the daemon, and no others */
+
+/* supervise.c: what signals do, systemd, reload. */
 int supervise_start(struct daemon *d); /* releases the signals, which it handles from then on */
 void supervise_stop(struct daemon *d);
 void supervise_tick(struct daemon *d);

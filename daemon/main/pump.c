@@ -231,11 +231,19 @@ bool pump_is_behind(const struct daemon *d)
 	return !d->upstream && !backlog_is_empty(&d->backlog);
 }
 
-void pump_time(struct daemon *d)
+static void on_due(struct daemon *d)
 {
 	struct event event = {.kind = EVENT_TIME};
 
 	pump_step(d, &event);
+}
+
+void pump_verified(void *context, uint64_t number, bool ok)
+{
+	struct event event = {.kind = EVENT_VERIFIED, .verified = {.number = number, .ok = ok}};
+
+	if (guard_verified(context, ok))
+		pump_step(context, &event);
 }
 
 static void on_open(void *context, uint64_t session, const struct peer *peer)
@@ -503,7 +511,7 @@ int pump_start(struct daemon *d)
 	effects_init(&d->effects);
 	rest_init(&d->rest);
 	d->pass_end = d->calls_end = INSTANT_NEVER;
-	return timer_start(d);
+	return timer_start(d, on_due);
 }
 
 void pump_stop(struct daemon *d)

@@ -252,9 +252,9 @@ static int password_first(const struct conf *c, bool goes_on, char **ret_passwor
 
 	*ret_sentinel_password = NULL;
 	if (!goes_on)
-		supervise_hold_ends(false);
+		signals_hold_ends(false);
 	r = conf_password(c, ret_password);
-	supervise_hold_ends(true);
+	signals_hold_ends(true);
 	if (r < 0) {
 		log_event(LOG_ERROR, "password", "file=%s error=\"%s\"", c->redis.password_file, strerror(-r));
 		return r;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Signals, systemd's notifications, reload. */
+/* What signals do, systemd's notifications, reload. */
 #include "daemon/main/internal.h"
 
 #include "daemon/base/clock.h"
@@ -18,11 +18,6 @@
 #define SOCKET_UNIT_PATH "/run/redlockd/redlockd.sock"
 #define SOCKET_UNIT_TCP  "127.0.0.1:7420"
 #define GOODBYE_US (700 * MSEC) /* how long the last lines may take to go out */
-
-static const int signal_number[] = {SIGTERM, SIGINT, SIGHUP, SIGUSR1, SIGUSR2};
-#define ENDS    2 /* the first of them end the daemon */
-#define SIGNALS (sizeof(signal_number) / sizeof(*signal_number))
-_Static_assert(SIGNALS == sizeof(((struct daemon *)NULL)->signal_event) / sizeof(struct event *), "an event each");
 
 /* Sends the notifications that are due, in order. The loop never waits for the service manager. */
 static void supervise_tell(struct daemon *d)
@@ -273,36 +268,16 @@ static void on_tick(evutil_socket_t fd, short what, void *context)
 	vanished_look(d);
 }
 
-static void signals_hold(size_t n, bool hold)
-{
-	sigset_t set;
-
-	sigemptyset(&set);
-	for (size_t i = 0; i < n; i++)
-		sigaddset(&set, signal_number[i]);
-	pthread_sigmask(hold ? SIG_BLOCK : SIG_UNBLOCK, &set, NULL);
-}
-
-void supervise_hold_signals(bool hold)
-{
-	signals_hold(SIGNALS, hold);
-}
-
-void supervise_hold_ends(bool hold)
-{
-	signals_hold(ENDS, hold);
-}
-
 int supervise_start(struct daemon *d)
 {
 	struct timeval tick = {.tv_usec = TICK_US};
 
 	for (size_t i = 0; i < SIGNALS; i++) {
-		d->signal_event[i] = evsignal_new(d->base, signal_number[i], on_signal, d);
+		d->signal_event[i] = evsignal_new(d->base, signals[i], on_signal, d);
 		if (!d->signal_event[i] || event_add(d->signal_event[i], NULL))
 			return -ENOMEM;
 	}
-	supervise_hold_signals(false);
+	signals_hold(false);
 	d->tick_event = event_new(d->base, -1, EV_PERSIST, on_tick, d);
 	return d->tick_event && event_add(d->tick_event, &tick) == 0 ? 0 : -ENOMEM;
 }
@@ -310,7 +285,7 @@ int supervise_start(struct daemon *d)
 /* The stages that stop after this one still write files. */
 void supervise_stop(struct daemon *d)
 {
-	supervise_hold_signals(true);
+	signals_hold(true);
 	for (size_t i = 0; i < SIGNALS; i++)
 		if (d->signal_event[i])
 			event_free(d->signal_event[i]);

@@ -16,7 +16,7 @@ static void on_timer(evutil_socket_t fd, short what, void *context)
 	if (read(fd, &times, sizeof(times)) < 0 && errno != EAGAIN)
 		log_event(LOG_ERROR, "timer", "error=\"%s\"", strerror(errno));
 	d->armed = INSTANT_NEVER;
-	pump_time(d);
+	d->due(d);
 }
 
 /* Sets the timer only if it must expire earlier. A timer that expires too early costs one pass. */
@@ -38,8 +38,9 @@ void timer_arm(struct daemon *d)
 		d->armed = when;
 }
 
-int timer_start(struct daemon *d)
+int timer_start(struct daemon *d, void (*due)(struct daemon *d))
 {
+	d->due = due;
 	d->armed = INSTANT_NEVER;
 	d->timer_fd = timerfd_create(CLOCK_BOOTTIME, TFD_NONBLOCK | TFD_CLOEXEC);
 	if (d->timer_fd < 0)

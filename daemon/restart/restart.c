@@ -76,7 +76,7 @@ void restart_give_up(struct daemon *d, const char *why)
 	held_begin(d);
 	if (phase < RESTART_QUIET)
 		return;
-	supervise_hold_signals(false);
+	signals_hold(false);
 	net_pause(d->net, false);
 	if (d->web)
 		web_resume(d->web);
@@ -167,7 +167,7 @@ static int64_t patience_us(const struct daemon *d)
 static void quiet_begin(struct daemon *d)
 {
 	d->restart.phase = RESTART_QUIET;
-	supervise_hold_signals(true); /* they wait for the next process */
+	signals_hold(true); /* they wait for the next process */
 	event_active(d->tick_event, EV_TIMEOUT, 1);
 	d->restart.paused = clock_boottime();
 	d->restart.until = instant_add(d->restart.paused, patience_us(d));

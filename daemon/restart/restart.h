@@ -16,7 +16,7 @@
 #define DAEMON_RESTART_H
 
 #include "daemon/base/instant.h"
-#include "daemon/restart/carried.h"
+#include "daemon/restart/records.h"
 #include "daemon/restart/trial.h"
 
 #include <stdbool.h>

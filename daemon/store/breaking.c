@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* lua/break.lua in C. */
-#include "daemon/store/memory_part.h"
+#include "daemon/store/breaking.h"
 
 /* The '!' is put in front of the value; the TTL stays. */
 static void key_break(struct memory *m, const struct call *c, const struct standing *s, const struct answer *a)
@@ -11,7 +11,7 @@ static void key_break(struct memory *m, const struct call *c, const struct stand
 	buf_append(&m->text, "!", 1);
 	buf_append(&m->text, s->bare.p, s->bare.n);
 	keyspace_set(&m->keys, s->key, c->name, (struct span){buf_begin(&m->text), buf_length(&m->text)},
-		     pttl_ms != 0 ? s->key->until : until_of(m, a->server_us / 1000 + 1));
+		     pttl_ms != 0 ? s->key->until : memory_until(m, a->server_us / 1000 + 1));
 }
 
 /* break.lua. A key whose value is not known is one of the previous run: nobody can renew it, so it is as good as broken. */

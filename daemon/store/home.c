@@ -11,7 +11,7 @@ struct home *home_new(const uint64_t seed[2])
 
 	ledger_init(&h->ledger, seed);
 	rates_init(&h->rates, seed, &h->ledger);
-	jobs_init(&h->jobs, seed, &h->ledger);
+	job_store_init(&h->jobs, seed, &h->ledger);
 	return h;
 }
 
@@ -22,7 +22,7 @@ void home_free(struct home *h)
 	buf_release(&h->name);
 	buf_release(&h->said);
 	rates_release(&h->rates);
-	jobs_release(&h->jobs);
+	job_store_release(&h->jobs);
 	ledger_release(&h->ledger);
 	mem_free(h);
 }

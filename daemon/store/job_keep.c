@@ -3,6 +3,7 @@
 #include "daemon/store/job_keep.h"
 
 #include "daemon/base/mem.h"
+#include "daemon/core/event/event.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -48,8 +48,5 @@ static inline void tell_number(struct job_op *o, int64_t n)
 void job_op_sweep_dead(struct job_op *o, int64_t keep_ms);
 /* In how many ms something may be due; -1: never, as it is. */
 int64_t job_op_next_ms(const struct job_op *o, const struct job_queue *q);
-/* The operations that only show. */
-char job_op_list(struct job_op *o);
-char job_op_queues(struct job_op *o);
 
 #endif

@@ -241,7 +241,7 @@ void job_rows_forget(struct job_store *s, struct job_queue *q, struct job_row *j
 		job_rows_drop(s, q);
 }
 
-void jobs_init(struct job_store *s, const uint64_t seed[2], struct ledger *ledger)
+void job_store_init(struct job_store *s, const uint64_t seed[2], struct ledger *ledger)
 {
 	*s = (struct job_store){.seed = {seed[0], seed[1]}, .ledger = ledger};
 	heap_init(&s->dead);
@@ -249,7 +249,7 @@ void jobs_init(struct job_store *s, const uint64_t seed[2], struct ledger *ledge
 	s->deferred = job_rows_new(s, SPAN(""));
 }
 
-void jobs_release(struct job_store *s)
+void job_store_release(struct job_store *s)
 {
 	for (size_t i = 0; i < s->count; i++)
 		job_rows_free(s->queue[i]);

@@ -1,9 +1,16 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The jobs of the queues of a memory store, in lists by their kinds. */
+/* The jobs of a memory store: its queues, and the jobs of each in lists by their kinds. */
 #ifndef STORE_JOB_ROWS_H
 #define STORE_JOB_ROWS_H
 
-#include "daemon/store/jobs.h"
+#include "daemon/base/heap.h"
+#include "daemon/base/map.h"
+#include "proto/span.h"
+
+#include <sys/queue.h>
+
+struct job_file;
+struct ledger;
 
 enum { DUE, LEASED, DEAD, KINDS };
 
@@ -35,6 +42,26 @@ struct job_queue {
 	struct timer dead;  /* in job_store.dead */
 };
 
+struct job_store {
+	struct job_file *file; /* NULL: the jobs end with the process */
+	struct job_queue **queue; /* those that have jobs, in the order of their names */
+	size_t count, cap;
+	struct heap dead; /* queues with jobs that have failed for good, by when the first of them did, or earlier */
+	struct ledger *ledger;
+	uint64_t number;   /* of the last job; the file knows each by its number */
+	/* What the file is still to be told: jobs that have changed, and the numbers of those that are gone. */
+	TAILQ_HEAD(, job_row) changed;
+	uint64_t *gone;
+	size_t gone_n, gone_cap;
+	size_t unwritten;  /* about so many bytes */
+	uint64_t inode;    /* of the file that has the rest */
+	/* No queue: the DEFERs that were carried out, each by its nonce, in the list DUE by the moment from which on no try of it may be. */
+	struct job_queue *deferred;
+	uint64_t seed[2];
+};
+
+void job_store_init(struct job_store *s, const uint64_t seed[2], struct ledger *ledger);
+void job_store_release(struct job_store *s);
 /* The first place that is not before this. */
 size_t job_list_place(const struct job_list *l, int64_t ms, uint64_t number);
 /* Out of the list of its kind, into one, from one to another. */

@@ -1,23 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The operations that only show what the queues have. See jobs.h. */
+/* See job_show.h. */
+#include "daemon/store/job_show.h"
+
 #include "daemon/base/mem.h"
-#include "daemon/store/job_op.h"
 
 #define ROWS  64
 #define BYTES 65536
-
-int64_t job_op_next_ms(const struct job_op *o, const struct job_queue *q)
-{
-	const struct job_list *due = &q->list[DUE], *leased = &q->list[LEASED];
-	size_t i = job_list_place(due, o->now_ms + 1, 0);
-	int64_t next = INT64_MAX;
-
-	if (i < due->count)
-		next = due->row[i]->ms;
-	if (leased->count > 0 && leased->row[0]->ms < next)
-		next = leased->row[0]->ms;
-	return next == INT64_MAX ? -1 : next > o->now_ms ? next - o->now_ms : 0;
-}
 
 static size_t tell_job(struct job_op *o, const struct job_row *j)
 {
@@ -47,7 +35,7 @@ static char tell_next(struct job_op *o, int64_t next)
 	return 'T';
 }
 
-char job_op_list(struct job_op *o)
+char job_show_list(struct job_op *o)
 {
 	size_t from = (size_t)next_number(o), place = from, n = 0, bytes = 0;
 
@@ -67,7 +55,7 @@ char job_op_list(struct job_op *o)
 	return tell_next(o, -1);
 }
 
-char job_op_queues(struct job_op *o)
+char job_show_queues(struct job_op *o)
 {
 	size_t from = (size_t)next_number(o), i;
 

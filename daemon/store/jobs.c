@@ -3,7 +3,7 @@
 #include "daemon/store/jobs.h"
 
 #include "daemon/store/job_keep.h"
-#include "daemon/store/job_op.h"
+#include "daemon/store/job_show.h"
 #include "daemon/store/ledger.h"
 
 #define SCAN 128
@@ -40,35 +40,6 @@ static void job_fail(struct job_op *o, struct job_row *j, int64_t delay_ms, int6
 	else
 		job_is_dead(o, j);
 	job_keep(o->store, j);
-}
-
-static void dead_at(struct job_store *s, struct job_queue *q, int64_t ms)
-{
-	heap_set(&s->dead, &q->dead, (struct instant){ms});
-}
-
-void job_op_sweep_dead(struct job_op *o, int64_t keep_ms)
-{
-	struct timer *first = heap_first(&o->store->dead);
-	struct job_queue *q = first ? container_of(first, struct job_queue, dead) : NULL;
-	int64_t over = o->now_ms - keep_ms;
-	struct job_list *l = q ? &q->list[DEAD] : NULL;
-	size_t left = 1;
-
-	if (!first || first->at.us > over)
-		return;
-	for (unsigned n = 0; n < JOB_SWEEP && left > 0 && l->count > 0 && l->row[0]->ms <= over; n++) {
-		if (!jobs_may(o->store, JOB_ENDS))
-			return;
-		left = job_rows_count(q) - 1;
-		job_keep_gone(o->store, l->row[0]);
-		job_rows_forget(o->store, q, l->row[0]);
-	}
-	if (left > 0 && l->count > 0)
-		dead_at(o->store, q, l->row[0]->ms);
-	else if (left > 0)
-		heap_cancel(&o->store->dead, first);
-	o->queue = job_rows_find(o->store, o->name);
 }
 
 /* --- operations --- */
@@ -398,9 +369,9 @@ static char job_op_run(struct job_op *o)
 	if (span_equal(op, SPAN("drop")))
 		return op_drop(o);
 	if (span_equal(op, SPAN("list")))
-		return job_op_list(o);
+		return job_show_list(o);
 	if (span_equal(op, SPAN("queues")))
-		return job_op_queues(o);
+		return job_show_queues(o);
 	return 'R'; /* leave */
 }
 

@@ -4,105 +4,20 @@
  * Redis counts in milliseconds: a key is live while the server's clock, cut to milliseconds, is not beyond its expiry.
  * It must never read a clock, allocate under a steady load, or fail.
  */
-#include "daemon/store/memory_part.h"
+#include "daemon/store/memory.h"
 
-#include "daemon/base/mem.h"
+#include "daemon/store/breaking.h"
 #include "daemon/store/job_keep.h"
 #include "daemon/store/keyfile.h"
+#include "daemon/store/memory_key.h"
+#include "daemon/store/sharing.h"
 
 #include <stdio.h>
-#include <string.h>
-
-/* A key that expires at when_ms exists during that millisecond, and not in the next. */
-struct instant until_of(const struct memory *m, int64_t when_ms)
-{
-	return (struct instant){(when_ms + 1) * 1000 - m->epoch_us};
-}
-
-int64_t memory_pttl(const struct memory *m, const struct key *key, int64_t now_ms)
-{
-	if (key->until.us == INSTANT_NEVER.us)
-		return -1;
-	return (key->until.us + m->epoch_us) / 1000 - 1 - now_ms;
-}
-
-void standing_read(struct memory *m, struct standing *s, int64_t now_ms)
-{
-	s->broken = s->bare.p[0] == '!';
-	if (s->broken)
-		s->bare = (struct span){s->bare.p + 1, s->bare.n - 1};
-	s->shared = share_list_read(&m->shares, s->bare, now_ms);
-	if (s->shared && m->shares.count == 0)
-		*s = (struct standing){.key = s->key};
-}
 
 /* A key that was kept from an earlier run without its value matches no value. */
 static bool stands_as(const struct standing *s, struct span value)
 {
 	return s->there && s->key->value_n && !s->shared && span_equal(s->bare, value);
-}
-
-void answer_code(struct answer *a, char code, int64_t fence, int64_t pttl_ms)
-{
-	a->class = ANSWER_EXECUTED;
-	a->code = code;
-	a->fence = fence;
-	a->pttl_ms = pttl_ms < PTTL_MOST_MS ? pttl_ms : PTTL_MOST_MS;
-}
-
-bool memory_is_joined(const struct memory *m, const struct call *c)
-{
-	return m->fence >= c->seen && span_equal(memory_marker(m), c->marker);
-}
-
-void answer_unjoined(const struct memory *m, const struct call *c, struct answer *a)
-{
-	answer_code(a, 'Q', m->fence, -2);
-	if (!span_equal(memory_marker(m), c->marker))
-		a->found = memory_marker(m);
-}
-
-/* The public part of the share that ends last; one that is broken is shown with its '!', like any other broken value. */
-static void answer_shared(struct memory *m, const struct standing *s, struct answer *a)
-{
-	const struct share_end *last = share_list_last(&m->shares);
-	struct span shown = shown_public(last->value);
-
-	answer_code(a, 'S', m->fence, last->ends_ms - a->server_us / 1000);
-	a->found = shown;
-	if (!s->broken)
-		return;
-	m->shown[0] = '!';
-	if (shown.n > 0)
-		memcpy(m->shown + 1, shown.p, shown.n);
-	a->found = (struct span){m->shown, 1 + shown.n};
-}
-
-void answer_occupied(struct memory *m, const struct standing *s, struct answer *a)
-{
-	if (s->shared)
-		return answer_shared(m, s, a);
-	answer_code(a, s->key->foreign ? 'K' : 'B', m->fence, memory_pttl(m, s->key, a->server_us / 1000));
-	if (!s->key->foreign)
-		a->found = shown_public(key_value(s->key));
-}
-
-void answer_in_the_way(struct memory *m, const struct standing *s, struct answer *a)
-{
-	answer_occupied(m, s, a);
-	if (a->code == 'S')
-		a->code = 'B';
-}
-
-bool answer_set(struct memory *m, struct key *key, const struct call *c, struct span value, int64_t px_ms, struct answer *a)
-{
-	if (px_ms <= 0 || px_ms > PX_MAX) {
-		a->class = ANSWER_UNKNOWN;
-		a->text = SPAN("ERR invalid expire time in 'set' command");
-		return false;
-	}
-	keyspace_set(&m->keys, key, c->name, value, until_of(m, a->server_us / 1000 + px_ms));
-	return true;
 }
 
 /* acquire.lua */
@@ -196,18 +111,18 @@ static void call_look(struct memory *m, const struct call *c, struct instant now
 /* mark.lua */
 static void call_mark(struct memory *m, const struct call *c, struct answer *a)
 {
-	bool same = span_equal(memory_marker(m), c->marker);
+	bool same = span_equal(marker_of(m), c->marker);
 	bool late = c->not_after_ms > 0 && a->server_us / 1000 > c->not_after_ms;
 	int64_t floor = a->server_us + m->skew_us;
 
 	if (same && !late) {
 		if (span_starts(c->new_marker, SPAN("j")))
-			memory_set_fence(m, c->fence > floor ? c->fence : floor);
+			fence_lift(m, c->fence > floor ? c->fence : floor);
 		buf_clear(&m->marker);
 		buf_append(&m->marker, c->new_marker.p, c->new_marker.n);
 	}
 	answer_code(a, !same ? 'X' : late ? 'L' : 'J', -1, -2);
-	a->found = memory_marker(m);
+	a->found = marker_of(m);
 }
 
 static bool keyspace_loses(const struct keyspace *s)
@@ -234,7 +149,7 @@ static void probe_files(struct memory *m)
 /* probe.lua */
 static void call_probe(struct memory *m, struct answer *a)
 {
-	m->probe.marker = memory_marker(m);
+	m->probe.marker = marker_of(m);
 	answer_code(a, 'P', m->fence, -2);
 	m->probe.called = (struct span){buf_begin(&m->home->name), buf_length(&m->home->name)};
 	probe_files(m);
@@ -252,7 +167,6 @@ void memory_call(struct memory *m, const struct call *c, struct instant now, str
 		.found = SPAN(""),
 		.text = SPAN(""),
 	};
-
 
 	keyspace_reclaim(&m->keys, now);
 	switch (c->kind) {
@@ -275,14 +189,14 @@ void memory_call(struct memory *m, const struct call *c, struct instant now, str
 		memory_break(m, c, now, &a);
 		break;
 	case CALL_TABLE:
-		table_call(&m->table, memory_marker(m), c, &a);
+		table_call(&m->table, marker_of(m), c, &a);
 		break;
 	case CALL_HOME:
-		home_call(m->home, memory_marker(m), m->epoch_us, c, now, &a);
+		home_call(m->home, marker_of(m), m->epoch_us, c, now, &a);
 		break;
 	case CALL_TELL: /* nobody listens */
-		answer_code(&a, span_equal(memory_marker(m), c->marker) ? 'T' : 'Q', -1, -2);
-		a.found = a.code == 'T' ? SPAN("0") : memory_marker(m);
+		answer_code(&a, span_equal(marker_of(m), c->marker) ? 'T' : 'Q', -1, -2);
+		a.found = a.code == 'T' ? SPAN("0") : marker_of(m);
 		break;
 	case CALL_MARK:
 		call_mark(m, c, &a);

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* The memory store as a whole: how it begins, goes on in another process, and ends; and its keys as the state file and the tests see them. */
-#include "daemon/store/memory_part.h"
-
 #include "daemon/base/mem.h"
 #include "daemon/store/job_keep.h"
+#include "daemon/store/memory.h"
+#include "daemon/store/memory_key.h"
 
 /* What a probe is told that never changes while the process runs. */
 static void memory_describe(struct memory *m)
@@ -78,7 +78,7 @@ int64_t memory_clock(const struct memory *m, struct instant now)
 
 struct span memory_marker(const struct memory *m)
 {
-	return (struct span){buf_begin(&m->marker), buf_length(&m->marker)};
+	return marker_of(m);
 }
 
 int64_t memory_fence(const struct memory *m)
@@ -88,8 +88,7 @@ int64_t memory_fence(const struct memory *m)
 
 void memory_set_fence(struct memory *m, int64_t fence)
 {
-	if (fence > m->fence)
-		m->fence = fence;
+	fence_lift(m, fence);
 }
 
 /* The same for any moment, rounded up to a millisecond of the server's clock. */
@@ -99,7 +98,7 @@ static struct instant until_round(const struct memory *m, struct instant until)
 
 	if (until.us == INSTANT_NEVER.us || __builtin_add_overflow(until.us, m->epoch_us, &server) || server > INT64_MAX - 1000)
 		return INSTANT_NEVER;
-	return until_of(m, (server + 999) / 1000 - 1);
+	return memory_until(m, (server + 999) / 1000 - 1);
 }
 
 void memory_put(struct memory *m, struct span name, struct span value, struct instant until)

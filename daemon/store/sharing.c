@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* lua/sharing.lua in C, and what acquire.lua does with shares. */
-#include "daemon/store/memory_part.h"
+#include "daemon/store/sharing.h"
 
 static int64_t at_least(int64_t n, int64_t least)
 {

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* A node whose daemon is its own store: the same questions, answered by daemon/store. Between two runs of the daemon it holds nothing. */
 #include "daemon/store/job_rows.h"
-#include "daemon/store/memory_part.h"
+#include "daemon/store/memory.h"
+#include "daemon/store/memory_key.h"
 #include "tests/sim/redis/node_internal.h"
 
 void sim_node_embed(struct sim_node *n, struct memory *memory)

@@ -330,12 +330,12 @@ TEST(two_daemons_do_not_share_a_file)
 	defer("q", "a", "x");
 	home_run_write();
 	ledger_init(&ledger, seed);
-	jobs_init(&store, seed, &ledger);
+	job_store_init(&store, seed, &ledger);
 	job_file_init(&other, home_run.dir, home_run.dir);
 	jobs_restore(&store, &other, 0, &found);
 	ck_assert_int_eq(found.error, -EBUSY);
 	ck_assert(found.stays);
-	jobs_release(&store);
+	job_store_release(&store);
 	ledger_release(&ledger);
 	job_file_close(&other);
 }

@@ -5,7 +5,7 @@
 
 #include "daemon/base/buf.h"
 #include "daemon/base/rng.h"
-#include "daemon/store/memory_part.h"
+#include "daemon/store/memory_key.h"
 
 #include <check.h>
 #include <errno.h>

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What memory.c and sharing.c have in common. */
-#ifndef STORE_MEMORY_PART_H
-#define STORE_MEMORY_PART_H
+/* The memory store while a call runs: the key that the call is about, and the answers that say what is at that key. */
+#ifndef STORE_MEMORY_KEY_H
+#define STORE_MEMORY_KEY_H
 
 #include "daemon/base/buf.h"
+#include "daemon/core/event/event.h"
 #include "daemon/store/home.h"
 #include "daemon/store/keyspace.h"
-#include "daemon/store/memory.h"
 #include "daemon/store/share_list.h"
 #include "daemon/store/shown.h"
 #include "daemon/store/table.h"
@@ -54,21 +54,65 @@ static inline struct standing memory_standing(struct memory *m, const struct cal
 	return s;
 }
 
-void answer_code(struct answer *a, char code, int64_t fence, int64_t pttl_ms);
-/* Whether the marker is the one that the call expects, and no larger fence was seen here. */
-bool memory_is_joined(const struct memory *m, const struct call *c);
 void answer_unjoined(const struct memory *m, const struct call *c, struct answer *a);
 void answer_occupied(struct memory *m, const struct standing *s, struct answer *a);
 void answer_in_the_way(struct memory *m, const struct standing *s, struct answer *a); /* the same for a renewal */
-int64_t memory_pttl(const struct memory *m, const struct key *key, int64_t now_ms);
-struct instant until_of(const struct memory *m, int64_t when_ms); /* the end of a key that expires at that moment of the server's clock */
-/* The SET at the end of a grant or a renewal. As in the scripts, an impossible TTL is an error after the fence was raised. */
-bool answer_set(struct memory *m, struct key *key, const struct call *c, struct span value, int64_t px_ms, struct answer *a);
 
-/* memory_clock, where each call asks for it. */
+
+/* memory_clock, memory_marker and memory_set_fence of memory.h, where each call asks for them. */
 static inline int64_t clock_of(const struct memory *m, struct instant now)
 {
 	return now.us + m->epoch_us;
+}
+
+static inline struct span marker_of(const struct memory *m)
+{
+	return (struct span){buf_begin(&m->marker), buf_length(&m->marker)};
+}
+
+static inline void fence_lift(struct memory *m, int64_t fence)
+{
+	if (fence > m->fence)
+		m->fence = fence;
+}
+
+/* The end of a key that expires at that moment of the server's clock: it exists during that millisecond, and not in the next. */
+static inline struct instant memory_until(const struct memory *m, int64_t when_ms)
+{
+	return (struct instant){(when_ms + 1) * 1000 - m->epoch_us};
+}
+
+static inline int64_t memory_pttl(const struct memory *m, const struct key *key, int64_t now_ms)
+{
+	if (key->until.us == INSTANT_NEVER.us)
+		return -1;
+	return (key->until.us + m->epoch_us) / 1000 - 1 - now_ms;
+}
+
+/* Whether the marker is the one that the call expects, and no larger fence was seen here. */
+static inline bool memory_is_joined(const struct memory *m, const struct call *c)
+{
+	return m->fence >= c->seen && span_equal(marker_of(m), c->marker);
+}
+
+static inline void answer_code(struct answer *a, char code, int64_t fence, int64_t pttl_ms)
+{
+	a->class = ANSWER_EXECUTED;
+	a->code = code;
+	a->fence = fence;
+	a->pttl_ms = pttl_ms < PTTL_MOST_MS ? pttl_ms : PTTL_MOST_MS;
+}
+
+/* The SET at the end of a grant or a renewal. As in the scripts, an impossible TTL is an error after the fence was raised. */
+static inline bool answer_set(struct memory *m, struct key *key, const struct call *c, struct span value, int64_t px_ms, struct answer *a)
+{
+	if (px_ms <= 0 || px_ms > PX_MAX) {
+		a->class = ANSWER_UNKNOWN;
+		a->text = SPAN("ERR invalid expire time in 'set' command");
+		return false;
+	}
+	keyspace_set(&m->keys, key, c->name, value, memory_until(m, a->server_us / 1000 + px_ms));
+	return true;
 }
 
 /* No fence may exceed this. */
@@ -87,14 +131,5 @@ static inline bool call_names(const struct call *c, struct span value)
 {
 	return span_equal(value, c->value) || (c->kind == CALL_EXTEND && span_equal(value, c->new_value));
 }
-
-/* breaking.c */
-void memory_break(struct memory *m, const struct call *c, struct instant now, struct answer *a);
-
-/* sharing.c: the key has its fence, and may be taken. */
-void share_acquire(struct memory *m, const struct call *c, const struct standing *s, int64_t base, struct answer *a);
-bool share_may_join(struct memory *m, const struct call *c, const struct standing *s); /* shares stand */
-void share_extend(struct memory *m, const struct call *c, const struct standing *s, struct answer *a);
-void share_release(struct memory *m, const struct call *c, const struct standing *s, struct answer *a); /* shares stand */
 
 #endif

@@ -1,0 +1,13 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* lua/sharing.lua in C, and what acquire.lua does with shares. The key has its fence, and may be taken. */
+#ifndef STORE_SHARING_H
+#define STORE_SHARING_H
+
+#include "daemon/store/memory_key.h"
+
+void share_acquire(struct memory *m, const struct call *c, const struct standing *s, int64_t base, struct answer *a);
+bool share_may_join(struct memory *m, const struct call *c, const struct standing *s); /* the key has shares */
+void share_extend(struct memory *m, const struct call *c, const struct standing *s, struct answer *a);
+void share_release(struct memory *m, const struct call *c, const struct standing *s, struct answer *a); /* the key has shares */
+
+#endif
