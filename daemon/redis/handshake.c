@@ -46,7 +46,7 @@ void handshake_load(struct buf *out, struct span script)
 
 void handshake_eval(struct buf *out)
 {
-	const char *argv[] = {"EVAL", "return 1", "0"};
+	const char *argv[] = {"EVAL", HANDSHAKE_EVAL, "0"};
 
 	command_append(out, 3, argv, NULL);
 }

@@ -210,6 +210,8 @@ static bool link_take(struct link *l, const void *p, size_t n)
 		l->state = LINK_READY;
 		link_watch(l, now);
 		l->sink.ready(l->sink.context);
+		if (l->state != LINK_READY)
+			return false;
 	}
 	link_hand_over(l);
 	return true;
@@ -326,6 +328,11 @@ struct link *link_new(struct event_base *base, const struct link_conf *conf, uns
 void link_demand_master(struct link *l)
 {
 	l->stream.masters_only = true;
+}
+
+const char *link_run_id(const struct link *l)
+{
+	return l->stream.run_id;
 }
 
 void link_expect(struct link *l, const char *name)

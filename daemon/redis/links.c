@@ -4,6 +4,7 @@
 #include "daemon/base/mem.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 void links_init(struct links *l, unsigned count, struct event_base *base, const struct link_conf *conf, unsigned node, const struct link_sink *sink)
 {
@@ -38,6 +39,15 @@ int links_dial(struct links *l, const struct endpoint *to)
 	for (unsigned i = 0; i < l->count && r == 0; i++)
 		r = link_dial(l->item[i], (const struct sockaddr *)&to->name, to->n);
 	return r;
+}
+
+bool links_agree(const struct links *l)
+{
+	bool agree = true;
+
+	for (unsigned i = 1; i < l->count; i++)
+		agree &= !strcmp(link_run_id(l->item[i]), link_run_id(l->item[0]));
+	return agree;
 }
 
 void links_close(struct links *l, const char *reason)

@@ -18,6 +18,7 @@ void links_demand_master(struct links *l);
 int links_dial(struct links *l, const struct endpoint *to) __attribute__((warn_unused_result)); /* as link_dial, of the first that fails */
 void links_close(struct links *l, const char *reason);
 bool links_flush(struct links *l, struct instant now, bool at_once);
+bool links_agree(const struct links *l); /* that they lead to one server */
 bool links_wait(const struct links *l); /* for the answer to a command */
 
 #endif

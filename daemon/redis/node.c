@@ -19,6 +19,7 @@
 #define STEADY_US      (1 * SEC)    /* a node that was up for less is not dialled again at once */
 #define DEMOTED_US     (1 * SEC)    /* between two looks where the name leads, of a replica or when it leads elsewhere */
 #define TAKEN_US       (10 * MSEC)  /* between two looks whether the path of a Unix socket is another server's, before calls are sent */
+#define NODE_SPLIT     "its connections lead to several servers, so each daemon may use another one: name each server itself"
 #define PATIENCE_US    (500 * MSEC) /* how long to wait for the resolver if older addresses are known */
 
 static const char *const state_names[] = {"waiting", "resolving", "dialling", "up"};
@@ -140,8 +141,7 @@ static void node_tell_name(struct node *n)
 	char text[300];
 
 	if (n->split)
-		(void)snprintf(text, sizeof(text),
-		               "its connections lead to several servers, so each daemon may use another one: name each server itself");
+		(void)snprintf(text, sizeof(text), NODE_SPLIT);
 	else
 		(void)snprintf(text, sizeof(text), "%s has several addresses: each daemon may use another server", n->host);
 	if (n->conf->sink->unwatched)
@@ -173,6 +173,10 @@ static void node_on_ready(void *context)
 
 	if (++n->ready < n->conf->links)
 		return;
+	if (!links_agree(&n->links)) {
+		node_fail(n, DEFECT_UNKNOWN_HOST, NODE_SPLIT);
+		return;
+	}
 	node_set_state(n, NODE_UP, "all links are ready");
 	n->up_since = clock_boottime();
 	n->reason[0] = 0;

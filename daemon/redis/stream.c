@@ -8,6 +8,8 @@
 #include "daemon/redis/handshake.h"
 #include "daemon/redis/failure.h"
 
+#include <stdio.h>
+
 #define GARBAGE  FAILURE_GARBAGE
 #define OUT_KEEP ((size_t)256 * 1024) /* bytes; a larger buffer frees its memory when it is empty */
 
@@ -182,9 +184,14 @@ static const char *settle_role(struct stream *s, struct instant now)
 /* Else a server without EVAL would seem well until its scripts are flushed. */
 static const char *settle_eval(struct stream *s, struct instant now)
 {
+	struct span text = stream_text(s);
+
 	if (resp_is_error(&s->resp))
 		return stream_refused(s, now);
-	return s->resp.value[0].type == RESP_INTEGER && s->resp.value[0].integer == 1 ? NULL : GARBAGE;
+	if (s->resp.value[0].type != RESP_STRING || text.n >= sizeof(s->run_id))
+		return GARBAGE;
+	(void)snprintf(s->run_id, sizeof(s->run_id), "%.*s", (int)text.n, text.n ? text.p : "");
+	return NULL;
 }
 
 static bool is_sha(struct span text)

@@ -517,6 +517,13 @@ class Causes(HealthTest):
         self.case(daemon, "host", "store", "correct the name of the host", "lead to several servers")
         daemon.logged("warn node node=.* cause=host reason=.*lead to several servers")
 
+    def test_a_balancer_between_whose_servers_the_links_are_divided(self):
+        """Calls that reach the other one would seem to show that the store forgets."""
+        balancer = Balancer(os.path.join(self.folder(), "sock"), self.redis().path, self.redis().path).start()
+        self.addCleanup(balancer.stop)
+        daemon = self.on("unix:" + balancer.path, {"links": 2}, guard="trust-first-start")
+        self.case(daemon, "host", "store", "correct the name of the host", "lead to several servers")
+
     def test_what_closes_at_once(self):
         fake = Closing(os.path.join(self.folder(), "sock")).start()
         self.addCleanup(fake.stop)

@@ -9,7 +9,7 @@
 
 #define CALLS 12
 #define SHA   "$40\r\n0123456789abcdef0123456789abcdef01234567\r\n"
-#define HANDS ":1\r\n" SHA SHA SHA
+#define HANDS "$3\r\nrun\r\n" SHA SHA SHA
 
 struct outcome {
 	unsigned answers[CALLS];

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* daemon/redis/stream.c: how a connection begins: the password, the database, the scripts. */
+#include "daemon/redis/handshake.h"
 #include "tests/fixture/conversation.h"
 
 static char user[] = "redlock", password[] = "hunter2hunter2";
@@ -15,13 +16,14 @@ TEST(the_handshake_is_one_piece)
 	ck_assert_uint_eq(said("*3\r\n$4\r\nAUTH\r\n$7\r\nredlock\r\n$14\r\nhunter2hunter2\r\n*2\r\n$6\r\nSELECT\r\n$1\r\n3\r\n"),
 			  1);
 	ck_assert_uint_eq(said("*3\r\n$6\r\nSCRIPT\r\n$4\r\nLOAD\r\n"), SCRIPT_N);
-	ck_assert_uint_eq(said("*3\r\n$4\r\nEVAL\r\n$8\r\nreturn 1\r\n$1\r\n0\r\n"), 1);
-	ck_assert_ptr_null(take("+OK\r\n+OK\r\n:1\r\n"));
+	ck_assert_uint_eq(said("\r\n" HANDSHAKE_EVAL "\r\n$1\r\n0\r\n"), 1);
+	ck_assert_ptr_null(take("+OK\r\n+OK\r\n" EVAL_REPLY));
 	for (unsigned i = 1; i < SCRIPT_N; i++)
 		ck_assert_ptr_null(take(SHA_REPLY));
 	ck_assert(!stream.ready);
 	ck_assert_ptr_null(take(SHA_REPLY));
 	ck_assert(stream.ready);
+	ck_assert_str_eq(stream.run_id, "run");
 }
 
 TEST(the_password_may_stand_alone)
@@ -40,12 +42,12 @@ static const struct {
 	{"+OK\r\n-ERR DB index is out of range\r\n", "ERR DB index is out of range"},
 	{"+OK\r\n+OK\r\n-LOADING Redis is loading the dataset in memory\r\n", "LOADING Redis is loading the dataset in memory"},
 	{"-ERR max number of clients reached\r\n", "ERR max number of clients reached"},
-	{"+OK\r\n+OK\r\n:1\r\n" SHA_REPLY "+OK\r\n", FAILURE_GARBAGE},
+	{"+OK\r\n+OK\r\n" EVAL_REPLY SHA_REPLY "+OK\r\n", FAILURE_GARBAGE},
 	{"+OK\r\n+OK\r\n:2\r\n", FAILURE_GARBAGE},
 	{"+OK\r\n+OK\r\n-NOPERM User u has no permissions to run the 'eval' command\r\n",
 	 "NOPERM User u has no permissions to run the 'eval' command"},
-	{"+OK\r\n+OK\r\n:1\r\n$39\r\n0123456789abcdef0123456789abcdef0123456\r\n", FAILURE_GARBAGE},
-	{"+OK\r\n+OK\r\n:1\r\n$40\r\n0123456789ABCDEF0123456789abcdef01234567\r\n", FAILURE_GARBAGE},
+	{"+OK\r\n+OK\r\n" EVAL_REPLY "$39\r\n0123456789abcdef0123456789abcdef0123456\r\n", FAILURE_GARBAGE},
+	{"+OK\r\n+OK\r\n" EVAL_REPLY "$40\r\n0123456789ABCDEF0123456789abcdef01234567\r\n", FAILURE_GARBAGE},
 	{":1\r\n", FAILURE_GARBAGE},
 	{"HTTP/1.0 400 Bad Request\r\n", FAILURE_GARBAGE},
 };
