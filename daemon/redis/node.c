@@ -20,6 +20,7 @@
 #define DEMOTED_US     (1 * SEC)    /* between two looks where the name leads, of a replica or when it leads elsewhere */
 #define TAKEN_US       (10 * MSEC)  /* between two looks whether the path of a Unix socket is another server's, before calls are sent */
 #define NODE_SPLIT     "its connections lead to several servers, so each daemon may use another one: name each server itself"
+#define LOOKS_TOLD     12           /* looks where the name leads, a minute in all: so long it is gone before that is told, or told that it led elsewhere */
 #define PATIENCE_US    (500 * MSEC) /* how long to wait for the resolver if older addresses are known */
 
 static const char *const state_names[] = {"waiting", "resolving", "dialling", "up"};
@@ -135,17 +136,26 @@ static bool addresses_are_several(const struct addresses *a)
 	return of_6 > 1 || a->count - of_6 > 1;
 }
 
+/* "": all is well with its name or path. */
+static void node_tell_where(struct node *n, const char *reason)
+{
+	if (n->conf->sink->unwatched)
+		n->conf->sink->unwatched(n->conf->sink->context, n->index, *reason ? DEFECT_UNKNOWN_HOST : DEFECT_NONE, reason);
+}
+
 static void node_tell_name(struct node *n)
 {
-	bool several = n->split || (n->named && addresses_are_several(&n->addresses));
-	char text[300];
+	char text[300] = "";
 
 	if (n->split)
 		(void)snprintf(text, sizeof(text), NODE_SPLIT);
-	else
+	else if (n->named && addresses_are_several(&n->addresses))
 		(void)snprintf(text, sizeof(text), "%s has several addresses: each daemon may use another server", n->host);
-	if (n->conf->sink->unwatched)
-		n->conf->sink->unwatched(n->conf->sink->context, n->index, several ? DEFECT_UNKNOWN_HOST : DEFECT_NONE, several ? text : "");
+	else if (n->elsewhere == LOOKS_TOLD)
+		(void)snprintf(text, sizeof(text), "%.200s leads to other addresses now", n->host);
+	else if (n->elsewhere)
+		(void)snprintf(text, sizeof(text), "%.200s led to other addresses within the last minute", n->host);
+	node_tell_where(n, text);
 }
 
 /* What answers probes and what publishes for us are one server, unless a balancer is between. It stays told until all connections are made anew. */
@@ -181,8 +191,8 @@ static void node_on_ready(void *context)
 	n->up_since = clock_boottime();
 	n->reason[0] = 0;
 	n->demoted = false;
-	n->split = n->taken = false;
-	n->astray = false;
+	n->split = n->taken = n->astray = false;
+	n->unknown = n->elsewhere = 0;
 	if (n->subscriber)
 		subscriber_open(n->subscriber, (const struct sockaddr *)&n->dialled.name, n->dialled.n);
 	if (n->sentinel) {
@@ -242,15 +252,28 @@ static void node_follow_name(struct node *n)
 {
 	char reason[sizeof(n->reason)];
 
-	if (addresses_have(&n->addresses, &n->dialled)) {
+	n->unknown = 0;
+	if (addresses_have(&n->addresses, &n->dialled))
+		n->elsewhere -= n->elsewhere > 0;
+	else
+		n->elsewhere = LOOKS_TOLD;
+	if (n->elsewhere < LOOKS_TOLD || !n->demoted) {
 		node_tell_name(n);
 		return;
 	}
 	(void)snprintf(reason, sizeof(reason), "%.200s leads to other addresses now", n->host);
-	if (n->demoted)
-		node_leave(n, DEFECT_UNKNOWN_HOST, reason, n->host);
-	else if (n->conf->sink->unwatched)
-		n->conf->sink->unwatched(n->conf->sink->context, n->index, DEFECT_UNKNOWN_HOST, reason);
+	node_leave(n, DEFECT_UNKNOWN_HOST, reason, n->host);
+}
+
+/* What is connected serves on. A name server that is away for a moment says nothing. */
+static void node_miss_name(struct node *n, const char *why)
+{
+	char reason[sizeof(n->reason)];
+
+	if (++n->unknown < LOOKS_TOLD)
+		return;
+	(void)snprintf(reason, sizeof(reason), "%.150s, for a minute now: no daemon that starts can connect", why);
+	node_tell_where(n, reason);
 }
 
 /* "": it leads to its server again. */
@@ -262,10 +285,10 @@ static void node_tell_path(struct node *n, const char *what)
 		return;
 	n->astray = *what;
 	(void)snprintf(reason, sizeof(reason), "the path %.150s %s: no other daemon can connect", n->path, what);
-	if (!n->astray)
+	if (n->astray)
+		node_tell_where(n, reason);
+	else
 		node_tell_name(n);
-	else if (n->conf->sink->unwatched)
-		n->conf->sink->unwatched(n->conf->sink->context, n->index, DEFECT_UNKNOWN_HOST, reason);
 }
 
 /*
@@ -303,6 +326,8 @@ static void node_on_addresses(void *context, const struct addresses *found, cons
 		n->addresses = *found;
 	if (n->state == NODE_UP && n->named && found->count)
 		node_follow_name(n);
+	else if (n->state == NODE_UP && n->named)
+		node_miss_name(n, reason);
 	if (n->state != NODE_RESOLVING)
 		return; /* too late for that attempt; the next one uses it */
 	evtimer_del(n->timer);

@@ -128,9 +128,28 @@ TEST(a_master_that_its_name_no_longer_leads_to_is_told_and_kept)
 	resolver_loop_await_asked(resolver_loop.asked + 3);
 	ck_assert_str_eq(trouble, "host: redis.example leads to other addresses now");
 	resolver_loop_host(0, "127.0.0.1");
-	resolver_loop_await_asked(resolver_loop.asked + 3);
+	resolver_loop_await_asked(resolver_loop.asked + 4);
+	ck_assert_str_eq(trouble, "host: redis.example led to other addresses within the last minute"); /* name servers may give one address after the other */
+	resolver_loop_await_asked(resolver_loop.asked + 12);
 	ck_assert_str_eq(trouble, "");
 	ck_assert_uint_eq(downs, 0);
+}
+
+TEST(a_name_that_is_gone_for_a_minute_is_told)
+{
+	node_conf.name_us = 30 * MSEC;
+	node_dial_name("redis.example");
+	resolver_loop_await(&ups, 1);
+	resolver_loop_fail(EAI_NONAME);
+	resolver_loop_await_asked(resolver_loop.asked + 6);
+	ck_assert_str_eq(trouble, "");
+	resolver_loop_await_asked(resolver_loop.asked + 12);
+	ck_assert_ptr_eq(strstr(trouble, "host: redis.example: "), trouble);
+	ck_assert_ptr_nonnull(strstr(trouble, ", for a minute now: no daemon that starts can connect"));
+	ck_assert_uint_eq(downs, 0);
+	resolver_loop_fail(0);
+	resolver_loop_await_asked(resolver_loop.asked + 3);
+	ck_assert_str_eq(trouble, "");
 }
 
 TEST(a_name_of_several_servers_is_told)
