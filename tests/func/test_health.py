@@ -4,6 +4,7 @@ import itertools
 import json
 import os
 import re
+import signal
 import socket
 import time
 
@@ -710,6 +711,10 @@ class AgainAndAgain(HealthTest):
         found = self.doctor(daemon)
         self.assertIn("fail", {row["status"] for row in found if row["check"] == "quorum"})
         self.assertNotIn("only wait", str(found))
+        mark = daemon.log_size()
+        daemon.send_signal(signal.SIGUSR2)
+        daemon.logged("notice restarted ", mark)
+        self.becomes(daemon, "quarantine", "forgets")
 
 
 del HealthTest

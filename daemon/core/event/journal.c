@@ -64,7 +64,7 @@ static const uint64_t kind_parts[] = {
 	[JOURNAL_STORES] = P(MARKER) | P(SEEN) | P(DELAY) | P(UNTIL) | P(FLAGS),
 	[JOURNAL_STORE] = P(NAME) | P(VALUE) | P(MARKER) | P(SEEN) | P(JOINED) | P(ISSUED) | P(EVICTED) | P(FLAGS) | P(LOW) | P(HIGH) | P(SINCE),
 	[JOURNAL_MARKER] = P(NAME) | P(MARKER) | P(FLAGS) | P(SINCE) | P(LOW) | P(WHY),
-	[JOURNAL_QUARANTINE] = P(NAME) | P(MARKER) | P(SINCE) | P(UNTIL) | P(LINE),
+	[JOURNAL_QUARANTINE] = P(NAME) | P(MARKER) | P(SINCE) | P(UNTIL) | P(LINE) | P(STAMP) | P(SEQUENCE) | P(NOTE),
 };
 
 static char *put_number(char *at, uint64_t value, size_t n)

@@ -28,7 +28,7 @@
  *   STORES   which configuration MARKER names, the largest fence SEEN, and for how long leases of another configuration (DELAY) may last: UNTIL
  *   STORE    what is known of the store NAME: VALUE is the run of its server, MARKER the marker, SEEN to HIGH what its fence and clock were, since SINCE
  *   MARKER   a marker, which shows whether the store lost its memory: see JOURNAL_VOUCHED to JOURNAL_EVIDENCE
- *   QUARANTINE the last one, or the one that is being timed: from SINCE to UNTIL, because of LINE
+ *   QUARANTINE the last one, or the one that is being timed: from SINCE to UNTIL, because of LINE. It is the SEQUENCE-th since STAMP; NOTE is the cause
  *   CLIENT   behind the records of its session: the connection that it has, and whose it is
  *   LINE     one request, or a part of one: SINCE, it waits, and is served again as if it had come then; else it was read ahead
  *   UNANSWERED  a request that is not served again: it is not known whether it was carried out. LINE has its tag
@@ -137,7 +137,7 @@ enum journal_kind { JOURNAL_SESSION = 1, JOURNAL_OVER, JOURNAL_HELD, JOURNAL_FRE
 	NUMBER(5, HEARTBEAT, heartbeat_us, 0, DURATION_MAX, "HELLO heartbeat=, 0 for none") \
 	TEXT(6, NAME, name, 1, JOURNAL_NAME_MAX, "the lock, or a slot of a semaphore") \
 	TEXT(7, OWNER, owner, 0, 640, "of the session; of the lock of a job: the job; of a permit: what permit_restore.h says") \
-	TEXT(8, NOTE, note, 0, 256, "") \
+	TEXT(8, NOTE, note, 0, 256, "of QUARANTINE: a word of defect.def") \
 	TEXT(9, VALUE, value, 1, 127, "what stands at the stores") \
 	TEXT(10, PRIOR, prior, 1, 383, "of ADOPTING: passed over") \
 	NUMBER(11, PRIOR_UNTIL, prior_until_us, INT64_MIN, INT64_MAX, "likewise") \
@@ -170,7 +170,7 @@ enum journal_kind { JOURNAL_SESSION = 1, JOURNAL_OVER, JOURNAL_HELD, JOURNAL_FRE
 	NUMBER(38, UNTIL, until_us, INT64_MIN, INT64_MAX, "until when; of HELD in a restart: the end of the lease, unless it is renewed") \
 	TEXT(39, LINE, line, 0, JOURNAL_LINE_MOST, "") \
 	NUMBER(40, PLACED, placed, 0, UINT16_MAX, "stores, a bit each") \
-	NUMBER(41, STAMP, stamp_us, 0, INT64_MAX, "the moment of the ticket") \
+	NUMBER(41, STAMP, stamp_us, 0, INT64_MAX, "the moment of the ticket; of QUARANTINE: of the first loss") \
 	NUMBER(42, SEQUENCE, sequence, 0, INT64_MAX, "its number") \
 	NUMBER(43, READER, reader, 0, 1, "it is that of a reader") \
 	NUMBER(44, WRITER, writer_us, 0, INT64_MAX, "the moment of the first writer behind it") \

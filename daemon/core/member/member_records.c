@@ -65,6 +65,9 @@ static struct journal_record record_of_quarantine(const struct members *ms, cons
 	r.since_us = m->quarantine.since.us;
 	r.until_us = m->quarantine.end.us;
 	r.line = span_of(m->quarantine.why);
+	r.stamp_us = m->quarantine.first.us;
+	r.sequence = m->quarantine.losses;
+	r.note = span_of(m->quarantine.cause ? defect_table[m->quarantine.cause].word : "");
 	return r;
 }
 
@@ -160,12 +163,18 @@ static bool marker_restore(struct member *m, const struct journal_record *r)
 
 static bool quarantine_restore(struct member *m, const struct journal_record *r)
 {
+	char cause[32];
+
 	if (r->marker.n >= MARKER_MAX)
 		return false;
 	core_keep(m->quarantine.marker, sizeof(m->quarantine.marker), r->marker);
 	core_keep(m->quarantine.why, sizeof(m->quarantine.why), r->line);
 	m->quarantine.since.us = r->since_us;
 	m->quarantine.end.us = r->until_us;
+	m->quarantine.first.us = r->stamp_us;
+	m->quarantine.losses = (unsigned)r->sequence;
+	core_keep(cause, sizeof(cause), r->note);
+	m->quarantine.cause = r->note.n ? defect_of_word(cause) : DEFECT_NONE;
 	return true;
 }
 

@@ -111,6 +111,8 @@ static const struct journal_record sample[] = {
 	{.kind = JOURNAL_BYTES, .flags = JOURNAL_OUTPUT, .line = SPAN("OK\n")},
 	{.kind = JOURNAL_HELD, .session = 7, .name = SPAN("a"), .value = SPAN("v"), .count = 1, .fence = 1, .ttl_us = 1, .votes = SPAN("12345678")},
 	{.kind = JOURNAL_TICKET, .name = SPAN("a"), .placed = 5, .stamp_us = 2, .sequence = 3, .flags = JOURNAL_LEFT},
+	{.kind = JOURNAL_QUARANTINE, .name = SPAN("s"), .marker = SPAN("q"), .since_us = 1, .until_us = 2, .line = SPAN("why"), .stamp_us = 3, .sequence = 4,
+	 .note = SPAN("evicts")},
 };
 #define SAMPLES      ((int)(sizeof(sample) / sizeof(sample[0])))
 #define OF_VERSION_1 ((int)(sizeof(version_1) / sizeof(version_1[0]))) /* later kinds have no bytes in it */

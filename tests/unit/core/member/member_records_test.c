@@ -210,6 +210,9 @@ TEST(each_sign_that_a_store_has_shown_is_handed_over)
 	strcpy(was->quarantine.why, "why");
 	was->quarantine.since.us = 30;
 	was->quarantine.end.us = 40;
+	was->quarantine.first.us = 20;
+	was->quarantine.losses = 3;
+	was->quarantine.cause = DEFECT_EVICTS;
 	all_goes_on();
 	ck_assert_int_eq(members[1].other_us, 70 * SEC);
 	ck_assert_int_eq(members[1].other_until.us, 90 * SEC);
@@ -237,6 +240,9 @@ TEST(each_sign_that_a_store_has_shown_is_handed_over)
 	ck_assert_str_eq(is->quarantine.why, "why");
 	ck_assert_int_eq(is->quarantine.since.us, 30);
 	ck_assert_int_eq(is->quarantine.end.us, 40);
+	ck_assert_int_eq(is->quarantine.first.us, 20);
+	ck_assert_uint_eq(is->quarantine.losses, 3);
+	ck_assert_int_eq(is->quarantine.cause, DEFECT_EVICTS);
 }
 
 TEST(a_jump_that_is_not_judged_yet_is_found_again)
