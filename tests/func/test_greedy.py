@@ -250,6 +250,21 @@ class Greedy(FuncTest):
         self.assertEqual(endless.reply().code, "TOOLONG")
         self.assertEqual(endless.reply().raw, b"OK")
 
+    @unittest.skipIf(sanitized(), "sanitizers have an allocator of their own")
+    def test_memory_of_a_flood_is_not_given_back_at_once(self):
+        daemon = self.daemon()
+        good = self.client(daemon)
+        silent = [self.client(daemon) for _ in range(400)]
+        for c in silent:
+            c.sock.sendall(b"LOCK " + b"x" * 100000)
+        until(lambda: daemon.heap_kib() > 30 * 1024, "the daemon has read the unfinished lines", 10)
+        self.others_notice_nothing(good, "other")
+        before = daemon.heap_kib()
+        for c in reversed(silent):
+            c.close()
+        until(lambda: good.stats()["sessions"] == 1, "all are gone", 10)
+        self.assertGreaterEqual(daemon.heap_kib(), before)
+
     def test_a_slow_reader_gets_all_its_answers(self):
         daemon = self.daemon()
         c = self.client(daemon)

@@ -238,5 +238,10 @@ class Daemon:
     def rss_kib(self):
         return memory_kib(self.pid)
 
+    def heap_kib(self):
+        with open("/proc/%d/maps" % self.pid, encoding="utf-8") as maps:
+            heap = [line.split()[0].split("-") for line in maps if line.rstrip().endswith("[heap]")]
+        return sum(int(end, 16) - int(begin, 16) for begin, end in heap) // 1024
+
     def cpu_seconds(self):
         return cpu_seconds(self.pid)
