@@ -148,3 +148,39 @@ TEST(what_is_left_goes_with_the_service)
 	ends_watched();
 	lone_service_release(&w);
 }
+
+static unsigned lines;
+
+static void counts(void *context, uint64_t session, struct span bytes)
+{
+	(void)context;
+	(void)session;
+	lines += span_starts(bytes, SPAN("! EVENT"));
+}
+
+/* What a step tells is written to so many buffers in the same pass. */
+TEST(a_step_tells_some_2048_lines)
+{
+	char line[20];
+
+	lone_service_init(&w);
+	w.sent = counts;
+	lone_service_settle(&w);
+	for (uint64_t k = 1; k <= 257; k++)
+		ck_assert_int_eq(lone_service_open(&w, k), 0);
+	for (unsigned i = 0; i < 64; i++) {
+		snprintf(line, sizeof(line), "LOCK x%u", i);
+		says(1, line);
+	}
+	for (uint64_t k = 2; k <= 257; k++)
+		says(k, "WATCH x");
+	lone_service_slow(&w, true);
+	lines = 0;
+	lone_service_gone(&w, 1, GONE_HANGUP);
+	ck_assert_uint_gt(lines, 1024);
+	ck_assert_uint_le(lines, 2048);
+	lone_service_slow(&w, false);
+	lone_service_pass(&w, SEC);
+	ck_assert_uint_eq(lines, 64 * 256);
+	lone_service_release(&w);
+}
