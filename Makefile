@@ -340,7 +340,8 @@ NET := \
 	daemon/net/shares.c \
 	daemon/net/slots.c \
 	daemon/net/sockets.c \
-	daemon/net/stock.c
+	daemon/net/stock.c \
+	daemon/net/tcp_listeners.c
 
 WEB := \
 	daemon/web/answer.c \

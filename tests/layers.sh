@@ -23,7 +23,7 @@ daemon/core   @pure stdio.h proto/ daemon/core/ daemon/base/ !daemon/base/clock.
 daemon/store  @pure sqlite3.h stdio.h dirent.h fcntl.h unistd.h sys/mman.h sys/stat.h daemon/store/ daemon/core/event/event.h daemon/base/ !daemon/base/clock.h proto/span.h
 daemon/redis  @libc hiredis/ event2/ tls/ daemon/redis/ daemon/core/event/event.h daemon/base/ proto/span.h
 daemon/net    @libc event2/ tls/ daemon/net/ daemon/base/
-daemon/web    @libc event2/ daemon/web/ daemon/base/ daemon/net/listener.h daemon/net/stock.h daemon/net/address.h daemon/net/admin.h proto/
+daemon/web    @libc event2/ daemon/web/ daemon/base/ daemon/net/listener.h daemon/net/tcp_listeners.h daemon/net/address.h daemon/net/admin.h proto/
 daemon/files   @libc conf/ daemon/files/ daemon/base/ proto/span.h tls/context.h
 daemon/systemd @libc conf/ daemon/systemd/ daemon/base/
 daemon        @libc event2/ daemon/ conf/ proto/ tls/context.h
@@ -143,7 +143,7 @@ for folder in $(printf '%s\n' "$calls" | awk 'NF { print $1 }'); do
 	expect clean "calls of $folder" "$(called "$objects" "$folder")"
 done
 
-ordered="proto conf daemon/base daemon/systemd daemon/files daemon/core daemon/store daemon/restart daemon/main client"
+ordered="proto conf daemon/base daemon/systemd daemon/files daemon/core daemon/store daemon/redis daemon/restart daemon/main client"
 for folder in $ordered; do
 	expect clean "order of the files of $folder" "$(arrows "$objects" "$folder" | misplaced "$folder")"
 done

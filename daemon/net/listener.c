@@ -6,11 +6,9 @@
 #include "daemon/net/listener.h"
 #include "daemon/base/instant.h"
 #include "daemon/base/mem.h"
-#include "daemon/net/stock.h"
 
 #include <errno.h>
 #include <fcntl.h>
-#include <netdb.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <stdio.h>
@@ -23,14 +21,6 @@
 
 #define STREAM          (SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC)
 #define KEEPALIVE_TRIES 3
-
-static int fd_fail(int fd)
-{
-	int error = errno;
-
-	close(fd);
-	return -error;
-}
 
 /* --- Unix ---------------------------------------------------------------------------------------------------------- */
 
@@ -137,7 +127,7 @@ int listener_unix(const char *path, const struct listener_access *access, struct
 	return 0;
 }
 
-/* --- TCP ----------------------------------------------------------------------------------------------------------- */
+/* --- options ------------------------------------------------------------------------------------------------------- */
 
 static int socket_set(int fd, int level, int option, int value)
 {
@@ -145,7 +135,7 @@ static int socket_set(int fd, int level, int option, int value)
 }
 
 /* tcp(7): with TCP_USER_TIMEOUT, the first keepalive probe after that time ends a silent connection, however many probes were lost. */
-static int socket_tune(int fd, int64_t keepalive_us)
+int listener_tune(int fd, int64_t keepalive_us)
 {
 	int64_t idle_s = (keepalive_us + SEC - 1) / SEC;
 	int idle = idle_s < 1       ? 1
@@ -167,93 +157,6 @@ static int socket_tune(int fd, int64_t keepalive_us)
 	return r;
 }
 
-/* only_v6: there are several addresses, so an IPv6 socket must not take IPv4 as well. A single one follows the default of the system. */
-static int address_make(const struct addrinfo *a, int64_t keepalive_us, bool only_v6, struct listener *ret_listener)
-{
-	int fd = socket(a->ai_family, STREAM, 0), r;
-
-	if (fd < 0)
-		return -errno;
-	r = socket_set(fd, SOL_SOCKET, SO_REUSEADDR, 1);
-	if (!r && only_v6 && a->ai_family == AF_INET6)
-		r = socket_set(fd, IPPROTO_IPV6, IPV6_V6ONLY, 1);
-	if (!r)
-		r = socket_tune(fd, keepalive_us);
-	if (r < 0) {
-		close(fd);
-		return r;
-	}
-	if (bind(fd, a->ai_addr, a->ai_addrlen) || listen(fd, SOMAXCONN))
-		return fd_fail(fd);
-	*ret_listener = (struct listener){.fd = fd};
-	return 0;
-}
-
-static int address_listen(const struct addrinfo *a, int64_t keepalive_us, bool only_v6, struct stock *stock, struct listener *ret_listener)
-{
-	struct listener l;
-	int r;
-
-	if (!stock || !stock_take_address(stock, a->ai_addr, only_v6, &l))
-		return address_make(a, keepalive_us, only_v6, ret_listener);
-	r = socket_tune(l.fd, keepalive_us);
-	if (r < 0)
-		listener_release(&l);
-	else
-		*ret_listener = l;
-	return r;
-}
-
-static int host_error(int code)
-{
-	switch (code) {
-	case EAI_SYSTEM:
-		return -errno;
-	case EAI_MEMORY:
-		return -ENOMEM;
-	case EAI_AGAIN:
-		return -EAGAIN;
-	default:
-		return -EADDRNOTAVAIL;
-	}
-}
-
-/* Skips an address family that this host lacks, as long as another address works. */
-static int addresses_listen(const struct addrinfo *list, int64_t keepalive_us, struct stock *stock, struct listener *listeners)
-{
-	const struct addrinfo *a;
-	int n = 0, r = -EADDRNOTAVAIL;
-
-	for (a = list; a && n < LISTENER_ADDRESSES_MAX; a = a->ai_next) {
-		r = address_listen(a, keepalive_us, list->ai_next != NULL, stock, &listeners[n]);
-		if (!r)
-			n++;
-		else if (r != -EAFNOSUPPORT && r != -EADDRNOTAVAIL)
-			break;
-	}
-	if (!r || ((r == -EAFNOSUPPORT || r == -EADDRNOTAVAIL) && n))
-		return n;
-	while (n)
-		listener_release(&listeners[--n]);
-	return r;
-}
-
-int listener_tcp(const char *host, uint16_t port, int64_t keepalive_us, struct stock *stock, struct listener ret_listeners[LISTENER_ADDRESSES_MAX])
-{
-	const struct addrinfo hints = {.ai_flags = AI_PASSIVE | AI_NUMERICSERV, .ai_socktype = SOCK_STREAM};
-	struct addrinfo *list;
-	char service[8];
-	int r;
-
-	snprintf(service, sizeof(service), "%u", port);
-	r = getaddrinfo(host && strcmp(host, "*") != 0 ? host : NULL, service, &hints, &list);
-	if (r)
-		return host_error(r);
-	r = addresses_listen(list, keepalive_us, stock, ret_listeners);
-	freeaddrinfo(list);
-	return r;
-}
-
 /* --- passed sockets ------------------------------------------------------------------------------------------------ */
 
 static int socket_get(int fd, int option)
@@ -271,7 +174,7 @@ int listener_fd(int fd, int64_t keepalive_us, struct listener *ret_listener)
 	if (socket_get(fd, SO_TYPE) != SOCK_STREAM || socket_get(fd, SO_ACCEPTCONN) != 1)
 		return -EINVAL;
 	if (domain == AF_INET || domain == AF_INET6)
-		r = socket_tune(fd, keepalive_us);
+		r = listener_tune(fd, keepalive_us);
 	else if (domain != AF_UNIX)
 		return -EINVAL;
 	if (r < 0)

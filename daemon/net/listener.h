@@ -11,8 +11,6 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-struct stock;
-
 /* Who may connect to a Unix socket. */
 struct listener_access {
 	mode_t mode;  /* of the file; 0: 0666 */
@@ -27,20 +25,13 @@ struct listener {
 	ino_t inode;
 };
 
-#define LISTENER_ADDRESSES_MAX 8
-
 /* 0 or -errno: -EADDRINUSE if a process listens there, -ENOTSOCK if the file is no socket, -ENAMETOOLONG, -EPERM if this user may not give it that group. */
 int listener_unix(const char *path, const struct listener_access *access, struct listener *ret_listener) __attribute__((warn_unused_result));
 /* Sets mode and group of a socket file that is there. 0 or -errno. */
 int listener_allow(const char *path, const struct listener_access *access) __attribute__((warn_unused_result));
 /* False: its socket file was removed, or another one is in its place: nobody can connect any more. */
 bool listener_is_there(const struct listener *l);
-/*
- * Makes one listener for each address of host; NULL or "*": every address. Resolving a name may block, so names are for the start only. Returns
- * the number of listeners, or -errno and none. An address that stands in the stock is taken from there; NULL: there is none.
- */
-int listener_tcp(const char *host, uint16_t port, int64_t keepalive_us, struct stock *stock, struct listener ret_listeners[LISTENER_ADDRESSES_MAX])
-	__attribute__((warn_unused_result));
+int listener_tune(int fd, int64_t keepalive_us); /* the options of a TCP socket. 0 or -errno */
 /* Takes ownership of a listening stream socket, Unix or TCP. -EINVAL for anything else; on failure the caller keeps fd. */
 int listener_fd(int fd, int64_t keepalive_us, struct listener *ret_listener) __attribute__((warn_unused_result));
 void listener_release(struct listener *l);

@@ -7,6 +7,7 @@
 #include "daemon/net/conn.h"
 #include "daemon/net/halfopen.h"
 #include "daemon/net/internal.h"
+#include "daemon/net/tcp_listeners.h"
 #include "tls/context.h"
 
 #include <errno.h>
@@ -54,11 +55,11 @@ static int listen_tcp(struct net *n, const char *host, uint16_t port, bool tls)
 {
 	struct stock *stock = &n->acceptor.stock;
 	struct listener l[LISTENER_ADDRESSES_MAX];
-	int i, count = listener_tcp(host, port, n->hub.conf.keepalive_us, stock, l), r;
+	int i, count = tcp_listeners(host, port, n->hub.conf.keepalive_us, stock, l), r;
 
 	/* The previous process listened at another address with this port, as at every one of them. */
 	if (count == -EADDRINUSE && stock_drop_port(stock, port))
-		count = listener_tcp(host, port, n->hub.conf.keepalive_us, stock, l);
+		count = tcp_listeners(host, port, n->hub.conf.keepalive_us, stock, l);
 	r = count < 0 ? count : 0;
 	for (i = 0; i < count; i++)
 		if (r < 0)

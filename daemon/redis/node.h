@@ -15,7 +15,7 @@
 #include "daemon/redis/links.h"
 #include "daemon/redis/resolver.h"
 #include "daemon/redis/sentinel.h"
-#include "daemon/redis/upstream.h"
+#include "daemon/redis/upstream_types.h"
 
 struct node;
 

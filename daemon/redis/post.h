@@ -6,9 +6,21 @@
 #ifndef REDIS_POST_H
 #define REDIS_POST_H
 
-#include "daemon/redis/sentinel.h"
+#include "daemon/redis/resolver.h"
+#include "daemon/redis/upstream_types.h"
 
 #define MASTER_HOST_MAX 256 /* bytes of what a sentinel calls the host of a master, with a NUL */
+
+/* Owned by the upstream, shared by all that ask sentinels. */
+struct sentinel_conf {
+	struct event_base *base;
+	struct resolver *resolver;
+	struct ssl_ctx_st *const *tls; /* NULL, or what it points to: plain */
+	const char *server_name;       /* of TLS; NULL: the host of each sentinel */
+	char *user, *password;         /* NULL: none */
+	int64_t timeout_us;            /* of each sentinel, to connect and to answer */
+	int64_t poll_us;               /* between two questions while the master is followed */
+};
 
 struct post;
 

@@ -2,7 +2,6 @@
 /* Rounds of questions: all are asked at once, and most of those that answer are believed. */
 #include "daemon/redis/sentinel.h"
 #include "daemon/base/mem.h"
-#include "daemon/redis/post.h"
 
 #include <event2/event.h>
 #include <stdio.h>

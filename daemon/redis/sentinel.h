@@ -8,24 +8,12 @@
 #ifndef REDIS_SENTINEL_H
 #define REDIS_SENTINEL_H
 
-#include "daemon/redis/resolver.h"
-#include "daemon/redis/upstream.h"
+#include "daemon/redis/post.h"
 
 #define SENTINELS_MAX    9
 #define SENTINEL_POLL_US SEC
 
 struct sentinel;
-
-/* Owned by the upstream, shared by all that ask sentinels. */
-struct sentinel_conf {
-	struct event_base *base;
-	struct resolver *resolver;
-	struct ssl_ctx_st *const *tls; /* NULL, or what it points to: plain */
-	const char *server_name;       /* of TLS; NULL: the host of each sentinel */
-	char *user, *password;         /* NULL: none */
-	int64_t timeout_us;            /* of each sentinel, to connect and to answer */
-	int64_t poll_us;               /* between two questions while the master is followed */
-};
 
 struct sentinel_sink {
 	void *context;

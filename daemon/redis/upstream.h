@@ -15,26 +15,11 @@
 #ifndef REDIS_UPSTREAM_H
 #define REDIS_UPSTREAM_H
 
-#include "daemon/core/event/event.h"
+#include "daemon/redis/upstream_types.h"
 
 struct event_base;
 struct ssl_ctx_st;
 struct upstream;
-
-struct upstream_host {
-	const char *host; /* name or address */
-	uint16_t port;
-};
-
-struct upstream_address {
-	const char *label; /* as configured: for logs and LIST nodes */
-	const char *master; /* what these sentinels call the server, whose address they tell; NULL: path or host tells it */
-	const struct upstream_host *sentinel;
-	unsigned sentinels;
-	const char *path;  /* Unix socket; or NULL */
-	const char *host;  /* name or address; resolved by a thread, the last good answer is kept */
-	uint16_t port;
-};
 
 struct upstream_conf {
 	const struct upstream_address *address; /* copied */
@@ -55,20 +40,6 @@ struct upstream_conf {
 	int64_t tolerance_us;       /* how much further than skew_us a fence may run */
 };
 
-struct upstream_sink {
-	void *context;
-	void (*up)(void *context, unsigned node, const char *address); /* where it is, as sentinels told; "": as configured */
-	/* address: "", or where another server has taken its place */
-	void (*down)(void *context, unsigned node, enum defect defect, const char *reason, const char *address);
-	void (*answer)(void *context, const struct answer *answer); /* borrowed during the call */
-	/* Published for this daemon, see subscriber.h. May be lost, repeated or late. May be NULL if daemon_id is. */
-	void (*message)(void *context, unsigned node, char what, struct span name);
-	/* The node is up, but publishes nothing for this daemon: why, for people; told at each attempt. "": it does again. May be NULL if daemon_id is. */
-	void (*subscribed)(void *context, unsigned node, enum defect defect, const char *refusal);
-	/* The node is up, but its sentinels are silent or differ, or its name leads to several servers: why; may be repeated. "": neither. May be NULL. */
-	void (*unwatched)(void *context, unsigned node, enum defect defect, const char *reason);
-};
-
 struct upstream *upstream_new(struct event_base *base, const struct upstream_conf *conf, const struct upstream_sink *sink);
 void upstream_free(struct upstream *u);                          /* answers no calls */
 void upstream_call(struct upstream *u, const struct call *call); /* copied */
@@ -79,11 +50,6 @@ void upstream_call(struct upstream *u, const struct call *call); /* copied */
 bool upstream_flush(struct upstream *u, struct instant now, bool at_once);
 bool upstream_waits(const struct upstream *u); /* for the answer to a command */
 
-/* Since the daemon was started; a restart in place goes on counting. */
-struct upstream_failures {
-	uint64_t broken;   /* times that a node that was up went down */
-	uint64_t attempts; /* attempts to connect to one address of it that failed */
-};
 struct upstream_failures upstream_failures(const struct upstream *u, unsigned node);
 
 /* Sets the credentials of later handshakes; connections stay. Copies both; NULL: none. */

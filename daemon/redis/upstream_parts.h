@@ -5,6 +5,7 @@
 
 #include "daemon/base/rng.h"
 #include "daemon/redis/node.h"
+#include "daemon/redis/upstream.h"
 
 struct event;
 

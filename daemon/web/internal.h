@@ -3,7 +3,7 @@
 #ifndef WEB_INTERNAL_H
 #define WEB_INTERNAL_H
 
-#include "daemon/net/listener.h"
+#include "daemon/net/tcp_listeners.h"
 #include "daemon/web/asker.h"
 #include "daemon/web/visits.h"
 #include "daemon/web/web.h"

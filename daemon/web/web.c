@@ -7,7 +7,6 @@
 #include "daemon/web/answer.h"
 #include "daemon/web/audience.h"
 #include "daemon/web/gate.h"
-#include "daemon/net/stock.h"
 #include "daemon/web/internal.h"
 #include "daemon/web/page.h"
 #include "daemon/web/stream.h"
@@ -215,11 +214,11 @@ static int listen_unix(struct web *w, struct stock *before, struct listener *ret
 int web_listen(struct web *w, struct stock *before)
 {
 	struct listener l[LISTENER_ADDRESSES_MAX];
-	int n = w->path ? listen_unix(w, before, l) : listener_tcp(w->host, w->port, KEEPALIVE_US, before, l), r = 0;
+	int n = w->path ? listen_unix(w, before, l) : tcp_listeners(w->host, w->port, KEEPALIVE_US, before, l), r = 0;
 
 	/* The process before listened at another address with this port, as at every one of them. */
 	if (n == -EADDRINUSE && !w->path && before && stock_drop_port(before, w->port))
-		n = listener_tcp(w->host, w->port, KEEPALIVE_US, before, l);
+		n = tcp_listeners(w->host, w->port, KEEPALIVE_US, before, l);
 	if (n < 0)
 		return n;
 	for (int i = 0; i < (w->path ? 1 : n); i++) {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* daemon/net/listener.c and address.c. */
+/* daemon/net/listener.c, tcp_listeners.c and address.c. */
 #include "daemon/net/address.h"
-#include "daemon/net/listener.h"
+#include "daemon/net/tcp_listeners.h"
 #include "tests/fixture/loopback.h"
 
 #include <arpa/inet.h>
@@ -249,9 +249,9 @@ TEST(a_port_that_is_in_use_is_told)
 {
 	struct listener l[LISTENER_ADDRESSES_MAX], other[LISTENER_ADDRESSES_MAX];
 
-	ck_assert_int_eq(listener_tcp("127.0.0.1", 0, KEEPALIVE, NULL, l), 1);
+	ck_assert_int_eq(tcp_listeners("127.0.0.1", 0, KEEPALIVE, NULL, l), 1);
 	close(tcp_connect(port_of(l)));
-	ck_assert_int_eq(listener_tcp("127.0.0.1", port_of(l), KEEPALIVE, NULL, other), -EADDRINUSE);
+	ck_assert_int_eq(tcp_listeners("127.0.0.1", port_of(l), KEEPALIVE, NULL, other), -EADDRINUSE);
 	release(l, 1);
 }
 
@@ -260,7 +260,7 @@ TEST(a_port_can_be_taken_again_at_once)
 {
 	struct listener l[LISTENER_ADDRESSES_MAX];
 	uint16_t port;
-	int ours, theirs, n = listener_tcp("127.0.0.1", 0, KEEPALIVE, NULL, l);
+	int ours, theirs, n = tcp_listeners("127.0.0.1", 0, KEEPALIVE, NULL, l);
 
 	ck_assert_int_eq(n, 1);
 	port = port_of(l);
@@ -272,7 +272,7 @@ TEST(a_port_can_be_taken_again_at_once)
 	close(ours); /* the side that closes first has the TIME_WAIT */
 	close(theirs);
 	release(l, n);
-	n = listener_tcp("127.0.0.1", port, KEEPALIVE, NULL, l);
+	n = tcp_listeners("127.0.0.1", port, KEEPALIVE, NULL, l);
 	ck_assert_int_eq(n, 1);
 	release(l, n);
 }
@@ -283,14 +283,14 @@ TEST(a_name_stands_for_all_its_addresses_and_nothing_for_every_one)
 	struct listener l[LISTENER_ADDRESSES_MAX];
 	/* One port for all of them: found free, then asked for. */
 	uint16_t port;
-	int n = listener_tcp("0.0.0.0", 0, KEEPALIVE, NULL, l);
+	int n = tcp_listeners("0.0.0.0", 0, KEEPALIVE, NULL, l);
 	size_t i;
 
 	ck_assert_int_eq(n, 1);
 	port = port_of(l);
 	release(l, n);
 	for (i = 0; i < sizeof(host) / sizeof(host[0]); i++) {
-		n = listener_tcp(host[i], port, KEEPALIVE, NULL, l);
+		n = tcp_listeners(host[i], port, KEEPALIVE, NULL, l);
 		ck_assert_msg(n >= 1, "%s: %s", host[i] ? host[i] : "every address", strerror(-n));
 		close(tcp_connect(port));
 		release(l, n);
@@ -304,8 +304,8 @@ TEST(a_host_that_is_not_here_is_told)
 
 	memset(impossible, 'x', sizeof(impossible));
 	impossible[sizeof(impossible) - 1] = '\0';
-	ck_assert_int_eq(listener_tcp(impossible, 0, KEEPALIVE, NULL, l), -EADDRNOTAVAIL);
-	ck_assert_int_eq(listener_tcp("192.0.2.1", 0, KEEPALIVE, NULL, l), -EADDRNOTAVAIL);
+	ck_assert_int_eq(tcp_listeners(impossible, 0, KEEPALIVE, NULL, l), -EADDRNOTAVAIL);
+	ck_assert_int_eq(tcp_listeners("192.0.2.1", 0, KEEPALIVE, NULL, l), -EADDRNOTAVAIL);
 }
 
 /* --- passed -------------------------------------------------------------------------------------------------------- */
