@@ -307,6 +307,10 @@ static void engine_back(struct engine *e)
 void engine_node_up(struct engine *e, unsigned node, struct span address)
 {
 	member_up(&e->members, node, address);
+	if (e->members.votes_fall) {
+		votes_fall(e);
+		votes_fall_lose_over(e);
+	}
 	engine_back(e);
 }
 

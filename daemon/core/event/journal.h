@@ -163,7 +163,7 @@ enum journal_kind { JOURNAL_SESSION = 1, JOURNAL_OVER, JOURNAL_HELD, JOURNAL_FRE
 	NUMBER(31, FLAGS, flags, 0, INT64_MAX, "the sum of JOURNAL_IS_UNIX to JOURNAL_HEARD, as far as they are true") \
 	NUMBER(32, UID, uid, INT64_MIN, INT64_MAX, "of the peer") \
 	NUMBER(33, PID, pid, INT64_MIN, INT64_MAX, "of the peer") \
-	TEXT(34, ADDRESS, address, 0, 63, "of the peer") \
+	TEXT(34, ADDRESS, address, 0, 63, "of the peer; of STORE: where sentinels said that it is") \
 	TEXT(35, USER, user, 0, JOURNAL_LINE_MOST, "who has shown itself by AUTH") \
 	TEXT(36, GROUPS, groups, 0, UINT16_MAX, "of the peer: numbers of 4 bytes") \
 	NUMBER(37, SINCE, since_us, INT64_MIN, INT64_MAX, "since when") \

@@ -58,13 +58,31 @@ static void member_end_quarantine(struct members *ms, struct member *m)
 			member_probe(ms, &ms->node[i]);
 }
 
-void member_up(struct members *ms, unsigned node, struct span address)
+/*
+ * The former server may have granted votes after the other had been promoted, and the quarantine does not reckon with these. What was noted of its marker and
+ * fence says nothing about the other.
+ */
+void member_replaced(struct members *ms, unsigned node)
 {
 	struct member *m = &ms->node[node];
 
+	members_lower(ms, node, members_bound_us(ms)); /* no vote is worth more */
+	m->fence_joined = 0;
+	m->vouched.marker[0] = '\0';
+}
+
+/* A process that goes on in a restart is not told before that another server took its place. */
+void member_up(struct members *ms, unsigned node, struct span address)
+{
+	struct member *m = &ms->node[node];
+	char former[sizeof(m->address)];
+
+	strcpy(former, m->address);
+	core_keep(m->address, sizeof(m->address), address);
+	if (*former && address.n > 0 && strcmp(former, m->address) != 0)
+		member_replaced(ms, node);
 	m->connected = true;
 	m->unwatched.defect = DEFECT_NONE;
-	core_keep(m->address, sizeof(m->address), address);
 	m->up_since = ms->core->now;
 	m->stalled = false;
 	flow_begin(&m->flow, ms->core->conf.window);
@@ -96,19 +114,6 @@ void member_down(struct members *ms, unsigned node, enum defect defect, struct s
 	heap_cancel(&ms->core->timers, &m->timer);
 	member_become(ms, m, MEMBER_DOWN, why.defect, why.text);
 	member_tell_down(ms, m);
-}
-
-/*
- * The former server may have granted votes after the other had been promoted, and the quarantine does not reckon with these. What was noted of its marker and
- * fence says nothing about the other.
- */
-void member_replaced(struct members *ms, unsigned node)
-{
-	struct member *m = &ms->node[node];
-
-	members_lower(ms, node, members_bound_us(ms)); /* no vote is worth more */
-	m->fence_joined = 0;
-	m->vouched.marker[0] = '\0';
 }
 
 void member_stall(struct members *ms, unsigned node)

@@ -46,6 +46,7 @@ static struct journal_record record_of_store(const struct members *ms, const str
 
 	r.value = span_of(m->run_id);
 	r.marker = span_of(m->marker);
+	r.address = span_of(m->address);
 	r.seen = m->fence_seen;
 	r.joined = m->fence_joined;
 	r.issued_us = m->issued_us;
@@ -131,6 +132,7 @@ static bool store_restore(struct members *ms, struct member *m, const struct jou
 	core_keep(m->run_id, sizeof(m->run_id), r->value);
 	core_keep(m->marker_text[0], sizeof(m->marker_text[0]), r->marker);
 	m->marker = m->marker_text[0];
+	core_keep(m->address, sizeof(m->address), r->address);
 	m->fence_seen = r->seen;
 	m->fence_joined = r->joined;
 	m->issued_us = r->issued_us;

@@ -113,6 +113,7 @@ static const struct journal_record sample[] = {
 	{.kind = JOURNAL_TICKET, .name = SPAN("a"), .placed = 5, .stamp_us = 2, .sequence = 3, .flags = JOURNAL_LEFT},
 	{.kind = JOURNAL_QUARANTINE, .name = SPAN("s"), .marker = SPAN("q"), .since_us = 1, .until_us = 2, .line = SPAN("why"), .stamp_us = 3, .sequence = 4,
 	 .note = SPAN("evicts")},
+	{.kind = JOURNAL_STORE, .name = SPAN("s"), .value = SPAN("v"), .address = SPAN("10.0.0.1:6379")},
 };
 #define SAMPLES      ((int)(sizeof(sample) / sizeof(sample[0])))
 #define OF_VERSION_1 ((int)(sizeof(version_1) / sizeof(version_1[0]))) /* later kinds have no bytes in it */

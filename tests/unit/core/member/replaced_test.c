@@ -22,6 +22,23 @@ TEST(the_votes_of_a_server_that_was_replaced_are_void)
 	hears(1, "ERR LOST *");
 }
 
+/* The process that goes on asks the sentinels anew, and was told by none that the other took its place. */
+LOOP_TEST(the_votes_of_a_server_that_is_replaced_during_a_restart_are_void, 2)
+{
+	cluster_begin(1);
+	is_replaced(0, 0, "");
+	comes_at(0, 0, "10.0.0.1:6379");
+	passes(2 * SEC);
+	says(1, "LOCK a");
+	hears(1, GRANT);
+	cluster.node[0].up = false;
+	daemon_hands_over(0, NULL);
+	cluster.node[0].up = true;
+	comes_at(0, 0, _i ? AT : "10.0.0.1:6379");
+	says(1, "CHECK a");
+	hears(1, _i ? "! LOST name=a *" : "OK *");
+}
+
 TEST(a_server_that_is_only_away_keeps_its_votes)
 {
 	cluster_begin(1);
