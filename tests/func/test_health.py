@@ -357,6 +357,16 @@ class RefusesWhatLocksNeed(HealthTest):
                 daemon.stop()
                 store.stop()
 
+    def test_a_key_of_another_type_at_a_slot(self):
+        store = self.redis()
+        daemon = self.daemon(on_redis([store], LEASE_1S)).joined()
+        for i in range(2):
+            store.cli.rpush("redlockd:lock:s:a#%d" % i, "junk")
+        self.client(daemon).busy("ACQUIRE a limit=2")
+        self.becomes(daemon, "joined", "key")
+        self.advises(daemon, "key", "another type under the name of the slot a#", "another program wrote")
+        daemon.logged("warn node node=.* state=joined cause=key name=a#")
+
     def test_a_job_whose_lock_is_of_another_type_is_passed_over(self):
         store = self.redis()
         daemon = self.daemon(on_redis([store], LEASE_1S)).joined()

@@ -357,7 +357,7 @@ enum round_outcome acquire_answered(struct engine *e, struct round *r, const str
 		elsewhere_note(e->core, &l->contender->elsewhere, a);
 		l->contender->taught = true;
 		if (a->code == 'K')
-			health_note_wrong_type(&e->members, a->node, name_unescaped(name_text(r->calls.name)));
+			health_note_wrong_type(&e->members, a->node, name_text(r->calls.name));
 	}
 	if (r->decided) {
 		if (placed == &l->lease.placed)

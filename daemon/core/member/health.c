@@ -2,6 +2,8 @@
 /* See health.h. */
 #include "daemon/core/member/health.h"
 
+#include "daemon/core/event/name.h"
+
 #include <inttypes.h>
 #include <stdio.h>
 
@@ -273,11 +275,13 @@ static void health_note_denial(struct members *ms, struct member *m, enum defect
 		         core_quoted(ms->core, span_of(m->denial.text)));
 }
 
-void health_note_wrong_type(struct members *ms, unsigned node, struct span name)
+void health_note_wrong_type(struct members *ms, unsigned node, struct span key)
 {
+	bool slot = span_starts(key, SPAN(SLOT_PREFIX));
+	struct span name = slot ? (struct span){key.p + sizeof(SLOT_PREFIX) - 1, key.n - (sizeof(SLOT_PREFIX) - 1)} : name_unescaped(key);
 	char text[120];
 
-	snprintf(text, sizeof(text), "it has a key of another type under the name of the lock %s", core_quoted(ms->core, name));
+	snprintf(text, sizeof(text), "it has a key of another type under the name of the %s %s", slot ? "slot" : "lock", core_quoted(ms->core, name));
 	health_note_denial(ms, &ms->node[node], DEFECT_KEY, name, text, SPAN(""));
 }
 

@@ -44,8 +44,8 @@ void health_note_probe(struct members *ms, struct member *m, const struct probe 
 bool health_note_failure(struct members *ms, struct member *m, const struct answer *a);
 /* Its connection broke: why. Returns what is to be told, and of which defect; from the third time within a minute on it is that it breaks so often. */
 struct trouble health_note_break(struct members *ms, struct member *m, struct trouble why);
-/* It has a key of another type under the name of a lock. */
-void health_note_wrong_type(struct members *ms, unsigned node, struct span name);
+/* It has a key of another type under the name of a lock or slot, as calls know it. */
+void health_note_wrong_type(struct members *ms, unsigned node, struct span key);
 /* A call was answered after that time, and the store is slow, or was, or this answer is late. */
 void health_note_trip(struct members *ms, struct member *m, int64_t us);
 /* A call that was sent then was answered after the timeout. */
