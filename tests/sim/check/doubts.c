@@ -68,11 +68,19 @@ static bool halted_lately(const struct sim_daemon *d, const struct fault *f)
 	       ran_since(d, f->at_us + f->for_us) < look_us(d->world->plan) + HALT_FOLLOWS_US;
 }
 
+/* Its host stood still since the node last answered; or since it last asked the node for a vote, which it does only once it has judged what the node shows. */
+static bool halt_is_unjudged(const struct sim_daemon *d, const struct server *s)
+{
+	const struct known_node *known = &d->world->checker.known_node[d->index][s->index];
+
+	return known->halted_us != d->host.halted_us || known->expected != 0;
+}
+
 /* Can a majority of the nodes prove to a daemon that its own host stood still? Only where nothing else goes wrong meanwhile, except stops of daemons. */
-static bool stops_are_seen(const struct sim_daemon *d)
+static bool stops_are_seen(const struct sim_daemon *d, const struct server *s)
 {
 	const struct world *w = d->world;
-	bool halts = false, others = false;
+	bool halts = halt_is_unjudged(d, s), others = false;
 
 	for (unsigned i = 0; i < w->plan->faults; i++) {
 		int64_t kind = w->plan->fault[i].kind;
@@ -127,5 +135,5 @@ static bool fence_seems_to_fall(const struct sim_daemon *d, const struct server 
 
 bool node_may_be_doubted(const struct sim_daemon *d, const struct server *s)
 {
-	return !stops_are_seen(d) || seems_ahead(d, s) || fence_seems_to_fall(d, s);
+	return !stops_are_seen(d, s) || seems_ahead(d, s) || fence_seems_to_fall(d, s);
 }
