@@ -324,10 +324,12 @@ NET := \
 	daemon/net/acceptor.c \
 	daemon/net/address.c \
 	daemon/net/admin.c \
+	daemon/net/admission.c \
 	daemon/net/carried.c \
 	daemon/net/carry.c \
 	daemon/net/closing.c \
 	daemon/net/conn.c \
+	daemon/net/conn_state.c \
 	daemon/net/ending.c \
 	daemon/net/halfopen.c \
 	daemon/net/held.c \
@@ -336,12 +338,14 @@ NET := \
 	daemon/net/listener.c \
 	daemon/net/net.c \
 	daemon/net/output.c \
+	daemon/net/room.c \
 	daemon/net/secure.c \
 	daemon/net/shares.c \
 	daemon/net/slots.c \
 	daemon/net/sockets.c \
 	daemon/net/stock.c \
-	daemon/net/tcp_listeners.c
+	daemon/net/tcp_listeners.c \
+	daemon/net/turns.c
 
 WEB := \
 	daemon/web/answer.c \

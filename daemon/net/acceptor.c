@@ -6,8 +6,8 @@
 #include "daemon/base/mem.h"
 #include "daemon/net/address.h"
 #include "daemon/net/admin.h"
+#include "daemon/net/admission.h"
 #include "daemon/net/closing.h"
-#include "daemon/net/conn.h"
 #include "daemon/net/halfopen.h"
 
 #include <errno.h>
@@ -42,35 +42,6 @@ static int reserve_open(void)
 }
 
 /* --- refusing ------------------------------------------------------------------------------------------------------ */
-
-static unsigned sessions_most(const struct hub *h)
-{
-	return h->conf.sessions_max < h->conf.connections_max ? h->conf.sessions_max : h->conf.connections_max;
-}
-
-static size_t refusal_line(const struct hub *h, enum share_left why, const struct peer *peer, char *room, size_t size)
-{
-	unsigned most = sessions_most(h);
-	int n;
-
-	if (why == SHARE_USED_UP)
-		n = snprintf(room, size,
-			     "ERR LIMIT peer=%u this peer has as many connections as it may have (limits.peer, and 15 sixteenths of limits.clients)\n",
-			     shares_most(&h->shares, peer, most, h->conf.peer_max));
-	else if (why == SHARE_KEPT)
-		n = snprintf(room, size, "ERR LIMIT clients=%u too many connections; kept for root and the user of the daemon: %u\n", most, shares_kept(most));
-	else
-		n = snprintf(room, size, "ERR LIMIT clients=%u too many connections\n", most);
-	return (size_t)n;
-}
-
-static void refuse_session(struct hub *h, int fd, struct ssl_st *tls, enum share_left why, const struct peer *peer)
-{
-	char line[160];
-
-	h->counts.refused++;
-	closing_refuse(h, fd, tls, line, refusal_line(h, why, peer, line, sizeof(line)));
-}
 
 /* Accepts one waiting connection with the reserved descriptor, and refuses it. The descriptor is reserved again afterwards. */
 static void refuse_waiting(struct acceptor *a, int listening)
@@ -154,22 +125,6 @@ void acceptor_pause(struct acceptor *a, bool on)
 
 /* --- accepting ----------------------------------------------------------------------------------------------------- */
 
-void acceptor_take(struct hub *h, int fd, const struct peer *peer, struct ssl_st *tls)
-{
-	enum share_left left = shares_ask(&h->shares, peer, h->slots.live, sessions_most(h), h->conf.peer_max);
-	struct peer known = *peer;
-	uint32_t *groups = NULL;
-
-	if (left != SHARE_LEFT) {
-		refuse_session(h, fd, tls, left, peer);
-		return;
-	}
-	if (h->conf.groups)
-		known.groups = groups = admin_groups_of(fd, peer, &known.groups_n);
-	conn_open(h, fd, &known, tls);
-	free(groups);
-}
-
 /* Makes room for one more: connections that are being closed anyhow come first, then handshakes. */
 static void accept_one(struct accept_source *s, int fd, const struct sockaddr *address)
 {
@@ -184,7 +139,7 @@ static void accept_one(struct accept_source *s, int fd, const struct sockaddr *a
 	if (s->tls)
 		halfopen_begin(h, fd, &peer);
 	else
-		acceptor_take(h, fd, &peer, NULL);
+		admission_take(h, fd, &peer, NULL);
 }
 
 /* accept(2) fails for lack of a descriptor even if no connection waits. */

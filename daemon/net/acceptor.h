@@ -15,8 +15,6 @@
 #include "daemon/net/stock.h"
 
 struct accept_source;
-struct peer;
-struct ssl_st;
 
 struct acceptor {
 	struct hub *hub;
@@ -39,8 +37,5 @@ bool acceptor_give(struct acceptor *a, struct listener *ret_listener, bool *ret_
 void acceptor_look(struct acceptor *a); /* see net_look; nothing is paused */
 unsigned acceptor_sockets_lost(const struct acceptor *a); /* see net_sockets_lost */
 void acceptor_stop(struct acceptor *a); /* closes all listening sockets */
-
-/* A session for an accepted socket, or a refusal. Takes ownership of fd, and of tls after its handshake; NULL: plain. Only from the loop. */
-void acceptor_take(struct hub *h, int fd, const struct peer *peer, struct ssl_st *tls);
 
 #endif

@@ -4,6 +4,10 @@
 
 #include "daemon/base/mem.h"
 #include "daemon/net/closing.h"
+#include "daemon/net/conn.h"
+#include "daemon/net/conn_state.h"
+#include "daemon/net/ending.h"
+#include "daemon/net/held.h"
 #include "daemon/net/secure.h"
 #include "daemon/net/sockets.h"
 

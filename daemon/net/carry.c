@@ -5,8 +5,11 @@
 #include "daemon/base/mem.h"
 #include "daemon/net/carried.h"
 #include "daemon/net/closing.h"
+#include "daemon/net/conn_state.h"
 #include "daemon/net/halfopen.h"
 #include "daemon/net/internal.h"
+#include "daemon/net/output.h"
+#include "daemon/net/turns.h"
 
 #include <assert.h>
 #include <fcntl.h>

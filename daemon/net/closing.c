@@ -4,7 +4,11 @@
  * them: each has CLOSING_US, so they expire in the order in which they began to close.
  */
 #include "daemon/net/closing.h"
+
 #include "daemon/base/clock.h"
+#include "daemon/net/conn_state.h"
+#include "daemon/net/ending.h"
+#include "daemon/net/held.h"
 #include "daemon/net/secure.h"
 #include "tls/tls.h"
 
@@ -21,7 +25,7 @@ static void deadline_set(struct hub *h, int64_t us)
 	evtimer_add(h->deadline, &t);
 }
 
-static void closing_enter(struct conn *c, const char *why)
+void closing_enter(struct conn *c, const char *why)
 {
 	struct hub *h = c->hub;
 
@@ -32,15 +36,6 @@ static void closing_enter(struct conn *c, const char *why)
 	TAILQ_INSERT_TAIL(&h->closing, c, link);
 	h->closing_n++;
 	h->refused_n += c->is_refused;
-}
-
-void closing_leave(struct conn *c)
-{
-	struct hub *h = c->hub;
-
-	TAILQ_REMOVE(&h->closing, c, link);
-	h->closing_n--;
-	h->refused_n -= c->is_refused;
 }
 
 void closing_begin(struct conn *c)
@@ -66,21 +61,6 @@ void closing_begin(struct conn *c)
 	conn_arm(c);
 }
 
-void closing_refuse(struct hub *h, int fd, struct ssl_st *tls, const char *line, size_t n)
-{
-	struct conn *c;
-
-	if (h->refused_n >= CLOSING_REFUSED_MAX || hub_is_full(h)) {
-		closing_say(fd, tls, line, n);
-		return;
-	}
-	c = secure_conn_new(h, fd, tls);
-	c->is_refused = true;
-	conn_add_output(c, line, n);
-	closing_enter(c, "refused");
-	conn_flush(c);
-}
-
 void closing_resume(struct conn *c, enum conn_state state)
 {
 	closing_enter(c, "resumed");
@@ -91,8 +71,7 @@ void closing_resume(struct conn *c, enum conn_state state)
 
 /* --- events -------------------------------------------------------------------------------------------------------- */
 
-/* True: c still exists. */
-static bool closing_drop_input(struct conn *c)
+bool closing_drop_input(struct conn *c)
 {
 	char trash[TRASH];
 	ssize_t n = recv(c->fd, trash, sizeof(trash), MSG_DONTWAIT);
@@ -107,16 +86,6 @@ static bool closing_drop_input(struct conn *c)
 	c->ended = true;
 	conn_arm(c);
 	return true;
-}
-
-void closing_ready(struct conn *c, short what)
-{
-	if ((what & (EV_READ | EV_CLOSED)) && !closing_drop_input(c))
-		return;
-	if (what & EV_WRITE) {
-		c->blocked = false;
-		conn_flush(c);
-	}
 }
 
 void closing_flushed(struct conn *c)

@@ -1,31 +1,27 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * Closes a connection so that its peer gets the last line: writes the unsent output, shuts our side, and drops input until the
- * peer closes too, for CLOSING_US at most. Beyond sessions_max closing connections the oldest is closed at once. At most
- * CLOSING_REFUSED_MAX refused connections are closing at a time, and none where connections_max is reached.
+ * peer closes too, for CLOSING_US at most. Beyond sessions_max closing connections the oldest is closed at once.
  */
 #ifndef NET_CLOSING_H
 #define NET_CLOSING_H
 
-#include "daemon/net/conn.h"
+#include "daemon/net/conn_parts.h"
 
-#define CLOSING_US          SEC
-#define CLOSING_REFUSED_MAX 64u
-#define CLOSING_AT_ONCE     16u /* in a pass of the loop: so many whose time is over are closed; the others in the next one */
+struct ssl_st;
+
+#define CLOSING_US      SEC
+#define CLOSING_AT_ONCE 16u /* in a pass of the loop: so many whose time is over are closed; the others in the next one */
 
 /* Begins to close the connection of a session. The session's number becomes invalid, and no callback follows. */
 void closing_begin(struct conn *c);
-/* Sends one line to a connection that never becomes a session, and closes it. Takes ownership of fd, and of tls; NULL: plain. */
-void closing_refuse(struct hub *h, int fd, struct ssl_st *tls, const char *line, size_t n);
-
-/* For conn.c and hub.c; the first two may free c. */
-void closing_ready(struct conn *c, short what); /* the socket is ready */
-void closing_flushed(struct conn *c);           /* all output is written */
-void closing_leave(struct conn *c);             /* takes c off the list, because c is being freed */
-void closing_expire(struct hub *h);             /* closes some of the connections whose time is over */
+void closing_enter(struct conn *c, const char *why); /* its time begins */
 void closing_resume(struct conn *c, enum conn_state state); /* from its previous process: CONN_CLOSING, if there is output, or CONN_LINGERING */
-void closing_finish(struct conn *c);            /* closes at once: tries a last time to write, then frees c */
-bool closing_evict(struct hub *h);              /* closes the oldest, to free its descriptor; false: there is none */
+bool closing_drop_input(struct conn *c); /* true: c still exists */
+void closing_flushed(struct conn *c);    /* all output is written; may free c */
+void closing_finish(struct conn *c);     /* closes at once: tries a last time to write, then frees c */
+void closing_expire(struct hub *h);      /* closes some of the connections whose time is over */
+bool closing_evict(struct hub *h);       /* closes the oldest, to free its descriptor; false: there is none */
 
 /* Sends one line if the socket takes it at once, then closes fd. */
 void closing_say(int fd, struct ssl_st *tls, const char *line, size_t n);

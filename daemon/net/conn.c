@@ -5,74 +5,81 @@
  * callback may have freed: after each callback hub.current tells whether the connection still exists.
  */
 #include "daemon/net/conn.h"
-#include "daemon/base/log.h"
-#include "daemon/net/closing.h"
-#include "daemon/net/lines.h"
-#include "daemon/net/secure.h"
-#include "daemon/net/sockets.h"
 
-#include <assert.h>
+#include "daemon/net/closing.h"
+#include "daemon/net/conn_state.h"
+#include "daemon/net/ending.h"
+#include "daemon/net/held.h"
+#include "daemon/net/lines.h"
+#include "daemon/net/output.h"
+#include "daemon/net/room.h"
+#include "daemon/net/secure.h"
+
 #include <errno.h>
-#include <inttypes.h>
 #include <poll.h>
 #include <string.h>
-#include <unistd.h>
+#include <sys/ioctl.h>
+#include <sys/socket.h>
 
 #define SHARE_LINES  8
 #define SHARE_OUTPUT ((size_t)4096)
 
-static const char *const state_name[] = {
-	[CONN_OPEN] = "open",       [CONN_ENDED] = "ended",         [CONN_DISMISSED] = "dismissed", [CONN_FAILED] = "failed",
-	[CONN_CLOSING] = "closing", [CONN_LINGERING] = "lingering",
-};
+/* --- the end ------------------------------------------------------------------------------------------------------- */
 
-void conn_set_state(struct conn *c, enum conn_state state, const char *why)
+static int socket_error(int fd)
 {
-	log_event(LOG_DEBUG, "conn-state", "session=%" PRIx64 " fd=%d from=%s to=%s why=%s", c->session, c->fd,
-		  state_name[c->state], state_name[state], why);
-	c->state = (unsigned char)state;
+	int error = 0;
+	socklen_t n = sizeof(error);
+
+	return getsockopt(fd, SOL_SOCKET, SO_ERROR, &error, &n) ? errno : error;
 }
 
-/* --- what epoll is asked for --------------------------------------------------------------------------------------- */
-
-static bool conn_wants_lines(const struct conn *c)
+/* From the loop: calls sink.gone at once, because requests of others in the same pass may depend on it. */
+static void conn_end_here(struct conn *c, short events)
 {
-	return c->reading && !conn_is_full(c);
+	conn_fail(c, conn_how_gone(c, events, socket_error(c->fd)));
+	TAILQ_REMOVE(&c->hub->ready, c, link);
+	c->is_ready = false;
+	conn_told(c);
 }
 
-bool conn_takes_input(const struct conn *c)
+/* Whether there is input that was not passed on yet. */
+static bool conn_has_lines(const struct conn *c)
 {
-	if (c->state >= CONN_CLOSING)
-		return !c->ended;
-	return c->state == CONN_OPEN && conn_wants_lines(c) && !secure_must_write(c);
+	int unread = 0;
+
+	return (c->rest && c->is_ready) || (!ioctl(c->fd, FIONREAD, &unread) && unread > 0);
+}
+
+/* Tells the sink once that the peer has half-closed. True: the sink has been called, and c may be freed. */
+static bool conn_parts(struct conn *c)
+{
+	if (c->half_closed)
+		return false;
+	c->half_closed = true;
+	conn_arm(c);
+	if (c->state == CONN_OPEN)
+		c->hub->sink.half_closed(c->hub->sink.context, c->session);
+	return true;
 }
 
 /*
- * Level-triggered while input is taken, else edge-triggered, with EV_READ in both cases. The kernel always reports errors and
- * hang-ups, which count as EV_READ; level-triggered, they would be reported again and again. In a pause no session takes input.
+ * Checks a connection that is not read and has an event, or whose peer has closed. A half-closed connection goes on; an error, or both sides
+ * closed, is the end. True: the sink has been called, and c may be freed.
  */
-static short conn_wants(const struct conn *c)
+static bool conn_is_over(struct conn *c)
 {
-	int wants = EV_READ | EV_CLOSED;
+	short events = conn_poll(c);
 
-	if (c->blocked || c->stuck)
-		wants |= EV_WRITE;
-	if (!conn_takes_input(c) || (c->hub->paused && c->state < CONN_CLOSING))
-		wants |= EV_ET;
-	return (short)wants;
-}
-
-void conn_arm(struct conn *c)
-{
-	if (c->state != CONN_FAILED && c->watched != conn_wants(c))
-		conn_watch(c);
-}
-
-void conn_watch(struct conn *c)
-{
-	/* A connection that cannot be watched ends: a session fails here, a closing one ends by its deadline. */
-	if (!sockets_watch(c, conn_wants(c)) && c->session)
-		conn_fail(c, GONE_RESET);
+	if (events & (POLLERR | POLLHUP | POLLNVAL)) {
+		if ((events & POLLHUP) && conn_has_lines(c) && conn_mute(c))
+			return conn_parts(c);
+		conn_end_here(c, events);
+		return true;
+	}
+	if (!(events & POLLRDHUP) || c->state != CONN_OPEN || conn_takes_input(c))
+		return false;
+	return conn_parts(c);
 }
 
 /* --- input --------------------------------------------------------------------------------------------------------- */
@@ -196,6 +203,16 @@ void conn_read(struct conn *c, bool on)
 
 /* --- events -------------------------------------------------------------------------------------------------------- */
 
+static void closing_ready(struct conn *c, short what)
+{
+	if ((what & (EV_READ | EV_CLOSED)) && !closing_drop_input(c))
+		return;
+	if (what & EV_WRITE) {
+		c->blocked = false;
+		conn_flush(c);
+	}
+}
+
 /* For a session, c is not freed before the last statement of this function. */
 void conn_ready(struct conn *c, short what)
 {
@@ -273,34 +290,6 @@ void conn_resume(struct conn *c)
 }
 
 /* --- begin and end ------------------------------------------------------------------------------------------------- */
-
-void conn_end_session(struct conn *c)
-{
-	slots_give(&c->hub->slots, c->session);
-	conn_leave_share(c);
-	c->session = 0;
-}
-
-void conn_free(struct conn *c)
-{
-	struct hub *h = c->hub;
-
-	assert(h->current != c);
-	if (c->session)
-		conn_end_session(c);
-	sockets_forget(c);
-	if (c->is_dirty)
-		TAILQ_REMOVE(&h->dirty, c, dirty);
-	if (c->is_ready)
-		TAILQ_REMOVE(&h->ready, c, link);
-	if (c->state >= CONN_CLOSING)
-		closing_leave(c);
-	conn_drop_input(c);
-	conn_drop_output(c);
-	if (c->fd >= 0)
-		close(c->fd);
-	secure_conn_free(c);
-}
 
 void conn_open(struct hub *h, int fd, const struct peer *peer, struct ssl_st *tls)
 {

@@ -8,9 +8,8 @@
 #include "daemon/base/clock.h"
 #include "daemon/base/log.h"
 #include "daemon/base/mem.h"
-#include "daemon/net/acceptor.h"
+#include "daemon/net/admission.h"
 #include "daemon/net/closing.h"
-#include "daemon/net/conn.h"
 #include "tls/context.h"
 #include "tls/tls.h"
 
@@ -116,7 +115,7 @@ static void halfopen_done(struct halfopen *o)
 	o->tls = NULL;
 	o->fd = -1;
 	halfopen_free(o);
-	acceptor_take(h, fd, &peer, tls);
+	admission_take(h, fd, &peer, tls);
 }
 
 /* The peer has been told what was wrong. A close with unread input would be a reset, and take that from it. */
@@ -127,7 +126,7 @@ static void halfopen_refuse(struct halfopen *o, const char *why)
 
 	o->fd = -1;
 	halfopen_fail(o, why);
-	closing_refuse(h, fd, NULL, "", 0);
+	admission_refuse(h, fd, NULL, "", 0);
 }
 
 static void halfopen_step(struct halfopen *o)

@@ -1,14 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/*
- * What memory the buffers of connections have, and how much that may be of all together: many that do not read, or do not end their lines, must not take all
- * memory. Who reads has little unsent, and stays, however much others have.
- *
- * Peers, and the sessions of a peer, stand in lists by classes of size. So the one that is to end is found among a few, however many there are.
- */
-#include "daemon/net/closing.h"
-#include "daemon/net/conn.h"
+/* See held.h. Peers, and the sessions of a peer, are in lists by classes of size: so the one that has most is found among a few. */
+#include "daemon/net/held.h"
 
-#define ENDED_AT_ONCE 16 /* connections, for what one more buffer takes */
 #define LOOKS_MOST 64 /* at peers, and at sessions: of more that are about as large, any may be the one */
 
 static size_t memory_of(const struct buf *b)
@@ -82,6 +75,25 @@ void conn_leave_share(struct conn *c)
 	conn_set_class(c, class_of(c->held));
 }
 
+static void held_drop(struct conn *c, struct buf **buf)
+{
+	if (!*buf)
+		return;
+	hub_buf_put(c->hub, *buf);
+	*buf = NULL;
+	conn_count_held(c);
+}
+
+void conn_drop_output(struct conn *c)
+{
+	held_drop(c, &c->out);
+}
+
+void conn_drop_input(struct conn *c)
+{
+	held_drop(c, &c->rest);
+}
+
 /* --- who is to end --------------------------------------------------------------------------------------------------- */
 
 static struct share *share_greatest(const struct shares *shares)
@@ -114,69 +126,9 @@ static struct conn *conn_greatest(const struct share *s)
 	return most;
 }
 
-/* Ends the greatest session of the peer that has most. False: none has anything. */
-static bool hub_fail_greatest(const struct hub *h)
+struct conn *held_most(const struct hub *h)
 {
 	struct share *s = share_greatest(&h->shares);
-	struct conn *c = s ? conn_greatest(s) : NULL;
 
-	if (c)
-		conn_fail(c, GONE_OVERFLOW);
-	return c;
-}
-
-/* One that is closing, and still has something unsent, goes first. */
-static bool hub_end_one(struct hub *h, const struct conn *but)
-{
-	struct conn *c = LIST_FIRST(&h->leaving);
-
-	if (c && c == but)
-		c = LIST_NEXT(c, of_class);
-	if (!c)
-		return hub_fail_greatest(h);
-	closing_finish(c);
-	return true;
-}
-
-static void held_add(struct conn *c, struct buf **buf, const void *bytes, size_t n)
-{
-	struct hub *h = c->hub;
-
-	for (unsigned i = 0; h->held + n > HELD_WHOLE * h->conf.output_max && i < ENDED_AT_ONCE && hub_end_one(h, c); i++)
-		;
-	if (c->state == CONN_FAILED)
-		return;
-	if (!*buf)
-		*buf = hub_buf_get(h);
-	buf_append(*buf, bytes, n);
-	conn_count_held(c);
-}
-
-static void held_drop(struct conn *c, struct buf **buf)
-{
-	if (!*buf)
-		return;
-	hub_buf_put(c->hub, *buf);
-	*buf = NULL;
-	conn_count_held(c);
-}
-
-void conn_add_output(struct conn *c, const void *bytes, size_t n)
-{
-	held_add(c, &c->out, bytes, n);
-}
-
-void conn_drop_output(struct conn *c)
-{
-	held_drop(c, &c->out);
-}
-
-void conn_add_input(struct conn *c, const void *bytes, size_t n)
-{
-	held_add(c, &c->rest, bytes, n);
-}
-
-void conn_drop_input(struct conn *c)
-{
-	held_drop(c, &c->rest);
+	return s ? conn_greatest(s) : NULL;
 }

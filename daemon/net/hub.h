@@ -9,21 +9,31 @@
 #include "daemon/base/buf.h"
 #include "daemon/base/instant.h"
 #include "daemon/base/pool.h"
-#include "daemon/net/net.h"
+#include "daemon/net/net_types.h"
 #include "daemon/net/shares.h"
 #include "daemon/net/slots.h"
-#include "daemon/net/sockets.h"
 
+#include <sys/epoll.h>
 #include <sys/queue.h>
 
 #define HUB_READ   ((size_t)16384) /* bytes of one recv(2) */
 #define HUB_SPARES 64
-#define HUB_FLUSH_LOOK 8 /* connections are written to, and then the clock is read */
 
+struct conn;
 struct event;
 struct ssl_ctx_st;
 TAILQ_HEAD(conn_list, conn);
 TAILQ_HEAD(halfopen_list, halfopen);
+
+/* sockets.h */
+#define SOCKETS_AT_ONCE 64
+struct sockets {
+	int epoll;
+	struct event *ready;
+	void (*handle)(struct conn *c, short what); /* what: EV_READ, EV_WRITE, EV_CLOSED; may free c */
+	struct epoll_event reported[SOCKETS_AT_ONCE]; /* [at, n): not handled yet; the pointer of one that is forgotten meanwhile is NULL */
+	unsigned at, n;
+};
 
 /* halfopen.h */
 struct halfopens {
@@ -66,15 +76,9 @@ struct hub {
 	bool paused; /* carry.h: nothing is accepted or read, and the sink hears of ends only */
 };
 
-/* 0 or -errno. */
-int hub_init(struct hub *h, struct event_base *base, const struct net_conf *conf, const struct net_sink *sink)
-	__attribute__((warn_unused_result));
-void hub_release(struct hub *h); /* closes every connection, without callbacks */
-
 struct buf *hub_buf_get(struct hub *h);
 void hub_buf_put(struct hub *h, struct buf *b); /* NULL is allowed */
-
-void hub_flush(struct hub *h, struct instant end); /* what is not written by then is left for the next pass; INSTANT_NEVER: all is written */
+void hub_buf_release(struct hub *h);            /* those that are spare */
 
 /* Every connection has its descriptor: sessions, those that are closing, and handshakes. */
 static inline bool hub_is_full(const struct hub *h)

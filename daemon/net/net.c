@@ -7,7 +7,9 @@
 #include "daemon/net/conn.h"
 #include "daemon/net/halfopen.h"
 #include "daemon/net/internal.h"
+#include "daemon/net/output.h"
 #include "daemon/net/tcp_listeners.h"
+#include "daemon/net/turns.h"
 #include "tls/context.h"
 
 #include <errno.h>

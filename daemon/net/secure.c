@@ -5,6 +5,8 @@
  */
 #include "daemon/net/secure.h"
 
+#include "daemon/net/conn_state.h"
+#include "daemon/net/held.h"
 #include "tls/tls.h"
 
 _Static_assert(HUB_READ >= TLS_RECORD, "a read has room for a record, so nothing is left where epoll does not see it");
@@ -55,4 +57,26 @@ ssize_t secure_recv(struct conn *c, void *bytes, size_t size)
 ssize_t secure_send(struct conn *c, const void *bytes, size_t size)
 {
 	return tls_send(secure_of(c)->tls, bytes, size);
+}
+
+int conn_write(struct conn *c)
+{
+	size_t n = c->out ? buf_length(c->out) : 0;
+	ssize_t sent;
+
+	if (!n)
+		return 0;
+	if (c->hub->sink.writing)
+		c->hub->sink.writing(c->hub->sink.context);
+	do
+		sent = conn_put(c, buf_begin(c->out), n);
+	while (sent < 0 && errno == EINTR);
+	if (sent < 0)
+		return errno == EAGAIN ? 1 : -errno;
+	c->hub->counts.bytes_out += (uint64_t)sent;
+	buf_consume(c->out, (size_t)sent);
+	if ((size_t)sent < n)
+		return 1;
+	conn_drop_output(c);
+	return 0;
 }

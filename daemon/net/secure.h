@@ -3,7 +3,7 @@
 #ifndef NET_SECURE_H
 #define NET_SECURE_H
 
-#include "daemon/net/conn.h"
+#include "daemon/net/conn_parts.h"
 
 #include <errno.h>
 #include <sys/socket.h>
@@ -23,15 +23,6 @@ void secure_goodbye(struct conn *c);   /* the peer of TLS is told that nothing f
 ssize_t secure_recv(struct conn *c, void *bytes, size_t size);
 ssize_t secure_send(struct conn *c, const void *bytes, size_t size);
 
-/*
- * Whether no input is taken until the socket is writable: TLS must answer first, or a record is on its way. A demand for new keys that is read in between
- * would make OpenSSL mix its answer with that record, and fail.
- */
-static inline bool secure_must_write(const struct conn *c)
-{
-	return c->is_tls && (c->stuck || c->blocked);
-}
-
 /* As recv(2) and send(2) that do not wait. */
 static inline ssize_t conn_get(struct conn *c, void *bytes, size_t size)
 {
@@ -42,5 +33,7 @@ static inline ssize_t conn_put(struct conn *c, const void *bytes, size_t size)
 {
 	return c->is_tls ? secure_send(c, bytes, size) : send(c->fd, bytes, size, MSG_NOSIGNAL | MSG_DONTWAIT);
 }
+
+int conn_write(struct conn *c); /* one send(2) of its output. 0: all is written; 1: the socket is full; -errno */
 
 #endif

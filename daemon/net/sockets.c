@@ -3,7 +3,6 @@
 #include "daemon/net/sockets.h"
 
 #include "daemon/base/clock.h"
-#include "daemon/net/conn.h"
 
 #include <errno.h>
 #include <unistd.h>
@@ -64,13 +63,13 @@ static void sockets_ask(struct sockets *s)
 	s->n = n > 0 ? (unsigned)n : 0;
 }
 
-static void socket_ready(const struct epoll_event *reported)
+static void socket_ready(const struct sockets *s, const struct epoll_event *reported)
 {
 	struct conn *c = reported->data.ptr;
 	short what = c ? (short)(events_of(reported->events) & c->watched) : 0;
 
 	if (what)
-		conn_ready(c, what);
+		s->handle(c, what);
 }
 
 /* A cut pass ends at once. The clock is read after a few sockets, since most take little time. */
@@ -88,7 +87,7 @@ static void on_ready(evutil_socket_t fd, short what, void *context)
 	(void)fd, (void)what;
 	sockets_ask(s);
 	while (s->at < s->n) {
-		socket_ready(&s->reported[s->at++]);
+		socket_ready(s, &s->reported[s->at++]);
 		if (s->at == s->n || !pass_is_over(h, end))
 			continue;
 		event_active(s->ready, EV_READ, 1);
@@ -97,10 +96,11 @@ static void on_ready(evutil_socket_t fd, short what, void *context)
 	}
 }
 
-int sockets_init(struct hub *h)
+int sockets_init(struct hub *h, void (*handle)(struct conn *c, short what))
 {
 	struct sockets *s = &h->sockets;
 
+	s->handle = handle;
 	s->epoll = epoll_create1(EPOLL_CLOEXEC);
 	if (s->epoll < 0)
 		return -errno;

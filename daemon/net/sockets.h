@@ -7,25 +7,12 @@
 #ifndef NET_SOCKETS_H
 #define NET_SOCKETS_H
 
-#include "daemon/base/instant.h"
+#include "daemon/net/conn_parts.h"
 
-#include <sys/epoll.h>
+#define SOCKETS_US INT64_C(100)
 
-#define SOCKETS_AT_ONCE 64
-#define SOCKETS_US      INT64_C(100)
-
-struct conn;
-struct event;
-struct hub;
-
-struct sockets {
-	int epoll;
-	struct event *ready;
-	struct epoll_event reported[SOCKETS_AT_ONCE]; /* [at, n): not handled yet; the pointer of one that is forgotten meanwhile is NULL */
-	unsigned at, n;
-};
-
-int sockets_init(struct hub *h) __attribute__((warn_unused_result)); /* 0 or -errno */
+/* handle: see hub.h. 0 or -errno */
+int sockets_init(struct hub *h, void (*handle)(struct conn *c, short what)) __attribute__((warn_unused_result));
 void sockets_release(struct hub *h); /* no connection is watched any more */
 
 /* events: EV_READ, EV_WRITE, EV_CLOSED, EV_ET. What there is at the socket now is reported again. False: it cannot be watched. */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* daemon/net/conn.c: output. */
-#include "daemon/net/hub.h"
+#include "daemon/net/turns.h"
 #include "tests/fixture/much_output.h"
 
 #include <check.h>

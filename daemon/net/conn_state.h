@@ -1,0 +1,16 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* The state of a connection, what its socket is watched for, and the lists in which it waits for the loop. Nothing here calls the sink. */
+#ifndef NET_CONN_STATE_H
+#define NET_CONN_STATE_H
+
+#include "daemon/net/conn_parts.h"
+
+void conn_set_state(struct conn *c, enum conn_state state, const char *why);
+void conn_arm(struct conn *c);
+void conn_watch(struct conn *c);               /* has all reported again that there is at the socket now */
+void conn_want_telling(struct conn *c);        /* puts c on hub.ready */
+void conn_mark_dirty(struct conn *c);          /* puts c on hub.dirty */
+void conn_fail(struct conn *c, enum gone how); /* for a session: the loop calls sink.gone later. Idempotent. */
+void conn_dismiss(struct conn *c);             /* for a session: the loop calls sink.gone(GONE_RESTART) later, and closes it as closing.h says */
+
+#endif

@@ -1,0 +1,12 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* The output of a connection: collected, and written once per flush, or sooner when there is much of it. */
+#ifndef NET_OUTPUT_H
+#define NET_OUTPUT_H
+
+#include "daemon/net/conn_parts.h"
+
+void conn_send(struct conn *c, const void *bytes, size_t size);
+void conn_flush(struct conn *c);      /* may free c if it is closing */
+void conn_await_sent(struct conn *c); /* the sink gets `sent` when there is room for more */
+
+#endif

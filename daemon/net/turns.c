@@ -1,0 +1,110 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* See turns.h. It must never call the sink but from its own events. */
+#include "daemon/net/turns.h"
+
+#include "daemon/base/clock.h"
+#include "daemon/base/mem.h"
+#include "daemon/net/closing.h"
+#include "daemon/net/conn.h"
+#include "daemon/net/ending.h"
+#include "daemon/net/halfopen.h"
+#include "daemon/net/output.h"
+#include "daemon/net/secure.h"
+#include "daemon/net/sockets.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#define TELL_US    INT64_C(50) /* share of a loop pass for connections in hub.ready */
+
+static void hub_tell(evutil_socket_t fd, short what, void *context)
+{
+	struct hub *h = context;
+	struct instant end = instant_add(clock_boottime(), TELL_US);
+	struct conn *c;
+
+	(void)fd, (void)what;
+	while ((c = TAILQ_FIRST(&h->ready)) && (!h->paused || conn_is_ending(c))) {
+		TAILQ_REMOVE(&h->ready, c, link);
+		c->is_ready = false;
+		conn_told(c);
+		if (!TAILQ_EMPTY(&h->ready) && !instant_before(clock_boottime(), end)) {
+			event_active(h->tell, EV_TIMEOUT, 1);
+			event_base_loopbreak(h->base);
+			return;
+		}
+	}
+}
+
+static void hub_deadline(evutil_socket_t fd, short what, void *context)
+{
+	(void)fd, (void)what;
+	closing_expire(context);
+}
+
+void hub_flush(struct hub *h, struct instant end)
+{
+	struct conn *c;
+
+	for (unsigned n = 1; (c = TAILQ_FIRST(&h->dirty)); n++) {
+		TAILQ_REMOVE(&h->dirty, c, dirty);
+		c->is_dirty = false;
+		conn_flush(c);
+		if (n % HUB_FLUSH_LOOK == 0 && !TAILQ_EMPTY(&h->dirty) && !instant_before(clock_boottime(), end)) {
+			event_active(h->tell, EV_TIMEOUT, 1); /* the next pass comes at once */
+			return;
+		}
+	}
+}
+
+/* --- begin and end ------------------------------------------------------------------------------------------------- */
+
+int hub_init(struct hub *h, struct event_base *base, const struct net_conf *conf, const struct net_sink *sink)
+{
+	int r;
+
+	*h = (struct hub){.base = base, .conf = *conf, .sink = *sink};
+	r = sockets_init(h, conn_ready);
+	if (r < 0)
+		return r;
+	h->tell = event_new(base, -1, 0, hub_tell, h);
+	h->deadline = evtimer_new(base, hub_deadline, h);
+	if (!h->tell || !h->deadline || halfopen_init(h) < 0) {
+		sockets_release(h);
+		if (h->tell)
+			event_free(h->tell);
+		return -ENOMEM;
+	}
+	slots_init(&h->slots, conf->first_slot);
+	shares_init(&h->shares, geteuid());
+	pool_init(&h->conns, sizeof(struct conn));
+	pool_init(&h->secure_conns, sizeof(struct secure_conn));
+	TAILQ_INIT(&h->dirty);
+	TAILQ_INIT(&h->ready);
+	TAILQ_INIT(&h->closing);
+	h->scratch = mem_grow(NULL, conf->line_max + HUB_READ, 1);
+	return 0;
+}
+
+void hub_release(struct hub *h)
+{
+	struct conn *c;
+
+	assert(!h->current);
+	while ((c = slots_any(&h->slots)))
+		conn_free(c);
+	while (closing_evict(h))
+		;
+	sockets_release(h);
+	halfopen_release(h);
+	event_free(h->tell);
+	event_free(h->deadline);
+	slots_release(&h->slots);
+	shares_release(&h->shares);
+	pool_release(&h->conns);
+	pool_release(&h->secure_conns);
+	hub_buf_release(h);
+	free(h->scratch);
+}
