@@ -1,27 +1,27 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * libredlock: a small blocking client of redlockd; libc only, but for redlock_use_tls (libredlock(3), redlock-protocol(7)).
+ * libredlock: a small blocking client of redlockd. It needs only libc; redlock_use_tls also needs OpenSSL. See libredlock(3), redlock-protocol(7).
  *
- * Results. 0 is success. A positive enum redlock_outcome is the daemon's answer, and the caller handles it. A negative errno has
- * ended the connection: only redlock_close is left. Exceptions are -EINVAL, -EMSGSIZE, -EBUSY, -EAGAIN and -ECONNABORTED, after
- * which the connection goes on. The daemon keeps what the session holds until the connection is closed, so stop what acts under a
- * lock first, and close then. The library prints nothing, ends no process, installs no signal handler and raises no SIGPIPE. Its
- * descriptors are close-on-exec.
+ * Results. 0 is success. A positive enum redlock_outcome is the daemon's answer, and the caller handles it. After -EINVAL,
+ * -EMSGSIZE, -EBUSY, -EAGAIN and -ECONNABORTED the connection can still be used. After any other negative errno it has ended: call
+ * redlock_close. The daemon keeps what the session holds until then, so first stop what acts under a lock, then close. The library
+ * prints nothing, ends no process, installs no signal handler and raises no SIGPIPE. Its descriptors are close-on-exec.
  *
  * Sessions with grace (redlock_hello) outlive their connection. When it breaks, each call connects again, resumes the session by
- * RESUME and goes on, within the time that the call may take anyway. It returns -ECONNABORTED when that time does not suffice, or
- * when nobody can tell whether a request of redlock_request or redlock_send was done. The session goes on, and the next call
- * tries again. If a LOCK that ended so was granted all the same, the library gives the grant back. If an UNLOCK ended so, call it
- * again: it counts once. A daemon that is stopped, not gone, breaks no connection: that is -ETIMEDOUT, with grace and without.
+ * RESUME, and continues. This does not extend the time of the call. The call returns -ECONNABORTED if that time is too short. It
+ * also does if it cannot be known whether the daemon carried out a request that the library does not repeat, such as
+ * redlock_request. The session lives on, and the next call tries again. If a LOCK returned -ECONNABORTED and the daemon granted it
+ * all the same, the library gives the grant back. If an UNLOCK did, call it again: the two count as one. A daemon process that is
+ * stopped but not ended keeps its connections: calls then return -ETIMEDOUT, with grace and without.
  *
  * Time. Durations are milliseconds in int64_t. Moments are microseconds of CLOCK_BOOTTIME, as redlock_now_us() reads it.
  *
  * Threads. One thread at a time uses a connection; connections are independent of each other. After fork(2) one of the two
- * processes may go on using a connection, and the other may only close it; the session ends when both have closed it. With grace
- * the process that called redlock_hello goes on, and its close ends the session. Inside TLS the process that made the
- * first request goes on, and its close ends the session.
+ * processes may continue to use a connection, and the other may only close it; the session ends when both have closed it. With
+ * grace only the process that called redlock_hello may use it, and its close ends the session. Inside TLS the same holds for the
+ * process that made the first request.
  *
- * A connection has one request in flight at a time. getaddrinfo(3) resolves host names, and has no deadline.
+ * A connection has one request in flight at a time. getaddrinfo(3) resolves host names; timeouts do not bound it.
  */
 #ifndef REDLOCK_H
 #define REDLOCK_H
@@ -41,7 +41,7 @@ enum redlock_outcome {
 	REDLOCK_OK = 0,
 	REDLOCK_BUSY = 1,    /* somebody else holds it, and the request would not wait */
 	REDLOCK_TIMEOUT = 2, /* the request waited, and its time ran out */
-	REDLOCK_REFUSED = 3, /* ERR: redlock_code() says which */
+	REDLOCK_REFUSED = 3, /* ERR: redlock_code() returns its code */
 };
 
 struct redlock;      /* a connection: one session of the daemon */
@@ -53,176 +53,176 @@ struct redlock_bytes { /* borrowed, not NUL-terminated; p is NULL when there is 
 };
 
 /*
- * Structs that are passed begin with their size, sizeof(struct …), so that they may have more fields in a later version: what an older program's struct lacks
- * has its default. -EINVAL: it is not set, or a field is set that this library does not know. What the library fills does not grow.
+ * Each struct that a caller passes begins with its size, sizeof(struct …), because later versions may add fields. Fields that the struct of an older program
+ * lacks have their defaults. -EINVAL: size is not set, or a field is set that this library does not know. Structs that the library fills do not grow.
  */
 
-/* Zeroes are the defaults: no wait, the lease of the daemon's configuration, renewed by the daemon, no note, the lowest priority. */
+/* Fields that are zero have their defaults: no wait, the lease of the daemon's configuration, which the daemon renews, no note, the lowest priority. */
 struct redlock_options {
 	size_t size;
 	int64_t wait_ms; /* or REDLOCK_FOREVER */
 	int64_t ttl_ms;
 	bool no_renew;
 	const char *note; /* shown to those who ask about the lock or wait for it */
-	int priority;     /* 0 to 9: a higher one stands before lower ones in the queue */
-	bool shared;      /* held with other readers; an exclusive hold of the session becomes shared and keeps its count. Not with no_renew or delay_ms */
+	int priority;     /* 0 to 9: requests with a higher priority come first in the queue */
+	bool shared;      /* hold it with other readers. An exclusive hold of this session becomes shared and keeps its count. Not with no_renew or delay_ms */
 	/*
-	 * More than 0: the name is a semaphore of so many slots, the same number for all, and redlock_lock takes a permit of it, which is one slot. One permit
-	 * of a name at a time; check, extend and unlock are about it. Not with no_renew, shared or delay_ms.
+	 * More than 0: the name is a semaphore with that many slots, and redlock_lock takes a permit, which is one slot. All sessions must give the same number.
+	 * A session has one permit of a name at a time: redlock_check, redlock_extend and redlock_unlock act on it. Not with no_renew, shared or delay_ms.
 	 */
 	int slots;
-	int64_t delay_ms; /* after an abnormal end of the hold nobody gets the lock for that much longer */
-	bool cancellable; /* redlock_cancel can withdraw it while it waits: for redlock_lock_send, redlock_lock_many_send and redlock_take_send */
+	int64_t delay_ms; /* if the hold ends without an unlock, nobody gets the lock for that much longer */
+	bool cancellable; /* redlock_cancel can withdraw the request while it waits. For redlock_lock_send, redlock_lock_many_send and redlock_take_send */
 };
 
-/* Zeroes are the defaults: no label, no grace, no heartbeat. */
+/* Fields that are zero have their defaults: no label, no grace, no heartbeat. */
 struct redlock_session {
 	size_t size;
-	const char *label; /* shown to others: who holds, who waits */
-	int64_t grace_ms;  /* how long the daemon keeps locks and places in queues after the connection broke; about the lease */
-	int64_t heartbeat_ms; /* the session counts as dead unless a request arrives that often, so call something, redlock_ping at least; 0: no */
+	const char *label; /* shown to others as the holder or a waiter */
+	int64_t grace_ms;  /* how long the daemon keeps locks and places in queues after the connection broke; best about the lease */
+	int64_t heartbeat_ms; /* the daemon ends a session that has sent no request for that long; redlock_ping counts as one. 0: no heartbeat */
 };
 
-/* The caller may believe that it holds the lock until until_us, and not a moment longer. A push LOST ends that earlier. */
+/* The caller may rely on the lock until until_us, and not a moment longer. After a push LOST it may not rely on it any more. */
 struct redlock_grant {
 	int64_t fence;    /* grows strictly from grant to grant of one name */
-	int64_t ttl_ms;   /* the lease; 0 if the answer did not tell */
-	int64_t valid_ms; /* what the answer said was left */
-	int64_t count;    /* how often the session holds it; 0 if the answer did not tell, like that to EXTEND */
-	int64_t until_us; /* a moment before the request went out + valid_ms */
+	int64_t ttl_ms;   /* the lease; 0 if the answer did not say it */
+	int64_t valid_ms; /* the rest of the validity, as the answer said it */
+	int64_t count;    /* how many times the session holds it; 0 if the answer did not say it, like that to EXTEND */
+	int64_t until_us; /* a moment before the request was sent, plus valid_ms */
 };
 
 /* --- the connection --- */
 
 /*
- * Writes the address that NULL stands for into out: $REDLOCK_ADDR, else /run/redlockd/redlockd.sock if it exists, else
+ * Writes the address that redlock_open uses for NULL into out: $REDLOCK_ADDR, else /run/redlockd/redlockd.sock if it exists, else
  * $XDG_RUNTIME_DIR/redlockd/redlockd.sock if it exists, else 127.0.0.1:7420. -ENAMETOOLONG if it does not fit.
  */
 int redlock_address(char *out, size_t size) REDLOCK_MUST;
 
-struct redlock_tls { /* NULL: what the environment says, or else the default */
+struct redlock_tls { /* a field that is NULL comes from the environment, or else has its default */
 	size_t size;
-	const char *ca_file;     /* authorities of the daemon, in PEM; $REDLOCK_TLS_CA, else those of the system */
-	const char *cert_file;   /* what a daemon gets that asks for a certificate, with its chain; $REDLOCK_TLS_CERT, else none */
+	const char *ca_file;     /* the authorities that may have signed the certificate of the daemon, in PEM; $REDLOCK_TLS_CA, else those of the system */
+	const char *cert_file;   /* the certificate for a daemon that asks for one, with its chain; $REDLOCK_TLS_CERT, else none */
 	const char *key_file;    /* the key of that certificate, without a passphrase; $REDLOCK_TLS_KEY */
-	const char *server_name; /* what the certificate of the daemon must be for; $REDLOCK_TLS_NAME, else the host of the address */
+	const char *server_name; /* the host name in the certificate of the daemon; $REDLOCK_TLS_NAME, else the host of the address */
 };
 
 /*
- * Reads these files; NULL: those that the environment names. From now on redlock_open of this process takes addresses
+ * Reads these files. NULL: reads those that the environment names. From then on redlock_open of this process accepts addresses
  * tls://HOST:PORT. A program that calls this links with OpenSSL: -lredlock -lssl -lcrypto. Call it while no other thread uses the
- * library; again, to read the files again. -EINVAL: a file cannot be used; else the errno of reading it; in both cases why, of
- * size bytes, tells more, and what was in use stays.
+ * library; call it again to reload the files. -EINVAL: a file cannot be used. Else the errno of reading it. In both cases the call
+ * writes the cause to why, which has room for size bytes, and the files that were read before stay in use.
  */
 int redlock_use_tls(const struct redlock_tls *tls, char *why, size_t size) REDLOCK_MUST;
 
 /*
- * Connects to a Unix socket (addr holds a '/' or no ':'; a prefix "unix:" is allowed) or to host:port, [v6]:port; NULL: see
- * redlock_address. tls://host:port is a connection inside TLS, see redlock_use_tls: without that -EPROTONOSUPPORT. -EPROTO: its
- * handshake failed. timeout_ms, more than 0, bounds connecting. From then on it bounds how long a call waits for an answer, in
- * addition to the wait that the call asked of the daemon; a LOCK without a wait and an EXTEND count a second for that. -EINVAL:
- * a bad timeout_ms or address. -EHOSTUNREACH: a name that does not resolve. Else an errno of connect(2). redlock_errmsg(NULL) says
- * why.
+ * Connects to the path of a Unix socket, with a '/' or after "unix:", or to host:port or [v6]:port; the default port is 7420. NULL:
+ * the address of redlock_address. tls://host:port is a connection inside TLS; the default port is 7422. timeout_ms is more than 0
+ * and bounds the time to connect. It also bounds how long each later call waits for an answer, in addition to the wait that the
+ * call asks for. For a LOCK without a wait and for an EXTEND the library adds a second. -EINVAL: the timeout or the address is
+ * wrong. -EHOSTUNREACH: the host name does not resolve. -EPROTO: the handshake of TLS failed. -EPROTONOSUPPORT: the address needs
+ * redlock_use_tls first. Else an errno of connect(2). redlock_errmsg(NULL) says why.
  */
 int redlock_open(const char *addr, int64_t timeout_ms, struct redlock **ret_connection) REDLOCK_MUST;
-/* Changes timeout_ms from the next call on. -EINVAL if it is not more than 0 or too large to be added to a moment; the old one stays. */
+/* Changes timeout_ms from the next call on. -EINVAL: it is not more than 0, or too large to be added to a moment. Then the old one stays. */
 int redlock_set_timeout(struct redlock *c, int64_t timeout_ms);
 /*
- * Shows the daemon who this is, where it has users. REDLOCK_REFUSED: redlock_code() is "AUTH"; the third time the daemon hangs up. The library says it again
- * when it connects again. redlock_open does so by itself if $REDLOCK_USER is set; the secret is then the first line of the file $REDLOCK_SECRET_FILE, or
- * $REDLOCK_SECRET. It returns -EACCES if the daemon does not accept it.
+ * Authenticates the session, if the daemon has users. REDLOCK_REFUSED with "AUTH": the user or the secret is wrong. After the third failure the daemon closes
+ * the connection. The library keeps the secret, and authenticates again when it reconnects. If $REDLOCK_USER is set, redlock_open authenticates as that user.
+ * The secret is then the first line of the file $REDLOCK_SECRET_FILE, or $REDLOCK_SECRET. redlock_open returns -EACCES if the daemon does not accept it.
  */
 int redlock_auth(struct redlock *c, const char *user, const char *secret) REDLOCK_MUST;
 /*
- * Ends the session, which frees its locks. Accepts NULL. With grace it sends QUIT, and waits at most a second for the end. When
- * the connection is away at that moment, or when a process ends without this call, the locks end with the grace or with their
- * leases.
+ * Ends the session, which frees its locks. Accepts NULL. With grace it sends QUIT, and waits at most a second until the daemon
+ * closes the connection. If the daemon is away at that moment, or if a process with grace ends without this call, the locks end
+ * with the grace or with their leases.
  */
 void redlock_close(struct redlock *c);
 
 /*
- * Tells the daemon who this is, and asks for grace. Call it before the first lock, and again to change either, or to give grace
- * up. All outcomes. A daemon that gives no grace leaves the session without. With grace the library tracks each lock that
- * redlock_lock, redlock_lock_all, redlock_lock_any, redlock_lock_send and redlock_lock_many_send take. A lock that RESUME does not
- * bring back is lost. The library tells the loss once by a push "! LOST name=… fence=… reason=…": evicted means that somebody else
- * may hold the lock already, expired that it is free when until_us has passed. redlock_check, redlock_extend and redlock_unlock
- * tell it as REDLOCK_REFUSED with "LOST", until an unlock has told it or a lock takes the name anew. A request that waits keeps its
- * places in the queues and its deadline.
+ * Tells the daemon the label, and asks for grace. Call it before the first lock. Call it again to change the label or the grace.
+ * All outcomes. If the daemon gives no grace, the session has none. With grace the library tracks each lock that redlock_lock,
+ * redlock_lock_all, redlock_lock_any, redlock_lock_send and redlock_lock_many_send take. A request that waits keeps its places in
+ * the queues and its deadline. A lock that RESUME does not restore is lost. The library reports the loss once, by a push "! LOST
+ * name=… fence=… reason=…". The reason is evicted if somebody else may hold the lock already. It is expired if the lock is free
+ * when until_us has passed. redlock_check, redlock_extend and redlock_unlock return REDLOCK_REFUSED with "LOST", until
+ * redlock_unlock has returned it or a call takes the lock anew.
  */
 int redlock_hello(struct redlock *c, const struct redlock_session *session) REDLOCK_MUST;
-/* What RESUME takes; "" if the daemon has not told them. They change when the session was lost and another one opened. */
+/* The arguments of RESUME; "" if the daemon has not told them. They change if the session was lost and the library has opened another one. */
 const char *redlock_session_id(const struct redlock *c);
 const char *redlock_session_secret(const struct redlock *c);
-/* Whether the connection broke and the session is not resumed yet. */
+/* Whether the connection broke and the library has not resumed the session yet. */
 bool redlock_away(const struct redlock *c);
 
 int64_t redlock_now_us(void);
 
 /*
- * One printable line for a person about the last result that was not 0; never NULL; valid until the next call. With NULL for the
- * connection: why the last redlock_open of this thread failed.
+ * A printable line for people about the last result that was not 0; never NULL; valid until the next call. With NULL for the
+ * connection it says why the last redlock_open of this thread failed.
  */
 const char *redlock_errmsg(const struct redlock *c);
-/* The code word of the last answer if that was ERR, else "". */
+/* The code of the last answer if that was ERR, else "". */
 const char *redlock_code(const struct redlock *c);
 
 /* --- locks; name is 1 to 512 bytes --- */
 
-/* Takes a lock, and asks CHECK for the grant: a LOCK may have waited for long. All outcomes. *ret_grant is set by 0 alone. */
+/* Takes a lock, and gets the grant by CHECK, because LOCK may have waited for long. All outcomes. Only 0 sets *ret_grant. */
 int redlock_lock(struct redlock *c, const char *name, const struct redlock_options *options,
 		 struct redlock_grant *ret_grant) REDLOCK_MUST;
 /*
- * Takes all of these 1 to 64 locks, or none of them, and asks CHECK for each grant. All outcomes. ret_grants has room for n, and is set by 0 alone. Each lock
- * is released by itself.
+ * Takes all of these 1 to 64 locks, or none of them, and gets each grant by CHECK. All outcomes. ret_grants has room for n; only 0 sets it. Check, extend and
+ * release each lock separately.
  */
 int redlock_lock_all(struct redlock *c, const char *const *names, size_t n, const struct redlock_options *options,
 		     struct redlock_grant *ret_grants) REDLOCK_MUST;
-/* Takes one of these 1 to 64 locks, the first that is free: names[*ret_which]. All outcomes. */
+/* Takes one of these 1 to 64 locks, the first that is free. Its name is names[*ret_which]. All outcomes. */
 int redlock_lock_any(struct redlock *c, const char *const *names, size_t n, const struct redlock_options *options, size_t *ret_which,
 		     struct redlock_grant *ret_grant) REDLOCK_MUST;
 /*
- * keep_ms > 0: nobody gets the lock for that long. REDLOCK_REFUSED with "LOST" or "NOTHELD": the session did not hold it any
- * more.
+ * Frees the lock. keep_ms > 0: nobody gets it for that long. REDLOCK_REFUSED with "LOST" or "NOTHELD": the session did not hold it
+ * any more.
  */
 int redlock_unlock(struct redlock *c, const char *name, int64_t keep_ms) REDLOCK_MUST;
 
-/* Zeroes are the defaults. */
+/* Fields that are zero have their defaults. */
 struct redlock_unlocking {
 	size_t size;
 	int64_t keep_ms; /* see redlock_unlock */
-	bool sync;       /* the answer comes once a quorum of the stores has freed it; "QUORUM": nobody knows, and the session holds it no more all the same */
+	bool sync;       /* answer once a quorum of the stores has freed it. "QUORUM": it is not known whether they have, but the session does not hold it any more */
 };
-/* The same with options; NULL is zeroes. */
+/* The same with options; NULL stands for the defaults. */
 int redlock_unlock_with(struct redlock *c, const char *name, const struct redlock_unlocking *options) REDLOCK_MUST;
 /*
- * Renews the lease now; ttl_ms > 0 sets its length from now on. If that is shorter than before, rely on no more than ttl_ms,
- * even when the call fails.
+ * Renews the lease now. ttl_ms > 0 sets the length of the lease from now on. If you make it shorter, do not rely on the lock for
+ * longer than ttl_ms, even if the call fails.
  */
 int redlock_extend(struct redlock *c, const char *name, int64_t ttl_ms, struct redlock_grant *ret_grant) REDLOCK_MUST;
-/* Asks the daemon, which answers from its memory. For use right before a side effect. */
+/* Asks the daemon whether the session holds the lock. The daemon answers from its memory. Call it right before a side effect. */
 int redlock_check(struct redlock *c, const char *name, struct redlock_grant *ret_grant) REDLOCK_MUST;
 /*
- * Who speaks from now on in what takes, checks, extends and unlocks locks: for threads that take turns at one connection, each with a name of its own (1 to 256
- * bytes; NULL: the session itself). What one owner holds others wait for. -EINVAL: such a name is not possible, or the session has grace: the library tracks
- * no owners, so redlock_hello with grace is -EINVAL as well while there is one. A push LOST tells "owner".
+ * Sets the owner of all later requests that take, check, extend or unlock locks. Threads that share a connection are owners with names of 1 to 256 bytes; NULL
+ * is the session itself. Owners exclude each other like sessions. A push LOST has the field "owner". -EINVAL: the name is not possible, or the session has
+ * grace. A session with grace has no owners: while an owner is set, redlock_hello with grace returns -EINVAL.
  */
 int redlock_set_owner(struct redlock *c, const char *owner) REDLOCK_MUST;
-/* How much of a grant is left by the local clock, at least 0; asks nobody. */
+/* The time that is left of a grant by the local clock, at least 0. Does not ask the daemon. */
 int64_t redlock_left_us(const struct redlock_grant *grant);
 
-/* --- deferred work; when the connection breaks the library repeats redlock_take alone: the others return -ECONNABORTED then --- */
+/* --- deferred work. When the connection breaks, the library repeats only redlock_take; the other calls return -ECONNABORTED --- */
 
-#define REDLOCK_JOB_BYTES  65  /* an id of a job, and a NUL */
-#define REDLOCK_NAME_BYTES 513 /* likewise a name */
+#define REDLOCK_JOB_BYTES  65  /* the id of a job, and a NUL */
+#define REDLOCK_NAME_BYTES 513 /* a name, and a NUL */
 
 struct redlock_deferral {
 	size_t size;
-	int64_t delay_ms; /* the job is due so much later */
-	const char *lock; /* granted together with the job; NULL: none */
-	const char *id;   /* while a job of this id is due or taken, it is the same job, so the request may be repeated; NULL: the daemon makes one */
+	int64_t delay_ms; /* the job is due after this time */
+	const char *lock; /* the session that takes the job gets this lock together with it; NULL: none */
+	const char *id;   /* while a job with this id is due or taken, no second one is added, so the request may be repeated; NULL: the daemon chooses an id */
 };
 
-/* A job that the session has. It may act on it until until_us, as CHECK told it last, and not after a push LOST. */
+/* A job that the session has taken. The session may act on it until until_us, or the later time of redlock_check_job, and not after a push LOST. */
 struct redlock_job {
 	char id[REDLOCK_JOB_BYTES], lock[REDLOCK_NAME_BYTES]; /* lock: "" if it has none */
 	int64_t attempt;  /* 1, 2 … */
@@ -232,50 +232,50 @@ struct redlock_job {
 	size_t payload_n;
 };
 
-/* Puts a job into a queue. All outcomes; with 0 its home has stored it. ret_id has room for REDLOCK_JOB_BYTES, or is NULL. */
+/* Puts a job into a queue. All outcomes. 0: the store that keeps the queue has stored the job. ret_id has room for REDLOCK_JOB_BYTES, or is NULL. */
 int redlock_defer(struct redlock *c, const char *queue, struct redlock_bytes payload, const struct redlock_deferral *options, char *ret_id) REDLOCK_MUST;
-/* Takes the first job that is due: wait_ms and ttl_ms of the options. All outcomes. *ret_job is set by 0 alone. */
+/* Takes the first job that is due. Of the options it uses wait_ms and ttl_ms. All outcomes. Only 0 sets *ret_job. */
 int redlock_take(struct redlock *c, const char *queue, const struct redlock_options *options, struct redlock_job *ret_job) REDLOCK_MUST;
-/* Whether the session still has it, and until when. */
+/* Asks whether the session still has the job, and until when. */
 int redlock_check_job(struct redlock *c, const char *queue, const char *id, struct redlock_grant *ret_grant) REDLOCK_MUST;
-/* The job is done: it is gone, and its lock is free. REDLOCK_REFUSED with "LOST" or "NOTHELD": it may be run again. */
+/* The job is done: the daemon removes it, and frees its lock. REDLOCK_REFUSED with "LOST" or "NOTHELD": the job may run again. */
 int redlock_done(struct redlock *c, const char *queue, const char *id) REDLOCK_MUST;
-/* It has failed: it is due again after delay_ms, unless it has failed too often. */
+/* The job has failed: it is due again after delay_ms, unless it has failed too often. */
 int redlock_retry(struct redlock *c, const char *queue, const char *id, int64_t delay_ms) REDLOCK_MUST;
-/* Removes a job that nobody has: it is due, delayed, or has failed for good. REDLOCK_REFUSED with "NOTHELD": a session has it; with "NOTFOUND". */
+/* Removes a job that no session has taken. REDLOCK_REFUSED with "NOTHELD": a session has taken it; with "NOTFOUND": there is no such job. */
 int redlock_drop(struct redlock *c, const char *queue, const char *id) REDLOCK_MUST;
 
 /* --- rate limits; name is 1 to 512 bytes --- */
 
 struct redlock_rate {
 	int64_t left;     /* how many more uses would be admitted now */
-	int64_t reset_ms; /* OK: in how long all are available again; else 0 */
-	int64_t retry_ms; /* BUSY: in how long this cost would be admitted; else 0 */
-	bool unmetered;   /* OK, but not counted: the store that keeps the limit cannot be used, and rate.home_lost is open */
+	int64_t reset_ms; /* OK: the time until all uses are available again; else 0 */
+	int64_t retry_ms; /* BUSY: the time until this cost may be admitted; else 0 */
+	bool unmetered;   /* OK, but not counted, because the store that keeps the limit cannot be used and rate.home_lost is open */
 };
 
 /*
- * Counts `cost` uses of the name, if that makes no more than `limit` in the last per_ms. REDLOCK_BUSY: it would, and nothing was counted. Both set
- * *ret_rate. A cost of 0 only asks. REDLOCK_REFUSED with "UNAVAILABLE": the store that keeps the limit cannot be used. -ECONNABORTED: nobody
- * can tell whether it was counted.
+ * Counts `cost` uses of the name, if there are then at most `limit` in the last per_ms. REDLOCK_BUSY: there would be more, and nothing was counted. 0 and
+ * REDLOCK_BUSY set *ret_rate. A cost of 0 only asks. REDLOCK_REFUSED with "UNAVAILABLE": the store that keeps the limit cannot be used. -ECONNABORTED: it
+ * is not known whether the uses were counted.
  */
 int redlock_rate(struct redlock *c, const char *name, int64_t limit, int64_t per_ms, int64_t cost, struct redlock_rate *ret_rate) REDLOCK_MUST;
-/* The same, and waits in turn for up to wait_ms until it is admitted. REDLOCK_TIMEOUT: it was not, and nothing was counted. */
+/* The same, but waits in the queue until the use is admitted, for up to wait_ms or REDLOCK_FOREVER. REDLOCK_TIMEOUT: it was not, and nothing was counted. */
 int redlock_rate_wait(struct redlock *c, const char *name, int64_t limit, int64_t per_ms, int64_t cost, int64_t wait_ms,
 		      struct redlock_rate *ret_rate) REDLOCK_MUST;
 
-/* --- what the daemon knows; rows are those of redlock_request, in the words of redlock-protocol(7), and redlock_answer tells what stands behind them --- */
+/* --- what the daemon knows. row is called as by redlock_request, with the fields of redlock-protocol(7). redlock_answer returns the line after the rows --- */
 
 /*
- * When the connection breaks before the first row these ask again over the next one, and else they return -ECONNABORTED. They wait a second longer than the
- * timeout of the connection for daemons and stores that are busy; redlock_ping does not.
+ * If the connection breaks before the first row, these calls ask again over the next connection. If it breaks later, they return -ECONNABORTED. All but
+ * redlock_ping add a second to the timeout of the connection, because daemons and stores may be busy.
  */
 struct redlock_view {
 	size_t size;
-	bool all;    /* ask the stores, too: who holds it elsewhere, which daemon is the next */
-	bool former; /* who held it before */
+	bool all;    /* ask the stores, too, for a holder on another host and for the host that is next */
+	bool former; /* list the former holders, too */
 };
-/* Holder and waiters of one lock. view: NULL is zeroes. "known" is "no" in the answer: nobody can tell whether it is free. */
+/* Shows the holder and the waiters of one lock. view: NULL stands for the defaults. If the answer has known=no, it is not known whether the lock is free. */
 int redlock_show(struct redlock *c, const char *name, const struct redlock_view *view, void (*row)(void *arg, const struct redlock_line *line),
 		 void *arg) REDLOCK_MUST;
 
@@ -286,16 +286,16 @@ enum redlock_listing {
 	REDLOCK_QUEUES,
 	REDLOCK_JOBS,
 };
-/* Zeroes are the first page of all. */
+/* Fields that are zero ask for the first page of all. */
 struct redlock_page {
 	size_t size;
-	const char *prefix; /* only names, or labels of sessions, that start so; of jobs it is the queue; NULL: all */
-	int64_t limit;      /* rows at most; 0: 1000 */
-	int64_t more;       /* set by 0 alone: how many rows this page has left out; if there are any, the next call asks for the next page */
+	const char *prefix; /* only names, or labels of sessions, that start with it. For REDLOCK_JOBS: the queue. NULL: all */
+	int64_t limit;      /* at most that many rows; 0: 1000 */
+	int64_t more;       /* only 0 sets it: how many rows follow this page. If there are any, the same call asks for the next page */
 	size_t after_n;
-	char after[REDLOCK_NAME_BYTES]; /* where this page has ended */
+	char after[REDLOCK_NAME_BYTES]; /* where this page ended */
 };
-/* One page of what this daemon has. page: NULL is the first of all. */
+/* Lists one page of what this daemon has. page: NULL stands for the first page of all. */
 int redlock_list(struct redlock *c, enum redlock_listing what, struct redlock_page *page, void (*row)(void *arg, const struct redlock_line *line),
 		 void *arg) REDLOCK_MUST;
 int redlock_stats(struct redlock *c, void (*row)(void *arg, const struct redlock_line *line), void *arg) REDLOCK_MUST;
@@ -303,89 +303,96 @@ int redlock_stats(struct redlock *c, void (*row)(void *arg, const struct redlock
 int redlock_ping(struct redlock *c) REDLOCK_MUST;
 
 /*
- * Names that were locked through this daemon, with "name" in each row: in their order, or the last ones of this user. prefix: NULL is all; limit: 0 is 10, or
- * 100.
+ * List names that were locked through this daemon; each row has "name". redlock_complete sorts them. redlock_recent lists those that this user locked last, the
+ * newest first. prefix: NULL stands for all names. limit: 0 stands for 10, and for redlock_recent for 100.
  */
 int redlock_complete(struct redlock *c, const char *prefix, int64_t limit, void (*row)(void *arg, const struct redlock_line *line), void *arg) REDLOCK_MUST;
 int redlock_recent(struct redlock *c, const char *prefix, int64_t limit, void (*row)(void *arg, const struct redlock_line *line), void *arg) REDLOCK_MUST;
 
-/* --- what happens, told by pushes (below) --- */
+/* --- events, which arrive as pushes (below) --- */
 
 /*
- * EVENT of locks whose names start so; NULL: of all. Up to 64 of them. With grace the library asks anew when the connection broke, and tells by a push
- * "! MISSED" that events in between are never told: take all pushes that have arrived, and then ask redlock_list what is held. Likewise when too many events
- * wait for redlock_next_push. What the daemon refuses anew is told by "! UNWATCHED prefix=… code=…".
+ * Asks for a push EVENT whenever a lock whose name starts with prefix is granted, released, lost or waited for. NULL: all names. A session may have up to 64
+ * prefixes. With grace the library sets the watch again after the connection broke. The push "! MISSED" says that the events in between are lost: take all
+ * pushes that have arrived, and then ask redlock_list for what is held. It also comes when too many events wait for redlock_next_push. The push "! UNWATCHED
+ * prefix=… code=…" says that the daemon has refused to watch this prefix again.
  */
 int redlock_watch(struct redlock *c, const char *prefix) REDLOCK_MUST;
-/* prefix: that of redlock_watch. */
+/* Ends the watch with the same prefix. */
 int redlock_unwatch(struct redlock *c, const char *prefix) REDLOCK_MUST;
-/* CONTENDED when others wait for what the session holds, and DRAIN when the daemon is to stop. Asked for anew likewise, and nothing is missed. */
+/*
+ * Asks for the push CONTENDED when others wait for what the session holds, and for DRAIN when the daemon grants nothing new and will stop. With grace the
+ * library asks again after the connection broke, and nothing is missed.
+ */
 int redlock_subscribe(struct redlock *c) REDLOCK_MUST;
 int redlock_unsubscribe(struct redlock *c) REDLOCK_MUST;
 
-/* --- for administrators; REDLOCK_REFUSED with "DENIED" for others. -ECONNABORTED: look whether it was done, since again it could hit somebody else --- */
+/* --- for administrators. Others get REDLOCK_REFUSED with "DENIED". After -ECONNABORTED check whether it was done: a second call may hit another session --- */
 
-/* Takes a lock from its holder. *ret_free_in_ms, unless NULL: when it is free at the latest; -1: when the holder has acknowledged the loss. */
+/* Takes a lock from its holder. *ret_free_in_ms, unless NULL: when it is free at the latest. -1: not before its holder has acknowledged the loss. */
 int redlock_break(struct redlock *c, const char *name, int64_t *ret_free_in_ms) REDLOCK_MUST;
-/* Ends a session, by its number among REDLOCK_SESSIONS. *ret_held, unless NULL: how much it held. */
+/* Ends a session, by its number from REDLOCK_SESSIONS. *ret_held, unless NULL: how many locks, permits and jobs it held. */
 int redlock_kill(struct redlock *c, int64_t session, int64_t *ret_held) REDLOCK_MUST;
-/* The daemon grants nothing new, and stops when nobody holds anything, or after in_ms (REDLOCK_FOREVER: not before). *ret_held, unless NULL: what is held. */
+/*
+ * The daemon grants nothing new. It stops when nobody holds anything, or after in_ms; REDLOCK_FOREVER: without a limit. *ret_held, unless NULL: how many locks
+ * and slots are held.
+ */
 int redlock_drain(struct redlock *c, int64_t in_ms, int64_t *ret_held) REDLOCK_MUST;
 
 /* --- any request --- */
 
 /*
- * Sends one line of redlock-protocol(7), without LF, and waits for its answer. Calls row for each row of the answer (NULL drops
- * them); a row is valid during that call, which must not use the connection. wait_ms: how long the daemon may take in addition to
- * the timeout of the connection, or REDLOCK_FOREVER. -EINVAL: the daemon never answers such a line (empty, a comment), or it
- * holds an LF.
+ * Sends one line of redlock-protocol(7), without LF, and waits for its answer. Calls row for each row of the answer; NULL drops the
+ * rows. A row is valid during that call, which must not use the connection. wait_ms: how long the daemon may take in addition to
+ * the timeout of the connection, or REDLOCK_FOREVER. -EINVAL: the line has an LF, or is empty or a comment, which the daemon never
+ * answers.
  */
 int redlock_request(struct redlock *c, const char *line, int64_t wait_ms, void (*row)(void *arg, const struct redlock_line *line),
 		    void *arg) REDLOCK_MUST;
 
-/* The last answer (its first word is OK, BUSY, TIMEOUT or ERR); NULL before the first; valid until the next request. */
+/* The last answer; its first word is OK, BUSY, TIMEOUT or ERR. NULL before the first answer. Valid until the next request. */
 const struct redlock_line *redlock_answer(const struct redlock *c);
 
 /*
- * Quotes text as the protocol does, NUL-terminated, so that it can stand as a word or a value of a line. 0 or -EMSGSIZE; 4 bytes
- * for each byte of text and 3 more always suffice.
+ * Quotes text as the protocol does, so that it can be a word or a value of a line. Writes it to out, NUL-terminated. -EMSGSIZE: out
+ * is too small; 4 bytes for each byte of text and 3 more always suffice.
  */
 int redlock_quote(struct redlock_bytes text, char *out, size_t size) REDLOCK_MUST;
 
 /* --- lines --- */
 
-struct redlock_bytes redlock_line_text(const struct redlock_line *line);   /* as it came, without LF */
+struct redlock_bytes redlock_line_text(const struct redlock_line *line);   /* the whole line, without LF */
 struct redlock_bytes redlock_line_word(const struct redlock_line *line);   /* "OK", "BUSY", "TIMEOUT", "ERR", "*" or "!" */
-struct redlock_bytes redlock_line_code(const struct redlock_line *line);   /* of ERR and of a push: "QUORUM", "LOST" … */
-bool redlock_line_is(const struct redlock_line *line, const char *code);    /* whether that is the code */
-struct redlock_bytes redlock_line_reason(const struct redlock_line *line); /* of ERR: the text for a person */
+struct redlock_bytes redlock_line_code(const struct redlock_line *line);   /* the code of ERR or of a push: "QUORUM", "LOST" … */
+bool redlock_line_is(const struct redlock_line *line, const char *code);    /* whether code is that code */
+struct redlock_bytes redlock_line_reason(const struct redlock_line *line); /* the text of ERR, for people */
 size_t redlock_line_fields(const struct redlock_line *line);
 struct redlock_bytes redlock_line_name(const struct redlock_line *line, size_t i);
 struct redlock_bytes redlock_line_value(const struct redlock_line *line, size_t i);
 struct redlock_bytes redlock_line_find(const struct redlock_line *line, const char *field);
 int64_t redlock_line_number(const struct redlock_line *line, const char *field, int64_t otherwise);
 
-/* --- pushes, and waiting by a poll loop of one's own --- */
+/* --- pushes, and requests in your own poll loop --- */
 
-/* The oldest push that has arrived and was not returned yet, or NULL; valid until the next call of this function. */
+/* The oldest push that has arrived and was not returned yet, or NULL. Valid until the next call of this function. */
 const struct redlock_line *redlock_next_push(struct redlock *c);
-/* The same, but waits for it, timeout_ms at most (REDLOCK_FOREVER: without end); -EAGAIN: none came. A daemon that is stopped goes unnoticed. */
+/* The same, but waits for a push, for at most timeout_ms or REDLOCK_FOREVER. -EAGAIN: none came. Meanwhile you do not notice that the daemon is stopped. */
 int redlock_wait_push(struct redlock *c, int64_t timeout_ms, const struct redlock_line **ret_push) REDLOCK_MUST;
 
 int redlock_fd(const struct redlock
-		       *c); /* poll it for redlock_events(); with grace it changes, and is -1 while there is no connection */
-short redlock_events(const struct redlock *c); /* POLLIN, and POLLOUT while something is unsent */
-/* With grace: the moment at which redlock_process must be called although nothing came; INT64_MAX: none. */
+		       *c); /* poll it for redlock_events(). With grace it may change, and is -1 while there is no connection */
+short redlock_events(const struct redlock *c); /* POLLIN; also POLLOUT while something is unsent */
+/* With grace: call redlock_process at this moment, even if the descriptor is not ready. INT64_MAX: there is no such moment. */
 int64_t redlock_due_us(const struct redlock *c);
-/* Sends and reads what can be sent and read without waiting; keeps pushes and a complete answer. 0 or a negative errno. */
+/* Sends and reads without waiting, and keeps the pushes and a complete answer. 0 or a negative errno. */
 int redlock_process(struct redlock *c) REDLOCK_MUST;
 
-/* These send and do not wait for the answer; -EBUSY while another request is in flight. */
+/* These calls send a request and do not wait for the answer. -EBUSY: another request is in flight. */
 int redlock_send(struct redlock *c, const char *line) REDLOCK_MUST;
 int redlock_lock_send(struct redlock *c, const char *name, const struct redlock_options *options) REDLOCK_MUST;
-/* LOCKALL, or LOCKANY. The answer does not tell what is left of a lock that was waited for: ask CHECK for each. */
+/* Sends LOCKALL or LOCKANY. After a wait the answer does not say how much of a lease is left: call redlock_check for each lock. */
 int redlock_lock_many_send(struct redlock *c, bool any, const char *const *names, size_t n, const struct redlock_options *options) REDLOCK_MUST;
-/* The lease that the rows of the last LOCKALL told; 0: there were none yet. */
+/* The lease in the rows of the last LOCKALL; 0: there were none yet. */
 int64_t redlock_many_ttl_ms(const struct redlock *c);
 int redlock_check_send(struct redlock *c, const char *name) REDLOCK_MUST;
 int redlock_extend_send(struct redlock *c, const char *name, int64_t ttl_ms) REDLOCK_MUST;
@@ -393,21 +400,21 @@ int redlock_unlock_send(struct redlock *c, const char *name, const struct redloc
 int redlock_take_send(struct redlock *c, const char *queue, const struct redlock_options *options) REDLOCK_MUST;
 int redlock_check_job_send(struct redlock *c, const char *queue, const char *id) REDLOCK_MUST;
 /*
- * Withdraws the LOCK or TAKE in flight that is cancellable, and does not wait. redlock_finish tells what became of it: REDLOCK_REFUSED with "CANCELLED", or
- * its own answer if that was quicker. With grace, while there is no connection, a LOCK is cancelled at once, and undone when the daemon is there again.
- * -EINVAL: there is none.
+ * Withdraws the LOCK or TAKE in flight, if it was sent with cancellable, and does not wait. redlock_finish then returns the outcome: REDLOCK_REFUSED with
+ * "CANCELLED", or the answer to the request if that came first. With grace, while there is no connection, a LOCK ends at once; if the daemon has granted the
+ * lock, the library gives it back once it is connected again. -EINVAL: no such request is in flight.
  */
 int redlock_cancel(struct redlock *c) REDLOCK_MUST;
 bool redlock_in_flight(const struct redlock *c);
 /*
- * The outcome of what was sent. Waits at most timeout_ms (REDLOCK_FOREVER: without end), and returns -EAGAIN if no answer came.
+ * Returns the outcome of the request that was sent. Waits for at most timeout_ms or REDLOCK_FOREVER. -EAGAIN: no answer came.
  */
 int redlock_finish(struct redlock *c, int64_t timeout_ms) REDLOCK_MUST;
-/* The grant of the last answer, if that was OK to LOCK, EXTEND or CHECK; -EINVAL otherwise. */
+/* The grant in the last answer, if that was OK to LOCK, EXTEND or CHECK; else -EINVAL. */
 int redlock_grant(const struct redlock *c, struct redlock_grant *ret_grant) REDLOCK_MUST;
-/* The job of the last answer, if that was OK to TAKE; -EINVAL otherwise. Its until_us is 0: ask CHECK. */
+/* The job in the last answer, if that was OK to TAKE; else -EINVAL. Its until_us is 0: call redlock_check_job_send. */
 int redlock_taken(struct redlock *c, struct redlock_job *ret_job) REDLOCK_MUST;
-/* Like redlock_grant, of an OK to CHECK of a job. */
+/* Like redlock_grant, for the answer to redlock_check_job_send. */
 int redlock_job_grant(const struct redlock *c, struct redlock_grant *ret_grant) REDLOCK_MUST;
 
 #ifdef __cplusplus
