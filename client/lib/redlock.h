@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * libredlock: a small blocking client of redlockd. It needs only libc; redlock_use_tls also needs OpenSSL. See libredlock(3), redlock-protocol(7).
+ * libredlock: a small blocking client of redlockd. It needs only libc, and OpenSSL for TLS. See libredlock(3), redlock-protocol(7).
  *
  * Results. 0 is success. A positive enum redlock_outcome is the daemon's answer, and the caller handles it. After -EINVAL,
  * -EMSGSIZE, -EBUSY, -EAGAIN and -ECONNABORTED the connection can still be used. After any other negative errno it has ended: call
@@ -110,8 +110,8 @@ struct redlock_tls { /* a field that is NULL comes from the environment, or else
 
 /*
  * Reads these files. NULL: reads those that the environment names. From then on redlock_open of this process accepts addresses
- * tls://HOST:PORT. A program that calls this links with OpenSSL: -lredlock -lssl -lcrypto. Call it while no other thread uses the
- * library; call it again to reload the files. -EINVAL: a file cannot be used. Else the errno of reading it. In both cases the call
+ * tls://HOST:PORT. A program that calls this and is linked statically also needs -lssl -lcrypto. Call it while no other thread
+ * uses the library; call it again to reload the files. -EINVAL: a file cannot be used. Else the errno of reading it. In both cases the call
  * writes the cause to why, which has room for size bytes, and the files that were read before stay in use.
  */
 int redlock_use_tls(const struct redlock_tls *tls, char *why, size_t size) REDLOCK_MUST;
