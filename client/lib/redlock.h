@@ -2,10 +2,12 @@
 /*
  * libredlock: a small blocking client of redlockd. It needs only libc, and OpenSSL for TLS. See libredlock(3), redlock-protocol(7).
  *
- * Results. 0 is success. A positive enum redlock_outcome is the daemon's answer, and the caller handles it. After -EINVAL,
- * -EMSGSIZE, -EBUSY, -EAGAIN and -ECONNABORTED the connection can still be used. After any other negative errno it has ended: call
- * redlock_close. The daemon keeps what the session holds until then, so first stop what acts under a lock, then close. The library
- * prints nothing, ends no process, installs no signal handler and raises no SIGPIPE. Its descriptors are close-on-exec.
+ * Results. 0 is success. A positive enum redlock_outcome is the daemon's answer, and the caller handles it. "All outcomes" marks
+ * calls that may return each of them. After -EINVAL, -EMSGSIZE, -EBUSY, -EAGAIN and -ECONNABORTED the connection can still be used.
+ * After any other negative errno it has ended: call redlock_close. The daemon keeps what the session holds until then, so first
+ * stop what acts under a lock, then close.
+ *
+ * The library prints nothing, ends no process, installs no signal handler and raises no SIGPIPE. Its descriptors are close-on-exec.
  *
  * Sessions with grace (redlock_hello) outlive their connection. When it breaks, each call connects again, resumes the session by
  * RESUME, and continues. This does not extend the time of the call. The call returns -ECONNABORTED if that time is too short. It
@@ -334,7 +336,7 @@ int redlock_break(struct redlock *c, const char *name, int64_t *ret_free_in_ms) 
 /* Ends a session, by its number from REDLOCK_SESSIONS. *ret_held, unless NULL: how many locks, permits and jobs it held. */
 int redlock_kill(struct redlock *c, int64_t session, int64_t *ret_held) REDLOCK_MUST;
 /*
- * The daemon grants nothing new. It stops when nobody holds anything, or after in_ms; REDLOCK_FOREVER: without a limit. *ret_held, unless NULL: how many locks
+ * The daemon grants nothing new. It stops when nobody holds anything, or after in_ms; REDLOCK_FOREVER sets no such limit. *ret_held, unless NULL: how many locks
  * and slots are held.
  */
 int redlock_drain(struct redlock *c, int64_t in_ms, int64_t *ret_held) REDLOCK_MUST;
