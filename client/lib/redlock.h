@@ -10,11 +10,12 @@
  * The library prints nothing, ends no process, installs no signal handler and raises no SIGPIPE. Its descriptors are close-on-exec.
  *
  * Sessions with grace (redlock_hello) outlive their connection. When it breaks, each call connects again, resumes the session by
- * RESUME, and continues. This does not extend the time of the call. The call returns -ECONNABORTED if that time is too short. It
- * also does if it cannot be known whether the daemon carried out a request that the library does not repeat, such as
- * redlock_request. The session lives on, and the next call tries again. If a LOCK returned -ECONNABORTED and the daemon granted it
- * all the same, the library gives the grant back. If an UNLOCK did, call it again: the two count as one. A daemon process that is
- * stopped but not ended keeps its connections: calls then return -ETIMEDOUT, with grace and without.
+ * RESUME, and continues. This does not extend the time of the call: if that is too short, the call returns -ECONNABORTED. The
+ * library does not repeat some requests, such as those of redlock_request. If it is not known whether the daemon carried out such a
+ * request, the call returns -ECONNABORTED, too. The session lives on, and the next call tries again. If a LOCK returned -ECONNABORTED
+ * and the daemon granted it all the same, the library gives the grant back. If an UNLOCK returned -ECONNABORTED, call it again: the
+ * two count as one. A daemon process that is stopped but not ended keeps its connections: calls then return -ETIMEDOUT, with grace
+ * and without.
  *
  * Time. Durations are milliseconds in int64_t. Moments are microseconds of CLOCK_BOOTTIME, as redlock_now_us() reads it.
  *
@@ -336,7 +337,7 @@ int redlock_break(struct redlock *c, const char *name, int64_t *ret_free_in_ms) 
 /* Ends a session, by its number from REDLOCK_SESSIONS. *ret_held, unless NULL: how many locks, permits and jobs it held. */
 int redlock_kill(struct redlock *c, int64_t session, int64_t *ret_held) REDLOCK_MUST;
 /*
- * The daemon grants nothing new. It stops when nobody holds anything, or after in_ms; REDLOCK_FOREVER sets no such limit. *ret_held, unless NULL: how many locks
+ * The daemon grants nothing new. It stops when nobody holds anything, or after in_ms; REDLOCK_FOREVER sets no limit. *ret_held, unless NULL: how many locks
  * and slots are held.
  */
 int redlock_drain(struct redlock *c, int64_t in_ms, int64_t *ret_held) REDLOCK_MUST;
