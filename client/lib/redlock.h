@@ -267,7 +267,7 @@ int redlock_rate(struct redlock *c, const char *name, int64_t limit, int64_t per
 int redlock_rate_wait(struct redlock *c, const char *name, int64_t limit, int64_t per_ms, int64_t cost, int64_t wait_ms,
 		      struct redlock_rate *ret_rate) REDLOCK_MUST;
 
-/* --- what the daemon knows. row is called as by redlock_request, with the fields of redlock-protocol(7). redlock_answer returns the line after the rows --- */
+/* --- what the daemon knows. Each call hands its rows to row; redlock-protocol(7) lists their fields. Then redlock_answer returns the last line --- */
 
 /*
  * If the connection breaks before the first row, these calls ask again over the next connection. If it breaks later, they return -ECONNABORTED. All but
