@@ -70,7 +70,7 @@ struct redlock_options {
 	int priority;     /* 0 to 9: requests with a higher priority come first in the queue */
 	bool shared;      /* hold it with other readers. An exclusive hold of this session becomes shared and keeps its count. Not with no_renew or delay_ms */
 	/*
-	 * More than 0: the name is a semaphore with that many slots, and redlock_lock takes a permit, which is one slot. All sessions must give the same number.
+	 * More than 0: the name is a semaphore with that many slots; redlock_lock takes a permit, which is one slot. All sessions must give the same number.
 	 * A session has one permit of a name at a time: redlock_check, redlock_extend and redlock_unlock act on it. Not with no_renew, shared or delay_ms.
 	 */
 	int slots;
@@ -193,7 +193,7 @@ int redlock_unlock(struct redlock *c, const char *name, int64_t keep_ms) REDLOCK
 struct redlock_unlocking {
 	size_t size;
 	int64_t keep_ms; /* see redlock_unlock */
-	bool sync;       /* answer once a quorum of the stores has freed it. "QUORUM": it is not known whether they have, but the session does not hold it any more */
+	bool sync;       /* answer once a quorum of the stores has freed it. "QUORUM": it is not known whether it has; the session does not hold it any more */
 };
 /* The same with options; NULL stands for the defaults. */
 int redlock_unlock_with(struct redlock *c, const char *name, const struct redlock_unlocking *options) REDLOCK_MUST;
