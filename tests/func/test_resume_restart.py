@@ -143,7 +143,8 @@ class Killed(RestartTest):
         self.figure("1,200 locks are resumed %.0f ms after kill -9" % ((time.monotonic() - begin) * 1000))
         self.assertEqual([rows["many-%d" % i].num("fence") for i in range(1200)], fences)
         back.listen(5.5)
-        self.assertEqual(back.inbox, [], "a lock is not renewed")
+        # RISK, and SAFE after it, may come where the machine is so busy that the store answers late.
+        self.assertEqual([line for line in back.inbox if line.code == "LOST"], [], "a lock is not renewed")
 
     def test_a_lock_that_expired_meanwhile_is_pushed_as_LOST(self):
         daemon = self.on_new_redis({"lease": "500ms", "max_lease": "1s"})
