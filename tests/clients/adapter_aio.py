@@ -11,7 +11,7 @@ import warnings
 import redlockd.aio
 import planted
 
-CAN = ["fork", "finaliser", "preload"]
+CAN = ["fork", "finaliser", "preload", "once-ends", "once-left"]
 OPTIONS = ("wait", "ttl", "shared", "note", "priority")
 clients, locks, calls, watches = {}, {}, {}, set()
 
@@ -37,6 +37,17 @@ def watch(handle, lock):
     task = asyncio.ensure_future(wait(lock.lost))
     watches.add(task)
     task.add_done_callback(watches.discard)
+
+
+class Failed(Exception):
+    """What a function of once() raises."""
+
+
+def told_of(last):
+    """An outcome of once()."""
+    if last is None:
+        return {"ran": False}
+    return {"ran": True, "host": last.host, "began": last.began.strftime("%Y-%m-%dT%H:%M:%SZ"), "took": last.took, "status": last.status, "next": last.next}
 
 
 def state(lock):
@@ -105,6 +116,16 @@ class Calls:
 
     async def retry(self, a):
         await locks.pop(a["lock"]).retry(a.get("delay", 0), failed=a.get("failed", True))
+
+    async def once(self, a):
+        async def function():
+            await asyncio.sleep(a.get("lasts", 0))
+            if a.get("fails"):
+                raise Failed
+        return {"ran": await client_of(a).once(a["name"], a["every"], function)}
+
+    async def status(self, a):
+        return told_of(await client_of(a).once_status(a["name"]))
 
     async def drop(self, a):
         """Lets the last reference to a lock go."""

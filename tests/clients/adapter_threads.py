@@ -58,6 +58,17 @@ def watch(handle, lock):
     threading.Thread(target=wait, daemon=True).start()
 
 
+class Failed(Exception):
+    """What a function of once() raises."""
+
+
+def told_of(last):
+    """An outcome of once()."""
+    if last is None:
+        return {"ran": False}
+    return {"ran": True, "host": last.host, "began": last.began.strftime("%Y-%m-%dT%H:%M:%SZ"), "took": last.took, "status": last.status, "next": last.next}
+
+
 def state(lock):
     return {"held": lock.locked(), "lost": lock.lost.is_set(), "reason": lock.reason, "remaining": lock.remaining, "fence": lock.fence}
 
@@ -127,6 +138,16 @@ class Calls:
 
     def retry(self, a):
         locks.pop(a["lock"]).retry(a.get("delay", 0), failed=a.get("failed", True))
+
+    def once(self, a):
+        def function():
+            time.sleep(a.get("lasts", 0))
+            if a.get("fails"):
+                raise Failed
+        return {"ran": client_of(a).once(a["name"], a["every"], function)}
+
+    def status(self, a):
+        return told_of(client_of(a).once_status(a["name"]))
 
     def drop(self, a):
         """Lets the last reference to a lock go."""

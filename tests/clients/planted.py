@@ -161,10 +161,48 @@ def chatty():
     _core.Denied = lambda said, code: text(code, said + " " + (os.environ.get("REDLOCK_SECRET") or ""), "AUTH")
 
 
+def never_due():
+    """R15: the records of others are not heeded."""
+    begins = _base.Once.begins
+    _base.Once.begins = lambda self, history: begins(self, history) or True
+
+
+def counted_from_the_end():
+    """R15: the time counts from when the call returned."""
+    record = _base.Once.record
+    _base.Once.record = lambda self, status: (record(self, status)[0], self.every)
+
+
+def lost_all_the_same():
+    """R15: a run is recorded whether or not its lock was lost."""
+    async def soon(self, seconds=0.0):
+        return 1.0
+    _threads.Held.ensure, aio.Held.ensure = (lambda self, seconds=0.0: 1.0), soon
+
+
+def dropped_first():
+    """R15: the old records go before there is a new one."""
+    def has_run(self, run, lock, status):
+        lock.ensure()
+        for request in run.drops():
+            self.ask(request)
+        payload, delay = run.record(status)
+        self.defer(run.queue, payload, delay=delay)
+
+    async def has_run_soon(self, run, lock, status):
+        await lock.ensure()
+        for request in run.drops():
+            await self.ask(request)
+        payload, delay = run.record(status)
+        await self.defer(run.queue, payload, delay=delay)
+    _threads.Client._has_run, aio.Client._has_run = has_run, has_run_soon
+
+
 PLANTS = {"R1-receipt": from_receipt, "R1-lease": by_lease, "R1-clock": by_standing_clock, "R2": unchecked_grant, "R3": no_keeper,
           "R4-fence": without("fence="), "R4-count": without("count="), "R5-cancel": no_cancel, "R5-kept": grant_kept, "R6": release_cancelled,
           "R7-owner": one_owner, "R7-tag": one_tag, "R8": deaf, "R9-new": silent_session, "R9-rowless": rowless, "R10": shared_by_fork,
-          "R11": unlocking_finaliser, "R12": closed_world, "R13": endless_patience, "R14-environment": no_environment, "R14-secret": chatty}
+          "R11": unlocking_finaliser, "R12": closed_world, "R13": endless_patience, "R14-environment": no_environment, "R14-secret": chatty,
+          "R15-due": never_due, "R15-end": counted_from_the_end, "R15-lost": lost_all_the_same, "R15-order": dropped_first}
 
 
 def plant():

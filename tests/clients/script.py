@@ -320,11 +320,12 @@ class Script:
             if answer is None:
                 return request
             if answer:
+                self.remember([answer])
                 self.write("%s %s" % (request.tag, answer) if request.tag else answer)
 
     def matches(self, request, words, fields, absent):
         wanted = [text(value) for _, value, _ in split(self.fill(words).encode())]
-        if request.words != wanted:
+        if len(request.words) != len(wanted) or not all(map(fits, request.words, wanted)):
             return "it sent: " + request.raw
         for name, value in (self.fill(fields) or {}).items():
             seen = request.fields.get(name)

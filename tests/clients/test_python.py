@@ -7,6 +7,7 @@ import os
 import re
 import shutil
 import signal
+import socket
 import subprocess
 import sys
 import threading
@@ -240,6 +241,12 @@ class Once(WithDaemon):
                 return await client.once(name, every, call)
         return self.connect().once(name, every, function), asyncio.run(of_tasks())
 
+    def statuses(self, name):
+        async def of_tasks():
+            async with redlockd.aio.connect(self.daemon.addr) as client:
+                return await client.once_status(name)
+        return self.connect().once_status(name), asyncio.run(of_tasks())
+
     def test_one_of_both_runs_it_and_the_tool_tells(self):
         runs = []
         self.assertEqual(self.both("o1", lambda: runs.append(1)), (True, False))
@@ -256,6 +263,14 @@ class Once(WithDaemon):
         ran = self.tool("--every", "1h", "o2", "--", "echo", "ran")
         self.assertEqual((ran.returncode, ran.stdout), (0, "ran\n"), ran.stderr)
         self.assertEqual(self.both("o2", self.fail), (False, False))
+
+    def test_both_tell_of_a_run_of_the_tool(self):
+        self.assertEqual(self.statuses("o9"), (None, None))
+        self.assertEqual(self.tool("--every", "1h", "o9", "--", "sh", "-c", "exit 7").returncode, 7)
+        for last in self.statuses("o9"):
+            self.assertEqual((last.host, last.status), (socket.gethostname(), 7))
+            self.assertLess(abs(time.time() - last.began.timestamp()), 30)
+            self.assertTrue(0 <= last.took < 30 and 3500 < last.next <= 3600, last)
 
     def test_a_run_is_not_begun_beside_another(self):
         with self.connect().lock("o3", wait=0):
@@ -551,7 +566,7 @@ class Readme(WithDaemon):
         with open(os.path.join(SOURCE, "README.md"), encoding="utf-8") as text:
             programs = re.findall(r"```python\n(.*?)```", text.read(), re.S)
         wanted = [r"mine, fence \d+\nacting, for True\n", r"mine, fence \d+\n",
-                  r"\['a', 'b'\]\na\n[0-4]\nb'to=ann' 1\nupdated ann\nruns\nTrue\nleading True\n"]
+                  r"\['a', 'b'\]\na\n[0-4]\nb'to=ann' 1\nupdated ann\nruns\nTrue\n0\nleading True\n"]
         self.assertEqual(len(programs), len(wanted))
         self.assertLessEqual(len(programs[0].splitlines()), 15)
         for program, output in zip(programs, wanted):
@@ -606,7 +621,7 @@ class Tools(unittest.TestCase):
 
 def main():
     """Last line: "N passed, N failed". --short leaves out what needs PyPI."""
-    return verdict.run([Threads, Tasks, WithoutIO, Words, Readme] + ([] if "--short" in sys.argv else [Tools]))
+    return verdict.run([Threads, Once, Tasks, WithoutIO, Words, Readme] + ([] if "--short" in sys.argv else [Tools]))
 
 
 if __name__ == "__main__":

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import datetime
 import os
 import re
 import socket
@@ -164,6 +165,20 @@ def answer_of(request: Ask, line: Line) -> Answer:
     return Answer(line.fields, [row.fields for row in request.rows or []])
 
 
+@dataclasses.dataclass(frozen=True)
+class Outcome:
+    """
+    What came of the last run of a name, on the host where that was: it began, took so many seconds, and may begin again in next seconds. status is 0 if it
+    went well; that of a command is its exit status.
+    """
+
+    host: str
+    began: datetime.datetime
+    took: float
+    status: int
+    next: float
+
+
 class Once:
     """
     A run of once(), with the records of `redlock once`: what came of the last run is a job of the queue once/NAME, which nobody takes. It is due when the next
@@ -171,9 +186,10 @@ class Once:
     """
 
     ROWS = 8  # one, and what runs left that broke off between two requests
-    RECORD = re.compile(r"host=\S+ began=\S+ took_ms=-?\d+ status=-?\d+")
+    RECORD = re.compile(r"host=(\S+) began=(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ) took_ms=(-?\d+) status=(-?\d+)")
+    BEGAN = "%Y-%m-%dT%H:%M:%SZ"
 
-    def __init__(self, name: str, every: float) -> None:
+    def __init__(self, name: str, every: float = 0.0) -> None:
         self.queue, self.every = "once/" + name, every
         self.history = f"LIST jobs prefix={quote(self.queue)} limit={self.ROWS}"
         self.old: list[str] = []
@@ -181,10 +197,19 @@ class Once:
 
     def begins(self, history: Answer) -> bool:
         """Whether it may begin, by the records that are there. It does so now."""
-        rows = [row for row in history.rows if self.RECORD.match(row.get("payload", ""))]
-        self.old = [row["job"] for row in rows]
-        self._begun, self._began = _place.now(), time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
-        return all(int(row.get("due_ms", 0)) <= 0 for row in rows)
+        last = self.last(history)
+        self._begun, self._began = _place.now(), time.strftime(self.BEGAN, time.gmtime())
+        return last is None or last.next <= 0
+
+    def last(self, history: Answer) -> Outcome | None:
+        """What came of the last run, by these records."""
+        outcomes = []
+        for row in history.rows:
+            if found := self.RECORD.match(row.get("payload", "")):
+                began = datetime.datetime.strptime(found[2] + "+0000", self.BEGAN + "%z")
+                outcomes.append(Outcome(found[1], began, int(found[3]) / 1000, int(found[4]), int(row.get("due_ms", 0)) / 1000))
+                self.old.append(row["job"])
+        return max(outcomes, key=lambda one: one.next) if outcomes else None
 
     def record(self, status: int) -> tuple[str, float]:
         """What is kept of it, and how much later the next one may begin."""

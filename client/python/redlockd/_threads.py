@@ -15,6 +15,7 @@ from ._base import (
     Answer,
     Grip,
     Once,
+    Outcome,
     Rate,
     Told,
     answer_of,
@@ -326,6 +327,11 @@ class Client:
                 raise
             self._has_run(run, lock, 0)
         return True
+
+    def once_status(self, name: str) -> Outcome | None:
+        """What came of the last call of once(), on whatever host, or of `redlock once`. None: no run is known."""
+        run = Once(name)
+        return run.last(self.ask(run.history))
 
     def _has_run(self, run: Once, lock: Lock, status: int) -> None:
         lock.ensure()

@@ -30,6 +30,7 @@ from ._base import (
     Begin,
     Grip,
     Once,
+    Outcome,
     Rate,
     Told,
     answer_of,
@@ -618,6 +619,11 @@ class Client:
                 raise
             await self._has_run(run, lock, 0)
         return True
+
+    async def once_status(self, name: str) -> Outcome | None:
+        """What came of the last call of once(), on whatever host, or of `redlock once`. None: no run is known."""
+        run = Once(name)
+        return run.last(await self.ask(run.history))
 
     async def _has_run(self, run: Once, lock: Lock, status: int) -> None:
         await lock.ensure()
