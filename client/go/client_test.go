@@ -404,3 +404,40 @@ func TestNobodyListens(t *testing.T) {
 		t.Error("a:b is an address")
 	}
 }
+
+func TestOnceRunsOnceAndTellsOfIt(t *testing.T) {
+	_, client := start(t)
+	ctx, runs := context.Background(), 0
+	if none, err := client.OnceStatus(ctx, "x"); err != nil || none != (redlockd.Outcome{}) {
+		t.Fatal(none, err)
+	}
+	for i := 0; i < 2; i++ {
+		outcome, err := client.Once(ctx, "x", time.Hour, func(context.Context) error {
+			runs++
+			return nil
+		})
+		if err != nil || outcome.Ran != (i == 0) || outcome.Host == "" || outcome.Next < 59*time.Minute || runs != 1 {
+			t.Fatal(outcome, err, runs)
+		}
+	}
+	if last, err := client.OnceStatus(ctx, "x"); err != nil || !last.Ran || last.Status != 0 || time.Since(last.Began) > time.Minute {
+		t.Fatal(last, err)
+	}
+}
+
+func TestOnceCountsAPanicAndUnlocks(t *testing.T) {
+	_, client := start(t)
+	ctx := context.Background()
+	func() {
+		defer func() {
+			if recover() == nil {
+				t.Error("it does not panic")
+			}
+		}()
+		client.Once(ctx, "x", time.Hour, func(context.Context) error { panic("of f") })
+	}()
+	if last, err := client.OnceStatus(ctx, "x"); err != nil || last.Status != 1 {
+		t.Fatal(last, err)
+	}
+	lock(t, client, "x").Unlock()
+}

@@ -6,10 +6,13 @@ The same adapters against real daemons and real faults: python3 tests/clients/re
 Last line: "N passed, N failed". --short leaves out what takes more than ten seconds, and makes fewer random requests.
 """
 import argparse
+import json
 import os
 import random
 import re
 import signal
+import socket
+import subprocess
 import sys
 import threading
 import time
@@ -22,7 +25,7 @@ sys.path[:0] = [HERE, os.path.join(os.path.dirname(HERE), "lib")]
 from adapter import ADAPTERS, Adapter, usable  # the paths stand above
 from daemon import Daemon, on_redis
 from history import History
-from process import LATE, until
+from process import BUILD, LATE, until
 from redis_server import Redis
 
 LEASE = 2.0
@@ -335,8 +338,40 @@ def roles(w, name):
         return client.roles(name)
 
 
+def runs_once(world):
+    """once: the tool and the client have the same records, each tells of a run of the other, and none is run twice."""
+    w = world()
+    a = w.adapter()
+
+    def tool(*words):
+        done = subprocess.run([os.path.join(BUILD, "redlock"), "--addr", w.daemon.addr, *words], capture_output=True, text=True, timeout=60, check=False)
+        return done.returncode, done.stdout
+
+    def agreed(name, status):
+        seen, told = well(a.do("status", name=name)), json.loads(tool("--json", "once", "--status", name)[1])
+        assert (seen["ran"], seen["host"], seen["status"]) == (True, socket.gethostname(), status), seen
+        assert (seen["host"], seen["began"], seen["status"]) == (told["host"], told["began"], told["status"]), (seen, told)
+        assert abs(seen["took"] * 1000 - told["took_ms"]) < 1 and 0 <= seen["next"] - told["next_ms"] / 1000 < 60 and 3500 < seen["next"] <= 3600, (seen, told)
+    assert well(a.do("once", name="by client", every=3600))["ran"]
+    agreed("by client", 0)
+    assert tool("once", "--every", "1h", "by client", "echo", "ran") == (0, "")
+    assert tool("once", "--every", "1h", "by tool", "--", "sh", "-c", "echo ran; exit 7") == (7, "ran\n")
+    agreed("by tool", 7)
+    for name in ("by client", "by tool"):
+        assert not well(a.do("once", name=name, every=3600))["ran"]
+    assert a.do("once", name="failed", every=3600, fails=True)["error"] == "Failed"
+    agreed("failed", 1)
+    for _ in range(2):
+        assert well(a.do("once", name="often", every=0.01, lasts=0.02))["ran"]
+    with w.daemon.client() as client:
+        assert len(client.ok("LIST jobs prefix=once/often").rows) == 1
+        client.ok("LOCK beside")
+        assert not well(a.do("once", name="beside", every=3600))["ran"] and not well(a.do("status", name="beside"))["ran"]
+    assert roles(w, '"by client"') == []
+
+
 TESTS = [daemon_killed, daemon_killed_without_grace, daemon_replaced, daemon_restarted, daemon_stopped, client_stopped, quorum_lost, connections_cut, broken,
-         client_killed, waits_aborted, everything_at_once, random_requests_over_crashes, random_requests]
+         client_killed, waits_aborted, runs_once, everything_at_once, random_requests_over_crashes, random_requests]
 LONG = [daemon_stopped_for_long, client_stopped_for_long]
 NEEDS = {daemon_stopped_for_long: {"silence", "keeper"}, client_stopped_for_long: {"keeper"}}  # of adapter.COMMON
 

@@ -42,6 +42,7 @@ PLANTS = {
     "R12": ("session.go", '\tif !strings.HasPrefix(first, "@") {\n\t\treturn nil', '\tif !strings.HasPrefix(first, "@") {\n\t\treturn errEndless'),
     "R13": ("request.go", "const patience = 5 * time.Second", "const patience = 5 * time.Hour"),
     "R14": ("address.go", "\treturn os.Getenv(name)", '\treturn os.Getenv("NO_" + name)'),
+    "R15": ("once.go", "\tif err := lock.Ensure(ctx, 0); err != nil {\n\t\treturn err\n\t}\n", ""),
 }
 
 
@@ -120,7 +121,7 @@ class Readme(unittest.TestCase):
         """In a module of a user, which finds the client by a replacement."""
         with open(SOURCE + "/README.md", encoding="utf-8") as text:
             programs = re.findall(r"```go\n(package main\n.*?)```", text.read(), re.S)
-        wanted = [r"mine, fence \d+\nacting, for true\n", r"orders/42\n2\na\n[0-4]\n19\nto=ann, attempt 1\nunder user/ann\nleading\n"]
+        wanted = [r"mine, fence \d+\nacting, for true\n", r"orders/42\n2\na\n[0-4]\n19\nto=ann, attempt 1\nunder user/ann\nruns\ntrue 0\nleading\n"]
         self.assertEqual(len(programs), len(wanted))
         body = programs[0][programs[0].index("func main"):programs[0].index("func check")].strip().splitlines()
         self.assertLessEqual(len(body), 15)

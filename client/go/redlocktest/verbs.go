@@ -35,6 +35,10 @@ func (f *Fake) ask(r *request) {
 		f.put(r)
 	case "DONE", "RETRY":
 		f.end(r)
+	case "DROP":
+		f.remove(r)
+	case "LIST":
+		f.list(r)
 	default:
 		r.answer("ERR UNKNOWN a fake does not know " + r.verb)
 	}
@@ -262,6 +266,35 @@ func (f *Fake) take(r *request) bool {
 		}
 	}
 	return false
+}
+
+// list tells of the jobs of a queue that are due, now or later.
+func (f *Fake) list(r *request) {
+	if r.name() != "jobs" {
+		r.answer("ERR UNKNOWN a fake lists jobs alone")
+		return
+	}
+	n := 0
+	for _, j := range f.jobs {
+		if j.queue == r.fields["prefix"] && j.with == nil {
+			n++
+			due := fmt.Sprintf(" state=due due_ms=%d failed=0", max(0, time.Until(j.due).Milliseconds()))
+			r.answer("*" + field("queue", j.queue) + field("job", j.id) + due + field("payload", j.payload))
+		}
+	}
+	r.answer(fmt.Sprintf("OK n=%d more=0", n))
+}
+
+func (f *Fake) remove(r *request) {
+	before := len(f.jobs)
+	f.jobs = slices.DeleteFunc(f.jobs, func(j *job) bool {
+		return j.queue == r.name() && len(r.words) > 1 && j.id == r.words[1] && j.with == nil
+	})
+	if len(f.jobs) == before {
+		r.answer("ERR NOTFOUND there is no such job that nobody has")
+		return
+	}
+	r.answer("OK" + field("queue", r.name()))
 }
 
 // end is DONE and RETRY.

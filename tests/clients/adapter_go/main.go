@@ -24,9 +24,10 @@ type row struct {
 	Label, With, Job                                       *string
 	Names                                                  []string
 	Wait, TTL, Grace, Heartbeat, Seconds, Per, Delay, Keep *float64
+	Every, Lasts                                           *float64
 	Limit, Priority, Call                                  int
 	Cost                                                   *int
-	Shared, Sync                                           bool
+	Shared, Sync, Fails                                    bool
 	Failed                                                 *bool
 }
 
@@ -58,6 +59,7 @@ var (
 )
 
 var errNoLock = errors.New("the adapter has no such lock")
+var errFailed = errors.New("what a function of once returns")
 
 func say(o object) {
 	out.Lock()
@@ -220,6 +222,27 @@ func (a row) rate(ctx context.Context, c *redlockd.Client) (any, error) {
 	return object{"left": q.Left, "reset": q.Reset.Seconds()}, err
 }
 
+func (a row) once(ctx context.Context, c *redlockd.Client) (any, error) {
+	outcome, err := c.Once(ctx, a.Name, seconds(a.Every), func(ctx context.Context) error {
+		select {
+		case <-time.After(seconds(a.Lasts)):
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		}
+		if a.Fails {
+			return errFailed
+		}
+		return nil
+	})
+	return object{"ran": outcome.Ran}, err
+}
+
+func (a row) status(ctx context.Context, c *redlockd.Client) (any, error) {
+	o, err := c.OnceStatus(ctx, a.Name)
+	began, took, next := o.Began.Format(time.RFC3339), o.Took.Seconds(), o.Next.Seconds()
+	return object{"ran": o.Ran, "host": o.Host, "began": began, "took": took, "status": o.Status, "next": next}, err
+}
+
 func (a row) give(h held) error {
 	switch {
 	case a.Do == "done":
@@ -304,6 +327,10 @@ func (a row) do(ctx context.Context) (any, error) {
 		return a.deferred(ctx, c)
 	case "take":
 		return a.take(ctx, c)
+	case "once":
+		return a.once(ctx, c)
+	case "status":
+		return a.status(ctx, c)
 	case "abort":
 		mu.Lock()
 		calls[a.Call].abort()
@@ -355,7 +382,7 @@ var names = []struct {
 	name string
 }{{context.Canceled, "Aborted"}, {redlockd.ErrBusy, "Busy"}, {redlockd.ErrTimeout, "LockTimeout"}, {redlockd.ErrLost, "LockLost"},
 	{redlockd.ErrNoQuorum, "NoQuorum"}, {redlockd.ErrDeadlock, "Deadlock"}, {redlockd.ErrDenied, "Denied"}, {redlockd.ErrDraining, "Draining"},
-	{redlockd.ErrDisconnected, "Disconnected"}}
+	{redlockd.ErrDisconnected, "Disconnected"}, {errFailed, "Failed"}}
 
 func failure(err error) object {
 	o := object{"error": "RedlockError", "text": err.Error(), "holder": nil, "retry_after": nil}
@@ -390,7 +417,7 @@ func (a row) run(ctx context.Context) {
 }
 
 func main() {
-	say(object{"id": "hello", "can": []string{"finaliser", "threads"}})
+	say(object{"id": "hello", "can": []string{"finaliser", "threads", "once-ends", "once-left"}})
 	lines := bufio.NewReader(os.Stdin)
 	for decoder := json.NewDecoder(lines); ; {
 		a := row{}
