@@ -3,6 +3,7 @@
 import { createRequire } from "node:module";
 import { resolve } from "node:path";
 import { createInterface } from "node:readline";
+import { setTimeout as delay } from "node:timers/promises";
 
 const { connect } = createRequire(import.meta.url)(resolve(process.argv.at(-1)));
 
@@ -83,6 +84,17 @@ const DO = {
     watch(a.lock, job);
     return { id: job.id, payload: job.payload.toString(), attempt: job.attempt, fence: job.fence };
   },
+  async once(a) {
+    const body = async (signal) => {
+      await delay(1000 * (a.lasts ?? 0), undefined, { signal });
+      if (a.fails) throw Object.assign(new Error("what a function of once throws"), { name: "Failed" });
+    };
+    return { ran: (await clientOf(a).once(a.name, { every: a.every }, body)) !== null };
+  },
+  async status(a) {
+    const last = await clientOf(a).onceStatus(a.name);
+    return last ? { ran: true, ...last, began: last.began.toISOString().replace(".000Z", "Z") } : { ran: false };
+  },
   done: (a) => popped(a).done(),
   retry: (a) => popped(a).retry({ delay: a.delay, failed: a.failed }),
   /** Lets the last reference to a lock go. The keeper says so when it next asks about it. */
@@ -137,5 +149,5 @@ async function run(a) {
   say(row);
 }
 
-say({ id: "hello", can: ["preload", "doubt", ...(globalThis.gc ? ["finaliser"] : [])] });
+say({ id: "hello", can: ["preload", "doubt", "once-ends", ...(globalThis.gc ? ["finaliser"] : [])] });
 for await (const line of createInterface({ input: process.stdin })) void run(JSON.parse(line));

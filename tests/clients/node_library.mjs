@@ -259,6 +259,24 @@ describe("with a fake", () => {
     await assert.rejects(fake.lose("a"), { code: "NOTFOUND" });
   });
 
+  test("once() of a name, and of an event", async () => {
+    const runs = [];
+    const body = (signal) => runs.push(signal.aborted);
+    assert.equal(await client.onceStatus("of/once"), null);
+    const { host, began, status, next } = await client.once("of/once", { every: 3600 }, body);
+    assert.equal(await client.once("of/once", { every: 3600 }, body), null);
+    assert.deepEqual(runs, [false]);
+    const last = await client.onceStatus("of/once");
+    assert.deepEqual([last.host, last.began, last.status], [host, began, status]);
+    assert.ok(Math.abs(Date.now() - began) < 10000 && status === 0 && last.next > 3500 && next <= 3600);
+    await assert.rejects(client.once("of/once", { every: "1h" }, body), TypeError);
+    const lock = await client.lock("of/event");
+    const lost = new Promise((resolve) => assert.equal(client.once("lost", resolve), client));
+    await fake.lose("of/event");
+    assert.equal(await lost, lock);
+    await assert.rejects(lock.unlock(), LockLost);
+  });
+
   test("noQuorum() and heldElsewhere()", async () => {
     await fake.noQuorum();
     await assert.rejects(client.lock("b"), NoQuorum);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
 // What the types must say; test_node.py compiles it with tsd's assertions.
 import { expectAssignable, expectError, expectType } from "tsd";
-import { Busy, Client, Job, Lock, LockLost, Rate, RedlockError, connect } from "redlockd";
+import { Busy, Client, Job, Lock, LockLost, Outcome, Rate, RedlockError, connect } from "redlockd";
 import { RunCoordinator, runCoordinator } from "redlockd/node-cron";
 import { FakeDaemon, TestDaemon, startDaemon, startFake } from "redlockd/testing";
 
@@ -15,6 +15,8 @@ expectType<Promise<Lock>>(client.lock("x", { wait: 5, ttl: 10, shared: true, pri
 expectType<Promise<Lock | null>>(client.tryLock("x"));
 expectType<Promise<number>>(client.using("x", { wait: 5 }, async (signal, lock) => (signal.aborted ? 0 : lock.fence)));
 expectType<Promise<string>>(client.using(["x", "y"], () => "z"));
+expectType<Promise<Outcome | null>>(client.once("x", { every: 60 }, async (signal) => signal.aborted));
+expectType<Promise<Outcome | null>>(client.onceStatus("x"));
 expectError(client.lock("x", { wait: "5s" }));
 expectError(client.semaphore("x"));
 expectError(client.semaphore("x", 2, { shared: true }));

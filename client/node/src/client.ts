@@ -8,6 +8,7 @@ import { Engine } from "./engine.js";
 import { Busy, LockTimeout, RedlockError } from "./errors.js";
 import { NEVER } from "./holds.js";
 import { type Held, Job, Lock, unlessLost } from "./lock.js";
+import { type Outcome, Runs } from "./once.js";
 import { type TlsOptions, credentials, defaultAddress, placeOf } from "./place.js";
 import { Ask, PATIENCE, Repeatable, type Terms } from "./requests.js";
 import type { Answer, DeferOptions, JobOptions, LockOptions, PermitOptions, Rate, RateOptions } from "./terms.js";
@@ -132,7 +133,10 @@ export class Client extends EventEmitter<ClientEvents> {
     ...rest: [LockOptions, (signal: AbortSignal, lock: Lock) => Promise<T> | T] | [(signal: AbortSignal, lock: Lock) => Promise<T> | T]
   ): Promise<T> {
     const [options, body] = rest.length === 1 ? [{}, rest[0]] : rest;
-    const lock = await (typeof name === "string" ? this.lock(name, options) : this.locks(name, options));
+    return this.within(await (typeof name === "string" ? this.lock(name, options) : this.locks(name, options)), body);
+  }
+
+  private async within<T>(lock: Lock, body: (signal: AbortSignal, lock: Lock) => Promise<T> | T): Promise<T> {
     const { signal } = lock;
     let result: T;
     try {
@@ -158,6 +162,55 @@ export class Client extends EventEmitter<ClientEvents> {
         await term.unlock().catch(unlessLost);
       }
     }
+  }
+
+  /**
+   * Calls a function, unless it runs now or has begun within `every` seconds, on any host: then it resolves to null. The function runs under the lock of that
+   * name, and the signal aborts with LockLost when it is lost. A call that throws counts as well; one whose lock was lost does not. `redlock once` has the same
+   * records. With an event and a listener it is that of every EventEmitter.
+   */
+  override once(name: string, options: { every: number }, body: (signal: AbortSignal) => unknown): Promise<Outcome | null>;
+  override once<K extends keyof ClientEvents>(event: K, listener: (...args: ClientEvents[K]) => void): this;
+  override once(
+    name: string,
+    options: { every: number } | ((...args: never[]) => void),
+    body?: (signal: AbortSignal) => unknown,
+  ): this | Promise<Outcome | null> {
+    if (typeof options === "function") return super.once(name as never, options as never);
+    return this.called(name, options, body as (signal: AbortSignal) => unknown);
+  }
+
+  private async called(name: string, options: { every: number }, body: (signal: AbortSignal) => unknown): Promise<Outcome | null> {
+    const every = seconds(options.every, "every");
+    const lock = await this.tryLock(name);
+    if (!lock) return null;
+    return this.within(lock, async (signal) => {
+      const runs = await this.runs(name);
+      if (runs.last && runs.last.next > 0) return null;
+      try {
+        await body(signal);
+      } catch (error) {
+        await this.hasRun(lock, runs, runs.ends(1, every)).catch(() => undefined);
+        throw error;
+      }
+      return this.hasRun(lock, runs, runs.ends(0, every));
+    });
+  }
+
+  /** What came of the last run of once(), on whatever host; null: no run is known. */
+  async onceStatus(name: string): Promise<Outcome | null> {
+    return (await this.runs(name)).last ?? null;
+  }
+
+  private async runs(name: string): Promise<Runs> {
+    return new Runs(name, await this.ask(Runs.question(name)));
+  }
+
+  private async hasRun(lock: Lock, runs: Runs, outcome: Outcome): Promise<Outcome> {
+    await lock.ensure();
+    await this.defer(runs.queue, Runs.record(outcome), { delay: outcome.next });
+    for (const request of runs.drops()) if (!(await this.ask(request).catch(() => null))) break; // the next run drops them
+    return outcome;
   }
 
   // --- rate limits and jobs ---

@@ -209,6 +209,10 @@ export class Fake {
       case "DONE":
       case "RETRY":
         return this.over(session, verb, name, fields);
+      case "DROP":
+        return this.drop(name, words[1] ?? "");
+      case "LIST":
+        return this.list(tag, name, fields);
       default:
         return `ERR UNKNOWN the fake has no request '${verb}'`;
     }
@@ -343,6 +347,21 @@ export class Fake {
     job.taken = wish.session;
     const lease = `valid_ms=${this.valid()} ttl_ms=${this.lease}`;
     return `OK queue=${quote(job.queue)} job=${quote(job.id)} attempt=${job.attempt} ${lease} payload=${quoted(job.payload)}`;
+  }
+
+  /** The jobs of a queue that are due, now or later. */
+  private list(tag: string, what: string, fields: Fields): string {
+    if (what !== "jobs") return "ERR UNKNOWN the fake lists jobs alone";
+    const jobs = this.jobs.filter((job) => job.queue === fields.get("prefix") && !job.taken);
+    const rows = jobs.map((job) => `* queue=${quote(job.queue)} job=${quote(job.id)} state=due due_ms=${Math.max(0, job.due - Date.now())} failed=0`
+      + ` payload=${quoted(job.payload)}`);
+    return [...rows, `OK n=${rows.length} more=0`].join(`\n${tag}`);
+  }
+
+  private drop(queue: string, id: string): string {
+    const before = this.jobs.length;
+    this.jobs = this.jobs.filter((job) => job.queue !== queue || job.id !== id || job.taken);
+    return this.jobs.length < before ? `OK queue=${quote(queue)}` : "ERR NOTFOUND there is no such job that nobody has";
   }
 
   private over(session: Session, verb: string, id: string, fields: Fields): string {
