@@ -102,7 +102,7 @@ class Readme(WithJava):
 
     def test_its_programs_run_as_printed(self):
         programs = programs_of_readme()
-        wanted = [r"mine, fence \d+\nacting, for true\n", r"\[a, b\]\na\n[0-4]\nto=ann 1\nleading true\n"]
+        wanted = [r"mine, fence \d+\nacting, for true\n", r"\[a, b\]\na\n[0-4]\nto=ann 1\ntrue 0\nleading true\n"]
         self.assertEqual(len(programs), len(wanted))
         self.assertLessEqual(len(programs[0].splitlines()), 15)
         for program, output in zip(programs, wanted):

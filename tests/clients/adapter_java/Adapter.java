@@ -31,7 +31,7 @@ public final class Adapter {
 
     public static void main(String[] args) throws IOException {
         Adapter adapter = new Adapter();
-        say(row("id", "hello", "can", List.of("finaliser", "threads")));
+        say(row("id", "hello", "can", List.of("finaliser", "threads", "once-left")));
         BufferedReader lines = new BufferedReader(new InputStreamReader(System.in, StandardCharsets.UTF_8));
         for (String line = lines.readLine(); line != null; line = lines.readLine()) {
             Args a = new Args(Json.object(line));
@@ -113,14 +113,19 @@ public final class Adapter {
             if (wrong instanceof LockLostException lost) {
                 row.put("reason", lost.reason());
             }
-        } catch (RuntimeException wrong) {
+        } catch (Exception wrong) {
             row.putAll(row("error", wrong.getClass().getSimpleName(), "text", String.valueOf(wrong.getMessage())));
         }
         calls.remove(a.get("id"));
         say(row);
     }
 
-    private Object call(Args a) throws InterruptedException {
+    /** What a function of once throws. */
+    private static final class Failed extends Exception {
+        private static final long serialVersionUID = 1;
+    }
+
+    private Object call(Args a) throws Exception {
         String handle = a.text("lock");
         if (a.text("do").equals("drop")) { // before anything here refers to it
             return row("warned", dropped(handle));
@@ -153,6 +158,15 @@ public final class Adapter {
                 watch(handle, job);
                 yield row("id", job.id(), "payload", job.text(), "attempt", job.attempt(), "fence", job.fence());
             }
+            case "once" -> row("ran", client.once(a.text("name"), a.duration("every"), () -> {
+                Thread.sleep(a.duration("lasts", Duration.ZERO).toMillis());
+                if (a.is("fails")) {
+                    throw new Failed();
+                }
+                return null;
+            }).isPresent());
+            case "status" -> client.onceStatus(a.text("name")).map(last -> row("ran", true, "host", last.host(), "began", last.began().toString(),
+                    "took", seconds(last.took()), "status", last.status(), "next", seconds(last.next()))).orElseGet(() -> row("ran", false));
             case "done" -> {
                 ((Job) locks.remove(handle)).done();
                 yield null;

@@ -20,7 +20,9 @@ import java.util.HashMap;
 import java.util.Iterator;
 import java.util.List;
 import java.util.Map;
+import java.util.Optional;
 import java.util.UUID;
+import java.util.concurrent.Callable;
 import java.util.function.Consumer;
 import java.util.function.Supplier;
 
@@ -234,6 +236,11 @@ public final class RedlockClient implements AutoCloseable {
         return () -> new Campaign(next);
     }
 
+    /** Nanoseconds of a clock that counts suspends. */
+    long now() {
+        return engine.look();
+    }
+
     private static List<String> raw(Collection<String> names) {
         if (names.isEmpty()) {
             throw new IllegalArgumentException("no names");
@@ -265,6 +272,53 @@ public final class RedlockClient implements AutoCloseable {
 
     private HeldLock held(Terms wanted, LockOptions options) throws InterruptedException {
         return new HeldLock(engine, take(wanted).holds(), options.or(onLost, onRisk));
+    }
+
+    /**
+     * Calls a function, unless it runs now or has begun within a time, on any host. It runs under the lock of that name; a function of {@code onLost} is told
+     * when that is lost. A call that throws counts as well; one whose lock was lost does not. {@code redlock once} has the same records.
+     *
+     * @param name the name of the lock
+     * @param every the function does not begin again before this has passed since it began
+     * @param function what is called; its value is of no use
+     * @return what came of it; empty: it was not called
+     * @throws LockLostException the lock was lost meanwhile
+     * @throws Exception that of the function
+     */
+    public Optional<Outcome> once(String name, Duration every, Callable<?> function) throws Exception {
+        HeldLock lock;
+        try {
+            lock = hold(name, Duration.ZERO);
+        } catch (BusyException runs) {
+            return Optional.empty();
+        }
+        try (lock) {
+            Runs runs = new Runs(this, name);
+            if (runs.last() != null && runs.last().next().compareTo(Duration.ZERO) > 0) {
+                return Optional.empty();
+            }
+            try {
+                function.call();
+            } catch (Throwable wrong) {
+                try {
+                    runs.end(lock, 1, every);
+                } catch (RedlockException uncounted) {
+                    wrong.addSuppressed(uncounted);
+                }
+                throw wrong;
+            }
+            return Optional.of(runs.end(lock, 0, every));
+        }
+    }
+
+    /**
+     * What came of the last run of {@link #once}, on whatever host.
+     *
+     * @param name the name that was given there
+     * @return the outcome; empty: no run is known
+     */
+    public Optional<Outcome> onceStatus(String name) {
+        return Optional.ofNullable(new Runs(this, name).last());
     }
 
     // --- rate limits and jobs ---
