@@ -422,6 +422,7 @@ CLIENT := \
 	client/lib/lock.c \
 	client/lib/lock_many.c \
 	client/lib/lockall.c \
+	client/lib/once.c \
 	client/lib/outcome.c \
 	client/lib/pending.c \
 	client/lib/public.c \

@@ -248,6 +248,26 @@ int redlock_retry(struct redlock *c, const char *queue, const char *id, int64_t 
 /* Removes a job that no session has taken. REDLOCK_REFUSED with "NOTHELD": a session has taken it; with "NOTFOUND": there is no such job. */
 int redlock_drop(struct redlock *c, const char *queue, const char *id) REDLOCK_MUST;
 
+/* --- once in a while, over all hosts --- */
+
+struct redlock_run { /* what came of a run, here or on another host, of redlock_once, of another client or of redlock(1) */
+	bool ran;        /* redlock_once: it has run now; redlock_once_status: a run is known. Else the rest may be zeroes */
+	int status;      /* what the function returned; 0: it went well */
+	int64_t took_ms; /* how long it lasted */
+	int64_t next_ms; /* in how long it may begin again */
+	char host[65];
+	char began[32];  /* "2026-11-30T03:00:00Z" */
+};
+
+/*
+ * Calls run, unless it runs now or has begun within every_ms, on any host: 0 tells both, and ret_run->ran which. It runs under the lock of that name, which is
+ * 1 to 507 bytes. A run that failed counts as well. REDLOCK_REFUSED with "LOST" or "NOTHELD": the lock was lost, and the run does not count, nor does it after
+ * any other result than 0; ret_run->ran tells whether it was called. run may use the connection.
+ */
+int redlock_once(struct redlock *c, const char *name, int64_t every_ms, int (*run)(void *arg), void *arg, struct redlock_run *ret_run) REDLOCK_MUST;
+/* What came of the last run. */
+int redlock_once_status(struct redlock *c, const char *name, struct redlock_run *ret_run) REDLOCK_MUST;
+
 /* --- rate limits; name is 1 to 512 bytes --- */
 
 struct redlock_rate {

@@ -32,6 +32,7 @@ PLANTS = {
     "R9-group": ("tracking.c", "h->unsettled |= h->in_bundle && partly;", ""),
     "R12": ("exchange.c", "if (r == -ENOMSG && c->spoken)\n\t\treturn 0;", ""),
     "R14": ("secret.c", 'secure_getenv("REDLOCK_USER")', 'secure_getenv("NO_USER")'),
+    "R15": ("once.c", "r = redlock_check(c, name, &grant);", "r = 0;"),
     "framing": ("exchange.c", "!span_equal(c->passing.parsed.tag, tag_sent(c))", "false"),
     "drain": ("pending.c", 'waits && span_equal(answer->code, SPAN("DRAINING"))', "false"),
 }

@@ -10,7 +10,7 @@
 #include "client/cli/run/queue_place.h"
 #include "client/cli/run/run.h"
 #include "client/lib/display.h"
-#include "proto/proto.h"
+#include "client/lib/once.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -18,99 +18,28 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/param.h>
 #include <sys/wait.h>
-#include <time.h>
 #include <unistd.h>
 
-#define QUEUE      "once/"
 #define INNER      "REDLOCK_ONCE" /* in the environment of the redlock that runs under the lock: NAME */
-#define ROWS_MOST  8 /* one, and what runs left that broke off between two requests */
 #define SHOWN_MOST 256
-
-struct record {
-	char id[REDLOCK_JOB_BYTES], host[65], began[32];
-	int64_t due_ms, took_ms;
-	int status;
-};
-
-struct history {
-	struct record rows[ROWS_MOST];
-	unsigned n, last; /* the one that is due last */
-};
-
-/* --- what is kept of a run --- */
-
-static void field_keep(const struct redlock_line *row, const char *field, char *out, size_t size)
-{
-	struct redlock_bytes value = redlock_line_find(row, field);
-	size_t n = MIN(value.n, size - 1);
-
-	memcpy(out, value.n ? value.p : "", n);
-	out[n] = '\0';
-}
-
-static void history_add(void *arg, const struct redlock_line *row)
-{
-	struct history *h = arg;
-	struct record *r = &h->rows[h->n];
-	char payload[SHOWN_MOST];
-
-	if (h->n == ROWS_MOST)
-		return;
-	*r = (struct record){.due_ms = redlock_line_number(row, "due_ms", 0)};
-	field_keep(row, "job", r->id, sizeof(r->id));
-	field_keep(row, "payload", payload, sizeof(payload));
-	if (sscanf(payload, "host=%64s began=%31s took_ms=%" SCNd64 " status=%d", r->host, r->began, &r->took_ms, &r->status) != 4)
-		return;
-	if (r->due_ms > h->rows[h->last].due_ms)
-		h->last = h->n;
-	h->n++;
-}
-
-static int history_read(struct redlock *c, const char *queue, struct history *ret_history)
-{
-	struct redlock_page page = {.size = sizeof(page), .prefix = queue, .limit = ROWS_MOST};
-
-	*ret_history = (struct history){0};
-	return redlock_list(c, REDLOCK_JOBS, &page, history_add, ret_history);
-}
-
-static const struct record *history_last(const struct history *h)
-{
-	return h->n ? &h->rows[h->last] : NULL;
-}
-
-/* The new one is stored before the old ones go. */
-static int history_write(struct redlock *c, const char *queue, const struct history *old, const struct record *now)
-{
-	struct redlock_deferral options = {.size = sizeof(options), .delay_ms = now->due_ms};
-	char payload[SHOWN_MOST];
-	int n = snprintf(payload, sizeof(payload), "host=%s began=%s took_ms=%" PRId64 " status=%d", now->host, now->began, now->took_ms, now->status);
-	int r = redlock_defer(c, queue, (struct redlock_bytes){payload, (size_t)n}, &options, NULL);
-
-	for (unsigned i = 0; !r && i < old->n; i++)
-		if (redlock_drop(c, queue, old->rows[i].id) < 0)
-			break; /* the next run drops it */
-	return r;
-}
 
 /* --- how it is told --- */
 
-static void record_text(const struct record *r, const char *name, char *out, size_t size)
+static void record_text(const struct redlock_run *r, const char *name, char *out, size_t size)
 {
 	char shown[200], took[AGE_BYTES], rest[AGE_BYTES];
 
 	shown_text(span_of(name), shown, sizeof(shown));
 	snprintf(out, size, "%s ran on %s at %s for %s, status %d; it may begin again in %s", shown, r->host, r->began, age_text(r->took_ms, took), r->status,
-		 age_text(r->due_ms, rest));
+		 age_text(r->next_ms, rest));
 }
 
-static int status_print(const struct invocation *in, const struct record *r)
+static int status_print(const struct invocation *in, const struct redlock_run *r)
 {
 	char text[SHOWN_MOST + 200];
 
-	if (!r) {
+	if (!r->ran) {
 		complain("%s: no run is known", in->operand);
 		return EXIT_NO;
 	}
@@ -119,7 +48,7 @@ static int status_print(const struct invocation *in, const struct record *r)
 		json_print_text(span_of(in->operand));
 		fputs(",\"host\":", stdout);
 		json_print_text(span_of(r->host));
-		printf(",\"began\":\"%s\",\"took_ms\":%" PRId64 ",\"status\":%d,\"next_ms\":%" PRId64 "}\n", r->began, r->took_ms, r->status, r->due_ms);
+		printf(",\"began\":\"%s\",\"took_ms\":%" PRId64 ",\"status\":%d,\"next_ms\":%" PRId64 "}\n", r->began, r->took_ms, r->status, r->next_ms);
 	} else {
 		record_text(r, in->operand, text, sizeof(text));
 		puts(text);
@@ -127,17 +56,17 @@ static int status_print(const struct invocation *in, const struct record *r)
 	return output_end(r->status ? EXIT_NO : EXIT_SUCCESS);
 }
 
-static int status_main(const struct invocation *in, const char *queue)
+static int status_main(const struct invocation *in)
 {
 	struct redlock *c = dial(in->addr);
-	struct history h;
+	struct redlock_run last;
 	int r;
 
 	if (!c)
 		return EX_UNAVAILABLE;
-	r = exit_of(c, history_read(c, queue, &h));
+	r = exit_of(c, redlock_once_status(c, in->operand, &last));
 	redlock_close(c);
-	return r ? r : status_print(in, history_last(&h));
+	return r ? r : status_print(in, &last);
 }
 
 /* --- under the lock --- */
@@ -183,19 +112,13 @@ static bool still_held(struct redlock *c, const char *name)
 	return !queue_place_ask(c, name, &place) && place.fence_holds;
 }
 
-static int run_and_record(const struct invocation *in, struct redlock *c, const char *queue, const struct history *h)
+static int run_and_record(const struct invocation *in, struct redlock *c, const struct once_records *old)
 {
-	struct record now = {.host = "?"};
-	int64_t from = redlock_now_us();
-	time_t at = time(NULL);
-	struct tm utc;
+	struct redlock_run now;
+	int64_t begun_us = once_begin(&now);
 	int r;
 
-	gethostname(now.host, sizeof(now.host) - 1);
-	strftime(now.began, sizeof(now.began), "%Y-%m-%dT%H:%M:%SZ", gmtime_r(&at, &utc));
-	now.status = command_run(in->argv);
-	now.took_ms = (redlock_now_us() - from) / 1000;
-	now.due_ms = MAX(in->every_ms - now.took_ms, 0);
+	once_end(&now, begun_us, in->every_ms, command_run(in->argv));
 	redlock_close(c);
 	if (now.status == EXIT_CANNOT_EXEC || now.status == EXIT_NOT_FOUND)
 		return now.status; /* another host may be able to */
@@ -203,7 +126,7 @@ static int run_and_record(const struct invocation *in, struct redlock *c, const 
 	if (!still_held(c, in->operand)) {
 		complain("%s was lost, so this run does not count", in->operand);
 	} else {
-		r = history_write(c, queue, h, &now);
+		r = once_write(c, in->operand, old, &now);
 		if (r)
 			complain("this run does not count: %s", redlock_errmsg(c));
 	}
@@ -211,25 +134,23 @@ static int run_and_record(const struct invocation *in, struct redlock *c, const 
 	return now.status;
 }
 
-static int inner_main(const struct invocation *in, const char *queue)
+static int inner_main(const struct invocation *in)
 {
 	struct redlock *c = dial(in->addr);
-	const struct record *last;
 	char text[SHOWN_MOST + 200];
-	struct history h;
+	struct once_records known;
 
 	unsetenv(INNER);
 	if (!c)
 		return EXIT_FAILED;
-	if (history_read(c, queue, &h)) {
+	if (once_read(c, in->operand, &known)) {
 		complain("%s", redlock_errmsg(c));
 		redlock_close(c);
 		return EXIT_FAILED;
 	}
-	last = history_last(&h);
-	if (!last || last->due_ms <= 0)
-		return run_and_record(in, c, queue, &h);
-	record_text(last, in->operand, text, sizeof(text));
+	if (known.last.next_ms <= 0)
+		return run_and_record(in, c, &known);
+	record_text(&known.last, in->operand, text, sizeof(text));
 	if (!in->quiet)
 		complain("%s", text);
 	redlock_close(c);
@@ -243,16 +164,15 @@ int once_main(const struct invocation *in)
 	struct invocation outer = *in;
 	struct run_end end;
 	struct redlock *c;
-	char queue[REDLOCK_NAME_BYTES];
 
-	if (snprintf(queue, sizeof(queue), QUEUE "%s", in->operand) >= (int)sizeof(queue)) {
-		complain("the name is too long: at most %zu bytes", sizeof(queue) - sizeof(QUEUE));
+	if (strlen(in->operand) > ONCE_NAME_MOST) {
+		complain("the name is too long: at most %zu bytes", ONCE_NAME_MOST);
 		return in->status ? EX_USAGE : EXIT_FAILED;
 	}
 	if (in->status)
-		return status_main(in, queue);
+		return status_main(in);
 	if (inner && !strcmp(inner, in->operand))
-		return inner_main(in, queue);
+		return inner_main(in);
 	outer.wait_ms = 0;
 	outer.busy_exit = EXIT_SUCCESS;
 	outer.executed = in->words;

@@ -48,6 +48,7 @@ struct call {
 	bool left; /* the caller has gone */
 	struct redlock_rate rate;
 	char job[REDLOCK_JOB_BYTES]; /* of defer */
+	struct redlock_run run; /* of once and status */
 	char error[32], text[400], name[REDLOCK_NAME_BYTES];
 };
 

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/param.h>
+#include <unistd.h>
 
 #define SLOW_US 100000 /* a grant that took longer is asked about */
 
@@ -216,7 +217,26 @@ bool goes_on(int r)
 
 static bool blocks(const struct call *k)
 {
-	return asks(k, "rate") || asks(k, "defer") || asks(k, "done") || asks(k, "retry");
+	return asks(k, "rate") || asks(k, "defer") || asks(k, "once") || asks(k, "status") || asks(k, "done") || asks(k, "retry");
+}
+
+/* What once calls. */
+static int lasts(void *arg)
+{
+	const struct call *k = arg;
+
+	usleep((useconds_t)(1e6 * json_number(&k->row, "lasts", 0)));
+	return json_number(&k->row, "fails", 0) > 0;
+}
+
+static int call_once(struct call *k)
+{
+	int r = redlock_once(k->client->c, text(k, "name"), ms(k, "every"), lasts, k, &k->run);
+
+	if (r || !k->run.ran || !k->run.status)
+		return r;
+	snprintf(k->error, sizeof(k->error), "failed");
+	return REDLOCK_REFUSED;
 }
 
 /* What the library has no request for that can be sent without waiting. */
@@ -233,6 +253,10 @@ static int call_block(struct call *k)
 					 ms(k, "wait"), &k->rate);
 	if (asks(k, "defer"))
 		return redlock_defer(c, text(k, "queue"), (struct redlock_bytes){payload->text[0], payload->n}, &deferral, k->job);
+	if (asks(k, "once"))
+		return call_once(k);
+	if (asks(k, "status"))
+		return redlock_once_status(c, text(k, "name"), &k->run);
 	if (asks(k, "retry") && !json_number(&k->row, "failed", 1))
 		return (r = job_send_back(k)) ? r : redlock_finish(c, ANSWER_MS);
 	return asks(k, "done") ? redlock_done(c, k->hold->part[0].name, k->hold->job.id)

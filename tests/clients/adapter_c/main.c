@@ -164,7 +164,7 @@ static struct hold *hold_of(const struct call *k)
 	bool ends = asks(k, "unlock") || asks(k, "done") || asks(k, "retry");
 	struct hold *h;
 
-	if (asks(k, "rate") || asks(k, "defer"))
+	if (asks(k, "rate") || asks(k, "defer") || asks(k, "once") || asks(k, "status"))
 		return NULL;
 	if (ends || asks(k, "ensure") || asks(k, "extend")) {
 		h = hold_find(text(k, "lock"));

@@ -10,7 +10,7 @@
 static const char *error_of(const struct call *k, int r, const char *code)
 {
 	static const char *const names[][2] = {{"LOST", "LockLost"}, {"NOTHELD", "LockLost"}, {"QUORUM", "NoQuorum"}, {"UNAVAILABLE", "NoQuorum"},
-		{"DEADLOCK", "Deadlock"}, {"DENIED", "Denied"}, {"AUTH", "Denied"}, {"DRAINING", "Draining"}};
+		{"DEADLOCK", "Deadlock"}, {"DENIED", "Denied"}, {"AUTH", "Denied"}, {"DRAINING", "Draining"}, {"failed", "Failed"}};
 
 	if (r < 0)
 		return r == -EACCES ? "Denied" : r == -EINVAL || r == -EMSGSIZE ? "RedlockError" : "Disconnected";
@@ -52,6 +52,12 @@ static void say_ok(const struct call *k)
 	} else if (asks(k, "defer")) {
 		printf("{\"id\": ");
 		json_say(k->job, strlen(k->job));
+		printf("}");
+	} else if (asks(k, "once") || asks(k, "status")) {
+		printf("{\"ran\": %s, \"status\": %d, \"took\": %f, \"next\": %f", k->run.ran ? "true" : "false", k->run.status,
+		       (double)k->run.took_ms / 1000, (double)k->run.next_ms / 1000);
+		say_field("host", k->run.host);
+		say_field("began", k->run.began);
 		printf("}");
 	} else if (!k->hold || asks(k, "unlock") || asks(k, "done") || asks(k, "retry"))
 		printf("null");
