@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
 # redlockd. `make help` lists the targets. CFLAGS, LDFLAGS, CC, O (build folder), PREFIX and DESTDIR are yours to set.
 
-VERSION := 0.1.0
+VERSION := 0.2.0
 
 O        ?= build
 PREFIX   ?= /usr/local

@@ -30,10 +30,11 @@ unit_names() {
 	verdict $? "$1 lacks: $2"
 }
 
+version=$(sed -n 's/^VERSION := //p' Makefile)
 install_into usr /usr
 lies "$scratch/usr" /usr/sbin/redlockd /usr/bin/redlock /usr/include/redlock.h /usr/include/redlock/poll.h /usr/include/redlock/libevent.h \
 	/usr/include/redlock/libuv.h /usr/include/redlock/glib.h /usr/lib/libredlock.a /usr/lib/sysusers.d/redlockd.conf \
-	/usr/lib/libredlock.so /usr/lib/libredlock.so.0 /usr/lib/libredlock.so.0.1.0 /usr/lib/pkgconfig/redlock.pc \
+	/usr/lib/libredlock.so /usr/lib/libredlock.so.0 "/usr/lib/libredlock.so.$version" /usr/lib/pkgconfig/redlock.pc \
 	/usr/share/man/man1/redlock.1 /usr/share/man/man3/libredlock.3 /usr/share/man/man5/redlockd.yaml.5 \
 	/usr/share/man/man7/redlock-protocol.7 /usr/share/man/man8/redlockd.8 \
 	/usr/share/bash-completion/completions/redlock /usr/share/zsh/site-functions/_redlock /usr/share/fish/vendor_completions.d/redlock.fish \

@@ -16,6 +16,6 @@ from ._errors import Busy, Deadlock, Denied, Disconnected, Draining, LockLost, L
 from ._place import TLS
 from ._threads import Client, Job, Lock, Term, connect
 
-__version__ = "0.1.0"
+__version__ = "0.2.0"
 __all__ = ["TLS", "Answer", "Busy", "Client", "Deadlock", "Denied", "Disconnected", "Draining", "Job", "Lock", "LockLost", "LockTimeout", "NoQuorum",
            "Outcome", "Rate", "RedlockError", "Term", "connect"]
