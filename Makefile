@@ -586,10 +586,11 @@ depends = $(patsubst %.c,$(O)/%.d,$(1))
 # --- to start with ---------------------------------------------------------------------------------------------------
 
 PACKAGES_BUILD := gcc libc6-dev libevent-dev libhiredis-dev libssl-dev libyaml-dev libcrypt-dev libsmartcols-dev libsqlite3-dev netcat-openbsd
-PACKAGES_CHECK := pkg-config check libuv1-dev libglib2.0-dev php-cli ruby libsubunit-dev openssl systemd redis-server zsh fish python3 python3-redis python3-venv valgrind clang libclang-rt-14-dev \
+PACKAGES_CHECK := pkg-config check libuv1-dev libglib2.0-dev php-cli ruby libsubunit-dev openssl systemd redis-server zsh fish python3 python3-redis python3-venv python3-yaml valgrind clang libclang-rt-14-dev \
                   liblua5.1-0-dev libluajit-5.1-dev mandoc universal-ctags shellcheck procps cppcheck
 PACKAGES_COVERAGE := llvm
 PACKAGES_DEB   := build-essential debhelper dh-python python3-all
+PACKAGES_RPM   := rpm
 PACKAGES_SITE  := mandoc python3-markdown
 PACKAGES_CONTAINER := podman crun mmdebstrap
 # Each is also the name of a command, by which `make lint` knows what is missing.
@@ -599,7 +600,7 @@ PACKAGES_LINT  := gcc clang-tidy clang-format cppcheck mandoc shellcheck
 # lint or sim-coverage needs is large: `make deps lint`, `make deps sim-coverage`.
 deps: ## install the Debian packages that are needed (as root, or through sudo)
 	@sh tests/deps.sh $(PACKAGES_BUILD) $(if $(filter run,$(MAKECMDGOALS)),$(if $(filter-out deps run all,$(MAKECMDGOALS)),$(PACKAGES_CHECK)),$(PACKAGES_CHECK)) \
-		$(if $(filter lint,$(MAKECMDGOALS)),$(PACKAGES_LINT)) $(if $(filter site,$(MAKECMDGOALS)),$(PACKAGES_SITE)) $(if $(filter deb debs-checked debs-upgraded first-minutes,$(MAKECMDGOALS)),$(PACKAGES_DEB) lintian) \
+		$(if $(filter lint,$(MAKECMDGOALS)),$(PACKAGES_LINT)) $(if $(filter site,$(MAKECMDGOALS)),$(PACKAGES_SITE)) $(if $(filter rpm-checked nightly,$(MAKECMDGOALS)),$(PACKAGES_RPM)) $(if $(filter deb debs-checked debs-upgraded first-minutes,$(MAKECMDGOALS)),$(PACKAGES_DEB) lintian) \
 		$(if $(filter container-checked,$(MAKECMDGOALS)),$(PACKAGES_CONTAINER)) $(if $(filter first-minutes,$(MAKECMDGOALS)),mmdebstrap) $(if $(filter sim-coverage%,$(MAKECMDGOALS)),$(PACKAGES_COVERAGE))
 
 ARGS ?=
@@ -614,9 +615,16 @@ help: ## this list
 
 # The completions of shells: what they must know of redlock comes from cli.def, and what they do with it from client/cli/completion.
 COMPLETIONS := $(addprefix $(O)/completion.,bash zsh fish)
+# It runs in the build: where CC compiles for other processors, CC_FOR_BUILD is the compiler for this one.
+CC_FOR_BUILD ?=
+ifneq ($(CC_FOR_BUILD),)
+$(O)/completion: Makefile
+	+$(Q)$(SUBMAKE) O=$(O)/here CC=$(CC_FOR_BUILD) LD=ld CFLAGS=-O1 CPPFLAGS= LDFLAGS= CC_FOR_BUILD= $(O)/here/completion && cp $(O)/here/completion $@
+else
 $(O)/completion: $(call obj,client/cli/command/completion.c client/cli/io/options.c $(PROTO))
 	$(call say,LD)
 	$(Q)$(LINK) -o $@ $^
+endif
 
 completions: $(COMPLETIONS) ## what bash, zsh and fish complete
 
@@ -730,9 +738,10 @@ uninstall: ## remove what install put there; the configuration stays
 	rm -f $(DESTDIR)$(UNITDIR)/redlockd.socket
 	rm -f $(foreach m,$(MAN),$(DESTDIR)$(call manual,$(m))) $(DESTDIR)$(UNITDIR)/redlockd.service $(DESTDIR)$(SYSUSERSDIR)/redlockd.conf
 
+DEB_HOST_ARCH ?=
 # Built in a copy of what belongs to the source, so nothing of this folder but that gets into them.
-deb: ## the Debian packages redlockd, redlock, libredlock0, libredlock-dev and python3-redlockd, in $(O)/deb
-	@sh debian/build.sh $(O)/deb
+deb: ## the Debian packages redlockd, redlock, libredlock0, libredlock-dev and python3-redlockd, in $(O)/deb; for other processors by DEB_HOST_ARCH=arm64
+	@DEB_HOST_ARCH=$(DEB_HOST_ARCH) sh debian/build.sh $(O)/deb
 debs-checked: ## build the packages twice, compare them, ask lintian, install, use, upgrade and purge them beside the system (as root); needs debhelper and lintian
 	@sh tests/debs.sh $(O)/debs
 

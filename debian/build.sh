@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: BSD-2-Clause
 # build.sh folder : copies what belongs to the source into folder/redlockd-VERSION, builds the Debian packages there, and leaves them in the folder.
-# In a working tree of git that is what git lists; elsewhere all but build folders.
+# In a working tree of git that is what git lists; elsewhere all but build folders. DEB_HOST_ARCH names other processors, as arm64.
 set -eu
 
 version=$(sed -n 's/^VERSION := //p' Makefile)
@@ -24,7 +24,7 @@ fi
 # The build of a caller that has exported its settings must be the same.
 log=$(cd "$1" && pwd)/log
 if ! (cd "$copy" && env -u MAKEFLAGS -u MFLAGS -u MAKELEVEL -u CFLAGS -u CPPFLAGS -u LDFLAGS -u O -u DESTDIR -u PREFIX \
-	dpkg-buildpackage -us -uc -b) >"$log" 2>&1; then
+	dpkg-buildpackage -us -uc -b ${DEB_HOST_ARCH:+-a "$DEB_HOST_ARCH"}) >"$log" 2>&1; then
 	tail -n 40 "$log" >&2
 	exit 1
 fi

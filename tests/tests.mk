@@ -190,7 +190,7 @@ $(O)/script_bench: $(O)/tests/bench/script_bench.o $(O)/parts.a
 # These mostly wait, or measure time.
 SUITES_WAIT    := unit clients-short func load-short bench-short
 # These compute, beside the others and at low priority.
-SUITES_COMPUTE := compilers layers cppcheck docs conf installed exposure hotpath simulated fuzz
+SUITES_COMPUTE := compilers layers cppcheck docs conf deployment installed exposure hotpath simulated fuzz
 # These wait, and measure nothing.
 SUITES_BESIDE  := faults-short sanitize-func sanitize-unit
 CHECK_SANITIZERS := address,undefined
@@ -214,9 +214,9 @@ check: build-first ## all suites, of the tests under sanitizers a selection, the
 	+@REDLOCKD_SEED=$(CHECK_SEED) MAKE="$(MAKE) SELECTED=1 SEED=$(CHECK_SEED) FAULTS_ARGS=--patient UNIT_SHARED=1" \
 		$(PYTHON) -B tests/run.py $(O)/check $(SUITES_WAIT) -- $(SUITES_COMPUTE) -- $(SUITES_BESIDE)
 
-nightly: build-first ## what `check` runs, with nothing left out and other draws each time; then clients, sweep, mutants, faults, faults-planted and load; some hours
+nightly: build-first ## what `check` runs, with nothing left out and other draws each time; then deployments, clients, sweep, mutants, faults, faults-planted and load; some hours
 	+@status=0; MAKE="$(MAKE)" SUITE_SECONDS=7200 $(PYTHON) -B tests/run.py $(O)/nightly $(SUITES_WAIT) -- $(SUITES_COMPUTE) -- $(SUITES_BESIDE) || status=1; \
-		for suite in clients sweep mutants faults faults-planted load; do $(SUBMAKE) $$suite || { echo "failed: $$suite"; status=1; }; done; exit $$status
+		for suite in kubernetes-checked rpm-checked compose-checked clients sweep mutants faults faults-planted load; do $(SUBMAKE) $$suite || { echo "failed: $$suite"; status=1; }; done; exit $$status
 
 # A test that hangs is ended after so many times 4 s. This bound measures nothing: a loaded machine is slow.
 UNIT_PATIENCE ?= 8
@@ -267,6 +267,15 @@ docs: $(O)/redlockd $(O)/redlock $(O)/words $(O)/docgen $(O)/figures $(O)/states
 
 conf: $(O)/redlockd $(O)/conf-tool $(O)/conf-docgen ## configurations, good and bad, against what must be said about them
 	@sh tests/conf/run.sh $(O)
+
+deployment: $(O)/redlockd ## files of contrib for compose, Kubernetes and rpm against the tree, and one version everywhere
+	@$(PYTHON) -B tests/deployment.py $(O)
+kubernetes-checked: ## contrib/kubernetes against the schemas of Kubernetes, with a validator from PyPI
+	@$(PYTHON) -B tests/deployment.py $(O) schemas
+compose-checked: ## start contrib/compose where an engine answers, and lock through it
+	@sh tests/compose.sh
+rpm-checked: all $(SHARED) ## the packages of contrib/rpm, built in a folder of their own; they have what install puts there
+	+@MAKE="$(SUBMAKE)" sh tests/rpm.sh $(O)/rpm
 
 hotpath: $(O)/hotpath ## instructions and allocations for one LOCK and UNLOCK, held under a ceiling
 	@sh tests/bench/hotpath.sh $(O)
@@ -395,4 +404,4 @@ $(O)/fuzz_%: $(O)/tests/fuzz/fuzz_%.o $(O)/inner.a
 	$(call say,LD)
 	$(Q)$(LINK) -fsanitize=fuzzer -o $@ $^ $(LIBS_LOOP) $(LIBS_REDIS) $(LIBS_JOBS) $(LIBS_CONF) $(LIBS_CRYPT)
 
-.PHONY: $(CLIENTS) check clients nightly build-first servers first-minutes fuzz-minimise sim sim-sanitized sim-coverage sim-coverage-floors bench bench-full bench-contend market results mutants sweep vary fast load faults faults-planted $(SUITES_WAIT) $(SUITES_COMPUTE) $(SUITES_BESIDE) same asan ubsan sanitize build-sanitized build-fuzzers build-objects
+.PHONY: $(CLIENTS) kubernetes-checked compose-checked rpm-checked check clients nightly build-first servers first-minutes fuzz-minimise sim sim-sanitized sim-coverage sim-coverage-floors bench bench-full bench-contend market results mutants sweep vary fast load faults faults-planted $(SUITES_WAIT) $(SUITES_COMPUTE) $(SUITES_BESIDE) same asan ubsan sanitize build-sanitized build-fuzzers build-objects
