@@ -38,7 +38,8 @@ HARDEN_LD ?= -pie -Wl,-z,relro,-z,now,-z,noexecstack -Wl,--as-needed
 
 WARN     := -Wall -Wextra -Wshadow -Wstrict-prototypes -Wmissing-prototypes -Wpointer-arith -Wcast-qual -Wwrite-strings \
             -Wvla -Wformat=2 -Wimplicit-fallthrough -Wundef -fno-common -Werror
-BASEFLAGS := -std=gnu11 -D_GNU_SOURCE -I. -I$(O)/gen -DREDLOCKD_VERSION='"$(VERSION)"' $(WARN) -MMD -MP
+# Some processors have a char without a sign, and what libevent says by -1 in one would be 255: all builds are as the tests know them.
+BASEFLAGS := -std=gnu11 -fsigned-char -D_GNU_SOURCE -I. -I$(O)/gen -DREDLOCKD_VERSION='"$(VERSION)"' $(WARN) -MMD -MP
 # The parts that decide are held to exact integer conversions as well.
 $(O)/proto/%.o $(O)/daemon/core/%.o $(O)/daemon/store/%.o: BASEFLAGS += -Wconversion
 
