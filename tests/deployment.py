@@ -1,8 +1,10 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: BSD-2-Clause
 """deployment.py build [schemas] : what contrib/ has for containers, Kubernetes and rpm is whole: files, images, volumes and services that are named exist, the
-configurations are valid, and all versions are that of the Makefile. docker-compose and kubectl are asked as well where they are here. With the word schemas a
-validator, pinned, comes from PyPI instead, and holds each object against the schemas of Kubernetes. Nothing is started."""
+configurations are valid, and all versions are that of the Makefile. docker-compose and kubectl are asked as well where they are here. With the word schemas
+kustomize and kubeconform come from the Go proxy instead, and the schemas of Kubernetes from PyPI, all of them pinned: each object that `kubectl apply -k` would
+send, and each of the examples, is held against its schema. Nothing is started."""
+import glob
 import json
 import os
 import re
@@ -14,7 +16,8 @@ import yaml  # Debian: python3-yaml
 
 BUILD = sys.argv[1]
 COMPOSE, KUBERNETES = "contrib/compose", "contrib/kubernetes"
-VALIDATOR, OF = "kubernetes-validate==1.34.1", "1.34"
+SCHEMAS, OF = "kubernetes-validate==1.34.1", "v1.34.0-local-strict"
+KUSTOMIZE, KUBECONFORM = "sigs.k8s.io/kustomize/kustomize/v5@v5.8.1", "github.com/yannh/kubeconform/cmd/kubeconform@v0.7.0"
 passed = failed = 0
 
 
@@ -32,9 +35,10 @@ def read(path):
         return file.read()
 
 
-def run(*argv):
+def run(*argv, **environment):
     """(status, all that it printed)"""
-    done = subprocess.run(argv, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False)
+    done = subprocess.run(argv, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False,
+                          env=dict(os.environ, **environment))
     return done.returncode, done.stdout
 
 
@@ -56,6 +60,8 @@ def check_versions(version):
         "client/java/shedlock/pom.xml": r"<groupId>io\.redlockd</groupId>\s*<artifactId>[^<]*</artifactId>\s*<version>([^<]*)",
         "client/java/spring/pom.xml": r"<groupId>io\.redlockd</groupId>\s*<artifactId>[^<]*</artifactId>\s*<version>([^<]*)",
         "client/java/testing/pom.xml": r"<groupId>io\.redlockd</groupId>\s*<artifactId>[^<]*</artifactId>\s*<version>([^<]*)",
+        "client/go/README.md": r"go get github\.com/redlockd/redlockd/client/go@v(\S+)",
+        "client/go/gocron/go.mod": r"^\s*github\.com/redlockd/redlockd/client/go v(\S+)$",
         "contrib/rpm/redlockd.spec": r"^Version: +(\S+)",
         COMPOSE + "/compose.yaml": r"image: redlockd:(\S+)",
         KUBERNETES + "/kustomization.yaml": r"newTag: (\S+)",
@@ -66,6 +72,9 @@ def check_versions(version):
         if path in ("debian/changelog", "CHANGELOG.md"):
             found = found[:1]
         verdict(found and set(found) == {version}, "%s names %s, and the Makefile %s" % (path, found or "no version", version))
+    for program in ("redlockd", "redlock"):
+        status, said = run(os.path.join(BUILD, program), "--version")
+        verdict(status == 0 and said == "%s %s\n" % (program, version), "%s --version says %r" % (program, said))
 
 
 def named_in(pod):
@@ -131,23 +140,55 @@ def check_kubernetes():
         print("skipped: kubectl kustomize: it is not here")
 
 
-def check_schemas():
-    tools = os.path.join(BUILD, "deployment")
-    program = os.path.join(tools, "bin", "kubernetes-validate")
-    if not os.path.exists(program):
-        for argv in ((sys.executable, "-m", "venv", tools), (tools + "/bin/pip", "install", "-q", "--disable-pip-version-check", "--retries", "1", VALIDATOR)):
+def fetched(tools):
+    """Whether kustomize, kubeconform and the schemas are there; what cannot be reached is skipped by name."""
+    for name, module in (("kustomize", KUSTOMIZE), ("kubeconform", KUBECONFORM)):
+        if not os.path.exists(os.path.join(tools, name)):
+            if not shutil.which("go"):
+                print("skipped: schemas of Kubernetes: no go is here")
+                return False
+            status, said = run("go", "install", module, GOBIN=tools, GOFLAGS="-mod=mod")
+            if status:
+                print("skipped: schemas of Kubernetes: %s does not come from the Go proxy: %s" % (module, said.strip().rpartition("\n")[2]))
+                return False
+    if not os.path.isdir(tools + "/lib"):
+        for argv in ((sys.executable, "-m", "venv", tools), (tools + "/bin/pip", "install", "-q", "--disable-pip-version-check", "--retries", "1", "--no-deps", SCHEMAS)):
             status, said = run(*argv)
             if status:
-                print("skipped: schemas of Kubernetes: %s does not come from PyPI" % VALIDATOR)
-                return
-    paths = [KUBERNETES + "/namespace.yaml", KUBERNETES + "/daemonset.yaml"] + [KUBERNETES + "/examples/" + name for name in os.listdir(KUBERNETES + "/examples")]
-    planted = os.path.join(tools, "planted.yaml")
-    with open(planted, "w", encoding="utf-8") as file:
-        file.write(read(KUBERNETES + "/daemonset.yaml").replace("timeoutSeconds", "timeoutSecond"))
-    for path in paths:
-        status, said = run(program, "-k", OF, "--strict", path)
-        verdict(status == 0, "%s: %s" % (path, said))
-    verdict(run(program, "-k", OF, "--strict", planted)[0] != 0, "a key that is misspelt is not found")
+                shutil.rmtree(tools + "/lib", ignore_errors=True)
+                print("skipped: schemas of Kubernetes: %s does not come from PyPI: %s" % (SCHEMAS, said.strip().rpartition("\n")[2]))
+                return False
+    return True
+
+
+def write_schemas(tools):
+    """The schemas of these kinds, each with all definitions in itself: kubeconform does not follow the addresses that they have in the package."""
+    folder = glob.glob(tools + "/lib/python3*/site-packages/kubernetes_validate/kubernetes-json-schema/" + OF)[0]
+    definitions = json.loads(read(folder + "/_definitions.json"))["$defs"]
+    os.makedirs(tools + "/schemas", exist_ok=True)
+    for name in ("namespace-v1", "configmap-v1", "service-v1", "daemonset-apps-v1", "deployment-apps-v1"):
+        schema = json.loads(read("%s/%s.json" % (folder, name)).replace("/api/_definitions.json#", "#"))
+        with open("%s/schemas/%s.json" % (tools, name), "w", encoding="utf-8") as file:
+            json.dump(dict(schema, **{"$defs": definitions}), file)
+
+
+def check_schemas():
+    tools = os.path.abspath(os.path.join(BUILD, "deployment"))
+    if not fetched(tools):
+        return
+    write_schemas(tools)
+    conform = (tools + "/kubeconform", "-strict", "-summary", "-schema-location", tools + "/schemas/{{.ResourceKind}}{{.KindSuffix}}.json")
+    rendered, planted = tools + "/rendered.yaml", tools + "/planted.yaml"
+    status, said = run(tools + "/kustomize", "build", KUBERNETES)
+    verdict(status == 0, "kustomize: " + said)
+    with open(rendered, "w", encoding="utf-8") as file:
+        file.write(said)
+    status, said = run(*conform, rendered, KUBERNETES + "/examples")
+    verdict(status == 0 and "Valid: 6, Invalid: 0, Errors: 0, Skipped: 0" in said, "kubeconform: " + said)
+    for right, wrong in (("timeoutSeconds", "timeoutSecond"), ("hostPath:", "hostPath: 7\n        #"), ("kind: DaemonSet", "kind: DaemonSets")):
+        with open(planted, "w", encoding="utf-8") as file:
+            file.write(read(rendered).replace(right, wrong))
+        verdict(run(*conform, planted)[0] != 0, "kubeconform does not find %r in the place of %r" % (wrong, right))
 
 
 def check_parts():

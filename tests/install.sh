@@ -91,6 +91,8 @@ readelf -d "$scratch/program" | grep -q 'libredlock\.so\.0'
 verdict $? "the program was not linked against the shared library"
 PKG_CONFIG_LIBDIR="$scratch/usr/usr/lib/pkgconfig" pkg-config --libs redlock 2>&1 | grep -q -e '-lredlock'
 verdict $? "pkg-config does not know redlock"
+[ "$(PKG_CONFIG_LIBDIR="$scratch/usr/usr/lib/pkgconfig" pkg-config --modversion redlock)" = "$version" ]
+verdict $? "pkg-config names another version of redlock than $version"
 grep -oE '\bredlock_[a-z_]+\(' client/lib/redlock.h | tr -d '(' | sort -u >"$scratch/declared"
 nm -D --defined-only "$scratch/usr/usr/lib/libredlock.so" | awk '$2 == "T" { sub("@.*", "", $3); print $3 }' | sort | diff "$scratch/declared" -
 verdict $? "libredlock.so exports other functions than redlock.h declares: see client/lib/libredlock.map"

@@ -4,7 +4,7 @@ go 1.21.0
 
 require (
 	github.com/go-co-op/gocron/v2 v2.16.1
-	github.com/redlockd/redlockd/client/go v0.0.0
+	github.com/redlockd/redlockd/client/go v0.2.0
 )
 
 require (
