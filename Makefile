@@ -591,9 +591,11 @@ PACKAGES_CHECK := pkg-config check libuv1-dev libglib2.0-dev php-cli ruby libsub
                   liblua5.1-0-dev libluajit-5.1-dev mandoc universal-ctags shellcheck procps cppcheck
 PACKAGES_COVERAGE := llvm
 PACKAGES_DEB   := build-essential debhelper dh-python python3-all
-PACKAGES_RPM   := rpm
+PACKAGES_RPM   := rpm mmdebstrap
 PACKAGES_SITE  := mandoc python3-markdown
 PACKAGES_CONTAINER := podman crun mmdebstrap
+PACKAGES_COMPOSE := $(PACKAGES_CONTAINER) podman-compose netavark aardvark-dns iptables
+PACKAGES_ARM64 := $(PACKAGES_CONTAINER) qemu-user-static arch-test
 # Each is also the name of a command, by which `make lint` knows what is missing.
 PACKAGES_LINT  := gcc clang-tidy clang-format cppcheck mandoc shellcheck
 
@@ -601,8 +603,9 @@ PACKAGES_LINT  := gcc clang-tidy clang-format cppcheck mandoc shellcheck
 # lint or sim-coverage needs is large: `make deps lint`, `make deps sim-coverage`.
 deps: ## install the Debian packages that are needed (as root, or through sudo)
 	@sh tests/deps.sh $(PACKAGES_BUILD) $(if $(filter run,$(MAKECMDGOALS)),$(if $(filter-out deps run all,$(MAKECMDGOALS)),$(PACKAGES_CHECK)),$(PACKAGES_CHECK)) \
-		$(if $(filter lint,$(MAKECMDGOALS)),$(PACKAGES_LINT)) $(if $(filter site,$(MAKECMDGOALS)),$(PACKAGES_SITE)) $(if $(filter rpm-checked nightly,$(MAKECMDGOALS)),$(PACKAGES_RPM)) $(if $(filter deb debs-checked debs-upgraded first-minutes,$(MAKECMDGOALS)),$(PACKAGES_DEB) lintian) \
-		$(if $(filter container-checked,$(MAKECMDGOALS)),$(PACKAGES_CONTAINER)) $(if $(filter first-minutes,$(MAKECMDGOALS)),mmdebstrap) $(if $(filter sim-coverage%,$(MAKECMDGOALS)),$(PACKAGES_COVERAGE))
+		$(if $(filter lint,$(MAKECMDGOALS)),$(PACKAGES_LINT)) $(if $(filter site,$(MAKECMDGOALS)),$(PACKAGES_SITE)) $(if $(filter rpm-checked nightly,$(MAKECMDGOALS)),$(PACKAGES_RPM)) $(if $(filter deb debs-checked debs-upgraded first-minutes nightly,$(MAKECMDGOALS)),$(PACKAGES_DEB) lintian) \
+		$(if $(filter container-checked nightly,$(MAKECMDGOALS)),$(PACKAGES_CONTAINER)) $(if $(filter container-arm64-checked nightly,$(MAKECMDGOALS)),$(PACKAGES_ARM64)) $(if $(filter compose-checked nightly,$(MAKECMDGOALS)),$(PACKAGES_COMPOSE)) \
+		$(if $(filter first-minutes,$(MAKECMDGOALS)),mmdebstrap) $(if $(filter sim-coverage%,$(MAKECMDGOALS)),$(PACKAGES_COVERAGE))
 
 ARGS ?=
 run: $(O)/redlockd $(O)/redlock ## start the daemon here, on the memory store (ARGS= are its arguments)
@@ -757,6 +760,8 @@ pictures: all ## take the pictures of docs/operations.md anew, from a real run: 
 
 container-checked: ## build the image of Containerfile, run it, and lock through it (as root); needs podman, crun and mmdebstrap
 	@sh tests/container.sh $(O)/container
+container-arm64-checked: ## the same for arm64, cross-built and run under qemu; needs qemu-user-static and arch-test as well
+	@sh tests/container.sh $(O)/container arm64
 
-.PHONY: all site completions shared deps run help rendered stats lint lint-files clean install uninstall deb debs-checked debs-upgraded pictures container-checked
+.PHONY: all site completions shared deps run help rendered stats lint lint-files clean install uninstall deb debs-checked debs-upgraded pictures container-checked container-arm64-checked
 .DELETE_ON_ERROR:

@@ -1,62 +1,73 @@
 #!/bin/sh
 # SPDX-License-Identifier: BSD-2-Clause
-# container.sh folder : builds the image of Containerfile and runs it: without privileges, with a root folder that it cannot write. Clients in other containers
-# lock through it, also over a restart. Its base is a minimal Debian that mmdebstrap makes, kept as folder/base.tar. As root; needs podman, crun and mmdebstrap.
-# Everything runs in namespaces of its own, and images and containers are in the folder: no others of this host are touched.
+# container.sh folder [architecture] : builds the image of Containerfile and runs it: without privileges, with a root folder that it cannot write. Clients in
+# other containers lock through it, also over a restart. As root, in namespaces of its own; needs podman, crun and mmdebstrap. With another architecture than
+# that of this host, as arm64, the packages are cross-built, and qemu-user-static runs the image: the kernel knows of that in these namespaces only.
 set -u
-
-folder=$1
-mkdir -p "$folder"
-folder=$(cd "$folder" && pwd)
-if [ "${2:-}" != --inside ]; then
-	for program in podman crun mmdebstrap; do
-		command -v $program >/dev/null || {
-			echo "$program is missing: make deps container-checked"
-			exit 1
-		}
-	done
-	exec unshare --mount --pid --fork --kill-child --ipc sh "$0" "$folder" --inside
-fi
 . tests/verdict.sh
 
-mount --make-rprivate /
-mount -t proc none /proc
-mount -t cgroup2 none /sys/fs/cgroup
-scratch=$(mktemp -d) || exit 2
-trap 'rm -rf "$scratch"' EXIT
-
-# Images and containers stand in the folder. No systemd is asked to run the health check now and then: the test does.
-export DISABLE_HC_SYSTEMD=true
-pod() {
-	podman --root "$folder/images" --runroot "$scratch/run" --tmpdir "$scratch/tmp" --storage-driver overlay --cgroup-manager cgroupfs --events-backend file "$@"
-}
+mkdir -p "$1"
+folder=$(cd "$1" && pwd)
+here=$(dpkg --print-architecture 2>/dev/null)
+arch=${2:-$here}
+qemu=
+[ "$arch" = "$here" ] || case $arch in
+arm64) qemu="qemu-aarch64" ;;
+*)
+	echo "container.sh: $arch is neither arm64 nor that of this host" >&2
+	exit 2
+	;;
+esac
+if [ "${3:-}" != --inside ]; then
+	lacks=
+	[ "$(id -u)" -eq 0 ] || lacks="it takes root"
+	for program in podman crun mmdebstrap ${qemu:+$qemu-static arch-test}; do
+		command -v "$program" >/dev/null || lacks="$program is missing: make deps container${qemu:+-$arch}-checked"
+	done
+	if [ "$lacks" ]; then
+		echo "skipped: the image for $arch: $lacks"
+		verdict_sum
+		exit
+	fi
+	[ "$qemu" ] || exec unshare --mount --pid --fork --kill-child --ipc sh "$0" "$folder" "$arch" --inside
+	# What qemu is for is known to a user namespace: this one has the same users.
+	turn=$(mktemp -d) || exit 2
+	trap 'rm -rf "$turn"' EXIT
+	mkfifo "$turn/mapped"
+	# shellcheck disable=SC2016 # the inner shell fills these in
+	unshare --user --mount --cgroup --ipc sh -c 'read _ <"$1/mapped" && shift && exec unshare --pid --fork --kill-child sh "$@" --inside' - "$turn" "$0" "$folder" "$arch" &
+	until [ "$(readlink "/proc/$!/ns/user")" != "$(readlink /proc/$$/ns/user)" ]; do sleep 0.1; done
+	echo "0 0 65536" >"/proc/$!/uid_map" && echo "0 0 65536" >"/proc/$!/gid_map" && echo >"$turn/mapped"
+	wait $!
+	exit
+fi
+. tests/pod.sh
+[ -z "$qemu" ] || { mount -t binfmt_misc none /proc/sys/fs/binfmt_misc && cat "/usr/lib/binfmt.d/$qemu.conf" >/proc/sys/fs/binfmt_misc/register; } || exit 2
 
 # start name argument ... : a container in the background that shares the volume.
 start() {
 	name=$1
 	shift
-	pod run -d --name "$name" --network none --cgroups=disabled --ulimit host --read-only --cap-drop all -v redlockd:/run/redlockd "$@"
+	pod run -d --name "$name" --network none --ulimit host --read-only --cap-drop all -v redlockd:/run/redlockd "$@"
 }
 
 # client argument ... : runs redlock in a container of its own.
 client() {
-	pod run --rm --network none --cgroups=disabled --ulimit host --read-only --cap-drop all -v redlockd:/run/redlockd --entrypoint redlock redlockd "$@"
-}
-
-# soon command ... : the command succeeds within half a minute.
-soon() {
-	for _ in $(seq 60); do
-		"$@" >"$scratch/soon" 2>&1 && return
-		sleep 0.5
-	done
-	return 1
+	pod run --rm --network none --ulimit host --read-only --cap-drop all -v redlockd:/run/redlockd --entrypoint redlock redlockd "$@"
 }
 
 rm -rf "$folder/images" # of an earlier run
-[ -e "$folder/base.tar" ] || mmdebstrap --quiet --variant=minbase --include=ca-certificates bookworm "$folder/base.tar" || exit 2
-pod import "$folder/base.tar" docker.io/library/debian:12-slim >"$scratch/log" 2>&1
-verdict $? "the base: $(cat "$scratch/log")"
-pod build --isolation chroot --format docker --pull=never -t redlockd . >"$folder/log" 2>&1
+pod_base ""
+if [ "$qemu" ]; then
+	# Other builders than this podman keep the compiler on the processors of the host by themselves. Here the first stage is built there, then the second.
+	pod build --isolation chroot --format docker --pull=never --target build --build-arg "TARGETARCH=$arch" -t localhost/compiled . >"$folder/log" 2>&1
+	verdict $? "the build: $(tail -n 20 "$folder/log")"
+	pod_base "$arch"
+	sed -n '/^FROM debian/,$p' Containerfile | sed 's|--from=build |--from=localhost/compiled |' >"$scratch/Containerfile"
+	pod build --isolation chroot --format docker --pull=never --platform "linux/$arch" -t redlockd -f "$scratch/Containerfile" . >"$folder/log" 2>&1
+else
+	pod build --isolation chroot --format docker --pull=never -t redlockd . >"$folder/log" 2>&1
+fi
 verdict $? "the build: $(tail -n 20 "$folder/log")"
 echo "the image: $(pod image inspect --format '{{.Size}}' redlockd | awk '{ printf "%.0f MB", $1 / 1e6 }'), its base: $(
 	pod image inspect --format '{{.Size}}' docker.io/library/debian:12-slim | awk '{ printf "%.0f MB", $1 / 1e6 }')"
@@ -65,8 +76,12 @@ said=$(start daemon redlockd 2>&1)
 verdict $? "the container does not start: $said"
 soon pod healthcheck run daemon
 verdict $? "the container is not healthy: $(cat "$scratch/soon"; pod logs daemon 2>&1)"
-[ "$(pod exec daemon id -un)" = redlockd ]
-verdict $? "the daemon runs as $(pod exec daemon id -un)"
+[ "$(pod exec daemon sh -c 'id -un && dpkg --print-architecture' | tr '\n' ' ')" = "redlockd $arch " ]
+verdict $? "the daemon runs as $(pod exec daemon sh -c 'id -un && dpkg --print-architecture')"
+[ "$(pod exec daemon redlockd --version)" = "redlockd $(sed -n 's/^VERSION := //p' Makefile)" ]
+verdict $? "the daemon is $(pod exec daemon redlockd --version)"
+pod exec daemon cat /sbom.cdx.json | grep -q "pkg:deb/debian/redlockd@[^?]*?arch=$arch"
+verdict $? "/sbom.cdx.json of the image does not list redlockd"
 ! pod exec daemon sh -c 'command -v gcc || command -v make || ls -d /src /packages 2>/dev/null'
 verdict $? "the image has what only the build needs"
 [ "$(client run demo -- echo mine)" = mine ]

@@ -214,9 +214,9 @@ check: build-first ## all suites, of the tests under sanitizers a selection, the
 	+@REDLOCKD_SEED=$(CHECK_SEED) MAKE="$(MAKE) SELECTED=1 SEED=$(CHECK_SEED) FAULTS_ARGS=--patient UNIT_SHARED=1" \
 		$(PYTHON) -B tests/run.py $(O)/check $(SUITES_WAIT) -- $(SUITES_COMPUTE) -- $(SUITES_BESIDE)
 
-nightly: build-first ## what `check` runs, with nothing left out and other draws each time; then deployments, clients, sweep, mutants, faults, faults-planted and load; some hours
+nightly: build-first ## what `check` runs, with nothing left out and other draws each time; then packages and images, clients, sweep, mutants, faults, faults-planted and load; some hours
 	+@status=0; MAKE="$(MAKE)" SUITE_SECONDS=7200 $(PYTHON) -B tests/run.py $(O)/nightly $(SUITES_WAIT) -- $(SUITES_COMPUTE) -- $(SUITES_BESIDE) || status=1; \
-		for suite in kubernetes-checked rpm-checked compose-checked clients sweep mutants faults faults-planted load; do $(SUBMAKE) $$suite || { echo "failed: $$suite"; status=1; }; done; exit $$status
+		for suite in kubernetes-checked rpm-checked compose-checked container-checked container-arm64-checked debs-checked clients sweep mutants faults faults-planted load; do $(SUBMAKE) $$suite || { echo "failed: $$suite"; status=1; }; done; exit $$status
 
 # A test that hangs is ended after so many times 4 s. This bound measures nothing: a loaded machine is slow.
 UNIT_PATIENCE ?= 8
@@ -268,14 +268,14 @@ docs: $(O)/redlockd $(O)/redlock $(O)/words $(O)/docgen $(O)/figures $(O)/states
 conf: $(O)/redlockd $(O)/conf-tool $(O)/conf-docgen ## configurations, good and bad, against what must be said about them
 	@sh tests/conf/run.sh $(O)
 
-deployment: $(O)/redlockd ## files of contrib for compose, Kubernetes and rpm against the tree, and one version everywhere
+deployment: $(O)/redlockd $(O)/redlock ## files of contrib for compose, Kubernetes and rpm against the tree, and one version everywhere
 	@$(PYTHON) -B tests/deployment.py $(O)
-kubernetes-checked: ## contrib/kubernetes against the schemas of Kubernetes, with a validator from PyPI
+kubernetes-checked: ## contrib/kubernetes, rendered by kustomize, against the schemas of Kubernetes; both checkers come from the Go proxy, the schemas from PyPI
 	@$(PYTHON) -B tests/deployment.py $(O) schemas
-compose-checked: ## start contrib/compose where an engine answers, and lock through it
-	@sh tests/compose.sh
-rpm-checked: all $(SHARED) ## the packages of contrib/rpm, built in a folder of their own; they have what install puts there
-	+@MAKE="$(SUBMAKE)" sh tests/rpm.sh $(O)/rpm
+compose-checked: ## start contrib/compose where docker answers, or in podman (as root), and lock through it
+	@sh tests/compose.sh $(O)/compose
+rpm-checked: all $(SHARED) ## the packages of contrib/rpm, built in a clean root (as root) or in a folder of their own; they have what install puts there
+	+@MAKE="$(SUBMAKE)" sh tests/rpm.sh $(O)/rpm $(PACKAGES_BUILD)
 
 hotpath: $(O)/hotpath ## instructions and allocations for one LOCK and UNLOCK, held under a ceiling
 	@sh tests/bench/hotpath.sh $(O)
