@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: BSD-2-Clause
-# compose.sh folder : starts contrib/compose/compose.yaml where an engine is, and locks through it: the lock that one host holds is seen by the others, and stays
-# while one of the servers is stopped; without a quorum no host is healthy. All of it is removed again. Where docker answers, it is started there. Else podman
+# compose.sh folder : starts contrib/compose/compose.yaml where an engine is, and locks through it: the lock that one host holds is seen by the others, and
+# stays while one of the servers is stopped; without a quorum no host is healthy. All of it is removed again. Where docker answers, it is started there. Else podman
 # starts it, as root, in namespaces of its own: the images of the base and of Redis are made of Debian's packages then.
 set -u
 . tests/verdict.sh

@@ -35,7 +35,8 @@ if [ "${3:-}" != --inside ]; then
 	trap 'rm -rf "$turn"' EXIT
 	mkfifo "$turn/mapped"
 	# shellcheck disable=SC2016 # the inner shell fills these in
-	unshare --user --mount --cgroup --ipc sh -c 'read _ <"$1/mapped" && shift && exec unshare --pid --fork --kill-child sh "$@" --inside' - "$turn" "$0" "$folder" "$arch" &
+	unshare --user --mount --cgroup --ipc sh -c 'read _ <"$1/mapped" && shift && exec unshare --pid --fork --kill-child sh "$@" --inside' - \
+		"$turn" "$0" "$folder" "$arch" &
 	until [ "$(readlink "/proc/$!/ns/user")" != "$(readlink /proc/$$/ns/user)" ]; do sleep 0.1; done
 	echo "0 0 65536" >"/proc/$!/uid_map" && echo "0 0 65536" >"/proc/$!/gid_map" && echo >"$turn/mapped"
 	wait $!

@@ -100,7 +100,8 @@ def check_compose():
     hosts = [volume for service in services.values() for volume in service.get("volumes", []) if volume.endswith(":/run/redlockd")]
     verdict(len(hosts) == 3 == len(set(hosts)), "%s: hosts share a socket" % path)
     nodes = yaml.safe_load(read(COMPOSE + "/redlockd.yaml"))["redis"]["nodes"]
-    verdict({node.split(":")[0] for node in nodes} == set(services["host1"]["depends_on"]), "%s/redlockd.yaml does not name the servers of compose.yaml" % COMPOSE)
+    verdict({node.split(":")[0] for node in nodes} == set(services["host1"]["depends_on"]),
+            "%s/redlockd.yaml does not name the servers of compose.yaml" % COMPOSE)
     is_valid(COMPOSE + "/redlockd.yaml")
     if shutil.which("docker-compose"):
         status, said = run("docker-compose", "-f", path, "config", "-q")
@@ -131,7 +132,8 @@ def check_kubernetes():
             verdict(maps <= generated, "%s: there is no ConfigMap %s" % (path, maps))
     verdict(sockets == {"/run/redlockd"}, "%s: the socket is at %s of a node" % (KUBERNETES, sorted(sockets)))
     user = re.search(r"^USER (\d+):\1$", read("Containerfile"), re.M)
-    verdict(user and '-o, "%s", -g, "%s"' % (user[1], user[1]) in read(KUBERNETES + "/daemonset.yaml") and "fsGroup: " + user[1] in read(KUBERNETES + "/examples/sidecar.yaml"),
+    verdict(user and '-o, "%s", -g, "%s"' % (user[1], user[1]) in read(KUBERNETES + "/daemonset.yaml")
+            and "fsGroup: " + user[1] in read(KUBERNETES + "/examples/sidecar.yaml"),
             "Containerfile and %s name different users" % KUBERNETES)
     if shutil.which("kubectl"):
         status, said = run("kubectl", "kustomize", KUBERNETES)
@@ -152,7 +154,8 @@ def fetched(tools):
                 print("skipped: schemas of Kubernetes: %s does not come from the Go proxy: %s" % (module, said.strip().rpartition("\n")[2]))
                 return False
     if not os.path.isdir(tools + "/lib"):
-        for argv in ((sys.executable, "-m", "venv", tools), (tools + "/bin/pip", "install", "-q", "--disable-pip-version-check", "--retries", "1", "--no-deps", SCHEMAS)):
+        install = (tools + "/bin/pip", "install", "-q", "--disable-pip-version-check", "--retries", "1", "--no-deps", SCHEMAS)
+        for argv in ((sys.executable, "-m", "venv", tools), install):
             status, said = run(*argv)
             if status:
                 shutil.rmtree(tools + "/lib", ignore_errors=True)
@@ -201,7 +204,8 @@ def check_parts():
     installed = run("dpkg-query", "-W", "-f", "${db:Status-Status} ${Package}@${Version}\n")[1].splitlines()
     verdict(sorted(part["name"] + "@" + part["version"] for part in parts) == sorted(line[10:] for line in installed if line.startswith("installed ")),
             "contrib/sbom.sh does not list what dpkg does")
-    verdict(all(re.fullmatch(r"pkg:deb/debian/[a-z0-9.%A-F-]+@[A-Za-z0-9.%-]+\?arch=[a-z0-9]+", part["purl"]) for part in parts), "contrib/sbom.sh: a purl is none")
+    verdict(all(re.fullmatch(r"pkg:deb/debian/[a-z0-9.%A-F-]+@[A-Za-z0-9.%-]+\?arch=[a-z0-9]+", part["purl"]) for part in parts),
+            "contrib/sbom.sh: a purl is none")
 
 
 if "schemas" in sys.argv[2:]:

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
 # Sourced by the suites that run containers, as root, in namespaces of their own, once folder= is set: images, containers and networks are in the folder and in
-# a scratch folder, and no others of this host are touched. Nothing comes from a registry: the base is a minimal Debian that mmdebstrap makes, and that stays as folder/base.tar.
+# a scratch folder, and no others of this host are touched. Nothing comes from a registry: the base is a minimal Debian that mmdebstrap makes, and that stays
+# as folder/base.tar.
 # shellcheck shell=sh disable=SC2154
 
 # What a suite that has sourced this runs within another namespace has got the scratch folder from it.

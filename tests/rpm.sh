@@ -1,8 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: BSD-2-Clause
 # rpm.sh folder package ... : builds the packages of contrib/rpm/redlockd.spec from a copy of the source, as root in a clean root that has nothing but a minimal
-# Debian, make, rpm and the Debian packages that are named, else in the folder. Together they must have the files that `make install` puts there, each once, and the
-# documents that the spec adds; in the clean root they are installed, and their programs tell the version. Debian's rpm knows no packages of rpm
+# Debian, make, rpm and the Debian packages that are named, else in the folder. Together they must have the files that `make install` puts there, each once,
+# and the documents that the spec adds; in the clean root they are installed, and their programs tell the version. Debian's rpm knows no packages of rpm
 # distributions: what a build requires is not asked for. The clean root is kept as folder/root.tar.
 set -u
 . tests/verdict.sh
@@ -19,7 +19,11 @@ folder=$(cd "$folder" && pwd)
 rm -rf "$folder/top" "$folder/installed" "$folder/root"
 mkdir -p "$folder/top/SOURCES" "$folder/installed"
 version=$(sed -n 's/^VERSION := //p' Makefile)
-if git rev-parse --is-inside-work-tree >/dev/null 2>&1; then git ls-files --cached --others --exclude-standard; else find . -name build -prune -o -type f -print; fi |
+if git rev-parse --is-inside-work-tree >/dev/null 2>&1; then
+	git ls-files --cached --others --exclude-standard
+else
+	find . -name build -prune -o -type f -print
+fi |
 	tar -czf "$folder/top/SOURCES/redlockd-$version.tar.gz" --transform "s|^|redlockd-$version/|" -T -
 cp contrib/rpm/redlockd.spec "$folder/top"
 
@@ -37,7 +41,8 @@ within() {
 if [ "$(id -u)" -eq 0 ] && command -v mmdebstrap >/dev/null; then
 	clean=yes
 	if [ ! -e "$folder/root.tar" ]; then
-		mmdebstrap --quiet --variant=apt --include="$(echo rpm make "$@" | tr ' ' ,)" bookworm "$folder/new.tar" >"$folder/log" 2>&1 && mv "$folder/new.tar" "$folder/root.tar"
+		mmdebstrap --quiet --variant=apt --include="$(echo rpm make "$@" | tr ' ' ,)" bookworm "$folder/new.tar" >"$folder/log" 2>&1 &&
+			mv "$folder/new.tar" "$folder/root.tar"
 		verdict $? "the clean root: $(tail -n 5 "$folder/log")"
 	fi
 	mkdir "$folder/root" && tar -xf "$folder/root.tar" -C "$folder/root" --exclude='./dev/*' && mkdir "$folder/root/top" || exit 2
@@ -46,7 +51,8 @@ if [ "$(id -u)" -eq 0 ] && command -v mmdebstrap >/dev/null; then
 else
 	clean=
 	echo "skipped: contrib/rpm in a clean root: it takes root and mmdebstrap"
-	env -u MAKEFLAGS -u MFLAGS -u MAKELEVEL -u O rpmbuild -bb --nodeps --define "_topdir $folder/top" --define 'debug_package %{nil}' contrib/rpm/redlockd.spec >"$folder/log" 2>&1
+	env -u MAKEFLAGS -u MFLAGS -u MAKELEVEL -u O rpmbuild -bb --nodeps --define "_topdir $folder/top" --define 'debug_package %{nil}' \
+		contrib/rpm/redlockd.spec >"$folder/log" 2>&1
 	verdict $? "rpmbuild: $(tail -n 20 "$folder/log")"
 fi
 
@@ -61,7 +67,8 @@ names=$(rpm -qp --qf '%{NAME} %{VERSION}\n' "$folder"/top/RPMS/*/*.rpm 2>/dev/nu
 [ "$names" = "libredlock $version libredlock-devel $version redlock $version redlockd $version " ]
 verdict $? "the packages are $names"
 if [ "$clean" ]; then
-	said=$(within 'rpm --install --nodeps --force-debian /top/RPMS/*/*.rpm >&2 && redlockd --version && redlock --version && redlockd --check-config --quiet --config /etc/redlockd/redlockd.yaml' 2>"$folder/log")
+	said=$(within 'rpm --install --nodeps --force-debian /top/RPMS/*/*.rpm >&2 && redlockd --version && redlock --version &&
+		redlockd --check-config --quiet --config /etc/redlockd/redlockd.yaml' 2>"$folder/log")
 	[ "$said" = "redlockd $version
 redlock $version" ]
 	verdict $? "installed, the packages say: $said $(tail -n 5 "$folder/log")"
