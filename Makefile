@@ -613,7 +613,7 @@ run: $(O)/redlockd $(O)/redlock ## start the daemon here, on the memory store (A
 	@exec $(O)/redlockd --set listen.http=127.0.0.1:7421 $(ARGS)
 
 help: ## this list
-	@sed -n 's/^\([a-z-]*\)[a-z -]*:.*## \(.*\)/\1|\2/p' Makefile tests/tests.mk | awk -F'|' '{ printf "  %-18s %s\n", $$1, $$2 }' | sed 's|[$$](O)|$(O)|g'
+	@sed -n 's/^\([a-z0-9-]*\)[a-z0-9 -]*:.*## \(.*\)/\1|\2/p' Makefile tests/tests.mk | awk -F'|' '{ printf "  %-18s %s\n", $$1, $$2 }' | sed 's|[$$](O)|$(O)|g'
 
 # --- documents that are printed from tables ---------------------------------------------------------------------------
 

@@ -165,7 +165,7 @@ verdict $? "a wrong letter, a missing entry and a second one are not found: $(en
 pages='README.md CONTRIBUTING.md tests/RESULTS.md tests/bench/RESULTS.md'
 ${MAKE:-make} help | awk '{ print $1 }' >"$scratch/goals"
 for page in $pages; do
-	for goal in $(grep -oE '(^ *|`)make( [a-z][a-z-]*)+' "$page" | sed 's/.*make//' | sort -u); do
+	for goal in $(grep -oE '(^ *|`)make( [a-z][a-z0-9-]*)+' "$page" | sed 's/.*make//' | sort -u); do
 		grep -qx "$goal" "$scratch/goals"
 		verdict $? "$page: there is no make $goal"
 	done
