@@ -8,7 +8,9 @@ name. With --planted the adapters of the Python client plant mistakes, one at a 
 "N passed, N failed".
 """
 import argparse
+import contextlib
 import glob
+import io
 import json
 import os
 import queue
@@ -171,6 +173,16 @@ class Runner:
 def of_rule(cases, plant):
     """The cases of the rule that the mistake breaks, the quickest first."""
     return sorted((case for case in cases if case["rule"] == plant.partition("-")[0]), key=cost)
+
+
+def unfound(name, commands):
+    """Plays to programs in the place of an adapter, each with a mistake, the cases of its rule: {mistake: words}. Returns what no case finds."""
+    for mistake, argv in commands.items():
+        ADAPTERS[mistake] = argv, ADAPTERS[name][1]
+    runner, cases, said = Runner(False), load(), io.StringIO()
+    with contextlib.redirect_stdout(said):
+        runner.run([(mistake, mistake, of_rule(cases, mistake)) for mistake in commands], 4)
+    return said.getvalue()
 
 
 def cost(case):

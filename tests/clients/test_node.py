@@ -12,13 +12,40 @@ LIB = os.path.join(os.path.dirname(HERE), "lib")
 SOURCE = os.path.join(os.path.dirname(os.path.dirname(HERE)), "client", "node")
 sys.path[:0] = [HERE, LIB]
 
-import verdict  # the paths stand above
+import adapter  # the paths stand above
+import run as cases
+import verdict
 from daemon import Daemon
 from process import BUILD, REDLOCKD, ROOT, temp_folder
 
 BUILT = os.path.join(os.path.abspath(BUILD), "client-node")
 TOOLS = os.path.join(os.path.abspath(BUILD), "node-tools")
 TSC = os.path.join(BUILT, "node_modules", ".bin", "tsc")
+
+# A mistake for each rule but R6, since unlock() has no signal, and R10, since nobody forks: the file of dist, what stands there, and what is wrong.
+PLANTS = {
+    "R1-receipt": ("holds", "this.until = asked + valid;", "this.until = performance.now() / 1000 + valid;"),
+    "R1-lease": ("holds", "this.until = asked + valid;", "this.until = asked + Math.max(valid, this.ttl);"),
+    "R2": ("requests", "const WAITED_LONG = 0.1;", "const WAITED_LONG = Infinity;"),
+    "R3": ("core", "if (!hold.alive || hold.checking ||", "if (hold.alive ||"),
+    "R4-fence": ("holds", "owner=${this.owner} fence=${this.fence} count=0${extra}", "owner=${this.owner} count=0${extra}"),
+    "R4-count": ("holds", " count=0${extra}", "${extra}"),
+    "R5-cancel": ("requests", "else if (core.sent.has(this.tag)) {", "else if (core.sent.has(this.tag)) {\n            return;"),
+    "R5-kept": ("requests", "if (this.withdrawn)\n            this.giveBack(core, now);\n        else if (slow)", "if (slow)"),
+    "R7-owner": ("core", "let request = new requests_js_1.Take(terms, who, now);\n        if (!request.isJob) {",
+                 'let request = new requests_js_1.Take(terms, "t1", now);\n        if (false) {'),
+    "R7-tag": ("core", "request.tag = `@${++this.tags}`;", 'request.tag = "@7";'),
+    "R8": ("core", 'this.lose(hold, line.get("reason") ?? "unknown");', ""),
+    "R9-new": ("core", "if (this.id && this.resumable) {", "if (false) {"),
+    "R9-rowless": ("core", 'hold.checkAt = now;\n            else\n                this.lose(hold, "evicted");', "hold.checkAt = now;"),
+    "R11": ("lock", "this.warned = true;", "this.warned = true;\n        this.client.engine.core.free(hold, this.client.engine.begin());"),
+    "R12": ("core", 'this.events.push({ kind: "push", line });', "throw new wire_js_1.ProtocolError(code);"),
+    "R13": ("requests", "exports.PATIENCE = 5;", "exports.PATIENCE = 5000;"),
+    "R14": ("place", "return process.env[name] || undefined;", 'return process.env["NO_" + name] || undefined;'),
+    "R15-due": ("client", "runs.last.next > 0", "runs.last.next > 1e9"),
+    "R15-end": ("once", "Math.max(every - took, 0)", "every"),
+    "R15-lost": ("client", "await lock.ensure();", ""),
+}
 
 
 def run(*argv, seconds=300, **options):
@@ -145,6 +172,24 @@ def tools():
     return os.path.join(TOOLS, "node_modules")
 
 
+class Planted(unittest.TestCase):
+    """A client with a mistake: a case of its rule must fail."""
+
+    def test_a_case_finds_each_mistake(self):
+        folder, commands = temp_folder("redlock-clients-"), {}
+        self.addCleanup(shutil.rmtree, folder)
+        for plant, (name, right, wrong) in PLANTS.items():
+            dist = shutil.copytree(os.path.join(BUILT, "dist"), os.path.join(folder, plant))
+            with open(os.path.join(dist, name + ".js"), "r+", encoding="utf-8") as file:
+                code = file.read()
+                self.assertEqual(code.count(right), 1, "%s: %s" % (name, right))
+                file.seek(0)
+                file.truncate()
+                file.write(code.replace(right, wrong))
+            commands[plant] = [*adapter.ADAPTERS["node"][0][:-1], os.path.join(dist, "index.js")]
+        self.assertEqual(cases.unfound("node", commands), "")
+
+
 class Tools(unittest.TestCase):
     """What needs tools from npm."""
 
@@ -219,7 +264,7 @@ def main():
     if not os.path.exists(os.path.join(BUILT, "dist", "index.js")):
         print("skipped: client/node: it has not been built\n0 passed, 0 failed")
         return 0
-    return verdict.run([Library, Package] + ([] if "--short" in sys.argv else [Tools, Runtimes]))
+    return verdict.run([Library, Package] + ([] if "--short" in sys.argv else [Planted, Tools, Runtimes]))
 
 
 if __name__ == "__main__":
