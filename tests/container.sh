@@ -64,8 +64,13 @@ if [ "$qemu" ]; then
 	pod build --isolation chroot --format docker --pull=never --target build --build-arg "TARGETARCH=$arch" -t localhost/compiled . >"$folder/log" 2>&1
 	verdict $? "the build: $(tail -n 20 "$folder/log")"
 	pod_base "$arch"
-	sed -n '/^FROM debian/,$p' Containerfile | sed 's|--from=build |--from=localhost/compiled |' >"$scratch/Containerfile"
-	pod build --isolation chroot --format docker --pull=never --platform "linux/$arch" -t redlockd -f "$scratch/Containerfile" . >"$folder/log" 2>&1
+	# It copies what it needs from the folder that the first one has left.
+	sed -n '/^FROM debian/,$p' Containerfile | sed 's|--from=build ||' >"$scratch/Containerfile"
+	compiled=$(pod image mount localhost/compiled) && mkdir -p "$scratch/context/build" "$scratch/context/src/contrib" &&
+		cp -R "$compiled/build/deb" "$scratch/context/build" && cp "$compiled/src/contrib/sbom.sh" "$scratch/context/src/contrib"
+	verdict $? "the packages are not found in what the first stage has left"
+	pod build --isolation chroot --format docker --pull=never --platform "linux/$arch" -t redlockd -f "$scratch/Containerfile" \
+		"$scratch/context" >"$folder/log" 2>&1
 else
 	pod build --isolation chroot --format docker --pull=never -t redlockd . >"$folder/log" 2>&1
 fi

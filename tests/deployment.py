@@ -4,6 +4,7 @@
 configurations are valid, and all versions are that of the Makefile. docker-compose and kubectl are asked as well where they are here. With the word schemas
 kustomize and kubeconform come from the Go proxy instead, and the schemas of Kubernetes from PyPI, all of them pinned: each object that `kubectl apply -k` would
 send, and each of the examples, is held against its schema. Nothing is started."""
+import email.utils
 import glob
 import json
 import os
@@ -11,6 +12,7 @@ import re
 import shutil
 import subprocess
 import sys
+import time
 
 import yaml  # Debian: python3-yaml
 
@@ -72,6 +74,8 @@ def check_versions(version):
         if path in ("debian/changelog", "CHANGELOG.md"):
             found = found[:1]
         verdict(found and set(found) == {version}, "%s names %s, and the Makefile %s" % (path, found or "no version", version))
+    date = re.search(r"^ -- .*>  (.*)$", read("debian/changelog"), re.M)[1]
+    verdict(email.utils.parsedate_to_datetime(date).timestamp() < time.time(), "debian/changelog: %s is to come: packages built before then are not reproducible" % date)
     for program in ("redlockd", "redlock"):
         status, said = run(os.path.join(BUILD, program), "--version")
         verdict(status == 0 and said == "%s %s\n" % (program, version), "%s --version says %r" % (program, said))
