@@ -71,10 +71,10 @@ class Worker(threading.Thread):
         self.replace(None)
 
     def find(self, name, cases):
-        """One of the cases must fail."""
+        """One of the cases must fail, and not because a busy machine lets the adapter connect late."""
         for case in cases:
             outcome, said = self.attempt(name, case)
-            if outcome == "failed":
+            if outcome == "failed" and ("nobody connects" not in said or cases[0]["rule"] == "R14"):
                 return "passed", "%s: %s" % (case["case"], said)
         return "failed", "no case finds it"
 

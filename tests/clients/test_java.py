@@ -12,6 +12,7 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path[:0] = [HERE, os.path.join(os.path.dirname(HERE), "lib")]
 
 import maven  # the paths stand above
+import run
 import verdict
 from authority import Authority, openssl
 from daemon import Daemon
@@ -21,6 +22,31 @@ SOURCE = os.path.join(ROOT, "client", "java")
 JAR = os.path.join(BUILD, "client-java", "redlockd.jar")
 TESTS = os.path.join(HERE, "java_tests")
 QUICK = ("java", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1")
+# A mistake for each rule but R6, since close() has nothing that could end it, and R10, since nobody forks: the file, what stands there, and what is wrong.
+PLANTS = {
+    "R1-receipt": ("core/Hold", "until = sent + valid;", "until = System.nanoTime() + valid;"),
+    "R1-lease": ("core/Hold", "until = sent + valid;", "until = sent + Math.max(valid, ttl);"),
+    "R2": ("core/Take", "WAITED_LONG = 100 * Time.MS;", "WAITED_LONG = Time.NEVER;"),
+    "R3": ("core/Core", "if (hold.alive() && !hold.checking && hold.checkAt <=", "if (!hold.alive() && hold.checkAt <="),
+    "R4-fence": ("core/Hold", '" fence=" + fence + " count=0"', '" count=0"'),
+    "R4-count": ("core/Hold", '" fence=" + fence + " count=0"', '" fence=" + fence'),
+    "R5-cancel": ("core/Core", "} else if (sent.get(request.tag) == request) {", "} else if (sent.get(request.tag) == request && now < 0) {"),
+    "R5-kept": ("core/Take", "if (withdrawn) {\n            giveBack(core, now);\n        } else if (slow)", "if (slow)"),
+    "R7-owner": ("core/Core", "String owner = who;", 'String owner = "t1";\n        used.clear();'),
+    "R7-tag": ("core/Core", '"@" + Integer.toString(++tags, 36)', '"@7"'),
+    "R8": ("core/Core", 'lose(hold, line.get("reason") == null ? "unknown" : line.get("reason"));', ""),
+    "R9-new": ("core/Core", "if (!id.isEmpty() && resumable()) {", "if (id.isEmpty() && resumable()) {"),
+    "R9-rowless": ("core/Core", 'hold.checkAt = now;\n            } else {\n                lose(hold, "evicted");', "hold.checkAt = now;"),
+    "R11": ("Held", "if (hold.alive() && !engine.isClosed()) {", 'if (hold.alive() && !engine.isClosed()) {\n'
+            '                    engine.start((core, now) -> core.free(hold, "", now));'),
+    "R12": ("core/Core", "Hold hold = risk || lost || ", 'if (!Set.of("LOST", "RISK", "SAFE", "EVENT", "DRAIN").contains(line.code)) {\n'
+            "            throw new ProtocolError(line.code);\n        }\n        Hold hold = risk || lost || "),
+    "R13": ("core/Core", "filter(request -> request.deadline <= now).findFirst()", "filter(request -> request.deadline < 0).findFirst()"),
+    "R14": ("net/Place", "System.getenv(name)", 'System.getenv("NO_" + name)'),
+    "R15-due": ("RedlockClient", "runs.last().next().compareTo(Duration.ZERO) > 0", "runs.last().next().isNegative()"),
+    "R15-end": ("Runs", "every.minus(took)", "every"),
+    "R15-lost": ("Runs", "lock.ensure(Duration.ZERO);", ""),
+}
 
 
 class WithJava(unittest.TestCase):
@@ -133,6 +159,25 @@ class Readme(WithJava):
         self.assertIn("DisconnectedException: tls://127.0.0.1", first().stderr)
 
 
+class Planted(WithJava):
+    """A client with a mistake: a case of its rule must fail."""
+
+    def test_a_case_finds_each_mistake(self):
+        commands = {}
+        for plant, (name, right, wrong) in PLANTS.items():
+            with open(os.path.join(SOURCE, "src/main/java/io/redlockd", name + ".java"), encoding="utf-8") as text:
+                code = text.read()
+            self.assertEqual(code.count(right), 1, "%s: %s" % (name, right))
+            classes = os.path.join(self.scratch, plant)
+            source = os.path.join(classes, os.path.basename(name) + ".java")
+            os.mkdir(classes)
+            with open(source, "w", encoding="utf-8") as out:
+                out.write(code.replace(right, wrong))
+            self.run_("javac", "-J-XX:+UseSerialGC", "-J-XX:TieredStopAtLevel=1", "--release", "17", "-cp", JAR, "-d", classes, source)
+            commands[plant] = [*QUICK, "-cp", ":".join((classes, JAR, os.path.join(os.path.dirname(JAR), "adapter.jar"))), "Adapter"]
+        self.assertEqual(run.unfound("java", commands), "")
+
+
 class Package(WithJava):
     """What needs Maven Central."""
 
@@ -166,7 +211,7 @@ class Package(WithJava):
 
 def main():
     """Last line: "N passed, N failed". --short leaves out what needs Maven Central."""
-    return verdict.run([Behaviour, Readme] + ([] if "--short" in sys.argv else [Package]))
+    return verdict.run([Behaviour, Readme] + ([] if "--short" in sys.argv else [Planted, Package]))
 
 
 if __name__ == "__main__":
