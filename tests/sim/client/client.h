@@ -244,6 +244,7 @@ void repeater_fired(struct sim_client *c);
 void repeater_disclaim(struct sim_client *c);
 void repeater_heard(struct sim_client *c, const struct request_sim *q, struct span line, bool ok);
 void repeater_row(struct sim_client *c, const struct request_sim *q, struct span line);
+void repeater_resumes(struct sim_client *c);  /* RESUME is sent; rows of one before it, whose connection was cut, do not count */
 void repeater_resumed(struct sim_client *c); /* all rows are read */
 void repeater_pushed(struct sim_client *c, struct span line);
 int64_t repeat_name(struct span line); /* the number of its name=; -1: no such name */

@@ -80,14 +80,18 @@ void repeater_row(struct sim_client *c, const struct request_sim *q, struct span
 		check_repeat_permit_row(c, (unsigned)owner, ++r->permit_rows[owner]);
 }
 
+void repeater_resumes(struct sim_client *c)
+{
+	memset(c->repeats.permit_rows, 0, sizeof(c->repeats.permit_rows));
+	c->repeats.job.rows = 0;
+}
+
 void repeater_resumed(struct sim_client *c)
 {
 	struct repeat_job *j = &c->repeats.job;
 
-	memset(c->repeats.permit_rows, 0, sizeof(c->repeats.permit_rows));
 	if (j->rows == 0)
 		j->unheard[0] = '\0';
-	j->rows = 0;
 }
 
 static void permit_pushed(struct sim_client *c, unsigned owner, struct span line, bool lost)

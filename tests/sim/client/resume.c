@@ -30,6 +30,7 @@ static void client_ask_resume(struct sim_client *c, bool wrong)
 	if (!q)
 		return;
 	q->wait_ms = 2000; /* the daemon may wait so long for adoptions */
+	repeater_resumes(c);
 	q->wrong = wrong;
 	memcpy(q->secret, c->secret, sizeof(q->secret));
 }
