@@ -57,7 +57,7 @@ else
 	compose() {
 		podman-compose --podman-path "$scratch/pod" --podman-run-args="--ulimit host" --project-name redlockd-checked -f $file "$@" >"$folder/log" 2>&1
 	}
-	# podman-compose tells what it runs where that prints, and not how that ended.
+	# podman-compose mixes its own lines with what a command prints, and does not return its status.
 	at() {
 		service=$1
 		shift

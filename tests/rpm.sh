@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
 # rpm.sh folder package ... : builds the packages of contrib/rpm/redlockd.spec from a copy of the source, as root in a clean root that has nothing but a minimal
 # Debian, make, rpm and the Debian packages that are named, else in the folder. Together they must have the files that `make install` puts there, each once,
-# and the documents that the spec adds; in the clean root they are installed, and their programs tell the version. Debian's rpm knows no packages of rpm
+# and the documents that the spec adds; in the clean root they are installed, and their programs print the version. Debian's rpm knows no packages of rpm
 # distributions: what a build requires is not asked for. The clean root is kept as folder/root.tar.
 set -u
 . tests/verdict.sh

@@ -255,7 +255,7 @@ faults-short: all $(FAULT_PROGRAMS) ## a selection of the fault matrix, with sho
 	@$(FAULTS_RUN) --short --jobs 3 $(ROW)
 endif
 
-layers: $(call obj,$(PROTO) $(CONF) conf/docgen.c $(CORE) $(STORE) $(CLIENT) $(CLIENT_TLS) $(CLI) client/cli/command/completion.c) ## which files include and call which others, compared with the tables
+layers: $(call obj,$(PROTO) $(CONF) conf/docgen.c $(DAEMON_BASE) $(CORE) $(STORE) $(REDIS) $(NET) $(WEB) $(DAEMON) daemon/main/main.c $(CLIENT) $(CLIENT_TLS) $(CLI) client/cli/command/completion.c) ## which files include and call which others, compared with the tables
 	@CC="$(CC)" LUA="$(FLAGS_LUA) $(LINK_LUA)" sh tests/layers.sh $(O) $(CC) $(filter-out -I. -MMD -MP -W%,$(BASEFLAGS))
 
 CPPCHECK ?= warning,performance,portability

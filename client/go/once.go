@@ -12,7 +12,7 @@ import (
 	"time"
 )
 
-// An Outcome is what came of a run of [Client.Once], or of `redlock once`.
+// An Outcome is the result of a run of [Client.Once], or of `redlock once`.
 type Outcome struct {
 	// Ran says whether this call has run it, or for [Client.OnceStatus] whether a run is known. Without one the rest may be zero.
 	Ran bool
@@ -66,13 +66,13 @@ func (c *Client) Once(ctx context.Context, name string, every time.Duration, f f
 	return outcome, err
 }
 
-// OnceStatus returns what came of the last run of a name, on whatever host. It has not Ran if none is known.
+// OnceStatus returns the result of the last run of a name, on whatever host. It has not Ran if none is known.
 func (c *Client) OnceStatus(ctx context.Context, name string) (Outcome, error) {
 	last, _, err := c.records(ctx, name)
 	return last, err
 }
 
-// records reads the jobs of the queue once/NAME, which nobody takes: what came of a run, due when the next one may begin. It returns the one that is due last,
+// records reads the jobs of the queue once/NAME, which nobody takes: the result of a run, due when the next one may begin. It returns the one that is due last,
 // and the ids of all.
 func (c *Client) records(ctx context.Context, name string) (last Outcome, ids []string, err error) {
 	answer, err := c.Ask(ctx, fmt.Sprintf("LIST jobs prefix=%s limit=%d", quote("once/"+name), recordsMost))
@@ -96,7 +96,7 @@ func (c *Client) records(ctx context.Context, name string) (last Outcome, ids []
 	return last, ids, nil
 }
 
-// keep stores what came of a run, if its lock is held, and then drops the old records.
+// keep stores the result of a run, if its lock is held, and then drops the old records.
 func (c *Client) keep(ctx context.Context, lock *Lock, o Outcome, old []string) error {
 	if err := lock.Ensure(ctx, 0); err != nil {
 		return err

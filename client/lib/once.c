@@ -105,7 +105,7 @@ static int run_and_record(struct redlock *c, const char *name, int64_t every_ms,
 	return r ? r : once_write(c, name, old, ret_run);
 }
 
-/* The caller is told of the last answer before, unless the connection ends, and not of how the release went. */
+/* The connection keeps the last answer before the release for the caller, unless it ends. */
 static int release(struct redlock *c, const char *name, int r)
 {
 	struct redlock_line answer = c->answer;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The records of redlock_once, and of `redlock once`: what came of a run of NAME is a job of the queue once/NAME, which nobody takes. It is due when the next
+ * The records of redlock_once, and of `redlock once`: the result of a run of NAME is a job of the queue once/NAME, which nobody takes. It is due when the next
  * run may begin, by the clock of its home. They are read and written under the lock NAME.
  */
 #ifndef CLIENT_ONCE_H
@@ -25,7 +25,7 @@ int once_read(struct redlock *c, const char *name, struct once_records *ret_reco
 int64_t once_begin(struct redlock_run *ret_run);
 /* It has ended. */
 void once_end(struct redlock_run *run, int64_t begun_us, int64_t every_ms, int status);
-/* Stores what came of it, and then drops the old records. */
+/* Stores its result, and then drops the old records. */
 int once_write(struct redlock *c, const char *name, const struct once_records *old, const struct redlock_run *run) REDLOCK_MUST;
 
 #endif

@@ -150,10 +150,10 @@ void redlock_close(struct redlock *c);
  * the queues and its deadline. A lock that RESUME does not restore is lost. The library reports the loss once, by a push "! LOST
  * name=… fence=… reason=…". The reason is evicted if somebody else may hold the lock already. It is expired if the lock is free
  * when until_us has passed. redlock_check, redlock_extend and redlock_unlock return REDLOCK_REFUSED with "LOST", until
- * redlock_unlock has returned it or a call takes the lock anew.
+ * redlock_unlock has returned it or a call takes the lock again.
  */
 int redlock_hello(struct redlock *c, const struct redlock_session *session) REDLOCK_MUST;
-/* The arguments of RESUME; "" if the daemon has not told them. They change if the session was lost and the library has opened another one. */
+/* The arguments of RESUME; "" before the daemon has sent them. They change if the session was lost and the library has opened another one. */
 const char *redlock_session_id(const struct redlock *c);
 const char *redlock_session_secret(const struct redlock *c);
 /* Whether the connection broke and the library has not resumed the session yet. */
@@ -250,7 +250,7 @@ int redlock_drop(struct redlock *c, const char *queue, const char *id) REDLOCK_M
 
 /* --- once in a while, over all hosts --- */
 
-struct redlock_run { /* what came of a run, here or on another host, of redlock_once, of another client or of redlock(1) */
+struct redlock_run { /* the result of a run, here or on another host, of redlock_once, of another client or of redlock(1) */
 	bool ran;        /* redlock_once: it has run now; redlock_once_status: a run is known. Else the rest may be zeroes */
 	int status;      /* what the function returned; 0: it went well */
 	int64_t took_ms; /* how long it lasted */
@@ -260,12 +260,12 @@ struct redlock_run { /* what came of a run, here or on another host, of redlock_
 };
 
 /*
- * Calls run, unless it runs now or has begun within every_ms, on any host: 0 tells both, and ret_run->ran which. It runs under the lock of that name, which is
- * 1 to 507 bytes. A run that failed counts as well. REDLOCK_REFUSED with "LOST" or "NOTHELD": the lock was lost, and the run does not count, nor does it after
- * any other result than 0; ret_run->ran tells whether it was called. run may use the connection.
+ * Calls run under the lock of that name, which has 1 to 507 bytes; but not if it runs now, or has begun within every_ms, on any host. run may use the
+ * connection. ret_run->ran is whether run was called. The run counts if the result is 0, even if run has failed. It does not count after any other result, as
+ * REDLOCK_REFUSED with "LOST" or "NOTHELD" when the lock was lost.
  */
 int redlock_once(struct redlock *c, const char *name, int64_t every_ms, int (*run)(void *arg), void *arg, struct redlock_run *ret_run) REDLOCK_MUST;
-/* What came of the last run. */
+/* The result of the last run. */
 int redlock_once_status(struct redlock *c, const char *name, struct redlock_run *ret_run) REDLOCK_MUST;
 
 /* --- rate limits; name is 1 to 512 bytes --- */

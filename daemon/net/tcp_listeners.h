@@ -9,7 +9,7 @@
 
 /*
  * Makes one listener for each address of host; NULL or "*": every address. Resolving a name may block, so names are for the start only. Returns
- * the number of listeners, or -errno and none. An address that stands in the stock is taken from there; NULL: there is none.
+ * the number of listeners, or -errno and none. An address in the stock is taken from there; NULL: there is no stock.
  */
 int tcp_listeners(const char *host, uint16_t port, int64_t keepalive_us, struct stock *stock, struct listener ret_listeners[LISTENER_ADDRESSES_MAX])
 	__attribute__((warn_unused_result));

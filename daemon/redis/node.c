@@ -20,7 +20,7 @@
 #define DEMOTED_US     (1 * SEC)    /* between two looks where the name leads, of a replica or when it leads elsewhere */
 #define TAKEN_US       (10 * MSEC)  /* between two looks whether the path of a Unix socket is another server's, before calls are sent */
 #define NODE_SPLIT     "its connections lead to several servers, so each daemon may use another one: name each server itself"
-#define LOOKS_TOLD     12           /* looks where the name leads, a minute in all: so long it is gone before that is told, or told that it led elsewhere */
+#define LOOKS_TOLD     12           /* looks, a minute in all: so long a name is gone before it is reported, and is reported after it led elsewhere */
 #define PATIENCE_US    (500 * MSEC) /* how long to wait for the resolver if older addresses are known */
 
 static const char *const state_names[] = {"waiting", "resolving", "dialling", "up"};

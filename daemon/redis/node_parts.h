@@ -37,7 +37,7 @@ struct node {
 	bool taken;                 /* it is up, and another server has its path: nothing is sent to it any more */
 	struct instant looked_at;   /* when that was looked for */
 	unsigned unknown;           /* looks in a row that found no address of its name */
-	unsigned elsewhere;         /* for so many looks more it is told that its name led elsewhere */
+	unsigned elsewhere;         /* looks for which it is still reported that its name led elsewhere */
 	bool split;                 /* it is up, and its connections lead to several servers */
 	bool astray;                /* it is up, and its path no longer leads to it */
 	bool fresh;                 /* the addresses belong to this attempt */

@@ -35,7 +35,7 @@ struct stream {
 	struct flight_list flying;  /* in flight: flushed, not answered yet, oldest first */
 	uint64_t handed;            /* bytes of this connection that the owner has taken from out */
 	struct instant last;        /* when a command was last put into out */
-	char run_id[48]; /* of the server; "": it does not tell */
+	char run_id[48];            /* of the server; "": it does not say */
 	char sha[SCRIPT_N][SHA_LENGTH + 1];
 	char reason[256];
 };

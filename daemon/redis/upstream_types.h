@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What upstream.h and the nodes below it share: where a server is, whom to tell of it, and what failed. */
+/* What upstream.h and the nodes below it share: where a server is, who hears of it, and what failed. */
 #ifndef REDIS_UPSTREAM_TYPES_H
 #define REDIS_UPSTREAM_TYPES_H
 
@@ -12,7 +12,7 @@ struct upstream_host {
 
 struct upstream_address {
 	const char *label; /* as configured: for logs and LIST nodes */
-	const char *master; /* what these sentinels call the server, whose address they tell; NULL: path or host tells it */
+	const char *master; /* what these sentinels call the server, whose address they know; NULL: it is path or host */
 	const struct upstream_host *sentinel;
 	unsigned sentinels;
 	const char *path;  /* Unix socket; or NULL */
@@ -22,13 +22,13 @@ struct upstream_address {
 
 struct upstream_sink {
 	void *context;
-	void (*up)(void *context, unsigned node, const char *address); /* where it is, as sentinels told; "": as configured */
+	void (*up)(void *context, unsigned node, const char *address); /* where it is, as sentinels say; "": as configured */
 	/* address: "", or where another server has taken its place */
 	void (*down)(void *context, unsigned node, enum defect defect, const char *reason, const char *address);
 	void (*answer)(void *context, const struct answer *answer); /* borrowed during the call */
 	/* Published for this daemon, see subscriber.h. May be lost, repeated or late. May be NULL if daemon_id is. */
 	void (*message)(void *context, unsigned node, char what, struct span name);
-	/* The node is up, but publishes nothing for this daemon: why, for people; told at each attempt. "": it does again. May be NULL if daemon_id is. */
+	/* The node is up, but publishes nothing for this daemon: why, for people; repeated at each attempt. "": it does again. May be NULL if daemon_id is. */
 	void (*subscribed)(void *context, unsigned node, enum defect defect, const char *refusal);
 	/* The node is up, but its sentinels are silent or differ, or its name leads to several servers: why; may be repeated. "": neither. May be NULL. */
 	void (*unwatched)(void *context, unsigned node, enum defect defect, const char *reason);

@@ -49,7 +49,7 @@ struct job_store {
 	struct heap dead; /* queues with jobs that have failed for good, by when the first of them did, or earlier */
 	struct ledger *ledger;
 	uint64_t number;   /* of the last job; the file knows each by its number */
-	/* What the file is still to be told: jobs that have changed, and the numbers of those that are gone. */
+	/* What the file does not have yet: jobs that have changed, and the numbers of those that are gone. */
 	TAILQ_HEAD(, job_row) changed;
 	uint64_t *gone;
 	size_t gone_n, gone_cap;

@@ -55,7 +55,7 @@ void web_free(struct web *w); /* closes all connections, without callbacks; NULL
 void web_set_token(struct web *w, const char *token);
 
 struct stock;
-/* 0 or -errno, as net_listen_…. An address that stands in the stock is taken from there; NULL: there is none. */
+/* 0 or -errno, as net_listen_…. An address in the stock is taken from there; NULL: there is no stock. */
 int web_listen(struct web *w, struct stock *before);
 /* Makes the file of the Unix socket again if somebody has removed it, and logs it. */
 void web_look(struct web *w);

@@ -97,7 +97,7 @@ class Adapter:
         return self.result(self.call(what, **args), timeout)
 
     def reset(self):
-        """Before another case: all clients are closed, and what came of the old ones is forgotten. False: the process must be replaced."""
+        """Before another case: all clients are closed, and their results are forgotten. False: the process must be replaced."""
         try:
             fine = "ok" in self.do("reset", 10)
         except AssertionError:

@@ -339,7 +339,7 @@ def roles(w, name):
 
 
 def runs_once(world):
-    """once: the tool and the client have the same records, each tells of a run of the other, and none is run twice."""
+    """once: the tool and the client have the same records, each shows a run of the other, and none is run twice."""
     w = world()
     a = w.adapter()
 

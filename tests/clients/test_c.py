@@ -20,7 +20,7 @@ from process import BUILD, ROOT, spawn, until
 
 OUT = os.path.join(BUILD, "client-c")
 EXAMPLES = os.path.join(ROOT, "client", "examples")
-# A mistake for each rule that the library keeps by itself: the file, what stands there, and what is wrong. The others are kept by its caller.
+# A mistake for each rule that the library keeps by itself: the file, what is there, and what is wrong. The others are kept by its caller.
 PLANTS = {
     "R1": ("conn.c", "c->answer_sent_us = c->pending.sent_us;", "c->answer_sent_us = redlock_now_us();"),
     "R4": ("lock.c", 'draft_ms(&c->draft, "keep", o.keep_ms);', ";"),

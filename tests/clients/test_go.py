@@ -28,7 +28,7 @@ MODULE = "github.com/redlockd/redlockd/client/go"
 ENV = {"GOFLAGS": "-mod=mod", "GOWORK": "off", "GOTOOLCHAIN": "local", "GOCACHE": os.path.join(OUT, "cache"), "GOPATH": os.path.join(OUT, "path"),
        "REDLOCKD": REDLOCKD}
 CORE = ("session", "comeback", "request", "take", "grant", "wire", "errors")
-# A mistake for each rule but R6, since Unlock has no context that could end, and R10, since nobody forks: the file, what stands there, and what is wrong.
+# A mistake for each rule but R6, since Unlock has no context that could end, and R10, since nobody forks: the file, what is there, and what is wrong.
 PLANTS = {
     "R1": ("grant.go", "g.asked, g.until = asked, asked.add(valid)", "g.asked, g.until = asked, now().add(valid)"),
     "R2": ("take.go", "slow := now.sub(t.asked) > waitedLong", "slow := now.sub(t.asked) > 1<<20*waitedLong"),

@@ -22,7 +22,7 @@ SOURCE = os.path.join(ROOT, "client", "java")
 JAR = os.path.join(BUILD, "client-java", "redlockd.jar")
 TESTS = os.path.join(HERE, "java_tests")
 QUICK = ("java", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1")
-# A mistake for each rule but R6, since close() has nothing that could end it, and R10, since nobody forks: the file, what stands there, and what is wrong.
+# A mistake for each rule but R6, since close() has nothing that could end it, and R10, since nobody forks: the file, what is there, and what is wrong.
 PLANTS = {
     "R1-receipt": ("core/Hold", "until = sent + valid;", "until = System.nanoTime() + valid;"),
     "R1-lease": ("core/Hold", "until = sent + valid;", "until = sent + Math.max(valid, ttl);"),

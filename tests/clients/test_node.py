@@ -22,7 +22,7 @@ BUILT = os.path.join(os.path.abspath(BUILD), "client-node")
 TOOLS = os.path.join(os.path.abspath(BUILD), "node-tools")
 TSC = os.path.join(BUILT, "node_modules", ".bin", "tsc")
 
-# A mistake for each rule but R6, since unlock() has no signal, and R10, since nobody forks: the file of dist, what stands there, and what is wrong.
+# A mistake for each rule but R6, since unlock() has no signal, and R10, since nobody forks: the file of dist, what is there, and what is wrong.
 PLANTS = {
     "R1-receipt": ("holds", "this.until = asked + valid;", "this.until = performance.now() / 1000 + valid;"),
     "R1-lease": ("holds", "this.until = asked + valid;", "this.until = asked + Math.max(valid, this.ttl);"),

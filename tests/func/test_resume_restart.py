@@ -131,7 +131,7 @@ class Killed(RestartTest):
             self.assertEqual(open_ones[0].ok("CHECK a").num("fence"), fences["a"])
 
     def test_more_locks_than_a_portion_of_a_snapshot_has_are_resumed_within_their_leases(self):
-        daemon = self.on_new_redis({"limits": {"locks": 2000}, "lease": "5s"})
+        daemon = self.on_new_redis({"limits": {"locks": 2000}, "lease": "5s", "redis": {"timeout": "1500ms"}})
         client = self.client(daemon)
         ticket = with_grace(client)
         client.send(*["LOCK many-%d" % i for i in range(1200)])
@@ -143,8 +143,7 @@ class Killed(RestartTest):
         self.figure("1,200 locks are resumed %.0f ms after kill -9" % ((time.monotonic() - begin) * 1000))
         self.assertEqual([rows["many-%d" % i].num("fence") for i in range(1200)], fences)
         back.listen(5.5)
-        # RISK, and SAFE after it, may come where the machine is so busy that the store answers late.
-        self.assertEqual([line for line in back.inbox if line.code == "LOST"], [], "a lock is not renewed")
+        self.assertEqual(back.inbox, [], "a lock is not renewed")
 
     def test_a_lock_that_expired_meanwhile_is_pushed_as_LOST(self):
         daemon = self.on_new_redis({"lease": "500ms", "max_lease": "1s"})

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * once: CMD begins at most once in --every, on all hosts that share the stores. What came of it is a job of the queue once/NAME, which nobody takes: it is due
+ * once: CMD begins at most once in --every, on all hosts that share the stores. The result is a job of the queue once/NAME, which nobody takes: it is due
  * when CMD may begin again, by the clock of its home. It is read and written under the lock NAME. So redlock runs itself under that lock, as the parent of CMD.
  */
 #include "client/cli/command/commands.h"

@@ -268,7 +268,7 @@ func (f *Fake) take(r *request) bool {
 	return false
 }
 
-// list tells of the jobs of a queue that are due, now or later.
+// list shows the jobs of a queue that are due, now or later.
 func (f *Fake) list(r *request) {
 	if r.name() != "jobs" {
 		r.answer("ERR UNKNOWN a fake lists jobs alone")

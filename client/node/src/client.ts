@@ -197,7 +197,7 @@ export class Client extends EventEmitter<ClientEvents> {
     });
   }
 
-  /** What came of the last run of once(), on whatever host; null: no run is known. */
+  /** The result of the last run of once(), on whatever host; null: no run is known. */
   async onceStatus(name: string): Promise<Outcome | null> {
     return (await this.runs(name)).last ?? null;
   }

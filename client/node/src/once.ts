@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: BSD-2-Clause
-// The records of once() and of `redlock once`: what came of the last run is a job of the queue once/NAME, which nobody takes. It is due when the next run may
+// The records of once() and of `redlock once`: the result of the last run is a job of the queue once/NAME, which nobody takes. It is due when the next run may
 // begin, by the clock of its home.
 import { hostname } from "node:os";
 import { now } from "./clock.js";
 import type { Answer } from "./terms.js";
 import { quote } from "./wire.js";
 
-/** What came of a run of once(), or of `redlock once`. */
+/** The result of a run of once(), or of `redlock once`. */
 export interface Outcome {
   /** Where it ran. */
   readonly host: string;
@@ -25,7 +25,7 @@ const RECORD = /^host=(\S+) began=(\S+) took_ms=(-?\d+) status=(-?\d+)/;
 /** The records of a name, and a run that begins when they are read. */
 export class Runs {
   readonly queue: string;
-  /** What came of the last run; undefined: none is known. */
+  /** The result of the last run; undefined: none is known. */
   readonly last: Outcome | undefined;
   private readonly old: string[] = [];
   private readonly begun = now();
@@ -47,7 +47,7 @@ export class Runs {
     }
   }
 
-  /** What comes of the run that ends now. */
+  /** The result of the run that ends now. */
   ends(status: number, every: number): Outcome {
     const took = now() - this.begun;
     return { host: hostname().slice(0, 64) || "?", began: this.began, took, status, next: Math.max(every - took, 0) };

@@ -168,7 +168,7 @@ def answer_of(request: Ask, line: Line) -> Answer:
 @dataclasses.dataclass(frozen=True)
 class Outcome:
     """
-    What came of the last run of a name, on the host where that was: it began, took so many seconds, and may begin again in next seconds. status is 0 if it
+    The result of the last run of a name, on the host where that was: it began, took so many seconds, and may begin again in next seconds. status is 0 if it
     went well; that of a command is its exit status.
     """
 
@@ -181,7 +181,7 @@ class Outcome:
 
 class Once:
     """
-    A run of once(), with the records of `redlock once`: what came of the last run is a job of the queue once/NAME, which nobody takes. It is due when the next
+    A run of once(), with the records of `redlock once`: the result of the last run is a job of the queue once/NAME, which nobody takes. It is due when the next
     run may begin, by the clock of its home.
     """
 
@@ -202,7 +202,7 @@ class Once:
         return last is None or last.next <= 0
 
     def last(self, history: Answer) -> Outcome | None:
-        """What came of the last run, by these records."""
+        """The result of the last run, by these records."""
         outcomes = []
         for row in history.rows:
             if found := self.RECORD.match(row.get("payload", "")):

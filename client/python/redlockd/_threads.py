@@ -329,7 +329,7 @@ class Client:
         return True
 
     def once_status(self, name: str) -> Outcome | None:
-        """What came of the last call of once(), on whatever host, or of `redlock once`. None: no run is known."""
+        """The result of the last call of once(), on whatever host, or of `redlock once`. None: no run is known."""
         run = Once(name)
         return run.last(self.ask(run.history))
 

@@ -183,6 +183,14 @@ static void engine_admission_fired(struct engine *e)
 	engine_admit(e);
 }
 
+static void engine_let_votes_fall(struct engine *e)
+{
+	if (!e->members.votes_fall)
+		return;
+	votes_fall(e);
+	votes_fall_lose_over(e);
+}
+
 void engine_fired(struct engine *e, struct timer *t)
 {
 	switch ((enum timer_kind)t->kind) {
@@ -203,10 +211,7 @@ void engine_fired(struct engine *e, struct timer *t)
 		break;
 	case TIMER_MEMBER:
 		member_fired(&e->members, container_of(t, struct member, timer));
-		if (e->members.votes_fall) {
-			votes_fall(e);
-			votes_fall_lose_over(e);
-		}
+		engine_let_votes_fall(e);
 		break;
 	case TIMER_ADMISSION:
 		engine_admission_fired(e);
@@ -307,10 +312,7 @@ static void engine_back(struct engine *e)
 void engine_node_up(struct engine *e, unsigned node, struct span address)
 {
 	member_up(&e->members, node, address);
-	if (e->members.votes_fall) {
-		votes_fall(e);
-		votes_fall_lose_over(e);
-	}
+	engine_let_votes_fall(e);
 	engine_back(e);
 }
 
@@ -320,8 +322,7 @@ void engine_node_down(struct engine *e, unsigned node, enum defect defect, struc
 	if (address.n == 0)
 		return;
 	member_replaced(&e->members, node);
-	votes_fall(e);
-	votes_fall_lose_over(e);
+	engine_let_votes_fall(e);
 }
 
 static void engine_gained(struct engine *e)

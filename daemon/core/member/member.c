@@ -71,7 +71,7 @@ void member_replaced(struct members *ms, unsigned node)
 	m->vouched.marker[0] = '\0';
 }
 
-/* A process that goes on in a restart is not told before that another server took its place. */
+/* While the daemon was restarted in place, another server may have taken the place of this one: the first sign of that is the other address. */
 void member_up(struct members *ms, unsigned node, struct span address)
 {
 	struct member *m = &ms->node[node];

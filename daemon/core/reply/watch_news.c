@@ -5,7 +5,7 @@
 #include "daemon/base/mem.h"
 #include "daemon/core/session/rules.h"
 
-/* What telling costs: a comparison with a prefix 1, a line to a session 16. The pass that sends what the step has told takes as long again. */
+/* What a step may spend: 1 for a comparison with a prefix, 16 for a line to a session. To send these lines takes the pass as long again. */
 #define TOLD_A_STEP 32768
 #define TOLD_LINE   16
 #define KEPT_MOST   ((size_t)4 << 20) /* bytes of events kept for the next steps */

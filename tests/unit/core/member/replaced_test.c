@@ -22,7 +22,7 @@ TEST(the_votes_of_a_server_that_was_replaced_are_void)
 	hears(1, "ERR LOST *");
 }
 
-/* The process that goes on asks the sentinels anew, and was told by none that the other took its place. */
+/* The new process asks the sentinels again. Nobody has told it that the other server took the place of the first. */
 LOOP_TEST(the_votes_of_a_server_that_is_replaced_during_a_restart_are_void, 2)
 {
 	cluster_begin(1);

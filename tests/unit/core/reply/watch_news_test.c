@@ -158,7 +158,7 @@ static void counts(void *context, uint64_t session, struct span bytes)
 	lines += span_starts(bytes, SPAN("! EVENT"));
 }
 
-/* What a step tells is written to so many buffers in the same pass. */
+/* The lines of a step are written to as many buffers in the same pass. */
 TEST(a_step_tells_some_2048_lines)
 {
 	char line[20];

@@ -5,7 +5,7 @@ import java.time.Duration;
 import java.time.Instant;
 
 /**
- * What came of a run of {@link RedlockClient#once}, or of {@code redlock once}.
+ * The result of a run of {@link RedlockClient#once}, or of {@code redlock once}.
  *
  * @param host where it ran
  * @param began when it began there

@@ -281,7 +281,7 @@ public final class RedlockClient implements AutoCloseable {
      * @param name the name of the lock
      * @param every the function does not begin again before this has passed since it began
      * @param function what is called; its value is of no use
-     * @return what came of it; empty: it was not called
+     * @return the result; empty: it was not called
      * @throws LockLostException the lock was lost meanwhile
      * @throws Exception that of the function
      */
@@ -312,7 +312,7 @@ public final class RedlockClient implements AutoCloseable {
     }
 
     /**
-     * What came of the last run of {@link #once}, on whatever host.
+     * The result of the last run of {@link #once}, on whatever host.
      *
      * @param name the name that was given there
      * @return the outcome; empty: no run is known

@@ -17,7 +17,7 @@ import java.util.regex.Matcher;
 import java.util.regex.Pattern;
 
 /**
- * The records of {@link RedlockClient#once} and of {@code redlock once}: what came of the last run is a job of the queue once/NAME, which nobody takes. It is
+ * The records of {@link RedlockClient#once} and of {@code redlock once}: the result of the last run is a job of the queue once/NAME, which nobody takes. It is
  * due when the next run may begin, by the clock of its home.
  */
 final class Runs {
@@ -51,7 +51,7 @@ final class Runs {
         begun = client.now();
     }
 
-    /** What came of the last run; null: none is known. */
+    /** The result of the last run; null: none is known. */
     Outcome last() {
         return last;
     }

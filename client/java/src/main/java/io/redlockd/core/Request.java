@@ -38,7 +38,7 @@ public abstract class Request {
         return finished;
     }
 
-    /** What came of it, once it has finished. */
+    /** Its result, once it has finished. */
     public final Object result() {
         return result;
     }
