@@ -175,10 +175,10 @@ CORE := \
 	daemon/core/engine/adopt.c \
 	daemon/core/engine/adopted_lease.c \
 	daemon/core/engine/validity.c \
+	daemon/core/engine/vote_gaps.c \
 	daemon/core/engine/break.c \
 	daemon/core/engine/round_done.c \
 	daemon/core/engine/convert.c \
-	daemon/core/engine/denied_votes.c \
 	daemon/core/engine/engine.c \
 	daemon/core/engine/lock_request.c \
 	daemon/core/engine/grant.c \

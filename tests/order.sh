@@ -13,7 +13,7 @@ daemon/core/event      event metric sample core origin alarms journal value
 daemon/core/member     admission flow quorum members health fences clock_bounds judge clock_first_look same_jump clock_jump probe observe trust member member_records
 daemon/core/lock       state kept_names holder_text claim readers contender lease lock notices
 daemon/core/round      calls round ask tokens releases engine_data rendezvous home
-daemon/core/engine     admission_wait move adopted_lease release ticket waiters wait split_vote rebase shared_lease acquire retry holders grant convert validity hold lease_owner denied_votes renew adopt ask_holder break round_done votes_fall lock_request engine
+daemon/core/engine     admission_wait move adopted_lease release ticket waiters wait split_vote rebase shared_lease acquire retry holders grant convert validity hold lease_owner vote_gaps renew adopt ask_holder break round_done votes_fall lock_request engine
 daemon/core/session    user lines_ahead session client_identity rules audit jobs semaphore inner_session group
 daemon/core/reply      page rows remote_holders ask_daemon listing records tell slow_log former_holders watch_news watch request_terms refusal pending renewal_limits permit_lines name_history show busy
 daemon/core/rights     suspects auth access

@@ -25,7 +25,7 @@ bool adoption_is_of(const struct lease *x, struct span value)
 /* Those of a lease about which there is nothing to find out: of all others the next process asks the stores. */
 static struct span adoption_votes(struct core *core, const struct lease *x)
 {
-	if (x->state != LEASE_HELD || x->shared || x->at_risk || x->broken || nodeset_any(x->renewal->denied) || x->renewal->doubted)
+	if (x->state != LEASE_HELD || x->shared || x->at_risk || x->broken || nodeset_any(x->renewal->gaps) || x->renewal->doubted)
 		return (struct span){0};
 	return (struct span){(const char *)x->votes, core->conf.nodes * sizeof(x->votes[0])};
 }

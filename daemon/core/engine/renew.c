@@ -9,11 +9,11 @@
 
 #include "daemon/core/engine/admission_wait.h"
 #include "daemon/core/engine/adopted_lease.h"
-#include "daemon/core/engine/denied_votes.h"
 #include "daemon/core/engine/lease_owner.h"
 #include "daemon/core/engine/move.h"
 #include "daemon/core/engine/rebase.h"
 #include "daemon/core/engine/shared_lease.h"
+#include "daemon/core/engine/vote_gaps.h"
 #include "daemon/core/engine/waiters.h"
 #include "daemon/core/round/ask.h"
 
@@ -80,7 +80,7 @@ static enum renew_outcome renew_succeeded(struct engine *e, struct round *r)
 	x->broken = false; /* if at all, at a minority */
 	x->promised.ttl_us = r->ttl_us; /* no vote is worth more from now on: see renew_ask() and renew_worth_us() */
 	x->promised.until = lease_deadline(x, e->core->conf.nodes);
-	denied_votes_renewed(x);
+	vote_gaps_renewed(x);
 	x->renew_at = x->auto_renew ? instant_add(r->calls.begun, worth_us / 3) : INSTANT_NEVER;
 	if (x->at_risk)
 		lease_owner_notify(e, x, NOTICE_SAFE);
@@ -251,19 +251,20 @@ static bool renew_may_yet_be_placed(const struct engine *e, const struct lease *
 	return instant_before(sent, calls_overtaken_until(&e->calls, node, x->placed.since, sent));
 }
 
-/* What an executed renewal says of the key: its vote, or that the key is not ours. */
-static void renew_note_vote(struct engine *e, struct lease *x, struct round *r, const struct answer *a)
+/* What an executed renewal says of the key: its vote, or that the key is not ours. Returns whether the store denies a vote that stood. */
+static bool renew_note_vote(struct engine *e, struct lease *x, struct round *r, const struct answer *a)
 {
-	rebase_note(e, r, a);
-	denied_votes_note_key(x, a);
+	bool denied = false;
+
+	vote_gaps_note_key(x, a);
 	switch (a->code) {
 	case 'E':
-		denied_votes_confirm(e, x, r, a->node);
+		vote_gaps_extended(e, x, r, a->node);
 		renew_note_end(e, x, a);
 		x->votes[a->node] = nodeset_has(r->granted, a->node) ? renew_vote(x, r, a->node) : INSTANT_PAST;
 		break;
 	case 'A':
-		denied_votes_note(e, x, a);
+		denied = vote_gaps_denied(e, x, a);
 		x->votes[a->node] = nodeset_has(r->granted, a->node) ? renew_vote(x, r, a->node) : INSTANT_PAST;
 		break;
 	case 'X':
@@ -271,7 +272,7 @@ static void renew_note_vote(struct engine *e, struct lease *x, struct round *r, 
 	case 'K':
 	case 'M':
 		lease_owner_denied(e, x, a->code);
-		denied_votes_note(e, x, a);
+		denied = vote_gaps_denied(e, x, a);
 		if (x->state == LEASE_ADOPTING)
 			adoption_denied(x, a->node, a->code == 'B' || a->code == 'K');
 		x->votes[a->node] = INSTANT_PAST;
@@ -281,6 +282,8 @@ static void renew_note_vote(struct engine *e, struct lease *x, struct round *r, 
 	default: /* Q, F: nothing was changed */
 		break;
 	}
+	rebase_note(e, r, a);
+	return denied;
 }
 
 /* A quorum has renewed the lease after all, but late. The stores need not be asked again at once, unless an EXTEND or a request for a token waits for that. */
@@ -301,17 +304,17 @@ static void renew_came_late(struct engine *e, struct round *r)
 enum renew_outcome renew_answered(struct engine *e, struct round *r, const struct answer *a)
 {
 	struct lease *x = r->lease;
+	bool denied;
 
 	if (x->value.number != r->value.number)
 		return RENEW_GOES_ON;
 	placed_note_answer(&x->placed, a);
 	if (x->state != LEASE_HELD && x->state != LEASE_ADOPTING)
 		return RENEW_GOES_ON;
-	if (a->class == ANSWER_EXECUTED)
-		renew_note_vote(e, x, r, a);
+	denied = a->class == ANSWER_EXECUTED && renew_note_vote(e, x, r, a);
 	if (x->state == LEASE_ADOPTING)
 		return RENEW_IS_ADOPTION;
-	if (denied_votes_is_proven(e, x, a))
+	if (denied && vote_gaps_are_too_many(e, x))
 		return RENEW_EVICTED;
 	if (lease_loss_is_due(x, e->core->conf.nodes, e->core->now))
 		return RENEW_LEASE_OVER;

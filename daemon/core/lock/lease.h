@@ -68,9 +68,9 @@ struct renewal {
 	struct pendings extends;   /* EXTENDs that the round under way, or the next, will answer */
 	struct admission_entry entry; /* LEASE_HELD: of a renewal; LEASE_ADOPTING: of an adoption */
 	struct adoption *adoption; /* LEASE_ADOPTING; else NULL */
-	struct nodeset denied;     /* stores that deny the vote that they had given: the key was gone; until all votes have been confirmed since */
-	struct nodeset confirmed;  /* stores that have confirmed their vote, asked since denied_at */
-	struct instant denied_at;
+	struct nodeset gaps;       /* stores that may have been without the key for a while, until all votes have been confirmed since: see vote_gaps.h */
+	struct instant gaps_until; /* the last of these gaps was over */
+	struct nodeset confirmed;  /* stores that have confirmed their vote, asked since gaps_until */
 	struct nodeset gone;       /* stores whose last answer said that the key is not there, or another's: nothing of ours keeps others out there */
 	struct instant stood;      /* D as it was before a store denied its vote: the holder may have been told so; 0: none did, or D is as late again */
 	bool doubted;              /* somebody says that the lease was broken: the stores are asked again when the round is over, as it may have come before */
@@ -122,7 +122,7 @@ static inline bool lease_is_at_rest(const struct lease *x)
 	const struct renewal *b = x->renewal;
 
 	return !b->round && !b->adoption && TAILQ_EMPTY(&b->extends) && !b->entry.waits && !b->wants_token && !b->doubted &&
-	       !nodeset_any(b->denied) && b->stood.us == 0 && !x->at_risk && x->state != LEASE_ADOPTING;
+	       !nodeset_any(b->gaps) && b->stood.us == 0 && !x->at_risk && x->state != LEASE_ADOPTING;
 }
 
 #define LOSS_LEAD_LEAST_US (5 * MSEC)
@@ -150,7 +150,7 @@ static inline void lease_begin(struct lease *x, const struct lease_value *value,
 	x->promised.until = INSTANT_PAST;
 	if (renewal_is_none(x->renewal))
 		return;
-	x->renewal->denied = x->renewal->confirmed = x->renewal->gone = NODESET_NONE;
+	x->renewal->gaps = x->renewal->confirmed = x->renewal->gone = NODESET_NONE;
 	x->renewal->stood.us = 0;
 	x->renewal->wants_token = x->renewal->doubted = false;
 	x->renewal->paused_until.us = 0;

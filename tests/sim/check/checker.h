@@ -67,7 +67,7 @@ struct lease {
 	uint16_t renewing;                  /* bits: nodes with an unanswered renewal */
 	uint16_t renewed;                   /* bits: nodes that were sent a renewal or a second round: an answer to an earlier command proves no vote */
 	struct instant round;               /* when the last renewal was sent that some node denied */
-	uint16_t denied;                    /* bits: the nodes that denied it */
+	uint16_t denied;                    /* bits: the nodes that denied it, or have had it only since */
 	bool evicted;                       /* more nodes denied it than a quorum can do without */
 };
 

@@ -11,19 +11,22 @@ static bool votes_are_known(const struct plan *p)
 	return true;
 }
 
-/* To be called before the answer changes the vote. All requests of one round are sent at the same moment. */
+/*
+ * To be called before the answer changes the vote. All requests of one round are sent at the same moment. A node that had no vote and puts the key back did not
+ * have it before.
+ */
 void eviction_answer(struct sim_daemon *d, struct lease *l, const struct call *call, const struct answer *a, struct instant emitted)
 {
 	unsigned nodes = d->conf.nodes;
-	bool denies = a->code == 'A' || a->code == 'B' || a->code == 'K' || a->code == 'M';
+	bool denies = a->code == 'A' || a->code == 'B' || a->code == 'K' || a->code == 'M', stood = instant_before(daemon_boot(d), l->until[call->node]);
 
-	if (call->kind != CALL_EXTEND || !denies || !instant_before(daemon_boot(d), l->until[call->node]))
+	if (call->kind != CALL_EXTEND || !denies || (!stood && a->code != 'A'))
 		return;
 	if (l->round.us != emitted.us)
 		l->denied = 0;
 	l->round = emitted;
 	l->denied |= (uint16_t)(1u << call->node);
-	l->evicted |= (unsigned)__builtin_popcount(l->denied) > nodes - (nodes / 2 + 1) && votes_are_known(d->world->plan);
+	l->evicted |= stood && (unsigned)__builtin_popcount(l->denied) > nodes - (nodes / 2 + 1) && votes_are_known(d->world->plan);
 }
 
 void eviction_step(struct sim_daemon *d, const struct lease *l, int64_t name)

@@ -119,10 +119,13 @@ TEST(a_key_that_expired_while_the_question_was_on_its_way_was_not_lost)
 	passes(9 * SEC);
 	ck_assert(!key_is_there(0, "a"));
 	feels(0, MOOD_WELL);
+	passes(5 * SEC);
+	ck_assert(key_is_there(0, "a"));
+	passes(2 * SEC); /* in between all confirm that they have it */
 	/* So another store may lose it: two of three have always had the key. */
 	memory_remove(cluster.node[1].memory, SPAN("a"));
 	passes(5 * SEC);
-	ck_assert(key_is_there(0, "a"));
+	ck_assert(key_is_there(1, "a"));
 	hears_nothing(1);
 }
 
@@ -201,4 +204,78 @@ TEST(a_store_where_the_key_is_broken_still_keeps_others_out)
 	hears_nothing(3);
 	passes(400 * MSEC);
 	hears(3, "OK name=a *");
+}
+
+/* --- gaps: a store that did not have the key all the time vouches for no moment before it says that it has it --- */
+
+TEST(a_store_that_was_given_the_key_later_does_not_vouch_for_the_time_before)
+{
+	cluster_begin(3);
+	refuses(0, "OOM");
+	says(1, "LOCK a");
+	hears(1, GRANT);
+	feels(0, MOOD_WELL);
+	memory_remove(cluster.node[1].memory, SPAN("a")); /* now store 2 alone has it: another daemon may be granted it by the other two */
+	feels(1, MOOD_SILENT);
+	passes(3340 * MSEC);
+	ck_assert(key_is_there(0, "a"));
+	hears_nothing(1);
+	loses(1, 1);
+	feels(1, MOOD_WELL);
+	passes(3340 * MSEC);
+	hears(1, "! LOST name=a fence=* reason=evicted");
+}
+
+TEST(a_store_that_was_given_the_key_later_vouches_for_it_once_all_have_confirmed_that_they_have_it)
+{
+	cluster_begin(3);
+	refuses(0, "OOM");
+	says(1, "LOCK a");
+	hears(1, GRANT);
+	feels(0, MOOD_WELL);
+	passes(3340 * MSEC);
+	ck_assert(key_is_there(0, "a"));
+	passes(3340 * MSEC);
+	memory_remove(cluster.node[1].memory, SPAN("a"));
+	passes(3340 * MSEC);
+	ck_assert(key_is_there(1, "a"));
+	hears_nothing(1);
+	ck_assert_int_eq(figure(0, METRIC_REASSERTIONS), 1);
+}
+
+TEST(a_store_that_may_have_put_the_key_back_unheard_does_not_vouch_for_the_time_before)
+{
+	held_after_lock(3, "LOCK a");
+	memory_remove(cluster.node[0].memory, SPAN("a"));
+	memory_remove(cluster.node[1].memory, SPAN("a"));
+	passes(3300 * MSEC);
+	feels(0, MOOD_LOSSY);
+	feels(1, MOOD_SILENT);
+	passes(40 * MSEC);
+	ck_assert(key_is_there(0, "a"));
+	feels(0, MOOD_WELL);
+	passes(200 * MSEC);
+	hears(1, "! RISK name=a *");
+	passes(SEC);
+	hears(1, "! SAFE name=a *");
+	feels(1, MOOD_WELL);
+	passes(MSEC);
+	hears(1, "! LOST name=a fence=* reason=evicted");
+}
+
+TEST(a_vote_that_was_over_denies_nothing_beside_a_store_that_was_given_the_key_later)
+{
+	cluster_begin(3);
+	refuses(0, "OOM");
+	says(1, "LOCK a");
+	hears(1, GRANT);
+	feels(0, MOOD_WELL);
+	passes(SEC);
+	feels(1, MOOD_SILENT);
+	passes(9500 * MSEC); /* its vote is over, and the next renewal has not begun */
+	ck_assert(!key_is_there(1, "a"));
+	feels(1, MOOD_WELL);
+	passes(10 * SEC);
+	ck_assert(key_is_there(1, "a"));
+	hears_nothing(1);
 }

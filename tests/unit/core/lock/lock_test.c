@@ -142,7 +142,7 @@ static void lease_is_busy(struct lease *x, unsigned with)
 	x->at_risk = with == 2;
 	x->renewal->round = with == 3 ? &round : NULL;
 	x->renewal->entry.waits = with == 4;
-	x->renewal->denied = with == 5 ? nodeset_of(2) : NODESET_NONE;
+	x->renewal->gaps = with == 5 ? nodeset_of(2) : NODESET_NONE;
 	x->renewal->adoption = with == 7 ? malloc(1) : NULL;
 	TAILQ_INIT(&x->renewal->extends);
 	if (with == 6)
@@ -252,7 +252,7 @@ TEST(a_new_value_of_a_lease_begins_anew)
 	struct lock *l = lock_find_or_add(&table, SPAN("a"));
 	struct lease_value value;
 
-	l->lease.placed.nodes = l->lease.placed.unanswered = l->lease.placed.renewal_sent = lease_renewal(&table, &l->lease)->denied = nodeset_all(3);
+	l->lease.placed.nodes = l->lease.placed.unanswered = l->lease.placed.renewal_sent = lease_renewal(&table, &l->lease)->gaps = nodeset_all(3);
 	l->lease.recorded = true;
 	lock_contend(&table, l)->handoffs = 1;
 	l->contender->want_since.us = 7;
@@ -260,7 +260,7 @@ TEST(a_new_value_of_a_lease_begins_anew)
 	lock_begin_lease(l, &value, &nowhere);
 	ck_assert(!nodeset_any(l->lease.placed.nodes) && !nodeset_any(l->lease.placed.unanswered) && !nodeset_any(l->lease.placed.renewal_sent));
 	ck_assert_int_eq(l->lease.placed.since.us, 7);
-	ck_assert(!nodeset_any(l->lease.renewal->denied) && !l->lease.recorded && contender_is_blank(l->contender));
+	ck_assert(!nodeset_any(l->lease.renewal->gaps) && !l->lease.recorded && contender_is_blank(l->contender));
 	ck_assert_uint_eq(l->lease.value.number, value.number);
 }
 
