@@ -84,6 +84,7 @@ struct step_watch {
 	int64_t (*processor_ns)(void); /* that this thread has used; NULL: nobody watches */
 	int64_t (*elapsed_ns)(void);   /* the same, or what costs less to read and is never less than that */
 	int64_t sampled_ns;            /* of the processor, once for some steps */
+	bool heap_is_sorted;           /* before each step: what the simulated clients and stores have freed by then costs the step nothing */
 	uint64_t steps;
 	unsigned count;
 	struct slow_step {
