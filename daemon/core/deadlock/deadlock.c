@@ -27,8 +27,8 @@
 struct stake {
 	char kind; /* of its row */
 	struct span owner, name;
-	unsigned count, priority;
-	struct instant since;
+	unsigned count;
+	int64_t place;       /* of a request */
 	struct claim *claim; /* one of the three */
 	struct group *group; /* it has several names */
 	struct permit *permit;
@@ -109,22 +109,36 @@ static bool is_old(const struct deadlocks *d, struct instant since)
 	return !instant_before(d->since, since);
 }
 
+/*
+ * It stays the same at each look: a daemon compares its rows with older ones of the others, and its clock drifts against that of the stores. If places moved
+ * with it, each of two daemons could find that the request at the other one came last.
+ */
+static int64_t wait_place(const struct deadlocks *d, int64_t *stores_us, struct instant asked_at, unsigned priority)
+{
+	if (*stores_us == 0)
+		*stores_us = members_clock_us(&d->x->engine->members, asked_at);
+	return *stores_us - priority * PRIORITY_US;
+}
+
 static void claim_waits(struct deadlocks *d, struct claim *c, stake_see *see)
 {
-	if (c->state == CLAIM_WAITING && c->patient && !c->ending && !c->leaving && is_old(d, c->asking->asked_at))
-		see(d, &(struct stake){'w', claim_owner(c), lock_name(c->lock), 1, c->priority, c->asking->asked_at, .claim = c});
+	struct asking *a = c->asking;
+
+	if (c->state == CLAIM_WAITING && c->patient && !c->ending && !c->leaving && is_old(d, a->asked_at))
+		see(d, &(struct stake){'w', claim_owner(c), lock_name(c->lock), 1, wait_place(d, &a->stores_us, a->asked_at, c->priority), .claim = c});
 }
 
 static void group_waits(struct deadlocks *d, struct group *g, stake_see *see)
 {
 	if (g->patient && !g->leaving && g->state != GROUP_CANCELLED && is_old(d, g->asked_at))
-		see(d, &(struct stake){'w', group_owner(g), SPAN(""), 1, g->priority, g->asked_at, .group = g});
+		see(d, &(struct stake){'w', group_owner(g), SPAN(""), 1, wait_place(d, &g->stores_us, g->asked_at, g->priority), .group = g});
 }
 
 static void permit_waits(struct deadlocks *d, struct permit *p, stake_see *see)
 {
 	if ((p->state == PERMIT_WAITING || p->state == PERMIT_FIRST) && !p->leaving && is_old(d, p->asked_at))
-		see(d, &(struct stake){'p', permit_owner(p), semaphore_name(p->semaphore), p->semaphore->limit, p->priority, p->asked_at, .permit = p});
+		see(d, &(struct stake){'p', permit_owner(p), semaphore_name(p->semaphore), p->semaphore->limit,
+		                       wait_place(d, &p->stores_us, p->asked_at, p->priority), .permit = p});
 }
 
 static void waits_see(struct deadlocks *d, stake_see *see)
@@ -217,9 +231,9 @@ static void hold_note(struct deadlocks *d, const struct stake *k)
 /* --- rows ------------------------------------------------------------------------------------------------------------- */
 
 /* Of `names`, which are empty then. */
-static void stake_put(struct deadlocks *d, const struct stake *k, int64_t place)
+static void stake_put(struct deadlocks *d, const struct stake *k)
 {
-	const struct wait_row row = {k->kind, (int64_t)d->session->serial, (int64_t)owner_hash(d, k->owner), place, k->count,
+	const struct wait_row row = {k->kind, (int64_t)d->session->serial, (int64_t)owner_hash(d, k->owner), k->place, k->count,
 	                             {buf_begin(&d->names), buf_length(&d->names)}};
 
 	d->looks += LOOKS_ROW;
@@ -229,27 +243,25 @@ static void stake_put(struct deadlocks *d, const struct stake *k, int64_t place)
 }
 
 /* A LOCKALL waits for one name at a time; a LOCKANY for any of them. */
-static void group_put(struct deadlocks *d, const struct stake *k, int64_t place)
+static void group_put(struct deadlocks *d, const struct stake *k)
 {
 	for (unsigned i = 0; i < k->group->parts; i++)
 		if (k->group->part[i].claim && k->group->part[i].claim->state == CLAIM_WAITING)
 			netstring_put(&d->names, part_name(&k->group->part[i]));
 	if (buf_length(&d->names) > 0)
-		stake_put(d, k, place);
+		stake_put(d, k);
 }
 
 static void wait_put(struct deadlocks *d, const struct stake *k)
 {
-	int64_t place = members_clock_us(&d->x->engine->members, k->since) - k->priority * PRIORITY_US;
-
 	if (!owner_nests(d, k->owner))
 		return;
 	if (k->group) {
-		group_put(d, k, place);
+		group_put(d, k);
 		return;
 	}
 	netstring_put(&d->names, k->name);
-	stake_put(d, k, place);
+	stake_put(d, k);
 }
 
 static void hold_put(struct deadlocks *d, const struct stake *k)
@@ -260,7 +272,7 @@ static void hold_put(struct deadlocks *d, const struct stake *k)
 	if (wanted != d->wanted || !owner_nests(d, k->owner))
 		return;
 	netstring_put(&d->names, k->name);
-	stake_put(d, k, 0);
+	stake_put(d, k);
 }
 
 /* --- a look at the sessions of this daemon ---------------------------------------------------------------------------- */

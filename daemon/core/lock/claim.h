@@ -56,6 +56,7 @@ struct claim;
 struct asking {
 	struct instant asked_at;
 	struct instant wait_until; /* patient: end of the wait, as requested */
+	int64_t stores_us;         /* asked_at by the clock of the stores, as deadlock.c took it first; 0: not yet */
 	struct claim *twin_before, *twin_next; /* other requests of its owner that wait for the name in the same mode, as they were made; NULL: none */
 	uint32_t order;            /* among those that were asked at the same moment */
 	uint32_t count;            /* count= of the LOCK; 0: it has none */

@@ -41,6 +41,7 @@ struct group {
 	size_t owner_n, note_n;
 	int64_t ttl_us, delay_us;
 	struct instant asked_at, wait_until;
+	int64_t stores_us;        /* see struct asking */
 	unsigned priority;
 	unsigned count;           /* count= of the request; 0: it has none */
 	bool any;                 /* LOCKANY */

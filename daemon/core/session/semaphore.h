@@ -52,6 +52,7 @@ struct permit {
 	size_t owner_n, note_n;
 	int64_t ttl_us, fence;
 	struct instant asked_at, wait_until, granted_at;
+	int64_t stores_us;     /* see struct asking */
 	struct instant believed; /* of a session without a connection: the belief of its client ends by then */
 	enum loss loss;        /* LOST: why */
 	struct pending *extend; /* an EXTEND of its client; NULL: none */

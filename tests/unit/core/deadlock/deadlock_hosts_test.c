@@ -43,6 +43,39 @@ TEST(the_later_of_two_that_wait_for_each_other_is_refused_and_the_other_goes_on)
 	it_is_found(5);
 }
 
+/*
+ * Session 1 waits for 1 ms longer than session 2. Since session 3 waits longer, their daemons look at different moments, and each compares its own row with an
+ * older one of the other. In each second the clocks of the stores fall behind those of the daemons by 5 ms, keep up with them, or gain 5 ms.
+ */
+RANGE_TEST(while_clocks_drift_one_of_two_that_asked_at_almost_the_same_time_is_refused, -1, 2)
+{
+	bool one, two;
+
+	two_daemons(3);
+	session_opens(3, 1);
+	session_opens(4, 1);
+	takes(3, "c");
+	takes(4, "d");
+	says(3, "LOCK d wait=100s");
+	passes(300 * MSEC);
+	takes(1, "a");
+	takes(2, "b");
+	says(1, "LOCK b wait=100s");
+	passes(MSEC);
+	says(2, "LOCK a wait=100s");
+	for (int64_t us = 0; us < FOUND_US; us += SEC / 10) {
+		passes(SEC / 10);
+		clocks_go_on_without_us(_i * 5 * MSEC / 10);
+	}
+	one = next_line(1) != NULL;
+	two = next_line(2) != NULL;
+	ck_assert_msg(one != two, "%s is refused", one ? "each of them" : "none of them");
+	hears_nothing(1);
+	hears_nothing(2);
+	hears_nothing(3);
+	cluster_close();
+}
+
 TEST(three_daemons_in_a_circle_lose_one_request)
 {
 	three_daemons(3);
