@@ -91,11 +91,18 @@ static void node_give_up(struct node *n)
 	node_tell_down(n);
 }
 
-void node_fail(struct node *n, enum defect defect, const char *reason)
+static void node_note(struct node *n, enum defect defect, const char *reason)
 {
 	n->defect = defect;
 	if (reason != n->reason)
 		(void)snprintf(n->reason, sizeof(n->reason), "%s", reason);
+}
+
+/* An attempt without the word of a sentinel fails for that reason. */
+void node_fail(struct node *n, enum defect defect, const char *reason)
+{
+	if (n->state == NODE_UP || !n->recalled)
+		node_note(n, defect, reason);
 	if (n->state == NODE_UP) {
 		n->failures.broken++;
 		node_go_down(n);
@@ -187,6 +194,10 @@ static void node_on_ready(void *context)
 		node_fail(n, DEFECT_UNKNOWN_HOST, NODE_SPLIT);
 		return;
 	}
+	if (n->recalled && strcmp(n->known, link_run_id(n->links.item[0])) != 0) {
+		node_fail(n, n->defect, n->reason);
+		return;
+	}
 	node_set_state(n, NODE_UP, "all links are ready");
 	n->up_since = clock_boottime();
 	n->reason[0] = 0;
@@ -196,6 +207,7 @@ static void node_on_ready(void *context)
 	if (n->subscriber)
 		subscriber_open(n->subscriber, (const struct sockaddr *)&n->dialled.name, n->dialled.n);
 	if (n->sentinel) {
+		(void)snprintf(n->known, sizeof(n->known), "%s", link_run_id(n->links.item[0]));
 		sentinel_follow(n->sentinel, true);
 		sentinel_where(n->sentinel, where, sizeof(where));
 	}
@@ -410,16 +422,23 @@ static void node_move(struct node *n, const char *host, uint16_t port)
 	node_expect_name(n, n->conf->server_name ? n->conf->server_name : n->host);
 }
 
+/*
+ * Without a word of sentinels a node that is up stays with its server. If only the connection breaks, or this process follows another, that server is as good
+ * as before. One that was started anew is not: a replica may have been promoted meanwhile, and nobody here knows.
+ */
 static void node_on_told(void *context, const char *host, uint16_t port, enum defect defect, const char *reason)
 {
 	struct node *n = context;
 
-	if (!host) {
-		node_fail(n, defect, reason);
-		return;
-	}
-	node_move(n, host, port);
-	node_locate(n);
+	n->recalled = !host && *n->known;
+	if (host)
+		node_move(n, host, port);
+	else
+		node_note(n, defect, reason);
+	if (host || n->recalled)
+		node_locate(n);
+	else
+		node_fail(n, n->defect, n->reason);
 }
 
 /* A replica that is probed, or asked to write, shows it. The link that told so must not be closed here. */
@@ -516,6 +535,10 @@ struct node *node_new(const struct node_conf *conf, unsigned index, const struct
 	n->port = address->port;
 	if (address->master)
 		n->sentinel = sentinel_new(conf->sentinel, address, &sentinel_sink);
+	if (n->sentinel && n->port)
+		sentinel_recall(n->sentinel, n->host, n->port);
+	if (n->sentinel && address->run_id)
+		(void)snprintf(n->known, sizeof(n->known), "%s", address->run_id);
 	n->named = !n->sentinel && !addresses_are_known(n->path, n->host, n->port, &n->addresses);
 	n->timer = evtimer_new(conf->base, node_on_timer, n);
 	if (!n->timer)

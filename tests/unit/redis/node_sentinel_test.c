@@ -12,6 +12,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#define RUN_A   "$1\r\na\r\n"
+#define RUN_B   "$1\r\nb\r\n"
 #define REPLICA "$12\r\nrole:slave\r\n\r\n"
 
 static struct fake_redis watch, server[2];
@@ -74,10 +76,26 @@ static void is_at(unsigned i)
 	ck_assert_str_eq(address, expected);
 }
 
+static struct upstream_address node_address(void)
+{
+	return (struct upstream_address){.label = "sentinel:locks", .master = "locks", .sentinel = &at, .sentinels = 1};
+}
+
 static void node_make(void)
 {
-	const struct upstream_address conf = {.label = "sentinel:locks", .master = "locks", .sentinel = &at, .sentinels = 1};
+	const struct upstream_address conf = node_address();
 
+	node = node_new(&node_conf, 0, &conf);
+}
+
+/* As after a restart in place: the process before used this server. */
+static void node_make_that_recalls(unsigned i, const char *run_id)
+{
+	struct upstream_address conf = node_address();
+
+	conf.host = "127.0.0.1";
+	conf.port = port_of(&server[i]);
+	conf.run_id = run_id;
 	node = node_new(&node_conf, 0, &conf);
 }
 
@@ -196,17 +214,98 @@ TEST(a_name_that_the_sentinel_tells_is_resolved)
 	ck_assert_uint_eq(server[0].connections, 0);
 }
 
-TEST(without_a_word_of_a_sentinel_no_server_is_dialled)
+TEST(without_a_word_of_a_sentinel_the_same_server_is_used_again)
 {
+	server[0].run_id = RUN_A;
 	node_make();
 	resolver_loop_await(&ups, 1);
 	watch.where = "*-1\r\n";
 	resolver_loop_run(100 * MSEC);
 	ck_assert_uint_eq(downs, 0); /* it stays where it is */
 	fake_redis_hang_up(&server[0]);
-	resolver_loop_await(&downs, 2);
+	resolver_loop_await(&ups, 2);
+	is_at(0);
+	server[1].run_id = RUN_B;
+	master_is(1);
+	resolver_loop_await(&ups, 3);
+	is_at(1);
+	ck_assert_uint_ge(moves, 1);
+}
+
+TEST(without_a_word_of_a_sentinel_no_other_server_is_used)
+{
+	server[0].run_id = RUN_A;
+	node_make();
+	resolver_loop_await(&ups, 1);
+	watch.where = "*-1\r\n";
+	server[0].run_id = RUN_B;
+	fake_redis_hang_up(&server[0]);
+	resolver_loop_await(&downs, 3);
+	ck_assert_uint_ge(server[0].connections, 4);
+	ck_assert_str_eq(reason, "no sentinel knows a master named locks");
+	ck_assert_uint_eq(ups, 1);
+	master_is(0);
+	resolver_loop_await(&ups, 2);
+}
+
+TEST(without_a_word_of_a_sentinel_a_server_that_has_become_a_replica_is_not_used)
+{
+	server[0].run_id = RUN_A;
+	node_make();
+	resolver_loop_await(&ups, 1);
+	watch.where = "*-1\r\n";
+	server[0].role = REPLICA;
+	fake_redis_hang_up(&server[0]);
+	resolver_loop_await(&downs, 3);
+	ck_assert_str_eq(reason, "no sentinel knows a master named locks");
+	ck_assert_uint_eq(ups, 1);
+}
+
+TEST(a_server_that_tells_no_run_id_is_not_used_without_a_word_of_a_sentinel)
+{
+	node_make();
+	resolver_loop_await(&ups, 1);
+	watch.where = "*-1\r\n";
+	fake_redis_hang_up(&server[0]);
+	resolver_loop_await(&downs, 3);
 	ck_assert_str_eq(reason, "no sentinel knows a master named locks");
 	ck_assert_uint_eq(server[0].connections, 2);
 	master_is(0);
 	resolver_loop_await(&ups, 2);
+}
+
+TEST(after_a_restart_the_server_of_before_is_used_until_a_sentinel_names_another)
+{
+	server[0].run_id = RUN_A;
+	watch.where = "*-1\r\n";
+	node_make_that_recalls(0, "a");
+	resolver_loop_await(&ups, 1);
+	is_at(0);
+	ck_assert_uint_eq(downs, 0);
+	master_is(1);
+	resolver_loop_await(&ups, 2);
+	is_at(1);
+	ck_assert_uint_ge(moves, 1);
+}
+
+TEST(after_a_restart_another_server_at_the_address_of_before_is_not_used)
+{
+	server[0].run_id = RUN_A;
+	watch.where = "*-1\r\n";
+	node_make_that_recalls(0, "b");
+	resolver_loop_await(&downs, 2);
+	ck_assert_uint_eq(ups, 0);
+	master_is(0);
+	resolver_loop_await(&ups, 1);
+}
+
+TEST(after_a_restart_the_word_of_a_sentinel_counts_more_than_what_was_before)
+{
+	server[0].run_id = RUN_A;
+	master_is(1);
+	node_make_that_recalls(0, "a");
+	resolver_loop_await(&ups, 1);
+	is_at(1);
+	ck_assert_uint_eq(moves, 1);
+	ck_assert_uint_eq(server[0].connections, 0);
 }
