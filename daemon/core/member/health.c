@@ -207,8 +207,8 @@ static void health_note_name(struct members *ms, struct member *m, const struct 
 static void health_note_clock(struct members *ms, struct member *m)
 {
 	int64_t host = ms->core->wall_us - ms->core->now.us, ahead = m->clock.low - host, behind = host - m->clock.high;
-	int64_t apart = ahead > behind ? ahead : behind;
-	bool same = health_becomes(&m->apart, ms->core->conf.shared && m->clock.known && apart > APART_US ? DEFECT_CLOCK : DEFECT_NONE, SPAN(""));
+	int64_t apart = ahead > behind ? ahead : behind, most = m->apart.defect ? APART_US - APART_US / 5 : APART_US; /* at the edge it would come and go */
+	bool same = health_becomes(&m->apart, ms->core->conf.shared && m->clock.known && apart > most ? DEFECT_CLOCK : DEFECT_NONE, SPAN(""));
 
 	if (m->apart.defect)
 		snprintf(m->apart.text, sizeof(m->apart.text), "its clock is %" PRId64 ".%" PRId64 " s %s this host's", apart / SEC,
@@ -416,6 +416,6 @@ struct trouble health_note_break(struct members *ms, struct member *m, struct tr
 	if (!member_breaks(ms, m))
 		return why;
 	snprintf(m->breaks.text, sizeof(m->breaks.text), "its connection broke %d times within %" PRId64 " s: %s", BREAKS_MOST,
-	         instant_diff(ms->core->now, m->breaks.at[0]) / SEC, why.text);
+	         instant_diff(ms->core->now, m->breaks.at[0]) / SEC + 1, why.text);
 	return (struct trouble){m->breaks.text, DEFECT_BREAKS};
 }
