@@ -62,6 +62,7 @@ static void node_close_links(struct node *n)
 		subscriber_close(n->subscriber);
 	if (n->sentinel)
 		sentinel_follow(n->sentinel, false);
+	redial_end(n->redial);
 	n->ready = 0;
 }
 
@@ -143,11 +144,37 @@ static bool addresses_are_several(const struct addresses *a)
 	return of_6 > 1 || a->count - of_6 > 1;
 }
 
+/* The worse one. */
+static void node_tell_trouble(struct node *n)
+{
+	const struct node_trouble *trouble = n->wrong.defect ? &n->wrong : &n->shut;
+
+	if (n->conf->sink->unwatched)
+		n->conf->sink->unwatched(n->conf->sink->context, n->index, trouble->defect, trouble->reason);
+}
+
+static void node_on_tried(void *context, enum defect defect, const char *reason)
+{
+	struct node *n = context;
+
+	n->shut.defect = defect;
+	(void)snprintf(n->shut.reason, sizeof(n->shut.reason), "%s%s", defect ? "it takes no new connection: " : "", reason);
+	node_tell_trouble(n);
+}
+
+static void node_on_heard(void *context, enum defect defect, const char *reason)
+{
+	struct node *n = context;
+
+	n->wrong.defect = defect;
+	(void)snprintf(n->wrong.reason, sizeof(n->wrong.reason), "%s", reason);
+	node_tell_trouble(n);
+}
+
 /* "": all is well with its name or path. */
 static void node_tell_where(struct node *n, const char *reason)
 {
-	if (n->conf->sink->unwatched)
-		n->conf->sink->unwatched(n->conf->sink->context, n->index, *reason ? DEFECT_UNKNOWN_HOST : DEFECT_NONE, reason);
+	node_on_heard(n, *reason ? DEFECT_UNKNOWN_HOST : DEFECT_NONE, reason);
 }
 
 static void node_tell_name(struct node *n)
@@ -204,6 +231,8 @@ static void node_on_ready(void *context)
 	n->demoted = false;
 	n->split = n->taken = n->astray = false;
 	n->unknown = n->elsewhere = 0;
+	n->wrong.defect = n->shut.defect = DEFECT_NONE;
+	redial_begin(n->redial, (const struct sockaddr *)&n->dialled.name, n->dialled.n);
 	if (n->subscriber)
 		subscriber_open(n->subscriber, (const struct sockaddr *)&n->dialled.name, n->dialled.n);
 	if (n->sentinel) {
@@ -398,6 +427,7 @@ static void node_on_moved(void *context, const char *where)
 void node_expect_name(struct node *n, const char *name)
 {
 	links_expect(&n->links, name);
+	redial_expect(n->redial, name);
 	if (n->subscriber)
 		subscriber_expect(n->subscriber, &n->conf->link->tls, name);
 }
@@ -501,6 +531,7 @@ static void node_make_links(struct node *n)
 	};
 	const struct script_sink watched = {.context = n, .answer = node_on_answer};
 	const struct upstream_sink *to = n->conf->sink;
+	const struct redial_sink redial_sink = {.context = n, .tried = node_on_tried};
 	const struct subscriber_sink subscriber_sink = {.context = to->context, .message = to->message, .subscribed = to->subscribed};
 
 	if (n->sentinel || n->named || n->conf->channel)
@@ -508,18 +539,11 @@ static void node_make_links(struct node *n)
 	links_init(&n->links, n->conf->links, n->conf->base, n->conf->link, n->index, &sink);
 	if (n->sentinel)
 		links_demand_master(&n->links);
+	n->redial = redial_new(n->conf->base, n->conf->link, n->conf->redial_us, n->index, &redial_sink);
 	if (n->conf->channel)
 		n->subscriber = subscriber_new(n->conf->base, &n->conf->link->stream, n->conf->rng, n->index, n->conf->channel, &subscriber_sink);
 	if (!n->path)
 		node_expect_name(n, n->conf->server_name ? n->conf->server_name : n->host);
-}
-
-static void node_on_heard(void *context, enum defect defect, const char *reason)
-{
-	struct node *n = context;
-
-	if (n->conf->sink->unwatched)
-		n->conf->sink->unwatched(n->conf->sink->context, n->index, defect, reason);
 }
 
 struct node *node_new(const struct node_conf *conf, unsigned index, const struct upstream_address *address)
@@ -556,6 +580,7 @@ void node_free(struct node *n)
 	resolver_forget(n->lookup);
 	sentinel_free(n->sentinel);
 	links_release(&n->links);
+	redial_free(n->redial);
 	subscriber_free(n->subscriber);
 	event_free(n->timer);
 	free(n->label);

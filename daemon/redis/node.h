@@ -29,6 +29,7 @@ struct node_conf {
 	unsigned links;
 	const char *channel; /* of the subscriber; NULL: none */
 	int64_t name_us, path_us; /* between two looks where the name of a server that is up leads, or the path of its socket */
+	int64_t redial_us; /* between two looks whether a server that is up takes another connection */
 	const char *server_name; /* of TLS; NULL: the host of the address */
 	const struct upstream_sink *sink;
 };

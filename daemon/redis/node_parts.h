@@ -6,6 +6,13 @@
 #include "daemon/base/backoff.h"
 #include "daemon/redis/node.h"
 #include "daemon/redis/socket.h"
+#include "daemon/redis/redial.h"
+
+/* What is wrong with a node that is up. */
+struct node_trouble {
+	enum defect defect;
+	char reason[300];
+};
 
 enum node_state {
 	NODE_WAITING,   /* the timer begins the next attempt */
@@ -25,6 +32,8 @@ struct node {
 	enum node_state state;
 	struct links links;
 	struct subscriber *subscriber; /* NULL: none */
+	struct redial *redial;         /* whether another connection would be taken */
+	struct node_trouble wrong, shut; /* it may not be the server that others use; it would take no new connection */
 	unsigned ready;                /* links that are ready */
 	struct event *timer;
 	struct backoff backoff;

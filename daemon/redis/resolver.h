@@ -14,6 +14,7 @@
 #define ADDRESSES_MAX 16
 #define NAME_POLL_US  (5 * SEC) /* daemons that leave a server must do so while the quarantine of the next one lasts */
 #define PATH_POLL_US  SEC
+#define REDIAL_US     (60 * SEC)
 
 struct addrinfo;
 struct event_base;

@@ -249,7 +249,7 @@ void member_unwatched(struct members *ms, unsigned node, enum defect defect, str
 
 	m->unwatched.defect = defect;
 	core_keep(m->unwatched.text, sizeof(m->unwatched.text), reason);
-	health_tell(ms, m, LOG_WARN, &m->unwatched, "all name the same server", same);
+	health_tell(ms, m, LOG_WARN, &m->unwatched, "that is over", same);
 }
 
 void health_note_probe(struct members *ms, struct member *m, const struct probe *probe)

@@ -25,7 +25,7 @@ static struct node_conf node_conf;
 static struct node *node;
 static struct rng rng;
 static unsigned ups, downs, moves, answers;
-static char address[300], reason[512], where[64];
+static char address[300], reason[512], where[64], trouble[300];
 
 static void on_up(void *context, unsigned index, const char *told)
 {
@@ -40,6 +40,12 @@ static void on_down(void *context, unsigned index, enum defect defect, const cha
 	downs++;
 	moves += *moved != '\0';
 	(void)snprintf(reason, sizeof(reason), "%s", why);
+}
+
+static void on_unwatched(void *context, unsigned index, enum defect defect, const char *why)
+{
+	(void)context, (void)index, (void)defect;
+	(void)snprintf(trouble, sizeof(trouble), "%s", why);
 }
 
 static void on_answer(void *context, const struct answer *a)
@@ -111,11 +117,11 @@ static void setup(void)
 	at = (struct upstream_host){"127.0.0.1", port_of(&watch)};
 	link_conf = (struct link_conf){.connect_timeout_us = 5 * SEC, .stall_us = 5 * SEC, .ping_us = 5 * SEC};
 	script_keys_init(&link_conf.stream.keys, "lock:", SEC, 0);
-	sink = (struct upstream_sink){.up = on_up, .down = on_down, .answer = on_answer};
+	sink = (struct upstream_sink){.up = on_up, .down = on_down, .answer = on_answer, .unwatched = on_unwatched};
 	sentinel_conf =
 		(struct sentinel_conf){.base = resolver_loop.base, .resolver = resolver_loop.resolver, .timeout_us = 5 * SEC, .poll_us = 30 * MSEC};
 	node_conf = (struct node_conf){.base = resolver_loop.base, .link = &link_conf, .resolver = resolver_loop.resolver, .sentinel = &sentinel_conf,
-	                               .rng = &rng, .links = 2, .sink = &sink};
+	                               .rng = &rng, .links = 2, .sink = &sink, .redial_us = 60 * SEC};
 	master_is(0);
 }
 
@@ -212,6 +218,26 @@ TEST(a_name_that_the_sentinel_tells_is_resolved)
 	while (!strstr(reason, "other.example: "))
 		resolver_loop_await(&downs, downs + 1);
 	ck_assert_uint_eq(server[0].connections, 0);
+}
+
+/* The sentinels, which agree all the time, do not make that unsaid. */
+TEST(a_master_that_takes_no_new_connection_is_told_while_it_serves)
+{
+	sentinel_conf.poll_us = 10 * MSEC;
+	node_conf.redial_us = 60 * MSEC;
+	node_make();
+	resolver_loop_await(&ups, 1);
+	server[0].hands = "-NOAUTH Authentication required.\r\n";
+	for (unsigned i = 0; i < 100 && !*trouble; i++)
+		resolver_loop_run(20 * MSEC);
+	for (unsigned i = 0; i < 10; i++) {
+		resolver_loop_run(5 * MSEC);
+		ck_assert_str_eq(trouble, "it takes no new connection: NOAUTH Authentication required.");
+	}
+	ck_assert_uint_eq(downs, 0);
+	server[0].hands = NULL;
+	resolver_loop_run(500 * MSEC);
+	ck_assert_str_eq(trouble, "");
 }
 
 TEST(without_a_word_of_a_sentinel_the_same_server_is_used_again)
