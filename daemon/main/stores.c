@@ -258,6 +258,7 @@ static void address_recall(struct upstream_address *to, const struct service_sto
 	to->host = host;
 	to->port = (uint16_t)strtoul(colon + 1, NULL, 10);
 	to->run_id = store->run_id;
+	to->heard = store->heard;
 }
 
 /* The file may be a pipe or a terminal, and never answer: a signal ends the daemon meanwhile, unless it has sessions already. With Redis that is no crash. */

@@ -70,6 +70,7 @@ static void node_go_down(struct node *n)
 {
 	bool steady = instant_diff(clock_boottime(), n->up_since) >= STEADY_US;
 
+	n->known_at = clock_boottime();
 	if (steady)
 		backoff_reset(&n->backoff);
 	node_wait(n, steady ? 0 : backoff_next(&n->backoff, n->conf->rng), n->reason);
@@ -210,6 +211,12 @@ void node_watch_name(struct node *n)
 		node_arm(n, n->conf->path_us);
 }
 
+/* One that was away for longer may have been replaced, and others may rely on its successor by now. */
+static bool node_may_recall(const struct node *n)
+{
+	return *n->known && instant_diff(clock_boottime(), n->known_at) < n->conf->recall_us;
+}
+
 static void node_on_ready(void *context)
 {
 	struct node *n = context;
@@ -221,7 +228,7 @@ static void node_on_ready(void *context)
 		node_fail(n, DEFECT_UNKNOWN_HOST, NODE_SPLIT);
 		return;
 	}
-	if (n->recalled && strcmp(n->known, link_run_id(n->links.item[0])) != 0) {
+	if (n->recalled && (strcmp(n->known, link_run_id(n->links.item[0])) != 0 || !node_may_recall(n))) {
 		node_fail(n, n->defect, n->reason);
 		return;
 	}
@@ -460,7 +467,7 @@ static void node_on_told(void *context, const char *host, uint16_t port, enum de
 {
 	struct node *n = context;
 
-	n->recalled = !host && *n->known;
+	n->recalled = !host && node_may_recall(n);
 	if (host)
 		node_move(n, host, port);
 	else
@@ -561,6 +568,7 @@ struct node *node_new(const struct node_conf *conf, unsigned index, const struct
 		n->sentinel = sentinel_new(conf->sentinel, address, &sentinel_sink);
 	if (n->sentinel && n->port)
 		sentinel_recall(n->sentinel, n->host, n->port);
+	n->known_at = address->heard;
 	if (n->sentinel && address->run_id)
 		(void)snprintf(n->known, sizeof(n->known), "%s", address->run_id);
 	n->named = !n->sentinel && !addresses_are_known(n->path, n->host, n->port, &n->addresses);

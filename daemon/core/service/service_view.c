@@ -86,7 +86,8 @@ void service_store(const struct service *s, unsigned node, struct service_store 
 	                                    .trips = &m->trips,
 	                                    .trips_us = m->trips_us,
 	                                    .address = strlen(m->address) < sizeof(m->address) - 1 ? m->address : "",
-	                                    .run_id = m->run_id};
+	                                    .run_id = m->run_id,
+	                                    .heard = m->clock.at};
 }
 
 bool service_has_quorum(const struct service *s)

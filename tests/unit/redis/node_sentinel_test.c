@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* daemon/redis/node.c, where a sentinel tells the address: two servers, one of which is the master. */
+#include "daemon/base/clock.h"
 #include "daemon/base/rng.h"
 #include "daemon/redis/failure.h"
 #include "daemon/redis/node.h"
@@ -102,6 +103,7 @@ static void node_make_that_recalls(unsigned i, const char *run_id)
 	conf.host = "127.0.0.1";
 	conf.port = port_of(&server[i]);
 	conf.run_id = run_id;
+	conf.heard = instant_add(clock_boottime(), -SEC);
 	node = node_new(&node_conf, 0, &conf);
 }
 
@@ -121,7 +123,8 @@ static void setup(void)
 	sentinel_conf =
 		(struct sentinel_conf){.base = resolver_loop.base, .resolver = resolver_loop.resolver, .timeout_us = 5 * SEC, .poll_us = 30 * MSEC};
 	node_conf = (struct node_conf){.base = resolver_loop.base, .link = &link_conf, .resolver = resolver_loop.resolver, .sentinel = &sentinel_conf,
-	                               .rng = &rng, .links = 2, .sink = &sink, .redial_us = 60 * SEC};
+	                               .rng = &rng, .links = 2, .sink = &sink, .redial_us = 60 * SEC,
+	                               .recall_us = 60 * SEC};
 	master_is(0);
 }
 
@@ -274,6 +277,26 @@ TEST(without_a_word_of_a_sentinel_no_other_server_is_used)
 	resolver_loop_await(&ups, 2);
 }
 
+/* Another one may have been promoted, and grant by now. */
+TEST(without_a_word_of_a_sentinel_a_server_that_was_away_for_long_is_not_used)
+{
+	server[0].run_id = RUN_A;
+	node_conf.recall_us = 200 * MSEC;
+	link_conf.connect_timeout_us = 20 * MSEC;
+	node_make();
+	resolver_loop_await(&ups, 1);
+	watch.where = "*-1\r\n";
+	server[0].hands = ""; /* it hangs */
+	fake_redis_hang_up(&server[0]);
+	resolver_loop_run(300 * MSEC);
+	server[0].hands = NULL;
+	resolver_loop_run(500 * MSEC);
+	ck_assert_uint_eq(ups, 1);
+	link_conf.connect_timeout_us = 5 * SEC;
+	master_is(0);
+	resolver_loop_await(&ups, 2);
+}
+
 TEST(without_a_word_of_a_sentinel_a_server_that_has_become_a_replica_is_not_used)
 {
 	server[0].run_id = RUN_A;
@@ -312,6 +335,18 @@ TEST(after_a_restart_the_server_of_before_is_used_until_a_sentinel_names_another
 	resolver_loop_await(&ups, 2);
 	is_at(1);
 	ck_assert_uint_ge(moves, 1);
+}
+
+TEST(after_a_restart_the_server_of_before_is_not_used_if_it_was_away_for_long)
+{
+	server[0].run_id = RUN_A;
+	watch.where = "*-1\r\n";
+	node_conf.recall_us = SEC / 2;
+	node_make_that_recalls(0, "a");
+	resolver_loop_await(&downs, 2);
+	ck_assert_uint_eq(ups, 0);
+	master_is(0);
+	resolver_loop_await(&ups, 1);
 }
 
 TEST(after_a_restart_another_server_at_the_address_of_before_is_not_used)
