@@ -317,6 +317,7 @@ REDIS := \
 	daemon/redis/sentinel.c \
 	daemon/redis/socket.c \
 	daemon/redis/stream.c \
+	daemon/redis/redial.c \
 	daemon/redis/upstream.c \
 	daemon/redis/word.c \
 	daemon/redis/failure.c

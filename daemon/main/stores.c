@@ -16,6 +16,7 @@
 #define CONNECT_LEAST_US   SEC
 #define STALL_LEAST_US     (2 * SEC)
 #define PING_US            (500 * MSEC)
+#define STORE_HOST_MAX     64
 #define MEMORY_WINDOW      64 /* calls under way; a new request waits behind at most this many */
 #define MEMORY_TIMEOUT_US  (10 * SEC) /* the memory store always answers; only a stop of this process can delay it */
 
@@ -245,6 +246,21 @@ static struct upstream_address address_of(const struct conf_address *a, struct u
 	return to;
 }
 
+/* Where the process before used it, if sentinels had told that. */
+static void address_recall(struct upstream_address *to, const struct service_store *store, char host[STORE_HOST_MAX])
+{
+	const char *colon = strrchr(store->address, ':');
+	bool bracket = *store->address == '[';
+
+	if (!to->master || !colon)
+		return;
+	(void)snprintf(host, STORE_HOST_MAX, "%.*s", (int)(colon - store->address) - 2 * bracket, store->address + bracket);
+	to->host = host;
+	to->port = (uint16_t)strtoul(colon + 1, NULL, 10);
+	to->run_id = store->run_id;
+	to->heard = store->heard;
+}
+
 /* The file may be a pipe or a terminal, and never answer: a signal ends the daemon meanwhile, unless it has sessions already. With Redis that is no crash. */
 static int password_first(const struct conf *c, bool goes_on, char **ret_password, char **ret_sentinel_password)
 {
@@ -272,6 +288,8 @@ static int redis_start(struct daemon *d)
 	const struct conf *c = d->conf;
 	struct upstream_address address[CONF_NODES_MAX];
 	struct upstream_host sentinel[CONF_NODES_MAX][CONF_SENTINELS_MAX];
+	char recalled[CONF_NODES_MAX][STORE_HOST_MAX];
+	struct service_store store;
 	struct upstream_conf conf = {
 		.address = address,
 		.nodes = (unsigned)c->redis.nodes,
@@ -293,9 +311,11 @@ static int redis_start(struct daemon *d)
 
 	if (r < 0)
 		return r;
-	for (size_t i = 0; i < c->redis.nodes; i++)
-		/* cppcheck-suppress unreadVariable ; conf.address is read */
+	for (unsigned i = 0; i < c->redis.nodes; i++) {
 		address[i] = address_of(&c->redis.node[i], sentinel[i]);
+		service_store(d->service, i, &store);
+		address_recall(&address[i], &store, recalled[i]);
+	}
 	conf.password = password;
 	conf.sentinel_password = sentinel_password;
 	conf.server_name = c->redis.tls.server_name;

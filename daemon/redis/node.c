@@ -62,6 +62,7 @@ static void node_close_links(struct node *n)
 		subscriber_close(n->subscriber);
 	if (n->sentinel)
 		sentinel_follow(n->sentinel, false);
+	redial_end(n->redial);
 	n->ready = 0;
 }
 
@@ -69,6 +70,7 @@ static void node_go_down(struct node *n)
 {
 	bool steady = instant_diff(clock_boottime(), n->up_since) >= STEADY_US;
 
+	n->known_at = clock_boottime();
 	if (steady)
 		backoff_reset(&n->backoff);
 	node_wait(n, steady ? 0 : backoff_next(&n->backoff, n->conf->rng), n->reason);
@@ -91,11 +93,18 @@ static void node_give_up(struct node *n)
 	node_tell_down(n);
 }
 
-void node_fail(struct node *n, enum defect defect, const char *reason)
+static void node_note(struct node *n, enum defect defect, const char *reason)
 {
 	n->defect = defect;
 	if (reason != n->reason)
 		(void)snprintf(n->reason, sizeof(n->reason), "%s", reason);
+}
+
+/* An attempt without the word of a sentinel fails for that reason. */
+void node_fail(struct node *n, enum defect defect, const char *reason)
+{
+	if (n->state == NODE_UP || !n->recalled)
+		node_note(n, defect, reason);
 	if (n->state == NODE_UP) {
 		n->failures.broken++;
 		node_go_down(n);
@@ -136,11 +145,37 @@ static bool addresses_are_several(const struct addresses *a)
 	return of_6 > 1 || a->count - of_6 > 1;
 }
 
+/* The worse one. */
+static void node_tell_trouble(struct node *n)
+{
+	const struct node_trouble *trouble = n->wrong.defect ? &n->wrong : &n->shut;
+
+	if (n->conf->sink->unwatched)
+		n->conf->sink->unwatched(n->conf->sink->context, n->index, trouble->defect, trouble->reason);
+}
+
+static void node_on_tried(void *context, enum defect defect, const char *reason)
+{
+	struct node *n = context;
+
+	n->shut.defect = defect;
+	(void)snprintf(n->shut.reason, sizeof(n->shut.reason), "%s%s", defect ? "it takes no new connection: " : "", reason);
+	node_tell_trouble(n);
+}
+
+static void node_on_heard(void *context, enum defect defect, const char *reason)
+{
+	struct node *n = context;
+
+	n->wrong.defect = defect;
+	(void)snprintf(n->wrong.reason, sizeof(n->wrong.reason), "%s", reason);
+	node_tell_trouble(n);
+}
+
 /* "": all is well with its name or path. */
 static void node_tell_where(struct node *n, const char *reason)
 {
-	if (n->conf->sink->unwatched)
-		n->conf->sink->unwatched(n->conf->sink->context, n->index, *reason ? DEFECT_UNKNOWN_HOST : DEFECT_NONE, reason);
+	node_on_heard(n, *reason ? DEFECT_UNKNOWN_HOST : DEFECT_NONE, reason);
 }
 
 static void node_tell_name(struct node *n)
@@ -176,6 +211,12 @@ void node_watch_name(struct node *n)
 		node_arm(n, n->conf->path_us);
 }
 
+/* One that was away for longer may have been replaced, and others may rely on its successor by now. */
+static bool node_may_recall(const struct node *n)
+{
+	return *n->known && instant_diff(clock_boottime(), n->known_at) < n->conf->recall_us;
+}
+
 static void node_on_ready(void *context)
 {
 	struct node *n = context;
@@ -187,15 +228,22 @@ static void node_on_ready(void *context)
 		node_fail(n, DEFECT_UNKNOWN_HOST, NODE_SPLIT);
 		return;
 	}
+	if (n->recalled && (strcmp(n->known, link_run_id(n->links.item[0])) != 0 || !node_may_recall(n))) {
+		node_fail(n, n->defect, n->reason);
+		return;
+	}
 	node_set_state(n, NODE_UP, "all links are ready");
 	n->up_since = clock_boottime();
 	n->reason[0] = 0;
 	n->demoted = false;
 	n->split = n->taken = n->astray = false;
 	n->unknown = n->elsewhere = 0;
+	n->wrong.defect = n->shut.defect = DEFECT_NONE;
+	redial_begin(n->redial, (const struct sockaddr *)&n->dialled.name, n->dialled.n);
 	if (n->subscriber)
 		subscriber_open(n->subscriber, (const struct sockaddr *)&n->dialled.name, n->dialled.n);
 	if (n->sentinel) {
+		(void)snprintf(n->known, sizeof(n->known), "%s", link_run_id(n->links.item[0]));
 		sentinel_follow(n->sentinel, true);
 		sentinel_where(n->sentinel, where, sizeof(where));
 	}
@@ -386,6 +434,7 @@ static void node_on_moved(void *context, const char *where)
 void node_expect_name(struct node *n, const char *name)
 {
 	links_expect(&n->links, name);
+	redial_expect(n->redial, name);
 	if (n->subscriber)
 		subscriber_expect(n->subscriber, &n->conf->link->tls, name);
 }
@@ -410,16 +459,23 @@ static void node_move(struct node *n, const char *host, uint16_t port)
 	node_expect_name(n, n->conf->server_name ? n->conf->server_name : n->host);
 }
 
+/*
+ * Without a word of sentinels a node that is up stays with its server. If only the connection breaks, or this process follows another, that server is as good
+ * as before. One that was started anew is not: a replica may have been promoted meanwhile, and nobody here knows.
+ */
 static void node_on_told(void *context, const char *host, uint16_t port, enum defect defect, const char *reason)
 {
 	struct node *n = context;
 
-	if (!host) {
-		node_fail(n, defect, reason);
-		return;
-	}
-	node_move(n, host, port);
-	node_locate(n);
+	n->recalled = !host && node_may_recall(n);
+	if (host)
+		node_move(n, host, port);
+	else
+		node_note(n, defect, reason);
+	if (host || n->recalled)
+		node_locate(n);
+	else
+		node_fail(n, n->defect, n->reason);
 }
 
 /* A replica that is probed, or asked to write, shows it. The link that told so must not be closed here. */
@@ -482,6 +538,7 @@ static void node_make_links(struct node *n)
 	};
 	const struct script_sink watched = {.context = n, .answer = node_on_answer};
 	const struct upstream_sink *to = n->conf->sink;
+	const struct redial_sink redial_sink = {.context = n, .tried = node_on_tried};
 	const struct subscriber_sink subscriber_sink = {.context = to->context, .message = to->message, .subscribed = to->subscribed};
 
 	if (n->sentinel || n->named || n->conf->channel)
@@ -489,18 +546,11 @@ static void node_make_links(struct node *n)
 	links_init(&n->links, n->conf->links, n->conf->base, n->conf->link, n->index, &sink);
 	if (n->sentinel)
 		links_demand_master(&n->links);
+	n->redial = redial_new(n->conf->base, n->conf->link, n->conf->redial_us, n->index, &redial_sink);
 	if (n->conf->channel)
 		n->subscriber = subscriber_new(n->conf->base, &n->conf->link->stream, n->conf->rng, n->index, n->conf->channel, &subscriber_sink);
 	if (!n->path)
 		node_expect_name(n, n->conf->server_name ? n->conf->server_name : n->host);
-}
-
-static void node_on_heard(void *context, enum defect defect, const char *reason)
-{
-	struct node *n = context;
-
-	if (n->conf->sink->unwatched)
-		n->conf->sink->unwatched(n->conf->sink->context, n->index, defect, reason);
 }
 
 struct node *node_new(const struct node_conf *conf, unsigned index, const struct upstream_address *address)
@@ -516,6 +566,11 @@ struct node *node_new(const struct node_conf *conf, unsigned index, const struct
 	n->port = address->port;
 	if (address->master)
 		n->sentinel = sentinel_new(conf->sentinel, address, &sentinel_sink);
+	if (n->sentinel && n->port)
+		sentinel_recall(n->sentinel, n->host, n->port);
+	n->known_at = address->heard;
+	if (n->sentinel && address->run_id)
+		(void)snprintf(n->known, sizeof(n->known), "%s", address->run_id);
 	n->named = !n->sentinel && !addresses_are_known(n->path, n->host, n->port, &n->addresses);
 	n->timer = evtimer_new(conf->base, node_on_timer, n);
 	if (!n->timer)
@@ -533,6 +588,7 @@ void node_free(struct node *n)
 	resolver_forget(n->lookup);
 	sentinel_free(n->sentinel);
 	links_release(&n->links);
+	redial_free(n->redial);
 	subscriber_free(n->subscriber);
 	event_free(n->timer);
 	free(n->label);

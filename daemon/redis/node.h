@@ -5,8 +5,8 @@
  * pauses that double up to one second. A host name may have several addresses: all links use the same one, and each is tried in turn.
  * The name of a node that is up is resolved again and again. If the address in use is no longer among the answers, a replica is left, and of a master that is
  * told. Of a Unix socket the path is looked at: a server that took it over takes the place of the one that had it, because whoever connects reaches that one.
- * Where sentinels tell the address, they are asked before each attempt. The node goes down when they name another server, and when its server becomes a
- * replica.
+ * Where sentinels tell the address, they are asked before each attempt. While none tells it, the server that was up a moment ago is dialled again, and no
+ * other is used there, by its run id. The node goes down when most sentinels name another server, and when its server becomes a replica.
  */
 #ifndef REDIS_NODE_H
 #define REDIS_NODE_H
@@ -29,6 +29,8 @@ struct node_conf {
 	unsigned links;
 	const char *channel; /* of the subscriber; NULL: none */
 	int64_t name_us, path_us; /* between two looks where the name of a server that is up leads, or the path of its socket */
+	int64_t redial_us; /* between two looks whether a server that is up takes another connection */
+	int64_t recall_us; /* for how long a server may have been away that is used again without a word of sentinels */
 	const char *server_name; /* of TLS; NULL: the host of the address */
 	const struct upstream_sink *sink;
 };

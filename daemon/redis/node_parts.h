@@ -6,6 +6,13 @@
 #include "daemon/base/backoff.h"
 #include "daemon/redis/node.h"
 #include "daemon/redis/socket.h"
+#include "daemon/redis/redial.h"
+
+/* What is wrong with a node that is up. */
+struct node_trouble {
+	enum defect defect;
+	char reason[300];
+};
 
 enum node_state {
 	NODE_WAITING,   /* the timer begins the next attempt */
@@ -20,9 +27,14 @@ struct node {
 	char *label, *path, *host; /* path or host */
 	uint16_t port;
 	struct sentinel *sentinel; /* tells host and port; NULL: they stay */
+	char known[48]; /* where it does: the run id of the server that was up last; "": not known */
+	struct instant known_at; /* until when it was */
+	bool recalled;  /* no sentinel tells where the master is: this attempt is for that server alone */
 	enum node_state state;
 	struct links links;
 	struct subscriber *subscriber; /* NULL: none */
+	struct redial *redial;         /* whether another connection would be taken */
+	struct node_trouble wrong, shut; /* it may not be the server that others use; it would take no new connection */
 	unsigned ready;                /* links that are ready */
 	struct event *timer;
 	struct backoff backoff;

@@ -14,6 +14,8 @@
 #define ADDRESSES_MAX 16
 #define NAME_POLL_US  (5 * SEC) /* daemons that leave a server must do so while the quarantine of the next one lasts */
 #define PATH_POLL_US  SEC
+#define REDIAL_US     (60 * SEC)
+#define RECALL_US     (5 * SEC) /* for so long a master whose sentinels are away may be: within it no other one grants, see What a fail-over can lose */
 
 struct addrinfo;
 struct event_base;

@@ -127,6 +127,8 @@ static void upstream_configure(struct upstream *u, struct event_base *base, cons
 		.channel = u->channel,
 		.name_us = NAME_POLL_US,
 		.path_us = PATH_POLL_US,
+		.redial_us = REDIAL_US,
+		.recall_us = RECALL_US,
 		.server_name = u->server_name,
 		.sink = &u->sink,
 	};

@@ -475,6 +475,33 @@ class Causes(HealthTest):
             with self.subTest(command):
                 self.case(self.on(self.redis(args=("--rename-command", command, "")).node), "command", "command", "rename-command")
 
+    def test_renamed_commands_without_which_no_probe_and_no_join_is_possible(self):
+        for command in ("TIME", "GET", "SET"):
+            with self.subTest(command):
+                self.case(self.on(self.redis(args=("--rename-command", command, "")).node), "command", "command", "rename-command", ": " + command)
+
+    def test_paused_writes(self):
+        server = self.redis()
+        daemon = self.on(server.node, guard="trust-first-start").joined()
+        server.cli.execute_command("CLIENT", "PAUSE", "60000", "WRITE")
+        self.advises(daemon, "slow", "has not answered", "CLIENT UNPAUSE")
+        self.advises(daemon, "store", "", "CLIENT UNPAUSE")
+        self.assertTrue(server.cli.ping())
+        server.cli.execute_command("CLIENT", "UNPAUSE")
+        self.becomes(daemon, "joined", None)
+
+    def test_a_clock_that_runs_slow(self):
+        web = free_web()
+        server = self.redis(clock=True)
+        daemon = self.on(server.node, guard="trust-first-start", listen={"http": web.listen}).joined()
+        server.clock.set_rate(-300000)
+        self.becomes(daemon, "joined", "clock")
+        self.advises(daemon, "clocks", "behind this host's", "NTP")
+        daemon.logged("warn node node=.* state=joined cause=clock reason=\"its clock is 0.[0-9] s behind this host's\"")
+        self.assertIn(" joined clock", web.ask("/readyz").body.decode())
+        self.assertRegex(web.ask("/metrics").body.decode(), 'cause="clock"')
+        self.assertIn("clock", self.call_redlock(daemon, "ping")[1])
+
     def test_the_port_of_a_sentinel(self):
         master = self.redis(tcp=True)
         sentinel = Sentinel("m", master.port, 1, 1000).start()

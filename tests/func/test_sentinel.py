@@ -221,6 +221,23 @@ class NoWord(SentinelTest):
             out.write(text + "\n")
         return path
 
+    def test_a_restart_in_place_while_the_sentinels_are_away(self):
+        """The process before would have served on."""
+        self.w = self.watched(replicas=0)
+        daemon = self.daemon(on_redis([self.w], {"lease": "4s", "max_lease": "6s"})).joined()
+        client = self.client(daemon)
+        fence = client.ok("LOCK kept").num("fence")
+        for sentinel in self.w.sentinels:
+            sentinel.process.kill()
+            sentinel.process.wait()
+        mark = daemon.log_size()
+        daemon.send_signal(signal.SIGUSR2)
+        daemon.logged("notice restarted ", mark)
+        time.sleep(7)  # longer than any lease
+        self.assertEqual(client.ok("CHECK kept").num("fence"), fence)
+        until(lambda: self.row(self.w.label, client).fields.get("cause") == "sentinel", "a fail-over would not be noticed")
+        self.assertEqual(self.row(self.w.label, client)["state"], "joined")
+
     def test_sentinels_that_end_and_return(self):
         self.w = self.watched(replicas=0)
         self.hosts([self.w])
@@ -233,8 +250,15 @@ class NoWord(SentinelTest):
         self.assertEqual(self.row(self.w.label)["state"], "joined")
         self.assertIn("start the sentinels", self.call_redlock(self.a, "doctor")[1])
         self.assertEqual(lease.check().kind, "OK")  # the connection stays
+        mark = self.a.log_size()
         self.w.servers[0].cut_connections()
-        until(lambda: "no sentinel tells where locks is" in self.row(self.w.label).fields.get("reason", ""), "without their word it stays down")
+        self.a.logged("node node=sentinel:locks state=joined", mark)
+        self.assertEqual(lease.check().kind, "OK")  # it is the same server
+        self.w.servers[0].kill()
+        self.w.servers[0].restart()
+        until(lambda: "no sentinel tells where locks is" in self.row(self.w.label).fields.get("reason", ""), "a server that began anew is not believed")
+        time.sleep(1)
+        self.assertEqual(self.row(self.w.label)["state"], "down")
         for sentinel in self.w.sentinels:
             sentinel.start()
         until(lambda: self.row(self.w.label)["state"] == "joined", "it votes again", 20)

@@ -25,7 +25,10 @@ static const char redis_access[] = "~lock:* ~redlockd:* &redlockd:* -@all "
 /* Whatever the daemon answers, it is there; but without these answers nothing more can be found. */
 static void refused_tell(struct findings *f, const struct redlock *c, int outcome)
 {
-	if (outcome == REDLOCK_REFUSED)
+	if (outcome == REDLOCK_REFUSED && !strcmp(redlock_code(c), "LIMIT"))
+		finding_tell(f, "daemon", FINDING_FAIL, "end connections that nobody needs, or raise that limit: see limits in redlockd(8)",
+		             "the daemon takes no more: %s", redlock_errmsg(c));
+	else if (outcome == REDLOCK_REFUSED)
 		finding_tell(f, "rights", FINDING_FAIL, "ask as a user who may look, or as root", "the daemon refuses to show this: %s", redlock_errmsg(c));
 	else
 		finding_tell(f, "daemon", FINDING_FAIL, "see whether its process is stopped or overloaded: systemctl status redlockd", "%s", redlock_errmsg(c));

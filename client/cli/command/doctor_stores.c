@@ -22,16 +22,17 @@ static void field_show(const struct redlock_line *row, const char *field, char *
 	shown_text((struct span){value.p ? value.p : "", value.n}, out, TEXT_BYTES);
 }
 
+/* Of a store that does not vote. While it loads its data it only has to be waited for. */
 static void trouble_tell(struct doctor_stores *w, const struct redlock_line *row, const char *node, const char *state)
 {
 	char reason[TEXT_BYTES], cause[TEXT_BYTES];
-	const struct defect_row *row_of;
+	enum defect defect;
 
 	field_show(row, "reason", reason);
 	field_show(row, "cause", cause);
-	row_of = &defect_table[defect_of_word(cause)];
-	finding_tell(w->findings, row_of->check, row_of->grade == DEFECT_WARN ? FINDING_WARN : FINDING_FAIL, row_of->advice, "store %s is %s%s%s", node, state,
-	             reason[0] ? ": " : "", reason);
+	defect = defect_of_word(cause);
+	finding_tell(w->findings, defect_table[defect].check, defect == DEFECT_LOADING ? FINDING_WARN : FINDING_FAIL, defect_table[defect].advice,
+	             "store %s is %s%s%s", node, state, reason[0] ? ": " : "", reason);
 }
 
 static void joined_tell(struct doctor_stores *w, const struct redlock_line *row, const char *node)
@@ -118,7 +119,7 @@ static int64_t quarantine_wait_ms(struct doctor_stores *w, int64_t quorum)
 
 static void all_tell(struct doctor_stores *w)
 {
-	int64_t quorum = w->nodes / 2 + 1, apart_ms = w->clock_most - w->clock_least;
+	int64_t quorum = w->nodes / 2 + 1, apart_ms = w->clock_most - w->clock_least, apart_tenths = (apart_ms + 99) / 100;
 	int64_t wait_ms;
 	char age[AGE_BYTES];
 
@@ -138,7 +139,7 @@ static void all_tell(struct doctor_stores *w)
 			     "%" PRId64 " stores are an even number: they survive no more failures than %" PRId64, w->nodes, w->nodes - 1);
 	if (apart_ms > CLOCKS_APART_MS)
 		finding_tell(w->findings, "clocks", FINDING_WARN, "run chrony or another NTP client on all hosts",
-			     "the clocks of this host and of the stores are up to %s apart", age_text(apart_ms, age));
+			     "the clocks of this host and of the stores are up to %" PRId64 ".%d s apart", apart_tenths / 10, (int)(apart_tenths % 10));
 	else if (!w->memory && w->joined)
 		finding_tell(w->findings, "clocks", FINDING_OK, "", "the clocks of this host and of the stores agree to %" PRId64 " ms", apart_ms);
 }

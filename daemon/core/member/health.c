@@ -14,6 +14,7 @@
 #define LATE_SHOWN_US (60 * SEC)
 #define LATE_LEAST    4   /* fewer may be pauses of this process; LATE_IS_SLOW in a row make it slow */
 #define LATE_MOST     100 /* of so many round trips one may be late */
+#define APART_US (SEC / 2) /* as in redlock doctor */
 #define BREAKS_US (60 * SEC) /* BREAKS_MOST breaks within that time are too many, and are shown for as long */
 
 /* --- what is told of it --- */
@@ -71,7 +72,11 @@ struct trouble member_trouble(const struct members *ms, const struct member *m)
 		return (struct trouble){m->lesser.text, m->lesser.defect};
 	if (m->state == MEMBER_JOINED && !m->silent[0] && m->denial.defect && instant_diff(ms->core->now, m->denial.at) < DENIAL_SHOWN_US)
 		return (struct trouble){m->denial.text, m->denial.defect};
-	return (struct trouble){m->silent, m->silent[0] ? m->silence : DEFECT_NONE};
+	if (m->silent[0])
+		return (struct trouble){m->silent, m->silence};
+	if (m->state == MEMBER_JOINED && m->apart.defect)
+		return (struct trouble){m->apart.text, m->apart.defect};
+	return (struct trouble){"", DEFECT_NONE};
 }
 
 const char *member_state_told(const struct members *ms, const struct member *m)
@@ -198,6 +203,19 @@ static void health_note_name(struct members *ms, struct member *m, const struct 
 	health_tell(ms, m, LOG_ERROR, &m->misnamed, "all daemons call it alike", same);
 }
 
+/* Also that of a lone store, which no other can be compared with. */
+static void health_note_clock(struct members *ms, struct member *m)
+{
+	int64_t host = ms->core->wall_us - ms->core->now.us, ahead = m->clock.low - host, behind = host - m->clock.high;
+	int64_t apart = ahead > behind ? ahead : behind, most = m->apart.defect ? APART_US - APART_US / 5 : APART_US; /* at the edge it would come and go */
+	bool same = health_becomes(&m->apart, ms->core->conf.shared && m->clock.known && apart > most ? DEFECT_CLOCK : DEFECT_NONE, SPAN(""));
+
+	if (m->apart.defect)
+		snprintf(m->apart.text, sizeof(m->apart.text), "its clock is %" PRId64 ".%" PRId64 " s %s this host's", apart / SEC,
+		         apart % SEC / (SEC / 10), ahead > behind ? "ahead of" : "behind");
+	health_tell(ms, m, LOG_WARN, &m->apart, "its clock and this host's agree", same);
+}
+
 static void health_tell_silence(struct members *ms, struct member *m, bool again)
 {
 	if (!m->silence_untold || !member_may_tell(ms, m, again))
@@ -231,7 +249,7 @@ void member_unwatched(struct members *ms, unsigned node, enum defect defect, str
 
 	m->unwatched.defect = defect;
 	core_keep(m->unwatched.text, sizeof(m->unwatched.text), reason);
-	health_tell(ms, m, LOG_WARN, &m->unwatched, "all name the same server", same);
+	health_tell(ms, m, LOG_WARN, &m->unwatched, "that is over", same);
 }
 
 void health_note_probe(struct members *ms, struct member *m, const struct probe *probe)
@@ -246,6 +264,7 @@ void health_note_probe(struct members *ms, struct member *m, const struct probe 
 	}
 	health_tell(ms, m, LOG_ERROR, &m->refusal, "it refuses nothing any more", same);
 	health_note_name(ms, m, probe);
+	health_note_clock(ms, m);
 	health_tell_silence(ms, m, true);
 }
 
@@ -397,6 +416,6 @@ struct trouble health_note_break(struct members *ms, struct member *m, struct tr
 	if (!member_breaks(ms, m))
 		return why;
 	snprintf(m->breaks.text, sizeof(m->breaks.text), "its connection broke %d times within %" PRId64 " s: %s", BREAKS_MOST,
-	         instant_diff(ms->core->now, m->breaks.at[0]) / SEC, why.text);
+	         instant_diff(ms->core->now, m->breaks.at[0]) / SEC + 1, why.text);
 	return (struct trouble){m->breaks.text, DEFECT_BREAKS};
 }

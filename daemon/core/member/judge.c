@@ -125,8 +125,10 @@ static struct judgement judge_fitness(struct members *ms, const struct member *m
 		return judged_refused(probe->defect, judge_text(ms, "it refuses INFO: %.*s", (int)probe->refusal.n - 5, probe->refusal.p + 5));
 	if (probe->run_id.n == 0)
 		return judged_refused(DEFECT_OTHER, "INFO tells no run_id");
+	if (probe->role.n == 0)
+		return judged_refused(DEFECT_OTHER, "INFO tells no role");
 	if (!span_equal(probe->role, SPAN("master")))
-		return judged_refused(DEFECT_REPLICA, judge_text(ms, "it is a %.*s: only a master may hold locks", (int)probe->role.n, probe->role.p));
+		return judged_refused(DEFECT_REPLICA, "it is a replica: only a master may hold locks");
 	if (probe->loading)
 		return judged_refused(DEFECT_LOADING, "it is loading its data");
 	if (probe->maxmemory > 0 && !span_equal(probe->policy, SPAN("noeviction")))

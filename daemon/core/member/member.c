@@ -189,7 +189,7 @@ static void member_note_loss(struct members *ms, struct member *m, struct troubl
 		core_keep(m->quarantine.why, sizeof(m->quarantine.why), span_of(why.text));
 	else
 		snprintf(m->quarantine.why, sizeof(m->quarantine.why), "it lost its memory %u times within %" PRId64 " s: %s", m->quarantine.losses,
-		         instant_diff(now, m->quarantine.first) / SEC, why.text);
+		         instant_diff(now, m->quarantine.first) / SEC + 1, why.text);
 }
 
 /* Case B: the time counts from when this very value was first seen, or set. */

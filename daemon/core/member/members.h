@@ -96,7 +96,8 @@ struct member {
 	struct ill refusal;  /* what it was refused of that which locks need */
 	struct ill lesser;   /* it serves, and refuses what locks can do without */
 	struct ill misnamed; /* the other daemons call it otherwise */
-	struct ill unwatched; /* no sentinel says whether it is still the master, or they do not agree; or its name leads to several servers */
+	struct ill unwatched; /* no sentinel says whether it is still the master, or they do not agree; its name leads to several; or no new link is taken */
+	struct ill apart; /* its clock is far from this host's */
 	struct {
 		enum defect defect;
 		char text[160];

@@ -12,6 +12,7 @@
 #include "daemon/core/session/rules.h"
 
 #include <stdio.h>
+#include <string.h>
 
 size_t service_status(const struct service *s, char *out, size_t size)
 {
@@ -83,7 +84,10 @@ void service_store(const struct service *s, unsigned node, struct service_store 
 	                                    .usable = member_serves(&s->engine.members, m),
 	                                    .rtt_us = m->rtt_us,
 	                                    .trips = &m->trips,
-	                                    .trips_us = m->trips_us};
+	                                    .trips_us = m->trips_us,
+	                                    .address = strlen(m->address) < sizeof(m->address) - 1 ? m->address : "",
+	                                    .run_id = m->run_id,
+	                                    .heard = m->clock.at};
 }
 
 bool service_has_quorum(const struct service *s)

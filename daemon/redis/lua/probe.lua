@@ -3,7 +3,9 @@
 -- reply: {server_us, marker, fence, run_id, replid, version, role, maxmemory, policy, evicted, loading,
 --         replid2, bytes of replication read, append-only file, seconds of the last snapshot, refusal, what the first daemon called it}
 --        a field that the server lacks, or that the user may not read, is ''
-local clock = redis.call('TIME')
+--        an error: a command without which there is no answer, behind what the server says of it
+local clock = redis.pcall('TIME')
+if clock.err then return redis.error_reply(clock.err .. ': TIME') end
 local now_us = clock[1] * 1000000 + clock[2]
 local refusal = ''
 local function refused(command, err)
@@ -14,6 +16,9 @@ local function info(section)
   if type(text) == 'table' and text.err then refused('INFO', text.err) end
   return type(text) == 'string' and text or ''
 end
+local marker, fence = redis.pcall('GET', KEYS[1]), redis.pcall('GET', KEYS[2])
+local unread = type(marker) == 'table' and marker.err or type(fence) == 'table' and fence.err
+if unread then return redis.error_reply(unread .. ': GET') end
 local server, replication, memory, persistence, stats = info('server'), info('replication'), info('memory'), info('persistence'), info('stats')
 -- Each field is a line of its own: '\n<field>:'. Plain searches are fast, and Redis does nothing else meanwhile.
 local function say(text, field)
@@ -70,7 +75,7 @@ local function snapshot()
   return say(persistence, '\nrdb_last_bgsave_time_sec:')
 end
 local called = redis.pcall('GET', base .. '!home')
-return {now_us, string.sub(redis.call('GET', KEYS[1]) or '', 1, 256), redis.call('GET', KEYS[2]) or '0',
+return {now_us, string.sub(marker or '', 1, 256), fence or '0',
   say(server, '\nrun_id:'), say(replication, '\nmaster_replid:'), say(server, '\nredis_version:'), say(replication, '\nrole:'),
   say(memory, '\nmaxmemory:'), say(memory, '\nmaxmemory_policy:'), say(stats, '\nevicted_keys:'),
   say(persistence, '\nloading:'),

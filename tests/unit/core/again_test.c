@@ -23,13 +23,13 @@ TEST(a_third_break_within_a_minute_is_shown_while_the_store_is_joined)
 	breaks_after(5 * SEC);
 	ck_assert_str_eq(store_state(0, 0), WELL);
 	breaks_after(5 * SEC);
-	ck_assert_str_eq(store_state(0, 0), "joined: its connection broke 3 times within 10 s: connection lost");
+	ck_assert_str_eq(store_state(0, 0), "joined: its connection broke 3 times within 11 s: connection lost");
 	says(1, "LIST nodes");
 	hears(1, "\\* node=a state=joined reason=* cause=breaks *");
 	ignores(1);
-	ck_assert(was_logged("node node=a state=down was=joined cause=breaks reason=\"its connection broke 3 times within 10 s: connection lost\""));
+	ck_assert(was_logged("node node=a state=down was=joined cause=breaks reason=\"its connection broke 3 times within 11 s: connection lost\""));
 	breaks_after(2 * SEC);
-	ck_assert_str_eq(store_state(0, 0), "joined: its connection broke 3 times within 7 s: connection lost");
+	ck_assert_str_eq(store_state(0, 0), "joined: its connection broke 3 times within 8 s: connection lost");
 	passes(61 * SEC);
 	ck_assert_str_eq(store_state(0, 0), WELL);
 }
@@ -51,7 +51,7 @@ TEST(a_store_that_is_down_says_why_it_is)
 		if (i < 2)
 			comes(0);
 	}
-	ck_assert_str_eq(store_state(0, 0), "down: its connection broke 3 times within 0 s: connection lost");
+	ck_assert_str_eq(store_state(0, 0), "down: its connection broke 3 times within 1 s: connection lost");
 	is_down_for(0, 0, DEFECT_UNREACHED); /* it cannot be dialled */
 	ck_assert_str_eq(store_state(0, 0), "down: left");
 }
@@ -87,7 +87,7 @@ TEST(a_third_loss_of_memory_is_told_as_such)
 	ck_assert_str_eq(store_state(0, 0), BLANK);
 	ck_assert(was_logged("node node=a state=quarantine *")); /* it begins anew: each time is told */
 	is_flushed_after(5 * SEC);
-	ck_assert_str_eq(store_state(0, 0), "quarantine: it lost its memory 3 times within 12 s: it carries no marker: new, restarted blank, or flushed");
+	ck_assert_str_eq(store_state(0, 0), "quarantine: it lost its memory 3 times within 13 s: it carries no marker: new, restarted blank, or flushed");
 	ck_assert(was_logged("node node=a state=quarantine *reason=\"it lost its memory 3 times *"));
 	says(1, "LIST nodes");
 	hears(1, "\\* node=a state=quarantine reason=* cause=forgets left_ms=*");

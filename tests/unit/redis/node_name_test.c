@@ -63,7 +63,7 @@ static void setup_node(void)
 	sink = (struct upstream_sink){.up = on_up, .down = on_down, .answer = on_answer, .unwatched = on_unwatched};
 	node_conf =
 		(struct node_conf){.base = resolver_loop.base, .link = &link_conf, .resolver = resolver_loop.resolver, .rng = &rng, .links = 2, .sink = &sink,
-		                   .name_us = 60 * SEC};
+		                   .name_us = 60 * SEC, .redial_us = 60 * SEC};
 }
 
 static void teardown_node(void)
@@ -376,6 +376,60 @@ TEST(a_path_that_has_a_dead_socket_is_told_and_its_server_kept)
 	ck_assert_uint_eq(downs, 0);
 	ck_assert_int_eq(unlink(aside), 0);
 	fake_redis_stop(&local);
+}
+
+static void node_dial_tried_each(int64_t us)
+{
+	node_conf.redial_us = us;
+	node_dial_name("127.0.0.1");
+	resolver_loop_await(&ups, 1);
+}
+
+static void trouble_becomes(const char *text)
+{
+	for (unsigned i = 0; i < 100 && strcmp(trouble, text) != 0; i++)
+		resolver_loop_run(20 * MSEC);
+	ck_assert_str_eq(trouble, text);
+}
+
+TEST(a_server_that_takes_no_new_connection_is_told_while_it_serves)
+{
+	node_dial_tried_each(60 * MSEC);
+	fake.hands = "-NOAUTH Authentication required.\r\n";
+	trouble_becomes("it takes no new connection: NOAUTH Authentication required.");
+	fake.hands = NULL;
+	trouble_becomes("");
+	fake.hands = ""; /* it keeps silent */
+	link_conf.connect_timeout_us = 30 * MSEC;
+	trouble_becomes("it takes no new connection: handshake timed out");
+	ck_assert_uint_eq(downs, 0);
+	fake.hands = NULL;
+	trouble_becomes("");
+	fake.greeting = "-ERR max number of clients reached\r\n";
+	trouble_becomes("it takes no new connection: ERR max number of clients reached");
+	ck_assert_uint_eq(downs, 0);
+	fake_redis_hang_up(&fake);
+	fake.greeting = NULL;
+	resolver_loop_await(&ups, 2);
+	trouble[0] = '\0';
+	resolver_loop_run(300 * MSEC);
+	ck_assert_str_eq(trouble, "");
+}
+
+TEST(one_connection_that_is_not_taken_says_nothing)
+{
+	unsigned before;
+
+	node_dial_tried_each(600 * MSEC);
+	before = fake.connections;
+	fake.hands = "-NOAUTH Authentication required.\r\n";
+	resolver_loop_await(&fake.connections, before + 1);
+	resolver_loop_run(30 * MSEC);
+	fake.hands = NULL;
+	resolver_loop_await(&fake.connections, before + 2);
+	resolver_loop_run(100 * MSEC);
+	ck_assert_str_eq(trouble, "");
+	ck_assert_uint_eq(downs, 0);
 }
 
 TEST(a_node_can_be_freed_while_its_name_hangs)

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* daemon/redis/node.c, where a sentinel tells the address: two servers, one of which is the master. */
+#include "daemon/base/clock.h"
 #include "daemon/base/rng.h"
 #include "daemon/redis/failure.h"
 #include "daemon/redis/node.h"
@@ -12,6 +13,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#define RUN_A   "$1\r\na\r\n"
+#define RUN_B   "$1\r\nb\r\n"
 #define REPLICA "$12\r\nrole:slave\r\n\r\n"
 
 static struct fake_redis watch, server[2];
@@ -23,7 +26,7 @@ static struct node_conf node_conf;
 static struct node *node;
 static struct rng rng;
 static unsigned ups, downs, moves, answers;
-static char address[300], reason[512], where[64];
+static char address[300], reason[512], where[64], trouble[300];
 
 static void on_up(void *context, unsigned index, const char *told)
 {
@@ -38,6 +41,12 @@ static void on_down(void *context, unsigned index, enum defect defect, const cha
 	downs++;
 	moves += *moved != '\0';
 	(void)snprintf(reason, sizeof(reason), "%s", why);
+}
+
+static void on_unwatched(void *context, unsigned index, enum defect defect, const char *why)
+{
+	(void)context, (void)index, (void)defect;
+	(void)snprintf(trouble, sizeof(trouble), "%s", why);
 }
 
 static void on_answer(void *context, const struct answer *a)
@@ -74,10 +83,27 @@ static void is_at(unsigned i)
 	ck_assert_str_eq(address, expected);
 }
 
+static struct upstream_address node_address(void)
+{
+	return (struct upstream_address){.label = "sentinel:locks", .master = "locks", .sentinel = &at, .sentinels = 1};
+}
+
 static void node_make(void)
 {
-	const struct upstream_address conf = {.label = "sentinel:locks", .master = "locks", .sentinel = &at, .sentinels = 1};
+	const struct upstream_address conf = node_address();
 
+	node = node_new(&node_conf, 0, &conf);
+}
+
+/* As after a restart in place: the process before used this server. */
+static void node_make_that_recalls(unsigned i, const char *run_id)
+{
+	struct upstream_address conf = node_address();
+
+	conf.host = "127.0.0.1";
+	conf.port = port_of(&server[i]);
+	conf.run_id = run_id;
+	conf.heard = instant_add(clock_boottime(), -SEC);
 	node = node_new(&node_conf, 0, &conf);
 }
 
@@ -93,11 +119,12 @@ static void setup(void)
 	at = (struct upstream_host){"127.0.0.1", port_of(&watch)};
 	link_conf = (struct link_conf){.connect_timeout_us = 5 * SEC, .stall_us = 5 * SEC, .ping_us = 5 * SEC};
 	script_keys_init(&link_conf.stream.keys, "lock:", SEC, 0);
-	sink = (struct upstream_sink){.up = on_up, .down = on_down, .answer = on_answer};
+	sink = (struct upstream_sink){.up = on_up, .down = on_down, .answer = on_answer, .unwatched = on_unwatched};
 	sentinel_conf =
 		(struct sentinel_conf){.base = resolver_loop.base, .resolver = resolver_loop.resolver, .timeout_us = 5 * SEC, .poll_us = 30 * MSEC};
 	node_conf = (struct node_conf){.base = resolver_loop.base, .link = &link_conf, .resolver = resolver_loop.resolver, .sentinel = &sentinel_conf,
-	                               .rng = &rng, .links = 2, .sink = &sink};
+	                               .rng = &rng, .links = 2, .sink = &sink, .redial_us = 60 * SEC,
+	                               .recall_us = 60 * SEC};
 	master_is(0);
 }
 
@@ -196,17 +223,150 @@ TEST(a_name_that_the_sentinel_tells_is_resolved)
 	ck_assert_uint_eq(server[0].connections, 0);
 }
 
-TEST(without_a_word_of_a_sentinel_no_server_is_dialled)
+/* The sentinels, which agree all the time, do not make that unsaid. */
+TEST(a_master_that_takes_no_new_connection_is_told_while_it_serves)
 {
+	sentinel_conf.poll_us = 10 * MSEC;
+	node_conf.redial_us = 60 * MSEC;
+	node_make();
+	resolver_loop_await(&ups, 1);
+	server[0].hands = "-NOAUTH Authentication required.\r\n";
+	for (unsigned i = 0; i < 100 && !*trouble; i++)
+		resolver_loop_run(20 * MSEC);
+	for (unsigned i = 0; i < 10; i++) {
+		resolver_loop_run(5 * MSEC);
+		ck_assert_str_eq(trouble, "it takes no new connection: NOAUTH Authentication required.");
+	}
+	ck_assert_uint_eq(downs, 0);
+	server[0].hands = NULL;
+	resolver_loop_run(500 * MSEC);
+	ck_assert_str_eq(trouble, "");
+}
+
+TEST(without_a_word_of_a_sentinel_the_same_server_is_used_again)
+{
+	server[0].run_id = RUN_A;
 	node_make();
 	resolver_loop_await(&ups, 1);
 	watch.where = "*-1\r\n";
 	resolver_loop_run(100 * MSEC);
 	ck_assert_uint_eq(downs, 0); /* it stays where it is */
 	fake_redis_hang_up(&server[0]);
-	resolver_loop_await(&downs, 2);
+	resolver_loop_await(&ups, 2);
+	is_at(0);
+	server[1].run_id = RUN_B;
+	master_is(1);
+	resolver_loop_await(&ups, 3);
+	is_at(1);
+	ck_assert_uint_ge(moves, 1);
+}
+
+TEST(without_a_word_of_a_sentinel_no_other_server_is_used)
+{
+	server[0].run_id = RUN_A;
+	node_make();
+	resolver_loop_await(&ups, 1);
+	watch.where = "*-1\r\n";
+	server[0].run_id = RUN_B;
+	fake_redis_hang_up(&server[0]);
+	resolver_loop_await(&downs, 3);
+	ck_assert_uint_ge(server[0].connections, 4);
+	ck_assert_str_eq(reason, "no sentinel knows a master named locks");
+	ck_assert_uint_eq(ups, 1);
+	master_is(0);
+	resolver_loop_await(&ups, 2);
+}
+
+/* Another one may have been promoted, and grant by now. */
+TEST(without_a_word_of_a_sentinel_a_server_that_was_away_for_long_is_not_used)
+{
+	server[0].run_id = RUN_A;
+	node_conf.recall_us = 200 * MSEC;
+	link_conf.connect_timeout_us = 20 * MSEC;
+	node_make();
+	resolver_loop_await(&ups, 1);
+	watch.where = "*-1\r\n";
+	server[0].hands = ""; /* it hangs */
+	fake_redis_hang_up(&server[0]);
+	resolver_loop_run(300 * MSEC);
+	server[0].hands = NULL;
+	resolver_loop_run(500 * MSEC);
+	ck_assert_uint_eq(ups, 1);
+	link_conf.connect_timeout_us = 5 * SEC;
+	master_is(0);
+	resolver_loop_await(&ups, 2);
+}
+
+TEST(without_a_word_of_a_sentinel_a_server_that_has_become_a_replica_is_not_used)
+{
+	server[0].run_id = RUN_A;
+	node_make();
+	resolver_loop_await(&ups, 1);
+	watch.where = "*-1\r\n";
+	server[0].role = REPLICA;
+	fake_redis_hang_up(&server[0]);
+	resolver_loop_await(&downs, 3);
+	ck_assert_str_eq(reason, "no sentinel knows a master named locks");
+	ck_assert_uint_eq(ups, 1);
+}
+
+TEST(a_server_that_tells_no_run_id_is_not_used_without_a_word_of_a_sentinel)
+{
+	node_make();
+	resolver_loop_await(&ups, 1);
+	watch.where = "*-1\r\n";
+	fake_redis_hang_up(&server[0]);
+	resolver_loop_await(&downs, 3);
 	ck_assert_str_eq(reason, "no sentinel knows a master named locks");
 	ck_assert_uint_eq(server[0].connections, 2);
 	master_is(0);
 	resolver_loop_await(&ups, 2);
+}
+
+TEST(after_a_restart_the_server_of_before_is_used_until_a_sentinel_names_another)
+{
+	server[0].run_id = RUN_A;
+	watch.where = "*-1\r\n";
+	node_make_that_recalls(0, "a");
+	resolver_loop_await(&ups, 1);
+	is_at(0);
+	ck_assert_uint_eq(downs, 0);
+	master_is(1);
+	resolver_loop_await(&ups, 2);
+	is_at(1);
+	ck_assert_uint_ge(moves, 1);
+}
+
+TEST(after_a_restart_the_server_of_before_is_not_used_if_it_was_away_for_long)
+{
+	server[0].run_id = RUN_A;
+	watch.where = "*-1\r\n";
+	node_conf.recall_us = SEC / 2;
+	node_make_that_recalls(0, "a");
+	resolver_loop_await(&downs, 2);
+	ck_assert_uint_eq(ups, 0);
+	master_is(0);
+	resolver_loop_await(&ups, 1);
+}
+
+TEST(after_a_restart_another_server_at_the_address_of_before_is_not_used)
+{
+	server[0].run_id = RUN_A;
+	watch.where = "*-1\r\n";
+	node_make_that_recalls(0, "b");
+	resolver_loop_await(&downs, 2);
+	ck_assert_uint_eq(ups, 0);
+	master_is(0);
+	resolver_loop_await(&ups, 1);
+}
+
+TEST(after_a_restart_the_word_of_a_sentinel_counts_more_than_what_was_before)
+{
+	server[0].run_id = RUN_A;
+	master_is(1);
+	node_make_that_recalls(0, "a");
+	resolver_loop_await(&ups, 1);
+	is_at(1);
+	ck_assert_uint_eq(moves, 1);
+	ck_assert_uint_eq(server[0].connections, 0);
 }

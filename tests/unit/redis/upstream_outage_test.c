@@ -44,7 +44,7 @@ TEST(a_stopped_server_answers_late_and_that_is_an_answer)
 TEST(a_server_stopped_for_too_long_is_down)
 {
 	real_upstream.conf.stall_us = 200 * MSEC;
-	real_upstream.conf.connect_timeout_us = 100 * MSEC;
+	real_upstream.conf.connect_timeout_us = 500 * MSEC;
 	real_upstream_hold();
 	kill(real_upstream.server.pid, SIGSTOP);
 	real_upstream_call(CALL_ACQUIRE, 10, "a");

@@ -87,7 +87,7 @@ TEST(evidence_against_a_marker_ends_with_the_marker_that_replaces_it)
 	cluster.node[0].probe.role = SPAN("slave");
 	cluster.node[0].fence_lost = 10;
 	passes(1100 * MSEC);
-	ck_assert_str_eq(store_state(0, 0), "refused: it is a slave: only a master may hold locks");
+	ck_assert_str_eq(store_state(0, 0), "refused: it is a replica: only a master may hold locks");
 	passes(QUARANTINE_US);
 	cluster.node[0].probe.role = (struct span){NULL, 0};
 	cluster.node[0].fence_lost = 0;
@@ -158,7 +158,7 @@ TEST(a_fence_of_another_run_is_no_evidence)
 	cluster.node[0].probe.role = SPAN("slave");
 	restarts_blank(0);
 	passes(QUARANTINE_US + SEC);
-	ck_assert_str_eq(store_state(0, 0), "refused: it is a slave: only a master may hold locks");
+	ck_assert_str_eq(store_state(0, 0), "refused: it is a replica: only a master may hold locks");
 	ck_assert(strstr(marker, former) && strlen(former) == strlen(cluster.node[0].run_id));
 	for (run = marker; (run = strstr(run, former));)
 		memcpy(run, cluster.node[0].run_id, strlen(former));

@@ -43,3 +43,27 @@ TEST(a_server_that_is_busy_with_a_script_is_asked_again_soon)
 	ck_assert_uint_eq(cluster.node[0].count[CALL_PROBE], asked + 1);
 	ck_assert_str_eq(store_state(0, 0), "joined");
 }
+
+/* Each look finds it a little further behind, which is no jump; and a lone store has no other to be compared with. */
+TEST(a_clock_that_runs_slow_is_told)
+{
+	cluster_begin(1);
+	passes(2 * SEC);
+	ck_assert_str_eq(store_told(0, 0), "joined");
+	for (unsigned i = 0; i < 20; i++) {
+		cluster.node[0].clock_us -= 30 * MSEC;
+		passes(100 * MSEC);
+	}
+	passes(2 * SEC);
+	ck_assert_str_eq(store_told(0, 0), "joined: its clock is 0.6 s behind this host's");
+	says(1, "LOCK a");
+	hears(1, "OK *");
+	for (unsigned i = 0; i < 80; i++) {
+		cluster.node[0].clock_us += 4 * MSEC;
+		passes(100 * MSEC);
+		if (i == 35)
+			ck_assert_str_eq(store_told(0, 0), "joined: its clock is 0.4 s behind this host's"); /* else one at the edge would come and go */
+	}
+	passes(2 * SEC);
+	ck_assert_str_eq(store_told(0, 0), "joined");
+}

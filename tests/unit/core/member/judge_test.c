@@ -14,7 +14,7 @@ TEST(a_replica_is_refused_and_welcome_once_it_is_a_master)
 {
 	cluster_begin(3);
 	cluster.node[0].probe.role = SPAN("slave");
-	store_becomes("refused: it is a slave: only a master may hold locks");
+	store_becomes("refused: it is a replica: only a master may hold locks");
 	cluster.node[0].probe.role = SPAN("master");
 	passes(1100 * MSEC);
 	ck_assert_str_eq(store_state(0, 0), "joined");
@@ -29,6 +29,13 @@ static void check_cause(const char *cause)
 	says(1, "LIST nodes");
 	hears(1, row);
 	ignores(1);
+}
+
+TEST(a_store_that_does_not_say_whether_it_is_a_master_is_refused)
+{
+	cluster_begin(3);
+	cluster.node[0].probe.role = SPAN("");
+	store_becomes("refused: INFO tells no role");
 }
 
 TEST(a_store_that_loads_its_data_is_refused)

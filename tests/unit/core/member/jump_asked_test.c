@@ -116,7 +116,7 @@ TEST(a_role_that_a_store_reports_counts_while_it_is_asked_about_the_jump_of_anot
 	passes(20 * MSEC);
 	ck_assert_str_eq(store_state(0, 1), ASKING);
 	serves(0, 1);
-	ck_assert_str_eq(store_state(0, 0), "refused: it is a slave: only a master may hold locks");
+	ck_assert_str_eq(store_state(0, 0), "refused: it is a replica: only a master may hold locks");
 	all_feel(MOOD_WELL);
 	passes(SEC);
 	ignores(1);

@@ -237,7 +237,7 @@ TEST(a_refusal_says_why_the_stores_are_not_used)
 	falls(3);
 	passes(1100 * MSEC);
 	says(1, "LOCK a");
-	hears(1, "ERR QUORUM 1 of 5 stores can be used, 3 are needed: 2 in quarantine, 1 refused, 1 down; c: it is a slave: only a master may hold locks; "
+	hears(1, "ERR QUORUM 1 of 5 stores can be used, 3 are needed: 2 in quarantine, 1 refused, 1 down; c: it is a replica: only a master may hold locks; "
 		 "d: connection lost; enough are back in 29504 ms retry_ms=29504");
 	cluster.node[2].probe.role = SPAN("master");
 }

@@ -1,0 +1,113 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* See redial.h. */
+#include "daemon/redis/redial.h"
+#include "daemon/base/clock.h"
+#include "daemon/base/mem.h"
+#include "daemon/redis/failure.h"
+
+#include <event2/event.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define MISSES_TOLD 2 /* in a row: one may be a pause of the server */
+#define SOONER      6 /* after a miss the next one is so many times sooner */
+
+struct redial {
+	struct redial_sink sink;
+	struct link *link;
+	struct event *timer;
+	int64_t every_us;
+	struct sockaddr_storage address;
+	socklen_t address_n;
+	unsigned misses;
+};
+
+static void redial_arm(struct redial *t)
+{
+	int64_t us = t->misses ? t->every_us / SOONER : t->every_us;
+	struct timeval tv = {.tv_sec = us / SEC, .tv_usec = us % SEC};
+
+	if (evtimer_add(t->timer, &tv) < 0)
+		mem_exhausted();
+}
+
+static void redial_miss(struct redial *t, enum defect defect, const char *reason)
+{
+	t->misses++;
+	redial_arm(t);
+	if (t->misses >= MISSES_TOLD)
+		t->sink.tried(t->sink.context, defect, reason);
+	link_close(t->link, "");
+}
+
+static void redial_on_ready(void *context)
+{
+	struct redial *t = context;
+
+	link_close(t->link, "");
+	t->misses = 0;
+	redial_arm(t);
+	t->sink.tried(t->sink.context, DEFECT_NONE, "");
+}
+
+static void redial_on_broken(void *context, enum defect defect, const char *reason)
+{
+	redial_miss(context, defect, reason);
+}
+
+/* It makes no calls. */
+static void redial_on_answer(void *context, const struct answer *a)
+{
+	(void)context, (void)a;
+}
+
+static void redial_on_timer(evutil_socket_t fd, short what, void *context)
+{
+	struct redial *t = context;
+	int r = link_dial(t->link, (const struct sockaddr *)&t->address, t->address_n);
+
+	(void)fd, (void)what;
+	if (r < 0)
+		redial_miss(t, DEFECT_UNREACHED, failure_errno(-r));
+}
+
+struct redial *redial_new(struct event_base *base, const struct link_conf *conf, int64_t every_us, unsigned node, const struct redial_sink *sink)
+{
+	struct redial *t = mem_alloc(sizeof(*t));
+	const struct link_sink link_sink = {
+		.context = t, .ready = redial_on_ready, .broken = redial_on_broken, .script = {.context = t, .answer = redial_on_answer}};
+
+	t->sink = *sink;
+	t->every_us = every_us;
+	t->link = link_new(base, conf, node, &link_sink);
+	t->timer = evtimer_new(base, redial_on_timer, t);
+	if (!t->timer)
+		mem_exhausted();
+	return t;
+}
+
+void redial_free(struct redial *t)
+{
+	link_free(t->link);
+	event_free(t->timer);
+	free(t);
+}
+
+void redial_expect(struct redial *t, const char *name)
+{
+	link_expect(t->link, name);
+}
+
+void redial_begin(struct redial *t, const struct sockaddr *address, socklen_t n)
+{
+	memcpy(&t->address, address, n);
+	t->address_n = n;
+	t->misses = 0;
+	redial_arm(t);
+}
+
+void redial_end(struct redial *t)
+{
+	evtimer_del(t->timer);
+	link_close(t->link, "");
+}
