@@ -16,6 +16,7 @@
 #define CROWD_OF_ALL  64 /* … and so much of all */
 
 TAILQ_HEAD(vacants, session);
+LIST_HEAD(peer_lines, peer_line);
 
 struct origin {
 	struct map_node by_name;
@@ -25,6 +26,7 @@ struct origin {
 	uint64_t crowd;        /* requests that wait, and claims that came to a name that somebody had: no name counts for these */
 	uint64_t under_way;    /* requests that the stores are asked about, and LISTs */
 	uint64_t orders;       /* bytes that orders of its sessions keep until the stores have answered */
+	struct peer_lines lines; /* in which something waits for its turn: see turns.h */
 	unsigned queues;       /* for whose jobs they wait: see job_queue_count_for() */
 	unsigned sessions;
 	unsigned detached;     /* those of them that have no connection */
