@@ -27,6 +27,7 @@ struct origin {
 	uint64_t under_way;    /* requests that the stores are asked about, and LISTs */
 	uint64_t orders;       /* bytes that orders of its sessions keep until the stores have answered */
 	struct peer_lines lines; /* in which something waits for its turn: see turns.h */
+	unsigned questions;    /* to homes, which may wait there: see home.h */
 	unsigned queues;       /* for whose jobs they wait: see job_queue_count_for() */
 	unsigned sessions;
 	unsigned detached;     /* those of them that have no connection */
@@ -54,6 +55,15 @@ void origin_refer(struct origin *o);
 void origin_leave(struct origin *o);
 /* Frees it if it has nothing. */
 void origin_drop_if_unused(struct origin *o);
+
+/* One question to a home more for it, and its end. NULL: it is not known. */
+static inline void origin_inquires(struct origin *o)
+{
+	if (o)
+		o->questions++;
+}
+
+void origin_inquired(struct origin *o);
 
 /* So many of its crowd more, or fewer. NULL: it is not known. */
 static inline void origin_crowd(struct origin *o, uint64_t n)
