@@ -135,6 +135,7 @@ CORE := \
 	daemon/core/event/journal.c \
 	daemon/core/event/metric.c \
 	daemon/core/event/origin.c \
+	daemon/core/event/turns.c \
 	daemon/core/event/sample.c \
 	daemon/core/event/value.c \
 	daemon/core/member/admission.c \

@@ -9,7 +9,7 @@ conf                   number words source schema address report yaml file secre
 daemon/base            mem arena map rng backoff buf clock fdlist file heap histogram log netstring offload pack peer pool roll
 daemon/systemd         systemd fdstore unit
 daemon/files           audit_file credentials frame journal runtime
-daemon/core/event      event metric sample core origin alarms journal value
+daemon/core/event      event metric sample core origin turns alarms journal value
 daemon/core/member     admission flow quorum members health fences clock_bounds judge clock_first_look same_jump clock_jump probe observe trust member member_records
 daemon/core/lock       state kept_names holder_text claim readers contender lease lock notices
 daemon/core/round      calls round ask tokens releases engine_data rendezvous home

@@ -100,7 +100,7 @@ void acquire_begin(struct engine *e, struct contender *k, enum cause why)
 	if (k->state == CONTENDER_QUEUED) {
 		if (k->impatient > 0) /* a patient waiter has a timer of its own */
 			acquire_queue(e, k);
-	} else if (admit(e, &k->entry, INSTANT_NEVER)) {
+	} else if (admit(e, &k->entry, INSTANT_NEVER, TAILQ_FIRST(&k->waiters)->origin)) {
 		acquire_start(e, k, why);
 	} else {
 		contender_move(e, k, CONTENDER_QUEUED, CAUSE_NO_ROOM);

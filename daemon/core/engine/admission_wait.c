@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "daemon/core/engine/admission_wait.h"
 
-bool admit(struct engine *e, struct admission_entry *x, struct instant urgent_at)
+bool admit(struct engine *e, struct admission_entry *x, struct instant urgent_at, struct origin *whose)
 {
 	if (x->waits)
 		return false;
-	if (admission_ask(&e->admission, x, members_room(&e->members), urgent_at))
+	if (admission_ask(&e->admission, x, members_room(&e->members)))
 		return true;
+	admission_queue(&e->admission, x, urgent_at, whose);
 	metric_add(&e->core->metrics, METRIC_QUEUED, 1);
 	admission_wait_watch(e);
 	return false;

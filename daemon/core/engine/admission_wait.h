@@ -5,8 +5,8 @@
 
 #include "daemon/core/round/engine_data.h"
 
-/* Whether the entry may begin now. If not, the engine begins it when it may. urgent_at: of a lease, when half of it is over. */
-bool admit(struct engine *e, struct admission_entry *x, struct instant urgent_at);
+/* Whether the entry may begin now. If not, the engine begins it when it may. See admission_queue(). */
+bool admit(struct engine *e, struct admission_entry *x, struct instant urgent_at, struct origin *whose);
 /* The next entry that may begin now; NULL: none. */
 struct admission_entry *admission_wait_next(struct engine *e);
 /* Sets the timer, so that entries that wait are looked at even if no store answers. */

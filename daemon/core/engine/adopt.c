@@ -234,7 +234,7 @@ enum adopt_outcome adopt_fired(struct engine *e, struct lease *x)
 		return adopt_fail(e, x, ADOPT_OVER);
 	if (x->renewal->adoption->vouched)
 		return lease_loss_is_due(x, e->core->conf.nodes, e->core->now) ? adopt_fail(e, x, ADOPT_OVER) : adopt_win(e, x);
-	if (!admit(e, &x->renewal->entry, e->core->now))
+	if (!admit(e, &x->renewal->entry, e->core->now, NULL))
 		heap_set(&e->core->timers, &x->timer, adoption_end(x));
 	else
 		adopt_go_on(e, x);

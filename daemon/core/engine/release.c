@@ -85,7 +85,7 @@ void release_go_on(struct engine *e, struct release *r)
 /* Queues the release for admission, before each try: a store that comes back, or refuses all, may have many releases to get. False: it may begin now. */
 static bool release_queue(struct engine *e, struct release *r)
 {
-	if (e->stopping || !release_is_due(e, r) || admit(e, &r->entry, INSTANT_PAST))
+	if (e->stopping || !release_is_due(e, r) || admit(e, &r->entry, INSTANT_PAST, NULL))
 		return false;
 	heap_set(&e->core->timers, &r->timer, r->until);
 	return true;

@@ -169,7 +169,7 @@ void renew_due(struct engine *e, struct lease *x)
 {
 	struct instant half = instant_add(lease_deadline(x, e->core->conf.nodes), -x->ttl_us / 2), next;
 
-	if (admit(e, &lease_renewal(&e->table, x)->entry, half)) {
+	if (admit(e, &lease_renewal(&e->table, x)->entry, half, NULL)) {
 		renew_begin(e, x);
 		return;
 	}

@@ -179,7 +179,7 @@ void ticket_withdraw_at(struct engine *e, struct name *name, const struct stamp 
 	r->unsent = nodes;
 	r->until = instant_add(e->core->now, e->core->conf.timeout_us + TICKET_US); /* an ACQUIRE may be carried out that late, and queue it again */
 	r->ticket = *ticket;
-	if (e->stopping || admit(e, &r->entry, INSTANT_PAST))
+	if (e->stopping || admit(e, &r->entry, INSTANT_PAST, NULL))
 		ticket_send(e, r);
 }
 

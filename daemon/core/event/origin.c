@@ -39,6 +39,7 @@ static struct origin *origin_add(struct origins *t, struct span name, uint64_t h
 
 	o->all = t;
 	TAILQ_INIT(&o->vacant);
+	LIST_INIT(&o->lines);
 	o->n = name.n;
 	memcpy(o->name, name.p, name.n);
 	map_insert(&t->by_name, &o->by_name, hash);
@@ -96,8 +97,17 @@ void origin_order_over(struct origin *o, uint64_t bytes)
 	origin_drop_if_unused(o);
 }
 
+void origin_inquired(struct origin *o)
+{
+	if (!o)
+		return;
+	o->questions--;
+	origin_drop_if_unused(o);
+}
+
 void origin_drop_if_unused(struct origin *o)
 {
-	if (o->sessions == 0 && o->names == 0 && o->queues == 0 && o->crowd == 0 && o->under_way == 0 && o->orders == 0)
+	if (o->sessions == 0 && o->names == 0 && o->queues == 0 && o->crowd == 0 && o->under_way == 0 && o->orders == 0 && o->questions == 0 &&
+	    LIST_EMPTY(&o->lines))
 		origin_free(o);
 }

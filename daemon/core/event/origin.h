@@ -16,6 +16,7 @@
 #define CROWD_OF_ALL  64 /* … and so much of all */
 
 TAILQ_HEAD(vacants, session);
+LIST_HEAD(peer_lines, peer_line);
 
 struct origin {
 	struct map_node by_name;
@@ -25,6 +26,8 @@ struct origin {
 	uint64_t crowd;        /* requests that wait, and claims that came to a name that somebody had: no name counts for these */
 	uint64_t under_way;    /* requests that the stores are asked about, and LISTs */
 	uint64_t orders;       /* bytes that orders of its sessions keep until the stores have answered */
+	struct peer_lines lines; /* in which something waits for its turn: see turns.h */
+	unsigned questions;    /* to homes, which may wait there: see home.h */
 	unsigned queues;       /* for whose jobs they wait: see job_queue_count_for() */
 	unsigned sessions;
 	unsigned detached;     /* those of them that have no connection */
@@ -52,6 +55,15 @@ void origin_refer(struct origin *o);
 void origin_leave(struct origin *o);
 /* Frees it if it has nothing. */
 void origin_drop_if_unused(struct origin *o);
+
+/* One question to a home more for it, and its end. NULL: it is not known. */
+static inline void origin_inquires(struct origin *o)
+{
+	if (o)
+		o->questions++;
+}
+
+void origin_inquired(struct origin *o);
 
 /* So many of its crowd more, or fewer. NULL: it is not known. */
 static inline void origin_crowd(struct origin *o, uint64_t n)

@@ -11,14 +11,19 @@
 
 #define AGAIN_US (100 * MSEC) /* before a home is asked again that did not answer */
 
-struct home_question *job_question(struct request_context *x, struct span queue, const char *op, void *about)
+struct home_question *job_question(struct request_context *x, struct span queue, struct origin *o, const char *op, void *about)
 {
-	struct home_question *q = home_question_new(x->engine, HOME_OF_QUEUE, queue);
+	struct home_question *q = home_question_new(x->engine, HOME_OF_QUEUE, queue, o);
 
 	netstring_put(&q->words, SPAN("j"));
 	netstring_put(&q->words, span_of(op));
 	q->about = about;
 	return q;
+}
+
+static struct origin *job_origin(const struct job *job)
+{
+	return job->session ? job->session->origin : NULL;
 }
 
 /* --- what sessions are told --- */
@@ -166,7 +171,7 @@ static void job_vote(struct job *job, struct instant sent)
 static void job_renew(struct request_context *x, struct job *job)
 {
 	struct span value = value_in_text(x->core, &job->value);
-	struct home_question *q = job->question = job_question(x, job->queue, "renew", job);
+	struct home_question *q = job->question = job_question(x, job->queue, job_origin(job), "renew", job);
 
 	q->urgent = true;
 	netstring_put(&q->words, value);
@@ -227,7 +232,7 @@ void job_hold(struct request_context *x, struct job *job, struct session *s, str
 static void job_tell_home(struct request_context *x, struct job *job)
 {
 	static const char *const op[] = {[JOB_DONE] = "done", [JOB_FAILED] = "retry", [JOB_BACK] = "back"};
-	struct home_question *q = job->question = job_question(x, job->queue, op[job->end], job);
+	struct home_question *q = job->question = job_question(x, job->queue, job_origin(job), op[job->end], job);
 
 	netstring_put(&q->words, value_in_text(x->core, &job->value));
 	if (job->end == JOB_FAILED) {

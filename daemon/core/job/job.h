@@ -8,8 +8,8 @@
 
 #include "daemon/core/session/jobs.h"
 
-/* Asks the home of the queue. The maker puts the arguments behind the operation, and then asks by home_ask. */
-struct home_question *job_question(struct request_context *x, struct span queue, const char *op, void *about);
+/* Asks the home of the queue, for a client of this peer. The maker puts the arguments behind the operation, and then asks by home_ask. */
+struct home_question *job_question(struct request_context *x, struct span queue, struct origin *o, const char *op, void *about);
 
 /*
  * The session has it from now on: its client is about to be told. sent: when its vote was asked for. Its lock is the session's already. If the session had the

@@ -36,7 +36,7 @@ struct job_list {
 
 static void job_list_ask(struct request_context *x, struct job_list *v)
 {
-	struct home_question *q = v->question = job_question(x, v->of_queues ? SPAN("*") : v->name, v->of_queues ? "queues" : "list", v);
+	struct home_question *q = v->question = job_question(x, v->of_queues ? SPAN("*") : v->name, v->pending->origin, v->of_queues ? "queues" : "list", v);
 
 	netstring_put_int(&q->words, v->from);
 	if (!v->of_queues)

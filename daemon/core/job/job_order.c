@@ -30,7 +30,8 @@ struct job_order {
 static void job_order_ask(struct request_context *x, struct job_order *o)
 {
 	enum verb verb = o->pending->verb;
-	struct home_question *q = o->question = job_question(x, o->queue, verb == VERB_DEFER ? "defer" : verb == VERB_DROP ? "drop" : "revive", o);
+	const char *op = verb == VERB_DEFER ? "defer" : verb == VERB_DROP ? "drop" : "revive";
+	struct home_question *q = o->question = job_question(x, o->queue, o->pending->origin, op, o);
 
 	netstring_put(&q->words, o->id);
 	buf_append(&q->words, o->words.p, o->words.n);

@@ -50,7 +50,7 @@ static const struct take *queue_first(struct request_context *x, const struct jo
 static void queue_ask(struct request_context *x, struct job_queue *queue, const struct take *first)
 {
 	unsigned patient = queue->patient;
-	struct home_question *q = queue->question = job_question(x, queue->name, "take", queue);
+	struct home_question *q = queue->question = job_question(x, queue->name, first->origin, "take", queue);
 
 	lock_value_make(&x->engine->table, members_one_clock_us(&x->engine->members, x->core->now), &queue->value);
 	queue->ttl_us = first->ttl_us;

@@ -52,7 +52,7 @@ void queue_close_if_unused(struct request_context *x, struct job_queue *queue)
 	if (!TAILQ_EMPTY(&queue->waiting) || queue->asking > 0 || queue->question)
 		return;
 	if (queue->told) {
-		q = job_question(x, queue->name, "leave", NULL);
+		q = job_question(x, queue->name, queue->origin, "leave", NULL);
 		netstring_put(&q->words, span_of(x->core->daemon_id));
 		home_ask(x->engine, q, 0);
 	}

@@ -65,7 +65,7 @@ bool take_again(struct request_context *x, struct session *s)
 	if (!pendings_within_limit(x, s))
 		return true;
 	job->here = true; /* a further TAKE gets another one */
-	q = job_question(x, job->queue, "payload", NULL);
+	q = job_question(x, job->queue, s->origin, "payload", NULL);
 	q->pending = pending_of_request(x, s, NULL);
 	netstring_put(&q->words, value_in_text(x->core, &job->value));
 	home_ask(x->engine, q, 0);

@@ -7,13 +7,14 @@ void admission_init(struct admission *a)
 {
 	heap_init(&a->keep);
 	TAILQ_INIT(&a->give_back);
-	TAILQ_INIT(&a->ask);
+	turns_init(&a->ask);
 	a->odd = a->asks_later = false;
 }
 
 void admission_release(struct admission *a)
 {
 	heap_release(&a->keep);
+	turns_release(&a->ask);
 }
 
 static bool class_is_kept(enum admission_class class)
@@ -46,20 +47,24 @@ static bool has_room(enum admission_class class, enum room room)
 	return room == ROOM_FOR_ALL || (room == ROOM_FOR_RELEASES && (class == ADMISSION_LEAVE || class == ADMISSION_GIVE_BACK));
 }
 
-bool admission_ask(struct admission *a, struct admission_entry *x, enum room room, struct instant urgent_at)
+bool admission_ask(const struct admission *a, const struct admission_entry *x, enum room room)
 {
 	enum admission_class class = (enum admission_class)x->class;
 
-	if (x->waits)
-		return false;
-	if (is_first(a, class) && has_room(class, room))
-		return true;
+	return is_first(a, class) && has_room(class, room);
+}
+
+void admission_queue(struct admission *a, struct admission_entry *x, struct instant urgent_at, struct origin *whose)
+{
+	enum admission_class class = (enum admission_class)x->class;
+
 	if (class_is_kept(class))
 		heap_set(&a->keep, &x->urgent, class == ADMISSION_LEAVE ? INSTANT_PAST : urgent_at);
+	else if (class == ADMISSION_ASK)
+		turn_wait(&a->ask, &x->turn, whose);
 	else
-		TAILQ_INSERT_TAIL(class == ADMISSION_ASK ? &a->ask : &a->give_back, x, link);
+		TAILQ_INSERT_TAIL(&a->give_back, x, link);
 	x->waits = true;
-	return false;
 }
 
 void admission_leave(struct admission *a, struct admission_entry *x)
@@ -68,15 +73,17 @@ void admission_leave(struct admission *a, struct admission_entry *x)
 		return;
 	if (class_is_kept((enum admission_class)x->class))
 		heap_cancel(&a->keep, &x->urgent);
+	else if (x->class == ADMISSION_ASK)
+		turn_leave(&x->turn);
 	else
-		TAILQ_REMOVE(x->class == ADMISSION_ASK ? &a->ask : &a->give_back, x, link);
+		TAILQ_REMOVE(&a->give_back, x, link);
 	x->waits = false;
 }
 
 /* Whether the next to be admitted is a lease to be kept. */
 static bool is_for_keeping(struct admission *a, struct instant now)
 {
-	bool alone = TAILQ_EMPTY(&a->give_back) && (TAILQ_EMPTY(&a->ask) || a->asks_later);
+	bool alone = TAILQ_EMPTY(&a->give_back) && (turns_none(&a->ask) || a->asks_later);
 
 	a->odd = !a->odd;
 	return !keeps_none(a) && (a->odd || alone || !instant_before(now, heap_first(&a->keep)->at));
@@ -86,6 +93,14 @@ static bool is_for_keeping(struct admission *a, struct instant now)
 static struct admission_entry *first_kept(const struct admission *a)
 {
 	return keeps_none(a) ? NULL : container_of(heap_first(&a->keep), struct admission_entry, urgent);
+}
+
+/* Of those who ask; NULL: none. */
+static struct admission_entry *first_asked(const struct admission *a)
+{
+	struct turn *turn = turns_first(&a->ask);
+
+	return turn ? container_of(turn, struct admission_entry, turn) : NULL;
 }
 
 static struct admission_entry *pick(struct admission *a, enum room room, struct instant now)
@@ -98,13 +113,15 @@ static struct admission_entry *pick(struct admission *a, enum room room, struct 
 		return kept && kept->class == ADMISSION_LEAVE ? kept : given_back;
 	if (is_for_keeping(a, now))
 		return kept;
-	return given_back || a->asks_later ? given_back : TAILQ_FIRST(&a->ask);
+	return given_back || a->asks_later ? given_back : first_asked(a);
 }
 
 struct admission_entry *admission_next(struct admission *a, enum room room, struct instant now)
 {
 	struct admission_entry *x = pick(a, room, now);
 
+	if (x && x->class == ADMISSION_ASK)
+		turns_next(&a->ask);
 	if (x)
 		admission_leave(a, x);
 	return x;

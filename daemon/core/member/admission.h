@@ -6,13 +6,14 @@
  * Renewals and adoptions alternate with the rest, so neither keeps the other waiting for ever. A lease whose first half is over goes before the rest: a crowd
  * that asks costs nobody a lease. Leases are ordered by when their first half ends, so a crowd of long leases that are extended over and over costs nobody a
  * short one. A key that is to be left behind (UNLOCK keep=) goes before all leases: it may end any moment, and it is one question in place of many renewals.
- * Releases go before those who ask, so a name is released before it is asked for again.
+ * Releases go before those who ask, so a name is released before it is asked for again. Of those who ask, peers take turns.
  * See ALGORITHMS.md, Admission.
  */
 #ifndef CORE_ADMISSION_H
 #define CORE_ADMISSION_H
 
 #include "daemon/base/heap.h"
+#include "daemon/core/event/turns.h"
 
 #include <stdbool.h>
 #include <sys/queue.h>
@@ -33,7 +34,8 @@ enum admission_class {
 /* What may wait for admission. `owner` tells the engine what the entry is embedded in (enum admission_owner). */
 struct admission_entry {
 	union {
-		TAILQ_ENTRY(admission_entry) link; /* GIVE_BACK, ASK */
+		TAILQ_ENTRY(admission_entry) link; /* GIVE_BACK */
+		struct turn turn;                  /* ASK */
 		struct timer urgent;               /* KEEP, LEAVE */
 	};
 	uint8_t class, owner;
@@ -43,7 +45,8 @@ TAILQ_HEAD(admission_entries, admission_entry);
 
 struct admission {
 	struct heap keep;
-	struct admission_entries give_back, ask;
+	struct admission_entries give_back;
+	struct turns ask;
 	bool asks_later; /* no ASK begins: a store that is back is yet to be told of releases, and one of them may be of the same name */
 	bool odd; /* flips with each choice; when set, a lease to be kept is chosen first */
 };
@@ -51,8 +54,10 @@ struct admission {
 void admission_init(struct admission *a);
 void admission_release(struct admission *a);
 
-/* Whether the entry may begin now; else it waits. urgent_at: KEEP, when half of its lease is over. */
-bool admission_ask(struct admission *a, struct admission_entry *x, enum room room, struct instant urgent_at);
+/* Whether the entry, which does not wait, may begin now. */
+bool admission_ask(const struct admission *a, const struct admission_entry *x, enum room room);
+/* It waits. urgent_at: KEEP, when half of its lease is over. whose: ASK, the peer that it is for; NULL: not known. */
+void admission_queue(struct admission *a, struct admission_entry *x, struct instant urgent_at, struct origin *whose);
 /* Takes out the next entry that may begin; NULL: none. Each call counts as an admission: repeat it until it returns NULL. */
 struct admission_entry *admission_next(struct admission *a, enum room room, struct instant now);
 /* The entry need not begin any more: takes it out if it waits. */
@@ -61,7 +66,7 @@ void admission_leave(struct admission *a, struct admission_entry *x);
 /* Nobody waits. */
 static inline bool admission_is_idle(const struct admission *a)
 {
-	return a->keep.count == 0 && TAILQ_EMPTY(&a->give_back) && TAILQ_EMPTY(&a->ask);
+	return a->keep.count == 0 && TAILQ_EMPTY(&a->give_back) && turns_none(&a->ask);
 }
 
 #endif

@@ -9,7 +9,7 @@
 
 struct home_question *rate_question(struct request_context *x, const struct session *s, struct span name, const struct rate_use *use)
 {
-	struct home_question *q = home_question_new(x->engine, HOME_OF_RATE, name);
+	struct home_question *q = home_question_new(x->engine, HOME_OF_RATE, name, s->origin);
 
 	netstring_put(&q->words, SPAN("r"));
 	netstring_put_int(&q->words, use->limit);

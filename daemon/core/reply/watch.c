@@ -25,7 +25,6 @@ static struct watching *watching_of(struct request_context *x, struct session *s
 		return w;
 	w = s->watching = mem_alloc(sizeof(*w));
 	w->session = s;
-	w->since = x->core->now;
 	TAILQ_INIT(&w->prefixes);
 	x->engine->watched++;
 	return w;
@@ -262,6 +261,8 @@ static void watching_add(struct request_context *x, struct watching *w, struct s
 {
 	struct prefix *p = mem_alloc(sizeof(*p) + text.n);
 
+	p->since = x->core->now;
+	p->after = x->news.number;
 	p->n = text.n;
 	if (text.n > 0)
 		memcpy(p->bytes, text.p, text.n);
@@ -300,11 +301,11 @@ void watch_remember(struct request_context *x, const struct session *s)
 
 void watch_restore(struct request_context *x, struct session *s, const struct journal_record *r)
 {
-	news_were_missed(x, (uint64_t)r->sequence);
 	if (r->flags & JOURNAL_SUBSCRIBED)
 		watching_of(x, s)->subscribed = true;
 	else if (!prefix_find(s, r->line))
 		watching_add(x, watching_of(x, s), r->line);
+	news_were_missed(x, (uint64_t)r->sequence);
 }
 
 void serve_WATCH(struct request_context *x, struct session *s)

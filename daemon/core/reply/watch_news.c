@@ -13,6 +13,7 @@
 struct event_kept {
 	TAILQ_ENTRY(event_kept) next;
 	struct instant since;
+	uint64_t number;
 	size_t name_n, line_n;
 	char bytes[]; /* the name, and the line */
 };
@@ -42,12 +43,13 @@ void news_free(struct request_context *x)
 		news_drop_first(x);
 }
 
-static bool watching_includes(const struct watching *w, struct span name)
+/* A prefix brings nothing of what was before it was watched. */
+static bool watching_includes(const struct watching *w, struct span name, struct instant since, uint64_t number)
 {
 	const struct prefix *p;
 
 	TAILQ_FOREACH(p, &w->prefixes, next)
-		if (span_starts(name, (struct span){p->bytes, p->n}))
+		if (number > p->after && !instant_before(since, p->since) && span_starts(name, (struct span){p->bytes, p->n}))
 			return true;
 	return false;
 }
@@ -62,13 +64,13 @@ static void news_tell_one(struct request_context *x, const struct watching *w, s
 	x->news.told += TOLD_LINE;
 }
 
-static void news_tell(struct request_context *x, struct span name, struct instant since, struct span line)
+static void news_tell(struct request_context *x, struct span name, struct instant since, uint64_t number, struct span line)
 {
 	const struct watching *w;
 
 	x->news.told += 1 + x->prefixes;
 	TAILQ_FOREACH(w, &x->watchings, in_watchings)
-		if (!w->session->over && !instant_before(since, w->since) && watching_includes(w, name) && session_may_look(x->core, w->session, name))
+		if (!w->session->over && watching_includes(w, name, since, number) && session_may_look(x->core, w->session, name))
 			news_tell_one(x, w, line);
 }
 
@@ -85,7 +87,7 @@ static void news_tell_missed(struct request_context *x)
 	arena_commit(&x->core->out->arena, line.n);
 	x->news.missed = 0;
 	TAILQ_FOREACH(w, &x->watchings, in_watchings)
-		if (!w->session->over && !instant_before(x->news.missed_at, w->since))
+		if (!w->session->over && x->news.last_missed > TAILQ_FIRST(&w->prefixes)->after)
 			news_tell_one(x, w, line);
 }
 
@@ -100,12 +102,13 @@ static void news_keep(struct request_context *x, struct span name, struct instan
 
 	if (x->news.missed > 0 || x->news.kept_bytes + event_bytes(name.n, line.n) > KEPT_MOST) {
 		x->news.missed++;
-		x->news.missed_at = x->core->now;
+		x->news.last_missed = x->news.number;
 		return;
 	}
 	k = mem_alloc(event_bytes(name.n, line.n));
 	x->news.kept_bytes += event_bytes(name.n, line.n);
 	k->since = since;
+	k->number = x->news.number;
 	k->name_n = name.n;
 	k->line_n = line.n;
 	memcpy(k->bytes, name.p, name.n);
@@ -118,13 +121,13 @@ void news_send(struct request_context *x, struct span name, struct instant since
 {
 	struct span line = {r->start, reply_end(r)};
 
-	since = instant_min(since, x->core->now); /* a session that begins to watch before a kept event is told is not told of it */
+	x->news.number++;
 	if (!TAILQ_EMPTY(&x->news.kept) || !news_has_time(x)) {
 		news_keep(x, name, since, line);
 		return;
 	}
 	arena_commit(&x->core->out->arena, line.n);
-	news_tell(x, name, since, line);
+	news_tell(x, name, since, x->news.number, line);
 }
 
 uint64_t news_untold(const struct request_context *x)
@@ -140,7 +143,7 @@ uint64_t news_untold(const struct request_context *x)
 void news_were_missed(struct request_context *x, uint64_t events)
 {
 	x->news.missed = events;
-	x->news.missed_at = x->core->now;
+	x->news.last_missed = ++x->news.number;
 }
 
 void news_again(struct request_context *x)
@@ -148,7 +151,7 @@ void news_again(struct request_context *x)
 	struct event_kept *k;
 
 	while ((k = TAILQ_FIRST(&x->news.kept)) && news_has_time(x)) {
-		news_tell(x, (struct span){k->bytes, k->name_n}, k->since,
+		news_tell(x, (struct span){k->bytes, k->name_n}, k->since, k->number,
 		          (struct span){arena_copy(&x->core->out->arena, k->bytes + k->name_n, k->line_n), k->line_n});
 		news_drop_first(x);
 	}

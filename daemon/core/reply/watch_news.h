@@ -9,7 +9,9 @@
 #include "daemon/core/session/request_context.h"
 
 struct prefix {
-	TAILQ_ENTRY(prefix) next;
+	TAILQ_ENTRY(prefix) next; /* the first was watched first */
+	struct instant since;     /* when it was watched … */
+	uint64_t after;           /* … and the number of the last event before that */
 	size_t n;
 	char bytes[];
 };
@@ -18,7 +20,6 @@ struct prefix {
 struct watching {
 	TAILQ_ENTRY(watching) in_watchings; /* count > 0 */
 	struct session *session;
-	struct instant since;
 	TAILQ_HEAD(prefixes, prefix) prefixes;
 	unsigned count; /* of prefixes */
 	bool subscribed;
@@ -26,7 +27,7 @@ struct watching {
 
 void news_init(struct request_context *x);
 void news_free(struct request_context *x);
-/* Ends the reply. Each session that watches the name, and has since that moment, gets the same bytes, now or in one of the next steps. */
+/* Ends the reply. Each session that watches the name now, and has since that moment, gets the same bytes, in this or one of the next steps. */
 void news_send(struct request_context *x, struct span name, struct instant since, struct reply *r);
 /* How many events nobody was told yet; and, in the process that goes on in a restart, that those who watch have missed so many. */
 uint64_t news_untold(const struct request_context *x);

@@ -20,7 +20,7 @@ void engine_init(struct engine *e, struct core *core)
 	TAILQ_INIT(&e->homes.asked);
 	for (unsigned i = 0; i < NODES_MAX; i++)
 		for (unsigned k = 0; k < HOME_LINES; k++)
-			TAILQ_INIT(&e->homes.waiting[i][k]);
+			turns_init(&e->homes.waiting[i][k]);
 	TAILQ_INIT(&e->homes.told);
 	for (unsigned i = 0; i < NODES_MAX; i++)
 		e->homes.name[i].at = INSTANT_PAST;

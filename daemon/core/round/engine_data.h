@@ -41,9 +41,9 @@ struct engine {
 		struct home_questions asked, told; /* sent; with an outcome that nobody has taken yet */
 #define HOME_LINES 3
 		/* To be sent as soon as the store can be asked: those that are urgent, those that only a joined store may answer, the others. */
-		struct home_questions waiting[NODES_MAX][HOME_LINES];
+		struct turns waiting[NODES_MAX][HOME_LINES];
 		size_t waiting_n;
-		uint64_t numbers;  /* that those got which wait */
+		bool odd[NODES_MAX]; /* the last one was of the second line: a flood in one of them does not keep the other waiting */
 		unsigned tried;    /* of them in this step */
 		struct {
 			enum { NAME_UNKNOWN, NAME_ASKED, NAME_SAME, NAME_OTHER } is; /* whether the other daemons call the store as this one does */

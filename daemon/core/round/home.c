@@ -10,11 +10,13 @@
 #include <stdarg.h>
 #include <stdio.h>
 
-struct home_question *home_question_new(struct engine *e, enum home_of of, struct span name)
+struct home_question *home_question_new(struct engine *e, enum home_of of, struct span name, struct origin *o)
 {
 	struct home_question *q = mem_alloc(sizeof(*q));
 
 	q->of = of;
+	q->origin = o;
+	origin_inquires(o);
 	q->name.text = mem_copy(name.p, name.n);
 	q->name.n = (uint16_t)name.n;
 	q->timer.kind = TIMER_HOME;
@@ -28,6 +30,7 @@ static void home_question_end(struct engine *e, struct home_question *q)
 	heap_cancel(&e->core->timers, &q->timer);
 	calls_close(&e->calls, &q->calls);
 	buf_release(&q->words);
+	origin_inquired(q->origin);
 	mem_free(q->name.text);
 	mem_free(q);
 }
@@ -90,7 +93,7 @@ static void name_learned(struct engine *e, unsigned node, enum home_outcome outc
 	e->homes.name[node].is = other ? NAME_OTHER : said ? NAME_SAME : NAME_UNKNOWN;
 }
 
-/* It is in no list. */
+/* It is not sent any more. */
 static void home_conclude(struct engine *e, struct home_question *q, enum home_outcome outcome, struct span text)
 {
 	if (q->of == HOME_OF_NONE) {
@@ -143,7 +146,7 @@ static void home_send(struct engine *e, struct home_question *q)
 /* Asks a store what it is called. give: it takes the name that this daemon has for it, if it has none. */
 static void name_ask(struct engine *e, unsigned node, bool give)
 {
-	struct home_question *q = home_question_new(e, HOME_OF_NONE, SPAN(""));
+	struct home_question *q = home_question_new(e, HOME_OF_NONE, SPAN(""), NULL);
 
 	q->node = node;
 	netstring_put(&q->words, SPAN("n"));
@@ -211,7 +214,7 @@ static bool home_has_room(struct engine *e, unsigned node)
 
 enum trial { TRIAL_OVER, TRIAL_WAITS, TRIAL_NO_ROOM, TRIAL_NAMES_UNKNOWN };
 
-/* Sends or refuses it, unless it has to wait. It is in no list. */
+/* Sends or refuses it, unless it has to wait. It is neither sent nor told. */
 static enum trial home_attempt(struct engine *e, struct home_question *q)
 {
 	const struct member *m = &e->members.node[q->node];
@@ -229,25 +232,24 @@ static enum trial home_attempt(struct engine *e, struct home_question *q)
 	return TRIAL_OVER;
 }
 
-static struct home_questions *home_line(struct engine *e, const struct home_question *q)
+static unsigned home_line(const struct home_question *q)
 {
-	return &e->homes.waiting[q->node][q->urgent ? 0 : q->joined ? 1 : 2];
+	return q->urgent ? 0 : q->joined ? 1 : 2;
 }
 
 static void home_wait(struct engine *e, struct home_question *q)
 {
-	q->number = ++e->homes.numbers;
-	TAILQ_INSERT_TAIL(home_line(e, q), q, in_list);
+	turn_wait(&e->homes.waiting[q->node][home_line(q)], &q->turn, q->origin);
 	e->homes.waiting_n++;
 }
 
 static void home_wait_ends(struct engine *e, struct home_question *q)
 {
-	TAILQ_REMOVE(home_line(e, q), q, in_list);
+	turn_leave(&q->turn);
 	e->homes.waiting_n--;
 }
 
-/* It is in no list. */
+/* Likewise, and does not wait. */
 static void home_try(struct engine *e, struct home_question *q)
 {
 	if (home_attempt(e, q) == TRIAL_OVER)
@@ -271,17 +273,15 @@ void home_ask(struct engine *e, struct home_question *q, unsigned place)
 
 #define TRIED_A_STEP 128
 
-/* A lease depends on the urgent ones: in a flood of others they would come too late. Of these the first that came is tried. NULL: none is left. */
-static struct home_question *home_first(struct engine *e, unsigned node, bool is_held_up[HOME_LINES])
+/* A lease depends on the urgent ones: in a flood of others they would come too late. The other two lines alternate. NULL: none is left. */
+static struct home_question *home_first(struct engine *e, unsigned node, const bool is_held_up[HOME_LINES])
 {
-	struct home_question *first = NULL, *q;
+	const unsigned lines[HOME_LINES] = {0, e->homes.odd[node] ? 2 : 1, e->homes.odd[node] ? 1 : 2};
 
-	for (unsigned i = 0; i < HOME_LINES; i++) {
-		q = is_held_up[i] ? NULL : TAILQ_FIRST(&e->homes.waiting[node][i]);
-		if (q && (!first || (!first->urgent && q->number < first->number)))
-			first = q;
-	}
-	return first;
+	for (unsigned i = 0; i < HOME_LINES; i++)
+		if (!is_held_up[lines[i]] && !turns_none(&e->homes.waiting[node][lines[i]]))
+			return container_of(turns_first(&e->homes.waiting[node][lines[i]]), struct home_question, turn);
+	return NULL;
 }
 
 /* False: nothing more can be tried in this step. In a line the first that has to wait speaks for those behind it. */
@@ -293,19 +293,20 @@ static bool home_settle_node(struct engine *e, unsigned node)
 	enum trial trial;
 
 	while ((q = home_first(e, node, is_held_up))) {
-		struct home_questions *line = home_line(e, q);
+		unsigned line = home_line(q);
 
 		if (e->homes.tried++ >= most) {
 			heap_set(&e->core->timers, &e->back.timer, e->core->now);
 			return false;
 		}
-		home_wait_ends(e, q);
 		trial = home_attempt(e, q);
-		if (trial == TRIAL_OVER)
+		if (trial == TRIAL_OVER) {
+			turns_next(&e->homes.waiting[node][line]);
+			home_wait_ends(e, q);
+			e->homes.odd[node] = line == 1;
 			continue;
-		TAILQ_INSERT_HEAD(line, q, in_list);
-		e->homes.waiting_n++;
-		is_held_up[line - e->homes.waiting[node]] = true;
+		}
+		is_held_up[line] = true;
 		if (trial == TRIAL_NAMES_UNKNOWN)
 			return false;
 		if (trial == TRIAL_NO_ROOM)
@@ -386,16 +387,32 @@ void home_fired(struct engine *e, struct timer *t)
 	}
 }
 
+static void home_drop(struct engine *e, struct home_question *q)
+{
+	if (q->pending)
+		pending_free(&e->table.pendings, q->pending);
+	q->calls.open = NODESET_NONE;
+	home_question_end(e, q);
+}
+
 static void homes_free(struct engine *e, struct home_questions *list)
 {
 	struct home_question *q;
 
 	while ((q = TAILQ_FIRST(list))) {
 		TAILQ_REMOVE(list, q, in_list);
-		if (q->pending)
-			pending_free(&e->table.pendings, q->pending);
-		q->calls.open = NODESET_NONE;
-		home_question_end(e, q);
+		home_drop(e, q);
+	}
+}
+
+static void homes_free_waiting(struct engine *e, struct turns *line)
+{
+	struct home_question *q;
+
+	while (!turns_none(line)) {
+		q = container_of(turns_first(line), struct home_question, turn);
+		home_wait_ends(e, q);
+		home_drop(e, q);
 	}
 }
 
@@ -404,6 +421,6 @@ void home_release(struct engine *e)
 	homes_free(e, &e->homes.asked);
 	for (unsigned i = 0; i < NODES_MAX; i++)
 		for (unsigned k = 0; k < HOME_LINES; k++)
-			homes_free(e, &e->homes.waiting[i][k]);
+			homes_free_waiting(e, &e->homes.waiting[i][k]);
 	homes_free(e, &e->homes.told);
 }

@@ -23,12 +23,13 @@ enum home_outcome {
 };
 
 struct home_question {
-	TAILQ_ENTRY(home_question) in_list; /* of engine.homes */
+	TAILQ_ENTRY(home_question) in_list; /* of engine.homes: sent, or told */
+	struct turn turn;        /* likewise: waiting */
+	struct origin *origin;   /* whose client it is for; NULL: it is not known */
 	struct name name;
 	struct calls calls;
 	struct timer timer;      /* waiting: when it is given up; sent: when the store has had its time */
 	struct instant until;    /* it is not sent after that */
-	uint64_t number;         /* waiting: those that came before have lower ones */
 	enum home_of of;
 	unsigned place, node;    /* see rendezvous_node */
 	bool joined;             /* only a store that has joined may answer; else also one in quarantine: it remembers what it was told since */
@@ -46,8 +47,8 @@ struct home_question {
 	void *about;             /* of whoever asks */
 };
 
-/* A question that is to be sent. Its maker puts the operation and the arguments into `words`, and sets joined, pending and about. */
-struct home_question *home_question_new(struct engine *e, enum home_of of, struct span name);
+/* A question that is to be sent, for a client of this peer. Its maker puts the operation and the arguments into `words`, and sets joined, pending and about. */
+struct home_question *home_question_new(struct engine *e, enum home_of of, struct span name, struct origin *o);
 /* Asks the store at this place. The outcome comes later, or at once. A question that was taken from `told` may be asked again at another place. */
 void home_ask(struct engine *e, struct home_question *q, unsigned place);
 /* Takes the next one whose outcome is known; NULL: there is none. */

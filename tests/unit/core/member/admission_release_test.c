@@ -167,9 +167,9 @@ TEST(a_key_that_is_left_behind_is_admitted_once_there_is_room_for_releases)
 	struct admission a;
 
 	admission_init(&a);
-	ck_assert(!admission_ask(&a, &freed, ROOM_NONE, now));
-	ck_assert(!admission_ask(&a, &renewal, ROOM_NONE, instant_add(now, -SEC)));
-	ck_assert(!admission_ask(&a, &left, ROOM_NONE, now));
+	admission_queue(&a, &freed, now, NULL);
+	admission_queue(&a, &renewal, instant_add(now, -SEC), NULL);
+	admission_queue(&a, &left, now, NULL);
 	ck_assert_ptr_null(admission_next(&a, ROOM_NONE, now));
 	ck_assert_ptr_eq(admission_next(&a, ROOM_FOR_RELEASES, now), &left);
 	ck_assert_ptr_eq(admission_next(&a, ROOM_FOR_RELEASES, now), &freed);

@@ -358,3 +358,69 @@ TEST(of_many_renewals_that_are_due_at_once_the_stores_are_asked_a_part_at_a_time
 	passes(SEC);
 	ck_assert_int_eq(figure(0, METRIC_LOCKS_HELD), 2 * MANY);
 }
+
+/* One store, which answers a call at a time. MANY names of one peer came first. */
+TEST(a_peer_that_asks_for_much_delays_another_by_no_more_than_a_round_for_each_of_its_own)
+{
+	static const struct peer other = {.is_unix = true, .is_local = true, .uid = 33, .pid = 7, .address = "unix"};
+
+	begins_with_window(1, 1);
+	session_opens_from(30, 0, &other);
+	feels(0, MOOD_SILENT);
+	says_of_many(1, "LOCK", "");
+	says_of_many(2, "LOCK", "");
+	says(30, "@1 LOCK few-1");
+	says(30, "@2 LOCK few-2");
+	for (unsigned i = 0; i < 6; i++)
+		serves(0, 1);
+	hears(30, "@1 OK name=few-1 *");
+	hears(30, "@2 OK name=few-2 *");
+	ck_assert_uint_eq(grants(1) + grants(2), 4);
+	feels(0, MOOD_WELL);
+	ck_assert_uint_eq(grants(1) + grants(2), 2 * MANY - 4);
+}
+
+/* What a peer asked for while others did not wait does not count against it later. */
+TEST(a_peer_that_asked_for_much_has_its_turn_again_once_nobody_waits)
+{
+	static const struct peer other = {.is_unix = true, .is_local = true, .uid = 33, .pid = 7, .address = "unix"};
+
+	begins_with_window(1, 1);
+	session_opens_from(30, 0, &other);
+	feels(0, MOOD_SILENT);
+	says_of_many(1, "LOCK", "");
+	feels(0, MOOD_WELL);
+	ck_assert_uint_eq(grants(1), MANY);
+	feels(0, MOOD_SILENT);
+	for (unsigned i = 0; i < 9; i++)
+		says(30, "@%u LOCK other-%u", i, i);
+	says(2, "LOCK late");
+	for (unsigned i = 0; i < 3; i++)
+		serves(0, 1);
+	hears(2, "OK name=late *");
+	ck_assert_uint_eq(grants(30), 2);
+	feels(0, MOOD_WELL);
+}
+
+/* Likewise what was withdrawn before its turn, or was not admitted in time. */
+TEST(what_a_peer_has_withdrawn_does_not_count_against_it)
+{
+	static const struct peer other = {.is_unix = true, .is_local = true, .uid = 33, .pid = 7, .address = "unix"};
+
+	begins_with_window(1, 1);
+	session_opens_from(30, 0, &other);
+	feels(0, MOOD_SILENT);
+	says_of_many(1, "LOCK", "");
+	for (unsigned i = 0; i < 9; i++)
+		says(30, "@%u LOCK other-%u", i, i);
+	for (unsigned i = 0; i < 9; i++) {
+		says(30, "CANCEL @%u", i);
+		hears(30, "OK*");
+		hears(30, "@? ERR CANCELLED *");
+	}
+	says(30, "LOCK late");
+	for (unsigned i = 0; i < 3; i++)
+		serves(0, 1);
+	hears(30, "OK name=late *");
+	feels(0, MOOD_WELL);
+}

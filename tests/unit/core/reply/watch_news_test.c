@@ -87,6 +87,31 @@ TEST(a_session_that_begins_to_watch_is_not_told_of_what_was_before)
 	lone_service_release(&w);
 }
 
+TEST(a_prefix_that_is_watched_again_brings_nothing_of_what_was_before)
+{
+	ends_watched();
+	says(2, "UNWATCH");
+	says(2, "WATCH");
+	ck_assert_str_eq(told[2], "ab");
+	lone_service_slow(&w, false);
+	says(3, "LOCK f");
+	says(3, "UNLOCK f");
+	lone_service_pass(&w, SEC);
+	ck_assert_str_eq(told[2], "abf");
+	lone_service_release(&w);
+}
+
+TEST(one_more_prefix_brings_nothing_of_what_was_before)
+{
+	ends_watched();
+	says(3, "WATCH z");
+	says(3, "WATCH e");
+	lone_service_pass(&w, SEC);
+	ck_assert_str_eq(told[2], "abcde");
+	ck_assert_str_eq(told[3], "");
+	lone_service_release(&w);
+}
+
 /* A session ends with more locks than there is room for in what the next steps tell. */
 TEST(who_watches_hears_how_many_events_were_missed)
 {

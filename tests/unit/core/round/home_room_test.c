@@ -61,6 +61,56 @@ TEST(rounds_that_wait_let_a_question_pass)
 	ends();
 }
 
+static const struct peer other = {.is_unix = true, .is_local = true, .uid = 33, .pid = 7, .address = "unix"};
+
+TEST(a_peer_that_floods_delays_another_by_no_more_than_a_question_for_each_of_its_own)
+{
+	begins(1, LOST_CLOSED);
+	session_opens_from(30, 0, &other);
+	for (unsigned i = 0; i < 90; i++)
+		says(1, "@t%u RATE m%u limit=100 per=60s", i, i);
+	says(30, "@1 RATE n limit=100 per=60s");
+	says(30, "@2 RATE n limit=100 per=60s");
+	stores_answer_a_call_each(5);
+	hears(30, "@1 OK left=98 *");
+	hears(30, "@2 OK left=97 *");
+	ends();
+}
+
+TEST(questions_of_a_peer_that_has_gone_have_their_turn)
+{
+	begins(1, LOST_CLOSED);
+	session_opens_from(30, 0, &other);
+	for (unsigned i = 0; i < 90; i++)
+		says(1, "@t%u RATE m%u limit=100 per=60s", i, i);
+	says(30, "@1 RATE n limit=100 per=60s");
+	says(30, "@2 RATE n limit=100 per=60s wait=9s");
+	goes(30, GONE_RESET);
+	stores_answer_a_call_each(5);
+	(void)ignores(1);
+	for (unsigned i = 0; i < 3; i++)
+		feels(i, MOOD_WELL);
+	says(2, "RATE n limit=100 per=60s");
+	hears(2, "OK left=96 *");
+	ends();
+}
+
+/* A TAKE waits for a store that has joined, a RATE does not: they stand in different lines. */
+TEST(a_flood_of_RATEs_delays_a_job_of_another_peer_by_no_more)
+{
+	begins(1, LOST_CLOSED);
+	session_opens_from(30, 0, &other);
+	for (unsigned i = 0; i < 90; i++)
+		says(1, "@t%u RATE m%u limit=100 per=60s", i, i);
+	says(30, "DEFER q x");
+	stores_answer_a_call_each(3);
+	hears(30, "OK *");
+	says(30, "TAKE q");
+	stores_answer_a_call_each(6);
+	hears(30, "OK queue=q job=* *");
+	ends();
+}
+
 /* Each home has its crowd. If a request might wait as long at each of them, all would hear so much later that there was no room. */
 TEST(a_request_that_goes_to_the_next_home_waits_no_longer_for_that)
 {
