@@ -85,3 +85,15 @@ void buf_trim(struct buf *b, size_t keep)
 	if (b->start == b->end && b->cap > keep)
 		buf_release(b);
 }
+
+void buf_shrink(struct buf *b, size_t n)
+{
+	assert(b->start == b->end);
+	if (b->cap <= n) {
+		buf_release(b);
+		return;
+	}
+	b->start = b->end = 0;
+	b->cap -= n;
+	b->data = mem_grow(b->data, b->cap, 1);
+}

@@ -71,6 +71,9 @@ struct hub {
 	/* A connection has a buffer only while there is something in it. These are spare. */
 	struct buf *spare[HUB_SPARES];
 	unsigned spares;
+	/* Those that were large, empty now: their memory goes back to the kernel in portions, because a portion takes time. */
+	struct buf *waste;
+	size_t wastes, waste_cap, wasted; /* how many, in how large an array; bytes of all */
 	size_t held; /* memory of the buffers of all connections, in bytes: unsent output, and kept input */
 	struct halfopens halfopen;
 	bool paused; /* carry.h: nothing is accepted or read, and the sink hears of ends only */
@@ -78,7 +81,8 @@ struct hub {
 
 struct buf *hub_buf_get(struct hub *h);
 void hub_buf_put(struct hub *h, struct buf *b); /* NULL is allowed */
-void hub_buf_release(struct hub *h);            /* those that are spare */
+void hub_give_back(struct hub *h);              /* once a pass of the loop: a portion of what large buffers took */
+void hub_buf_release(struct hub *h);            /* those that are spare, and what is not given back yet */
 
 /* Every connection has its descriptor: sessions, those that are closing, and handshakes. */
 static inline bool hub_is_full(const struct hub *h)
