@@ -24,6 +24,7 @@ struct event;
 struct ssl_ctx_st;
 TAILQ_HEAD(conn_list, conn);
 TAILQ_HEAD(halfopen_list, halfopen);
+TAILQ_HEAD(shakers_list, shakers);
 
 /* sockets.h */
 #define SOCKETS_AT_ONCE 64
@@ -40,6 +41,7 @@ struct halfopens {
 	struct ssl_ctx_st *context; /* of the handshakes that begin; NULL: none */
 	struct halfopen_list all;   /* oldest first */
 	struct halfopen_list ready; /* whose sockets are ready: for the next turn */
+	struct shakers_list peers;  /* whose they are; the peer that began first comes first */
 	unsigned n;                 /* length of all */
 	struct event *turn;         /* runs through ready */
 	struct event *deadline;     /* expires with the oldest */
