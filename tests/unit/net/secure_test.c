@@ -5,6 +5,7 @@
 #include "tests/fixture/tls_client.h"
 
 #include <poll.h>
+#include <sys/resource.h>
 
 /* How many records of data have arrived and were not read. */
 static unsigned records(struct client c, size_t least)
@@ -210,5 +211,24 @@ TEST(handshakes_of_the_peer_that_has_most_make_room)
 	}
 	ck_assert(!halfopen_evict(&w.net->hub));
 	for (unsigned i = 0; i < 6; i++)
+		close(fd[i]);
+}
+
+TEST(there_are_so_many_handshakes_and_no_more)
+{
+	struct rlimit limit;
+	int fd[HALFOPEN_MAX + 1];
+
+	ck_assert(!getrlimit(RLIMIT_NOFILE, &limit));
+	limit.rlim_cur = limit.rlim_max;
+	ck_assert(!setrlimit(RLIMIT_NOFILE, &limit));
+	for (unsigned i = 0; i < HALFOPEN_MAX; i++)
+		fd[i] = handshake_begins("10.0.0.1:1");
+	ck_assert(!is_given_up(fd[0]));
+	fd[HALFOPEN_MAX] = handshake_begins("10.0.0.2:1");
+	ck_assert(is_given_up(fd[0]));
+	ck_assert(!is_given_up(fd[1]));
+	ck_assert_uint_eq(w.net->hub.halfopen.n, HALFOPEN_MAX);
+	for (unsigned i = 0; i <= HALFOPEN_MAX; i++)
 		close(fd[i]);
 }
