@@ -30,7 +30,7 @@ daemon/store           keyfile keyspace shown share_list ledger rate table job_r
 daemon/redis           word batch departure failure flight handshake resp script stream socket resolver link links redial post sentinel subscriber node upstream
 daemon/net             address admin lines slots shares listener stock tcp_listeners hub sockets held conn_state secure ending closing room output conn admission halfopen acceptor turns net carried carry
 daemon/restart         parcel once trial records carry restart carried
-daemon/main            backlog program reach passed descriptors rest verifier timer signals lasting guard wrong_port pump stores vanished listen exposition site status supervise outer daemon main
+daemon/main            backlog unheard program reach passed descriptors rest verifier timer signals lasting guard wrong_port pump stores vanished listen exposition site status supervise outer daemon main
 client/lib             sized boottime display address buffer line tls_calls channel pushes backoff outcome draft greeting unchecked_jobs holds pending tracking lockall count_field subscriptions conn recovery exchange await quit lock secret public lock_many job rate queries once subscribe admin tls
 client/cli/io          complaint options arguments dial json rows
 client/cli/run         descriptors loss queue_place process release_socket self_wait quorum_shortage wait_status or_defer waiting descendants validity taken_job locks_held wakeups supervise late_quit keeper signals script_lock hold run lead once work

@@ -19,6 +19,7 @@ char *buf_make_room(struct buf *b, size_t n); /* the slow path of buf_reserve */
 void buf_printf(struct buf *b, const char *format, ...) __attribute__((format(printf, 2, 3)));
 void buf_consume(struct buf *b, size_t n);
 void buf_trim(struct buf *b, size_t keep); /* frees the memory if the queue is empty and has more than keep bytes */
+void buf_shrink(struct buf *b, size_t n);  /* gives back n bytes of the memory of an empty queue, or all if it has no more */
 
 /* Returns the start of at least n free bytes after the live ones. buf_commit appends what was written there. */
 static inline char *buf_reserve(struct buf *b, size_t n)

@@ -15,6 +15,7 @@
 
 #define PASS_CALLS 256           /* calls of the memory store that one pass carries out … */
 #define CALLS_US   (1 * MSEC)    /* … and how long it does so: a call may list thousands of jobs, and its answer may concern thousands of waiters */
+#define ANSWERS_US (1 * MSEC)    /* how long one pass handles answers of Redis servers: a reply has up to 256, and each may concern thousands */
 #define PASS_US    INT64_C(100)  /* how long events of one pass are handled before answers leave */
 
 /* The wall clock is read once a pass. */
@@ -228,7 +229,7 @@ static void pump_unwritten(struct daemon *d)
 
 bool pump_is_behind(const struct daemon *d)
 {
-	return !d->upstream && !backlog_is_empty(&d->backlog);
+	return !unheard_is_empty(&d->unheard) || !backlog_is_empty(&d->backlog);
 }
 
 static void on_due(struct daemon *d)
@@ -311,10 +312,60 @@ const struct net_sink pump_net_sink = {
 	.open = on_open, .line = on_line, .too_long = on_too_long, .half_closed = on_half_closed, .sent = on_sent, .eof = on_eof, .gone = on_gone,
 	.writing = on_writing};
 
+static void pump_answer(struct daemon *d, const struct answer *answer, struct instant now)
+{
+	struct event event;
+
+	event.kind = EVENT_ANSWER;
+	event.answer = *answer;
+	pump_set_time(d, &event, now);
+	service_step(d->service, &event, &d->effects);
+	pump_effects(d);
+}
+
+static bool pump_has_time_for_answers(struct daemon *d, struct instant now)
+{
+	d->answers_end = instant_min(d->answers_end, instant_add(now, ANSWERS_US));
+	return instant_before(now, d->answers_end);
+}
+
+static void pump_unheard_first(struct daemon *d, struct instant now)
+{
+	pump_answer(d, unheard_first(&d->unheard), now);
+	unheard_drop_first(&d->unheard);
+}
+
+static void pump_unheard(struct daemon *d)
+{
+	struct instant now;
+
+	while (!unheard_is_empty(&d->unheard) && pump_has_time_for_answers(d, now = clock_boottime()))
+		pump_unheard_first(d, now);
+}
+
+/* What a server has answered comes before its end, and before its next connection. */
+static void pump_unheard_all(struct daemon *d)
+{
+	while (!unheard_is_empty(&d->unheard))
+		pump_unheard_first(d, clock_boottime());
+}
+
+static void on_answer(void *context, const struct answer *answer)
+{
+	struct daemon *d = context;
+	struct instant now = clock_boottime();
+
+	if (unheard_is_empty(&d->unheard) && pump_has_time_for_answers(d, now))
+		pump_answer(d, answer, now);
+	else
+		unheard_add(&d->unheard, answer);
+}
+
 static void on_up(void *context, unsigned node, const char *address)
 {
 	struct event event = {.kind = EVENT_NODE_UP, .node = {.index = node, .address = span_of(address)}};
 
+	pump_unheard_all(context);
 	pump_step(context, &event);
 }
 
@@ -322,19 +373,8 @@ static void on_down(void *context, unsigned node, enum defect defect, const char
 {
 	struct event event = {.kind = EVENT_NODE_DOWN, .node = {.index = node, .defect = defect, .reason = span_of(reason), .address = span_of(address)}};
 
+	pump_unheard_all(context);
 	pump_step(context, &event);
-}
-
-static void on_answer(void *context, const struct answer *answer)
-{
-	struct daemon *d = context;
-	struct event event;
-
-	event.kind = EVENT_ANSWER;
-	event.answer = *answer;
-	pump_set_time(d, &event, clock_boottime());
-	service_step(d->service, &event, &d->effects);
-	pump_effects(d);
 }
 
 static void on_message(void *context, unsigned node, char what, struct span name)
@@ -486,6 +526,7 @@ void pump_pass(struct daemon *d)
 
 	if (d->web)
 		web_end_pass(d->web);
+	pump_unheard(d);
 	if (!d->upstream) {
 		backlog_begin_pass(&d->backlog, PASS_CALLS);
 		pump_backlog(d);
@@ -500,7 +541,7 @@ void pump_pass(struct daemon *d)
 	timer_arm(d);
 	if (d->wall_known)
 		rest_note_pass(&d->rest, d->begun, clock_boottime());
-	d->pass_end = d->calls_end = INSTANT_NEVER;
+	d->pass_end = d->calls_end = d->answers_end = INSTANT_NEVER;
 	d->wall_known = false;
 }
 
@@ -510,7 +551,7 @@ int pump_start(struct daemon *d)
 	backlog_begin_pass(&d->backlog, PASS_CALLS);
 	effects_init(&d->effects);
 	rest_init(&d->rest);
-	d->pass_end = d->calls_end = INSTANT_NEVER;
+	d->pass_end = d->calls_end = d->answers_end = INSTANT_NEVER;
 	return timer_start(d, on_due);
 }
 
@@ -519,5 +560,6 @@ void pump_stop(struct daemon *d)
 	timer_stop(d);
 	effects_release(&d->effects);
 	mem_free(d->unwritten.answer);
+	unheard_release(&d->unheard);
 	backlog_release(&d->backlog);
 }

@@ -22,8 +22,19 @@
 #define LOG_EVERY   (1 * SEC)
 #define SUBJECT_MAX 257 /* bytes, with its NUL; a longer subject is none */
 
+/* A peer, as peer_origin() tells them apart, that has handshakes under way. */
+struct shakers {
+	TAILQ_ENTRY(shakers) link;
+	struct halfopen_list own; /* oldest first */
+	unsigned n;
+	size_t name_n;
+	char name[PEER_ORIGIN_MAX];
+};
+
 struct halfopen {
 	struct hub *hub;
+	struct shakers *of;
+	TAILQ_ENTRY(halfopen) in_own;
 	struct event event;
 	TAILQ_ENTRY(halfopen) link;   /* in hub.halfopen.all */
 	TAILQ_ENTRY(halfopen) queued; /* in hub.halfopen.ready */
@@ -43,10 +54,44 @@ static void deadline_set(struct hub *h, int64_t us)
 	evtimer_add(h->halfopen.deadline, &t);
 }
 
+static void shakers_join(struct halfopen *o)
+{
+	struct halfopens *all = &o->hub->halfopen;
+	char name[PEER_ORIGIN_MAX];
+	size_t n = peer_origin(o->peer.is_unix, o->peer.uid, o->peer.address, strlen(o->peer.address), name);
+	struct shakers *s;
+
+	TAILQ_FOREACH(s, &all->peers, link)
+		if (s->name_n == n && memcmp(s->name, name, n) == 0)
+			break;
+	if (!s) {
+		s = mem_alloc(sizeof(*s));
+		TAILQ_INIT(&s->own);
+		s->name_n = n;
+		memcpy(s->name, name, n);
+		TAILQ_INSERT_TAIL(&all->peers, s, link);
+	}
+	TAILQ_INSERT_TAIL(&s->own, o, in_own);
+	s->n++;
+	o->of = s;
+}
+
+static void shakers_leave(struct halfopen *o)
+{
+	struct shakers *s = o->of;
+
+	TAILQ_REMOVE(&s->own, o, in_own);
+	if (--s->n > 0)
+		return;
+	TAILQ_REMOVE(&o->hub->halfopen.peers, s, link);
+	mem_free(s);
+}
+
 static void halfopen_free(struct halfopen *o)
 {
 	struct hub *h = o->hub;
 
+	shakers_leave(o);
 	TAILQ_REMOVE(&h->halfopen.all, o, link);
 	h->halfopen.n--;
 	if (o->is_queued)
@@ -77,11 +122,14 @@ static void halfopen_fail(struct halfopen *o, const char *why)
 
 bool halfopen_evict(struct hub *h)
 {
-	struct halfopen *o = TAILQ_FIRST(&h->halfopen.all);
+	struct shakers *s, *most = NULL;
 
-	if (!o)
+	TAILQ_FOREACH(s, &h->halfopen.peers, link)
+		if (!most || s->n > most->n)
+			most = s;
+	if (!most)
 		return false;
-	halfopen_fail(o, "given up for a newer one, since there are too many");
+	halfopen_fail(TAILQ_FIRST(&most->own), "given up for a newer one, since there are too many");
 	return true;
 }
 
@@ -205,6 +253,7 @@ void halfopen_begin(struct hub *h, int fd, const struct peer *peer)
 	o->tls = tls;
 	o->peer = *peer;
 	o->deadline = instant_add(clock_boottime(), HALFOPEN_US);
+	shakers_join(o);
 	if (TAILQ_EMPTY(&h->halfopen.all))
 		deadline_set(h, HALFOPEN_US);
 	TAILQ_INSERT_TAIL(&h->halfopen.all, o, link);
@@ -216,6 +265,7 @@ int halfopen_init(struct hub *h)
 {
 	TAILQ_INIT(&h->halfopen.all);
 	TAILQ_INIT(&h->halfopen.ready);
+	TAILQ_INIT(&h->halfopen.peers);
 	h->halfopen.turn = event_new(h->base, -1, 0, on_turn, h);
 	h->halfopen.deadline = evtimer_new(h->base, on_deadline, h);
 	return h->halfopen.turn && h->halfopen.deadline ? 0 : -ENOMEM;

@@ -24,6 +24,7 @@ struct event;
 struct ssl_ctx_st;
 TAILQ_HEAD(conn_list, conn);
 TAILQ_HEAD(halfopen_list, halfopen);
+TAILQ_HEAD(shakers_list, shakers);
 
 /* sockets.h */
 #define SOCKETS_AT_ONCE 64
@@ -40,6 +41,7 @@ struct halfopens {
 	struct ssl_ctx_st *context; /* of the handshakes that begin; NULL: none */
 	struct halfopen_list all;   /* oldest first */
 	struct halfopen_list ready; /* whose sockets are ready: for the next turn */
+	struct shakers_list peers;  /* whose they are; the peer that began first comes first */
 	unsigned n;                 /* length of all */
 	struct event *turn;         /* runs through ready */
 	struct event *deadline;     /* expires with the oldest */
@@ -71,6 +73,9 @@ struct hub {
 	/* A connection has a buffer only while there is something in it. These are spare. */
 	struct buf *spare[HUB_SPARES];
 	unsigned spares;
+	/* Those that were large, empty now: their memory goes back to the kernel in portions, because a portion takes time. */
+	struct buf *waste;
+	size_t wastes, waste_cap, wasted; /* how many, in how large an array; bytes of all */
 	size_t held; /* memory of the buffers of all connections, in bytes: unsent output, and kept input */
 	struct halfopens halfopen;
 	bool paused; /* carry.h: nothing is accepted or read, and the sink hears of ends only */
@@ -78,7 +83,8 @@ struct hub {
 
 struct buf *hub_buf_get(struct hub *h);
 void hub_buf_put(struct hub *h, struct buf *b); /* NULL is allowed */
-void hub_buf_release(struct hub *h);            /* those that are spare */
+void hub_give_back(struct hub *h);              /* once a pass of the loop: a portion of what large buffers took */
+void hub_buf_release(struct hub *h);            /* those that are spare, and what is not given back yet */
 
 /* Every connection has its descriptor: sessions, those that are closing, and handshakes. */
 static inline bool hub_is_full(const struct hub *h)

@@ -151,6 +151,8 @@ void net_flush(struct net *n)
 {
 	if (!TAILQ_EMPTY(&n->hub.dirty))
 		hub_flush(&n->hub, instant_add(clock_boottime(), FLUSH_US));
+	if (n->hub.wastes > 0)
+		hub_give_back(&n->hub);
 }
 
 void net_flush_all(struct net *n)

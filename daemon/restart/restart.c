@@ -192,7 +192,7 @@ static bool web_is_quiet(const struct daemon *d, struct instant now)
 /* Renewals and probes never end. */
 static bool calls_are_over(const struct daemon *d, struct instant now)
 {
-	if (!d->upstream)
+	if (!d->upstream || pump_is_behind(d))
 		return !pump_is_behind(d);
 	return upstream_is_quiet(d->upstream) || (!instant_before(now, instant_add(d->restart.paused, CALM_US)) && !service_is_awaited(d->service));
 }

@@ -42,6 +42,7 @@ def func(module, test):
 ELSEWHERE = {
     ("connections", "peer"): func("test_guard", "test_one_peer_has_so_many_sessions_and_no_more"),
     ("connections", "all"): func("test_greedy", "test_connections_beyond_the_limit_get_ERR_LIMIT_until_another_one_ends"),
+    ("TLS handshakes", "all"): unit("secure", "there_are_so_many_handshakes_and_no_more"),
     ("sessions without connection", "peer"): unit("origin", "sessions_of_one_peer_have_half_of_the_places_without_a_connection"),
     ("sessions without connection", "all"): unit("too_many_detached", "more_detached_sessions_than_the_limit_are_not_kept"),
     ("requests that wait", "peer"): unit("crowd", "requests_of_a_peer_that_wait_have_a_quarter_and_leave_room_when_they_end"),
@@ -89,6 +90,7 @@ SIMPLE = {
     "bytes of a payload": (lambda n: "DEFER p " + "p" * n, lambda n: "DEFER p " + "p" * (n + 1), "LIMIT"),
     "names of a LOCKALL": (None, lambda n: "LOCKALL " + " ".join("n%d" % i for i in range(n + 1)), "ARG"),
     "limit of a semaphore": (lambda n: "ACQUIRE s limit=%d" % n, lambda n: "ACQUIRE t limit=%d" % (n + 1), "LIMIT"),
+    "wait, or heartbeat": (lambda n: "HELLO 1 heartbeat=87600h", lambda n: "LOCK a wait=87601h", "LIMIT"),
     "ttl of a lock": (lambda n: "LOCK c ttl=30s", lambda n: "LOCK d ttl=30001ms", "LIMIT"),
     "delay of a lock": (lambda n: "LOCK e delay=0s", lambda n: "LOCK f delay=1s", "LIMIT"),
     "keep of an UNLOCK": (None, lambda n: "UNLOCK c keep=3601s", "LIMIT"),

@@ -64,13 +64,23 @@ bool after_step_session(struct request_context *x, struct session *session)
 	return true;
 }
 
-#define HANDED_A_STEP 256
+#define HANDED_A_STEP 2048 /* 1 for a name that is asked for, 8 for a record */
+#define HANDED_RECORD 8
 
-/* False: that was the last. */
-static bool after_step_restored(struct request_context *x)
+static unsigned after_step_waiting(const struct request_context *x, uint64_t session)
+{
+	const struct session *s = session_find(x->sessions, session);
+
+	return s ? s->waiting : 0;
+}
+
+/* False: that was the last. ret_work: about how much it was. */
+static bool after_step_restored(struct request_context *x, unsigned *ret_work)
 {
 	struct restored_line line;
 	bool more = restore_next(x, &line);
+	uint64_t id = line.session ? line.session->id : 0;
+	unsigned before = after_step_waiting(x, id), after;
 
 	if (line.session && line.asked_at.us == 0) {
 		session_read_ahead(x->sessions, line.session, line.line);
@@ -80,21 +90,25 @@ static bool after_step_restored(struct request_context *x)
 		after_step_line(x, line.session, line.line);
 		x->core->asked_at = x->core->now;
 	}
+	after = after_step_waiting(x, id);
+	*ret_work = HANDED_RECORD + (after > before ? after - before : 0);
 	return more;
 }
 
 void after_step_handed(struct request_context *x)
 {
-	bool more = restore_may_go_on(x);
+	unsigned most = core_portion(x->core, HANDED_A_STEP), done = 0, work;
 
-	for (unsigned left = core_portion(x->core, HANDED_A_STEP); more && left > 0; left--)
-		more = after_step_restored(x);
+	for (bool more = restore_may_go_on(x); more && done < most; done += work)
+		more = after_step_restored(x, &work);
 }
 
 void after_step_handed_all(struct request_context *x)
 {
+	unsigned work;
+
 	while (x->handed)
-		(void)after_step_restored(x);
+		(void)after_step_restored(x, &work);
 }
 
 static void after_step_job(struct request_context *x, struct home_question *q)

@@ -102,6 +102,7 @@ static unsigned timer_work(struct timer *t)
 	case TIMER_JOB:
 		return 4;
 	case TIMER_AGAIN:
+	case TIMER_HANDED:
 		return WORK_A_STEP;
 	case TIMER_SESSION:
 		return session_work(container_of(t, struct session, timer));

@@ -4,7 +4,12 @@
 while slows == 0 and ARGV[a] do
   local op, key, value = ARGV[a], KEYS[k], ARGV[a + 1]
   if op == 'R' then
-    if anybody and call('EXISTS', string.sub(KEYS[1], 1, -6) .. 'q:' .. string.sub(key, #KEYS[1] - 13)) ~= 0 or call('GET', key) ~= value or call('DEL', key) ~= 1 then break end
+    local queue
+    if anybody then -- see queue_of()
+      local from = #KEYS[1] - 13
+      queue = string.sub(KEYS[1], 1, -6) .. 'q' .. (string.sub(key, 1, 9) == 'redlockd:' and string.sub(key, from + 9) or ':' .. string.sub(key, from))
+    end
+    if queue and call('EXISTS', queue) ~= 0 or call('GET', key) ~= value or call('DEL', key) ~= 1 then break end
     rows[k - 2] = 1
     k, a = k + 1, a + 2
   elseif op == 'k' or op == 'K' then

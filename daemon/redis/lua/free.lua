@@ -5,8 +5,11 @@
 -- row: an acquire its base | a release 1 (released) or 0 (no key of that value)
 local slow, slows, exact = {}, 0, true
 if anybody and releases_n + acquires_n > 0 then
-  local queues, before, from = {}, string.sub(KEYS[1], 1, -6) .. 'q:', #KEYS[1] - 13
-  for i = 1, releases_n + acquires_n do queues[i] = before .. string.sub(KEYS[3 + i], from) end
+  local queues, base, from = {}, string.sub(KEYS[1], 1, -6), #KEYS[1] - 13
+  for i = 1, releases_n + acquires_n do
+    local key = KEYS[3 + i]
+    queues[i] = base .. 'q' .. (string.sub(key, 1, 9) == 'redlockd:' and string.sub(key, from + 9) or ':' .. string.sub(key, from))
+  end
   if call('EXISTS', unpack(queues)) ~= 0 then
     for i = 1, #queues do slow[i] = call('EXISTS', queues[i]) ~= 0 end
   end

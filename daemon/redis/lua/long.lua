@@ -12,7 +12,11 @@ local acquires, renews, releases = asked.a or asked.s, asked.k or asked.K or ask
 local queued = acquires or releases or asked.K or asked.e or asked.n or asked.x or asked.l -- whether an entry may use its queue
 local wakes = queued and (releases or renews or asked.s or asked.x)
 
-local function queue_of(key) return string.sub(KEYS[1], 1, -6) .. 'q:' .. string.sub(key, #KEYS[1] - 13) end
+-- No name of a lock leads to the queue of a slot. A configured prefix never begins with "redlockd:".
+local function queue_of(key)
+  local from = #KEYS[1] - 13
+  return string.sub(KEYS[1], 1, -6) .. 'q' .. (string.sub(key, 1, 9) == 'redlockd:' and string.sub(key, from + 9) or ':' .. string.sub(key, from))
+end
 
 -- A number as a string: tostring would keep 14 digits only.
 local function digits(n) return string.format('%.0f', n) end

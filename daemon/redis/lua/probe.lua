@@ -58,7 +58,7 @@ try('ZRANK', none, '')
 try('ZSCORE', none, '')
 try('HGET', none, '')
 try('HLEN', none)
-try('EXISTS', base .. 'q:', base .. 's:', base .. 'r:', base .. 'j:', base .. 'jd:', base .. 'jl:', base .. 'jx:', base .. 'jw:')
+try('EXISTS', base .. 'q:', base .. 'qs:', base .. 's:', base .. 'r:', base .. 'j:', base .. 'jd:', base .. 'jl:', base .. 'jx:', base .. 'jw:')
 try('PUBLISH', base .. 'd:', '')
 if locks == '' and refusal ~= '' then refusal = '-' .. refusal end
 -- Whether what is written goes to an append-only file: 1 or 0. One that could not be begun, as the disk was full, is none.

@@ -1,6 +1,6 @@
 -- The queue of a name: a sorted set, member = ticket of a waiting daemon, score = when the ticket expires unless refreshed (ms). Its key is
--- "redlockd:<prefix>q:<name>". A ticket starts with 16 digits of a clock and is chosen by its daemon, so the order is the same on every server. The queue can
--- only refuse: safety does not depend on it.
+-- "redlockd:<prefix>q:<name>", and of a slot "redlockd:<prefix>qs:<name>". A ticket starts with 16 digits of a clock and is chosen by its daemon, so the order
+-- is the same on every server. The queue can only refuse: safety does not depend on it.
 -- A member '~<ticket>' is a note: since when a free lock has been reserved for that ticket, from the release or from the first request that is refused for it.
 -- Its score is NOTE_MS later, and no ticket lasts longer than NOTE_MS. A note is removed when its daemon asks again, and when the lock is taken: each time
 -- that the lock becomes free the reserved time begins anew.

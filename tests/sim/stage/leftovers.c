@@ -83,8 +83,8 @@ static void check_key(void *context, struct span key, struct span value, int64_t
 	 * wait table of a store that was not usable when the last owner had gone expires after the time of its rows. What was used of a rate
 	 * limit expires with the longest window. The name of the store stays.
 	 */
-	if ((span_starts(key, SPAN("redlockd:lock:q:")) || span_equal(key, SPAN("redlockd:lock:!waits")) || span_equal(key, SPAN("redlockd:lock:!circles")) ||
-	     span_starts(key, SPAN("redlockd:lock:r:"))) &&
+	if ((span_starts(key, SPAN("redlockd:lock:q:")) || span_starts(key, SPAN("redlockd:lock:qs:")) || span_equal(key, SPAN("redlockd:lock:!waits")) ||
+	     span_equal(key, SPAN("redlockd:lock:!circles")) || span_starts(key, SPAN("redlockd:lock:r:"))) &&
 	    expires_ms > 0)
 		return;
 	if (span_equal(key, SPAN("redlockd:lock:!stored")) || span_equal(key, SPAN("redlockd:lock:!rates")))

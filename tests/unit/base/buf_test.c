@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* daemon/base/buf.c. */
 #include "daemon/base/buf.h"
+#include "daemon/base/mem.h"
 #include "daemon/base/rng.h"
 
 #include <check.h>
@@ -114,4 +115,50 @@ TEST(trim_gives_back_only_what_is_empty_and_large)
 	buf_append(&b, "y", 1);
 	assert_content(&b, "y");
 	buf_release(&b);
+}
+
+#define ALIKE 256u
+
+/* What grows takes time, and all of them may be filled by one step. */
+TEST(buffers_that_fill_at_the_same_rate_do_not_all_grow_at_once)
+{
+	static char bytes[100];
+	struct buf *b[ALIKE];
+	unsigned most = 0;
+
+	for (unsigned i = 0; i < ALIKE; i++)
+		b[i] = mem_alloc(sizeof(*b[i]));
+	for (size_t n = 0; n < 1 << 20; n += sizeof(bytes)) {
+		unsigned grown = 0;
+
+		for (unsigned i = 0; i < ALIKE; i++) {
+			size_t cap = b[i]->cap;
+
+			buf_append(b[i], bytes, sizeof(bytes));
+			grown += cap > 16384 && b[i]->cap > cap;
+		}
+		most = grown > most ? grown : most;
+	}
+	ck_assert_uint_gt(most, 0);
+	ck_assert_uint_lt(most, ALIKE / 4);
+	for (unsigned i = 0; i < ALIKE; i++) {
+		buf_release(b[i]);
+		mem_free(b[i]);
+	}
+}
+
+TEST(an_empty_buffer_gives_its_memory_back_piece_by_piece)
+{
+	struct buf b;
+
+	buf_init(&b);
+	(void)buf_reserve(&b, 4000);
+	ck_assert_uint_eq(b.cap, 4096);
+	buf_shrink(&b, 1000);
+	ck_assert_uint_eq(b.cap, 3096);
+	memset(buf_reserve(&b, 3096), 'x', 3096);
+	ck_assert_uint_eq(b.cap, 3096);
+	buf_shrink(&b, 4000);
+	ck_assert_uint_eq(b.cap, 0);
+	ck_assert_ptr_null(b.data);
 }

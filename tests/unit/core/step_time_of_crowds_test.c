@@ -313,3 +313,57 @@ TEST(a_store_comes_back_that_is_to_be_told_of_many_releases)
 {
 	measure(names_were_released);
 }
+
+static char names64[64 * 5];
+static const char *asked;
+
+/* The next process asks again for what waits. */
+static const char *const asked_again[] = {" LOCK x wait=1h", " ACQUIRE x limit=1 wait=1h", " TAKE x wait=1h", " RATE x limit=1 per=1h wait=1h",
+                                          " LOCK x wait=1h mode=shared"};
+
+static void asks_again(void)
+{
+	w.conf.limits.waiting = 16384;
+	service_reload(w.service, &w.conf);
+	sessions_open(1, 9);
+	says(1, "LOCK x");
+	says(1, "RATE x limit=1 per=1h");
+	for (uint64_t k = 2; k <= 9; k++)
+		for (unsigned i = 0; i < 1000; i++)
+			says_number(k, "@", i, asked);
+	lone_service_pass(&w, SEC);
+	w.longest_ns = 0;
+	ck_assert(lone_service_hand_over(&w));
+	lone_service_pass(&w, SEC);
+}
+
+LOOP_TEST(a_crowd_asks_again_after_a_restart, sizeof(asked_again) / sizeof(asked_again[0]))
+{
+	asked = asked_again[_i];
+	measure(asks_again);
+}
+
+static void groups_ask_again(void)
+{
+	char line[400];
+
+	sessions_open(1, 9);
+	for (unsigned i = 0; i < 64; i++)
+		says_number(1, "LOCK n", i, "");
+	for (uint64_t k = 2; k <= 9; k++)
+		for (unsigned i = 0; i < 64; i++) {
+			snprintf(line, sizeof(line), "@%u LOCKANY %swait=1h owner=o%u", i, names64, i);
+			says(k, line);
+		}
+	lone_service_pass(&w, SEC);
+	w.longest_ns = 0;
+	ck_assert(lone_service_hand_over(&w));
+	lone_service_pass(&w, SEC);
+}
+
+TEST(groups_of_64_names_ask_again_after_a_restart)
+{
+	for (unsigned i = 0, n = 0; i < 64; i++)
+		n += (unsigned)sprintf(names64 + n, "n%u ", i);
+	measure(groups_ask_again);
+}

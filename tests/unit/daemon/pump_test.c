@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* daemon/main/pump.c: the timer of the service, also where its next deadline lies before the clock began; and what the journal is told. */
+/*
+ * daemon/main/pump.c: the timer of the service, also where its next deadline lies before the clock began; what the journal is told; and answers of
+ * Redis servers, which take no longer than others can wait. */
 #include "daemon/main/internal.h"
 
 #include "daemon/base/clock.h"
@@ -91,4 +93,33 @@ TEST(a_journal_that_waits_for_its_next_try_is_told_how_much_there_would_be_to_wr
 	effects_reset(&d.effects);
 	pump_pass(&d);
 	ck_assert_uint_eq(d.journal.count, 1);
+}
+
+/* Nobody has asked for these: each takes a moment nevertheless. */
+TEST(what_servers_answer_beyond_the_time_of_a_pass_is_heard_in_the_next_ones)
+{
+	const struct answer a = {.call = 1, .found = SPAN("found"), .text = SPAN("text")};
+	struct instant begin = clock_boottime();
+	unsigned passes = 0;
+
+	while (!pump_is_behind(&d)) {
+		ck_assert_int_lt(instant_diff(clock_boottime(), begin), 10 * SEC);
+		pump_upstream_sink.answer(&d, &a);
+	}
+	for (unsigned i = 0; i < 100000; i++)
+		pump_upstream_sink.answer(&d, &a);
+	for (; pump_is_behind(&d); passes++)
+		pump_pass(&d);
+	ck_assert_uint_gt(passes, 1);
+}
+
+/* What is told of a server after its answers concerns them. */
+TEST(the_end_of_a_connection_comes_after_its_answers)
+{
+	const struct answer a = {.call = 1};
+
+	while (!pump_is_behind(&d))
+		pump_upstream_sink.answer(&d, &a);
+	pump_upstream_sink.down(&d, 0, DEFECT_CLOSED, "closed", "");
+	ck_assert(!pump_is_behind(&d));
 }

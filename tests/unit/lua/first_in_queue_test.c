@@ -206,3 +206,23 @@ TEST(a_look_shows_the_first_ticket_of_the_queue)
 	now_us += 2000 * MSEC;
 	look_shows('M', "");
 }
+
+/* Whatever a client calls its lock, those who wait for it stand in no line of a slot. */
+LOOP_TEST(a_slot_is_in_no_line_of_a_lock, 3)
+{
+	static const char *const lock[] = {"ckd:lock:s:x#0", "redlockd:lock:s:x#0", "s:x#0"};
+	const struct span slot = SPAN(SLOT_PREFIX "x#0");
+	struct call waits = acquiring(span_of(lock[_i]), THEIRS), waits_for_slot = acquiring(slot, SPAN("d3:9:22dd")), comes_late = acquiring(slot, MINE);
+
+	waits.ticket = SPAN("1700000000000001:d2:1");
+	waits_for_slot.ticket = SPAN("1700000000000002:d3:1");
+	waits.ticket_ms = waits_for_slot.ticket_ms = 5000;
+	comes_late.reserve_ms = 20;
+	ck_assert_int_eq(acquire(span_of(lock[_i]), MINE), 'G');
+	ck_assert_int_eq(call(waits), 'B');
+	ck_assert_int_eq(acquire(slot, MINE), 'G');
+	ck_assert_int_eq(call(waits_for_slot), 'B');
+	ck_assert_int_eq(call(releasing(slot, MINE)), 'R');
+	ck_assert_int_eq(call(comes_late), 'W');
+	ck_assert_int_eq(call(waits_for_slot), 'G');
+}

@@ -3,6 +3,8 @@
 #include "tests/fixture/net_loop.h"
 
 #include <check.h>
+#include <limits.h>
+#include <malloc.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <unistd.h>
@@ -12,6 +14,9 @@
 #define MARK   ((size_t)128 * 1024)
 #define LEAST  ((size_t)64 * 1024)
 #define MANY   78u
+#define LARGE   ((size_t)1024 * 1024)
+#define BEHIND  20u
+#define PORTION ((size_t)512 * 1024)
 
 static struct net_loop w;
 static char much[ANSWER];
@@ -244,6 +249,40 @@ TEST(of_all_peers_the_one_that_has_most_loses_its_greatest)
 	ck_assert(!told("gone 0.1 "));
 	close(calm);
 	for (unsigned i = 1; i < MANY; i++)
+		close(fd[i]);
+}
+
+/* The kernel takes 0.1 to 0.3 ms for each MiB that it gets back, and nobody is served meanwhile. */
+TEST(memory_of_many_that_end_together_is_given_back_in_portions)
+{
+	struct net_conf conf = NET_LOOP_CONF;
+	int fd[BEHIND];
+	uint64_t session[BEHIND];
+	size_t at_first, before;
+
+	net_loop_release(&w);
+	conf.output_max = LARGE;
+	net_loop_init(&w, conf);
+	(void)mallopt(M_TRIM_THRESHOLD, INT_MAX); /* as the daemon does, so that large buffers are mapped */
+	at_first = mallinfo2().hblkhd;
+	for (unsigned i = 0; i < BEHIND; i++) {
+		fd[i] = net_loop_unix(&w);
+		net_loop_until(&w, w.opened == i + 1);
+		session[i] = w.session;
+		(void)falls_behind(session[i], LARGE - 2 * ANSWER);
+	}
+	before = mallinfo2().hblkhd;
+	for (unsigned i = 0; i < BEHIND; i++)
+		for (unsigned k = 0; k < 4; k++)
+			net_send(w.net, session[i], much, ANSWER); /* they overflow */
+	ck_assert_uint_ge(mallinfo2().hblkhd + PORTION, before);
+	w.quiet = true;
+	for (size_t now = before; net_sessions(w.net) > 0 || now > at_first + PORTION; before = now) {
+		net_loop_pass(&w);
+		now = mallinfo2().hblkhd;
+		ck_assert_uint_ge(now + PORTION, before);
+	}
+	for (unsigned i = 0; i < BEHIND; i++)
 		close(fd[i]);
 }
 

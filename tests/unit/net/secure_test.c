@@ -1,6 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* daemon/net/secure.c, halfopen.c: connections inside TLS. What an openssl client sees of the daemon: tests/func/test_tls.py. */
+#include "daemon/net/halfopen.h"
+#include "daemon/net/internal.h"
 #include "tests/fixture/tls_client.h"
+
+#include <poll.h>
+#include <sys/resource.h>
 
 /* How many records of data have arrived and were not read. */
 static unsigned records(struct client c, size_t least)
@@ -167,4 +172,63 @@ TEST(handshakes_end_when_listening_does)
 	net_loop_until(&w, SSL_read(c.tls, &byte, 1) <= 0 && SSL_get_error(c.tls, 0) != SSL_ERROR_WANT_READ);
 	client_drops(c);
 	ck_assert_uint_eq(net_sessions(w.net), 0);
+}
+
+/* --- handshakes that make room for others --------------------------------------------------------------------------- */
+
+static int handshake_begins(const char *address)
+{
+	struct peer peer = {0};
+	int fd[2];
+
+	snprintf(peer.address, sizeof(peer.address), "%s", address);
+	ck_assert(!socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK, 0, fd));
+	halfopen_begin(&w.net->hub, fd[0], &peer);
+	return fd[1];
+}
+
+static bool is_given_up(int fd)
+{
+	struct pollfd p = {.fd = fd, .events = POLLIN};
+
+	return poll(&p, 1, 0) > 0;
+}
+
+/* A peer that opens connections on and on ends its own handshakes, and not that of another which is further away. */
+TEST(handshakes_of_the_peer_that_has_most_make_room)
+{
+	static const char *const address[] = {"10.0.0.1:1000", "10.0.0.2:1001", "10.0.0.2:1002", "[2001:db8::1]:1", "10.0.0.2:1003", "[2001:db8::2]:1"};
+	static const unsigned order[] = {1, 2, 3, 0, 4, 5}; /* of as many the oldest first; a network of IPv6 is one peer */
+	int fd[6];
+
+	for (unsigned i = 0; i < 6; i++)
+		fd[i] = handshake_begins(address[i]);
+	for (unsigned i = 0; i < 6; i++) {
+		for (unsigned k = i; k < 6; k++)
+			ck_assert_msg(!is_given_up(fd[order[k]]), "%s after %u", address[order[k]], i);
+		ck_assert(halfopen_evict(&w.net->hub));
+		ck_assert_msg(is_given_up(fd[order[i]]), "%s as number %u", address[order[i]], i);
+	}
+	ck_assert(!halfopen_evict(&w.net->hub));
+	for (unsigned i = 0; i < 6; i++)
+		close(fd[i]);
+}
+
+TEST(there_are_so_many_handshakes_and_no_more)
+{
+	struct rlimit limit;
+	int fd[HALFOPEN_MAX + 1];
+
+	ck_assert(!getrlimit(RLIMIT_NOFILE, &limit));
+	limit.rlim_cur = limit.rlim_max;
+	ck_assert(!setrlimit(RLIMIT_NOFILE, &limit));
+	for (unsigned i = 0; i < HALFOPEN_MAX; i++)
+		fd[i] = handshake_begins("10.0.0.1:1");
+	ck_assert(!is_given_up(fd[0]));
+	fd[HALFOPEN_MAX] = handshake_begins("10.0.0.2:1");
+	ck_assert(is_given_up(fd[0]));
+	ck_assert(!is_given_up(fd[1]));
+	ck_assert_uint_eq(w.net->hub.halfopen.n, HALFOPEN_MAX);
+	for (unsigned i = 0; i <= HALFOPEN_MAX; i++)
+		close(fd[i]);
 }
