@@ -64,7 +64,7 @@ bool after_step_session(struct request_context *x, struct session *session)
 	return true;
 }
 
-#define HANDED_A_STEP 2048 /* 1 for a name that is asked for, 8 for a record */
+#define HANDED_A_STEP 1024 /* 1 for a name that is asked for, 8 for a record */
 #define HANDED_RECORD 8
 
 static unsigned after_step_waiting(const struct request_context *x, uint64_t session)
