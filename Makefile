@@ -349,11 +349,17 @@ NET := \
 	daemon/net/turns.c
 
 WEB := \
+	daemon/api/api.c \
+	daemon/api/fields.c \
+	daemon/api/follower.c \
+	daemon/api/problem.c \
+	daemon/api/sessions.c \
 	daemon/web/answer.c \
 	daemon/web/asker.c \
 	daemon/web/audience.c \
 	daemon/web/carry.c \
 	daemon/web/gate.c \
+	daemon/web/greeting.c \
 	daemon/web/listed.c \
 	daemon/web/notation.c \
 	daemon/web/query.c \

@@ -26,22 +26,28 @@ struct evhttp_request;
 
 struct visit {
 	TAILQ_ENTRY(visit) next;
+	struct web *web;
 	struct bufferevent *bev;
 	struct instant since;
 	size_t origin_n; /* 0: it has just been accepted, and counts for nobody yet */
 	char origin[PEER_ORIGIN_MAX];
 	bool asked;    /* its request has come */
+	struct event *greeting; /* inside TLS: see greeting.h; else NULL */
+	bool greets;            /* in visits.greeting */
+	TAILQ_ENTRY(visit) in_greeting;
 	bool is_stream;
 	bool shut;     /* evhttp was made to see its end */
 };
 
 struct visits {
 	TAILQ_HEAD(, visit) all;
-	unsigned count;
+	unsigned count, most;
 	bool paused;          /* nothing is accepted */
 	struct instant pause_end;
 	struct event *sweep;
 	struct event *arrivals; /* there are connections whose origin is to be seen */
+	TAILQ_HEAD(, visit) greeting; /* whose first bytes of TLS have come */
+	struct event *greet;          /* the next of these */
 };
 
 int visits_init(struct web *w);     /* after w->http was made */

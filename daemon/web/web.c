@@ -10,6 +10,7 @@
 #include "daemon/web/internal.h"
 #include "daemon/web/page.h"
 #include "daemon/web/stream.h"
+#include "tls/context.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -17,7 +18,7 @@
 #include <unistd.h>
 
 #define HEAD_MOST  8192
-#define BODY_MOST  65536 /* of a request that is refused in any case */
+#define BODY_MOST  65536 /* of a request for the page, which is refused in any case */
 #define TIMEOUT_S  5
 #define KEEPALIVE_US (60 * SEC)
 
@@ -127,10 +128,12 @@ static void on_request(struct evhttp_request *req, void *context)
 	struct web *w = context;
 	const struct path *path = path_find(req);
 	enum evhttp_cmd_type method = evhttp_request_get_command(req);
-	int refused = gate_refuses(w, req, path && path->open);
+	int refused = w->room ? 0 : gate_refuses(w, req, path && path->open);
 
 	visit_of(w, req);
-	if (refused)
+	if (w->room)
+		w->room->serve(w, req);
+	else if (refused)
 		answer_error(req, refused, refusal_text(refused));
 	else if (method != EVHTTP_REQ_GET && method != EVHTTP_REQ_HEAD)
 		answer_error(req, HTTP_BADMETHOD, "this is read only: GET or HEAD");
@@ -157,10 +160,10 @@ static bool web_start(struct web *w)
 		return false;
 	evhttp_set_allowed_methods(w->http, UINT16_MAX); /* on_request refuses: evhttp would answer 501 */
 	evhttp_set_max_headers_size(w->http, HEAD_MOST);
-	evhttp_set_max_body_size(w->http, BODY_MOST);
+	evhttp_set_max_body_size(w->http, w->room ? (ev_ssize_t)w->room->body_most : BODY_MOST);
 	evhttp_set_timeout(w->http, TIMEOUT_S);
 	evhttp_set_gencb(w->http, on_request, w);
-	return true;
+	return !w->room || w->room->start(w) == 0;
 }
 
 struct web *web_new(struct event_base *base, const struct web_conf *conf, const struct web_sink *sink)
@@ -169,6 +172,8 @@ struct web *web_new(struct event_base *base, const struct web_conf *conf, const 
 
 	w->base = base;
 	w->sink = *sink;
+	w->room = conf->room;
+	w->tls = conf->tls;
 	w->path = copy(conf->path);
 	w->host = copy(conf->host);
 	w->hosts = copy(conf->hosts);
@@ -278,6 +283,8 @@ void web_stop(struct web *w)
 	listeners_close(w);
 	streams_end(w);
 	audiences_end(w); /* a session that begins from now on would take the place of one that the service still keeps */
+	if (w->room)
+		w->room->end(w, "the daemon is stopping");
 }
 
 static void token_drop(struct web *w)
@@ -297,6 +304,12 @@ void web_set_token(struct web *w, const char *token)
 	streams_end(w);
 }
 
+void web_set_tls(struct web *w, struct ssl_ctx_st *tls)
+{
+	tls_context_free(w->tls);
+	w->tls = tls;
+}
+
 void web_free(struct web *w)
 {
 	if (!w)
@@ -306,6 +319,8 @@ void web_free(struct web *w)
 		listener_release(&w->listener[--w->listeners]);
 	web_end_pass(w);
 	askers_silence(w);
+	if (w->room)
+		w->room->stop(w);
 	if (w->http)
 		evhttp_free(w->http);
 	visits_release(w);
@@ -313,6 +328,7 @@ void web_free(struct web *w)
 	if (w->beat)
 		event_free(w->beat);
 	token_drop(w);
+	tls_context_free(w->tls);
 	free(w->hosts);
 	free(w->host);
 	free(w->path);

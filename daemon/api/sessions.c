@@ -1,0 +1,489 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* See sessions.h, and api.h for what holds. */
+#include "daemon/api/sessions.h"
+
+#include "daemon/api/follower.h"
+#include "daemon/api/problem.h"
+#include "daemon/base/clock.h"
+#include "daemon/base/mem.h"
+#include "daemon/web/answer.h"
+#include "daemon/web/gate.h"
+#include "daemon/web/greeting.h"
+#include "daemon/web/internal.h"
+
+#include <errno.h>
+#include <event2/bufferevent.h>
+#include <inttypes.h>
+#include <poll.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#define PUSHES_MOST  ((size_t)256 * 1024) /* bytes of pushes of a session that are not read yet */
+#define WAITS_MOST   (API_CONNECTIONS / 2)
+#define CUTS_AT_ONCE 16
+#define SUBJECT_MAX  257
+#define BEATS        10 /* ticks of a second */
+
+static const char gone_text[] = "the session has ended: make a new one by POST /v1/sessions";
+
+/* --- calls ---------------------------------------------------------------------------------------------------------- */
+
+static void call_free(struct call *c)
+{
+	if (c->req && evhttp_request_get_connection(c->req))
+		evhttp_connection_set_closecb(evhttp_request_get_connection(c->req), NULL, NULL);
+	TAILQ_REMOVE(&c->session->calls, c, next);
+	mem_free(c->line);
+	mem_free(c->what);
+	mem_free(c);
+}
+
+/* The request is the caller's from here on. NULL: its client has gone. */
+static struct evhttp_request *call_end(struct call *c)
+{
+	struct evhttp_request *req = c->req;
+
+	if (req && c->waits)
+		visit_ends_stream(c->visit);
+	call_free(c);
+	return req;
+}
+
+static void call_refuse(struct call *c, int status, const char *code, const char *why)
+{
+	struct evhttp_request *req = call_end(c);
+
+	if (req)
+		problem(req, status, code, why);
+}
+
+static void call_send(struct call *c)
+{
+	c->sent = true;
+	asker_say(&c->session->asker, "@%" PRIu64 " %s", c->tag, c->line);
+}
+
+/* Its client has gone. What it has asked for and is not done yet is not done; the rest of it is done, and told to nobody. */
+static void call_is_cut(struct call *c)
+{
+	c->req = NULL;
+	if (c->sent && c->ask == ASK_LOCK)
+		asker_say(&c->session->asker, "@%" PRIu64 " CANCEL @%" PRIu64, ++c->session->tags, c->tag);
+	else if (!c->sent && c->ask != ASK_RESUME)
+		call_free(c);
+}
+
+static void on_close(struct evhttp_connection *connection, void *context)
+{
+	struct call *c = context;
+	struct evhttp_request *req = c->req;
+
+	(void)connection;
+	call_is_cut(c);
+	request_abandoned(req);
+}
+
+static char *copy(const char *text)
+{
+	return text ? mem_copy(text, strlen(text)) : NULL;
+}
+
+static struct call *call_add(struct api_session *s, enum ask ask, const char *what, const char *line)
+{
+	struct call *c = mem_alloc(sizeof(*c));
+
+	*c = (struct call){.session = s, .ask = ask, .tag = ++s->tags, .line = copy(line), .what = copy(what)};
+	TAILQ_INSERT_TAIL(&s->calls, c, next);
+	return c;
+}
+
+static void call_hold(struct call *c, struct evhttp_request *req, struct visit *v)
+{
+	struct evhttp_connection *connection = evhttp_request_get_connection(req);
+
+	c->req = req;
+	c->visit = v;
+	v->is_stream = c->waits;
+	bufferevent_set_timeouts(v->bev, NULL, NULL);
+	bufferevent_setwatermark(v->bev, EV_READ, 0, UNASKED_MOST);
+	evhttp_connection_set_timeout(connection, 0);
+	evhttp_connection_set_closecb(connection, on_close, c);
+}
+
+static void call_begin(struct call *c)
+{
+	if (c->session->open || c->ask == ASK_HELLO || c->ask == ASK_RESUME)
+		call_send(c);
+}
+
+void call_new(struct api_session *s, struct evhttp_request *req, enum ask ask, bool waits, const char *what, const char *line)
+{
+	struct visit *v = req ? visit_of(s->api->web, req) : NULL;
+	char check[REPLY_MAX];
+	struct call *c;
+
+	if (waits && !visit_may_stream(s->api->web, v, WAITS_MOST)) {
+		problem(req, 429, "LIMIT", "too many requests of this peer wait");
+		return;
+	}
+	if (waits && what) {
+		snprintf(check, sizeof(check), "CHECK %s", what);
+		call_begin(call_add(s, ASK_HAD, what, check));
+	}
+	c = call_add(s, ask, what, line);
+	c->waits = waits;
+	if (req)
+		call_hold(c, req, v);
+	call_begin(c);
+	if (waits)
+		sessions_beat(s->api);
+}
+
+/* --- what the service answers ---------------------------------------------------------------------------------------- */
+
+/* A grant that the session has heard of is not given back for a request that is cut. */
+static void grant_is_known(struct api_session *s, const char *what, int64_t fence)
+{
+	struct call *c;
+
+	TAILQ_FOREACH(c, &s->calls, next)
+		if (c->ask == ASK_LOCK && strcmp(c->what, what) == 0)
+			c->known = fence;
+}
+
+static bool asks_again(const struct call *cut)
+{
+	const struct call *c;
+
+	TAILQ_FOREACH(c, &cut->session->calls, next)
+		if (c != cut && c->ask == ASK_LOCK && strcmp(c->what, cut->what) == 0)
+			return true;
+	return false;
+}
+
+/* Nobody hears of this grant. */
+static void grant_give_back(struct call *c, int64_t fence)
+{
+	char line[REPLY_MAX];
+
+	if (c->waits && fence > 0 && fence != c->known && !asks_again(c) &&
+	    snprintf(line, sizeof(line), "UNLOCK %s count=0 fence=%" PRId64, c->what, fence) < (int)sizeof(line))
+		call_begin(call_add(c->session, ASK_OTHER, NULL, line));
+}
+
+static bool client_has_left(const struct call *c)
+{
+	struct pollfd p = {.fd = bufferevent_getfd(c->visit->bev), .events = POLLRDHUP};
+
+	return poll(&p, 1, 0) > 0;
+}
+
+static void call_drop_client(struct call *c)
+{
+	struct evhttp_connection *connection = evhttp_request_get_connection(c->req);
+
+	evhttp_connection_set_closecb(connection, NULL, NULL);
+	c->req = NULL;
+	evhttp_connection_free(connection); /* with its request */
+}
+
+static void call_answer(struct call *c, int status, const struct reply_line *line)
+{
+	struct evhttp_request *req = call_end(c);
+
+	if (req)
+		problem_answer(req, status, line);
+}
+
+static void lock_answered(struct call *c, const struct reply_line *line)
+{
+	int64_t fence = line->kind == LINE_OK ? reply_number(line, "fence", 0) : 0;
+
+	if (c->req && c->waits && client_has_left(c))
+		call_drop_client(c);
+	if (!c->req && fence > 0)
+		grant_give_back(c, fence);
+	else if (fence > 0)
+		grant_is_known(c->session, c->what, fence);
+	call_answer(c, problem_status(line), line);
+}
+
+static void calls_go_on(struct api_session *s)
+{
+	struct call *c;
+
+	s->open = true;
+	TAILQ_FOREACH(c, &s->calls, next)
+		if (!c->sent)
+			call_send(c);
+}
+
+static void hello_answered(struct call *c, const struct reply_line *line)
+{
+	struct api_session *s = c->session;
+	struct span secret = reply_find(line, "secret");
+	char where[64 + SECRET_MOST];
+
+	if (line->kind != LINE_OK || secret.n == 0 || secret.n > SECRET_MOST) {
+		call_answer(c, problem_status(line), line);
+		session_drop(s);
+		return;
+	}
+	s->open = true;
+	s->number = (uint64_t)reply_number(line, "session", 0);
+	memcpy(s->secret, secret.p, secret.n);
+	if (!c->req) {
+		call_begin(call_add(s, ASK_QUIT, NULL, "QUIT"));
+		call_free(c);
+		return;
+	}
+	snprintf(where, sizeof(where), SESSIONS_PATH "/%" PRIu64 "-%s", s->number, s->secret);
+	evhttp_add_header(evhttp_request_get_output_headers(c->req), "Location", where);
+	call_answer(c, 201, line);
+}
+
+static void resume_answered(struct call *c, const struct reply_line *line)
+{
+	struct api_session *s = c->session;
+
+	call_free(c);
+	if (line->kind == LINE_OK) {
+		calls_go_on(s);
+	} else if (line->kind == LINE_ERR && span_equal(line->code, SPAN("NOTFOUND"))) {
+		session_refuse_all(s, 410, "NOTFOUND", gone_text);
+		session_drop(s);
+	} else {
+		while ((c = TAILQ_FIRST(&s->calls)))
+			call_answer(c, problem_status(line), line);
+		session_drop(s);
+	}
+}
+
+static void subscribe_answered(struct call *c, const struct reply_line *line)
+{
+	struct api_session *s = c->session;
+	struct evhttp_request *req = c->req;
+	struct visit *v = c->visit;
+
+	if (line->kind != LINE_OK || !req) {
+		call_answer(c, problem_status(line), line);
+		return;
+	}
+	call_free(c);
+	follower_begin(s, req, v);
+	sessions_beat(s->api);
+}
+
+static void call_answered(struct call *c, const struct reply_line *line)
+{
+	switch (c->ask) {
+	case ASK_HELLO:
+		hello_answered(c, line);
+		break;
+	case ASK_RESUME:
+		resume_answered(c, line);
+		break;
+	case ASK_LOCK:
+		lock_answered(c, line);
+		break;
+	case ASK_HAD:
+		if (line->kind == LINE_OK)
+			grant_is_known(c->session, c->what, reply_number(line, "fence", 0));
+		call_free(c);
+		break;
+	case ASK_SUBSCRIBE:
+		subscribe_answered(c, line);
+		break;
+	case ASK_QUIT:
+	case ASK_OTHER:
+		call_answer(c, problem_status(line), line);
+		break;
+	}
+}
+
+static uint64_t tag_number(struct span tag)
+{
+	uint64_t n = 0;
+
+	for (size_t i = 0; i < tag.n && tag.p[i] >= '0' && tag.p[i] <= '9'; i++)
+		n = n * 10 + (uint64_t)(tag.p[i] - '0');
+	return n;
+}
+
+static void on_line(struct asker *a, const struct reply_line *line)
+{
+	struct api_session *s = (struct api_session *)a; /* its first member */
+	uint64_t tag = tag_number(line->tag);
+	struct call *c;
+
+	if (line->kind == LINE_PUSH)
+		follower_keep(s, line);
+	if (line->kind == LINE_PUSH || line->kind == LINE_ROW)
+		return;
+	TAILQ_FOREACH(c, &s->calls, next) {
+		if (c->tag == tag) {
+			call_answered(c, line);
+			return;
+		}
+	}
+}
+
+/* --- sessions ------------------------------------------------------------------------------------------------------- */
+
+void session_refuse_all(struct api_session *s, int status, const char *code, const char *why)
+{
+	while (!TAILQ_EMPTY(&s->calls))
+		call_refuse(TAILQ_FIRST(&s->calls), status, code, why);
+}
+
+void session_drop(struct api_session *s)
+{
+	while (!TAILQ_EMPTY(&s->calls))
+		call_free(TAILQ_FIRST(&s->calls));
+	follower_end(s->follower);
+	asker_close(&s->asker);
+	for (unsigned i = 0; i < EVENTS_KEPT; i++)
+		mem_free(s->event[i].text);
+	TAILQ_REMOVE(&s->api->sessions, s, next);
+	s->api->sessions_n--;
+	explicit_bzero(s->secret, sizeof(s->secret));
+	mem_free(s);
+}
+
+/* The service has ended it. */
+static void on_over(struct asker *a)
+{
+	struct api_session *s = (struct api_session *)a;
+
+	session_refuse_all(s, 410, "NOTFOUND", gone_text);
+	session_drop(s);
+}
+
+/* The time that it takes tells nothing of the first byte that differs. */
+static bool secret_is(const struct api_session *s, const char *secret)
+{
+	size_t n = strlen(secret);
+	unsigned char differs = n != strlen(s->secret);
+
+	for (size_t i = 0; i < n && i < SECRET_MOST; i++)
+		differs |= (unsigned char)(secret[i] ^ s->secret[i]);
+	return !differs;
+}
+
+struct api_session *session_find(struct api *api, uint64_t number, const char *secret)
+{
+	struct api_session *s;
+
+	TAILQ_FOREACH(s, &api->sessions, next)
+		if (s->number == number && secret_is(s, secret))
+			return s;
+	return NULL;
+}
+
+static bool origin_has_share(const struct api *api, const char *origin, size_t n)
+{
+	const struct api_session *s;
+	unsigned own = 0;
+
+	TAILQ_FOREACH(s, &api->sessions, next)
+		own += s->origin_n == n && memcmp(s->origin, origin, n) == 0;
+	return api->sessions_n < API_SESSIONS && own <= VISITS_RATIO * (API_SESSIONS - api->sessions_n);
+}
+
+struct api_session *session_new(struct api *api, struct evhttp_request *req)
+{
+	struct api_session *s = mem_alloc(sizeof(*s));
+	char subject[SUBJECT_MAX];
+	struct peer peer;
+	uint32_t *groups = gate_peer(req, &peer);
+	bool open;
+
+	if (greeting_subject(req, subject, sizeof(subject)))
+		peer.subject = subject;
+	s->origin_n = peer_origin(peer.is_unix, peer.uid, peer.address, strlen(peer.address), s->origin);
+	s->asker.line = on_line;
+	s->asker.over = on_over;
+	s->asker.most = PUSHES_MOST;
+	open = origin_has_share(api, s->origin, s->origin_n) && asker_open(api->web, &s->asker, &peer);
+	free(groups);
+	if (!open) {
+		mem_free(s);
+		problem(req, 429, "LIMIT", "too many sessions of this peer, or of all: end those that are not used");
+		return NULL;
+	}
+	s->api = api;
+	TAILQ_INIT(&s->calls);
+	TAILQ_INSERT_TAIL(&api->sessions, s, next);
+	api->sessions_n++;
+	return s;
+}
+
+/* --- the beat ------------------------------------------------------------------------------------------------------- */
+
+/* Whether one of its requests waits, with its client there. */
+static bool session_waits(struct api_session *s, unsigned *cuts)
+{
+	struct call *c, *next;
+	bool waits = false;
+
+	for (c = TAILQ_FIRST(&s->calls); c; c = next) {
+		next = TAILQ_NEXT(c, next);
+		if (!c->req || !c->waits)
+			continue;
+		waits = true;
+		if (!c->visit->shut || *cuts == 0)
+			continue;
+		--*cuts;
+		call_drop_client(c);
+		call_is_cut(c);
+	}
+	return waits;
+}
+
+/* Each session has its turn once a second, a tenth of them at a time. */
+static void on_beat(evutil_socket_t fd, short what, void *context)
+{
+	struct api *api = context;
+	struct instant now = clock_boottime();
+	struct api_session *s, *next;
+	unsigned cuts = CUTS_AT_ONCE;
+	bool more = false;
+
+	(void)fd, (void)what;
+	api->beats++;
+	for (s = TAILQ_FIRST(&api->sessions); s; s = next) {
+		bool turn = s->asker.session % BEATS == api->beats % BEATS, waits = session_waits(s, &cuts);
+
+		next = TAILQ_NEXT(s, next);
+		more |= waits || s->follower;
+		if (turn && waits && s->open)
+			asker_say(&s->asker, "PING");
+		if (turn && s->follower)
+			follower_beat(s->follower, now);
+	}
+	if (!more)
+		event_del(api->beat);
+}
+
+void sessions_beat(struct api *api)
+{
+	const struct timeval tick = {.tv_usec = 1000000 / BEATS};
+
+	if (!event_pending(api->beat, EV_TIMEOUT, NULL))
+		event_add(api->beat, &tick);
+}
+
+int sessions_init(struct api *api)
+{
+	TAILQ_INIT(&api->sessions);
+	api->beat = event_new(api->web->base, -1, EV_PERSIST, on_beat, api);
+	return api->beat ? 0 : -ENOMEM;
+}
+
+void sessions_release(struct api *api)
+{
+	while (!TAILQ_EMPTY(&api->sessions))
+		session_drop(TAILQ_FIRST(&api->sessions));
+	if (api->beat)
+		event_free(api->beat);
+}
