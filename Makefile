@@ -350,6 +350,7 @@ NET := \
 
 WEB := \
 	daemon/api/api.c \
+	daemon/api/calls.c \
 	daemon/api/fields.c \
 	daemon/api/follower.c \
 	daemon/api/problem.c \

@@ -20,6 +20,7 @@
 #define RESERVED          "redlockd:"
 #define SOCKET_NAME       "/redlockd.sock"
 #define SENTINEL_LEAST_US (10 * INT64_C(1000000))
+#define API_TOKEN_LEAST   16 /* bytes: nothing slows down those who guess */
 
 /* The source of a message if neither key of a conflict was written. The defaults agree with each other, so this does not happen. */
 static const struct conf_source nowhere = {.label = (char[]){"redlockd"}};
@@ -217,10 +218,13 @@ static void token_check(const struct conf *c, enum conf_key key, struct conf_rep
 		ERROR_AT(c, key, report, "this is no regular file");
 	else if (r < 0)
 		ERROR_AT(c, key, report, "the file cannot be read: %s", strerror(-r));
-	else
+	else if (key == KEY_API_TOKEN_FILE && strlen(token) < API_TOKEN_LEAST)
+		ERROR_AT(c, key, report, "the token can be guessed: it has %zu bytes, and needs %d (did you mean the output of 'openssl rand -hex 16'?)",
+		         strlen(token), API_TOKEN_LEAST);
+	if (r >= 0) {
 		explicit_bzero(token, strlen(token));
-	if (r >= 0)
 		free(token);
+	}
 }
 
 static void web_check(const struct conf *c, struct conf_report *report)

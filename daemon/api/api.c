@@ -2,6 +2,7 @@
 /* See api.h. From a request of HTTP to a line. */
 #include "daemon/api/api.h"
 
+#include "daemon/api/calls.h"
 #include "daemon/api/fields.h"
 #include "daemon/api/follower.h"
 #include "daemon/api/problem.h"
@@ -23,7 +24,9 @@
 #define GRACE           " grace=10s"
 #define QUOTED_NAME     (NAME_MAX_BYTES * 4 + 3)
 
-enum kind { OF_SESSIONS, OF_SESSION, OF_LOCK, OF_EVENTS, OF_NOTHING };
+_Static_assert(QUOTED_NAME + FIELDS_MOST + 128 <= REPLY_MAX, "a line has its tag, a word, a name, and fields");
+
+enum kind { OF_SESSIONS, OF_SESSION, OF_LOCK, OF_EVENTS, OF_NO_NAME, OF_NOTHING };
 
 /* What a path names. */
 struct target {
@@ -90,7 +93,9 @@ static enum kind target_read(struct evhttp_request *req, struct target *t)
 		return OF_SESSION;
 	if (strcmp(at, "/events") == 0)
 		return OF_EVENTS;
-	return take(&at, "/locks/") && take_name(at, t) ? OF_LOCK : OF_NOTHING;
+	if (!take(&at, "/locks/"))
+		return OF_NOTHING;
+	return take_name(at, t) ? OF_LOCK : OF_NO_NAME;
 }
 
 /* --- what is asked -------------------------------------------------------------------------------------------------- */
@@ -189,6 +194,10 @@ static struct api_session *session_of(struct api *api, struct evhttp_request *re
 	struct api_session *s = session_find(api, t->number, t->secret);
 	char line[64 + SECRET_MOST];
 
+	if (s && !session_is_for(s, req)) {
+		session_is_gone(req);
+		return NULL;
+	}
 	if (s)
 		return s;
 	s = session_new(api, req);
@@ -226,12 +235,8 @@ static bool is_refused(struct web *w, struct evhttp_request *req)
 {
 	int status = gate_refuses(w, req, false);
 
-	if (status == 401)
-		problem(req, 401, "AUTH", "a token is needed: Authorization: Bearer TOKEN, with the token of api.token_file");
-	else if (status == 421)
-		problem(req, 421, "DENIED", "this Host is not served here: add its name to http.hosts");
-	else if (status)
-		problem(req, status, "SYNTAX", "this is HTTP/1.0 or HTTP/1.1; a request names one Host, and has no space before a colon");
+	if (status)
+		problem(req, status, status == 401 ? "AUTH" : status == 421 ? "DENIED" : "SYNTAX", gate_text(w, status));
 	else if (evhttp_find_header(evhttp_request_get_input_headers(req), "Origin"))
 		problem(req, 403, "DENIED", "this is not for pages of the web: a request with an Origin is refused");
 	else
@@ -254,6 +259,10 @@ static void serve(struct web *w, struct evhttp_request *req)
 	}
 	if (kind == OF_NOTHING) {
 		problem(req, 404, "NOTFOUND", "there is " SESSIONS_PATH ", and below it SESSION, SESSION/locks/NAME and SESSION/events");
+		return;
+	}
+	if (kind == OF_NO_NAME) {
+		problem(req, 400, "ARG", "a name has 1 to 512 bytes, and in a URL a percent sign stands before two hexadecimal digits");
 		return;
 	}
 	if (!route) {
@@ -288,6 +297,17 @@ static void end(struct web *w, const char *why)
 	}
 }
 
+static void expel(struct web *w)
+{
+	struct api *api = w->context;
+	struct api_session *s;
+
+	TAILQ_FOREACH(s, &api->sessions, next) {
+		session_expel(s);
+		follower_end(s->follower);
+	}
+}
+
 static void stop(struct web *w)
 {
 	struct api *api = w->context;
@@ -299,4 +319,4 @@ static void stop(struct web *w)
 	w->context = NULL;
 }
 
-const struct web_room api_room = {.body_most = BODY_MOST, .start = start, .serve = serve, .end = end, .stop = stop};
+const struct web_room api_room = {.body_most = BODY_MOST, .start = start, .serve = serve, .end = end, .expel = expel, .stop = stop};

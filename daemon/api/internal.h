@@ -11,6 +11,7 @@
 #define SESSIONS_PATH "/v1/sessions"
 #define SECRET_MOST   64
 #define EVENTS_KEPT   64
+#define SUBJECT_MAX   257 /* of the subject of a certificate, with its end */
 
 struct api;
 struct event;
@@ -51,6 +52,9 @@ struct api_session {
 	TAILQ_HEAD(, call) calls;
 	char origin[PEER_ORIGIN_MAX];
 	size_t origin_n;
+	int64_t uid; /* uid, is_local and subject: as in struct peer, and "" for none */
+	bool is_local;
+	char subject[SUBJECT_MAX];
 	struct happening event[EVENTS_KEPT]; /* that of id stands at id % EVENTS_KEPT */
 	uint64_t events;                     /* the last id */
 	struct follower *follower; /* its stream of events; NULL: none */

@@ -2,6 +2,7 @@
 /* See sessions.h, and api.h for what holds. */
 #include "daemon/api/sessions.h"
 
+#include "daemon/api/calls.h"
 #include "daemon/api/follower.h"
 #include "daemon/api/problem.h"
 #include "daemon/base/clock.h"
@@ -12,132 +13,14 @@
 #include "daemon/web/internal.h"
 
 #include <errno.h>
-#include <event2/bufferevent.h>
 #include <inttypes.h>
-#include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 
 #define PUSHES_MOST  ((size_t)256 * 1024) /* bytes of pushes of a session that are not read yet */
-#define WAITS_MOST   (API_CONNECTIONS / 2)
 #define CUTS_AT_ONCE 16
-#define SUBJECT_MAX  257
-#define BEATS        10 /* ticks of a second */
 
 static const char gone_text[] = "the session has ended: make a new one by POST /v1/sessions";
-
-/* --- calls ---------------------------------------------------------------------------------------------------------- */
-
-static void call_free(struct call *c)
-{
-	if (c->req && evhttp_request_get_connection(c->req))
-		evhttp_connection_set_closecb(evhttp_request_get_connection(c->req), NULL, NULL);
-	TAILQ_REMOVE(&c->session->calls, c, next);
-	mem_free(c->line);
-	mem_free(c->what);
-	mem_free(c);
-}
-
-/* The request is the caller's from here on. NULL: its client has gone. */
-static struct evhttp_request *call_end(struct call *c)
-{
-	struct evhttp_request *req = c->req;
-
-	if (req && c->waits)
-		visit_ends_stream(c->visit);
-	call_free(c);
-	return req;
-}
-
-static void call_refuse(struct call *c, int status, const char *code, const char *why)
-{
-	struct evhttp_request *req = call_end(c);
-
-	if (req)
-		problem(req, status, code, why);
-}
-
-static void call_send(struct call *c)
-{
-	c->sent = true;
-	asker_say(&c->session->asker, "@%" PRIu64 " %s", c->tag, c->line);
-}
-
-/* Its client has gone. What it has asked for and is not done yet is not done; the rest of it is done, and told to nobody. */
-static void call_is_cut(struct call *c)
-{
-	c->req = NULL;
-	if (c->sent && c->ask == ASK_LOCK)
-		asker_say(&c->session->asker, "@%" PRIu64 " CANCEL @%" PRIu64, ++c->session->tags, c->tag);
-	else if (!c->sent && c->ask != ASK_RESUME)
-		call_free(c);
-}
-
-static void on_close(struct evhttp_connection *connection, void *context)
-{
-	struct call *c = context;
-	struct evhttp_request *req = c->req;
-
-	(void)connection;
-	call_is_cut(c);
-	request_abandoned(req);
-}
-
-static char *copy(const char *text)
-{
-	return text ? mem_copy(text, strlen(text)) : NULL;
-}
-
-static struct call *call_add(struct api_session *s, enum ask ask, const char *what, const char *line)
-{
-	struct call *c = mem_alloc(sizeof(*c));
-
-	*c = (struct call){.session = s, .ask = ask, .tag = ++s->tags, .line = copy(line), .what = copy(what)};
-	TAILQ_INSERT_TAIL(&s->calls, c, next);
-	return c;
-}
-
-static void call_hold(struct call *c, struct evhttp_request *req, struct visit *v)
-{
-	struct evhttp_connection *connection = evhttp_request_get_connection(req);
-
-	c->req = req;
-	c->visit = v;
-	v->is_stream = c->waits;
-	bufferevent_set_timeouts(v->bev, NULL, NULL);
-	bufferevent_setwatermark(v->bev, EV_READ, 0, UNASKED_MOST);
-	evhttp_connection_set_timeout(connection, 0);
-	evhttp_connection_set_closecb(connection, on_close, c);
-}
-
-static void call_begin(struct call *c)
-{
-	if (c->session->open || c->ask == ASK_HELLO || c->ask == ASK_RESUME)
-		call_send(c);
-}
-
-void call_new(struct api_session *s, struct evhttp_request *req, enum ask ask, bool waits, const char *what, const char *line)
-{
-	struct visit *v = req ? visit_of(s->api->web, req) : NULL;
-	char check[REPLY_MAX];
-	struct call *c;
-
-	if (waits && !visit_may_stream(s->api->web, v, WAITS_MOST)) {
-		problem(req, 429, "LIMIT", "too many requests of this peer wait");
-		return;
-	}
-	if (waits && what) {
-		snprintf(check, sizeof(check), "CHECK %s", what);
-		call_begin(call_add(s, ASK_HAD, what, check));
-	}
-	c = call_add(s, ask, what, line);
-	c->waits = waits;
-	if (req)
-		call_hold(c, req, v);
-	call_begin(c);
-	if (waits)
-		sessions_beat(s->api);
-}
 
 /* --- what the service answers ---------------------------------------------------------------------------------------- */
 
@@ -171,22 +54,6 @@ static void grant_give_back(struct call *c, int64_t fence)
 		call_begin(call_add(c->session, ASK_OTHER, NULL, line));
 }
 
-static bool client_has_left(const struct call *c)
-{
-	struct pollfd p = {.fd = bufferevent_getfd(c->visit->bev), .events = POLLRDHUP};
-
-	return poll(&p, 1, 0) > 0;
-}
-
-static void call_drop_client(struct call *c)
-{
-	struct evhttp_connection *connection = evhttp_request_get_connection(c->req);
-
-	evhttp_connection_set_closecb(connection, NULL, NULL);
-	c->req = NULL;
-	evhttp_connection_free(connection); /* with its request */
-}
-
 static void call_answer(struct call *c, int status, const struct reply_line *line)
 {
 	struct evhttp_request *req = call_end(c);
@@ -199,7 +66,7 @@ static void lock_answered(struct call *c, const struct reply_line *line)
 {
 	int64_t fence = line->kind == LINE_OK ? reply_number(line, "fence", 0) : 0;
 
-	if (c->req && c->waits && client_has_left(c))
+	if (c->req && c->waits && call_is_left(c))
 		call_drop_client(c);
 	if (!c->req && fence > 0)
 		grant_give_back(c, fence);
@@ -271,7 +138,7 @@ static void subscribe_answered(struct call *c, const struct reply_line *line)
 	}
 	call_free(c);
 	follower_begin(s, req, v);
-	sessions_beat(s->api);
+	calls_beat(s->api);
 }
 
 static void call_answered(struct call *c, const struct reply_line *line)
@@ -330,12 +197,6 @@ static void on_line(struct asker *a, const struct reply_line *line)
 
 /* --- sessions ------------------------------------------------------------------------------------------------------- */
 
-void session_refuse_all(struct api_session *s, int status, const char *code, const char *why)
-{
-	while (!TAILQ_EMPTY(&s->calls))
-		call_refuse(TAILQ_FIRST(&s->calls), status, code, why);
-}
-
 void session_drop(struct api_session *s)
 {
 	while (!TAILQ_EMPTY(&s->calls))
@@ -359,15 +220,30 @@ static void on_over(struct asker *a)
 	session_drop(s);
 }
 
-/* The time that it takes tells nothing of the first byte that differs. */
-static bool secret_is(const struct api_session *s, const char *secret)
+/* Returns the groups of the peer, which it refers to, for the caller to free. */
+static uint32_t *peer_of(struct evhttp_request *req, struct peer *ret_peer, char subject[SUBJECT_MAX])
 {
-	size_t n = strlen(secret);
-	unsigned char differs = n != strlen(s->secret);
+	uint32_t *groups = gate_peer(req, ret_peer);
 
-	for (size_t i = 0; i < n && i < SECRET_MOST; i++)
-		differs |= (unsigned char)(secret[i] ^ s->secret[i]);
-	return !differs;
+	if (greeting_subject(req, subject, SUBJECT_MAX))
+		ret_peer->subject = subject;
+	else
+		subject[0] = '\0';
+	return groups;
+}
+
+void session_is_gone(struct evhttp_request *req)
+{
+	problem(req, 410, "NOTFOUND", gone_text);
+}
+
+bool session_is_for(const struct api_session *s, struct evhttp_request *req)
+{
+	char subject[SUBJECT_MAX];
+	struct peer peer;
+
+	free(peer_of(req, &peer, subject));
+	return peer.uid == s->uid && peer.is_local == s->is_local && strcmp(subject, s->subject) == 0;
 }
 
 struct api_session *session_find(struct api *api, uint64_t number, const char *secret)
@@ -375,7 +251,7 @@ struct api_session *session_find(struct api *api, uint64_t number, const char *s
 	struct api_session *s;
 
 	TAILQ_FOREACH(s, &api->sessions, next)
-		if (s->number == number && secret_is(s, secret))
+		if (s->number == number && secret_is(s->secret, secret))
 			return s;
 	return NULL;
 }
@@ -393,13 +269,12 @@ static bool origin_has_share(const struct api *api, const char *origin, size_t n
 struct api_session *session_new(struct api *api, struct evhttp_request *req)
 {
 	struct api_session *s = mem_alloc(sizeof(*s));
-	char subject[SUBJECT_MAX];
 	struct peer peer;
-	uint32_t *groups = gate_peer(req, &peer);
+	uint32_t *groups = peer_of(req, &peer, s->subject);
 	bool open;
 
-	if (greeting_subject(req, subject, sizeof(subject)))
-		peer.subject = subject;
+	s->uid = peer.uid;
+	s->is_local = peer.is_local;
 	s->origin_n = peer_origin(peer.is_unix, peer.uid, peer.address, strlen(peer.address), s->origin);
 	s->asker.line = on_line;
 	s->asker.over = on_over;
@@ -419,26 +294,6 @@ struct api_session *session_new(struct api *api, struct evhttp_request *req)
 }
 
 /* --- the beat ------------------------------------------------------------------------------------------------------- */
-
-/* Whether one of its requests waits, with its client there. */
-static bool session_waits(struct api_session *s, unsigned *cuts)
-{
-	struct call *c, *next;
-	bool waits = false;
-
-	for (c = TAILQ_FIRST(&s->calls); c; c = next) {
-		next = TAILQ_NEXT(c, next);
-		if (!c->req || !c->waits)
-			continue;
-		waits = true;
-		if (!c->visit->shut || *cuts == 0)
-			continue;
-		--*cuts;
-		call_drop_client(c);
-		call_is_cut(c);
-	}
-	return waits;
-}
 
 /* Each session has its turn once a second, a tenth of them at a time. */
 static void on_beat(evutil_socket_t fd, short what, void *context)
@@ -463,14 +318,6 @@ static void on_beat(evutil_socket_t fd, short what, void *context)
 	}
 	if (!more)
 		event_del(api->beat);
-}
-
-void sessions_beat(struct api *api)
-{
-	const struct timeval tick = {.tv_usec = 1000000 / BEATS};
-
-	if (!event_pending(api->beat, EV_TIMEOUT, NULL))
-		event_add(api->beat, &tick);
 }
 
 int sessions_init(struct api *api)

@@ -95,20 +95,6 @@ static const struct path *path_find(struct evhttp_request *req)
 	return NULL;
 }
 
-static const char *refusal_text(int status)
-{
-	switch (status) {
-	case 401:
-		return "a token is needed: Authorization: Bearer TOKEN, with the token of http.token_file";
-	case 421:
-		return "this Host is not served here: add its name to http.hosts";
-	case 505:
-		return "HTTP/1.0 and HTTP/1.1 are served here";
-	default:
-		return "a request names one Host, and has no space before a colon";
-	}
-}
-
 static bool may_look(struct web *w, struct evhttp_request *req, const struct path *path)
 {
 	struct peer peer;
@@ -134,7 +120,7 @@ static void on_request(struct evhttp_request *req, void *context)
 	if (w->room)
 		w->room->serve(w, req);
 	else if (refused)
-		answer_error(req, refused, refusal_text(refused));
+		answer_error(req, refused, gate_text(w, refused));
 	else if (method != EVHTTP_REQ_GET && method != EVHTTP_REQ_HEAD)
 		answer_error(req, HTTP_BADMETHOD, "this is read only: GET or HEAD");
 	else if (!path)
@@ -302,6 +288,8 @@ void web_set_token(struct web *w, const char *token)
 	token_drop(w);
 	w->token = copy(token);
 	streams_end(w);
+	if (w->room)
+		w->room->expel(w);
 }
 
 void web_set_tls(struct web *w, struct ssl_ctx_st *tls)

@@ -37,6 +37,7 @@ struct web_room {
 	int (*start)(struct web *w); /* 0 or -errno */
 	void (*serve)(struct web *w, struct evhttp_request *req);
 	void (*end)(struct web *w, const char *why); /* answers all requests that wait, and ends all streams; the sessions end afterwards */
+	void (*expel)(struct web *w); /* the token is another one: ends the requests that wait, and all streams; the sessions stay */
 	void (*stop)(struct web *w); /* forgets all requests and sessions */
 };
 
@@ -70,7 +71,7 @@ struct web_sink {
 struct web *web_new(struct event_base *base, const struct web_conf *conf, const struct web_sink *sink);
 void web_free(struct web *w); /* closes all connections, without callbacks; NULL is allowed */
 
-/* From now on this token is asked for; NULL: none. If it is another one, streams end. */
+/* From now on this token is asked for; NULL: none. If it is another one, streams and requests that wait end. */
 void web_set_token(struct web *w, const char *token);
 void web_set_tls(struct web *w, struct ssl_ctx_st *tls); /* for connections from now on; owned */
 

@@ -16,7 +16,7 @@ from harness import FuncTest
 from process import LATE, WAIT, merged, private, until
 from web import Answer, Web, drain, free_web
 
-TOKEN = "sesame"
+TOKEN = "open-sesame-0123"
 BEARER = {"Authorization": "Bearer " + TOKEN}
 
 
@@ -66,12 +66,12 @@ class Api(Web):
     def session(self, **fields):
         return Session(self, **fields)
 
-    def begin(self, path, fields):
-        """A POST whose answer is not read yet."""
+    def begin(self, path, fields, method="POST"):
+        """A request whose answer is not read yet."""
         body = json.dumps(fields).encode()
         sock = self.connect()
-        sock.sendall(b"POST %s HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer %s\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n%s" %
-                     (path.encode(), TOKEN.encode(), len(body), body))
+        sock.sendall(b"%s %s HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer %s\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n%s" %
+                     (method.encode(), path.encode(), TOKEN.encode(), len(body), body))
         return sock
 
 
@@ -154,8 +154,9 @@ class Locks(ApiTest):
             self.assertEqual(s.delete(name).status, 200)
         self.assertEqual(api.post(s.path + "/locks/%ff%00").json["name"], "\udcff\0")
         self.assertEqual(api.post(s.path + "/locks/plain/slashes").json["name"], "plain/slashes")
-        self.problem(api.post(s.path + "/locks/" + 513 * "n"), 404, "NOTFOUND")
-        self.problem(api.post(s.path + "/locks/"), 404, "NOTFOUND")
+        for name in (513 * "n", "", "%zz", "%4"):
+            for method in ("POST", "GET", "DELETE", "PATCH"):
+                self.problem(api.send(method, s.path + "/locks/" + name, {}), 400, "ARG", "1 to 512 bytes")
         self.assertEqual(s.post("o", owner="a").status, 200)
         self.problem(s.post("o", owner="b"), 423, "BUSY")
         self.assertEqual(s.delete("o", "?owner=b").json["count"], 0)
@@ -292,13 +293,67 @@ class Gate(ApiTest):
         answer = api.ask("/v1/sessions", "OPTIONS", {"Access-Control-Request-Method": "POST"})
         self.assertEqual((answer.status, answer["Access-Control-Allow-Origin"]), (405, None))
 
+    def test_a_request_that_a_proxy_may_read_otherwise_is_refused(self):
+        _, api = self.start()
+        s = api.session()
+        request = ("POST %s HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer %s\r\nContent-Type: application/json\r\n%%s\r\n\r\n%%s" %
+                   (s.lock_path("a"), TOKEN))
+        chunked = "2\r\n{}\r\n0\r\n\r\n"
+        for headers, body in (("Content-Length: 2\r\nContent-Length: 2", "{}"), ("Content-Length: 2\r\nContent-Length: 0", "{}"),
+                              ("Content-Length: +2", "{}"), ("Content-Length: 2, 2", "{}"), ("Content-Length: -2", "{}"),
+                              ("Content-Length: 2\r\nTransfer-Encoding: chunked", chunked), ("Transfer-Encoding: xchunked", chunked),
+                              ("Transfer-Encoding: gzip, chunked", chunked), ("Transfer-Encoding: chunked\r\nTransfer-Encoding: chunked", chunked),
+                              ("Transfer-Encoding : chunked\r\nContent-Length: 2", "{}"), (": x\r\nContent-Length: 2", "{}"),
+                              ("Host: localhost\r\nContent-Length: 2", "{}"), ("Authorization: Bearer other\r\nContent-Length: 2", "{}")):
+            self.assertRegex(api.raw((request % (headers, body)).encode()), rb"^HTTP/1\.1 400 ", headers)
+        self.assertRegex(api.raw((request % ("Transfer-Encoding: chunked", chunked)).replace("/1.1", "/1.0").encode()), rb"^HTTP/1\.\d 400 ")
+        self.problem(s.get("a"), 404, "NOTHELD")
+        self.assertRegex(api.raw((request % ("Transfer-Encoding: chunked", chunked)).encode()), rb"^HTTP/1\.1 200 ")
+        self.assertEqual(s.delete("a").status, 200)
+
+    def test_what_stands_behind_a_request_is_not_read(self):
+        _, api = self.start()
+        s = api.session()
+        head = " HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer %s\r\nContent-Type: application/json\r\nContent-Length: %%d\r\n\r\n" % TOKEN
+        both = "PUT " + s.path + head % 0 + "POST " + s.lock_path("a") + head % 2 + "{}"
+        self.assertEqual(api.raw(both.encode()).count(b"Content-Type: application/"), 1)
+        self.problem(s.get("a"), 404, "NOTHELD")
+
+    def test_no_secret_is_in_the_log(self):
+        d, api = self.start({"log": {"level": "debug"}})
+        s = api.session(heartbeat="2s", grace="30s")
+        s.post("a")
+        os.kill(d.pid, signal.SIGUSR2)
+        until(lambda: Lives.is_up(api), "it listens again")
+        self.assertEqual(s.get("a").status, 200)
+        api.ask(s.path + "x", "PUT", {"Authorization": "Bearer wrong-" + TOKEN})
+        d.stop()
+        for secret in (TOKEN, s.path.rpartition("-")[2]):
+            self.assertNotIn(secret, d.log())
+
+    def test_a_new_token_ends_what_waits_and_streams(self):
+        d, api = self.start()
+        holder, other, c = api.session(), api.session(), self.client(d)
+        holder.post("a")
+        sock, stream = api.begin(other.lock_path("a"), {"wait": "60s"}), Stream(holder)
+        until(lambda: c.roles("a") == ["holder", "waiter"], "it waits")
+        with open(d.tree["api"]["token_file"], "w", encoding="ascii") as file:
+            file.write("other" + TOKEN + "\n")
+        d.reload()
+        self.problem(answer_of(sock), 401, "AUTH", "token")
+        with self.assertRaises(EOFError):
+            while True:
+                stream.next()
+        stream.close()
+        until(lambda: c.roles("a") == ["holder"], "it waits no more")
+
     def test_a_new_token_is_read_by_a_reload(self):
         d, api = self.start()
         with open(d.tree["api"]["token_file"], "w", encoding="ascii") as file:
-            file.write("other\n")
+            file.write("other" + TOKEN + "\n")
         d.reload()
         self.assertEqual(api.post("/v1/sessions").status, 401)
-        self.assertEqual(api.ask("/v1/sessions", "POST", {"Authorization": "Bearer other", "Content-Type": "application/json"}, body="{}").status, 201)
+        self.assertEqual(api.ask("/v1/sessions", "POST", {"Authorization": "Bearer other" + TOKEN, "Content-Type": "application/json"}, body="{}").status, 201)
 
     def test_rules_judge_its_sessions(self):
         _, api = self.start({"rules": [{"names": "free/*", "allow": ["lock"]}, {"names": "harness:ready", "allow": ["lock"]}]})
@@ -487,7 +542,7 @@ class Secure(ApiTest):
         stream.close()
         self.assertGreater(s.post("a", wait="30s").json["fence"], fence)
         with contextlib.suppress(ConnectionError):
-            self.assertEqual(Web(api.at).raw(b"POST /v1/sessions HTTP/1.0\r\nHost: localhost\r\nAuthorization: Bearer sesame\r\n\r\n")[:5], b"")
+            self.assertEqual(Web(api.at).raw(b"POST /v1/sessions HTTP/1.0\r\nHost: localhost\r\nAuthorization: Bearer %s\r\n\r\n" % TOKEN.encode())[:5], b"")
 
     def test_a_client_must_show_a_certificate_and_rules_know_it(self):
         clients = Authority("clients")
@@ -502,6 +557,18 @@ class Secure(ApiTest):
         api.context = self.ca.client_context(clients.sign("/CN=db4"))
         self.problem(api.session().post("b"), 403, "DENIED")
         self.assertTrue(d.alive())
+
+    def test_a_session_is_for_the_certificate_that_made_it(self):
+        clients = Authority("clients")
+        self.addCleanup(clients.remove)
+        _, api = self.secure({"tls": {"client_ca_file": clients.cert}}, self.ca.client_context(clients.sign("/CN=db3")), token=False)
+        s = api.session()
+        fence = s.post("a").json["fence"]
+        api.context, own = self.ca.client_context(clients.sign("/CN=db4")), api.context
+        for answer in (s.get("a"), s.delete("a"), s.post("a"), s.ping(), api.ask(s.path + "/events"), s.end()):
+            self.problem(answer, 410, "NOTFOUND")
+        api.context = own
+        self.assertEqual(s.get("a").json["fence"], fence)
 
     def test_strangers_who_shake_hands_harm_nobody(self):
         d, api = self.secure()
@@ -580,11 +647,37 @@ class Bounds(ApiTest):
             self.assertTrue(d.alive())
         until(lambda: api.session().post("a").json.get("waiters") == 0, "all waits have ended")
 
+    def test_one_peer_cannot_take_all_connections(self):
+        d, api = self.start()
+        with contextlib.ExitStack() as stack:
+            socks = [stack.enter_context(contextlib.closing(api.connect())) for _ in range(600)]
+            until(lambda: len([1 for sock in socks if readable(sock)]) >= 120, "the oldest have ended")
+            self.assertEqual(api.session().post("a").status, 200)
+            self.assertTrue(d.alive())
+
+    def test_a_stream_that_nobody_reads_is_ended(self):
+        d, api = self.start(api=Api(os.path.join(self.folder(), "api.sock")))  # the kernel keeps little for a Unix socket
+        s, c = api.session(), self.client(d)
+        stream = Stream(s)
+        names = ["%03d" % i + 500 * "\x01" for i in range(300)]  # six bytes each, in JSON
+        for name in names:
+            self.assertEqual(s.post(name).status, 200)
+            c.ok('BREAK "%s"' % name.replace("\x01", "\\x01"))
+        told = []
+        with self.assertRaises(EOFError):
+            while True:
+                told.append(stream.next()[0])
+        self.assertLess(len(told), len(names))
+        stream.close()
+        stream = Stream(s, last=told[-1])
+        self.assertEqual(stream.next()[0], max(told[-1] + 1, len(names) - 63), "the last 64 are kept")
+        stream.close()
+
     def test_a_slow_body_is_closed_in_5_s(self):
         _, api = self.start()
         with api.connect(20) as sock:
             begin = time.monotonic()
-            sock.sendall(b"POST /v1/sessions HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer sesame\r\nContent-Length: 100\r\n\r\n{")
+            sock.sendall(b"POST /v1/sessions HTTP/1.1\r\nHost: localhost\r\nContent-Length: 100\r\n\r\n{")
             drain(sock)
             self.assertLess(time.monotonic() - begin, 9)
 

@@ -49,7 +49,7 @@ class Docs(FuncTest):
             with self.subTest(text.splitlines()[0]):
                 tree, prelude = around()
                 folder, env = self.place(tree)
-                self.write(folder, "api-token", "sesame\n", 0o600)
+                self.write(folder, "api-token", "open-sesame-0123\n", 0o600)
                 if kind == "yaml":
                     path = os.path.join(folder, "redlockd.yaml")
                     with open(path, "w", encoding="utf-8") as config:
@@ -71,7 +71,7 @@ class Docs(FuncTest):
         self.run_page("recipes.md")
 
     def test_http(self):
-        token = self.write(self.folder(), "token", "sesame\n", 0o600)
+        token = self.write(self.folder(), "token", "open-sesame-0123\n", 0o600)
         [first] = [text for kind, text, _ in blocks(os.path.join(DOCS, "http.md")) if text.startswith("printf")]
 
         def around():

@@ -16,7 +16,7 @@ class Terraform(ApiTest):
 
     def backend(self, api):
         """Starts the backend. Returns it."""
-        token = self.write("token", "sesame\n")
+        token = self.write("token", "open-sesame-0123\n")
         self.port = free_port()
         server = spawn([sys.executable, "-B", os.path.join(ROOT, "contrib", "terraform", "backend.py"), "--api", "http://" + api.listen, "--token-file", token,
                         "--folder", self.states, "--listen", "127.0.0.1:%d" % self.port], stdout=subprocess.PIPE)
