@@ -365,6 +365,7 @@ WEB := \
 	daemon/web/notation.c \
 	daemon/web/query.c \
 	daemon/web/snapshot.c \
+	daemon/web/sse.c \
 	daemon/web/totals.c \
 	daemon/web/stream.c \
 	daemon/web/visits.c \

@@ -11,6 +11,7 @@
 #include "daemon/web/answer.h"
 #include "daemon/web/gate.h"
 #include "daemon/web/internal.h"
+#include "daemon/web/query.h"
 
 #include <errno.h>
 #include <stdio.h>

@@ -93,15 +93,10 @@ struct call *call_add(struct api_session *s, enum ask ask, const char *what, con
 
 static void call_hold(struct call *c, struct evhttp_request *req, struct visit *v)
 {
-	struct evhttp_connection *connection = evhttp_request_get_connection(req);
-
 	c->req = req;
 	c->visit = v;
 	v->is_stream = c->waits;
-	bufferevent_set_timeouts(v->bev, NULL, NULL);
-	bufferevent_setwatermark(v->bev, EV_READ, 0, UNASKED_MOST);
-	evhttp_connection_set_timeout(connection, 0);
-	evhttp_connection_set_closecb(connection, on_close, c);
+	visit_hold(v, req, on_close, c);
 }
 
 void call_begin(struct call *c)

@@ -2,6 +2,7 @@
 /* See fields.h. It recurses nowhere: objects and lists inside the object are refused. */
 #include "daemon/api/fields.h"
 
+#include "daemon/web/query.h"
 #include "proto/text.h"
 
 #include <stdarg.h>
@@ -75,34 +76,6 @@ static bool field_add(struct fields *f, struct span key, struct span value)
 
 /* --- the query of a URL --------------------------------------------------------------------------------------------- */
 
-static int digit(char c)
-{
-	if (c >= '0' && c <= '9')
-		return c - '0';
-	if ((c | 32) >= 'a' && (c | 32) <= 'f')
-		return (c | 32) - 'a' + 10;
-	return -1;
-}
-
-bool url_decode(struct span from, bool blank, char *ret_text, size_t size, size_t *ret_n)
-{
-	size_t out = 0;
-
-	for (size_t i = 0; i < from.n; i++, out++) {
-		if (out == size)
-			return false;
-		ret_text[out] = blank && from.p[i] == '+' ? ' ' : from.p[i];
-		if (from.p[i] != '%')
-			continue;
-		if (from.n - i < 3 || digit(from.p[i + 1]) < 0 || digit(from.p[i + 2]) < 0)
-			return false;
-		ret_text[out] = (char)(digit(from.p[i + 1]) << 4 | digit(from.p[i + 2]));
-		i += 2;
-	}
-	*ret_n = out;
-	return true;
-}
-
 bool fields_of_query(struct fields *f, const char *query)
 {
 	for (size_t n; query && *query; query += n + (query[n] == '&')) {
@@ -150,9 +123,9 @@ static int hex4(struct reader *r)
 	int value = 0;
 
 	for (int i = 0; i < 4; i++, r->at++) {
-		if (r->at == r->end || digit(*r->at) < 0)
+		if (r->at == r->end || hex_digit(*r->at) < 0)
 			return -1;
-		value = value << 4 | digit(*r->at);
+		value = value << 4 | hex_digit(*r->at);
 	}
 	return value;
 }

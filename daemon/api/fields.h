@@ -34,7 +34,4 @@ bool fields_of_query(struct fields *f, const char *query); /* NULL: none */
 bool fields_of_body(struct fields *f, struct span body);   /* nothing but blanks: none */
 void fields_put(struct fields *f, const char *text);       /* " count=1", as it is */
 
-/* The bytes that a part of a URL stands for; blank: '+' is a blank. False: it is malformed, or longer than size. */
-bool url_decode(struct span from, bool blank, char *ret_text, size_t size, size_t *ret_n);
-
 #endif

@@ -36,7 +36,6 @@ struct call {
 };
 
 struct happening {
-	uint64_t id; /* 0: none */
 	char *text;  /* as a stream has it */
 	size_t n;
 };
@@ -56,7 +55,7 @@ struct api_session {
 	bool is_local;
 	char subject[SUBJECT_MAX];
 	struct happening event[EVENTS_KEPT]; /* that of id stands at id % EVENTS_KEPT */
-	uint64_t events;                     /* the last id */
+	uint64_t before, events;             /* that before the first id, and the last id */
 	struct follower *follower; /* its stream of events; NULL: none */
 };
 

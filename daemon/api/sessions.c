@@ -287,6 +287,7 @@ struct api_session *session_new(struct api *api, struct evhttp_request *req)
 		return NULL;
 	}
 	s->api = api;
+	s->before = s->events = (uint64_t)clock_wall_us(); /* as it is resumed, it may follow one of the same name */
 	TAILQ_INIT(&s->calls);
 	TAILQ_INSERT_TAIL(&api->sessions, s, next);
 	api->sessions_n++;
@@ -314,7 +315,7 @@ static void on_beat(evutil_socket_t fd, short what, void *context)
 		if (turn && waits && s->open)
 			asker_say(&s->asker, "PING");
 		if (turn && s->follower)
-			follower_beat(s->follower, now);
+			sse_beat(&s->follower->out, now);
 	}
 	if (!more)
 		event_del(api->beat);

@@ -11,6 +11,7 @@
 #include "daemon/base/clock.h"
 #include "daemon/base/mem.h"
 #include "daemon/net/address.h"
+#include "daemon/web/answer.h"
 #include "daemon/web/greeting.h"
 #include "daemon/web/internal.h"
 
@@ -89,6 +90,16 @@ void visit_shut(struct visit *v)
 	if (!v->shut)
 		shutdown(bufferevent_getfd(v->bev), SHUT_RDWR);
 	v->shut = true;
+}
+
+void visit_hold(struct visit *v, struct evhttp_request *req, void (*on_close)(struct evhttp_connection *c, void *context), void *context)
+{
+	struct evhttp_connection *connection = evhttp_request_get_connection(req);
+
+	bufferevent_set_timeouts(v->bev, NULL, NULL);
+	bufferevent_setwatermark(v->bev, EV_READ, 0, UNASKED_MOST);
+	evhttp_connection_set_timeout(connection, 0);
+	evhttp_connection_set_closecb(connection, on_close, context);
 }
 
 void visit_ends_stream(struct visit *v)

@@ -22,6 +22,7 @@
 struct web;
 struct event;
 struct bufferevent;
+struct evhttp_connection;
 struct evhttp_request;
 
 struct visit {
@@ -61,6 +62,8 @@ bool visit_may_stream(const struct web *w, const struct visit *v, unsigned most)
 /* The stream is over: what its client has not read yet is an answer as others, that may take as long from here on. */
 void visit_ends_stream(struct visit *v);
 size_t visits_unsent(const struct web *w); /* bytes of answers that the clients have not read yet */
+/* Its request is answered later, after any time; on_close: its client has left before. */
+void visit_hold(struct visit *v, struct evhttp_request *req, void (*on_close)(struct evhttp_connection *c, void *context), void *context);
 void visit_shut(struct visit *v); /* evhttp sees the end of the connection, and frees it */
 void visits_accept(struct web *w, bool on);
 /* The listening sockets were added: watches over their errors. */

@@ -217,8 +217,8 @@ class Locks(ApiTest):
         self.addCleanup(stream.close)
         fence = s.post("a").json["fence"]
         self.client(d).ok("BREAK a")
-        number, kind, data = stream.next()
-        self.assertEqual((number, kind, data["name"], data["fence"], data["reason"]), (1, "LOST", "a", fence, "broken"))
+        _, kind, data = stream.next()
+        self.assertEqual((kind, data["name"], data["fence"], data["reason"]), ("LOST", "a", fence, "broken"))
         self.problem(s.get("a"), 409, "LOST")
         for _ in range(2):
             self.problem(s.delete("a"), 409, "LOST")
@@ -232,8 +232,9 @@ class Locks(ApiTest):
             s.post(name)
             c.ok("BREAK " + name)
         stream = Stream(s)
-        self.assertEqual([stream.next()[2]["name"] for _ in range(2)], ["a", "b"])
-        newer = Stream(s, last=1)
+        (first, _, a), (second, _, b) = stream.next(), stream.next()
+        self.assertEqual((a["name"], b["name"], second), ("a", "b", first + 1))
+        newer = Stream(s, last=first)
         self.assertEqual((newer.next()[2]["name"]), "b")
         with self.assertRaises(EOFError):
             stream.next()
@@ -324,7 +325,7 @@ class Gate(ApiTest):
         s = api.session(heartbeat="2s", grace="30s")
         s.post("a")
         os.kill(d.pid, signal.SIGUSR2)
-        until(lambda: Lives.is_up(api), "it listens again")
+        d.logged("restarted sessions")
         self.assertEqual(s.get("a").status, 200)
         api.ask(s.path + "x", "PUT", {"Authorization": "Bearer wrong-" + TOKEN})
         d.stop()
@@ -476,6 +477,24 @@ class Lives(ApiTest):
         self.assertEqual(answer_of(sock).status, 200)
         stream = Stream(s)
         self.assertEqual(stream.status, 200)
+        stream.close()
+
+    def test_a_loss_after_a_restart_is_told_to_who_knows_the_last_before(self):
+        d, api = self.start()
+        s = api.session(grace="30s")
+        s.post("a")
+        self.client(d).ok("BREAK a")
+        stream = Stream(s)
+        last = stream.next()[0]
+        stream.close()
+        s.post("a", wait="30s")
+        os.kill(d.pid, signal.SIGUSR2)
+        d.logged("restarted sessions")
+        self.assertEqual(s.post("b").status, 200)
+        self.client(d).ok("BREAK b")
+        stream = Stream(s, last)
+        while stream.next()[2]["name"] != "b":
+            pass
         stream.close()
 
     @staticmethod
