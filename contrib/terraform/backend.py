@@ -13,6 +13,7 @@ import argparse
 import contextlib
 import http.client
 import http.server
+import ipaddress
 import json
 import os
 import re
@@ -21,6 +22,7 @@ import time
 import urllib.parse
 
 HEARTBEAT, GRACE = 60, 600  # seconds; a lease of redlockd ends that long after this program has died
+BODY_MOST = 256 << 20
 NAME = re.compile(r"/state/([A-Za-z0-9_.-]{1,100})$")
 
 
@@ -63,7 +65,8 @@ class Locks:
         if status == 200:
             return lock
         if status in (404, 409, 410):
-            self.forget(name)
+            if self.read(name) == lock:  # and not one that another of these programs has taken meanwhile
+                self.forget(name)
             return None
         raise OSError("redlockd answers %d" % status)
 
@@ -81,15 +84,22 @@ class Locks:
             if status != 201:
                 raise OSError(answer.get("detail", "redlockd answers %d" % status))
             session = headers["Location"]
-            note = "%s by %s" % (info.get("Operation", "?"), info.get("Who", "?"))
-            status, _, answer = self.ask("POST", self.path(session, name), {"note": note[:200], "wait": "2s"})
-            if status == 200:
-                replace(self.file(name, ".lock"), json.dumps({"session": session, "info": info}).encode())
-                return None
-            self.ask("DELETE", session)
+            with contextlib.ExitStack() as ends:
+                ends.callback(self.end, session)
+                note = "%s by %s" % (info.get("Operation", "?"), info.get("Who", "?"))
+                status, _, answer = self.ask("POST", self.path(session, name), {"note": note[:200], "wait": "2s"})
+                if status == 200:
+                    replace(self.file(name, ".lock"), json.dumps({"session": session, "info": info}).encode())
+                    ends.pop_all()
+                    return None
             if status in (408, 423):
                 return {"ID": "", "Who": answer.get("holder", "somebody"), "Info": answer.get("note", ""), "Operation": "redlockd"}
             raise OSError(answer.get("detail", "redlockd answers %d" % status))
+
+    def end(self, session):
+        status = self.ask("DELETE", session)[0]
+        if status not in (200, 410):
+            raise OSError("redlockd answers %d" % status)
 
     def unlock(self, name, lock_id):
         """False: another one has it. Without an id: by force."""
@@ -98,7 +108,7 @@ class Locks:
             if lock and lock_id and lock["info"].get("ID") != lock_id:
                 return False
             if lock:
-                self.ask("DELETE", lock["session"])
+                self.end(lock["session"])
             self.forget(name)
             return True
 
@@ -126,8 +136,16 @@ def replace(path, data):
     os.replace(path + ".new", path)
 
 
+def is_known(host):
+    """Whether a request may name this host: an address or localhost. A page of the web that lets its own name point here names that one."""
+    name = urllib.parse.urlsplit("//" + host).hostname
+    with contextlib.suppress(ValueError):
+        return name == "localhost" or bool(ipaddress.ip_address(name))
+    return False
+
+
 class Handler(http.server.BaseHTTPRequestHandler):
-    locks = None
+    locks, timeout = None, 60
 
     def log_message(self, *_):
         pass
@@ -142,14 +160,21 @@ class Handler(http.server.BaseHTTPRequestHandler):
     def serve(self):
         url = urllib.parse.urlsplit(self.path)
         match = NAME.fullmatch(url.path)
-        body = self.rfile.read(int(self.headers.get("Content-Length") or 0))
-        if not match:
-            self.answer(404)
+        length = self.headers.get("Content-Length") or "0"
+        if self.headers.get("Origin") or not is_known(self.headers.get("Host") or ""):
+            self.answer(403)
+            return
+        if not length.isdecimal() or int(length) > BODY_MOST:
+            self.answer(413)
+            return
+        body = self.rfile.read(int(length))
+        if not match or len(body) < int(length):
+            self.answer(404 if not match else 400)
             return
         lock_id = urllib.parse.parse_qs(url.query).get("ID", [""])[0]
         try:
             getattr(self, "serve_" + self.command)(match[1], lock_id, body)
-        except (OSError, http.client.HTTPException, ValueError) as error:
+        except (OSError, http.client.HTTPException, ValueError, AttributeError) as error:
             self.answer(503, json.dumps({"error": str(error)}).encode())
 
     def serve_GET(self, name, _, __):

@@ -34,10 +34,10 @@ class Terraform(ApiTest):
             file.write(text)
         return path
 
-    def ask(self, method, body=None, query="", name="net"):
+    def ask(self, method, body=None, query="", name="net", headers=None):
         connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=60)
         try:
-            connection.request(method, "/state/" + name + query, body if isinstance(body, bytes) else json.dumps(body))
+            connection.request(method, "/state/" + name + query, body if isinstance(body, bytes) else json.dumps(body), headers or {})
             answer = connection.getresponse()
             return answer.status, answer.read()
         finally:
@@ -67,6 +67,33 @@ class Terraform(ApiTest):
         holder.ok("LOCK terraform/other note=maintenance")
         status, body = self.ask("LOCK", one, name="other")
         self.assertEqual((status, json.loads(body)["Info"]), (423, "maintenance"))
+
+    def test_what_it_refuses(self):
+        d, api = self.start()
+        self.backend(api)
+        for headers in ({"Origin": "null"}, {"Host": "evil.example"}, {"Host": ""}):
+            for method, body in (("GET", b""), ("POST", b"{}"), ("LOCK", {"ID": "1"}), ("UNLOCK", b""), ("DELETE", b"")):
+                self.assertEqual(self.ask(method, body, headers=headers)[0], 403)
+        for length in ("-1", "x", "999999999999"):
+            self.assertEqual(self.ask("POST", b"", headers={"Content-Length": length})[0], 413)
+        for body in (b"", b"[]", b"{", b"7"):
+            self.assertEqual(self.ask("LOCK", body)[0], 503)
+        self.assertEqual(self.ask("GET", name="..%2fx")[0], 404)
+        self.assertEqual(self.client(d).roles("terraform/net"), [])
+
+    def test_a_lock_that_cannot_be_kept_is_freed_and_one_that_cannot_be_freed_is_kept(self):
+        d, api = self.start()
+        self.backend(api)
+        os.mkdir(os.path.join(self.states, "net.lock.new"))
+        self.assertEqual(self.ask("LOCK", {"ID": "1"})[0], 503)
+        self.assertEqual(self.client(d).roles("terraform/net"), [])
+        os.rmdir(os.path.join(self.states, "net.lock.new"))
+        self.assertEqual(self.ask("LOCK", {"ID": "1"})[0], 200)
+        d.kill()
+        self.assertEqual(self.ask("UNLOCK", {"ID": "1"})[0], 503)
+        d.start()
+        until(lambda: self.ask("UNLOCK", {"ID": "1"})[0] == 200, "it is freed")
+        self.assertEqual(self.client(d).roles("terraform/net"), [])
 
     def test_terraform(self):
         terraform = shutil.which("tofu") or shutil.which("terraform")
