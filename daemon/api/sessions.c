@@ -211,12 +211,12 @@ void session_drop(struct api_session *s)
 	mem_free(s);
 }
 
-/* The service has ended it. */
+/* The service has hung up: the session has ended, or its grace has begun, or somebody has taken it over. Who asks again is told which. */
 static void on_over(struct asker *a)
 {
 	struct api_session *s = (struct api_session *)a;
 
-	session_refuse_all(s, 410, "NOTFOUND", gone_text);
+	session_refuse_all(s, 503, "UNAVAILABLE", "the session was cut off meanwhile: ask again");
 	session_drop(s);
 }
 

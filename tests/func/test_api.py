@@ -403,6 +403,19 @@ class Lives(ApiTest):
             stream.next()
         stream.close()
 
+    def test_a_wait_whose_session_is_taken_over_is_told_to_ask_again(self):
+        d, api = self.start()
+        holder, other, c, taker = api.session(), api.session(grace="30s"), self.client(d), self.client(d)
+        holder.post("a")
+        other.post("b")
+        sock = api.begin(other.lock_path("a"), {"wait": "60s"})
+        until(lambda: c.roles("a") == ["holder", "waiter"], "it waits")
+        taker.ok("RESUME %s %s" % tuple(other.path.rpartition("/")[2].split("-")))
+        self.problem(answer_of(sock), 503, "UNAVAILABLE", "ask again")
+        self.assertEqual(other.get("b").status, 200, "it comes back to HTTP")
+        c.ok("KILL session=%d" % other.made.json["session"])
+        until(lambda: other.ping().status == 410, "it has ended")
+
     def test_kill_9_of_a_client_that_waits(self):
         d, api = self.start()
         holder, other, c = api.session(), api.session(), self.client(d)
