@@ -12,11 +12,13 @@
  *   DELETE /v1/sessions/SESSION/locks/NAME           UNLOCK NAME count=0 fence= …
  *   GET    /v1/sessions/SESSION/events               SUBSCRIBE, and then its pushes as server-sent events
  *
- * Sessions. SESSION is NUMBER-SECRET, as HELLO has answered them: whoever knows it may act for the session, so nobody guesses it, and nothing logs it. It is a
- * session of the service, and no connection: requests come over any connection. It has a heartbeat and a grace. Each request is a sign of life; so is one that
- * waits, as long as its connection stands (a PING goes out for it). An open stream of events is none, because the kernel keeps it open for a client that is
- * stuck. Without a sign of life for a heartbeat the service cuts the session off, and it ends when its grace is over too. Whoever comes before that, or after
- * a restart of the daemon, is taken to it by RESUME: a SESSION that is not known here is asked for so, and 410 says that it is gone.
+ * Sessions. SESSION is NUMBER-SECRET, as HELLO has answered them: nobody guesses it, and nothing logs it. Who knows it may act for the session, if the uid or
+ * the certificate is that of the client that made it; to others it is a session that is gone. It is a session of the service, and no connection: requests come
+ * over any connection. It has a heartbeat and a grace. Each request is a sign of life; so is one that waits, as long as its connection stands (a PING goes out
+ * for it). An open stream of events is none, because the kernel keeps it open for a client that is stuck. Without a sign of life for a heartbeat the service
+ * cuts the session off, and it ends when its grace is over too. Whoever comes before that, or after a restart of the daemon, is taken to it by RESUME: a
+ * SESSION that is not known here is asked for so, and 410 says that it is gone. A session of the line protocol keeps the heartbeat that it has: without one it
+ * lives until DELETE or KILL.
  *
  * Order. The requests of a session go to the service in the order in which they have come, each with a tag, and each is answered when the service answers it.
  * So one that waits keeps none of the others; a client that needs an order awaits each answer.
@@ -27,8 +29,9 @@
  *
  * Repeating. A lock is held once by an owner: POST is LOCK with count=1, DELETE is UNLOCK with count=0, so each may be repeated, and 200 says what is so.
  *
- * Events. LOST, RISK, SAFE, CONTENDED and DRAIN, numbered. The last EVENTS_KEPT of a session are kept, so that a stream tells first what came while there was
- * none: all, or those after Last-Event-ID. A newer stream of a session ends the one before. A loss is told as well by whoever asks for the lock.
+ * Events. LOST, RISK, SAFE, CONTENDED and DRAIN, numbered from the time when the session came here, in microseconds. The last EVENTS_KEPT of a session are
+ * kept, so that a stream tells first what came while there was none: all, or those after Last-Event-ID. A newer stream of a session ends the one before. A loss
+ * is told as well by whoever asks for the lock.
  *
  * Limits. A body has 8 KiB. There are API_SESSIONS sessions and API_CONNECTIONS connections, half of which may wait; of each of these a peer gets no further
  * one once it has VISITS_RATIO times as many as are left. A stream that has EVENTS_UNSENT unread is ended, and may come again. The limits of the service hold
