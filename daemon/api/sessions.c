@@ -279,7 +279,8 @@ struct api_session *session_new(struct api *api, struct evhttp_request *req)
 	s->asker.line = on_line;
 	s->asker.over = on_over;
 	s->asker.most = PUSHES_MOST;
-	open = origin_has_share(api, s->origin, s->origin_n) && asker_open(api->web, &s->asker, &peer);
+	/* Without an address the client has gone: a session that came back for it would be nobody's. */
+	open = peer.address[0] && origin_has_share(api, s->origin, s->origin_n) && asker_open(api->web, &s->asker, &peer);
 	free(groups);
 	if (!open) {
 		mem_free(s);

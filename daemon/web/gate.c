@@ -203,10 +203,11 @@ uint32_t *gate_peer(struct evhttp_request *req, struct peer *ret_peer)
 	struct sockaddr_storage address = {0};
 	socklen_t n = sizeof(address);
 	uint32_t *groups;
+	bool known = getpeername(fd, (struct sockaddr *)&address, &n) == 0;
 
-	if (getpeername(fd, (struct sockaddr *)&address, &n))
-		address.ss_family = AF_UNSPEC;
 	address_peer(fd, (const struct sockaddr *)&address, ret_peer);
+	if (!known)
+		ret_peer->address[0] = '\0';
 	groups = admin_groups_of(fd, ret_peer, &ret_peer->groups_n);
 	ret_peer->groups = groups;
 	return groups;

@@ -15,7 +15,7 @@ int gate_refuses(struct web *w, struct evhttp_request *req, bool open);
 const char *gate_text(const struct web *w, int status); /* what that status tells its client */
 /* Takes the same time wherever the two differ. */
 bool secret_is(const char *secret, const char *text);
-/* Returns the groups of the peer, which it refers to, for the caller to free; NULL: none. */
+/* Returns the groups of the peer, which it refers to, for the caller to free; NULL: none. Its address is "" if the client has reset the connection. */
 uint32_t *gate_peer(struct evhttp_request *req, struct peer *ret_peer);
 
 #endif

@@ -6,7 +6,9 @@ import json
 import os
 import select
 import signal
+import socket
 import ssl
+import struct
 import threading
 import time
 import urllib.parse
@@ -493,6 +495,20 @@ class Lives(ApiTest):
         stream = Stream(s)
         self.assertEqual(stream.status, 200)
         stream.close()
+
+    def test_a_session_does_not_come_back_for_a_client_that_has_gone(self):
+        d, api = self.start()
+        s = api.session(grace="30s")
+        s.post("a")
+        os.kill(d.pid, signal.SIGUSR2)
+        d.logged("restarted sessions")
+        os.kill(d.pid, signal.SIGSTOP)
+        sock = api.begin(s.path, {}, "PUT")
+        sock.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+        sock.close()  # the kernel of the daemon forgets whose connection it was
+        os.kill(d.pid, signal.SIGCONT)
+        until(lambda: api.ask("/v1/nothing").status == 404, "it has read that")
+        self.assertEqual(s.get("a").status, 200)
 
     def test_a_loss_after_a_restart_is_told_to_who_knows_the_last_before(self):
         d, api = self.start()
