@@ -13,6 +13,7 @@
 #include <stdio.h>
 
 #define WAITS_MOST (API_CONNECTIONS / 2)
+#define TICK_US    (100 * MSEC)
 
 static const char token_text[] = "the token of api.token_file is another one";
 
@@ -71,7 +72,7 @@ static void on_close(struct evhttp_connection *connection, void *context)
 
 void calls_beat(struct api *api)
 {
-	const struct timeval tick = {.tv_usec = 1000000 / BEATS};
+	const struct timeval tick = {.tv_usec = TICK_US};
 
 	if (!event_pending(api->beat, EV_TIMEOUT, NULL))
 		event_add(api->beat, &tick);

@@ -5,8 +5,6 @@
 
 #include "daemon/api/internal.h"
 
-#define BEATS 10 /* ticks of a second */
-
 /*
  * A line for the service. req NULL: nobody waits for its answer. waits: the request may hold its connection for as long as it takes, if its peer has a share
  * left. what: see struct call.

@@ -63,8 +63,8 @@ struct api {
 	struct web *web;
 	TAILQ_HEAD(, api_session) sessions;
 	unsigned sessions_n;
-	struct event *beat; /* ten times a second, while requests wait or streams are open */
-	unsigned beats;
+	struct event *beat; /* each tick, while requests wait or streams are open */
+	unsigned ticks;
 };
 
 #endif
