@@ -351,15 +351,23 @@ NET := \
 	daemon/net/turns.c
 
 WEB := \
+	daemon/api/api.c \
+	daemon/api/calls.c \
+	daemon/api/fields.c \
+	daemon/api/follower.c \
+	daemon/api/problem.c \
+	daemon/api/sessions.c \
 	daemon/web/answer.c \
 	daemon/web/asker.c \
 	daemon/web/audience.c \
 	daemon/web/carry.c \
 	daemon/web/gate.c \
+	daemon/web/greeting.c \
 	daemon/web/listed.c \
 	daemon/web/notation.c \
 	daemon/web/query.c \
 	daemon/web/snapshot.c \
+	daemon/web/sse.c \
 	daemon/web/totals.c \
 	daemon/web/stream.c \
 	daemon/web/visits.c \

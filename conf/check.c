@@ -20,6 +20,7 @@
 #define RESERVED          "redlockd:"
 #define SOCKET_NAME       "/redlockd.sock"
 #define SENTINEL_LEAST_US (10 * INT64_C(1000000))
+#define API_TOKEN_LEAST   16 /* bytes: nothing slows down those who guess */
 
 /* The source of a message if neither key of a conflict was written. The defaults agree with each other, so this does not happen. */
 static const struct conf_source nowhere = {.label = (char[]){"redlockd"}};
@@ -91,12 +92,14 @@ static void need_check(const struct conf *c, enum conf_key key, enum conf_key ot
 
 static void tls_check(const struct conf *c, struct conf_report *report)
 {
-	if (c->listen.tls_host && !c->tls.cert_file)
-		need_check(c, KEY_LISTEN_TLS, KEY_TLS_CERT_FILE, report);
-	else if (c->listen.tls_host && !c->tls.key_file)
-		need_check(c, KEY_LISTEN_TLS, KEY_TLS_KEY_FILE, report);
+	enum conf_key by = c->listen.tls_host ? KEY_LISTEN_TLS : KEY_API_TLS;
+
+	if ((c->listen.tls_host || c->api.tls) && !c->tls.cert_file)
+		need_check(c, by, KEY_TLS_CERT_FILE, report);
+	else if ((c->listen.tls_host || c->api.tls) && !c->tls.key_file)
+		need_check(c, by, KEY_TLS_KEY_FILE, report);
 	for (int key = KEY_TLS_CERT_FILE; key <= KEY_TLS_CLIENT_CA_FILE; key++)
-		if (!given(c, KEY_LISTEN_TLS) && given(c, (enum conf_key)key) && good(c, KEY_LISTEN_TLS))
+		if (!given(c, KEY_LISTEN_TLS) && !c->api.tls && given(c, (enum conf_key)key) && good(c, KEY_LISTEN_TLS))
 			WARNING_AT(c, (enum conf_key)key, report,
 				   "this file is not used: listen.tls is no, the default (did you mean to add 'tls: 0.0.0.0:7422' under 'listen'?)");
 }
@@ -199,26 +202,29 @@ static void credentials_check(const struct conf *c, struct conf_report *report)
 		ERROR_AT(c, KEY_REDIS_SENTINEL_USER, report, "redis.sentinel_user needs redis.sentinel_password_file");
 }
 
-static bool web_is_open(const struct conf *c)
+static bool is_open(const struct conf_address *a)
 {
-	return c->listen.http.host && !host_is_loopback(c->listen.http.host);
+	return a->host && !host_is_loopback(a->host);
 }
 
-static void token_check(const struct conf *c, struct conf_report *report)
+static void token_check(const struct conf *c, enum conf_key key, struct conf_report *report)
 {
 	char *token;
-	int r = conf_token(c, &token);
+	int r = key == KEY_API_TOKEN_FILE ? conf_api_token(c, &token) : conf_token(c, &token);
 
 	if (r == -EINVAL)
-		ERROR_AT(c, KEY_HTTP_TOKEN_FILE, report, "the file holds no token: it must have one line, with the token alone");
+		ERROR_AT(c, key, report, "the file holds no token: it must have one line, with the token alone");
 	else if (r == -ENOTSUP)
-		ERROR_AT(c, KEY_HTTP_TOKEN_FILE, report, "this is no regular file");
+		ERROR_AT(c, key, report, "this is no regular file");
 	else if (r < 0)
-		ERROR_AT(c, KEY_HTTP_TOKEN_FILE, report, "the file cannot be read: %s", strerror(-r));
-	else
+		ERROR_AT(c, key, report, "the file cannot be read: %s", strerror(-r));
+	else if (key == KEY_API_TOKEN_FILE && strlen(token) < API_TOKEN_LEAST)
+		ERROR_AT(c, key, report, "the token can be guessed: it has %zu bytes, and needs %d (did you mean the output of 'openssl rand -hex 16'?)",
+		         strlen(token), API_TOKEN_LEAST);
+	if (r >= 0) {
 		explicit_bzero(token, strlen(token));
-	if (r >= 0)
 		free(token);
+	}
 }
 
 static void web_check(const struct conf *c, struct conf_report *report)
@@ -226,9 +232,26 @@ static void web_check(const struct conf *c, struct conf_report *report)
 	if (!c->listen.http.label || !good(c, KEY_LISTEN_HTTP) || !good(c, KEY_HTTP_TOKEN_FILE))
 		return;
 	if (c->http.token_file)
-		token_check(c, report);
-	else if (web_is_open(c))
+		token_check(c, KEY_HTTP_TOKEN_FILE, report);
+	else if (is_open(&c->listen.http))
 		ERROR_AT(c, KEY_LISTEN_HTTP, report, "other hosts may reach %s: set http.token_file, or listen on 127.0.0.1", c->listen.http.label);
+}
+
+/* Whoever reaches it could lock: it is never without a token or a certificate, and no token crosses a network in the clear. */
+static void api_check(const struct conf *c, struct conf_report *report)
+{
+	bool shown = c->api.tls && (c->tls.client_ca_file || !good(c, KEY_TLS_CLIENT_CA_FILE));
+
+	if (!c->listen.api.label || !good(c, KEY_LISTEN_API) || !good(c, KEY_API_TOKEN_FILE) || !good(c, KEY_API_TLS))
+		return;
+	if (c->api.token_file)
+		token_check(c, KEY_API_TOKEN_FILE, report);
+	else if (!shown)
+		ERROR_AT(c, KEY_LISTEN_API, report,
+		         "listen.api needs api.token_file, or api.tls: yes with tls.client_ca_file: whoever reaches it could take and release locks");
+	if (is_open(&c->listen.api) && !c->api.tls && !c->insecure && good(c, KEY_INSECURE))
+		ERROR_AT(c, KEY_LISTEN_API, report,
+		         "the token would cross the network in the clear: set api.tls to yes, listen on 127.0.0.1, or say 'insecure: yes'");
 }
 
 static void folder_check(const struct conf *c, struct conf_report *report)
@@ -286,6 +309,7 @@ int conf_check(struct conf *c, struct conf_report *report)
 	credentials_check(c, report);
 	folder_check(c, report);
 	web_check(c, report);
+	api_check(c, report);
 	line_check(c, report);
 	protect_check(c, report);
 	return report->errors == before ? 0 : -1;

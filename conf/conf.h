@@ -23,7 +23,7 @@ enum conf_key {
 	CONF_KEYS
 };
 
-struct conf_address { /* of a Redis node, or of the web page */
+struct conf_address { /* of a Redis node, or of a web listener */
 	char *label;  /* as written, without a name */
 	char *name;   /* NAME=…; NULL: its label is its name */
 	char *path;   /* unix:/… ; else NULL */
@@ -81,15 +81,19 @@ struct conf {
 		uint16_t tcp_port;
 		char *tls_host;  /* NULL = no */
 		uint16_t tls_port;
-		struct conf_address http; /* label NULL = no */
+		struct conf_address http, api; /* label NULL = no */
 	} listen;
 	struct {
 		char *cert_file, *key_file, *client_ca_file; /* NULL: none */
 	} tls;
 	struct {
-		char *hosts;      /* further names of listen.http, a blank between two; NULL: none */
+		char *hosts;      /* further names of listen.http and listen.api, a blank between two; NULL: none */
 		char *token_file; /* NULL: no token */
 	} http;
+	struct {
+		char *token_file; /* NULL: no token */
+		bool tls;
+	} api;
 	enum conf_store store;
 	struct {
 		struct conf_address node[CONF_NODES_MAX];
@@ -235,8 +239,9 @@ int conf_password(const struct conf *c, char **ret_password) __attribute__((warn
 /* The same for redis.sentinel_password_file, which must be a regular file. */
 int conf_sentinel_password(const struct conf *c, char **ret_password) __attribute__((warn_unused_result));
 
-/* The same for the token that http.token_file names. */
+/* The same for the tokens that http.token_file and api.token_file name. */
 int conf_token(const struct conf *c, char **ret_token) __attribute__((warn_unused_result));
+int conf_api_token(const struct conf *c, char **ret_token) __attribute__((warn_unused_result));
 
 /* Whether they could be read now. 0, or -1 if it added an error. That of the servers is not looked at in a file that is no regular one. */
 int conf_password_check(const struct conf *c, struct conf_report *report);

@@ -47,7 +47,8 @@ static bool protection_vanishes(const struct conf *now, const struct conf *fresh
 {
 	return (s->key == KEY_AUTH_USERS_FILE && now->auth.users_file && !fresh->auth.users_file) ||
 	       (s->key == KEY_TLS_CLIENT_CA_FILE && now->tls.client_ca_file && !fresh->tls.client_ca_file) ||
-	       (s->key == KEY_HTTP_TOKEN_FILE && now->http.token_file && !fresh->http.token_file);
+	       (s->key == KEY_HTTP_TOKEN_FILE && now->http.token_file && !fresh->http.token_file) ||
+	       (s->key == KEY_API_TOKEN_FILE && now->api.token_file && !fresh->api.token_file);
 }
 
 /*

@@ -80,7 +80,8 @@ void conf_summary(const struct conf *c, FILE *out)
 {
 	size_t n = c->redis.nodes, listeners = !(c->listen.unix_path && !*c->listen.unix_path);
 
-	listeners += (c->listen.tcp_host != NULL) + (c->listen.tls_host != NULL) + (c->listen.http.label != NULL);
+	listeners += (c->listen.tcp_host != NULL) + (c->listen.tls_host != NULL) + (c->listen.http.label != NULL) +
+	             (c->listen.api.label != NULL);
 
 	if (c->store == STORE_REDIS)
 		fprintf(out, "ok: store redis, %zu node%s, quorum %zu, %zu listener%s\n", n, plural(n), n / 2 + 1, listeners,

@@ -18,7 +18,7 @@ enum setting_type {
 	TYPE_FOLDER,   /* char *, absolute */
 	TYPE_SOCKET,   /* char *, "" = no */
 	TYPE_LISTENER, /* struct conf.listen.tcp_host and tcp_port, NULL = no */
-	TYPE_WEB,      /* struct conf.listen.http; its label NULL = no */
+	TYPE_WEB,      /* struct conf_address; its label NULL = no */
 	TYPE_NODES,    /* struct conf.redis.node and nodes */
 	TYPE_HOSTS,    /* char *, host names, a blank between two */
 	TYPE_RULES,    /* struct conf_rules *, NULL = none */

@@ -23,6 +23,11 @@ static const char *text_in(const struct conf *c, const struct setting *s)
 	return *(char *const *)field_in(c, s);
 }
 
+static const char *label_in(const struct conf *c, const struct setting *s)
+{
+	return ((const struct conf_address *)field_in(c, s))->label;
+}
+
 static uint16_t port_in(const struct conf *c, const struct setting *s)
 {
 	return s->key == KEY_LISTEN_TLS ? c->listen.tls_port : c->listen.tcp_port;
@@ -76,7 +81,7 @@ bool value_equal(const struct conf *a, const struct conf *b, const struct settin
 	case TYPE_LISTENER:
 		return text_equal(text_in(a, s), text_in(b, s)) && port_in(a, s) == port_in(b, s);
 	case TYPE_WEB:
-		return text_equal(a->listen.http.label, b->listen.http.label);
+		return text_equal(label_in(a, s), label_in(b, s));
 	case TYPE_NODES:
 		return nodes_equal(a, b);
 	case TYPE_RULES:
@@ -184,8 +189,8 @@ void value_print(const struct conf *c, const struct setting *s, FILE *out)
 		listener_print(c, s, out);
 		break;
 	case TYPE_WEB:
-		if (c->listen.http.label)
-			value_print_text(c->listen.http.label, out);
+		if (label_in(c, s))
+			value_print_text(label_in(c, s), out);
 		else
 			fputs("no", out);
 		break;

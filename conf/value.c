@@ -158,14 +158,14 @@ static int listen_parse(struct conf *c, const struct setting *s, const char *tex
 	return 0;
 }
 
-static int web_parse(struct conf *c, const char *text, char why[WHY_MAX])
+static int web_parse(const char *text, struct conf_address *ret_field, char why[WHY_MAX])
 {
 	struct conf_address a = {0};
 
 	if (!says_no(text) && web_address_parse(text, &a, why))
 		return VALUE_BAD;
-	address_release(&c->listen.http);
-	c->listen.http = a;
+	address_release(ret_field);
+	*ret_field = a;
 	return 0;
 }
 
@@ -211,7 +211,7 @@ static int typed_parse(struct conf *c, const struct setting *s, const char *text
 	case TYPE_LISTENER:
 		return listen_parse(c, s, text, why);
 	case TYPE_WEB:
-		return web_parse(c, text, why);
+		return web_parse(text, field_of(c, s), why);
 	case TYPE_HOSTS:
 		return hosts_parse(s, text, field_of(c, s), why);
 	case TYPE_NODES:
@@ -265,7 +265,7 @@ void value_release(struct conf *c, const struct setting *s)
 		*text = NULL;
 		break;
 	case TYPE_WEB:
-		address_release(&c->listen.http);
+		address_release(field_of(c, s));
 		break;
 	case TYPE_NODES:
 		value_set_nodes(c, NULL, 0);

@@ -17,11 +17,11 @@ import markdown  # Debian: python3-markdown
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 ROOT = os.path.dirname(HERE)
-PAGES = [("start", "Start"), ("concepts", "Concepts"), ("recipes", "Recipes"), ("migrating", "From other locks"), ("operations", "Operations")]
+PAGES = [("start", "Start"), ("concepts", "Concepts"), ("recipes", "Recipes"), ("migrating", "From other locks"), ("http", "HTTP"), ("operations", "Operations")]
 MANUALS = ["client/cli/redlock.1", "daemon/redlockd.8", "conf/redlockd.yaml.5", "proto/redlock-protocol.7", "client/lib/libredlock.3"]
 MORE = [("figures", "Figures", "tests/bench/RESULTS.md"), ("tests", "Tests", "tests/RESULTS.md"), ("python", "Python", "client/python/README.md"),
         ("node", "Node", "client/node/README.md"), ("go", "Go", "client/go/README.md"), ("java", "Java", "client/java/README.md"),
-        ("fence", "Fences", "contrib/fence/README.md"), ("decides", "How it decides", "daemon/core/ALGORITHMS.md")]
+        ("fence", "Fences", "contrib/fence/README.md"), ("terraform", "Terraform", "contrib/terraform/README.md"), ("decides", "How it decides", "daemon/core/ALGORITHMS.md")]
 STYLE = """
 :root { color-scheme: light dark; --text: #1f2328; --back: #fff; --faint: #59636e; --line: #d1d9e0; --code: #f6f8fa; --link: #0969da }
 @media (prefers-color-scheme: dark) { :root { --text: #f0f6fc; --back: #0d1117; --faint: #9198a1; --line: #3d444d; --code: #151b23; --link: #4493f8 } }

@@ -34,6 +34,16 @@ static inline bool byte_is_control(unsigned char c)
 	return c < 0x20 || c == 0x7f;
 }
 
+/* -1: it is none. */
+static inline int hex_digit(char c)
+{
+	if (c >= '0' && c <= '9')
+		return c - '0';
+	if ((c | 32) >= 'a' && (c | 32) <= 'f')
+		return (c | 32) - 'a' + 10;
+	return -1;
+}
+
 /* Whether the text is that word; ASCII case is ignored. */
 bool word_is(struct span text, const char *word);
 

@@ -5,6 +5,8 @@
  */
 #include "proto/token.h"
 
+#include "proto/text.h"
+
 /* A byte of a class after EQUAL ends the bare part of a token. */
 enum byte_class { PLAIN = 0, EQUAL, BLANK, QUOTE, CONTROL };
 
@@ -29,15 +31,6 @@ struct cursor cursor_over(char *line, size_t n)
 	if (n > 0 && line[n - 1] == '\r')
 		n--;
 	return (struct cursor){line, line + n};
-}
-
-static int hex_digit(char c)
-{
-	if (c >= '0' && c <= '9')
-		return c - '0';
-	if (c >= 'a' && c <= 'f')
-		return c - 'a' + 10;
-	return c >= 'A' && c <= 'F' ? c - 'A' + 10 : -1;
 }
 
 /* Decodes an escape; moves c->at from the backslash to the last byte of the escape. -1: no such escape. */

@@ -23,7 +23,8 @@ daemon/core   @pure stdio.h proto/ daemon/core/ daemon/base/ !daemon/base/clock.
 daemon/store  @pure sqlite3.h stdio.h dirent.h fcntl.h unistd.h sys/mman.h sys/stat.h daemon/store/ daemon/core/event/event.h daemon/base/ !daemon/base/clock.h proto/span.h
 daemon/redis  @libc hiredis/ event2/ tls/ daemon/redis/ daemon/core/event/event.h daemon/base/ proto/span.h
 daemon/net    @libc event2/ tls/ daemon/net/ daemon/base/
-daemon/web    @libc event2/ daemon/web/ daemon/base/ daemon/net/listener.h daemon/net/tcp_listeners.h daemon/net/address.h daemon/net/admin.h proto/
+daemon/web    @libc event2/ daemon/web/ daemon/base/ daemon/net/listener.h daemon/net/tcp_listeners.h daemon/net/address.h daemon/net/admin.h proto/ tls/
+daemon/api    @libc event2/ daemon/api/ daemon/web/ daemon/base/ proto/
 daemon/files   @libc conf/ daemon/files/ daemon/base/ proto/span.h tls/context.h
 daemon/systemd @libc conf/ daemon/systemd/ daemon/base/
 daemon        @libc event2/ daemon/ conf/ proto/ tls/context.h
@@ -143,7 +144,7 @@ for folder in $(printf '%s\n' "$calls" | awk 'NF { print $1 }'); do
 	expect clean "calls of $folder" "$(called "$objects" "$folder")"
 done
 
-ordered="proto conf daemon/base daemon/systemd daemon/files daemon/core daemon/store daemon/redis daemon/net daemon/restart daemon/main client"
+ordered="proto conf daemon/base daemon/systemd daemon/files daemon/core daemon/store daemon/redis daemon/net daemon/api daemon/restart daemon/main client"
 for folder in $ordered; do
 	expect clean "order of the files of $folder" "$(arrows "$objects" "$folder" | misplaced "$folder")"
 done
@@ -176,6 +177,8 @@ plant daemon/net '"daemon/core/event/event.h"'
 plant daemon/net '"proto/proto.h"'
 plant daemon/web '"daemon/core/event/event.h"'
 plant daemon/web '"daemon/net/net.h"'
+plant daemon/api '"daemon/core/event/event.h"'
+plant daemon/api '"tls/tls.h"'
 plant daemon '<hiredis/hiredis.h>'
 plant daemon '"client/lib/redlock.h"'
 plant daemon/files '"daemon/main/internal.h"'

@@ -189,6 +189,7 @@ FUZZ := \
 	tests/fuzz/fuzz_reply.c \
 	tests/fuzz/fuzz_card.c \
 	tests/fuzz/fuzz_conf.c \
+	tests/fuzz/fuzz_fields.c \
 	tests/fuzz/fuzz_resp.c \
 	tests/fuzz/fuzz_stream.c \
 	tests/fuzz/fuzz_service.c \

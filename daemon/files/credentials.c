@@ -135,7 +135,7 @@ int credentials_check(const struct conf *c, struct conf_report *report)
 {
 	unsigned before = report->errors;
 
-	if (c->listen.tls_host)
+	if (c->listen.tls_host || (c->listen.api.label && c->api.tls))
 		usage_check(c, &usage_listen, report);
 	if (c->redis.tls.on)
 		usage_check(c, &usage_redis, report);

@@ -172,6 +172,7 @@ static int stage_net(struct daemon *d)
 		.groups = d->rules != NULL,
 		.admin_group = admin_group(),
 		.first_slot = WEB_SESSIONS,
+		.reserved_slots = API_SESSIONS,
 		.unix_access = listen_access(d->conf),
 		.keepalive_us = KEEPALIVE_US,
 	};

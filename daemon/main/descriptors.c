@@ -32,7 +32,8 @@ static uint64_t of_stores(const struct conf *c)
 
 static uint64_t kept(const struct conf *c, size_t passed)
 {
-	return OWN + passed + (c->listen.http.label ? WEB_DESCRIPTORS : 0) + (c->store == STORE_REDIS ? of_stores(c) : 0);
+	return OWN + passed + (c->listen.http.label ? WEB_DESCRIPTORS : 0) + (c->listen.api.label ? API_DESCRIPTORS : 0) +
+	       (c->store == STORE_REDIS ? of_stores(c) : 0);
 }
 
 unsigned descriptors_for_clients(const struct conf *c, size_t passed)

@@ -67,7 +67,8 @@ struct daemon {
 	struct net *net;
 	struct credentials credentials;
 	struct web *web;           /* NULL: listen.http is no */
-	char *web_where;           /* where it listens, as configured, or as before the restart; NULL: nowhere */
+	struct web *api;           /* NULL: listen.api is no */
+	char *web_where, *api_where; /* where they listen, as configured, or as before the restart; NULL: nowhere */
 	struct upstream *upstream; /* store: redis */
 	struct memory *memory;     /* store: memory */
 	struct state state;
@@ -132,9 +133,9 @@ void timer_stop(struct daemon *d);
 extern const struct net_sink pump_net_sink;
 extern const struct upstream_sink pump_upstream_sink;
 
-/* site.c: the web listener; exposition.c: the text of /metrics. */
+/* site.c: the web listeners; exposition.c: the text of /metrics. */
 int site_start(struct daemon *d);
-void site_reload(struct daemon *d); /* reads the token again */
+void site_reload(struct daemon *d); /* reads the tokens again */
 void site_stop(struct daemon *d);
 void exposition_write(const struct daemon *d, struct buf *out);
 

@@ -137,15 +137,23 @@ static int listen_tls(struct daemon *d)
 	return r < 0 ? listen_failed("tls", tcp_text(c->listen.tls_host, c->listen.tls_port, where, sizeof(where)), r) : 0;
 }
 
-/* --- the web listener --- */
+/* --- the web listeners --- */
+
+struct place {
+	struct web *web; /* NULL: it is switched off */
+	char **where;
+	const struct conf_address *address;
+	const struct carried_web *former;
+	const char *key;
+	const char *lacks; /* why other hosts may not reach it; NULL: they may */
+};
 
 /* The configuration was checked for its own address only. */
-static bool web_stays_protected(const struct daemon *d, int fd)
+static bool web_stays_protected(const struct place *p, int fd)
 {
-	if (d->conf->http.token_file || !reach_of_socket(fd))
+	if (!p->lacks || !reach_of_socket(fd))
 		return true;
-	log_event(LOG_ERROR, "listen", "fd=%d error=\"other hosts reach the former address of listen.http, and there is no http.token_file: it is closed\"",
-	          fd);
+	log_event(LOG_ERROR, "listen", "fd=%d error=\"other hosts reach the former address of %s, and %s: it is closed\"", fd, p->key, p->lacks);
 	return false;
 }
 
@@ -162,51 +170,63 @@ static void path_note(const char *where, struct listener *l)
 }
 
 /* The sockets of the process before. */
-static void web_take(struct daemon *d, struct stock *before)
+static void web_take(struct daemon *d, const struct place *p, struct stock *before)
 {
-	for (size_t i = 0; d->carried && i < d->carried->web_fds; i++) {
-		struct listener l = {.fd = carried_take_fd(d, d->carried->web_fd + i)};
+	for (size_t i = 0; p->former && i < p->former->fds; i++) {
+		struct listener l = {.fd = carried_take_fd(d, p->former->fd + i)};
 
 		if (l.fd < 0)
 			continue;
-		path_note(d->carried->web, &l);
+		path_note(p->former->where, &l);
 		stock_add(before, &l, false);
 	}
 }
 
 /* Its new address cannot be had. */
-static void web_goes_on(struct daemon *d, struct stock *before)
+static void web_goes_on(const struct place *p, struct stock *before)
 {
 	struct listener l;
 	bool tls;
 
 	while (stock_take(before, &l, &tls)) {
-		if (!web_stays_protected(d, l.fd) || web_listen_at(d->web, &l) < 0) {
+		if (!web_stays_protected(p, l.fd) || web_listen_at(p->web, &l) < 0) {
 			listener_release(&l);
 			continue;
 		}
-		if (!d->web_where)
-			log_event(LOG_ERROR, "listen", "note=\"the web listener listens where it did before the restart\"");
-		mem_free(d->web_where);
-		d->web_where = mem_copy(d->carried->web, strlen(d->carried->web));
+		if (!*p->where)
+			log_event(LOG_ERROR, "listen", "note=\"%s stays where it was before the restart\"", p->key);
+		mem_free(*p->where);
+		*p->where = mem_copy(p->former->where, strlen(p->former->where));
 	}
+}
+
+static int place_listen(struct daemon *d, const struct place *p)
+{
+	struct stock before = {0};
+	int r = 0;
+
+	web_take(d, p, &before);
+	if (p->web && (r = web_listen(p->web, &before)) == 0)
+		*p->where = mem_copy(p->address->label, strlen(p->address->label));
+	if (r < 0) {
+		listen_failed(strchr(p->key, '.') + 1, p->address->label, r);
+		web_goes_on(p, &before);
+	}
+	stock_release(&before);
+	return r;
 }
 
 static int listen_web(struct daemon *d)
 {
-	const char *where = d->conf->listen.http.label;
-	struct stock before = {0};
-	int r = 0;
+	const struct conf *c = d->conf;
+	const struct carried *before = d->carried;
+	const struct place http = {d->web, &d->web_where, &c->listen.http, before ? &before->web : NULL, "listen.http",
+	                           c->http.token_file ? NULL : "there is no http.token_file"};
+	const struct place api = {d->api, &d->api_where, &c->listen.api, before ? &before->api : NULL, "listen.api",
+	                          c->api.tls || c->insecure ? NULL : "api.tls is no"};
+	int r = place_listen(d, &http), also = place_listen(d, &api);
 
-	web_take(d, &before);
-	if (d->web && (r = web_listen(d->web, &before)) == 0)
-		d->web_where = mem_copy(where, strlen(where));
-	if (r < 0) {
-		listen_failed("http", where, r);
-		web_goes_on(d, &before);
-	}
-	stock_release(&before);
-	return r;
+	return r < 0 ? r : also;
 }
 
 /* --- all --- */

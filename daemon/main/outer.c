@@ -61,7 +61,7 @@ static void outer_tell(void *context, enum metric which, const struct sampler *t
 		sampler_tell_plain(to, which, !d->journal.unusable && d->folder_error == 0);
 		break;
 	case METRIC_SOCKETS_LOST:
-		sampler_tell_plain(to, which, net_sockets_lost(d->net) + (d->web && web_is_lost(d->web)));
+		sampler_tell_plain(to, which, net_sockets_lost(d->net) + (d->web && web_is_lost(d->web)) + (d->api && web_is_lost(d->api)));
 		break;
 	case METRIC_RELOAD_TIMESTAMP:
 		sampler_tell_plain(to, which, d->reloaded.wall_us);

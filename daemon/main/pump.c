@@ -99,18 +99,28 @@ static void pump_call(struct daemon *d, const struct call *call)
 		pump_call_memory(d, call);
 }
 
+/* NULL: it is one of net. */
+static struct web *web_of(const struct daemon *d, uint64_t session)
+{
+	if (!web_may_own(session))
+		return NULL;
+	return web_has(d->web, session) ? d->web : web_has(d->api, session) ? d->api : NULL;
+}
+
 static void pump_effect(struct daemon *d, const struct effect *effect)
 {
+	struct web *web;
+
 	switch (effect->kind) {
 	case EFFECT_SEND:
-		if (web_owns(effect->send.session))
-			web_send(d->web, effect->send.session, effect->send.bytes.p, effect->send.bytes.n);
+		if ((web = web_of(d, effect->send.session)))
+			web_send(web, effect->send.session, effect->send.bytes.p, effect->send.bytes.n);
 		else
 			net_send(d->net, effect->send.session, effect->send.bytes.p, effect->send.bytes.n);
 		break;
 	case EFFECT_HANGUP:
-		if (web_owns(effect->hangup.session)) {
-			web_hangup(d->web, effect->hangup.session);
+		if ((web = web_of(d, effect->hangup.session))) {
+			web_hangup(web, effect->hangup.session);
 			break;
 		}
 		if (span_equal(effect->hangup.reason, SPAN(HANGUP_HTTP)))
@@ -118,13 +128,13 @@ static void pump_effect(struct daemon *d, const struct effect *effect)
 		net_hangup(d->net, effect->hangup.session);
 		break;
 	case EFFECT_AWAIT:
-		if (web_owns(effect->await.session))
-			web_await_sent(d->web, effect->await.session);
+		if ((web = web_of(d, effect->await.session)))
+			web_await_sent(web, effect->await.session);
 		else
 			net_await_sent(d->net, effect->await.session);
 		break;
-	case EFFECT_READ: /* web never has so many lines under way */
-		if (!web_owns(effect->read.session))
+	case EFFECT_READ: /* the web listeners bound by themselves what is under way */
+		if (!web_of(d, effect->read.session))
 			net_read(d->net, effect->read.session, effect->read.on);
 		break;
 	case EFFECT_CALL:

@@ -1,22 +1,17 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Binds the web listener to the service: its sessions are sessions of the service as any others, and what it tells of this host comes from here. */
+/* Binds the web listeners to the service: their sessions are sessions of the service as any others, and what they tell of this host comes from here. */
 #include "daemon/main/internal.h"
 
+#include "daemon/api/api.h"
 #include "daemon/base/clock.h"
 #include "daemon/base/mem.h"
 #include "proto/proto.h"
+#include "tls/context.h"
 
 #include <errno.h>
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
-
-static void on_gone(void *context, uint64_t session)
-{
-	struct event event = {.kind = EVENT_GONE, .session = {.id = session, .how = GONE_HANGUP}};
-
-	pump_step(context, &event);
-}
 
 static bool on_ready(void *context, struct buf *out)
 {
@@ -51,6 +46,13 @@ static void on_server(void *context, struct buf *out)
 	buf_append(out, line, reply_end(&r));
 }
 
+static bool on_taken(void *context, uint32_t slot)
+{
+	const struct daemon *d = context;
+
+	return net_has_slot(d->net, slot);
+}
+
 static bool on_looks(void *context, const struct peer *peer, bool some)
 {
 	const struct daemon *d = context;
@@ -58,51 +60,81 @@ static bool on_looks(void *context, const struct peer *peer, bool some)
 	return service_lets_look(d->service, peer, some);
 }
 
-/* The token was checked when the configuration was read. */
-int site_start(struct daemon *d)
+static int token_of(const struct conf *c, bool api, char **ret_token)
 {
-	const struct conf *c = d->conf;
-	struct web_conf conf = {.path = c->listen.http.path, .host = c->listen.http.host, .port = c->listen.http.port,
-	                        .access = listen_access(c), .hosts = c->http.hosts};
-	/* Its sessions are those of clients, for the service. */
-	struct web_sink sink = {.context = d, .open = pump_net_sink.open, .line = pump_net_sink.line, .sent = pump_net_sink.sent, .gone = on_gone,
-	                        .looks = on_looks, .ready = on_ready, .metrics = on_metrics, .server = on_server};
-	char *token;
-	int r;
+	return api ? conf_api_token(c, ret_token) : conf_token(c, ret_token);
+}
 
-	if (!c->listen.http.label)
-		return 0;
-	r = conf_token(c, &token);
-	if (r < 0)
-		return r;
-	conf.token = token;
-	d->web = web_new(d->base, &conf, &sink);
+static void token_forget(char *token)
+{
 	if (token)
 		explicit_bzero(token, strlen(token));
 	free(token);
-	return d->web ? 0 : -ENOMEM;
+}
+
+/* The token and the certificate were checked when the configuration was read. NULL: no memory, or they cannot be read any more. */
+static struct web *web_begin(struct daemon *d, const struct conf_address *address, bool api)
+{
+	const struct conf *c = d->conf;
+	struct web_conf conf = {.path = address->path, .host = address->host, .port = address->port, .access = listen_access(c), .hosts = c->http.hosts,
+	                        .room = api ? &api_room : NULL};
+	/* Its sessions are those of clients, for the service. */
+	struct web_sink sink = {.context = d, .open = pump_net_sink.open, .line = pump_net_sink.line, .sent = pump_net_sink.sent,
+	                        .gone = pump_net_sink.gone, .taken = on_taken, .looks = on_looks,
+	                        .ready = on_ready, .metrics = on_metrics, .server = on_server};
+	struct web *w;
+	char *token;
+
+	if (api && c->api.tls && !(conf.tls = credentials_listen(&d->credentials, c)))
+		return NULL;
+	if (token_of(c, api, &token) < 0) {
+		tls_context_free(conf.tls);
+		return NULL;
+	}
+	conf.token = token;
+	w = web_new(d->base, &conf, &sink);
+	token_forget(token);
+	return w;
+}
+
+int site_start(struct daemon *d)
+{
+	const struct conf *c = d->conf;
+
+	if (c->listen.http.label && !(d->web = web_begin(d, &c->listen.http, false)))
+		return -ENOMEM;
+	if (c->listen.api.label && !(d->api = web_begin(d, &c->listen.api, true)))
+		return -ENOMEM;
+	return 0;
+}
+
+static void token_reload(struct daemon *d, struct web *w, bool api)
+{
+	char *token;
+	int r;
+
+	if (!w)
+		return;
+	r = token_of(d->conf, api, &token);
+	if (r < 0) {
+		log_event(LOG_ERROR, "token", "file=%s error=\"%s\" note=\"the former one stays in use\"",
+		          api ? d->conf->api.token_file : d->conf->http.token_file, strerror(-r));
+		return;
+	}
+	web_set_token(w, token);
+	token_forget(token);
 }
 
 void site_reload(struct daemon *d)
 {
-	char *token;
-	int r;
-
-	if (!d->web)
-		return;
-	r = conf_token(d->conf, &token);
-	if (r < 0) {
-		log_event(LOG_ERROR, "token", "file=%s error=\"%s\" note=\"the former one stays in use\"", d->conf->http.token_file, strerror(-r));
-		return;
-	}
-	web_set_token(d->web, token);
-	if (token)
-		explicit_bzero(token, strlen(token));
-	free(token);
+	token_reload(d, d->web, false);
+	token_reload(d, d->api, true);
 }
 
 void site_stop(struct daemon *d)
 {
 	web_free(d->web);
+	web_free(d->api);
 	mem_free(d->web_where);
+	mem_free(d->api_where);
 }

@@ -46,6 +46,8 @@ void supervise_end(struct daemon *d, const char *why)
 	net_stop_listening(d->net);
 	if (d->web)
 		web_stop(d->web);
+	if (d->api)
+		web_stop(d->api);
 	pump_step(d, &event);
 	d->stop_at = instant_add(clock_boottime(), GOODBYE_US);
 }
@@ -89,6 +91,9 @@ static void reload_tls(struct daemon *d)
 
 	if (context)
 		net_set_tls(d->net, context);
+	context = d->api && d->conf->api.tls ? credentials_listen(&d->credentials, d->conf) : NULL;
+	if (context)
+		web_set_tls(d->api, context);
 	context = d->upstream && d->conf->redis.tls.on ? credentials_redis(&d->credentials, d->conf) : NULL;
 	if (context)
 		upstream_set_tls(d->upstream, context);
@@ -217,9 +222,9 @@ static void supervise_ready(struct daemon *d)
 	}
 	if (c->listen.tls_host)
 		snprintf(tls, sizeof(tls), " tls=%s", tcp_text(c->listen.tls_host, c->listen.tls_port, where, sizeof(where)));
-	log_event(LOG_NOTICE, "ready", "version=%s store=%s nodes=%u unix=%s tcp=%s%s%s http=%s runtime=%s", REDLOCKD_VERSION, d->core_conf.store,
+	log_event(LOG_NOTICE, "ready", "version=%s store=%s nodes=%u unix=%s tcp=%s%s%s http=%s%s%s runtime=%s", REDLOCKD_VERSION, d->core_conf.store,
 	          d->core_conf.nodes, d->unix_path[0] ? d->unix_path : "no", tcp, tls, passed,
-	          d->web_where ? d->web_where : "no", d->runtime.dir);
+	          d->web_where ? d->web_where : "no", d->api_where ? " api=" : "", d->api_where ? d->api_where : "", d->runtime.dir);
 	if (d->memory)
 		log_event(LOG_NOTICE, "store", "store=memory note=\"" THIS_HOST_ONLY "; for several hosts: store: redis, see redlockd.yaml(5)\"");
 	d->owes_ready = true;

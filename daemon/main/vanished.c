@@ -134,4 +134,6 @@ void vanished_look(struct daemon *d)
 	net_look(d->net);
 	if (d->web)
 		web_look(d->web);
+	if (d->api)
+		web_look(d->api);
 }

@@ -115,6 +115,11 @@ void net_stop_listening(struct net *n)
 	halfopen_drop(&n->hub);
 }
 
+bool net_has_slot(const struct net *n, uint32_t slot)
+{
+	return slots_has(&n->hub.slots, slot);
+}
+
 void net_send(struct net *n, uint64_t session, const void *bytes, size_t size)
 {
 	struct conn *c = slots_find(&n->hub.slots, session);

@@ -44,6 +44,7 @@ void net_look(struct net *n);
 unsigned net_sockets_lost(const struct net *n);
 void net_stop_listening(struct net *n); /* closes the listening sockets, ends handshakes, and unlinks a Unix socket that is still ours */
 
+bool net_has_slot(const struct net *n, uint32_t slot); /* some session has it */
 void net_send(struct net *n, uint64_t session, const void *bytes, size_t size); /* copies the bytes; ignored if the session is gone */
 void net_hangup(struct net *n, uint64_t session); /* closes after the unsent output is written, within 1 s; no callback follows */
 void net_read(struct net *n, uint64_t session, bool on); /* lines that wait are delivered in order once reading resumes */

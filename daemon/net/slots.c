@@ -15,16 +15,17 @@ struct slot {
 #define SLOTS_FIRST ((size_t)64)
 #define SLOTS_MOST  ((size_t)1 << 24)
 
-void slots_init(struct slots *s, uint32_t first)
+void slots_init(struct slots *s, uint32_t first, uint32_t reserved)
 {
-	*s = (struct slots){.first = first};
+	assert(reserved % 64 == 0);
+	*s = (struct slots){.first = first, .reserved = reserved, .lowest = reserved};
 }
 
 void slots_release(struct slots *s)
 {
 	free(s->slot);
 	free(s->used);
-	slots_init(s, s->first);
+	slots_init(s, s->first, s->reserved);
 }
 
 static void slots_grow(struct slots *s)
@@ -42,6 +43,8 @@ static size_t slots_lowest_free(struct slots *s)
 {
 	size_t word;
 
+	while (s->cap <= s->reserved)
+		slots_grow(s);
 	for (word = s->lowest / 64; word < s->cap / 64; word++)
 		if (~s->used[word])
 			return word * 64 + (size_t)__builtin_ctzll(~s->used[word]);
@@ -90,8 +93,15 @@ void slots_give(struct slots *s, uint64_t session)
 	slot->conn = NULL;
 	s->used[i / 64] &= ~(UINT64_C(1) << i % 64);
 	s->live--;
-	if (i < s->lowest)
+	if (i < s->lowest && i >= s->reserved)
 		s->lowest = i;
+}
+
+bool slots_has(const struct slots *s, uint32_t slot)
+{
+	uint32_t i = slot - s->first;
+
+	return i < s->cap && s->slot[i].conn;
 }
 
 bool slots_put(struct slots *s, uint64_t session, struct conn *conn)

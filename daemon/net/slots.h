@@ -2,7 +2,7 @@
 /*
  * Session numbers: the lowest free slot in the low 32 bits, and in the high ones a generation from 1 that grows with each use of
  * the slot. So slots are dense, and the number of a past session never names a later one. 16 bytes and a bit per slot. Slots below `first` are for
- * sessions that are no connections of net.
+ * sessions that are no connections of net. The `reserved` slots from there on are left to others, too, but for sessions that an earlier build has put there.
  */
 #ifndef NET_SLOTS_H
 #define NET_SLOTS_H
@@ -20,15 +20,16 @@ struct slots {
 	size_t cap;     /* slots, a multiple of 64 */
 	size_t lowest;  /* no slot below is free */
 	unsigned live;
-	uint32_t first; /* the number of the first slot */
+	uint32_t first, reserved; /* the number of the first slot; so many from there on are not taken */
 };
 
-void slots_init(struct slots *s, uint32_t first);
+void slots_init(struct slots *s, uint32_t first, uint32_t reserved); /* reserved: a multiple of 64 */
 void slots_release(struct slots *s); /* the caller owns the connections */
 
 uint64_t slots_take(struct slots *s, struct conn *conn);
 struct conn *slots_find(const struct slots *s, uint64_t session); /* NULL: no session of this number */
 void slots_give(struct slots *s, uint64_t session);
+bool slots_has(const struct slots *s, uint32_t slot); /* some session has the slot of this number */
 /* The session has the number that it had in the process before. False: the slot is in use, or has no such number. */
 bool slots_put(struct slots *s, uint64_t session, struct conn *conn);
 

@@ -77,7 +77,7 @@ int hub_init(struct hub *h, struct event_base *base, const struct net_conf *conf
 			event_free(h->tell);
 		return -ENOMEM;
 	}
-	slots_init(&h->slots, conf->first_slot);
+	slots_init(&h->slots, conf->first_slot, conf->reserved_slots);
 	shares_init(&h->shares, geteuid());
 	pool_init(&h->conns, sizeof(struct conn));
 	pool_init(&h->secure_conns, sizeof(struct secure_conn));

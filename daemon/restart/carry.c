@@ -45,12 +45,16 @@ static void pack(struct daemon *d, struct carried *c)
 	c->paused = d->restart.paused;
 	c->audit_left_out = d->audit.left_out;
 	c->audit_torn = d->audit.torn;
-	mem_free(c->web);
-	c->web = copy(d->web_where ? d->web_where : "");
+	mem_free(c->web.where);
+	mem_free(c->api.where);
+	c->web.where = copy(d->web_where ? d->web_where : "");
+	c->api.where = copy(d->api_where ? d->api_where : "");
 	c->net = net_pack(d->net, &c->fds);
 	pack_runtime(d, c);
-	c->web_fd = c->fds.n;
-	c->web_fds = d->web ? web_pack(d->web, &c->fds) : 0;
+	c->web.fd = c->fds.n;
+	c->web.fds = d->web ? web_pack(d->web, &c->fds) : 0;
+	c->api.fd = c->fds.n;
+	c->api.fds = d->api ? web_pack(d->api, &c->fds) : 0;
 }
 
 int carry_begin(struct daemon *d, uint64_t ret_mark[2])

@@ -21,6 +21,7 @@
 #define THE_LOCK   "lock"
 #define THE_FOLDER "folder"
 #define THE_WEB    "web"
+#define THE_API    "api"
 
 /* --- writing ------------------------------------------------------------------------------------------------------------ */
 
@@ -60,6 +61,12 @@ static void put_file(struct buf *to, const char *what, size_t place, const char 
 {
 	if (place != NO_PLACE)
 		put(to, &(struct journal_record){.kind = JOURNAL_FILE, .name = span_of(what), .place = place_number(place), .line = span_of(where)});
+}
+
+static void put_listener_of_web(struct buf *to, const char *what, const struct carried_web *w)
+{
+	for (size_t i = 0; i < w->fds; i++)
+		put_file(to, what, w->fd + i, w->where);
 }
 
 static void put_bytes(struct buf *to, const char *bytes, size_t n, int64_t flags)
@@ -125,8 +132,8 @@ int records_write(const struct carried *c, const struct buf *service)
 	put_process(&b, c);
 	put_file(&b, THE_LOCK, c->lock_fd, "");
 	put_file(&b, THE_FOLDER, c->folder_fd, "");
-	for (size_t i = 0; i < c->web_fds; i++)
-		put_file(&b, THE_WEB, c->web_fd + i, c->web);
+	put_listener_of_web(&b, THE_WEB, &c->web);
+	put_listener_of_web(&b, THE_API, &c->api);
 	put_net(&b, c->net);
 	buf_append(&b, buf_begin(service), buf_length(service));
 	fd = memfd_of(&b);
@@ -164,6 +171,15 @@ static bool take_process(struct carried *c, const struct journal_record *r)
 	return true;
 }
 
+static void take_listener_of_web(struct carried_web *w, const struct journal_record *r)
+{
+	if (w->fds++ > 0)
+		return;
+	w->fd = place_of(r);
+	mem_free(w->where);
+	w->where = text_copy(r->line);
+}
+
 /* One of another kind is closed at the end. */
 static bool take_file(struct carried *c, const struct journal_record *r)
 {
@@ -171,11 +187,10 @@ static bool take_file(struct carried *c, const struct journal_record *r)
 		c->lock_fd = place_of(r);
 	else if (span_equal(r->name, SPAN(THE_FOLDER)))
 		c->folder_fd = place_of(r);
-	else if (span_equal(r->name, SPAN(THE_WEB)) && c->web_fds++ == 0) {
-		c->web_fd = place_of(r);
-		mem_free(c->web);
-		c->web = text_copy(r->line);
-	}
+	else if (span_equal(r->name, SPAN(THE_WEB)))
+		take_listener_of_web(&c->web, r);
+	else if (span_equal(r->name, SPAN(THE_API)))
+		take_listener_of_web(&c->api, r);
 	return true;
 }
 
@@ -297,7 +312,8 @@ struct carried *carried_new(void)
 
 	c->net = mem_alloc(sizeof(*c->net));
 	c->lock_fd = c->folder_fd = NO_PLACE;
-	c->web = mem_copy("", 0);
+	c->web.where = mem_copy("", 0);
+	c->api.where = mem_copy("", 0);
 	return c;
 }
 
@@ -308,7 +324,8 @@ void carried_free(struct carried *c)
 	erase(&c->records);
 	buf_release(&c->records);
 	mem_free(c->runtime_dir);
-	mem_free(c->web);
+	mem_free(c->web.where);
+	mem_free(c->api.where);
 	fdlist_release(&c->fds);
 	mem_free(c);
 }

@@ -22,6 +22,11 @@ struct net_parcel;
 #define NO_PLACE SIZE_MAX
 
 /* What is handed over beside what the service writes. Descriptors are places in `fds`. */
+struct carried_web {
+	char *where;    /* as configured; "": nowhere */
+	size_t fd, fds; /* its first listening socket, and how many */
+};
+
 struct carried {
 	uint64_t mark[2];     /* names this hand-over: once.h */
 	char *runtime_dir;    /* for which it is */
@@ -30,8 +35,7 @@ struct carried {
 	uint64_t audit_left_out;
 	bool audit_torn;
 	size_t lock_fd, folder_fd; /* of the runtime directory; NO_PLACE: not handed over */
-	char *web;                 /* where the web listener listens, as configured; "": nowhere */
-	size_t web_fd, web_fds;    /* its first listening socket, and how many */
+	struct carried_web web, api; /* the listeners of listen.http and listen.api */
 	struct buf records;        /* as they were read … */
 	struct span rest;          /* … and those that the service has not got yet */
 	struct fdlist fds;

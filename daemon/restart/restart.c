@@ -12,7 +12,7 @@
 
 #define SECRET_US (5 * SEC)    /* how long a secret may be verified before the clients are paused */
 #define CALM_US   (30 * MSEC)  /* how long calls are sent as always: most often all are answered by then */
-#define WEB_US    (30 * MSEC)  /* how long the web listener may take to answer who is connected */
+#define WEB_US    (30 * MSEC)  /* how long the web listeners may take to answer who is connected */
 
 static void held_forget(struct secret_held *held)
 {
@@ -80,6 +80,8 @@ void restart_give_up(struct daemon *d, const char *why)
 	net_pause(d->net, false);
 	if (d->web)
 		web_resume(d->web);
+	if (d->api)
+		web_resume(d->api);
 }
 
 static void secret_begin(struct daemon *d)
@@ -175,6 +177,8 @@ static void quiet_begin(struct daemon *d)
 	net_end_tls(d->net, "! DRAIN in_ms=0\n");
 	if (d->web)
 		web_pause(d->web);
+	if (d->api)
+		web_pause(d->api);
 	pump_pass(d);
 }
 
@@ -183,10 +187,12 @@ static bool secret_is_over(const struct daemon *d, struct instant now)
 	return !d->verifying || !instant_before(now, d->restart.until);
 }
 
-/* Answers of the web listener are not worth a long pause. */
+/* Answers of the web listeners are not worth a long pause. */
 static bool web_is_quiet(const struct daemon *d, struct instant now)
 {
-	return !d->web || web_is_idle(d->web) || !instant_before(now, instant_add(d->restart.paused, WEB_US));
+	bool idle = (!d->web || web_is_idle(d->web)) && (!d->api || web_is_idle(d->api));
+
+	return idle || !instant_before(now, instant_add(d->restart.paused, WEB_US));
 }
 
 /* Renewals and probes never end. */

@@ -11,28 +11,22 @@
 #include <stdio.h>
 #include <string.h>
 
-static const char *reason_of(int status)
+const char *reason_of(int status)
 {
-	switch (status) {
-	case 200:
-		return "OK";
-	case 400:
-		return "Bad Request";
-	case 401:
-		return "Unauthorized";
-	case 403:
-		return "Forbidden";
-	case 404:
-		return "Not Found";
-	case 405:
-		return "Method Not Allowed";
-	case 421:
-		return "Misdirected Request";
-	case 505:
-		return "HTTP Version Not Supported";
-	default:
-		return "Service Unavailable";
-	}
+	static const struct {
+		int status;
+		const char *reason;
+	} reasons[] = {
+		{200, "OK"},         {201, "Created"},   {400, "Bad Request"},         {401, "Unauthorized"},          {403, "Forbidden"},
+		{404, "Not Found"},  {405, "Method Not Allowed"}, {408, "Request Timeout"}, {409, "Conflict"},         {410, "Gone"},
+		{415, "Unsupported Media Type"}, {421, "Misdirected Request"}, {422, "Unprocessable Content"}, {423, "Locked"}, {429, "Too Many Requests"},
+		{500, "Internal Server Error"}, {505, "HTTP Version Not Supported"},
+	};
+
+	for (size_t i = 0; i < sizeof(reasons) / sizeof(*reasons); i++)
+		if (reasons[i].status == status)
+			return reasons[i].reason;
+	return "Service Unavailable";
 }
 
 bool request_is_head(struct evhttp_request *req)

@@ -17,6 +17,7 @@ struct evhttp_request;
 
 #define UNASKED_MOST ((size_t)4 * 1024) /* what a client sends behind its request: evhttp keeps it, and nobody reads it */
 
+const char *reason_of(int status);
 bool request_is_head(struct evhttp_request *req);
 /* The headers that all answers have. csp NULL: nothing may be loaded. */
 void answer_headers(struct evhttp_request *req, const char *type, const char *csp);

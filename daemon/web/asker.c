@@ -3,6 +3,7 @@
 #include "daemon/web/asker.h"
 
 #include "daemon/base/clock.h"
+#include "daemon/base/mem.h"
 #include "daemon/web/internal.h"
 
 #include <errno.h>
@@ -37,17 +38,17 @@ bool asker_open(struct web *w, struct asker *a, const struct peer *peer)
 	struct peer who = *peer;
 	unsigned i = 0;
 
-	while (i < WEB_SESSIONS && all->slot[i])
+	while (i < all->n && (all->slot[i] || w->sink.taken(w->sink.context, all->first + i)))
 		i++;
-	if (i == WEB_SESSIONS || w->paused || w->stopping)
+	if (i == all->n || w->paused || w->stopping)
 		return false;
 	all->slot[i] = a;
 	if (++all->generation[i] == 0)
 		all->generation[i] = 1;
 	a->web = w;
-	a->session = (uint64_t)all->generation[i] << 32 | i;
+	a->session = (uint64_t)all->generation[i] << 32 | (all->first + i);
 	buf_init(&a->in);
-	who.is_web = true;
+	who.is_web = !w->room;
 	w->sink.open(w->sink.context, a->session, &who);
 	return true;
 }
@@ -57,12 +58,12 @@ static void asker_drop(struct asker *a)
 	if (a->due)
 		TAILQ_REMOVE(&a->web->askers.due, a, in_due);
 	a->due = false;
-	a->web->askers.slot[(uint32_t)a->session] = NULL;
+	a->web->askers.slot[(uint32_t)a->session - a->web->askers.first] = NULL;
 	a->session = 0;
 	buf_release(&a->in);
 }
 
-void asker_close(struct asker *a)
+static void asker_goes(struct asker *a, enum gone how)
 {
 	uint64_t session = a->session;
 	bool hung_up = a->hung_up;
@@ -71,7 +72,17 @@ void asker_close(struct asker *a)
 		return;
 	asker_drop(a);
 	if (!hung_up)
-		a->web->sink.gone(a->web->sink.context, session);
+		a->web->sink.gone(a->web->sink.context, session, how);
+}
+
+void asker_close(struct asker *a)
+{
+	asker_goes(a, GONE_HANGUP);
+}
+
+void asker_leave(struct asker *a)
+{
+	asker_goes(a, GONE_RESTART);
 }
 
 void asker_say(struct asker *a, const char *format, ...)
@@ -87,11 +98,17 @@ void asker_say(struct asker *a, const char *format, ...)
 		a->web->sink.line(a->web->sink.context, a->session, line, (size_t)n);
 }
 
-static struct asker *asker_of(struct web *w, uint64_t session)
+static struct asker *asker_of(const struct web *w, uint64_t session)
 {
-	struct asker *a = w && web_owns(session) ? w->askers.slot[(uint32_t)session] : NULL;
+	uint32_t i = w ? (uint32_t)session - w->askers.first : 0;
+	struct asker *a = w && i < w->askers.n ? w->askers.slot[i] : NULL;
 
 	return a && a->session == session ? a : NULL;
+}
+
+bool web_has(const struct web *w, uint64_t session)
+{
+	return asker_of(w, session);
 }
 
 /* Pushes come faster than they are read. All that wait go, so that the next one stands behind the gap. */
@@ -215,35 +232,42 @@ static void on_work(evutil_socket_t fd, short what, void *context)
 
 int askers_init(struct web *w)
 {
-	TAILQ_INIT(&w->askers.due);
-	w->askers.work = evtimer_new(w->base, on_work, w);
+	struct askers *all = &w->askers;
+
+	all->first = w->room ? WEB_SESSIONS : 0;
+	all->n = w->room ? API_SESSIONS : WEB_SESSIONS;
+	all->slot = mem_alloc(all->n * sizeof(struct asker *));
+	all->generation = mem_alloc(all->n * sizeof(*all->generation));
+	all->work = evtimer_new(w->base, on_work, w);
 	return w->askers.work ? 0 : -ENOMEM;
 }
 
 void askers_end(struct web *w)
 {
-	for (unsigned i = 0; i < WEB_SESSIONS; i++) {
+	for (unsigned i = 0; i < w->askers.n; i++) {
 		struct asker *a = w->askers.slot[i];
 
 		if (!a)
 			continue;
-		asker_close(a);
+		asker_leave(a);
 		a->over(a);
 	}
 }
 
 void askers_silence(struct web *w)
 {
-	for (unsigned i = 0; i < WEB_SESSIONS; i++)
+	for (unsigned i = 0; i < w->askers.n; i++)
 		if (w->askers.slot[i])
 			w->askers.slot[i]->hung_up = true;
 }
 
 void askers_release(struct web *w)
 {
-	for (unsigned i = 0; i < WEB_SESSIONS; i++)
+	for (unsigned i = 0; i < w->askers.n; i++)
 		if (w->askers.slot[i])
 			asker_drop(w->askers.slot[i]);
+	mem_free(w->askers.slot);
+	mem_free(w->askers.generation);
 	if (w->askers.work)
 		event_free(w->askers.work);
 }

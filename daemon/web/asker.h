@@ -32,15 +32,16 @@ struct asker {
 };
 
 struct askers {
-	struct asker *slot[WEB_SESSIONS];
-	uint32_t generation[WEB_SESSIONS];
+	struct asker **slot;
+	uint32_t *generation;
+	unsigned n, first; /* so many slots, the first of which has that number */
 	TAILQ_HEAD(due_list, asker) due;
 	struct event *work;
 	struct instant pass_end; /* until when lines are read in this pass of the loop */
 };
 
 int askers_init(struct web *w);
-void askers_end(struct web *w); /* the service hears that their clients are gone, and whoever holds one that it is over */
+void askers_end(struct web *w); /* the service hears that a restart ends them, and whoever holds one that it is over */
 void askers_silence(struct web *w); /* no callback of the sink follows */
 void askers_release(struct web *w);
 
@@ -50,6 +51,7 @@ bool askers_have_time(const struct web *w);
 /* On behalf of this peer. line and over are set. False: all sessions are in use, or the service stops. */
 bool asker_open(struct web *w, struct asker *a, const struct peer *peer);
 void asker_close(struct asker *a); /* once, or again without effect */
+void asker_leave(struct asker *a); /* likewise, and the service takes it for a connection that a restart has ended: a grace begins */
 /* A line without its end; format as printf. */
 void asker_say(struct asker *a, const char *format, ...) __attribute__((format(printf, 2, 3)));
 

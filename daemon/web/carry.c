@@ -19,6 +19,8 @@ void web_pause(struct web *w)
 	visits_accept(w, false);
 	streams_end(w);
 	audiences_end(w);
+	if (w->room)
+		w->room->end(w, "the daemon restarts: ask again");
 	askers_end(w);
 }
 

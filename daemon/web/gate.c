@@ -106,14 +106,13 @@ static bool host_is_ours(const struct web *w, struct evhttp_request *req, const 
 	return address_equal(host, here) || (w->host && (address_equal(host, w->host) || (is_wildcard(w->host) && is_literal(host))));
 }
 
-/* Takes the same time wherever the two differ. */
-static bool token_is(const char *token, const char *text)
+bool secret_is(const char *secret, const char *text)
 {
-	size_t n = strlen(token), given = strlen(text);
+	size_t n = strlen(secret), given = strlen(text);
 	volatile unsigned char differs = n != given;
 
 	for (size_t i = 0; i < n; i++)
-		differs |= (unsigned char)(token[i] ^ text[i < given ? i : given]);
+		differs |= (unsigned char)(secret[i] ^ text[i < given ? i : given]);
 	return !differs;
 }
 
@@ -126,42 +125,76 @@ static bool has_token(const struct web *w, struct evhttp_request *req)
 	if (!text || strncasecmp(text, "Bearer ", 7) != 0)
 		return false;
 	text += 7;
-	return token_is(w->token, text + strspn(text, " "));
+	return secret_is(w->token, text + strspn(text, " "));
 }
 
-static bool ends_with_space(const char *name)
+/* RFC 9112, 5.1. */
+static bool name_is_plain(const char *name)
 {
 	size_t n = strlen(name);
 
-	return n > 0 && (name[n - 1] == ' ' || name[n - 1] == '\t');
+	return n > 0 && name[n - 1] != ' ' && name[n - 1] != '\t';
+}
+
+/*
+ * What says whose a request is and where it ends stands once, and as every proxy reads it (RFC 9112, 3.2, 6.1 and 6.3). evhttp takes the first of several,
+ * and passes over codings that it does not know.
+ */
+static bool headers_are_plain(struct evhttp_request *req)
+{
+	enum { HOST, LENGTH, CODING, AUTHORIZATION, ONCE_N };
+	static const char *const once[ONCE_N] = {"Host", "Content-Length", "Transfer-Encoding", "Authorization"};
+	const char *value[ONCE_N] = {NULL};
+	const struct evkeyval *header;
+
+	TAILQ_FOREACH(header, evhttp_request_get_input_headers(req), next) {
+		if (!name_is_plain(header->key))
+			return false;
+		for (int i = 0; i < ONCE_N; i++) {
+			if (strcasecmp(header->key, once[i]) != 0)
+				continue;
+			if (value[i])
+				return false;
+			value[i] = header->value;
+		}
+	}
+	if (value[LENGTH] && (value[CODING] || value[LENGTH][strspn(value[LENGTH], "0123456789")]))
+		return false;
+	if (value[CODING] && (req->minor == 0 || strcasecmp(value[CODING], "chunked") != 0))
+		return false;
+	return value[HOST] || req->minor == 0;
 }
 
 int gate_refuses(struct web *w, struct evhttp_request *req, bool open)
 {
-	const struct evkeyvalq *headers = evhttp_request_get_input_headers(req);
 	const struct evhttp_uri *uri = evhttp_request_get_evhttp_uri(req);
 	const char *named = uri ? evhttp_uri_get_host(uri) : NULL;
-	const struct evkeyval *header;
-	unsigned hosts = 0;
+	const char *host = evhttp_find_header(evhttp_request_get_input_headers(req), "Host");
 
 	if (req->major != 1 || req->minor < 0) {
 		req->major = req->minor = 1; /* those of the answer */
 		return 505;
 	}
-	TAILQ_FOREACH(header, headers, next) {
-		if (ends_with_space(header->key)) /* RFC 9112, 5.1 */
-			return HTTP_BADREQUEST;
-		if (strcasecmp(header->key, "Host") != 0)
-			continue;
-		if (!host_is_ours(w, req, header->value))
-			return 421;
-		hosts++;
-	}
-	if (named && *named && !host_is_ours(w, req, named))
-		return 421;
-	if (hosts > 1 || (hosts == 0 && req->minor > 0)) /* RFC 9112, 3.2 */
+	if (!headers_are_plain(req))
 		return HTTP_BADREQUEST;
+	if ((host && !host_is_ours(w, req, host)) || (named && *named && !host_is_ours(w, req, named)))
+		return 421;
 	return open || has_token(w, req) ? 0 : 401;
+}
+
+const char *gate_text(const struct web *w, int status)
+{
+	switch (status) {
+	case 401:
+		return w->room ? "a token is needed: Authorization: Bearer TOKEN, with the token of api.token_file"
+			       : "a token is needed: Authorization: Bearer TOKEN, with the token of http.token_file";
+	case 421:
+		return "this Host is not served here: add its name to http.hosts";
+	case 505:
+		return "HTTP/1.0 and HTTP/1.1 are served here";
+	default:
+		return "Host, Content-Length, Transfer-Encoding: chunked and Authorization stand once, and no header has a space before its colon";
+	}
 }
 
 uint32_t *gate_peer(struct evhttp_request *req, struct peer *ret_peer)
@@ -170,10 +203,11 @@ uint32_t *gate_peer(struct evhttp_request *req, struct peer *ret_peer)
 	struct sockaddr_storage address = {0};
 	socklen_t n = sizeof(address);
 	uint32_t *groups;
+	bool known = getpeername(fd, (struct sockaddr *)&address, &n) == 0;
 
-	if (getpeername(fd, (struct sockaddr *)&address, &n))
-		address.ss_family = AF_UNSPEC;
 	address_peer(fd, (const struct sockaddr *)&address, ret_peer);
+	if (!known)
+		ret_peer->address[0] = '\0';
 	groups = admin_groups_of(fd, ret_peer, &ret_peer->groups_n);
 	ret_peer->groups = groups;
 	return groups;

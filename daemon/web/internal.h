@@ -18,6 +18,9 @@ struct web {
 	struct event_base *base;
 	struct evhttp *http;
 	struct web_sink sink;
+	const struct web_room *room; /* NULL: the page */
+	void *context;               /* of the room */
+	struct ssl_ctx_st *tls;      /* NULL: plain */
 	char *path, *host, *hosts, *token;
 	uint16_t port;
 	struct listener listener[LISTENER_ADDRESSES_MAX];

@@ -2,35 +2,28 @@
 /* See query.h. Not by evhttp, whose values end at their first NUL. */
 #include "daemon/web/query.h"
 
+#include "proto/text.h"
+
 #include <stdio.h>
 #include <string.h>
 
-static int digit(char c)
-{
-	if (c >= '0' && c <= '9')
-		return c - '0';
-	if ((c | 32) >= 'a' && (c | 32) <= 'f')
-		return (c | 32) - 'a' + 10;
-	return -1;
-}
-
-static enum query_outcome query_decode(const char *from, size_t n, char *ret_text, size_t size, size_t *ret_n)
+bool url_decode(struct span from, bool blank, char *ret_text, size_t size, size_t *ret_n)
 {
 	size_t out = 0;
 
-	for (size_t i = 0; i < n; i++, out++) {
+	for (size_t i = 0; i < from.n; i++, out++) {
 		if (out == size)
-			return QUERY_BAD;
-		ret_text[out] = from[i] == '+' ? ' ' : from[i];
-		if (from[i] != '%')
+			return false;
+		ret_text[out] = blank && from.p[i] == '+' ? ' ' : from.p[i];
+		if (from.p[i] != '%')
 			continue;
-		if (n - i < 3 || digit(from[i + 1]) < 0 || digit(from[i + 2]) < 0)
-			return QUERY_BAD;
-		ret_text[out] = (char)(digit(from[i + 1]) << 4 | digit(from[i + 2]));
+		if (from.n - i < 3 || hex_digit(from.p[i + 1]) < 0 || hex_digit(from.p[i + 2]) < 0)
+			return false;
+		ret_text[out] = (char)(hex_digit(from.p[i + 1]) << 4 | hex_digit(from.p[i + 2]));
 		i += 2;
 	}
 	*ret_n = out;
-	return QUERY_FOUND;
+	return true;
 }
 
 enum query_outcome query_get(const char *query, const char *field, char *ret_text, size_t size, size_t *ret_n)
@@ -40,7 +33,7 @@ enum query_outcome query_get(const char *query, const char *field, char *ret_tex
 	for (; query && *query; query += n + (query[n] == '&')) {
 		n = strcspn(query, "&");
 		if (n > name && query[name] == '=' && strncmp(query, field, name) == 0)
-			return query_decode(query + name + 1, n - name - 1, ret_text, size, ret_n);
+			return url_decode((struct span){query + name + 1, n - name - 1}, true, ret_text, size, ret_n) ? QUERY_FOUND : QUERY_BAD;
 	}
 	return QUERY_ABSENT;
 }

@@ -5,6 +5,9 @@
 
 #include "proto/proto.h"
 
+/* The bytes that a part of a URL stands for; blank: '+' is a blank. False: it is malformed, or longer than size. */
+bool url_decode(struct span from, bool blank, char *ret_text, size_t size, size_t *ret_n);
+
 enum query_outcome { QUERY_FOUND, QUERY_ABSENT, QUERY_BAD };
 
 /* The decoded bytes of a field, any but more than size of them. query NULL: there is none. BAD: it is malformed or too long. */

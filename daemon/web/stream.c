@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * See stream.h. A client that does not read is never waited for: once STREAM_MOST bytes are unsent, events are left out, and `event: gap` tells how
- * many as soon as it reads again. One that reads nothing for STALLED_US is cut off.
+ * See stream.h. Once STREAM_MOST bytes are unsent, events are left out, and `event: gap` tells how many as soon as the client reads again.
  */
 #include "daemon/web/stream.h"
 
@@ -12,42 +11,20 @@
 #include "daemon/web/internal.h"
 #include "daemon/web/notation.h"
 #include "daemon/web/query.h"
+#include "daemon/web/sse.h"
 
-#include <event2/bufferevent.h>
 #include <stdlib.h>
 #include <string.h>
 
 #define STREAM_MOST  ((size_t)256 * 1024)
 #define STREAM_AGAIN ((size_t)64 * 1024)
-#define STALLED_US   (30 * SEC)
-#define COMMENT_US   (10 * SEC)
 
 struct stream {
 	struct asker asker;
 	TAILQ_ENTRY(stream) next;
-	struct evhttp_request *req;
-	struct visit *visit;
+	struct sse out;
 	uint64_t missed;
-	size_t unsent;          /* at the last beat */
-	struct instant moved;   /* when less was unsent than at the beat before */
-	struct instant said;    /* when something was sent last */
 };
-
-static size_t stream_unsent(const struct stream *s)
-{
-	return evbuffer_get_length(bufferevent_get_output(s->visit->bev));
-}
-
-static void stream_say(struct stream *s, const void *bytes, size_t n)
-{
-	struct evbuffer *chunk = evbuffer_new();
-
-	if (!chunk || evbuffer_add(chunk, bytes, n))
-		mem_exhausted();
-	s->said = clock_boottime();
-	evhttp_send_reply_chunk(s->req, chunk);
-	evbuffer_free(chunk);
-}
 
 static void stream_free(struct stream *s)
 {
@@ -62,7 +39,7 @@ static void stream_free(struct stream *s)
 static void on_close(struct evhttp_connection *c, void *context)
 {
 	struct stream *s = context;
-	struct evhttp_request *req = s->req;
+	struct evhttp_request *req = s->out.req;
 
 	(void)c;
 	stream_free(s);
@@ -71,12 +48,10 @@ static void on_close(struct evhttp_connection *c, void *context)
 
 static void stream_end(struct stream *s)
 {
-	struct evhttp_request *req = s->req;
+	struct sse out = s->out;
 
-	evhttp_connection_set_closecb(evhttp_request_get_connection(req), NULL, NULL);
-	visit_ends_stream(s->visit);
 	stream_free(s);
-	evhttp_send_reply_end(req);
+	sse_end(out.req, out.visit);
 }
 
 void streams_end(struct web *w)
@@ -91,12 +66,12 @@ static void stream_say_gap(struct stream *s)
 {
 	struct buf text;
 
-	if (s->missed == 0 || stream_unsent(s) > STREAM_AGAIN)
+	if (s->missed == 0 || sse_unsent(&s->out) > STREAM_AGAIN)
 		return;
 	buf_init(&text);
 	buf_printf(&text, "event: gap\ndata: {\"missed\":%llu}\n\n", (unsigned long long)s->missed);
 	s->missed = 0;
-	stream_say(s, buf_begin(&text), buf_length(&text));
+	sse_say(&s->out, buf_begin(&text), buf_length(&text));
 	buf_release(&text);
 }
 
@@ -109,7 +84,7 @@ static void stream_say_event(struct stream *s, const struct reply_line *line)
 	s->missed += s->asker.dropped;
 	s->asker.dropped = 0;
 	stream_say_gap(s);
-	if (s->missed > 0 || stream_unsent(s) > STREAM_MOST) {
+	if (s->missed > 0 || sse_unsent(&s->out) > STREAM_MOST) {
 		s->missed++;
 		return;
 	}
@@ -117,19 +92,18 @@ static void stream_say_event(struct stream *s, const struct reply_line *line)
 	buf_printf(&text, "event: %.*s\ndata: ", (int)kind.n, kind.p ? kind.p : "");
 	notation_line(&text, line);
 	notation_raw(&text, "\n\n");
-	stream_say(s, buf_begin(&text), buf_length(&text));
+	sse_say(&s->out, buf_begin(&text), buf_length(&text));
 	buf_release(&text);
 }
 
 static void on_line(struct asker *a, const struct reply_line *line)
 {
-	static const char begun[] = "retry: 2000\n: from here on\n\n";
 	struct stream *s = (struct stream *)a; /* its first member */
 
 	if (line->kind == LINE_PUSH && span_equal(line->code, SPAN("EVENT")))
 		stream_say_event(s, line);
 	else if (line->kind == LINE_OK)
-		stream_say(s, begun, sizeof(begun) - 1);
+		sse_greet(&s->out);
 	else if (line->kind == LINE_ERR)
 		stream_end(s);
 }
@@ -137,24 +111,6 @@ static void on_line(struct asker *a, const struct reply_line *line)
 static void on_over(struct asker *a)
 {
 	stream_end((struct stream *)a);
-}
-
-/* A comment now and then shows a client that the daemon lives, and the daemon a client that has gone without a word. */
-static void stream_beat(struct stream *s, struct instant now)
-{
-	size_t unsent = stream_unsent(s);
-
-	if (unsent == 0 || unsent < s->unsent)
-		s->moved = now;
-	s->unsent = unsent;
-	if (s->visit->shut || instant_diff(now, s->moved) > STALLED_US) {
-		visit_shut(s->visit);
-		stream_say(s, ":\n\n", 3);
-		return;
-	}
-	stream_say_gap(s);
-	if (unsent == 0 && instant_diff(now, s->said) > COMMENT_US)
-		stream_say(s, ":\n\n", 3);
 }
 
 void streams_beat(evutil_socket_t fd, short what, void *web)
@@ -166,7 +122,8 @@ void streams_beat(evutil_socket_t fd, short what, void *web)
 	(void)fd, (void)what;
 	for (s = TAILQ_FIRST(&w->streams); s; s = next) {
 		next = TAILQ_NEXT(s, next);
-		stream_beat(s, now);
+		if (sse_beat(&s->out, now))
+			stream_say_gap(s);
 	}
 	if (TAILQ_EMPTY(&w->streams))
 		event_del(w->beat);
@@ -187,33 +144,26 @@ static bool stream_watch_line(struct evhttp_request *req, char *line, size_t siz
 	return (n == 0 || length > 0) && snprintf(line, size, "WATCH%s%.*s", n > 0 ? " " : "", (int)length, quoted) < (int)size;
 }
 
-static void stream_start(struct web *w, struct stream *s)
+static void stream_start(struct web *w, struct stream *s, struct evhttp_request *req, struct visit *v)
 {
 	const struct timeval second = {.tv_sec = 1};
 
-	s->visit->is_stream = true;
-	s->said = s->moved = clock_boottime();
 	TAILQ_INSERT_TAIL(&w->streams, s, next);
 	w->streams_n++;
-	bufferevent_set_timeouts(s->visit->bev, NULL, NULL);
-	bufferevent_setwatermark(s->visit->bev, EV_READ, 0, UNASKED_MOST);
-	evhttp_connection_set_timeout(evhttp_request_get_connection(s->req), 0);
-	evhttp_connection_set_closecb(evhttp_request_get_connection(s->req), on_close, s);
-	answer_headers(s->req, "text/event-stream; charset=utf-8", NULL);
-	evhttp_send_reply_start(s->req, HTTP_OK, "OK");
+	sse_begin(&s->out, req, v, on_close, s);
 	if (!event_pending(w->beat, EV_TIMEOUT, NULL))
 		event_add(w->beat, &second);
 }
 
-static bool stream_open(struct web *w, struct stream *s)
+static bool stream_open(struct web *w, struct stream *s, struct evhttp_request *req, const struct visit *v)
 {
 	struct peer peer;
 	uint32_t *groups;
 	bool open;
 
-	if (w->streams_n >= STREAMS_MOST || !visit_may_stream(w, s->visit, STREAMS_MOST))
+	if (w->streams_n >= STREAMS_MOST || !visit_may_stream(w, v, STREAMS_MOST))
 		return false;
-	groups = gate_peer(s->req, &peer);
+	groups = gate_peer(req, &peer);
 	open = asker_open(w, &s->asker, &peer);
 	free(groups);
 	return open;
@@ -221,6 +171,7 @@ static bool stream_open(struct web *w, struct stream *s)
 
 void stream_begin(struct web *w, struct evhttp_request *req)
 {
+	struct visit *v = visit_of(w, req);
 	char line[REPLY_MAX];
 	struct stream *s;
 
@@ -233,16 +184,14 @@ void stream_begin(struct web *w, struct evhttp_request *req)
 		return;
 	}
 	s = mem_alloc(sizeof(*s));
-	s->req = req;
-	s->visit = visit_of(w, req);
 	s->asker.line = on_line;
 	s->asker.over = on_over;
 	s->asker.most = STREAM_MOST;
-	if (!stream_open(w, s)) {
+	if (!stream_open(w, s, req, v)) {
 		free(s);
 		answer_error(req, HTTP_SERVUNAVAIL, "too many streams at a time");
 		return;
 	}
-	stream_start(w, s);
+	stream_start(w, s, req, v);
 	asker_say(&s->asker, "%s", line);
 }

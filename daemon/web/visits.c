@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * See visits.h. The reference to the bufferevent keeps it when evhttp frees its connection; evhttp has then taken its callbacks away. So a sweep finds those
- * that are over. At most VISITS_MOST connections exist: beyond, and while descriptors are short, nothing is accepted.
+ * that are over. At most visits.most connections exist: beyond, and while descriptors are short, nothing is accepted.
  *
  * evhttp asks for the bufferevent of a connection before it tells its socket. So on_arrivals sees in a later callback whose it is, and ends it if its peer has
  * its share.
@@ -11,6 +11,8 @@
 #include "daemon/base/clock.h"
 #include "daemon/base/mem.h"
 #include "daemon/net/address.h"
+#include "daemon/web/answer.h"
+#include "daemon/web/greeting.h"
 #include "daemon/web/internal.h"
 
 #include <errno.h>
@@ -22,7 +24,6 @@
 #include <string.h>
 #include <sys/socket.h>
 
-#define VISITS_MOST 128
 #define SWEEP_US    (100 * MSEC)
 #define AGAIN_US    (1 * MSEC) /* after refusals: others may wait behind them */
 #define REQUEST_US  (5 * SEC) /* from accept to the end of the request */
@@ -30,7 +31,7 @@
 #define PAUSE_US    (500 * MSEC)
 #define READS_MOST  16 /* before a refusal: whoever sends on and on gets a reset */
 
-_Static_assert(VISITS_MOST + LISTENER_ADDRESSES_MAX + 8 <= WEB_DESCRIPTORS, "what descriptors.c keeps for the web listener");
+_Static_assert(LISTENER_ADDRESSES_MAX + 8 <= WEB_DESCRIPTORS - WEB_CONNECTIONS, "what descriptors.c keeps for a listener");
 
 static void listener_enable(struct evhttp_bound_socket *bound, void *on)
 {
@@ -68,6 +69,7 @@ static void visit_free(struct web *w, struct visit *v)
 {
 	TAILQ_REMOVE(&w->visits.all, v, next);
 	w->visits.count--;
+	greeting_release(v);
 	bufferevent_decref(v->bev);
 	free(v);
 }
@@ -88,6 +90,16 @@ void visit_shut(struct visit *v)
 	if (!v->shut)
 		shutdown(bufferevent_getfd(v->bev), SHUT_RDWR);
 	v->shut = true;
+}
+
+void visit_hold(struct visit *v, struct evhttp_request *req, void (*on_close)(struct evhttp_connection *c, void *context), void *context)
+{
+	struct evhttp_connection *connection = evhttp_request_get_connection(req);
+
+	bufferevent_set_timeouts(v->bev, NULL, NULL);
+	bufferevent_setwatermark(v->bev, EV_READ, 0, UNASKED_MOST);
+	evhttp_connection_set_timeout(connection, 0);
+	evhttp_connection_set_closecb(connection, on_close, context);
 }
 
 void visit_ends_stream(struct visit *v)
@@ -123,7 +135,7 @@ static void on_sweep(evutil_socket_t fd, short what, void *context)
 		else if (visit_has_left(v) || visit_is_late(v, now))
 			visit_shut(v);
 	}
-	if (w->visits.paused && !w->stopping && !w->paused && w->visits.count < VISITS_MOST && !instant_before(now, w->visits.pause_end))
+	if (w->visits.paused && !w->stopping && !w->paused && w->visits.count < w->visits.most && !instant_before(now, w->visits.pause_end))
 		visits_accept(w, true);
 	if (w->visits.count > 0 || (w->visits.paused && !w->stopping))
 		visits_sweep_soon(w);
@@ -185,9 +197,10 @@ static void visit_refuse(struct visit *v)
 	char sent[4096];
 	int fd = bufferevent_getfd(v->bev);
 
-	for (unsigned i = 0; i < READS_MOST && recv(fd, sent, sizeof(sent), MSG_DONTWAIT) == (ssize_t)sizeof(sent); i++)
+	for (unsigned i = 0; !v->greeting && i < READS_MOST && recv(fd, sent, sizeof(sent), MSG_DONTWAIT) == (ssize_t)sizeof(sent); i++)
 		;
-	(void)!send(fd, line, sizeof(line) - 1, MSG_DONTWAIT | MSG_NOSIGNAL);
+	if (!v->greeting)
+		(void)!send(fd, line, sizeof(line) - 1, MSG_DONTWAIT | MSG_NOSIGNAL);
 	visit_shut(v);
 }
 
@@ -220,7 +233,7 @@ static bool visit_gets_place(struct web *w, const struct visit *v)
 	do {
 		if (!visit_makes_room(w, v))
 			return false;
-	} while (!visit_has_share(w, v, false, VISITS_MOST));
+	} while (!visit_has_share(w, v, false, w->visits.most));
 	return true;
 }
 
@@ -235,7 +248,8 @@ static void on_arrivals(evutil_socket_t fd, short what, void *context)
 		if (v->origin_n > 0 || v->shut || visit_is_over(v))
 			continue;
 		visit_see_origin(v);
-		if (visit_has_share(w, v, false, VISITS_MOST))
+		greeting_await(v);
+		if (visit_has_share(w, v, false, w->visits.most))
 			continue;
 		if (!visit_gets_place(w, v))
 			visit_refuse(v);
@@ -248,41 +262,46 @@ static struct bufferevent *on_accept(struct event_base *base, void *context)
 {
 	struct web *w = context;
 	struct visit *v;
-	struct bufferevent *bev = bufferevent_socket_new(base, -1, BEV_OPT_CLOSE_ON_FREE);
+	struct bufferevent *bev = w->tls ? greeting_new(w) : bufferevent_socket_new(base, -1, BEV_OPT_CLOSE_ON_FREE);
 
 	if (!bev)
 		mem_exhausted();
 	v = mem_alloc(sizeof(*v));
-	if (w->visits.count + 1 >= VISITS_MOST)
+	if (w->visits.count + 1 >= w->visits.most)
 		visits_free_those_over(w);
 	bufferevent_incref(bev);
+	v->web = w;
 	v->bev = bev;
 	v->since = clock_boottime();
 	TAILQ_INSERT_TAIL(&w->visits.all, v, next);
-	if (++w->visits.count >= VISITS_MOST)
+	if (++w->visits.count >= w->visits.most)
 		visits_accept(w, false);
 	event_active(w->visits.arrivals, EV_TIMEOUT, 0);
 	visits_sweep_soon(w);
 	return bev;
 }
 
-/* libevent gives this callback what it gives that of evhttp. So the web listener of this process is known here. */
-static struct web *listening;
+/* libevent gives this callback what it gives that of evhttp. So the web listeners of this process are known here: that of the page, and that of a room. */
+static struct web *listening[2];
 
-/* accept(2) would fail again at once. */
+/* accept(2) would fail again at once. What one listener lacks, the other lacks as well. */
 static void on_accept_error(struct evconnlistener *listener, void *of_evhttp)
 {
-	struct web *w = listening;
-
 	(void)listener, (void)of_evhttp;
-	visits_accept(w, false);
-	w->visits.pause_end = instant_add(clock_boottime(), PAUSE_US);
-	visits_sweep_soon(w);
+	for (unsigned i = 0; i < 2; i++) {
+		if (!listening[i] || listening[i]->paused || listening[i]->stopping)
+			continue;
+		visits_accept(listening[i], false);
+		listening[i]->visits.pause_end = instant_add(clock_boottime(), PAUSE_US);
+		visits_sweep_soon(listening[i]);
+	}
 }
 
 static void listener_watch(struct evhttp_bound_socket *bound, void *context)
 {
-	listening = context;
+	struct web *w = context;
+
+	listening[w->room != NULL] = w;
 	evconnlistener_set_error_cb(evhttp_bound_socket_get_listener(bound), on_accept_error);
 }
 
@@ -326,7 +345,10 @@ struct visit *visit_of(struct web *w, struct evhttp_request *req)
 int visits_init(struct web *w)
 {
 	TAILQ_INIT(&w->visits.all);
+	w->visits.most = w->room ? API_CONNECTIONS : WEB_CONNECTIONS;
 	w->visits.pause_end = INSTANT_PAST;
+	if (greetings_init(w))
+		return -ENOMEM;
 	w->visits.sweep = evtimer_new(w->base, on_sweep, w);
 	w->visits.arrivals = evtimer_new(w->base, on_arrivals, w);
 	evhttp_set_bevcb(w->http, on_accept, w);
@@ -337,6 +359,9 @@ void visits_release(struct web *w)
 {
 	while (!TAILQ_EMPTY(&w->visits.all))
 		visit_free(w, TAILQ_FIRST(&w->visits.all));
+	for (unsigned i = 0; i < 2; i++)
+		listening[i] = listening[i] == w ? NULL : listening[i];
+	greetings_release(w);
 	if (w->visits.sweep)
 		event_free(w->visits.sweep);
 	if (w->visits.arrivals)

@@ -22,26 +22,33 @@
 struct web;
 struct event;
 struct bufferevent;
+struct evhttp_connection;
 struct evhttp_request;
 
 struct visit {
 	TAILQ_ENTRY(visit) next;
+	struct web *web;
 	struct bufferevent *bev;
 	struct instant since;
 	size_t origin_n; /* 0: it has just been accepted, and counts for nobody yet */
 	char origin[PEER_ORIGIN_MAX];
 	bool asked;    /* its request has come */
+	struct event *greeting; /* inside TLS: see greeting.h; else NULL */
+	bool greets;            /* in visits.greeting */
+	TAILQ_ENTRY(visit) in_greeting;
 	bool is_stream;
 	bool shut;     /* evhttp was made to see its end */
 };
 
 struct visits {
 	TAILQ_HEAD(, visit) all;
-	unsigned count;
+	unsigned count, most;
 	bool paused;          /* nothing is accepted */
 	struct instant pause_end;
 	struct event *sweep;
 	struct event *arrivals; /* there are connections whose origin is to be seen */
+	TAILQ_HEAD(, visit) greeting; /* whose first bytes of TLS have come */
+	struct event *greet;          /* the next of these */
 };
 
 int visits_init(struct web *w);     /* after w->http was made */
@@ -55,6 +62,8 @@ bool visit_may_stream(const struct web *w, const struct visit *v, unsigned most)
 /* The stream is over: what its client has not read yet is an answer as others, that may take as long from here on. */
 void visit_ends_stream(struct visit *v);
 size_t visits_unsent(const struct web *w); /* bytes of answers that the clients have not read yet */
+/* Its request is answered later, after any time; on_close: its client has left before. */
+void visit_hold(struct visit *v, struct evhttp_request *req, void (*on_close)(struct evhttp_connection *c, void *context), void *context);
 void visit_shut(struct visit *v); /* evhttp sees the end of the connection, and frees it */
 void visits_accept(struct web *w, bool on);
 /* The listening sockets were added: watches over their errors. */

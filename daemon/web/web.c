@@ -10,6 +10,7 @@
 #include "daemon/web/internal.h"
 #include "daemon/web/page.h"
 #include "daemon/web/stream.h"
+#include "tls/context.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -17,7 +18,7 @@
 #include <unistd.h>
 
 #define HEAD_MOST  8192
-#define BODY_MOST  65536 /* of a request that is refused in any case */
+#define BODY_MOST  65536 /* of a request for the page, which is refused in any case */
 #define TIMEOUT_S  5
 #define KEEPALIVE_US (60 * SEC)
 
@@ -94,20 +95,6 @@ static const struct path *path_find(struct evhttp_request *req)
 	return NULL;
 }
 
-static const char *refusal_text(int status)
-{
-	switch (status) {
-	case 401:
-		return "a token is needed: Authorization: Bearer TOKEN, with the token of http.token_file";
-	case 421:
-		return "this Host is not served here: add its name to http.hosts";
-	case 505:
-		return "HTTP/1.0 and HTTP/1.1 are served here";
-	default:
-		return "a request names one Host, and has no space before a colon";
-	}
-}
-
 static bool may_look(struct web *w, struct evhttp_request *req, const struct path *path)
 {
 	struct peer peer;
@@ -127,11 +114,13 @@ static void on_request(struct evhttp_request *req, void *context)
 	struct web *w = context;
 	const struct path *path = path_find(req);
 	enum evhttp_cmd_type method = evhttp_request_get_command(req);
-	int refused = gate_refuses(w, req, path && path->open);
+	int refused = w->room ? 0 : gate_refuses(w, req, path && path->open);
 
 	visit_of(w, req);
-	if (refused)
-		answer_error(req, refused, refusal_text(refused));
+	if (w->room)
+		w->room->serve(w, req);
+	else if (refused)
+		answer_error(req, refused, gate_text(w, refused));
 	else if (method != EVHTTP_REQ_GET && method != EVHTTP_REQ_HEAD)
 		answer_error(req, HTTP_BADMETHOD, "this is read only: GET or HEAD");
 	else if (!path)
@@ -157,10 +146,10 @@ static bool web_start(struct web *w)
 		return false;
 	evhttp_set_allowed_methods(w->http, UINT16_MAX); /* on_request refuses: evhttp would answer 501 */
 	evhttp_set_max_headers_size(w->http, HEAD_MOST);
-	evhttp_set_max_body_size(w->http, BODY_MOST);
+	evhttp_set_max_body_size(w->http, w->room ? (ev_ssize_t)w->room->body_most : BODY_MOST);
 	evhttp_set_timeout(w->http, TIMEOUT_S);
 	evhttp_set_gencb(w->http, on_request, w);
-	return true;
+	return !w->room || w->room->start(w) == 0;
 }
 
 struct web *web_new(struct event_base *base, const struct web_conf *conf, const struct web_sink *sink)
@@ -169,6 +158,8 @@ struct web *web_new(struct event_base *base, const struct web_conf *conf, const 
 
 	w->base = base;
 	w->sink = *sink;
+	w->room = conf->room;
+	w->tls = conf->tls;
 	w->path = copy(conf->path);
 	w->host = copy(conf->host);
 	w->hosts = copy(conf->hosts);
@@ -278,6 +269,8 @@ void web_stop(struct web *w)
 	listeners_close(w);
 	streams_end(w);
 	audiences_end(w); /* a session that begins from now on would take the place of one that the service still keeps */
+	if (w->room)
+		w->room->end(w, "the daemon is stopping");
 }
 
 static void token_drop(struct web *w)
@@ -295,6 +288,14 @@ void web_set_token(struct web *w, const char *token)
 	token_drop(w);
 	w->token = copy(token);
 	streams_end(w);
+	if (w->room)
+		w->room->expel(w);
+}
+
+void web_set_tls(struct web *w, struct ssl_ctx_st *tls)
+{
+	tls_context_free(w->tls);
+	w->tls = tls;
 }
 
 void web_free(struct web *w)
@@ -306,6 +307,8 @@ void web_free(struct web *w)
 		listener_release(&w->listener[--w->listeners]);
 	web_end_pass(w);
 	askers_silence(w);
+	if (w->room)
+		w->room->stop(w);
 	if (w->http)
 		evhttp_free(w->http);
 	visits_release(w);
@@ -313,6 +316,7 @@ void web_free(struct web *w)
 	if (w->beat)
 		event_free(w->beat);
 	token_drop(w);
+	tls_context_free(w->tls);
 	free(w->hosts);
 	free(w->host);
 	free(w->path);

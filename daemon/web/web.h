@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The web listener: health, metrics, a snapshot and the events of locks as JSON, and the page that shows them. It reads only. HTTP is spoken by evhttp, one
- * request per connection.
+ * A web listener. There are two: that of listen.http has health, metrics, a snapshot and the events of locks as JSON, and the page that shows them; it reads
+ * only. That of listen.api has what daemon/api serves (struct web_room). HTTP is spoken by evhttp, one request per connection.
  *
- * What it shows of locks it asks as a client does: it opens sessions (peer.is_web) through its sink, sends them lines, and is given the answers by web_send.
- * So it knows the protocol and nothing of the core, and whoever asks sees what a session of that peer would see. Its sessions have the slots below
- * WEB_SESSIONS. Nothing here waits for a client. Callbacks of the sink come on the loop's thread, never from inside web_send. Not thread-safe.
+ * What a listener needs of locks it asks as a client does: it opens sessions through its sink, sends them lines, and is given the answers by web_send.
+ * So it knows the protocol and nothing of the core, and whoever asks gets what a session of that peer would get. The sessions of listen.http (peer.is_web) have
+ * the slots below WEB_SESSIONS, those of listen.api the API_SESSIONS behind. Nothing here waits for a client. Callbacks of the sink come on the loop's thread,
+ * never from inside web_send. Not thread-safe.
  */
 #ifndef WEB_WEB_H
 #define WEB_WEB_H
@@ -19,10 +20,26 @@
 #include <stdint.h>
 
 #define WEB_SESSIONS    64
-#define WEB_DESCRIPTORS 160 /* of connections and listening sockets: see visits.c */
+#define API_SESSIONS    960
+#define WEB_CONNECTIONS 128
+#define API_CONNECTIONS 512
+#define WEB_DESCRIPTORS (WEB_CONNECTIONS + 32) /* with its listening sockets */
+#define API_DESCRIPTORS (API_CONNECTIONS + 32)
 
 struct event_base;
+struct evhttp_request;
+struct ssl_ctx_st;
 struct web;
+
+/* What is served in place of the page. w->context is its own. */
+struct web_room {
+	size_t body_most;
+	int (*start)(struct web *w); /* 0 or -errno */
+	void (*serve)(struct web *w, struct evhttp_request *req);
+	void (*end)(struct web *w, const char *why); /* answers all requests that wait, and ends all streams; the sessions end afterwards */
+	void (*expel)(struct web *w); /* the token is another one: ends the requests that wait, and all streams; the sessions stay */
+	void (*stop)(struct web *w); /* forgets all requests and sessions */
+};
 
 struct web_conf {
 	const char *path;  /* of a Unix socket; NULL: host and port */
@@ -31,6 +48,8 @@ struct web_conf {
 	uint16_t port;
 	const char *hosts; /* further names that requests may call this host, a blank between two; NULL: none */
 	const char *token; /* NULL: none */
+	const struct web_room *room; /* NULL: the page */
+	struct ssl_ctx_st *tls;      /* NULL: plain; else owned from now on */
 };
 
 struct web_sink {
@@ -38,7 +57,8 @@ struct web_sink {
 	void (*open)(void *context, uint64_t session, const struct peer *peer);
 	void (*line)(void *context, uint64_t session, char *line, size_t n);
 	void (*sent)(void *context, uint64_t session); /* after web_await_sent */
-	void (*gone)(void *context, uint64_t session); /* the client is gone; nothing more is sent to this session */
+	bool (*taken)(void *context, uint32_t slot); /* a connection that an earlier build has handed over has this slot */
+	void (*gone)(void *context, uint64_t session, enum gone how); /* the client is gone; nothing more is sent to this session */
 	/* Whether the peer may look at what concerns no lock; some: at anything at all. */
 	bool (*looks)(void *context, const struct peer *peer, bool some);
 	/* Appends the lines of /readyz. True: there is a quorum. */
@@ -51,8 +71,9 @@ struct web_sink {
 struct web *web_new(struct event_base *base, const struct web_conf *conf, const struct web_sink *sink);
 void web_free(struct web *w); /* closes all connections, without callbacks; NULL is allowed */
 
-/* From now on this token is asked for; NULL: none. If it is another one, streams end. */
+/* From now on this token is asked for; NULL: none. If it is another one, streams and requests that wait end. */
 void web_set_token(struct web *w, const char *token);
+void web_set_tls(struct web *w, struct ssl_ctx_st *tls); /* for connections from now on; owned */
 
 struct stock;
 /* 0 or -errno, as net_listen_…. An address in the stock is taken from there; NULL: there is no stock. */
@@ -79,9 +100,13 @@ void web_send(struct web *w, uint64_t session, const void *bytes, size_t n);
 void web_await_sent(struct web *w, uint64_t session);
 void web_hangup(struct web *w, uint64_t session); /* no callback of this session follows */
 
-static inline bool web_owns(uint64_t session)
+/* Whether it is an open session of this listener; w NULL: it is not. */
+bool web_has(const struct web *w, uint64_t session);
+
+/* Whether it may be one of the two. */
+static inline bool web_may_own(uint64_t session)
 {
-	return (uint32_t)session < WEB_SESSIONS;
+	return (uint32_t)session < WEB_SESSIONS + API_SESSIONS;
 }
 
 #endif

@@ -17,7 +17,7 @@ program=$build/redlockd
 scratch=$(mktemp -d) || exit 2
 trap 'rm -rf "$scratch"' EXIT
 
-chmod o= redis-password http_open.yaml # they are named as secrets
+chmod o= redis-password api-token http_open.yaml # they are named as secrets
 
 # same name expected-file actual-file : the two must be the same.
 same() {

@@ -75,13 +75,32 @@ TEST(a_number_that_is_spent_or_never_was_reaches_nobody)
 	close(fd);
 }
 
+TEST(reserved_slots_are_not_taken_but_may_be_put)
+{
+	struct slots s;
+	uint64_t number[200];
+
+	slots_init(&s, 64, 960);
+	ck_assert(slots_put(&s, UINT64_C(5) << 32 | 100, (struct conn *)&s));
+	for (size_t i = 0; i < 200; i++) {
+		number[i] = slots_take(&s, (struct conn *)&number[i]);
+		ck_assert_uint_eq((uint32_t)number[i], 1024 + i);
+	}
+	ck_assert(slots_has(&s, 100) && slots_has(&s, 1024) && !slots_has(&s, 101) && !slots_has(&s, 3) && !slots_has(&s, 5000));
+	slots_give(&s, UINT64_C(5) << 32 | 100);
+	slots_give(&s, number[7]);
+	ck_assert(!slots_has(&s, 100));
+	ck_assert_uint_eq((uint32_t)slots_take(&s, (struct conn *)&s), 1024 + 7);
+	slots_release(&s);
+}
+
 TEST(slots_stay_dense_over_many_that_come_and_go)
 {
 	static uint64_t number[1000];
 	struct slots s;
 	int i, turn;
 
-	slots_init(&s, 3);
+	slots_init(&s, 3, 0);
 	for (i = 0; i < 1000; i++) {
 		number[i] = slots_take(&s, (struct conn *)&number[i]);
 		ck_assert_uint_eq(number[i], UINT64_C(1) << 32 | (3U + (unsigned)i));

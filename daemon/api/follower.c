@@ -1,0 +1,86 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * See follower.h. With EVENTS_UNSENT unread the stream is ended. Its client comes back with Last-Event-ID, and is told what it has missed, as far as it was
+ * kept.
+ */
+#include "daemon/api/follower.h"
+
+#include "daemon/base/mem.h"
+#include "daemon/web/answer.h"
+#include "daemon/web/internal.h"
+#include "daemon/web/notation.h"
+
+#include <stdlib.h>
+
+static void on_close(struct evhttp_connection *c, void *context)
+{
+	struct follower *f = context;
+	struct evhttp_request *req = f->out.req;
+
+	(void)c;
+	f->session->follower = NULL;
+	mem_free(f);
+	request_abandoned(req);
+}
+
+void follower_end(struct follower *f)
+{
+	struct sse out;
+
+	if (!f)
+		return;
+	out = f->out;
+	f->session->follower = NULL;
+	mem_free(f);
+	sse_end(out.req, out.visit);
+}
+
+/* --- what is told --------------------------------------------------------------------------------------------------- */
+
+void follower_keep(struct api_session *s, const struct reply_line *push)
+{
+	struct happening *h = &s->event[++s->events % EVENTS_KEPT];
+	struct buf text;
+
+	buf_init(&text);
+	buf_printf(&text, "id: %llu\nevent: %.*s\ndata: ", (unsigned long long)s->events, (int)push->code.n, push->code.p);
+	notation_line(&text, push);
+	notation_raw(&text, "\n\n");
+	mem_free(h->text);
+	*h = (struct happening){mem_copy(buf_begin(&text), buf_length(&text)), buf_length(&text)};
+	buf_release(&text);
+	if (!s->follower)
+		return;
+	if (sse_unsent(&s->follower->out) > EVENTS_UNSENT)
+		follower_end(s->follower);
+	else
+		sse_say(&s->follower->out, h->text, h->n);
+}
+
+/* The ids of a session that is resumed begin anew, and higher: a client that knows one of before is told all that is kept. */
+static void follower_catch_up(struct follower *f)
+{
+	const char *header = evhttp_find_header(evhttp_request_get_input_headers(f->out.req), "Last-Event-ID");
+	const struct api_session *s = f->session;
+	uint64_t last = header ? strtoull(header, NULL, 10) : 0, id = s->before;
+
+	if (last > s->events)
+		last = 0;
+	if (s->events - id > EVENTS_KEPT)
+		id = s->events - EVENTS_KEPT;
+	while (++id <= s->events)
+		if (id > last)
+			sse_say(&f->out, s->event[id % EVENTS_KEPT].text, s->event[id % EVENTS_KEPT].n);
+}
+
+void follower_begin(struct api_session *s, struct evhttp_request *req, struct visit *v)
+{
+	struct follower *f = mem_alloc(sizeof(*f));
+
+	follower_end(s->follower);
+	f->session = s;
+	s->follower = f;
+	sse_begin(&f->out, req, v, on_close, f);
+	sse_greet(&f->out);
+	follower_catch_up(f);
+}
