@@ -132,12 +132,23 @@ void link_fired(struct sim_link *l)
 	}
 }
 
+static unsigned links_up(const struct sim_daemon *d)
+{
+	unsigned up = 0;
+
+	for (unsigned i = 0; i < d->world->plan->nodes; i++)
+		up += d->link[i].up;
+	return up;
+}
+
 void link_on_up(struct sim_link *l, uint64_t epoch)
 {
 	struct event event = {.kind = EVENT_NODE_UP, .node = {.index = l->daemon->node_of[l->server->index]}};
 
 	if (l->up || epoch != l->epoch)
 		return;
+	if (links_up(l->daemon) > l->daemon->conf.nodes / 2)
+		tickets_unlinked(l->daemon, l->server->index); /* by now the process after a restart has withdrawn from the others, and does not withdraw here later */
 	l->up = true;
 	l->broken = false;
 	l->up_since = world_of(l)->now;
