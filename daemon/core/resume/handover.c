@@ -409,6 +409,16 @@ static bool holder_is_handed_over(const struct claim *c)
 	return p ? p->state == PERMIT_HELD : !c->session->principal;
 }
 
+/* By one of its holders at least. */
+static bool lock_is_handed_over(const struct lock *l)
+{
+	const struct claim *c = l->holder;
+
+	while (c && !holder_is_handed_over(c))
+		c = lock_next_holder(l, c);
+	return c;
+}
+
 static struct journal_record ticket_record(struct name *name, const struct stamp *ticket, struct nodeset nodes)
 {
 	return (struct journal_record){.kind = JOURNAL_TICKET,
@@ -460,7 +470,7 @@ static void lock_remember(struct request_context *x, struct lock *l)
 {
 	struct contender *k = l->contender;
 	const struct lease *lease = &l->lease;
-	bool gives_back = lease->state == LEASE_HELD && !holder_is_handed_over(l->holder);
+	bool gives_back = lease->state == LEASE_HELD && !lock_is_handed_over(l);
 
 	if (l->share && l->holder)
 		remember(x, &(struct journal_record){.kind = JOURNAL_GHOST, .name = name_text(&l->name), .until_us = l->share->ghost_until.us});

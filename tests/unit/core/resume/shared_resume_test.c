@@ -286,3 +286,29 @@ TEST(a_lease_that_cannot_be_adopted_is_lost_for_all_readers)
 	is_resumed_with_nothing(4, &s2);
 	hears(4, "! LOST name=a fence=* reason=evicted");
 }
+
+/* What the LOCKALL has got is given back by a restart. It is the first of the readers here, and the other one stays. */
+TEST(a_reader_beside_a_lockall_that_waits_keeps_its_lock_over_a_restart_in_place)
+{
+	two_daemons(3);
+	says(2, "LOCK b");
+	hears(2, "OK name=b *");
+	says(1, "LOCKALL a b mode=shared wait=1m");
+	hears_nothing(1);
+	says(3, "LOCK a mode=shared");
+	hears(3, READER);
+	daemon_hands_over(0, NULL);
+	passes(2 * SEC);
+	says(2, "LOCK a");
+	hears(2, "BUSY name=a *");
+	says(3, "CHECK a");
+	hears(3, "OK name=a *");
+	says(3, "UNLOCK a");
+	hears(3, "OK name=a *");
+	says(2, "UNLOCK b");
+	hears(2, "OK name=b *");
+	passes(2 * SEC);
+	hears(1, "\\* name=a *");
+	hears(1, "\\* name=b *");
+	hears(1, "OK n=2*");
+}
