@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* A byte queue in one allocation. On average it must never move more than twice the bytes that were appended. */
+/* A byte queue in one allocation. On average it must never move more than three times the bytes that were appended. */
 #include "daemon/base/buf.h"
 #include "daemon/base/mem.h"
 

@@ -120,12 +120,18 @@ static void halfopen_fail(struct halfopen *o, const char *why)
 	halfopen_free(o);
 }
 
+/* Of two that have as many, the one whose oldest is older. */
+static bool shakers_go_before(const struct shakers *a, const struct shakers *b)
+{
+	return a->n != b->n ? a->n > b->n : instant_before(TAILQ_FIRST(&a->own)->deadline, TAILQ_FIRST(&b->own)->deadline);
+}
+
 bool halfopen_evict(struct hub *h)
 {
 	struct shakers *s, *most = NULL;
 
 	TAILQ_FOREACH(s, &h->halfopen.peers, link)
-		if (!most || s->n > most->n)
+		if (!most || shakers_go_before(s, most))
 			most = s;
 	if (!most)
 		return false;

@@ -335,6 +335,11 @@ const char *link_run_id(const struct link *l)
 	return l->stream.run_id;
 }
 
+struct instant link_answered(const struct link *l)
+{
+	return l->stream.answered;
+}
+
 void link_expect(struct link *l, const char *name)
 {
 	l->name = name;

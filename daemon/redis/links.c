@@ -73,3 +73,12 @@ bool links_wait(const struct links *l)
 		waits |= link_waits(l->item[i]);
 	return waits;
 }
+
+struct instant links_answered(const struct links *l)
+{
+	struct instant last = link_answered(l->item[0]);
+
+	for (unsigned i = 1; i < l->count; i++)
+		last = instant_max(last, link_answered(l->item[i]));
+	return last;
+}

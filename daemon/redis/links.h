@@ -20,5 +20,6 @@ void links_close(struct links *l, const char *reason);
 bool links_flush(struct links *l, struct instant now, bool at_once);
 bool links_agree(const struct links *l); /* that they lead to one server */
 bool links_wait(const struct links *l); /* for the answer to a command */
+struct instant links_answered(const struct links *l); /* the server was there then, or later */
 
 #endif

@@ -70,7 +70,7 @@ static void node_go_down(struct node *n)
 {
 	bool steady = instant_diff(clock_boottime(), n->up_since) >= STEADY_US;
 
-	n->known_at = clock_boottime();
+	n->known_at = links_answered(&n->links);
 	if (steady)
 		backoff_reset(&n->backoff);
 	node_wait(n, steady ? 0 : backoff_next(&n->backoff, n->conf->rng), n->reason);
@@ -426,6 +426,7 @@ static void node_on_moved(void *context, const char *where)
 	struct node *n = context;
 	char reason[sizeof(n->reason)];
 
+	n->known[0] = '\0'; /* if the sentinels keep silent from now on, the former server is not used again */
 	(void)snprintf(reason, sizeof(reason), "the sentinels name another master: %s", where);
 	node_leave(n, DEFECT_SENTINEL, reason, where);
 }

@@ -5,8 +5,9 @@
  * pauses that double up to one second. A host name may have several addresses: all links use the same one, and each is tried in turn.
  * The name of a node that is up is resolved again and again. If the address in use is no longer among the answers, a replica is left, and of a master that is
  * told. Of a Unix socket the path is looked at: a server that took it over takes the place of the one that had it, because whoever connects reaches that one.
- * Where sentinels tell the address, they are asked before each attempt. While none tells it, the server that was up a moment ago is dialled again, and no
- * other is used there, by its run id. The node goes down when most sentinels name another server, and when its server becomes a replica.
+ * Where sentinels tell the address, they are asked before each attempt. While none tells it, the server that was up a moment ago is dialled again, unless
+ * they have named another one since. No other is used there then: its run id tells. The node goes down when most sentinels name another server, and when its
+ * server becomes a replica.
  */
 #ifndef REDIS_NODE_H
 #define REDIS_NODE_H

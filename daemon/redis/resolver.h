@@ -15,7 +15,7 @@
 #define NAME_POLL_US  (5 * SEC) /* daemons that leave a server must do so while the quarantine of the next one lasts */
 #define PATH_POLL_US  SEC
 #define REDIAL_US     (60 * SEC)
-#define RECALL_US     (5 * SEC) /* for so long a master whose sentinels are away may be: within it no other one grants, see What a fail-over can lose */
+#define RECALL_US     (5 * SEC) /* a master that was away for so long may have a successor that grants: see What a fail-over can lose in redlockd(8) */
 
 struct addrinfo;
 struct event_base;

@@ -288,6 +288,7 @@ static const char *stream_take_reply(struct stream *s, struct instant now)
 	if (!f)
 		return resp_is_error(&s->resp) ? stream_reason(s) : GARBAGE;
 	TAILQ_REMOVE(&s->flying, f, next);
+	s->answered = f->sent;
 	wrong = stream_settle(s, f, now);
 	flight_put(&s->store, f);
 	if (!wrong && TAILQ_EMPTY(&s->flying))

@@ -35,6 +35,7 @@ struct stream {
 	struct flight_list flying;  /* in flight: flushed, not answered yet, oldest first */
 	uint64_t handed;            /* bytes of this connection that the owner has taken from out */
 	struct instant last;        /* when a command was last put into out */
+	struct instant answered;    /* when the last one that was answered was put there: the server was there then, or later */
 	char run_id[48];            /* of the server; "": it does not say */
 	char sha[SCRIPT_N][SHA_LENGTH + 1];
 	char reason[256];

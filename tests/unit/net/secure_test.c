@@ -214,6 +214,23 @@ TEST(handshakes_of_the_peer_that_has_most_make_room)
 		close(fd[i]);
 }
 
+/* Whoever has had one under way all the time, one after the other, is no worse off than others. */
+TEST(of_peers_that_have_as_many_handshakes_the_oldest_makes_room)
+{
+	int fd[3] = {handshake_begins("10.0.0.1:1"), handshake_begins("10.0.0.2:1")};
+
+	net_loop_pass(&w); /* the clock goes on */
+	usleep(1000);
+	fd[2] = handshake_begins("10.0.0.1:2");
+	ck_assert(halfopen_evict(&w.net->hub));
+	ck_assert(is_given_up(fd[0]));
+	ck_assert(halfopen_evict(&w.net->hub));
+	ck_assert(is_given_up(fd[1]));
+	ck_assert(!is_given_up(fd[2]));
+	for (unsigned i = 0; i < 3; i++)
+		close(fd[i]);
+}
+
 TEST(there_are_so_many_handshakes_and_no_more)
 {
 	struct rlimit limit;

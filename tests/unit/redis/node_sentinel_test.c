@@ -297,6 +297,38 @@ TEST(without_a_word_of_a_sentinel_a_server_that_was_away_for_long_is_not_used)
 	resolver_loop_await(&ups, 2);
 }
 
+/* The connection may break long after the server was lost: nothing was asked of it meanwhile. */
+TEST(a_server_was_away_since_its_last_answer)
+{
+	server[0].run_id = RUN_A;
+	node_conf.recall_us = 200 * MSEC;
+	node_make();
+	resolver_loop_await(&ups, 1);
+	watch.where = "*-1\r\n";
+	resolver_loop_run(300 * MSEC);
+	fake_redis_hang_up(&server[0]);
+	resolver_loop_await(&downs, 3);
+	ck_assert_uint_eq(ups, 1);
+	master_is(0);
+	resolver_loop_await(&ups, 2);
+}
+
+/* What they said last was that another one is the master. */
+TEST(a_server_that_a_sentinel_has_replaced_is_not_used_again_while_the_sentinels_keep_silent)
+{
+	server[0].run_id = RUN_A;
+	node_make();
+	resolver_loop_await(&ups, 1);
+	master_is(1);
+	resolver_loop_await(&moves, 1);
+	watch.where = "*-1\r\n";
+	resolver_loop_await(&downs, 4);
+	ck_assert_uint_eq(ups, 1);
+	master_is(1);
+	resolver_loop_await(&ups, 2);
+	is_at(1);
+}
+
 TEST(without_a_word_of_a_sentinel_a_server_that_has_become_a_replica_is_not_used)
 {
 	server[0].run_id = RUN_A;
