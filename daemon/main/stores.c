@@ -302,6 +302,7 @@ static int redis_start(struct daemon *d)
 		.connect_timeout_us = connection_time_us(c, CONNECT_LEAST_US),
 		.stall_us = connection_time_us(c, STALL_LEAST_US),
 		.ping_us = PING_US,
+		.quarantine_us = quarantine_us(c->max_lease, c->max_delay),
 		.skew_us = SKEW_US,
 		.tolerance_us = 2 * d->core_conf.clock_tol_us,
 	};

@@ -128,7 +128,7 @@ static void upstream_configure(struct upstream *u, struct event_base *base, cons
 		.name_us = NAME_POLL_US,
 		.path_us = PATH_POLL_US,
 		.redial_us = REDIAL_US,
-		.recall_us = RECALL_US,
+		.recall_us = conf->quarantine_us / 2 < RECALL_US ? conf->quarantine_us / 2 : RECALL_US,
 		.server_name = u->server_name,
 		.sink = &u->sink,
 	};

@@ -36,6 +36,7 @@ struct upstream_conf {
 	int64_t connect_timeout_us; /* for connect and handshake together */
 	int64_t stall_us;           /* a link whose oldest call waits longer is closed, and the node dialled again */
 	int64_t ping_us;            /* PING on a link that was idle that long */
+	int64_t quarantine_us;      /* no store grants sooner after it has taken the place of another */
 	int64_t skew_us;            /* how far ahead of the server's clock a join lifts its fence */
 	int64_t tolerance_us;       /* how much further than skew_us a fence may run */
 };

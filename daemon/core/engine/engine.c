@@ -322,6 +322,7 @@ void engine_node_down(struct engine *e, unsigned node, enum defect defect, struc
 	if (address.n == 0)
 		return;
 	member_replaced(&e->members, node);
+	e->members.node[node].address[0] = '\0'; /* the next process does not go on with it */
 	engine_let_votes_fall(e);
 }
 

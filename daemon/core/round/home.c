@@ -303,7 +303,7 @@ static bool home_settle_node(struct engine *e, unsigned node)
 		if (trial == TRIAL_OVER) {
 			turns_next(&e->homes.waiting[node][line]);
 			home_wait_ends(e, q);
-			e->homes.odd[node] = line == 1;
+			e->homes.odd[node] = line > 0 ? line == 1 : e->homes.odd[node];
 			continue;
 		}
 		is_held_up[line] = true;

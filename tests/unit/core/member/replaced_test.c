@@ -39,6 +39,21 @@ LOOP_TEST(the_votes_of_a_server_that_is_replaced_during_a_restart_are_void, 2)
 	hears(1, _i ? "! LOST name=a *" : "OK *");
 }
 
+/* Which would be the one that was replaced. */
+TEST(the_next_process_is_not_told_where_a_server_is_that_was_replaced)
+{
+	struct service_store was;
+
+	cluster_begin(1);
+	is_replaced(0, 0, "");
+	comes_at(0, 0, "10.0.0.1:6379");
+	service_store(cluster.daemon[0].service, 0, &was);
+	ck_assert_str_eq(was.address, "10.0.0.1:6379");
+	is_replaced(0, 0, AT);
+	service_store(cluster.daemon[0].service, 0, &was);
+	ck_assert_str_eq(was.address, "");
+}
+
 TEST(a_server_that_is_only_away_keeps_its_votes)
 {
 	cluster_begin(1);
