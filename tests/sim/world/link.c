@@ -147,8 +147,9 @@ void link_on_up(struct sim_link *l, uint64_t epoch)
 
 	if (l->up || epoch != l->epoch)
 		return;
+	/* By now the process after a restart has withdrawn from the others, and it does not withdraw here later. */
 	if (links_up(l->daemon) > l->daemon->conf.nodes / 2)
-		tickets_unlinked(l->daemon, l->server->index); /* by now the process after a restart has withdrawn from the others, and does not withdraw here later */
+		tickets_unlinked(l->daemon, l->server->index);
 	l->up = true;
 	l->broken = false;
 	l->up_since = world_of(l)->now;
