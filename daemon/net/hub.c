@@ -11,7 +11,7 @@
 #define SPARE_SIZE ((size_t)16 * 1024)  /* bytes; a larger spare buffer frees its memory … */
 #define LARGE      ((size_t)128 * 1024) /* … and one larger than this does so in portions */
 #define PORTION    ((size_t)256 * 1024)
-#define PASSES     256 /* … or in so many passes, if many are to be freed: so what waits for that is bounded by what a pass may fill anew */
+#define PASSES     256 /* … or a share of so much of what is to be freed, if that is more: so it is freed faster than it grows */
 
 struct buf *hub_buf_get(struct hub *h)
 {

@@ -82,15 +82,12 @@ ELSEWHERE = {
 # Requests that reach a bound, and one beyond it: n is the number that the manual says. An error names the bound.
 SIMPLE = {
     "bytes of a name": (lambda n: "LOCK " + "n" * CONFIG["limits"]["name"], lambda n: "LOCK " + "n" * (CONFIG["limits"]["name"] + 1), "LIMIT"),
-    "bytes of an owner": (lambda n: "LOCK a owner=" + "o" * n, lambda n: "LOCK a owner=" + "o" * (n + 1), "LIMIT"),
-    "bytes of a note": (lambda n: "LOCK b note=" + "o" * n, lambda n: "LOCK b note=" + "o" * (n + 1), "LIMIT"),
-    "bytes of a label": (lambda n: "HELLO 1 name=" + "l" * n, lambda n: "HELLO 1 name=" + "l" * (n + 1), "LIMIT"),
     "characters of a tag": (lambda n: "@" + "t" * n + " PING", lambda n: "@" + "t" * (n + 1) + " PING", "ARG"),
     "bytes of the id of a job": (lambda n: "DEFER q x id=" + "i" * n, lambda n: "DEFER q x id=" + "i" * (n + 1), "LIMIT"),
     "bytes of a payload": (lambda n: "DEFER p " + "p" * n, lambda n: "DEFER p " + "p" * (n + 1), "LIMIT"),
     "names of a LOCKALL": (None, lambda n: "LOCKALL " + " ".join("n%d" % i for i in range(n + 1)), "ARG"),
     "limit of a semaphore": (lambda n: "ACQUIRE s limit=%d" % n, lambda n: "ACQUIRE t limit=%d" % (n + 1), "LIMIT"),
-    "wait, or heartbeat": (lambda n: "HELLO 1 heartbeat=87600h", lambda n: "LOCK a wait=87601h", "LIMIT"),
+    "wait, heartbeat": (lambda n: "HELLO 1 heartbeat=87600h", lambda n: "LOCK a wait=87601h", "LIMIT"),
     "ttl of a lock": (lambda n: "LOCK c ttl=30s", lambda n: "LOCK d ttl=30001ms", "LIMIT"),
     "delay of a lock": (lambda n: "LOCK e delay=0s", lambda n: "LOCK f delay=1s", "LIMIT"),
     "keep of an UNLOCK": (None, lambda n: "UNLOCK c keep=3601s", "LIMIT"),
@@ -142,6 +139,13 @@ class Limits(GuardTest):
         if within:
             c.ok(within(number(bound)))
         self.refused(c, beyond(number(bound)), bound, code)
+
+    def case_bytes_of_an_owner_note_or_label(self, _what, _column, bound):
+        n, c = number(bound), self.client(self.d)
+        c.ok("HELLO 1 name=" + "l" * n)
+        c.ok(f"LOCK a owner={'o' * n} note={'o' * n}")
+        for beyond in ("HELLO 1 name=" + "l" * (n + 1), "LOCK b owner=" + "o" * (n + 1), "LOCK b note=" + "o" * (n + 1)):
+            self.refused(c, beyond, bound)
 
     def case_bytes_of_a_line(self, _what, _column, _bound):
         most, c = 136 * 1024, self.client(self.d)
