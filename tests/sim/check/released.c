@@ -96,6 +96,7 @@ static void leftover_check(struct sim_daemon *d, unsigned node, bool reachable, 
 	from = l->since > prompt ? l->since : prompt;
 	from = from > d->link[node].up_since ? from : d->link[node].up_since; /* without a link the daemon may have had nothing to do, so nobody looked */
 	from = from > w->checker.awake_since[d->index] ? from : w->checker.awake_since[d->index];
+	from = from > d->admission_waited_at ? from : d->admission_waited_at; /* late renewals go before releases, and may take all the room */
 	if (prompt != INT64_MAX && w->now - from > LEFTOVER_US + 2 * w->plan->timeout_us)
 		checker_fail(w, INVARIANT_L8, name,
 			     "%s: daemon %u gave up a value, can reach node %u since %lld us, and its key still stands there", name_of(name), d->index,
