@@ -144,7 +144,7 @@ for folder in $(printf '%s\n' "$calls" | awk 'NF { print $1 }'); do
 	expect clean "calls of $folder" "$(called "$objects" "$folder")"
 done
 
-ordered="proto conf daemon/base daemon/systemd daemon/files daemon/core daemon/store daemon/redis daemon/net daemon/api daemon/restart daemon/main client"
+ordered="proto conf daemon/base daemon/systemd daemon/files daemon/core daemon/store daemon/redis daemon/net daemon/web daemon/api daemon/restart daemon/main client"
 for folder in $ordered; do
 	expect clean "order of the files of $folder" "$(arrows "$objects" "$folder" | misplaced "$folder")"
 done

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
+/* See problem.h. */
 #include "daemon/api/problem.h"
 
 #include "daemon/web/answer.h"

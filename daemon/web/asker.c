@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* See asker.h. Lines are given from an event of their own, so that nothing here runs inside a step of the service. */
+/*
+ * See asker.h. What the service says to a session (web_send, web_hangup) comes in here, and is kept. It is given from an event of its own, so that nothing here
+ * runs inside a step of the service.
+ */
 #include "daemon/web/asker.h"
 
 #include "daemon/base/clock.h"

@@ -8,12 +8,13 @@
 
 #include "daemon/base/buf.h"
 #include "daemon/base/instant.h"
-#include "daemon/web/web.h"
 #include "proto/proto.h"
 
 #include <sys/queue.h>
 
 struct event;
+struct peer;
+struct web;
 
 struct asker {
 	TAILQ_ENTRY(asker) in_due;

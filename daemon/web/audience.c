@@ -140,16 +140,18 @@ static void audience_dismiss(struct audience *a, int status, const char *text)
 	audience_free(a);
 }
 
-void audience_refuse(struct audience *a, int status, const char *text)
+static void on_failed(void *context, int status, const char *text)
 {
+	struct audience *a = context;
 	struct web *w = a->web;
 
 	audience_dismiss(a, status, text);
 	audiences_go_on(w);
 }
 
-void audience_answer(struct audience *a, struct buf *text)
+static void on_made(void *context, struct buf *text)
 {
+	struct audience *a = context;
 	struct shared *shared = shared_new(text);
 	struct web *w = a->web;
 
@@ -195,13 +197,14 @@ static bool audience_is_there(struct audience *a)
 
 static void audience_begin(struct audience *a)
 {
+	const struct snapshot_taker taker = {a, on_made, on_failed};
 	struct web *w = a->web;
 
 	if (!audience_is_there(a)) {
 		audience_free(a);
 		return;
 	}
-	a->snapshot = snapshot_begin(w, &a->peer, a->query, a);
+	a->snapshot = snapshot_begin(w, &a->peer, a->query, &taker);
 	if (a->snapshot)
 		w->being_made++;
 	else

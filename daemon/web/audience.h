@@ -6,17 +6,10 @@
 #ifndef WEB_AUDIENCE_H
 #define WEB_AUDIENCE_H
 
-#include "daemon/base/buf.h"
-
-struct audience;
 struct evhttp_request;
 struct web;
 
 void audience_join(struct web *w, struct evhttp_request *req);
 void audiences_end(struct web *w); /* all are answered that the daemon is stopping */
-
-/* The snapshot of this audience has ended, and was freed. */
-void audience_answer(struct audience *a, struct buf *text); /* takes the text */
-void audience_refuse(struct audience *a, int status, const char *text);
 
 #endif

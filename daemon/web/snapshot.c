@@ -7,7 +7,6 @@
 #include "daemon/web/snapshot.h"
 
 #include "daemon/base/mem.h"
-#include "daemon/web/audience.h"
 #include "daemon/web/internal.h"
 #include "daemon/web/listed.h"
 #include "daemon/web/notation.h"
@@ -27,7 +26,7 @@
 
 struct snapshot {
 	struct asker asker;
-	struct audience *audience;
+	struct snapshot_taker taker;
 	char *query; /* NULL: none */
 	enum { ASKS_NODES, ASKS_STATS, ASKS_LOCKS, ASKS_QUEUES, ASKS_HOLDERS } phase;
 	struct buf out;
@@ -58,22 +57,22 @@ void snapshot_free(struct snapshot *s)
 
 static void snapshot_fails(struct snapshot *s, int status, const char *text)
 {
-	struct audience *audience = s->audience;
+	struct snapshot_taker taker = s->taker;
 
 	snapshot_free(s);
-	audience_refuse(audience, status, text);
+	taker.failed(taker.context, status, text);
 }
 
 static void snapshot_done(struct snapshot *s)
 {
-	struct audience *audience = s->audience;
+	struct snapshot_taker taker = s->taker;
 	struct buf out;
 
 	notation_raw(&s->out, s->more ? "],\"more\":true}\n" : "],\"more\":false}\n");
 	out = s->out;
 	buf_init(&s->out);
 	snapshot_free(s);
-	audience_answer(audience, &out);
+	taker.made(taker.context, &out);
 }
 
 /* --- what is asked --- */
@@ -331,7 +330,7 @@ static void server_write(struct snapshot *s)
 	buf_release(&row);
 }
 
-struct snapshot *snapshot_begin(struct web *w, const struct peer *peer, const char *query, struct audience *audience)
+struct snapshot *snapshot_begin(struct web *w, const struct peer *peer, const char *query, const struct snapshot_taker *taker)
 {
 	struct snapshot *s = mem_alloc(sizeof(*s));
 
@@ -342,7 +341,7 @@ struct snapshot *snapshot_begin(struct web *w, const struct peer *peer, const ch
 		free(s);
 		return NULL;
 	}
-	s->audience = audience;
+	s->taker = *taker;
 	s->query = query ? mem_copy(query, strlen(query)) : NULL;
 	server_write(s);
 	asker_say(&s->asker, "LIST nodes");

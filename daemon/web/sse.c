@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
+/* See sse.h. */
 #include "daemon/web/sse.h"
 
 #include "daemon/base/clock.h"
