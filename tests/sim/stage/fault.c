@@ -204,12 +204,12 @@ static void daemon_fault_ends(struct world *w, struct active_fault *active, cons
 
 /* --- clients --------------------------------------------------------------------------------------------------------- */
 
-/* A proxy that dies closes the connection for a client that lives on, and that relies on what it holds if it has grace. */
+/* A proxy that dies closes the connection for a client that lives on, and that relies on what it holds if it has been told that it has grace. */
 static enum gone cut_how(const struct sim_client *c, const struct fault *f)
 {
 	static const enum gone how[] = {GONE_RESET, GONE_KEEPALIVE, GONE_OVERFLOW};
 
-	if (c->graced && f->x % 2)
+	if (c->conn->secret[0] && f->x % 2)
 		return GONE_HANGUP;
 	return c->remote ? how[f->x % 3] : GONE_OVERFLOW;
 }
