@@ -390,7 +390,7 @@ DAEMON := \
 	daemon/restart/restart.c \
 	daemon/restart/trial.c \
 	daemon/main/backlog.c \
-	daemon/main/unheard.c \
+	daemon/main/answer_queue.c \
 	daemon/main/daemon.c \
 	daemon/main/descriptors.c \
 	daemon/main/exposition.c \

@@ -15,7 +15,7 @@
 #include "daemon/main/descriptors.h"
 #include "daemon/main/reach.h"
 #include "daemon/main/rest.h"
-#include "daemon/main/unheard.h"
+#include "daemon/main/answer_queue.h"
 #include "daemon/main/verifier.h"
 #include "daemon/net/net.h"
 #include "daemon/redis/upstream.h"
@@ -76,7 +76,7 @@ struct daemon {
 	bool names_elsewhere; /* those of the process before, whose state cannot be used, need not stand in our directory */
 	struct job_file jobs;
 	struct unwritten unwritten;
-	struct unheard unheard;
+	struct answer_queue answers;
 	struct instant answers_end; /* when the loop pass gives the service no further answer of a Redis server: ANSWERS_US after the first one */
 	int jobs_error;         /* that is in the log */
 	struct instant jobs_at; /* the next look at them */

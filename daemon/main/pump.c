@@ -239,7 +239,7 @@ static void pump_unwritten(struct daemon *d)
 
 bool pump_is_behind(const struct daemon *d)
 {
-	return !unheard_is_empty(&d->unheard) || !backlog_is_empty(&d->backlog);
+	return !answer_queue_is_empty(&d->answers) || !backlog_is_empty(&d->backlog);
 }
 
 static void on_due(struct daemon *d)
@@ -339,25 +339,25 @@ static bool pump_has_time_for_answers(struct daemon *d, struct instant now)
 	return instant_before(now, d->answers_end);
 }
 
-static void pump_unheard_first(struct daemon *d, struct instant now)
+static void pump_queued_first(struct daemon *d, struct instant now)
 {
-	pump_answer(d, unheard_first(&d->unheard), now);
-	unheard_drop_first(&d->unheard);
+	pump_answer(d, answer_queue_first(&d->answers), now);
+	answer_queue_drop_first(&d->answers);
 }
 
-static void pump_unheard(struct daemon *d)
+static void pump_queued(struct daemon *d)
 {
 	struct instant now;
 
-	while (!unheard_is_empty(&d->unheard) && pump_has_time_for_answers(d, now = clock_boottime()))
-		pump_unheard_first(d, now);
+	while (!answer_queue_is_empty(&d->answers) && pump_has_time_for_answers(d, now = clock_boottime()))
+		pump_queued_first(d, now);
 }
 
 /* What a server has answered comes before its end, and before its next connection. */
-static void pump_unheard_all(struct daemon *d)
+static void pump_queued_all(struct daemon *d)
 {
-	while (!unheard_is_empty(&d->unheard))
-		pump_unheard_first(d, clock_boottime());
+	while (!answer_queue_is_empty(&d->answers))
+		pump_queued_first(d, clock_boottime());
 }
 
 static void on_answer(void *context, const struct answer *answer)
@@ -365,17 +365,17 @@ static void on_answer(void *context, const struct answer *answer)
 	struct daemon *d = context;
 	struct instant now = clock_boottime();
 
-	if (unheard_is_empty(&d->unheard) && pump_has_time_for_answers(d, now))
+	if (answer_queue_is_empty(&d->answers) && pump_has_time_for_answers(d, now))
 		pump_answer(d, answer, now);
 	else
-		unheard_add(&d->unheard, answer);
+		answer_queue_add(&d->answers, answer);
 }
 
 static void on_up(void *context, unsigned node, const char *address)
 {
 	struct event event = {.kind = EVENT_NODE_UP, .node = {.index = node, .address = span_of(address)}};
 
-	pump_unheard_all(context);
+	pump_queued_all(context);
 	pump_step(context, &event);
 }
 
@@ -383,7 +383,7 @@ static void on_down(void *context, unsigned node, enum defect defect, const char
 {
 	struct event event = {.kind = EVENT_NODE_DOWN, .node = {.index = node, .defect = defect, .reason = span_of(reason), .address = span_of(address)}};
 
-	pump_unheard_all(context);
+	pump_queued_all(context);
 	pump_step(context, &event);
 }
 
@@ -536,7 +536,7 @@ void pump_pass(struct daemon *d)
 
 	if (d->web)
 		web_end_pass(d->web);
-	pump_unheard(d);
+	pump_queued(d);
 	if (!d->upstream) {
 		backlog_begin_pass(&d->backlog, PASS_CALLS);
 		pump_backlog(d);
@@ -570,6 +570,6 @@ void pump_stop(struct daemon *d)
 	timer_stop(d);
 	effects_release(&d->effects);
 	mem_free(d->unwritten.answer);
-	unheard_release(&d->unheard);
+	answer_queue_release(&d->answers);
 	backlog_release(&d->backlog);
 }

@@ -246,7 +246,7 @@ static struct upstream_address address_of(const struct conf_address *a, struct u
 	return to;
 }
 
-/* Where the process before used it, if sentinels had told that. */
+/* The address that the process before used, if sentinels had named it. */
 static void address_recall(struct upstream_address *to, const struct service_store *store, char host[STORE_HOST_MAX])
 {
 	const char *colon = strrchr(store->address, ':');

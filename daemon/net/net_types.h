@@ -24,7 +24,7 @@ struct net_conf {
 	unsigned peer_max;     /* sessions of one peer, 0: no bound; see shares.h */
 	bool groups;           /* tell the groups of Unix peers */
 	int64_t admin_group;   /* number of the group whose members may send admin requests; -1: none */
-	unsigned first_slot, reserved_slots; /* sessions have slots from the first one on, new sessions behind those that are reserved */
+	unsigned first_slot, reserved_slots; /* sessions have slots from the first one on, new sessions after those that are reserved */
 	struct listener_access unix_access;
 	int64_t keepalive_us;  /* TCP keepalive idle time, and TCP_USER_TIMEOUT */
 };

@@ -3,11 +3,12 @@
  * A node is one Redis server: an address, its links, and the back-off between attempts. It is up when all its links are ready, and
  * down as soon as one breaks. Then all links are closed, their calls answered, and the address is dialled again: at once, then after
  * pauses that double up to one second. A host name may have several addresses: all links use the same one, and each is tried in turn.
- * The name of a node that is up is resolved again and again. If the address in use is no longer among the answers, a replica is left, and of a master that is
- * told. Of a Unix socket the path is looked at: a server that took it over takes the place of the one that had it, because whoever connects reaches that one.
- * Where sentinels tell the address, they are asked before each attempt. While none tells it, the server that was up a moment ago is dialled again, unless
- * they have named another one since. No other is used there then: its run id tells. The node goes down when most sentinels name another server, and when its
- * server becomes a replica.
+ * The name of a node that is up is resolved again and again. If the address in use is no longer among the answers, a replica is left, and of a master this is
+ * reported. The path of a Unix socket is looked at: a server that took it over takes the place of the one that had it, because whoever connects reaches that
+ * one.
+ * Where sentinels name the address, they are asked before each attempt. While none names it, the server that was up a moment ago is dialled again, unless they
+ * have named another one since. Then only that server is used there: its run id must be the same. The node goes down when most sentinels name another server,
+ * and when its server becomes a replica.
  */
 #ifndef REDIS_NODE_H
 #define REDIS_NODE_H

@@ -16,7 +16,7 @@ struct upstream_address {
 	const struct upstream_host *sentinel;
 	unsigned sentinels;
 	const char *path;  /* Unix socket; or NULL */
-	const char *host;  /* name or address; resolved by a thread, the last good answer is kept. Of a master: where it was told last; NULL: not known */
+	const char *host;  /* name or address; resolved by a thread, the last good answer is kept. Of a master: what sentinels named last; NULL: not known */
 	uint16_t port;
 	const char *run_id;   /* of the server that was there, if sentinels told it; NULL or "": not known */
 	struct instant heard; /* when that one answered last */

@@ -5,7 +5,7 @@
  *
  * What a listener needs of locks it asks as a client does: it opens sessions through its sink, sends them lines, and is given the answers by web_send.
  * So it knows the protocol and nothing of the core, and whoever asks gets what a session of that peer would get. The sessions of listen.http (peer.is_web) have
- * the slots below WEB_SESSIONS, those of listen.api the API_SESSIONS behind. Nothing here waits for a client. Callbacks of the sink come on the loop's thread,
+ * the slots below WEB_SESSIONS, those of listen.api the API_SESSIONS after. Nothing here waits for a client. Callbacks of the sink come on the loop's thread,
  * never from inside web_send. Not thread-safe.
  */
 #ifndef WEB_WEB_H

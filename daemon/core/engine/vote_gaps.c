@@ -67,12 +67,12 @@ static void vote_gaps_confirm(const struct engine *e, struct lease *x, const str
 		x->renewal->gaps = NODESET_NONE;
 }
 
-/* A renewal of which nobody heard may have put the key back. */
+/* A renewal whose answer was lost may have put the key back. */
 static bool vote_may_have_gap(const struct engine *e, const struct lease *x, unsigned node)
 {
-	bool unheard = nodeset_has(x->placed.unknown, node) && !nodeset_has(x->placed.sure, node);
+	bool answer_lost = nodeset_has(x->placed.unknown, node) && !nodeset_has(x->placed.sure, node);
 
-	return unheard || !vote_stands(e, x, node);
+	return answer_lost || !vote_stands(e, x, node);
 }
 
 void vote_gaps_extended(struct engine *e, struct lease *x, const struct round *r, unsigned node)

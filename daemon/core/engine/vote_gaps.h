@@ -11,7 +11,7 @@
 
 struct engine;
 
-/* What an executed renewal says of the key, whatever became of the vote: whether anything of ours keeps others out there. */
+/* Notes from an executed renewal whether a key of this daemon keeps others out at that store, whatever became of the vote. */
 void vote_gaps_note_key(struct lease *x, const struct answer *a);
 
 /* The answer to this round says that the key was there. Before the vote is raised, and before the store is `sure`. */

@@ -78,7 +78,7 @@ struct service_store {
 	int64_t rtt_us;  /* smoothed; 0: not known */
 	const struct histogram *trips;
 	int64_t trips_us; /* their sum */
-	const char *address, *run_id; /* where sentinels told that it is, and what server is there; "": not known, or too long */
+	const char *address, *run_id; /* those that sentinels named, and of the server there; "": not known, or too long */
 	struct instant heard;         /* when it answered last; 0: it has not yet */
 };
 void service_store(const struct service *s, unsigned node, struct service_store *ret_store);

@@ -114,7 +114,7 @@ TEST(what_servers_answer_beyond_the_time_of_a_pass_is_heard_in_the_next_ones)
 }
 
 /* What is told of a server after its answers concerns them. */
-TEST(the_end_of_a_connection_comes_after_its_answers)
+TEST(no_answer_is_left_when_a_connection_has_ended)
 {
 	const struct answer a = {.call = 1};
 

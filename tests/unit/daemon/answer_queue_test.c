@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* daemon/main/unheard.c. */
-#include "daemon/main/unheard.h"
+/* daemon/main/answer_queue.c. */
+#include "daemon/main/answer_queue.h"
 
 #include <check.h>
 #include <string.h>
 
 #define SOME 3000u
 
-static struct unheard u;
+static struct answer_queue u;
 
 static void add(uint64_t call)
 {
@@ -15,7 +15,7 @@ static void add(uint64_t call)
 	const struct probe probe = {.marker = span_of(marker), .maxmemory = 7};
 	const struct answer a = {.call = call, .found = span_of(found), .text = span_of(text), .probe = call % 2 ? &probe : NULL};
 
-	unheard_add(&u, &a);
+	answer_queue_add(&u, &a);
 	memset(found, '#', sizeof(found));
 	memset(text, '#', sizeof(text));
 	memset(marker, '#', sizeof(marker));
@@ -23,7 +23,7 @@ static void add(uint64_t call)
 
 static void assert_first(uint64_t call)
 {
-	const struct answer *a = unheard_first(&u);
+	const struct answer *a = answer_queue_first(&u);
 
 	ck_assert_uint_eq(a->call, call);
 	ck_assert(span_equal(a->found, SPAN("found")));
@@ -37,7 +37,7 @@ static void assert_first(uint64_t call)
 
 static void teardown(void)
 {
-	unheard_release(&u);
+	answer_queue_release(&u);
 }
 
 FIXTURE(.teardown = teardown)
@@ -51,9 +51,9 @@ TEST(answers_come_out_as_they_came_in)
 		if (in % 3 == 0)
 			continue;
 		assert_first(++out);
-		unheard_drop_first(&u);
+		answer_queue_drop_first(&u);
 	}
-	for (; !unheard_is_empty(&u); unheard_drop_first(&u))
+	for (; !answer_queue_is_empty(&u); answer_queue_drop_first(&u))
 		assert_first(++out);
 	ck_assert_uint_eq(out, in);
 }
@@ -64,7 +64,7 @@ TEST(a_line_that_is_never_empty_needs_no_more_room_for_that)
 		add(i);
 	for (unsigned i = 3; i < SOME; i++) {
 		add(i);
-		unheard_drop_first(&u);
+		answer_queue_drop_first(&u);
 	}
 	ck_assert_uint_le(u.cap, 256);
 }

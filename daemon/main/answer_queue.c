@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* See unheard.h. */
-#include "daemon/main/unheard.h"
+/* See answer_queue.h. */
+#include "daemon/main/answer_queue.h"
 
 #include "daemon/base/mem.h"
 
@@ -53,46 +53,46 @@ static void probe_free(const struct probe *of)
 	mem_free(p);
 }
 
-static void unheard_make_room(struct unheard *u)
+static void answer_queue_make_room(struct answer_queue *q)
 {
-	if (u->first > u->cap / 2) {
-		memmove(u->answer, u->answer + u->first, (u->end - u->first) * sizeof(*u->answer));
-		u->end -= u->first;
-		u->first = 0;
+	if (q->first > q->cap / 2) {
+		memmove(q->answer, q->answer + q->first, (q->end - q->first) * sizeof(*q->answer));
+		q->end -= q->first;
+		q->first = 0;
 		return;
 	}
-	u->cap = u->cap ? 2 * u->cap : 256;
-	u->answer = mem_grow(u->answer, u->cap, sizeof(*u->answer));
+	q->cap = q->cap ? 2 * q->cap : 256;
+	q->answer = mem_grow(q->answer, q->cap, sizeof(*q->answer));
 }
 
-void unheard_add(struct unheard *u, const struct answer *a)
+void answer_queue_add(struct answer_queue *q, const struct answer *a)
 {
 	struct answer *copy;
 
-	if (u->end == u->cap)
-		unheard_make_room(u);
-	copy = &u->answer[u->end++];
+	if (q->end == q->cap)
+		answer_queue_make_room(q);
+	copy = &q->answer[q->end++];
 	*copy = *a;
 	text_keep(&copy->found);
 	text_keep(&copy->text);
 	copy->probe = probe_copy(a->probe);
 }
 
-void unheard_drop_first(struct unheard *u)
+void answer_queue_drop_first(struct answer_queue *q)
 {
-	const struct answer *a = &u->answer[u->first++];
+	const struct answer *a = &q->answer[q->first++];
 
 	text_free(a->found);
 	text_free(a->text);
 	probe_free(a->probe);
-	if (u->first == u->end)
-		u->first = u->end = 0;
+	if (q->first == q->end)
+		q->first = q->end = 0;
 }
 
-void unheard_release(struct unheard *u)
+void answer_queue_release(struct answer_queue *q)
 {
-	while (!unheard_is_empty(u))
-		unheard_drop_first(u);
-	mem_free(u->answer);
-	*u = (struct unheard){0};
+	while (!answer_queue_is_empty(q))
+		answer_queue_drop_first(q);
+	mem_free(q->answer);
+	*q = (struct answer_queue){0};
 }
