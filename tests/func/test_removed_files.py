@@ -6,11 +6,19 @@ import os
 import shutil
 import signal
 
+import redis  # Debian: python3-redis
+
 from daemon import on_redis
 from harness import LEASE_1S, FuncTest
 from process import REDLOCK, call, until
 from redis_server import Redis
 from wire import Client
+
+
+def server_at(path):
+    """The process that serves whoever connects to this socket of Redis now, or None."""
+    with contextlib.suppress(redis.exceptions.ConnectionError), redis.Redis(unix_socket_path=path) as cli:
+        return cli.info("server")["process_id"]
 
 
 class RemovedFiles(FuncTest):
@@ -47,11 +55,11 @@ class RemovedFiles(FuncTest):
         a = self.daemon(on_redis([first], LEASE_1S, guard)).joined()
         holder = self.client(a)
         holder.ok("LOCK a")
-        inode, second = os.stat(first.path).st_ino, Redis(args=("--unixsocket", first.path))
+        second = Redis(args=("--unixsocket", first.path))
         self.addCleanup(second.stop)
         second.path = first.path
-        second.start()
-        until(lambda: os.stat(first.path).st_ino != inode, "the second server has the path")
+        second.start()  # as the first server may have answered still, its own process is waited for
+        until(lambda: server_at(first.path) == second.process.pid, "the second server has the path")
         b = self.daemon(on_redis([first], LEASE_1S, guard))
         a.logged("state=down .*cause=host reason=\"another server has taken over the path %s\"" % first.path)
         b.joined()

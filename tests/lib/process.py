@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """What all tests need of the system: the programs under test, processes, folders, ports, limits, waiting, and configuration as YAML."""
+import contextlib
 import ctypes
 import json
 import os
@@ -195,12 +196,14 @@ def knows_localhost():
 
 
 def until(condition, what, timeout=WAIT):
-    """Polls a condition every few milliseconds, and returns its value once that is true. For states that nobody announces."""
+    """Polls a condition every few milliseconds, and returns its value once that is true. For states that nobody announces.
+    A condition that looks at a file which is not there is not yet true: a server unlinks its socket, and makes it again."""
     patience = Patience(timeout)
     while True:
-        value = condition()
-        if value:
-            return value
+        with contextlib.suppress(FileNotFoundError):
+            value = condition()
+            if value:
+                return value
         if patience.left() <= 0:
             raise AssertionError("timed out: " + what)
         select.select([], [], [], 0.005)
