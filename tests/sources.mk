@@ -61,6 +61,7 @@ WORLD := \
 	tests/sim/main.c \
 	tests/sim/check/account.c \
 	tests/sim/check/broken.c \
+	tests/sim/check/carried.c \
 	tests/sim/check/checker.c \
 	tests/sim/check/delays.c \
 	tests/sim/check/detached.c \

@@ -33,6 +33,13 @@ struct violation {
 	char text[400];
 };
 
+/* A lease that some node had denied when the process was replaced: see carried.c. */
+struct carried {
+	bool unsure;
+	struct instant until;     /* the deadline as it was */
+	uint16_t renewed, denied; /* bits: what the nodes answered since */
+};
+
 /* The lease of one name at one daemon, as its calls and their answers show it. */
 struct lease {
 	uint64_t serial;  /* of its value */
@@ -69,6 +76,7 @@ struct lease {
 	struct instant round;               /* when the last renewal was sent that some node denied */
 	uint16_t denied;                    /* bits: the nodes that denied it, or have had it only since */
 	bool evicted;                       /* more nodes denied it than a quorum can do without */
+	struct carried carried;
 };
 
 /* A ticket: the one that a daemon shows for a name, or the one of a queue place at a node. */

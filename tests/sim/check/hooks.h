@@ -239,6 +239,10 @@ void known_node_answer(struct sim_daemon *d, const struct call *call, const stru
 /* scripts.c: what the scripts did. To be called before the fence that is known of the server is updated. */
 void scripts_ran(struct server *s, const struct flight *f);
 
+/* carried.c: leases of the process before. */
+void carried_begin(const struct sim_daemon *d, struct lease *l);
+void carried_answer(const struct sim_daemon *d, struct lease *l, const struct call *call, const struct answer *a);
+bool carried_unsurely(const struct sim_daemon *d, const struct lease *l, struct instant at);
 /* eviction.c: keys that vanished while nodes vouch for them. */
 void eviction_answer(struct sim_daemon *d, struct lease *l, const struct call *call, const struct answer *a, struct instant emitted);
 void eviction_step(struct sim_daemon *d, const struct lease *l, int64_t name);

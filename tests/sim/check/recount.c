@@ -95,9 +95,12 @@ void recount_goes_on(struct sim_daemon *d)
 {
 	numbers_begin_anew(d);
 	for (int64_t name = 0; name < d->world->plan->names; name++) {
-		d->world->checker.lease[d->index][name].renewing = 0;
-		d->world->checker.lease[d->index][name].adopted = true;
-		d->world->checker.lease[d->index][name].risked = true; /* whether RISK was told is not known */
+		struct lease *l = &d->world->checker.lease[d->index][name];
+
+		l->renewing = 0;
+		l->adopted = true;
+		l->risked = true; /* whether RISK was told is not known */
+		carried_begin(d, l);
 	}
 	known_node_run_begins(d);
 	notice_awake(d);
@@ -363,6 +366,7 @@ void recount_answer(struct sim_daemon *d, const struct call *call, const struct 
 	if (a->class != ANSWER_EXECUTED)
 		return;
 	eviction_answer(d, l, call, a, emitted);
+	carried_answer(d, l, call, a);
 	if (a->code == 'G' || l->grants == 0)
 		tokens_reserved(l, call, a);
 	if (a->code == 'G' && !(l->renewed & bit))
@@ -407,7 +411,8 @@ void recount_check_risk(struct sim_daemon *d, int64_t name, int64_t left_ms)
 static void deadline_check(struct sim_daemon *d, int64_t name, struct lease *l)
 {
 	struct world *w = d->world;
-	bool due = l->held && !l->conn->going && !quorum_reaches(d, l, instant_add(daemon_boot(d), LEAD_US));
+	struct instant soon = instant_add(daemon_boot(d), LEAD_US);
+	bool due = l->held && !l->conn->going && !quorum_reaches(d, l, soon) && !carried_unsurely(d, l, soon);
 
 	if (!due)
 		l->overdue_since = l->portions = 0;
