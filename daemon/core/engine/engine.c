@@ -86,7 +86,7 @@ static void lease_fired(struct engine *e, struct lease *x)
 		round_done_adoption(e, x, NULL, adopt_fired(e, x));
 		break;
 	case LEASE_CLOSING:
-		lease_owner_belief_over(e, x);
+		hold_belief_over(e, lock_of_lease(x));
 		break;
 	case LEASE_NONE:
 	case LEASE_N:

@@ -3,6 +3,7 @@
 
 #include "daemon/core/engine/acquire.h"
 #include "daemon/core/engine/break.h"
+#include "daemon/core/engine/convert.h"
 #include "daemon/core/engine/grant.h"
 #include "daemon/core/engine/lease_owner.h"
 #include "daemon/core/engine/ask_holder.h"
@@ -16,7 +17,8 @@ void round_done_adoption(struct engine *e, struct lease *x, const struct round *
 	case ADOPT_GOES_ON:
 		break;
 	case ADOPT_WON:
-		lease_owner_adopted(e, x, r);
+		grant_adopted(e, lock_of_lease(x), r);
+		convert_look(e, lock_of_lease(x));
 		break;
 	case ADOPT_DENIED:
 		lease_owner_evicted(e, x);
@@ -56,7 +58,7 @@ static void round_done_renewal(struct engine *e, struct round *r, enum renew_out
 {
 	switch (outcome) {
 	case RENEW_GOES_ON:
-		lease_owner_renewed(e, r);
+		convert_renewed(e, r);
 		break;
 	case RENEW_IS_ADOPTION:
 		round_done_adoption(e, r->lease, r, adopt_decide(e, r));

@@ -52,11 +52,6 @@ static inline void placed_add(struct placed *p, unsigned node, int64_t px_us, st
 /* A store's answer to an EXTEND of it. */
 void placed_note_answer(struct placed *p, const struct answer *a);
 
-/* What has a lease: the structure that it is embedded in. */
-enum lease_owner {
-	LEASE_OF_LOCK, /* struct lock */
-};
-
 struct lease;
 
 /* What a lease has only while it is being renewed, extended or adopted, or is in doubt. */
@@ -88,7 +83,6 @@ struct lease {
 	struct name *name;         /* of the key */
 	uint16_t limit;            /* what the name is used as, see claim.h; of an idle one it means nothing */
 	enum lease_state state : 8;
-	uint8_t lessee;            /* what has it: enum lease_owner */
 	bool auto_renew;           /* the watchdog renews it; else it ends as it was granted */
 	bool at_risk;              /* RISK was told: it is in engine.risks */
 	bool broken : 1;           /* a store said that somebody has broken it */

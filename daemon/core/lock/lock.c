@@ -196,7 +196,6 @@ static struct lock *lock_add(struct lock_table *t, struct span name, uint64_t ha
 	l->contender = &t->no_contender;
 	l->lease.timer.kind = TIMER_LEASE;
 	l->lease.name = &l->name;
-	l->lease.lessee = LEASE_OF_LOCK;
 	l->lease.renewal = &t->no_renewal;
 	l->lease.renew_at = INSTANT_NEVER;
 	map_insert(&t->map, &l->name.node, hash);

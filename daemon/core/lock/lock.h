@@ -121,7 +121,6 @@ static inline struct span lock_name(const struct lock *l)
 
 static inline struct lock *lock_of_lease(struct lease *x)
 {
-	assert(x->lessee == LEASE_OF_LOCK);
 	return container_of(x, struct lock, lease);
 }
 
