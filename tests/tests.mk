@@ -214,9 +214,9 @@ check: build-first ## all suites, of the tests under sanitizers a selection, the
 	+@REDLOCKD_SEED=$(CHECK_SEED) MAKE="$(MAKE) SELECTED=1 SEED=$(CHECK_SEED) FAULTS_ARGS=--patient UNIT_SHARED=1" \
 		$(PYTHON) -B tests/run.py $(O)/check $(SUITES_WAIT) -- $(SUITES_COMPUTE) -- $(SUITES_BESIDE)
 
-nightly: build-first ## what `check` runs, with nothing left out and other draws each time; then packages and images, openapi, clients, sweep, mutants, faults, faults-planted and load; some hours
+nightly: build-first ## what `check` runs, with nothing left out and other draws each time; then packages and images, openapi, api-storm, clients, sweep, mutants, faults, faults-planted and load; some hours
 	+@status=0; MAKE="$(MAKE)" SUITE_SECONDS=7200 $(PYTHON) -B tests/run.py $(O)/nightly $(SUITES_WAIT) -- $(SUITES_COMPUTE) -- $(SUITES_BESIDE) || status=1; \
-		for suite in kubernetes-checked rpm-checked compose-checked container-checked container-arm64-checked debs-checked openapi clients sweep mutants faults faults-planted load; do $(SUBMAKE) $$suite || { echo "failed: $$suite"; status=1; }; done; exit $$status
+		for suite in kubernetes-checked rpm-checked compose-checked container-checked container-arm64-checked debs-checked openapi api-storm clients sweep mutants faults faults-planted load; do $(SUBMAKE) $$suite || { echo "failed: $$suite"; status=1; }; done; exit $$status
 
 # A test that hangs is ended after so many times 4 s. This bound measures nothing: a loaded machine is slow.
 UNIT_PATIENCE ?= 8
@@ -228,6 +228,8 @@ func: all $(if $(SAN),,$(O)/other-structures/redlockd) $(O)/clock_shim.so $(O)/m
 
 openapi: all ## what listen.api answers, against docs/openapi.yaml: requests drawn by schemathesis, which is fetched from PyPI; about a minute
 	@$(PYTHON) -B tests/api/openapi.py $(O) $(SEED)
+api-storm: build-sanitized ## many clients of listen.api, whose requests are cut, while sessions are killed and the daemon restarts; two minutes, SEED=
+	@$(PYTHON) -B tests/api/storm.py $(O)/sanitize 120 $(SEED)
 
 CLIENTS_ARGS ?=
 clients: all $(O)/clock_shim.so $(CLIENTS) ## the libraries of other languages: conformance cases, planted mistakes, real faults; CLIENTS_ARGS= names parts, see tests/clients/README.md
@@ -408,4 +410,4 @@ $(O)/fuzz_%: $(O)/tests/fuzz/fuzz_%.o $(O)/inner.a
 	$(call say,LD)
 	$(Q)$(LINK) -fsanitize=fuzzer -o $@ $(filter %.o,$^) $(filter %.a,$^) $(LIBS_LOOP) $(LIBS_REDIS) $(LIBS_JOBS) $(LIBS_CONF) $(LIBS_CRYPT)
 
-.PHONY: $(CLIENTS) kubernetes-checked compose-checked rpm-checked check clients nightly build-first servers first-minutes fuzz-minimise sim sim-sanitized sim-coverage sim-coverage-floors bench bench-full bench-contend market results mutants sweep vary fast load faults faults-planted $(SUITES_WAIT) $(SUITES_COMPUTE) $(SUITES_BESIDE) same asan ubsan sanitize build-sanitized build-fuzzers build-objects
+.PHONY: $(CLIENTS) openapi api-storm kubernetes-checked compose-checked rpm-checked check clients nightly build-first servers first-minutes fuzz-minimise sim sim-sanitized sim-coverage sim-coverage-floors bench bench-full bench-contend market results mutants sweep vary fast load faults faults-planted $(SUITES_WAIT) $(SUITES_COMPUTE) $(SUITES_BESIDE) same asan ubsan sanitize build-sanitized build-fuzzers build-objects
