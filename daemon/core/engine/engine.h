@@ -6,7 +6,7 @@
  * Rules that it obeys: a lease is held only while Q votes say so; a vote counts from before its command was sent, and only if its node is
  * joined; a value is dead once a release for it was sent; a renewal of unknown outcome changes nothing, except that one with a shorter TTL
  * lowers the vote when it is sent; a loss is told before the holder's validity ends, and the key is left alone until it has ended.
- * See ALGORITHMS.md, Four ways through the code.
+ * See ALGORITHMS.md, Five ways through the code.
  */
 #ifndef CORE_ENGINE_H
 #define CORE_ENGINE_H

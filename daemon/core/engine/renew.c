@@ -104,6 +104,7 @@ static int64_t renew_pause_us(const struct lease *x)
 	return x->ttl_us / 20 > RETRY_LEAST_US ? x->ttl_us / 20 : RETRY_LEAST_US;
 }
 
+/* Its holder is told RISK at the first, and nothing at the next ones: SAFE or LOST follows. */
 static void renew_missed(struct engine *e, struct round *r)
 {
 	struct lease *x = r->lease;
@@ -261,7 +262,7 @@ static bool renew_note_vote(struct engine *e, struct lease *x, struct round *r, 
 	case 'E':
 		vote_gaps_extended(e, x, r, a->node);
 		renew_note_end(e, x, a);
-		x->votes[a->node] = nodeset_has(r->granted, a->node) ? renew_vote(x, r, a->node) : INSTANT_PAST;
+		x->votes[a->node] = renew_vote(x, r, a->node);
 		break;
 	case 'A':
 		denied = vote_gaps_denied(e, x, a);

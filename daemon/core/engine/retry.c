@@ -21,7 +21,7 @@
 
 static void retry_pause(struct engine *e, struct contender *k, int64_t us)
 {
-	/* Jitter of half the pause, so that daemons that met once do not meet again. */
+	/* From a half to the whole of it, by chance, so that daemons that met once do not meet again, and nobody is asked later than that. */
 	us = us / 2 + (int64_t)rng_below(e->rng, (uint64_t)us / 2 + 1);
 	heap_set(&e->core->timers, &k->timer, instant_add(e->core->now, us));
 }

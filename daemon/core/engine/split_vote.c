@@ -144,7 +144,7 @@ static void split_count(const struct engine *e, struct contender *k, const struc
 		}
 }
 
-/* A random time around that, so that daemons that met once do not meet again. */
+/* From a half to one and a half of it, by chance, so that daemons that met once do not meet again. */
 static int64_t split_pause_us(const struct engine *e, int64_t us)
 {
 	return us / 2 + (int64_t)rng_below(e->rng, (uint64_t)us + 1);

@@ -9,9 +9,9 @@ struct job_queue *queue_new(struct request_context *x, struct span name);
 /* Nobody waits here any more. A question under way is waited for: what it brings is given back. */
 void queue_close_if_unused(struct request_context *x, struct job_queue *queue);
 
-/* The first that waits and may have the lock of the job, if that still asks for such a lease. NULL: nobody. Those before it are denied the job. */
 /* Its session may have so much unsent that it gets no job before that is sent: takes_sent() goes on. */
 bool take_is_behind(struct request_context *x, struct take *take);
+/* The first that waits and may have the lock of the job, if that still asks for such a lease. NULL: nobody. Those before it are denied the job. */
 struct take *take_for(struct request_context *x, struct job_queue *queue, const struct job *job);
 /* Some TAKE that waits may have its lock, be it for another ttl than the home was asked for. */
 bool take_may_have(const struct request_context *x, const struct job_queue *queue, const struct job *job);

@@ -337,7 +337,7 @@ static void member_follow(struct members *ms, struct member *m, const struct ans
 		member_schedule(ms, m);
 		trust_blank(ms);
 		break;
-	case JUDGED_LOST:
+	case JUDGED_LOST: /* votes that it gave stand in their leases: nobody gets one here before they are over */
 		member_become(ms, m, MEMBER_PROBING, judged.defect, judged.reason);
 		member_mark(ms, m, marker, 'q');
 		break;

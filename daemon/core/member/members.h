@@ -12,7 +12,7 @@ enum member_state {
 	MEMBER_DOWN,        /* no connection */
 	MEMBER_PROBING,     /* connected; its marker is not verified yet, or it is not known yet whose clock jumped */
 	MEMBER_QUARANTINED, /* counting G */
-	MEMBER_JOINED,      /* its votes count */
+	MEMBER_JOINED,      /* it gives votes */
 	MEMBER_REFUSED,     /* must not be used; the reason says why and what to change. The time of a quarantine that has begun runs on */
 };
 
@@ -233,8 +233,8 @@ static inline bool member_may_grant(const struct member *m)
 	return member_usable(m) && !m->refusal.defect;
 }
 
-const char *evidence_text(enum evidence why);
-enum defect evidence_defect(enum evidence why); /* DEFECT_NONE: its memory was lost */ /* for people; NULL for none */
+const char *evidence_text(enum evidence why); /* for people; NULL for none */
+enum defect evidence_defect(enum evidence why); /* DEFECT_NONE: its memory was lost */
 /* Its round trips are longer than the timeout: its answers come too late to count. */
 static inline bool member_is_far(const struct members *ms, const struct member *m)
 {

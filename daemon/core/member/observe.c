@@ -146,7 +146,7 @@ static void member_hear_failure(struct members *ms, struct member *m, const stru
 		member_recovers(ms, m);
 }
 
-/* The store says that its marker is not ours, or we know better: no vote counts until it is verified anew. */
+/* The store says that its marker is not ours, or we know better: it gives no vote until it is verified anew. Those that it gave stand. */
 static void member_doubt(struct members *ms, struct member *m, const struct answer *a)
 {
 	/* It has the marker that was joined, but a smaller fence than was seen there; or no marker. */

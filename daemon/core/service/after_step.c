@@ -142,12 +142,16 @@ static bool after_step_homes(struct request_context *x)
 	struct home_question *q;
 
 	while ((q = home_next_told(x->engine))) {
-		if (q->of == HOME_OF_RATE && q->about)
-			rate_line_told(x, q);
-		else if (q->of == HOME_OF_RATE)
-			rate_told(x, q);
-		else
+		switch (q->of) {
+		case HOME_OF_RATE:
+			(q->about ? rate_line_told : rate_told)(x, q);
+			break;
+		case HOME_OF_QUEUE:
 			after_step_job(x, q);
+			break;
+		case HOME_OF_NONE: /* home.c hears of its own questions itself */
+			break;
+		}
 	}
 	return true;
 }
