@@ -264,7 +264,7 @@ static void node_dial(struct node *n)
 		socket_place(n->path, &n->place);
 	rc = links_dial(&n->links, &n->dialled);
 	if (rc < 0)
-		node_fail_there(n, n->path && (rc == -EACCES || rc == -EPERM) ? DEFECT_SOCKET : DEFECT_UNREACHED, failure_errno(-rc));
+		node_fail_there(n, n->path && (rc == -EACCES || rc == -EPERM) ? DEFECT_SOCKET : failure_errno_defect(-rc), failure_errno(-rc));
 }
 
 /* Begins an attempt with the first of the known addresses. */
