@@ -492,6 +492,8 @@ static void node_on_answer(void *context, const struct answer *a)
 		node_arm(n, 0);
 	if (a->probe && a->class == ANSWER_EXECUTED && n->state == NODE_UP)
 		node_compare(n, a->probe->run_id);
+	if (a->probe && a->class == ANSWER_EXECUTED && !a->probe->defect && n->subscriber)
+		subscriber_heed(n->subscriber);
 	n->conf->sink->answer(n->conf->sink->context, a);
 }
 

@@ -317,6 +317,22 @@ class Subscriptions(AccessTest):
         until(lambda: not self.reason(daemon), "one has lasted for a minute", 90)
         daemon.logged(r"notice subscriber node=\S+ state=subscribed")
 
+    def test_messages_that_do_not_arrive_are_told(self):
+        """Between stands what answers SUBSCRIBE, and passes no message on."""
+        relay = Relay(os.path.join(self.folder(), "sock"), self.redis().path).start()
+        self.addCleanup(relay.stop)
+        relay.instead = lambda data: re.sub(rb"\*3\r\n\$7\r\nmessage\r\n\$\d+\r\n.*\r\n\$\d+\r\n.*\r\n", b"", data)
+        daemon = self.redis_daemon("unix:" + relay.path, LEASE_1S)
+        until(lambda: self.reason(daemon) == "it carries out SUBSCRIBE, but what it publishes does not arrive", "LIST nodes tells it", 30)
+        self.assertEqual(self.looker.ok("LIST nodes").rows[0].fields["cause"], "proxy")
+        self.assertIn("name the servers themselves", self.call_redlock(daemon, "doctor")[1])
+        self.works(daemon)
+        time.sleep(6)  # that SUBSCRIBE is answered again changes nothing
+        self.assertEqual(daemon.log().count(" subscriber "), 1)
+        relay.instead = None
+        until(lambda: not self.reason(daemon), "all is well", 30)
+        daemon.logged(r"notice subscriber node=\S+ state=subscribed")
+
     def test_a_user_without_ping_stays_subscribed(self):
         server = self.redis()
         server.cli.execute_command("ACL", "SETUSER", "default", "-ping")
