@@ -491,6 +491,7 @@ class Causes(HealthTest):
         server = self.redis()
         daemon = self.on(server.node).joined()
         client, sound = self.client(daemon), resource.prlimit(daemon.pid, resource.RLIMIT_NOFILE)
+        client.ok("PING")  # it has its descriptor
         resource.prlimit(daemon.pid, resource.RLIMIT_NOFILE, (3, sound[1]))
         server.cut_connections("pubsub")
         until(lambda: client.ok("LIST nodes").rows[0].fields.get("cause") == "descriptors", "LIST nodes tells what lacks")
