@@ -20,10 +20,10 @@ static uint64_t limit_now(void)
 	return getrlimit(RLIMIT_NOFILE, &limit) || limit.rlim_cur == RLIM_INFINITY ? UINT_MAX : limit.rlim_cur;
 }
 
-/* A node has its links, one subscriber, and one connection to each of its sentinels. */
+/* A node has its links, one subscriber, one that is tried now and then, and one connection to each of its sentinels. */
 static uint64_t of_stores(const struct conf *c)
 {
-	uint64_t n = c->redis.nodes * (c->redis.links + 1);
+	uint64_t n = c->redis.nodes * (c->redis.links + 2);
 
 	for (size_t i = 0; i < c->redis.nodes; i++)
 		n += c->redis.node[i].sentinel ? c->redis.node[i].sentinel->count : 0;

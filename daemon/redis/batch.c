@@ -38,7 +38,7 @@ static void name_append(struct buf *b, const struct script_keys *k, struct span 
 		key_append(b, span_of(k->prefix), (struct span){name.p + 1, name.n - 1});
 }
 
-void script_keys_init(struct script_keys *k, const char *prefix, int64_t skew_us, int64_t tolerance_us)
+void script_keys_init(struct script_keys *k, const char *prefix, int64_t skew_us, int64_t tolerance_us, const char *id)
 {
 	struct buf name;
 
@@ -53,6 +53,7 @@ void script_keys_init(struct script_keys *k, const char *prefix, int64_t skew_us
 	buf_release(&name);
 	number_append(&k->skew, skew_us);
 	number_append(&k->ahead, skew_us + tolerance_us);
+	key_append(&k->id, span_of(id), SPAN(""));
 }
 
 void script_keys_release(struct script_keys *k)
@@ -62,6 +63,7 @@ void script_keys_release(struct script_keys *k)
 	buf_release(&k->head);
 	buf_release(&k->skew);
 	buf_release(&k->ahead);
+	buf_release(&k->id);
 }
 
 void batch_init(struct batch *b)
@@ -410,6 +412,9 @@ static void batch_add_other(struct batch *b, const struct script_keys *k, const 
 		at = home_fill(at, call, &entry.words);
 	} else if (call->kind == CALL_TELL) {
 		at = tell_fill(at, call);
+	} else {
+		at = word_copy(buf_reserve(args, buf_length(&k->id)), &k->id);
+		entry.words = 1;
 	}
 	word_commit(args, at);
 	entry_add(b, BATCH_OTHERS, entry, arg);

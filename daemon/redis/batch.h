@@ -22,9 +22,10 @@ struct script_keys {
 	struct buf head; /* the keys that every call begins with, as RESP */
 	struct buf skew;  /* as RESP: skew_us, for MARK */
 	struct buf ahead; /* as RESP: skew_us + tolerance_us, for the batch script */
+	struct buf id;    /* as RESP: PROBE publishes to the channel of the daemon that has it */
 };
 
-void script_keys_init(struct script_keys *k, const char *prefix, int64_t skew_us, int64_t tolerance_us);
+void script_keys_init(struct script_keys *k, const char *prefix, int64_t skew_us, int64_t tolerance_us, const char *id);
 void script_keys_release(struct script_keys *k);
 
 struct terms {

@@ -138,7 +138,30 @@ bool failure_is(struct span text, const char *code)
 /* connect(2) of a Unix socket: EAGAIN is a full backlog. */
 const char *failure_errno(int error)
 {
-	return error == EAGAIN ? "too many connections wait to be accepted there: the server is stopped or overloaded" : strerror(error);
+	switch (error) {
+	case EAGAIN:
+		return "too many connections wait to be accepted there: the server is stopped or overloaded";
+	case EMFILE:
+		return "this daemon has no file descriptor left";
+	case ENFILE:
+		return "this host has no file descriptor left";
+	default:
+		return strerror(error);
+	}
+}
+
+enum defect failure_errno_defect(int error)
+{
+	switch (error) {
+	case EMFILE:
+	case ENFILE:
+		return DEFECT_DESCRIPTORS;
+	case ECONNRESET:
+	case EPIPE:
+		return DEFECT_CLOSED; /* a connection that was there was ended by the server, or by what is between */
+	default:
+		return DEFECT_UNREACHED;
+	}
 }
 
 enum answer_class failure_class(struct span text)

@@ -23,7 +23,8 @@ bool failure_is(struct span text, const char *code);
 #define FAILURE_TLS_PORT "its port speaks TLS"
 #define FAILURE_REPLICA "what the sentinels call the master is a replica: they are asked again"
 
-/* Why the server could not be reached: strerror, or what it means here. */
+/* Why the server could not be reached: strerror, or what it means here; and the cause. */
 const char *failure_errno(int error);
+enum defect failure_errno_defect(int error);
 
 #endif

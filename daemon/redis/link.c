@@ -230,10 +230,9 @@ static bool link_take_rest(struct link *l)
 	return true;
 }
 
-/* A connection that was there and is reset was ended by the server, or by what is between. */
 static void link_fail(struct link *l, int error)
 {
-	link_break(l, error == ECONNRESET || error == EPIPE ? DEFECT_CLOSED : DEFECT_UNREACHED, failure_errno(error));
+	link_break(l, failure_errno_defect(error), failure_errno(error));
 }
 
 static void link_read(struct link *l)

@@ -264,7 +264,7 @@ static void node_dial(struct node *n)
 		socket_place(n->path, &n->place);
 	rc = links_dial(&n->links, &n->dialled);
 	if (rc < 0)
-		node_fail_there(n, n->path && (rc == -EACCES || rc == -EPERM) ? DEFECT_SOCKET : DEFECT_UNREACHED, failure_errno(-rc));
+		node_fail_there(n, n->path && (rc == -EACCES || rc == -EPERM) ? DEFECT_SOCKET : failure_errno_defect(-rc), failure_errno(-rc));
 }
 
 /* Begins an attempt with the first of the known addresses. */
@@ -492,6 +492,8 @@ static void node_on_answer(void *context, const struct answer *a)
 		node_arm(n, 0);
 	if (a->probe && a->class == ANSWER_EXECUTED && n->state == NODE_UP)
 		node_compare(n, a->probe->run_id);
+	if (a->probe && a->class == ANSWER_EXECUTED && !a->probe->defect && n->subscriber)
+		subscriber_heed(n->subscriber);
 	n->conf->sink->answer(n->conf->sink->context, a);
 }
 

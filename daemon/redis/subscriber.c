@@ -10,6 +10,7 @@
 #include "daemon/redis/socket.h"
 #include "tls/tls.h"
 
+#include <errno.h>
 #include <event2/buffer.h>
 #include <event2/bufferevent.h>
 #include <event2/bufferevent_ssl.h>
@@ -23,7 +24,8 @@
 #define VAIN_TOLD    2 /* attempts without an answer: the first may be the end of the server, which the node notices by itself */
 #define ENDS_MOST    3 /* subscriptions that ended within STEADY_US: too many. It is told until one lasts for as long */
 #define STEADY_US    (60 * SEC)
-#define PING_US      (10 * SEC) /* interval of PINGs: an unanswered one shows that the connection is dead */
+#define ASK_US       (5 * SEC) /* between two SUBSCRIBEs: an unanswered one shows that the connection is dead, a refused one that no other would be accepted */
+#define UNHEARD_MOST 8 /* messages, one a second, that did not arrive: a stopped server or daemon misses fewer */
 #define RUN_ID_MAX   48
 
 struct subscriber {
@@ -39,16 +41,17 @@ struct subscriber {
 	struct sockaddr_storage address;
 	socklen_t address_n; /* 0: closed */
 	struct bufferevent *bev;
-	struct event *timer; /* without a connection: end of the pause; else: the next PING */
+	struct event *timer; /* without a connection: end of the pause; else: the next SUBSCRIBE */
 	struct resp resp;
 	char run_id[RUN_ID_MAX]; /* of the server; "": not known */
 	bool naming;    /* the answer of INFO, which says so, is awaited */
 	bool listening; /* the subscription is confirmed */
-	bool asked;     /* a PING is unanswered */
+	bool asked;     /* … and SUBSCRIBE, sent again, is unanswered */
 	bool refused;   /* the sink was told that there is no subscription */
 	bool unsteady;  /* … because its subscriptions end again and again */
 	struct instant since;            /* when the last subscription was confirmed */
 	struct instant ended[ENDS_MOST]; /* when the last ones ended; 0: never */
+	unsigned unheard; /* times that the server has published since a message arrived */
 	unsigned vain;  /* attempts in a row that were neither accepted nor refused */
 };
 
@@ -93,33 +96,45 @@ static bool subscriber_note_end(struct subscriber *e)
 static void subscriber_fail(struct subscriber *e, enum defect defect, const char *why)
 {
 	bool often = e->listening && subscriber_note_end(e), vain = !e->listening && ++e->vain >= VAIN_TOLD;
+	const char *what = often ? "its subscription ends again and again" : e->bev ? "it does not carry out SUBSCRIBE" : "no connection for SUBSCRIBE";
 	char text[128];
 
 	subscriber_end(e, why, PAUSE_US);
 	if (!vain && !often)
 		return;
-	(void)snprintf(text, sizeof(text), "%s: %s", often ? "its subscription ends again and again" : "it does not carry out SUBSCRIBE", why);
+	(void)snprintf(text, sizeof(text), "%s: %s", what, why);
 	e->refused = true;
 	e->unsteady |= often;
 	e->sink.subscribed(e->sink.context, e->node, often ? DEFECT_BREAKS : defect, text);
 }
 
-/* An error answers AUTH or SUBSCRIBE, or greets a client too many. */
-static void subscriber_refuse(struct subscriber *e)
+static void subscriber_tell_refusal(struct subscriber *e)
 {
 	struct span text = resp_text(&e->resp, &e->resp.value[0]);
-	bool unpermitted = failure_is(text, "NOPERM");
-	enum defect defect = failure_defect(text);
 	char reason[128], why[256];
 
 	handshake_reason(text, e->conf->password, reason, sizeof(reason));
 	(void)snprintf(why, sizeof(why), "it refuses SUBSCRIBE: %s%s", reason,
-		       unpermitted ? "; permit +subscribe and &redlockd:*, see REDIS ACCESS in redlockd(8)" : "");
+		       failure_is(text, "NOPERM") ? "; permit +subscribe and &redlockd:*, see REDIS ACCESS in redlockd(8)" : "");
 	e->refused = true;
 	e->unsteady = false; /* the next one that is accepted is told as such */
+	e->sink.subscribed(e->sink.context, e->node, failure_defect(text), why);
+}
+
+/* An error answers AUTH or SUBSCRIBE, or greets a client too many. */
+static void subscriber_refuse(struct subscriber *e)
+{
 	e->vain = 0;
-	subscriber_end(e, why, backoff_next(&e->backoff, e->rng));
-	e->sink.subscribed(e->sink.context, e->node, defect, why);
+	subscriber_tell_refusal(e);
+	subscriber_end(e, "refused", backoff_next(&e->backoff, e->rng));
+}
+
+/* An error answers the SUBSCRIBE that was sent again. The subscription lasts; what a server says that is only busy is over soon. */
+static void subscriber_doubt(struct subscriber *e)
+{
+	e->asked = false;
+	if (failure_is(resp_text(&e->resp, &e->resp.value[0]), "NOPERM"))
+		subscriber_tell_refusal(e);
 }
 
 /* INFO is refused. The node learns that by its own probes, and SUBSCRIBE may be permitted. */
@@ -140,11 +155,13 @@ static void subscriber_tell_well(struct subscriber *e)
 
 static void subscriber_accept(struct subscriber *e)
 {
+	if (!e->listening)
+		e->since = clock_boottime();
 	e->listening = true;
-	e->since = clock_boottime();
+	e->asked = false;
 	e->vain = 0;
 	backoff_reset(&e->backoff);
-	if (!e->unsteady)
+	if (e->unheard < UNHEARD_MOST && (!e->unsteady || instant_diff(clock_boottime(), e->since) >= STEADY_US))
 		subscriber_tell_well(e);
 }
 
@@ -160,12 +177,13 @@ static void subscriber_tell_behind(struct subscriber *e, char what, struct span 
 	e->sink.message(e->sink.context, e->node, what, (struct span){name, begin.n + rest.n});
 }
 
-/* {"message", channel, what + key}; 'i' and 'I': what + text */
+/* {"message", channel, what + key}; 'i' and 'I': what + text; of a probe: nothing */
 static void subscriber_tell(struct subscriber *e)
 {
 	struct span payload = resp_text(&e->resp, &e->resp.value[3]), prefix = span_of(e->conf->keys.prefix), slots = span_of(e->conf->keys.slots);
 	char what;
 
+	e->unheard = 0;
 	if (payload.n < 1)
 		return;
 	what = payload.p[0];
@@ -213,8 +231,8 @@ static bool subscriber_hear(struct subscriber *e)
 	if (r->value[0].type == RESP_STRING)
 		subscriber_name(e, resp_text(r, &r->value[0]));
 
-	if (resp_is_error(r))
-		e->asked = false; /* it does not permit PING, but is there */
+	if (resp_is_error(r) && e->asked)
+		subscriber_doubt(e);
 	if (r->value[0].type != RESP_ARRAY)
 		return true; /* the OK of AUTH, or INFO */
 	if (r->value[0].children < 2 || r->value[1].type != RESP_STRING)
@@ -224,8 +242,6 @@ static bool subscriber_hear(struct subscriber *e)
 		subscriber_tell(e);
 	else if (span_equal(kind, SPAN("subscribe")))
 		subscriber_accept(e);
-	else if (span_equal(kind, SPAN("pong")))
-		e->asked = false;
 	return true;
 }
 
@@ -317,7 +333,7 @@ static void subscriber_dial(struct subscriber *e)
 	int fd = socket(e->address.ss_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
 
 	if (fd < 0) {
-		subscriber_arm(e, PAUSE_US);
+		subscriber_fail(e, failure_errno_defect(errno), failure_errno(errno));
 		return;
 	}
 	subscriber_attach(e, subscriber_wrap(e, fd));
@@ -325,7 +341,7 @@ static void subscriber_dial(struct subscriber *e)
 	if (bufferevent_socket_connect(e->bev, (const struct sockaddr *)&e->address, (int)e->address_n) < 0)
 		subscriber_fail(e, DEFECT_UNREACHED, "connect");
 	else
-		subscriber_arm(e, PING_US);
+		subscriber_arm(e, ASK_US);
 }
 
 static void subscriber_on_timer(evutil_socket_t fd, short what, void *context)
@@ -339,13 +355,11 @@ static void subscriber_on_timer(evutil_socket_t fd, short what, void *context)
 	} else if (e->asked || !e->listening) {
 		subscriber_fail(e, DEFECT_SILENT, "no answer");
 	} else {
-		if (instant_diff(clock_boottime(), e->since) >= STEADY_US)
-			subscriber_tell_well(e);
 		buf_init(&out);
-		handshake_ping(&out);
+		handshake_subscribe(&out, e->channel);
 		subscriber_say(e, &out);
 		e->asked = true;
-		subscriber_arm(e, PING_US);
+		subscriber_arm(e, ASK_US);
 	}
 }
 
@@ -388,6 +402,14 @@ void subscriber_free(struct subscriber *e)
 const char *subscriber_run_id(const struct subscriber *e)
 {
 	return e->run_id;
+}
+
+void subscriber_heed(struct subscriber *e)
+{
+	if (!e->listening || ++e->unheard != UNHEARD_MOST)
+		return;
+	e->refused = true;
+	e->sink.subscribed(e->sink.context, e->node, DEFECT_PROXY, "it carries out SUBSCRIBE, but what it publishes does not arrive");
 }
 
 void subscriber_open(struct subscriber *e, const struct sockaddr *address, socklen_t n)

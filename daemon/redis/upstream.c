@@ -99,7 +99,7 @@ static void upstream_configure(struct upstream *u, struct event_base *base, cons
 {
 	if (conf->daemon_id && asprintf(&u->channel, "redlockd:%sd:%s", conf->key_prefix, conf->daemon_id) < 0)
 		mem_exhausted();
-	script_keys_init(&u->link.stream.keys, conf->key_prefix, conf->skew_us, conf->tolerance_us);
+	script_keys_init(&u->link.stream.keys, conf->key_prefix, conf->skew_us, conf->tolerance_us, conf->daemon_id ? conf->daemon_id : "");
 	upstream_set_password(u, conf->user, conf->password);
 	u->link.stream.database = conf->database;
 	u->link.connect_timeout_us = conf->connect_timeout_us;

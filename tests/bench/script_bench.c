@@ -184,7 +184,7 @@ int main(int argc, char **argv)
 
 	server_start();
 	load(script_text[SCRIPT_BATCH].p, script_text[SCRIPT_BATCH].n, sha);
-	script_keys_init(&keys, "lock:", 60000000, 10000000);
+	script_keys_init(&keys, "lock:", 60000000, 10000000, "");
 	freeReplyObject(redisCommand(redis, "SET redlockd:lock:!meta " MARKER));
 	for (size_t i = 0; i < sizeof(size) / sizeof(size[0]); i++)
 		printf("%2u names a call: %5.2f us of Redis a pair, %5.2f a renewal; as many commands without a daemon, pipelined: %5.2f a pair\n", size[i],

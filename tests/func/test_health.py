@@ -4,6 +4,7 @@ import itertools
 import json
 import os
 import re
+import resource
 import signal
 import socket
 import time
@@ -154,6 +155,22 @@ class RefusesWhatLocksNeed(HealthTest):
         self.client(daemon).ok("LOCK a")
         store.cli.execute_command("ACL", "SETUSER", "default", "+publish")
         self.becomes(daemon, "joined", None)
+
+    def test_without_subscribe_a_store_votes_and_says_so_while_the_subscription_lasts(self):
+        """Its messages come until the connection ends, and none after that."""
+        store, web = self.redis(), free_web()
+        daemon = self.daemon(on_redis([store], LEASE_1S, {"listen": {"http": web.listen}})).joined()
+        until(lambda: store.calls().get("subscribe"), "it is subscribed")
+        store.cli.execute_command("ACL", "SETUSER", "default", "-subscribe")
+        self.becomes(daemon, "joined", "permission")
+        self.assertRegex(self.row(daemon)["reason"], "^it refuses SUBSCRIBE: NOPERM ")
+        self.advises(daemon, "permission", "it refuses SUBSCRIBE: NOPERM", "--print-acl")
+        self.assertEqual(sum('cause="permission"} 1' in line for line in self.metric(web, "redis_trouble")), 1)
+        self.assertIn("permission", web.ask("/readyz").body.decode())
+        self.assertEqual(len(store.cli.client_list("pubsub")), 1, "what there is stays")
+        store.cli.execute_command("ACL", "SETUSER", "default", "+subscribe")
+        self.becomes(daemon, "joined", None)
+        self.assertEqual(daemon.log().count(" subscriber "), 2, "refused, subscribed")
 
     def test_without_what_limits_and_jobs_need_a_store_votes_and_says_so(self):
         store = self.redis()
@@ -469,6 +486,20 @@ class Causes(HealthTest):
         self.advises(daemon, "clients", "it refuses SUBSCRIBE", "raise maxclients")
         server.cli.config_set("maxclients", "100")
         self.becomes(daemon, "joined", None)
+
+    def test_no_descriptor_for_messages(self):
+        server = self.redis()
+        daemon = self.on(server.node).joined()
+        client, sound = self.client(daemon), resource.prlimit(daemon.pid, resource.RLIMIT_NOFILE)
+        client.ok("PING")  # it has its descriptor
+        resource.prlimit(daemon.pid, resource.RLIMIT_NOFILE, (3, sound[1]))
+        server.cut_connections("pubsub")
+        until(lambda: client.ok("LIST nodes").rows[0].fields.get("cause") == "descriptors", "LIST nodes tells what lacks")
+        client.ok("LOCK a")
+        daemon.logged("warn subscriber node=.* state=refused reason=.*no file descriptor left")
+        resource.prlimit(daemon.pid, resource.RLIMIT_NOFILE, sound)
+        self.becomes(daemon, "joined", None)
+        daemon.logged("notice subscriber node=.* state=subscribed")
 
     def test_renamed_commands(self):
         for command in ("SCRIPT", "EVAL", "EVALSHA", "ZADD", "DEL", "INFO"):

@@ -277,6 +277,10 @@ class Subscriptions(AccessTest):
         self.looker = self.looker or self.client(daemon)
         return self.looker.ok("LIST nodes").rows[0].fields.get("reason", "")
 
+    def subscription(self, server, former=None):
+        """The id of a subscribed connection that is another one than the former."""
+        return until(lambda: next((row["id"] for row in server.cli.client_list("pubsub") if row["id"] != former), None), "it is subscribed")
+
     def test_a_subscription_that_is_closed_each_time_is_told_once(self):
         relay = WithoutSubscribe(os.path.join(self.folder(), "sock"), self.redis().path).start()
         self.addCleanup(relay.stop)
@@ -294,8 +298,9 @@ class Subscriptions(AccessTest):
     def test_subscriptions_that_end_again_and_again_are_told(self):
         server = self.redis()
         daemon = self.redis_daemon(server, LEASE_1S)
-        for times in (1, 2, 3):
-            until(lambda times=times: server.calls().get("subscribe") == times, "it is subscribed")
+        last = None
+        for _ in range(3):
+            last = self.subscription(server, last)
             self.assertEqual(self.reason(daemon), "", "two ends are no habit")
             server.cut_connections("pubsub")
         until(lambda: self.reason(daemon) == "its subscription ends again and again: closed by the server", "LIST nodes tells it")
@@ -304,20 +309,35 @@ class Subscriptions(AccessTest):
         status, out, _ = self.call_redlock(daemon, "doctor")
         self.assertEqual(status, 1)
         self.assertRegex(out, "its subscription ends again and again: closed by the server; fix: see what ends its connections")
-        until(lambda: server.calls().get("subscribe") == 4, "it is subscribed")
+        last = self.subscription(server, last)
         server.cut_connections("pubsub")
-        until(lambda: server.calls().get("subscribe") == 5, "it is subscribed")
+        self.subscription(server, last)
         self.assertNotEqual(self.reason(daemon), "", "it may end again")
         self.assertEqual(daemon.log().count("subscriber"), 1)
         until(lambda: not self.reason(daemon), "one has lasted for a minute", 90)
         daemon.logged(r"notice subscriber node=\S+ state=subscribed")
 
+    def test_messages_that_do_not_arrive_are_told(self):
+        """Between stands what answers SUBSCRIBE, and passes no message on."""
+        relay = Relay(os.path.join(self.folder(), "sock"), self.redis().path).start()
+        self.addCleanup(relay.stop)
+        relay.instead = lambda data: re.sub(rb"\*3\r\n\$7\r\nmessage\r\n\$\d+\r\n.*\r\n\$\d+\r\n.*\r\n", b"", data)
+        daemon = self.redis_daemon("unix:" + relay.path, LEASE_1S)
+        until(lambda: self.reason(daemon) == "it carries out SUBSCRIBE, but what it publishes does not arrive", "LIST nodes tells it", 30)
+        self.assertEqual(self.looker.ok("LIST nodes").rows[0].fields["cause"], "proxy")
+        self.assertIn("name the servers themselves", self.call_redlock(daemon, "doctor")[1])
+        self.works(daemon)
+        time.sleep(6)  # that SUBSCRIBE is answered again changes nothing
+        self.assertEqual(daemon.log().count(" subscriber "), 1)
+        relay.instead = None
+        until(lambda: not self.reason(daemon), "all is well", 30)
+        daemon.logged(r"notice subscriber node=\S+ state=subscribed")
+
     def test_a_user_without_ping_stays_subscribed(self):
-        """The answer shows that the connection lives, whatever it says."""
         server = self.redis()
         server.cli.execute_command("ACL", "SETUSER", "default", "-ping")
         daemon = self.redis_daemon(server, LEASE_1S)
-        until(lambda: server.calls().get("subscribe") == 1, "it is subscribed")
-        until(lambda: any(int(row["age"]) > 12 for row in server.cli.client_list("pubsub")), "it outlives its first PING, which comes after 10 s", 35)
-        self.assertEqual(server.calls()["subscribe"], 1)
+        first = self.subscription(server)
+        until(lambda: server.calls()["subscribe"] == 3, "it asks again and again whether it may subscribe", 35)
+        self.assertEqual(self.subscription(server), first)
         self.assertNotIn("subscriber", daemon.log())

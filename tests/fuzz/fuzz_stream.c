@@ -88,7 +88,7 @@ static void converse(const uint8_t *data, size_t size, size_t step, size_t first
 	struct stream s;
 	size_t at, n;
 
-	script_keys_init(&conf.keys, "lock:", 1, 0);
+	script_keys_init(&conf.keys, "lock:", 1, 0, "");
 	stream_init(&s, &conf, 0, &sink);
 	stream_open(&s, now);
 	if (chosen & 1) {

@@ -1,5 +1,6 @@
 -- Health and membership in one reply. The script reads INFO itself, so marker, identity and clock are of the same moment.
 -- KEYS: 1 marker, 2 fence, 3 there if anybody may wait
+-- ARGV: 1 the id of the daemon that asks: it hears what is published for it
 -- reply: {server_us, marker, fence, run_id, replid, version, role, maxmemory, policy, evicted, loading,
 --         replid2, bytes of replication read, append-only file, seconds of the last snapshot, refusal, what the first daemon called it}
 --        a field that the server lacks, or that the user may not read, is ''
@@ -59,7 +60,7 @@ try('ZSCORE', none, '')
 try('HGET', none, '')
 try('HLEN', none)
 try('EXISTS', base .. 'q:', base .. 'qs:', base .. 's:', base .. 'r:', base .. 'j:', base .. 'jd:', base .. 'jl:', base .. 'jx:', base .. 'jw:')
-try('PUBLISH', base .. 'd:', '')
+try('PUBLISH', base .. 'd:' .. ARGV[1], '')
 if locks == '' and refusal ~= '' then refusal = '-' .. refusal end
 -- Whether what is written goes to an append-only file: 1 or 0. One that could not be begun, as the disk was full, is none.
 local function append_only()

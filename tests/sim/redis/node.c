@@ -52,7 +52,7 @@ struct sim_node *sim_node_new(const struct sim_node_conf *conf)
 	struct sim_node *n = mem_alloc(sizeof(*n));
 
 	redis_init(&n->redis);
-	script_keys_init(&n->keys, conf->key_prefix, conf->skew_us, conf->tolerance_us);
+	script_keys_init(&n->keys, conf->key_prefix, conf->skew_us, conf->tolerance_us, "");
 	data_init(&n->snapshot);
 	n->name = mem_copy(conf->key_prefix, strlen(conf->key_prefix));
 	n->name_at = n->name_cap = strlen(conf->key_prefix);

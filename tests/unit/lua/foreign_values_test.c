@@ -59,7 +59,7 @@ static bool chance(unsigned percent)
 static void suite_start(void)
 {
 	redis_pair_start(&pair, NOW);
-	script_keys_init(&keys, "lock:", 60 * SEC, 0);
+	script_keys_init(&keys, "lock:", 60 * SEC, 0, "");
 	batch_init(&batch);
 	resp_init(&resp);
 }

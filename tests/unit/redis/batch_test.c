@@ -10,7 +10,7 @@ static struct buf out;
 
 static void setup(void)
 {
-	script_keys_init(&keys, "lock:", 60 * SEC, 0);
+	script_keys_init(&keys, "lock:", 60 * SEC, 0, "d1");
 	batch_init(&batch);
 	buf_init(&out);
 }
@@ -265,7 +265,7 @@ TEST(a_call_that_needs_more_says_more)
 TEST(probe_and_join_are_written_to_the_letter)
 {
 	add(CALL_PROBE, 1);
-	check_out("SHA", SPAN(""), SPAN("*6\r\n$7\r\nEVALSHA\r\n$3\r\nSHA\r\n$1\r\n3\r\n" HEAD));
+	check_out("SHA", SPAN(""), SPAN("*7\r\n$7\r\nEVALSHA\r\n$3\r\nSHA\r\n$1\r\n3\r\n" HEAD "$2\r\nd1\r\n"));
 	batch_reset(&batch);
 	add(CALL_MARK, 2);
 	check_out(NULL, SPAN("text"),

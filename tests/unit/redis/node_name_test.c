@@ -59,7 +59,7 @@ static void setup_node(void)
 	rng_init(&rng, seed);
 	fake_redis_start(&fake, resolver_loop.base, true); /* on 127.0.0.1 */
 	link_conf = (struct link_conf){.connect_timeout_us = 5 * SEC, .stall_us = 5 * SEC, .ping_us = 5 * SEC};
-	script_keys_init(&link_conf.stream.keys, "lock:", SEC, 0);
+	script_keys_init(&link_conf.stream.keys, "lock:", SEC, 0, "");
 	sink = (struct upstream_sink){.up = on_up, .down = on_down, .answer = on_answer, .unwatched = on_unwatched};
 	node_conf =
 		(struct node_conf){.base = resolver_loop.base, .link = &link_conf, .resolver = resolver_loop.resolver, .rng = &rng, .links = 2, .sink = &sink,

@@ -118,7 +118,7 @@ static void setup(void)
 	fake_redis_start(&server[1], resolver_loop.base, true);
 	at = (struct upstream_host){"127.0.0.1", port_of(&watch)};
 	link_conf = (struct link_conf){.connect_timeout_us = 5 * SEC, .stall_us = 5 * SEC, .ping_us = 5 * SEC};
-	script_keys_init(&link_conf.stream.keys, "lock:", SEC, 0);
+	script_keys_init(&link_conf.stream.keys, "lock:", SEC, 0, "");
 	sink = (struct upstream_sink){.up = on_up, .down = on_down, .answer = on_answer, .unwatched = on_unwatched};
 	sentinel_conf =
 		(struct sentinel_conf){.base = resolver_loop.base, .resolver = resolver_loop.resolver, .timeout_us = 5 * SEC, .poll_us = 30 * MSEC};

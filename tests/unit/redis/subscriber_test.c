@@ -104,3 +104,32 @@ TEST(a_server_that_permits_it_at_last_is_told_once)
 	is_told();
 	ck_assert_uint_eq(real_upstream.subscriptions, 1);
 }
+
+TEST(a_permission_that_is_taken_away_is_told_while_the_subscription_lasts)
+{
+	become_user("&redlockd:*");
+	real_upstream_up();
+	is_told();
+	real_redis_tell_line(&real_upstream.server, "ACL SETUSER u -subscribe");
+	real_upstream_await(&real_upstream.refusals, 1);
+	ck_assert_msg(!strncmp(real_upstream.refusal, "it refuses SUBSCRIBE: NOPERM ", 29), "%s", real_upstream.refusal);
+	is_told();
+	real_redis_tell_line(&real_upstream.server, "ACL SETUSER u +subscribe");
+	real_upstream_await(&real_upstream.subscriptions, 1);
+	is_told();
+	ck_assert_uint_eq(real_upstream.downs, 0);
+}
+
+TEST(a_daemon_that_lacks_a_descriptor_says_so_until_it_has_one)
+{
+	real_upstream_up();
+	is_told();
+	real_redis_tell_line(&real_upstream.server, "CLIENT KILL TYPE pubsub");
+	real_upstream_lack_descriptors(true);
+	real_upstream_await(&real_upstream.refusals, 1);
+	real_upstream_lack_descriptors(false);
+	ck_assert_str_eq(real_upstream.refusal, "no connection for SUBSCRIBE: this daemon has no file descriptor left");
+	ck_assert_int_eq(real_upstream.refused, DEFECT_DESCRIPTORS);
+	real_upstream_await(&real_upstream.subscriptions, 1);
+	is_told();
+}

@@ -162,6 +162,16 @@ TEST(a_socket_without_permission_is_told_as_such)
 	ck_assert_int_eq(real_upstream.defect[0], DEFECT_SOCKET);
 }
 
+TEST(a_daemon_without_a_descriptor_is_told_as_such)
+{
+	real_upstream_dial();
+	real_upstream_lack_descriptors(true);
+	real_upstream_await(&real_upstream.downs, 1);
+	real_upstream_lack_descriptors(false);
+	ck_assert_str_eq(real_upstream.reason[0], "this daemon has no file descriptor left");
+	ck_assert_int_eq(real_upstream.defect[0], DEFECT_DESCRIPTORS);
+}
+
 TEST(a_path_that_is_too_long_is_told)
 {
 	real_upstream.address[0].path =

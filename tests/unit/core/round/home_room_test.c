@@ -156,6 +156,37 @@ TEST(a_flood_of_questions_does_not_keep_a_job_from_being_renewed)
 	ends();
 }
 
+/* A job of the queue q is renewed every 4 ms, and its home answers two calls meanwhile. */
+TEST(jobs_that_are_renewed_leave_the_turns_of_the_others_as_they_are)
+{
+	begins(1, LOST_CLOSED);
+	session_opens_from(30, 0, &other);
+	for (unsigned i = 0; i < 3; i++)
+		feels(i, MOOD_WELL);
+	for (unsigned i = 0; i < 250; i++) {
+		says(2, "DEFER q x");
+		hears(2, "OK *");
+		says(2, "TAKE q ttl=3s");
+		hears(2, "OK queue=q job=* ttl_ms=3000 *");
+		passes(4 * MSEC);
+	}
+	for (unsigned i = 0; i < 3; i++)
+		feels(i, MOOD_SILENT);
+	for (unsigned i = 0; i < 300; i++)
+		says(30, "@k%u TAKE z%u wait=100s", i, i);
+	for (unsigned i = 0; i < 30; i++)
+		says(1, "@t%u RATE m%u limit=100 per=60s", i, i);
+	for (unsigned i = 0; i < 60; i++) {
+		passes(2 * MSEC);
+		for (unsigned node = 0; node < 3; node++)
+			serves(node, waiting_at(node) ? 1 : 0);
+	}
+	for (unsigned i = 0; i < 30; i++)
+		hears(1, "@* OK left=99 *");
+	hears_nothing(2);
+	ends();
+}
+
 /* Of the first question that waits there. */
 static struct parcel *question_at(unsigned node)
 {
