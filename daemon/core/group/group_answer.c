@@ -34,6 +34,7 @@ void group_answered(struct request_context *x, struct group *g)
 static void group_tell_refused(struct request_context *x, const struct group *g, const struct part *p, enum refusal why)
 {
 	struct session *s = g->session;
+	int64_t waited = instant_diff(x->core->now, g->asked_at);
 
 	core_answers(x->core, group_verb(g));
 	if (why == REFUSED_BUSY)
@@ -42,7 +43,8 @@ static void group_tell_refused(struct request_context *x, const struct group *g,
 		busy_tell_timeout(x, s, span_of(g->tag), p->seen, group_owner(g), g->asked_at);
 	else
 		deliver_refusal(x, s, span_of(g->tag), why);
-	metric_waited(&x->core->metrics, refusal_result(why), instant_diff(x->core->now, g->asked_at));
+	metric_waited(&x->core->metrics, refusal_result(why), waited);
+	core_name_waited(x->core, part_name(p ? p : &g->part[0]), refusal_result(why), waited);
 }
 
 void group_refuse(struct request_context *x, struct group *g, const struct part *p, enum refusal why)

@@ -91,6 +91,18 @@ static void permit_audit(struct request_context *x, const struct permit *p, cons
 	audit_write(x->core, &a);
 }
 
+static void permit_count(struct request_context *x, const struct permit *p, enum watch_kind kind)
+{
+	struct span name = semaphore_name(p->semaphore);
+
+	if (kind == WATCH_GRANTED)
+		core_name_waited(x->core, name, RESULT_OK, instant_diff(p->granted_at, p->asked_at));
+	else if (kind != WATCH_WAITING)
+		core_name_held(x->core, name, instant_diff(x->core->now, p->granted_at));
+	if (kind == WATCH_LOST)
+		core_name_lost(x->core, name);
+}
+
 void permit_watch_tell(struct request_context *x, const struct permit *p, enum watch_kind kind)
 {
 	static const char *const word[] = {
@@ -98,6 +110,8 @@ void permit_watch_tell(struct request_context *x, const struct permit *p, enum w
 	char who[WHO_MAX];
 	struct reply r;
 
+	if (x->core->name_groups)
+		permit_count(x, p, kind);
 	if (x->attends)
 		permit_attend(x, p, kind);
 	if (x->core->conf.audit && kind != WATCH_WAITING)

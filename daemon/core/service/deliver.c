@@ -80,6 +80,7 @@ static void deliver_refused(struct request_context *x, struct claim *c, enum ref
 			deliver_refusal(x, s, span_of(c->asking->tag), why);
 		metric_add(&x->core->metrics, METRIC_FAILURES, why == REFUSED_QUORUM || why == REFUSED_NOT_ADMITTED);
 		metric_waited(&x->core->metrics, refusal_result(why), instant_diff(x->core->now, c->asking->asked_at));
+		core_name_waited(x->core, lock_name(c->lock), refusal_result(why), instant_diff(x->core->now, c->asking->asked_at));
 	}
 	TAILQ_REMOVE(&s->claims, c, in_session);
 	claim_is_over(c);
