@@ -165,6 +165,7 @@ CORE := \
 	daemon/core/lock/lock.c \
 	daemon/core/lock/notices.c \
 	daemon/core/lock/readers.c \
+	daemon/core/lock/remark.c \
 	daemon/core/lock/state.c \
 	daemon/core/round/ask.c \
 	daemon/core/round/calls.c \

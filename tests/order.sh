@@ -11,7 +11,7 @@ daemon/systemd         systemd fdstore unit
 daemon/files           audit_file credentials frame journal runtime
 daemon/core/event      event metric sample name_groups core origin turns alarms journal value
 daemon/core/member     admission flow quorum members health fences clock_bounds judge clock_first_look same_jump clock_jump probe observe trust member member_records
-daemon/core/lock       state kept_names holder_text claim readers contender lease lock notices
+daemon/core/lock       state kept_names remark holder_text claim readers contender lease lock notices
 daemon/core/round      calls round ask tokens releases engine_data rendezvous home
 daemon/core/engine     admission_wait move adopted_lease release ticket waiters wait split_vote rebase shared_lease acquire retry holders grant convert validity hold lease_owner vote_gaps renew adopt ask_holder break round_done votes_fall lock_request engine
 daemon/core/session    user lines_ahead session client_identity rules audit jobs semaphore inner_session group

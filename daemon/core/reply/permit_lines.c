@@ -67,11 +67,12 @@ static void permit_attend(struct request_context *x, const struct permit *p, enu
 	if (kind == WATCH_WAITING) {
 		alarms_set(x->core, ALARM_OF_PERMIT, p, ALARM_WAITED, p->asked_at);
 	} else if (kind == WATCH_GRANTED) {
-		slow_wait(x, p->session, semaphore_name(p->semaphore), p->asked_at, "granted");
+		slow_wait(x, p->session, semaphore_name(p->semaphore), kept_remark(&p->remark).trace, p->asked_at, "granted");
 		alarms_set(x->core, ALARM_OF_PERMIT, p, ALARM_HELD, p->granted_at);
 	} else {
 		alarms_forget(x->core, p); /* a permit that is lost stays until its client has acknowledged that */
-		slow_hold(x, p->session, semaphore_name(p->semaphore), p->granted_at, kind == WATCH_LOST ? loss_word(p->loss) : "released");
+		slow_hold(x, p->session, semaphore_name(p->semaphore), kept_remark(&p->remark).trace, p->granted_at,
+		          kind == WATCH_LOST ? loss_word(p->loss) : "released");
 	}
 }
 
@@ -83,6 +84,7 @@ static void permit_audit(struct request_context *x, const struct permit *p, cons
 		.session = p->session,
 		.name = semaphore_name(p->semaphore),
 		.permit = {slot, (size_t)(end - slot)},
+		.trace = kept_remark(&p->remark).trace,
 		.fence = p->fence,
 		.held_us = kind == WATCH_GRANTED ? -1 : instant_diff(x->core->now, p->granted_at),
 		.reason = kind == WATCH_LOST ? loss_word(p->loss) : NULL,
@@ -137,8 +139,7 @@ void permit_watch_tell(struct request_context *x, const struct permit *p, enum w
 	reply_int(&r, "waiters", p->semaphore->waiters);
 	if (p->owner_n > 0)
 		reply_text(&r, "owner", permit_owner(p));
-	if (p->note_n > 0)
-		reply_text(&r, "note", (struct span){p->note, p->note_n});
+	reply_remark(&r, kept_remark(&p->remark));
 	news_send(x, semaphore_name(p->semaphore), kind == WATCH_WAITING ? p->asked_at : INSTANT_NEVER, &r);
 }
 
@@ -166,8 +167,7 @@ static void row_permit(struct request_context *x, struct session *s, const struc
 		reply_int(&r, "priority", p->priority);
 	if (p->owner_n > 0)
 		reply_text(&r, "owner", permit_owner(p));
-	if (p->note_n > 0)
-		reply_text(&r, "note", (struct span){p->note, p->note_n});
+	reply_remark(&r, kept_remark(&p->remark));
 	row_end(x, s, &r);
 }
 

@@ -64,8 +64,7 @@ static void reply_permit_holder(const struct request_context *x, struct reply *r
 
 	reply_text(r, "holder", (struct span){who, session_who(p->session, who)});
 	reply_ms(r, "held_ms", instant_diff(x->core->now, p->granted_at));
-	if (p->note_n > 0)
-		reply_text(r, "note", (struct span){p->note, p->note_n});
+	reply_remark(r, kept_remark(&p->remark));
 }
 
 static void tell_full(struct request_context *x, const struct permit *p, const char *word)
