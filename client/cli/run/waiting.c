@@ -7,6 +7,7 @@
 #include "client/cli/run/queue_place.h"
 #include "client/cli/run/wait_status.h"
 #include "client/lib/display.h"
+#include "proto/proto.h"
 #include "proto/text.h"
 
 #include <errno.h>
