@@ -111,7 +111,7 @@ class Figures(OnWeb):
 
     def test_boards_and_alerts_use_figures_that_there_are(self):
         names = {"redlockd_" + name for name, *_ in Metrics(self.metrics().text).samples()} | {"redlockd_redis_errors_total", "redlockd_redis_trouble"}  # which a healthy server has not
-        names |= {"redlockd_group_" + part for part in ("requests_total", "losses_total", "wait_seconds_bucket", "hold_seconds_bucket")}  # nor a daemon without groups
+        names |= {"redlockd_group_" + one for one in ("requests_total", "losses_total", "wait_seconds_bucket", "hold_seconds_bucket")}  # nor one without groups
         for path in ("contrib/prometheus/redlockd.rules.yml", "contrib/prometheus/redlockd.test.yml", "contrib/grafana/redlockd.json"):
             with open(os.path.join(os.path.dirname(__file__), "..", "..", path), encoding="utf-8") as f:
                 used = set(re.findall(r"redlockd_[a-z_]+(?=\\?[{\[ ])", f.read()))

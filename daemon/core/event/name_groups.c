@@ -5,17 +5,20 @@
 #include "daemon/base/mem.h"
 #include "daemon/base/pattern.h"
 
+#include <assert.h>
 #include <string.h>
+
+#define GROUPS_MOST 64
 
 struct group {
 	char *pattern;
 	size_t fixed; /* so many bytes of it stand before the first star */
-	char first;   /* the first of them; '*': none */
 };
 
-/* The patterns lie beside each other, since each request is compared with them. */
+/* The patterns lie beside each other, and a name is compared with those alone that may begin as it does. */
 struct name_groups {
 	unsigned count;
+	uint64_t may[256]; /* by the first byte of a name, a bit for each group */
 	struct group *group;
 	struct name_group *figures;
 };
@@ -42,7 +45,9 @@ static void group_take(struct name_groups *g, const char *line, size_t n, const 
 	figures->label = label;
 	group->pattern = mem_copy(pattern, n - (size_t)(pattern - line));
 	group->fixed = strcspn(group->pattern, "*");
-	group->first = group->pattern[0];
+	for (unsigned byte = 0; byte < 256; byte++)
+		if (group->fixed == 0 || (unsigned char)group->pattern[0] == byte)
+			g->may[byte] |= UINT64_C(1) << (g->count - 1);
 }
 
 struct name_groups *name_groups_new(const char *text, struct name_groups *former)
@@ -54,6 +59,7 @@ struct name_groups *name_groups_new(const char *text, struct name_groups *former
 		g->figures = mem_alloc(lines_of(text) * sizeof(*g->figures));
 	}
 	for (size_t n; text && *text; text += n + (text[n] == '\n')) {
+		assert(g->count < GROUPS_MOST);
 		n = strcspn(text, "\n");
 		group_take(g, text, n, former);
 	}
@@ -86,8 +92,6 @@ const struct name_group *name_groups_at(const struct name_groups *g, unsigned i)
 
 static bool group_has(const struct group *group, struct span name)
 {
-	if (group->first != '*' && group->first != *name.p)
-		return false;
 	return name.n >= group->fixed && memcmp(name.p, group->pattern, group->fixed) == 0 &&
 	       pattern_matches(group->pattern + group->fixed, (struct span){name.p + group->fixed, name.n - group->fixed});
 }
@@ -95,9 +99,12 @@ static bool group_has(const struct group *group, struct span name)
 /* NULL: none. */
 static struct name_group *group_of_name(struct name_groups *g, struct span name)
 {
-	for (unsigned i = 0; i < g->count; i++)
+	for (uint64_t left = g->may[(unsigned char)*name.p]; left; left &= left - 1) {
+		unsigned i = (unsigned)__builtin_ctzll(left);
+
 		if (group_has(&g->group[i], name))
 			return &g->figures[i];
+	}
 	return NULL;
 }
 

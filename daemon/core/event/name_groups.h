@@ -17,7 +17,7 @@ struct name_group {
 
 struct name_groups; /* NULL: none */
 
-/* text: "label TAB pattern" of each, a newline between two; NULL: none. Takes over the figures of the labels that `former` has, and frees that. */
+/* text: "label TAB pattern" of each, at most 64, a newline between two; NULL: none. Takes over the figures of the labels that `former` has, and frees that. */
 struct name_groups *name_groups_new(const char *text, struct name_groups *former);
 void name_groups_free(struct name_groups *g);
 

@@ -89,7 +89,8 @@ TEST(events_the_slow_log_the_alarm_and_the_audit_log_have_it)
 
 TEST(a_trace_that_is_none_is_refused_and_nothing_is_locked)
 {
-	static const char *const wrong[] = {"", "x", ONE "0", "00-0AF7651916CD43DD8448EB211C80319C-b7ad6b7169203331-01", "ff-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01",
+	static const char *const wrong[] = {"", "x", ONE "0", "00-0AF7651916CD43DD8448EB211C80319C-b7ad6b7169203331-01",
+		"ff-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01",
 		"00-00000000000000000000000000000000-b7ad6b7169203331-01", "00-0af7651916cd43dd8448eb211c80319c-0000000000000000-01",
 		"00-0af7651916cd43dd8448eb211c80319c_b7ad6b7169203331-01", "0g-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"};
 
