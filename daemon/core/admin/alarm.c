@@ -58,7 +58,8 @@ static bool group_to_tell(const struct alarm *a, struct told *ret)
 	TAILQ_FOREACH(c, &agent->claims, in_session) {
 		if (c->state != CLAIM_WAITING)
 			continue;
-		*ret = (struct told){.session = g->session, .name = lock_name(c->lock), .remark = kept_remark(&g->remark), .since = g->asked_at, .names = g->parts};
+		*ret = (struct told){.session = g->session, .name = lock_name(c->lock), .remark = kept_remark(&g->remark), .since = g->asked_at,
+		                     .names = g->parts};
 		return true;
 	}
 	return false;

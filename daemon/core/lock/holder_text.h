@@ -6,8 +6,8 @@
  *   question  <daemon-id> <name> <number>
  *   card      <daemon-id> <name> <number> <held_ms> <label> <peer> <pid> <uid> <owner> <note> <trace>
  *
- * Each word has its length in front, see netstring.h. Words behind these are left to later versions. Earlier ones send no trace. The id is that of the daemon that sends the message, and
- * the number that of the value that stands at the stores, see value.h.
+ * Each word has its length in front, see netstring.h. Words behind these are left to later versions; earlier ones send no trace. The id is that of the
+ * daemon that sends the message, and the number that of the value that stands at the stores, see value.h.
  */
 #ifndef CORE_HOLDER_TEXT_H
 #define CORE_HOLDER_TEXT_H
