@@ -7,7 +7,6 @@
 #include "client/cli/run/queue_place.h"
 #include "client/cli/run/wait_status.h"
 #include "client/lib/display.h"
-#include "proto/proto.h"
 #include "proto/text.h"
 
 #include <errno.h>
@@ -118,14 +117,6 @@ static void note_make(const struct invocation *in, char out[NOTE_BYTES + 1])
 	out[at == NOTE_BYTES ? text_whole(out, at) : at] = '\0';
 }
 
-/* One in the environment that is none is not ours to judge: it is left out. NULL: there is none. */
-static const char *trace_find(const struct invocation *in)
-{
-	const char *text = in->trace ? in->trace : getenv("TRACEPARENT");
-
-	return text && trace_is_sound(span_of(text)) ? text : NULL;
-}
-
 /* until: the end of the wait. Before it a millisecond is left at least, so that the end is TIMEOUT and not BUSY. */
 static int lock_send(const struct waiting *w, int64_t until)
 {
@@ -133,7 +124,7 @@ static int lock_send(const struct waiting *w, int64_t until)
 	char note[NOTE_BYTES + 1];
 	int64_t left_ms = until == INT64_MAX || in->wait_ms == 0 ? in->wait_ms : MAX(1, (until - redlock_now_us() + 999) / 1000);
 	struct redlock_options options = {.size = sizeof(options), .wait_ms = left_ms, .ttl_ms = in->ttl_ms, .priority = in->priority, .shared = in->shared,
-	                                  .slots = in->slots, .trace = trace_find(in)};
+	                                  .slots = in->slots, .trace = in->trace};
 
 	note_make(in, note);
 	if (note[0])
