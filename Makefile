@@ -88,6 +88,7 @@ CONF := \
 	conf/check.c \
 	conf/conf.c \
 	conf/file.c \
+	conf/groups.c \
 	conf/list.c \
 	conf/live.c \
 	conf/load.c \
@@ -123,6 +124,7 @@ DAEMON_BASE := \
 	daemon/base/netstring.c \
 	daemon/base/offload.c \
 	daemon/base/pack.c \
+	daemon/base/pattern.c \
 	daemon/base/peer.c \
 	daemon/base/pool.c \
 	daemon/base/rng.c \
@@ -134,6 +136,7 @@ CORE := \
 	daemon/core/event/event.c \
 	daemon/core/event/journal.c \
 	daemon/core/event/metric.c \
+	daemon/core/event/name_groups.c \
 	daemon/core/event/origin.c \
 	daemon/core/event/turns.c \
 	daemon/core/event/sample.c \
@@ -162,6 +165,7 @@ CORE := \
 	daemon/core/lock/lock.c \
 	daemon/core/lock/notices.c \
 	daemon/core/lock/readers.c \
+	daemon/core/lock/remark.c \
 	daemon/core/lock/state.c \
 	daemon/core/round/ask.c \
 	daemon/core/round/calls.c \

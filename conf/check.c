@@ -207,33 +207,36 @@ static bool is_open(const struct conf_address *a)
 	return a->host && !host_is_loopback(a->host);
 }
 
-static void token_check(const struct conf *c, enum conf_key key, struct conf_report *report)
+/* get: reads the token of that key. */
+static void token_check(const struct conf *c, enum conf_key key, int (*get)(const struct conf *c, char **ret_token), struct conf_report *report)
 {
-	char *token;
-	int r = key == KEY_API_TOKEN_FILE ? conf_api_token(c, &token) : conf_token(c, &token);
+	char *token = NULL;
+	int r;
 
+	if (!good(c, key))
+		return;
+	r = get(c, &token);
 	if (r == -EINVAL)
 		ERROR_AT(c, key, report, "the file holds no token: it must have one line, with the token alone");
 	else if (r == -ENOTSUP)
 		ERROR_AT(c, key, report, "this is no regular file");
 	else if (r < 0)
 		ERROR_AT(c, key, report, "the file cannot be read: %s", strerror(-r));
-	else if (key == KEY_API_TOKEN_FILE && strlen(token) < API_TOKEN_LEAST)
+	else if (key == KEY_API_TOKEN_FILE && token && strlen(token) < API_TOKEN_LEAST)
 		ERROR_AT(c, key, report, "the token can be guessed: it has %zu bytes, and needs %d (did you mean the output of 'openssl rand -hex 16'?)",
 		         strlen(token), API_TOKEN_LEAST);
-	if (r >= 0) {
+	if (token)
 		explicit_bzero(token, strlen(token));
-		free(token);
-	}
+	free(token);
 }
 
 static void web_check(const struct conf *c, struct conf_report *report)
 {
-	if (!c->listen.http.label || !good(c, KEY_LISTEN_HTTP) || !good(c, KEY_HTTP_TOKEN_FILE))
+	if (!c->listen.http.label || !good(c, KEY_LISTEN_HTTP))
 		return;
-	if (c->http.token_file)
-		token_check(c, KEY_HTTP_TOKEN_FILE, report);
-	else if (is_open(&c->listen.http))
+	token_check(c, KEY_HTTP_TOKEN_FILE, conf_token, report);
+	token_check(c, KEY_HTTP_METRICS_TOKEN_FILE, conf_metrics_token, report);
+	if (good(c, KEY_HTTP_TOKEN_FILE) && !c->http.token_file && is_open(&c->listen.http))
 		ERROR_AT(c, KEY_LISTEN_HTTP, report, "other hosts may reach %s: set http.token_file, or listen on 127.0.0.1", c->listen.http.label);
 }
 
@@ -245,7 +248,7 @@ static void api_check(const struct conf *c, struct conf_report *report)
 	if (!c->listen.api.label || !good(c, KEY_LISTEN_API) || !good(c, KEY_API_TOKEN_FILE) || !good(c, KEY_API_TLS))
 		return;
 	if (c->api.token_file)
-		token_check(c, KEY_API_TOKEN_FILE, report);
+		token_check(c, KEY_API_TOKEN_FILE, conf_api_token, report);
 	else if (!shown)
 		ERROR_AT(c, KEY_LISTEN_API, report,
 		         "listen.api needs api.token_file, or api.tls: yes with tls.client_ca_file: whoever reaches it could take and release locks");

@@ -89,6 +89,7 @@ struct conf {
 	struct {
 		char *hosts;      /* further names of listen.http and listen.api, a blank between two; NULL: none */
 		char *token_file; /* NULL: no token */
+		char *metrics_token_file; /* likewise; that token is good for /metrics alone */
 	} http;
 	struct {
 		char *token_file; /* NULL: no token */
@@ -129,6 +130,9 @@ struct conf {
 	struct {
 		int64_t wait, hold, store; /* 0: never */
 	} slow;
+	struct {
+		char *groups; /* label, tab and pattern of each, a newline between two; NULL: none */
+	} metrics;
 	enum conf_guard guard;
 	char *runtime_dir; /* NULL: chosen at start */
 	char *state_dir;   /* NULL: likewise */
@@ -239,8 +243,9 @@ int conf_password(const struct conf *c, char **ret_password) __attribute__((warn
 /* The same for redis.sentinel_password_file, which must be a regular file. */
 int conf_sentinel_password(const struct conf *c, char **ret_password) __attribute__((warn_unused_result));
 
-/* The same for the tokens that http.token_file and api.token_file name. */
+/* The same for the tokens that http.token_file, http.metrics_token_file and api.token_file name. */
 int conf_token(const struct conf *c, char **ret_token) __attribute__((warn_unused_result));
+int conf_metrics_token(const struct conf *c, char **ret_token) __attribute__((warn_unused_result));
 int conf_api_token(const struct conf *c, char **ret_token) __attribute__((warn_unused_result));
 
 /* Whether they could be read now. 0, or -1 if it added an error. That of the servers is not looked at in a file that is no regular one. */

@@ -26,6 +26,7 @@ static size_t setting_size(const struct setting *s)
 	case TYPE_SOCKET:
 	case TYPE_HOSTS:
 	case TYPE_RULES:
+	case TYPE_GROUPS:
 		return sizeof(char *);
 	case TYPE_LISTENER:
 	case TYPE_WEB:

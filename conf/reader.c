@@ -5,6 +5,7 @@
  */
 #include "conf/reader.h"
 
+#include "conf/groups.h"
 #include "conf/list.h"
 #include "conf/rules.h"
 #include "conf/value.h"
@@ -93,6 +94,19 @@ static void rules_take(struct reader *r, const struct setting *s, struct source_
 	}
 	rules_free(r->conf->rules);
 	r->conf->rules = rules;
+	origin_set(r, s, place, NULL);
+}
+
+static void groups_take(struct reader *r, const struct setting *s, struct source_place place)
+{
+	char *text = groups_read(&r->yaml, s);
+
+	if (!text) {
+		value_spoil(r, s);
+		return;
+	}
+	free(r->conf->metrics.groups);
+	r->conf->metrics.groups = text;
 	origin_set(r, s, place, NULL);
 }
 
@@ -192,6 +206,9 @@ static void value_read(struct reader *r, const struct setting *s, struct source_
 	} else if (type == YAML_SEQUENCE_START_EVENT && s->type == TYPE_RULES) {
 		rules_take(r, s, place);
 		return;
+	} else if (type == YAML_MAPPING_START_EVENT && s->type == TYPE_GROUPS) {
+		groups_take(r, s, place);
+		return;
 	} else if (type == YAML_SEQUENCE_START_EVENT && setting_is_list(s)) {
 		list_read(r, s, place);
 		return;
@@ -201,13 +218,12 @@ static void value_read(struct reader *r, const struct setting *s, struct source_
 	} else if (type == YAML_SEQUENCE_START_EVENT && s->type == TYPE_HOSTS) {
 		hosts_read(r, s);
 		return;
-	} else if (type == YAML_SCALAR_EVENT && !setting_is_list(s)) {
+	} else if (type == YAML_SCALAR_EVENT && !setting_is_list(s) && s->type != TYPE_GROUPS) {
 		scalar_read(r, s);
 		return;
 	} else if (type != YAML_ALIAS_EVENT && type != YAML_NO_EVENT) {
-		complain(r, yaml_place(&r->yaml),
-			 setting_is_list(s) ? "%s is a list, as in %s; this is %s" : "%s is a single value, as in %s; this is %s",
-			 s->path, s->given ? s->given : s->example, yaml_kind(&r->yaml));
+		complain(r, yaml_place(&r->yaml), "%s is %s, as in %s; this is %s", s->path, setting_kind(s), s->given ? s->given : s->example,
+			 yaml_kind(&r->yaml));
 	}
 	value_spoil(r, s);
 	yaml_skip(&r->yaml);

@@ -91,6 +91,11 @@ bool setting_is_list(const struct setting *s)
 	return s->type == TYPE_NODES || s->type == TYPE_RULES;
 }
 
+const char *setting_kind(const struct setting *s)
+{
+	return setting_is_list(s) ? "a list" : s->type == TYPE_GROUPS ? "a mapping" : "a single value";
+}
+
 bool setting_is_text(const struct setting *s)
 {
 	return s->type == TYPE_TEXT || s->type == TYPE_FILENAME || s->type == TYPE_FOLDER || s->type == TYPE_SOCKET;
@@ -246,6 +251,9 @@ void setting_range(const struct setting *s, char *out, size_t size)
 		break;
 	case TYPE_RULES:
 		snprintf(out, size, "a list of rules");
+		break;
+	case TYPE_GROUPS:
+		snprintf(out, size, "a mapping of %s to %s labels to patterns", s->low, s->high);
 		break;
 	}
 }

@@ -22,6 +22,7 @@ enum setting_type {
 	TYPE_NODES,    /* struct conf.redis.node and nodes */
 	TYPE_HOSTS,    /* char *, host names, a blank between two */
 	TYPE_RULES,    /* struct conf_rules *, NULL = none */
+	TYPE_GROUPS,   /* char *, see groups.h */
 };
 
 struct setting {
@@ -52,6 +53,7 @@ const char *setting_leaf(const struct setting *s);
 /* The section that the path begins with, or NULL. */
 const struct section *setting_section(const struct setting *s);
 bool setting_is_list(const struct setting *s);
+const char *setting_kind(const struct setting *s); /* "a list": what its value is in a file */
 bool setting_is_text(const struct setting *s); /* any text is a value of it, or nearly any */
 /* "A duration between 1ms and 10s.": the permitted values, for the manual and the example. */
 void setting_range(const struct setting *s, char *out, size_t size);

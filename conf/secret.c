@@ -93,6 +93,11 @@ int conf_token(const struct conf *c, char **ret_token)
 	return password_get(c, KEY_HTTP_TOKEN_FILE, c->http.token_file, true, ret_token);
 }
 
+int conf_metrics_token(const struct conf *c, char **ret_token)
+{
+	return password_get(c, KEY_HTTP_METRICS_TOKEN_FILE, c->http.metrics_token_file, true, ret_token);
+}
+
 int conf_api_token(const struct conf *c, char **ret_token)
 {
 	return password_get(c, KEY_API_TOKEN_FILE, c->api.token_file, true, ret_token);

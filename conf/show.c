@@ -2,6 +2,7 @@
 /*
  * Prints a value as a file would have it. Reading the output gives the same value.
  */
+#include "conf/groups.h"
 #include "conf/rules.h"
 #include "conf/sentinel.h"
 #include "conf/value.h"
@@ -41,6 +42,7 @@ bool value_is_set(const struct conf *c, const struct setting *s)
 	case TYPE_FOLDER:
 	case TYPE_SOCKET:
 	case TYPE_HOSTS:
+	case TYPE_GROUPS:
 		return text_in(c, s) != NULL;
 	case TYPE_NODES:
 		return c->redis.nodes > 0;
@@ -202,6 +204,9 @@ void value_print(const struct conf *c, const struct setting *s, FILE *out)
 		break;
 	case TYPE_RULES:
 		rules_print(c->rules, out);
+		break;
+	case TYPE_GROUPS:
+		groups_print(c->metrics.groups, out);
 		break;
 	default:
 		text_print(text_in(c, s), s, out);

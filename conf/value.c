@@ -216,6 +216,7 @@ static int typed_parse(struct conf *c, const struct setting *s, const char *text
 		return hosts_parse(s, text, field_of(c, s), why);
 	case TYPE_NODES:
 	case TYPE_RULES:
+	case TYPE_GROUPS:
 		break; /* never a scalar */
 	}
 	return VALUE_BAD;
@@ -261,6 +262,7 @@ void value_release(struct conf *c, const struct setting *s)
 	case TYPE_SOCKET:
 	case TYPE_LISTENER:
 	case TYPE_HOSTS:
+	case TYPE_GROUPS:
 		free(*text);
 		*text = NULL;
 		break;

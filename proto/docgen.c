@@ -52,7 +52,7 @@ static void put_words(struct pen *p, const char *words)
 /* Types whose form in a usage line is literal. */
 static bool is_literal(enum value_type type)
 {
-	return type == VALUE_BOOL || type == VALUE_MODE;
+	return type == VALUE_BOOL || type == VALUE_MODE || type == VALUE_TRACE;
 }
 
 static void put_field(struct pen *p, const struct field_row *row)

@@ -14,6 +14,7 @@
 #define LINE_MAX_DEFAULT (4 * PAYLOAD_MAX + REPLY_MAX) /* bytes of a line, its end included: a payload may be quoted as \xHH byte by byte */
 #define NAME_MAX_BYTES   512
 #define TAG_MAX          32
+#define TRACE_BYTES      55 /* of a traceparent: version, trace id, span id and flags */
 #define WORDS_MAX        64
 #define REPLY_MAX        8192 /* a line of the daemon without a payload never exceeds this; long texts are cut by the writer */
 #define COUNT_MAX        (INT64_C(1) << 53)
@@ -43,7 +44,7 @@ enum error {
 
 /*
  * TEXT: any bytes, in text. DURATION: number = microseconds, 0 or more. WAIT: a duration or WAIT_FOREVER.
- * BOOL: yes|no, number = 1|0. COUNT: 0 .. COUNT_MAX. PRIORITY: 0 .. 9. MODE: number = enum mode.
+ * BOOL: yes|no, number = 1|0. COUNT: 0 .. COUNT_MAX. PRIORITY: 0 .. 9. TRACE: see trace_is_sound. MODE: number = enum mode.
  */
 enum value_type {
 #define VALUE(id, ...) VALUE_##id,
@@ -52,6 +53,9 @@ enum value_type {
 	VALUE_N
 };
 enum mode { MODE_EXCLUSIVE, MODE_SHARED };
+
+/* Whether the text is a traceparent of W3C Trace Context of TRACE_BYTES: version, trace id, span id and flags, as lower-case hex. */
+bool trace_is_sound(struct span text);
 
 /* What the parser checks in the words of a request. PLAIN: nothing. NAME: 1 to NAME_MAX_BYTES bytes. TAG: '@' and a tag. */
 enum word_kind { WORD_PLAIN, WORD_NAME, WORD_TAG };

@@ -148,6 +148,8 @@ static int64_t value_parse(const struct field_row *row, struct span text)
 	switch (row->type) {
 	case VALUE_TEXT:
 		return text.n <= (size_t)row->most ? 0 : BEYOND;
+	case VALUE_TRACE:
+		return trace_is_sound(text) ? 0 : SENSELESS;
 	case VALUE_WAIT:
 		return span_equal(text, SPAN("forever")) ? WAIT_FOREVER : duration_value(row, text);
 	case VALUE_DURATION:

@@ -12,6 +12,29 @@ void pen_text(struct pen *p, const char *text)
 	pen_span(p, span_of(text));
 }
 
+static bool is_hex(struct span text)
+{
+	for (size_t i = 0; i < text.n; i++)
+		if (!((text.p[i] >= '0' && text.p[i] <= '9') || (text.p[i] >= 'a' && text.p[i] <= 'f')))
+			return false;
+	return true;
+}
+
+static bool is_id(struct span text)
+{
+	for (size_t i = 0; i < text.n; i++)
+		if (text.p[i] != '0')
+			return is_hex(text);
+	return false;
+}
+
+bool trace_is_sound(struct span text)
+{
+	return text.n == TRACE_BYTES && text.p[2] == '-' && text.p[35] == '-' && text.p[52] == '-' && is_hex((struct span){text.p, 2}) &&
+	       memcmp(text.p, "ff", 2) != 0 && is_id((struct span){text.p + 3, 32}) && is_id((struct span){text.p + 36, 16}) &&
+	       is_hex((struct span){text.p + 53, 2});
+}
+
 bool word_is(struct span text, const char *word)
 {
 	size_t i = 0;

@@ -5,13 +5,13 @@
 
 standing='
 proto                  text nearest command defect duration foreign help json quote token reader reply request docgen
-conf                   number words source schema address report yaml file secret users modes protect rules check sentinel list value reader load live conf show print docgen
-daemon/base            mem arena map rng backoff buf clock fdlist file heap histogram log netstring offload pack peer pool roll
+conf                   number words source schema address report yaml file secret users modes protect groups rules check sentinel list value reader load live conf show print docgen
+daemon/base            mem arena map rng backoff buf clock fdlist file heap histogram log netstring offload pack pattern peer pool roll
 daemon/systemd         systemd fdstore unit
 daemon/files           audit_file credentials frame journal runtime
-daemon/core/event      event metric sample core origin turns alarms journal value
+daemon/core/event      event metric sample name_groups core origin turns alarms journal value
 daemon/core/member     admission flow quorum members health fences clock_bounds judge clock_first_look same_jump clock_jump probe observe trust member member_records
-daemon/core/lock       state kept_names holder_text claim readers contender lease lock notices
+daemon/core/lock       state kept_names remark holder_text claim readers contender lease lock notices
 daemon/core/round      calls round ask tokens releases engine_data rendezvous home
 daemon/core/engine     admission_wait move adopted_lease release ticket waiters wait split_vote rebase shared_lease acquire retry holders grant convert validity hold lease_owner vote_gaps renew adopt ask_holder break round_done votes_fall lock_request engine
 daemon/core/session    user lines_ahead session client_identity rules audit jobs semaphore inner_session group

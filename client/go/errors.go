@@ -42,6 +42,8 @@ type Error struct {
 	Name string
 	// Holder says who has the lock, if ErrBusy or ErrTimeout and if that is known.
 	Holder string
+	// Trace is the traceparent that the holder gave, if there is one.
+	Trace string
 	// RetryAfter is when to ask again, if ErrBusy; negative if that is not known.
 	RetryAfter time.Duration
 	// Code is the word of the daemon: see ERROR CODES in redlock-protocol(7).

@@ -88,6 +88,7 @@ type (
 	ttlOption      time.Duration
 	sharedOption   struct{}
 	noteOption     string
+	spanOption     string
 	priorityOption int
 	costOption     int
 	delayOption    time.Duration
@@ -114,6 +115,9 @@ func Shared() LockOption { return sharedOption{} }
 
 // Note says what the lock is for, to those who look.
 func Note(text string) LockOption { return noteOption(text) }
+
+// TraceParent is that of the span that asks. Whoever is refused the lock gets it in [Error.Trace].
+func TraceParent(text string) LockOption { return spanOption(text) }
 
 // Priority is from 0 to 9; each level counts as a minute of waiting.
 func Priority(level int) LockOption { return priorityOption(level) }
@@ -144,6 +148,7 @@ func (o waitOption) rate(u *use)       { u.wait = time.Duration(o) }
 func (o ttlOption) take(t *terms)      { t.ttl = time.Duration(o) }
 func (o sharedOption) take(t *terms)   { t.more = append(t.more, " mode=shared"...) }
 func (o noteOption) take(t *terms)     { t.more = appendField(t.more, "note", string(o)) }
+func (o spanOption) take(t *terms)     { t.more = appendField(t.more, "trace", string(o)) }
 func (o priorityOption) take(t *terms) { t.more = appendNumber(t.more, "priority", int64(o)) }
 func (o costOption) rate(u *use)       { u.cost = int(o) }
 

@@ -116,6 +116,8 @@ void draft_options(struct draft *d, const struct redlock_options *o, size_t *ret
 		draft_text(d, " renew=no");
 	if (o->note)
 		draft_quoted(d, " note=", o->note);
+	if (o->trace)
+		draft_quoted(d, " trace=", o->trace);
 	if (o->priority)
 		draft_number(d, "priority", o->priority);
 	if (o->delay_ms > 0)

@@ -76,6 +76,7 @@ struct redlock_options {
 	int slots;
 	int64_t delay_ms; /* if the hold ends without an unlock, nobody gets the lock for that much longer */
 	bool cancellable; /* redlock_cancel can withdraw the request while it waits. For redlock_lock_send, redlock_lock_many_send and redlock_take_send */
+	const char *trace; /* the traceparent (W3C Trace Context, 55 bytes) of the caller's span: those who are refused the lock or ask about it are told */
 };
 
 /* Fields that are zero have their defaults: no label, no grace, no heartbeat. */

@@ -28,7 +28,7 @@ struct proofs {
 
 static bool has_secrets(const struct conf *c)
 {
-	return c->auth.users_file || c->redis.password_file || c->http.token_file || c->tls.key_file || c->redis.tls.key_file;
+	return c->auth.users_file || c->redis.password_file || c->http.token_file || c->http.metrics_token_file || c->tls.key_file || c->redis.tls.key_file;
 }
 
 /* No secret reaches a core file. A pipe of core_pattern ignores the limit, so a daemon with secrets cannot be dumped at all. */

@@ -60,11 +60,6 @@ static bool on_looks(void *context, const struct peer *peer, bool some)
 	return service_lets_look(d->service, peer, some);
 }
 
-static int token_of(const struct conf *c, bool api, char **ret_token)
-{
-	return api ? conf_api_token(c, ret_token) : conf_token(c, ret_token);
-}
-
 static void token_forget(char *token)
 {
 	if (token)
@@ -72,7 +67,21 @@ static void token_forget(char *token)
 	free(token);
 }
 
-/* The token and the certificate were checked when the configuration was read. NULL: no memory, or they cannot be read any more. */
+/* The tokens were checked when the configuration was read. 0, or -errno and none. */
+static int tokens_of(const struct conf *c, bool api, char **ret_token, char **ret_metrics_token)
+{
+	int r = api ? conf_api_token(c, ret_token) : conf_token(c, ret_token);
+
+	*ret_metrics_token = NULL;
+	if (r < 0)
+		return r;
+	r = api ? 0 : conf_metrics_token(c, ret_metrics_token);
+	if (r < 0)
+		token_forget(*ret_token);
+	return r;
+}
+
+/* The certificate was checked when the configuration was read. NULL: no memory, or it or a token cannot be read any more. */
 static struct web *web_begin(struct daemon *d, const struct conf_address *address, bool api)
 {
 	const struct conf *c = d->conf;
@@ -83,17 +92,19 @@ static struct web *web_begin(struct daemon *d, const struct conf_address *addres
 	                        .gone = pump_net_sink.gone, .taken = on_taken, .looks = on_looks,
 	                        .ready = on_ready, .metrics = on_metrics, .server = on_server};
 	struct web *w;
-	char *token;
+	char *token, *metrics_token;
 
 	if (api && c->api.tls && !(conf.tls = credentials_listen(&d->credentials, c)))
 		return NULL;
-	if (token_of(c, api, &token) < 0) {
+	if (tokens_of(c, api, &token, &metrics_token) < 0) {
 		tls_context_free(conf.tls);
 		return NULL;
 	}
 	conf.token = token;
+	conf.metrics_token = metrics_token;
 	w = web_new(d->base, &conf, &sink);
 	token_forget(token);
+	token_forget(metrics_token);
 	return w;
 }
 
@@ -108,27 +119,32 @@ int site_start(struct daemon *d)
 	return 0;
 }
 
-static void token_reload(struct daemon *d, struct web *w, bool api)
+typedef int token_get(const struct conf *c, char **ret_token);
+typedef void token_set(struct web *w, const char *token);
+
+static void token_reload(const struct conf *c, struct web *w, const char *file, token_get *get, token_set *set)
 {
 	char *token;
 	int r;
 
 	if (!w)
 		return;
-	r = token_of(d->conf, api, &token);
+	r = get(c, &token);
 	if (r < 0) {
-		log_event(LOG_ERROR, "token", "file=%s error=\"%s\" note=\"the former one stays in use\"",
-		          api ? d->conf->api.token_file : d->conf->http.token_file, strerror(-r));
+		log_event(LOG_ERROR, "token", "file=%s error=\"%s\" note=\"the former one stays in use\"", file, strerror(-r));
 		return;
 	}
-	web_set_token(w, token);
+	set(w, token);
 	token_forget(token);
 }
 
 void site_reload(struct daemon *d)
 {
-	token_reload(d, d->web, false);
-	token_reload(d, d->api, true);
+	const struct conf *c = d->conf;
+
+	token_reload(c, d->web, c->http.token_file, conf_token, web_set_token);
+	token_reload(c, d->web, c->http.metrics_token_file, conf_metrics_token, web_set_metrics_token);
+	token_reload(c, d->api, c->api.token_file, conf_api_token, web_set_token);
 }
 
 void site_stop(struct daemon *d)

@@ -40,6 +40,7 @@ void core_conf_fill(struct core_conf *to, const struct conf *from)
 	to->slow_wait_us = from->slow.wait;
 	to->slow_hold_us = from->slow.hold;
 	to->slow_store_us = from->slow.store;
+	to->name_groups = from->metrics.groups;
 	to->users = from->auth.users_file != NULL;
 	to->home_lost = home_lost[from->rate.home_lost];
 	to->skew_us = SKEW_US;

@@ -17,7 +17,8 @@
 
 static const enum conf_key files_of_listen[] = {KEY_TLS_CERT_FILE, KEY_TLS_KEY_FILE, KEY_TLS_CLIENT_CA_FILE};
 static const enum conf_key files_of_redis[] = {KEY_REDIS_TLS_CA_FILE, KEY_REDIS_TLS_CERT_FILE, KEY_REDIS_TLS_KEY_FILE};
-static const enum conf_key files_always[] = {KEY_REDIS_PASSWORD_FILE, KEY_REDIS_SENTINEL_PASSWORD_FILE, KEY_HTTP_TOKEN_FILE, KEY_AUTH_USERS_FILE};
+static const enum conf_key files_always[] = {KEY_REDIS_PASSWORD_FILE, KEY_REDIS_SENTINEL_PASSWORD_FILE, KEY_HTTP_TOKEN_FILE, KEY_HTTP_METRICS_TOKEN_FILE,
+                                               KEY_AUTH_USERS_FILE};
 
 /* --- the unit -------------------------------------------------------------------------------------------------------- */
 

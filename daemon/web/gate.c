@@ -116,16 +116,19 @@ bool secret_is(const char *secret, const char *text)
 	return !differs;
 }
 
-static bool has_token(const struct web *w, struct evhttp_request *req)
+static bool has_token(const char *token, struct evhttp_request *req)
 {
 	const char *text = evhttp_find_header(evhttp_request_get_input_headers(req), "Authorization");
 
-	if (!w->token)
-		return true;
 	if (!text || strncasecmp(text, "Bearer ", 7) != 0)
 		return false;
 	text += 7;
-	return secret_is(w->token, text + strspn(text, " "));
+	return secret_is(token, text + strspn(text, " "));
+}
+
+bool gate_has_metrics_token(const struct web *w, struct evhttp_request *req)
+{
+	return w->metrics_token && has_token(w->metrics_token, req);
 }
 
 /* RFC 9112, 5.1. */
@@ -179,7 +182,7 @@ int gate_refuses(struct web *w, struct evhttp_request *req, bool open)
 		return HTTP_BADREQUEST;
 	if ((host && !host_is_ours(w, req, host)) || (named && *named && !host_is_ours(w, req, named)))
 		return 421;
-	return open || has_token(w, req) ? 0 : 401;
+	return open || !w->token || has_token(w->token, req) ? 0 : 401;
 }
 
 const char *gate_text(const struct web *w, int status)

@@ -21,7 +21,7 @@ struct web {
 	const struct web_room *room; /* NULL: the page */
 	void *context;               /* of the room */
 	struct ssl_ctx_st *tls;      /* NULL: plain */
-	char *path, *host, *hosts, *token;
+	char *path, *host, *hosts, *token, *metrics_token;
 	uint16_t port;
 	struct listener listener[LISTENER_ADDRESSES_MAX];
 	unsigned listeners;

@@ -114,7 +114,8 @@ static void on_request(struct evhttp_request *req, void *context)
 	struct web *w = context;
 	const struct path *path = path_find(req);
 	enum evhttp_cmd_type method = evhttp_request_get_command(req);
-	int refused = w->room ? 0 : gate_refuses(w, req, path && path->open);
+	bool by_token = path && path->serve == serve_metrics && gate_has_metrics_token(w, req);
+	int refused = w->room ? 0 : gate_refuses(w, req, path && (path->open || by_token));
 
 	visit_of(w, req);
 	if (w->room)
@@ -125,7 +126,7 @@ static void on_request(struct evhttp_request *req, void *context)
 		answer_error(req, HTTP_BADMETHOD, "this is read only: GET or HEAD");
 	else if (!path)
 		answer_error(req, HTTP_NOTFOUND, "not found");
-	else if (!may_look(w, req, path))
+	else if (!by_token && !may_look(w, req, path))
 		answer_error(req, 403, "the rules do not let you look");
 	else
 		path->serve(w, req);
@@ -164,6 +165,7 @@ struct web *web_new(struct event_base *base, const struct web_conf *conf, const 
 	w->host = copy(conf->host);
 	w->hosts = copy(conf->hosts);
 	w->token = copy(conf->token);
+	w->metrics_token = copy(conf->metrics_token);
 	w->port = conf->port;
 	w->access = conf->access;
 	TAILQ_INIT(&w->streams);
@@ -273,23 +275,36 @@ void web_stop(struct web *w)
 		w->room->end(w, "the daemon is stopping");
 }
 
-static void token_drop(struct web *w)
+static void token_drop(char **token)
 {
-	if (w->token)
-		explicit_bzero(w->token, strlen(w->token));
-	free(w->token);
-	w->token = NULL;
+	if (*token)
+		explicit_bzero(*token, strlen(*token));
+	free(*token);
+	*token = NULL;
+}
+
+/* False: it is the same. */
+static bool token_change(char **kept, const char *token)
+{
+	if (*kept && token ? strcmp(*kept, token) == 0 : *kept == token)
+		return false;
+	token_drop(kept);
+	*kept = copy(token);
+	return true;
 }
 
 void web_set_token(struct web *w, const char *token)
 {
-	if (w->token && token ? strcmp(w->token, token) == 0 : w->token == token)
+	if (!token_change(&w->token, token))
 		return;
-	token_drop(w);
-	w->token = copy(token);
 	streams_end(w);
 	if (w->room)
 		w->room->expel(w);
+}
+
+void web_set_metrics_token(struct web *w, const char *token)
+{
+	token_change(&w->metrics_token, token);
 }
 
 void web_set_tls(struct web *w, struct ssl_ctx_st *tls)
@@ -315,7 +330,8 @@ void web_free(struct web *w)
 	askers_release(w);
 	if (w->beat)
 		event_free(w->beat);
-	token_drop(w);
+	token_drop(&w->token);
+	token_drop(&w->metrics_token);
 	tls_context_free(w->tls);
 	free(w->hosts);
 	free(w->host);

@@ -47,9 +47,9 @@ struct web_conf {
 	const char *host;
 	uint16_t port;
 	const char *hosts; /* further names that requests may call this host, a blank between two; NULL: none */
-	const char *token; /* NULL: none */
-	const struct web_room *room; /* NULL: the page */
-	struct ssl_ctx_st *tls;      /* NULL: plain; else owned from now on */
+	const char *token, *metrics_token; /* NULL: none; the second opens /metrics alone, whatever `looks` says */
+	const struct web_room *room;       /* NULL: the page */
+	struct ssl_ctx_st *tls;            /* NULL: plain; else owned from now on */
 };
 
 struct web_sink {
@@ -73,6 +73,7 @@ void web_free(struct web *w); /* closes all connections, without callbacks; NULL
 
 /* From now on this token is asked for; NULL: none. If it is another one, streams and requests that wait end. */
 void web_set_token(struct web *w, const char *token);
+void web_set_metrics_token(struct web *w, const char *token);
 void web_set_tls(struct web *w, struct ssl_ctx_st *tls); /* for connections from now on; owned */
 
 struct stock;

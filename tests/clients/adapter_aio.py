@@ -12,7 +12,7 @@ import redlockd.aio
 import planted
 
 CAN = ["fork", "finaliser", "preload", "once-ends", "once-left"]
-OPTIONS = ("wait", "ttl", "shared", "note", "priority")
+OPTIONS = ("wait", "ttl", "shared", "note", "trace", "priority")
 clients, locks, calls, watches = {}, {}, {}, set()
 
 
@@ -171,7 +171,7 @@ async def run(a):
     except asyncio.CancelledError:
         row["error"] = "Aborted"
     except Exception as error:
-        row.update(error=type(error).__name__, text=str(error), **{key: getattr(error, key) for key in ("code", "name", "reason", "holder", "retry_after")
+        row.update(error=type(error).__name__, text=str(error), **{key: getattr(error, key) for key in ("code", "name", "reason", "holder", "retry_after", "trace")
                                                                    if hasattr(error, key)})
     say(row)
 

@@ -10,7 +10,7 @@ const { connect } = createRequire(import.meta.url)(resolve(process.argv.at(-1)))
 const clients = new Map();
 const locks = new Map();
 const calls = new Map(); // an AbortController for each call
-const OPTIONS = ["wait", "ttl", "shared", "note", "priority"];
+const OPTIONS = ["wait", "ttl", "shared", "note", "trace", "priority"];
 
 function say(row) {
   process.stdout.write(JSON.stringify(row) + "\n");
@@ -143,6 +143,7 @@ async function run(a) {
     if (error.lockName !== undefined) row.name = error.lockName;
     if (error.reason !== undefined) row.reason = error.reason;
     if ("holder" in error) row.holder = error.holder ?? null;
+    if ("trace" in error) row.trace = error.trace ?? null;
     if ("retryAfter" in error) row.retry_after = error.retryAfter ?? null;
   }
   calls.delete(a.id);

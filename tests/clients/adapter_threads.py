@@ -79,7 +79,7 @@ def acquired(handle, lock):
     return {"name": lock.name, "fence": lock.fence, "fences": lock.fences, "permit": lock.permit, "remaining": lock.remaining}
 
 
-OPTIONS = ("wait", "ttl", "shared", "note", "priority")
+OPTIONS = ("wait", "ttl", "shared", "note", "trace", "priority")
 
 
 def client_of(a):
@@ -209,7 +209,7 @@ def run(a, done):
     except Aborted:
         row["error"] = "Aborted"
     except Exception as error:
-        row.update(error=type(error).__name__, text=str(error), **{key: getattr(error, key) for key in ("code", "name", "reason", "holder", "retry_after")
+        row.update(error=type(error).__name__, text=str(error), **{key: getattr(error, key) for key in ("code", "name", "reason", "holder", "retry_after", "trace")
                                                                    if hasattr(error, key)})
     aborted.discard(threading.current_thread())
     waiting.pop(threading.current_thread(), None)

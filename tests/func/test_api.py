@@ -20,6 +20,7 @@ from web import Answer, Web, drain, free_web
 
 TOKEN = "open-sesame-0123"
 BEARER = {"Authorization": "Bearer " + TOKEN}
+TRACE = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"
 
 
 class Session:
@@ -177,11 +178,11 @@ class Locks(ApiTest):
     def test_busy_and_waits(self):
         _, api = self.start()
         holder, other = api.session(name="holder"), api.session()
-        holder.post("a", note="export")
+        holder.post("a", note="export", trace=TRACE)
         busy = other.post("a")
         told = self.problem(busy, 423, "BUSY")
         self.assertIn("holder", told["holder"])
-        self.assertEqual(told["note"], "export")
+        self.assertEqual((told["note"], told["trace"]), ("export", TRACE))
         self.assertGreater(int(busy["Retry-After"]), 0)
         self.assertGreaterEqual(self.problem(other.post("a", wait="300ms"), 408, "TIMEOUT")["waited_ms"], 300)
         sock = api.begin(other.lock_path("a"), {"wait": "30s"})

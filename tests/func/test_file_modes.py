@@ -30,7 +30,7 @@ class FileModes(GuardTest):
     def test_secrets_that_others_may_read(self):
         folder = self.folder()
         path = self.write(folder, "secret", "word\n", 0o644)
-        for key in ("redis.password_file", "redis.sentinel_password_file", "http.token_file"):
+        for key in ("redis.password_file", "redis.sentinel_password_file", "http.token_file", "http.metrics_token_file"):
             more = ("store=redis", "redis.nodes=[127.0.0.1:6379]", "listen.http=127.0.0.1:0", "listen.tcp=no", "%s=%s" % (key, path))
             self.assertIn("every user of this host may read %s (mode 0644): chmod 0640 %s" % (path, path), self.refusal(path, *more), key)
             os.chmod(path, 0o640)

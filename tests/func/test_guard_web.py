@@ -101,6 +101,31 @@ class Reloaded(GuardTest):
         self.assertEqual((status(""), status("t0ken-two")), (401, 200))
         self.assertNotRegex(daemon.log(), "t0ken")
 
+    def test_the_token_of_the_metrics_opens_them_alone_whatever_the_rules_say(self):
+        web, folder = free_web(), self.folder()
+        token, metrics = os.path.join(folder, "token"), os.path.join(folder, "metrics-token")
+
+        def write(path, text):
+            with open(path, "w", opener=private) as out:
+                out.write(text)
+
+        def status(path, text=None):
+            return web.ask(path, headers={"Authorization": "Bearer " + text} if text else {}).status
+        write(token, "t0ken\n")
+        write(metrics, "figures\n")
+        daemon = self.guarded("http: {token_file: %s, metrics_token_file: %s}\nrules: [{uid: root, allow: [lock, look, admin]}]\n" % (token, metrics),
+                              {"listen": {"http": web.listen}})
+        self.assertEqual([status("/metrics", text) for text in ("figures", "t0ken", "figure", None)], [200, 403, 401, 401])
+        self.assertEqual([status(path, "figures") for path in ("/", "/api/v1/snapshot", "/api/v1/events", "/metrics/", "/nothing")], [401] * 5)
+        write(metrics, "others\n")
+        daemon.reload()
+        self.assertEqual([status("/metrics", text) for text in ("figures", "others")], [401, 200])
+        daemon.config = daemon.config.replace(", metrics_token_file: " + metrics, "")
+        daemon.write_config()
+        daemon.reload()
+        self.assertEqual([status("/metrics", text) for text in ("others", "t0ken")], [401, 403])
+        self.assertNotRegex(daemon.log(), "t0ken|figures|others")
+
     def test_streams_that_a_new_token_has_ended_keep_no_place(self):
         """What their clients do not read of them is an answer as others."""
         folder = self.folder()

@@ -6,9 +6,9 @@ import shutil
 import subprocess
 import time
 
-from harness import on_each_store
+from harness import FuncTest, on_each_store
 from process import until
-from web import Events, Metrics, OnWeb
+from web import Events, Metrics, OnWeb, free_web
 
 
 @on_each_store
@@ -111,6 +111,7 @@ class Figures(OnWeb):
 
     def test_boards_and_alerts_use_figures_that_there_are(self):
         names = {"redlockd_" + name for name, *_ in Metrics(self.metrics().text).samples()} | {"redlockd_redis_errors_total", "redlockd_redis_trouble"}  # which a healthy server has not
+        names |= {"redlockd_group_" + one for one in ("requests_total", "losses_total", "wait_seconds_bucket", "hold_seconds_bucket")}  # nor one without groups
         for path in ("contrib/prometheus/redlockd.rules.yml", "contrib/prometheus/redlockd.test.yml", "contrib/grafana/redlockd.json"):
             with open(os.path.join(os.path.dirname(__file__), "..", "..", path), encoding="utf-8") as f:
                 used = set(re.findall(r"redlockd_[a-z_]+(?=\\?[{\[ ])", f.read()))
@@ -154,3 +155,36 @@ class Figures(OnWeb):
         self.connect().ok("LOCK " + self.name())
         done = subprocess.run([promtool, "check", "metrics"], input=self.metrics().body, capture_output=True, check=False)
         self.assertEqual((done.returncode, done.stdout, done.stderr), (0, b"", b""))
+
+
+class Groups(FuncTest):
+    def test_figures_of_groups_of_names_are_those_of_the_configuration(self):
+        web = free_web()
+        daemon = self.daemon({"listen": {"http": web.listen}, "metrics": {"groups": {"orders": "orders/*", "rest": "*"}}})
+        client, other = self.client(daemon), self.client(daemon)
+        client.ok("LOCK orders/1")
+        other.busy("LOCK orders/1")
+        other.send("LOCK orders/1 wait=10s")
+        until(lambda: client.stats()["waiters"] == 1, "it waits")
+        time.sleep(0.03)
+        client.ok("UNLOCK orders/1")
+        self.assertEqual(other.reply().kind, "OK")
+        client.ok("LOCK x")
+
+        def figures():
+            return Metrics(web.ask("/metrics").text)
+        now = figures()
+        self.assertEqual([now.value("redlockd_group_requests_total", group="orders", result=result) for result in ("ok", "busy", "timeout", "error")],
+                         [2, 1, 0, 0])
+        self.assertEqual(now.value("redlockd_group_requests_total", group="rest", result="ok"), 1)
+        self.assertEqual(now.value("redlockd_group_wait_seconds_count", group="orders"), 3)
+        self.assertGreater(now.value("redlockd_group_wait_seconds_sum", group="orders"), 0.03)
+        self.assertEqual(now.value("redlockd_group_hold_seconds_count", group="orders"), 1)
+        self.assertEqual(now.value("redlockd_group_losses_total", group="orders"), 0)
+        daemon.config = daemon.config.replace("orders/*", "nothing/*")
+        daemon.write_config()
+        daemon.reload()
+        client.ok("LOCK orders/2")
+        now = figures()
+        self.assertEqual((now.value("redlockd_group_requests_total", group="orders", result="ok"),
+                          now.value("redlockd_group_requests_total", group="rest", result="ok")), (2, 2))

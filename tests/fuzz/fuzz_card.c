@@ -23,7 +23,8 @@ static void check_head(const struct holder_text *c, struct span message)
 static void check_same(const struct holder_text *a, const struct holder_text *b)
 {
 	PROMISE(span_equal(a->daemon, b->daemon) && span_equal(a->name, b->name) && a->number == b->number && a->held_ms == b->held_ms);
-	PROMISE(span_equal(a->label, b->label) && span_equal(a->peer, b->peer) && span_equal(a->owner, b->owner) && span_equal(a->note, b->note));
+	PROMISE(span_equal(a->label, b->label) && span_equal(a->peer, b->peer) && span_equal(a->owner, b->owner) && span_equal(a->remark.note, b->remark.note));
+	PROMISE(span_equal(a->remark.trace, b->remark.trace));
 	PROMISE(a->pid == b->pid && a->uid == b->uid);
 }
 
@@ -37,7 +38,8 @@ static void check_card(const struct holder_text *c, struct span message)
 	check_text(c->label, message, CARD_TEXT_MAX);
 	check_text(c->peer, message, CARD_TEXT_MAX);
 	check_text(c->owner, message, CARD_OWNER_MAX);
-	check_text(c->note, message, CARD_TEXT_MAX);
+	check_text(c->remark.note, message, CARD_TEXT_MAX);
+	PROMISE(c->remark.trace.n == 0 || trace_is_sound(c->remark.trace));
 	PROMISE(c->held_ms >= 0 && c->pid >= -1 && c->uid >= -1);
 	PROMISE(holder_text_who(c, who) <= sizeof(who));
 	holder_text_put(&out, c);

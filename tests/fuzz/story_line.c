@@ -9,7 +9,8 @@
 static const char *const names[8] = {"a", "b", "\"c d\"", "\"=\\x00\\\"\"", "a-name-that-is-too-long-to-stand-in-the-lock-itself-x", "e", "f", "g"};
 static const char *const owners[] = {"", "", " owner=1", " owner=\"2 x\""};
 static const char *const waits[] = {"", " wait=0", " wait=20ms", " wait=2s", " wait=forever", " wait=1m", " WAIT=300ms", " wait=5"};
-static const char *const ttls[] = {"", " ttl=100ms", " ttl=1s", " ttl=30s", " ttl=31s", " ttl=500ms renew=no", " renew=no", " ttl=1s note=\"n o\""};
+static const char *const ttls[] = {"", " ttl=100ms", " ttl=1s", " ttl=30s", " ttl=31s", " ttl=500ms renew=no", " renew=no",
+	" ttl=1s note=\"n o\" trace=00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"};
 static const char *const priorities[] = {"", "", " priority=1", " priority=9"};
 static const char *const fences[] = {"", "", "", " sync=yes", " sync=yes", " keep=300ms", " keep=1m sync=yes", " sync=no"};
 

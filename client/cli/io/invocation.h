@@ -46,7 +46,7 @@ struct invocation {
 	char **argv;         /* CMD..., NULL-terminated */
 	char **words;        /* all of the command line */
 	char **executed;     /* in place of argv, which stays what is shown; NULL: argv */
-	const char *addr, *note;
+	const char *addr, *note, *trace;
 	const char *from;    /* of move */
 	struct redlock_tls tls;
 	const char *defer_to, *lock, *id;

@@ -215,6 +215,14 @@ static const char *note_set(struct invocation *in, const char *value)
 	return NULL;
 }
 
+static const char *trace_set(struct invocation *in, const char *value)
+{
+	in->trace = *value ? value : NULL;
+	if (!in->trace || trace_is_sound(span_of(value)))
+		return NULL;
+	return "is no traceparent of W3C Trace Context, as in 00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01";
+}
+
 static const char *in_set(struct invocation *in, const char *value)
 {
 	in->bounded = true;

@@ -124,7 +124,7 @@ static int lock_send(const struct waiting *w, int64_t until)
 	char note[NOTE_BYTES + 1];
 	int64_t left_ms = until == INT64_MAX || in->wait_ms == 0 ? in->wait_ms : MAX(1, (until - redlock_now_us() + 999) / 1000);
 	struct redlock_options options = {.size = sizeof(options), .wait_ms = left_ms, .ttl_ms = in->ttl_ms, .priority = in->priority, .shared = in->shared,
-	                                  .slots = in->slots};
+	                                  .slots = in->slots, .trace = in->trace};
 
 	note_make(in, note);
 	if (note[0])

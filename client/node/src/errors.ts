@@ -11,17 +11,19 @@ export class RedlockError extends Error {
   }
 }
 
-/** Somebody else has it, and the request did not wait. holder says who, if that is known; retryAfter is in seconds. */
+/** Somebody else has it, and the request did not wait. holder says who, if that is known, and trace its traceparent; retryAfter is in seconds. */
 export class Busy extends RedlockError {
   readonly lockName: string;
   readonly holder: string | undefined;
   readonly retryAfter: number | undefined;
+  readonly trace: string | undefined;
 
-  constructor(text: string, lockName: string, holder?: string, retryAfter?: number) {
+  constructor(text: string, lockName: string, holder?: string, retryAfter?: number, trace?: string) {
     super(text, "BUSY");
     this.lockName = lockName;
     this.holder = holder;
     this.retryAfter = retryAfter;
+    this.trace = trace;
   }
 }
 
@@ -29,11 +31,13 @@ export class Busy extends RedlockError {
 export class LockTimeout extends RedlockError {
   readonly lockName: string;
   readonly holder: string | undefined;
+  readonly trace: string | undefined;
 
-  constructor(text: string, lockName: string, holder?: string) {
+  constructor(text: string, lockName: string, holder?: string, trace?: string) {
     super(text, "TIMEOUT");
     this.lockName = lockName;
     this.holder = holder;
+    this.trace = trace;
   }
 }
 

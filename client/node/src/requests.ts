@@ -353,13 +353,16 @@ export class Take extends Request<readonly Hold[]> {
     if (line.kind === "ERR") return errorOf(line.code, line.text, names);
     const raw = line.get("holder");
     const holder = raw === undefined ? undefined : decode(raw);
+    const span = line.get("trace");
+    const trace = span === undefined ? undefined : decode(span);
     const who = holder ? `, held by ${holder}` : "";
     const name = decode(line.get("name") ?? "") || names;
     if (line.kind === "TIMEOUT" || wait !== 0) {
       const within = wait === undefined ? "" : ` within ${wait} s`;
-      return new LockTimeout(`${names}: not granted${within}${who}`, name, holder);
+      return new LockTimeout(`${names}: not granted${within}${who}`, name, holder, trace);
     }
-    return new Busy(`${names} is busy${who}`, name, holder, line.get("retry_ms") === undefined ? undefined : line.seconds("retry_ms"));
+    const retry = line.get("retry_ms") === undefined ? undefined : line.seconds("retry_ms");
+    return new Busy(`${names} is busy${who}`, name, holder, retry, trace);
   }
 
   // --- when nobody wants it any more, and when the connection breaks ---

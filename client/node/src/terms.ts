@@ -21,6 +21,8 @@ export interface JobOptions extends WaitOptions {
 export interface PermitOptions extends JobOptions {
   /** What others see of the holder. */
   note?: string;
+  /** The traceparent of the span that asks: whoever is refused the lock gets it in the error. */
+  trace?: string;
   /** From 0 to 9: a level counts as a minute of waiting. */
   priority?: number;
   /** What this caller holds already: the daemon then sees who waits for whom, and a cycle ends in Deadlock. */
@@ -86,6 +88,7 @@ export function termsOf(verb: Terms["verb"], names: readonly string[], options: 
   if (options.ttl !== undefined) fields += ` ttl=${duration(seconds(options.ttl, "ttl"))}`;
   if (options.shared) fields += " mode=shared";
   if (options.note !== undefined) fields += ` note=${quote(encode(options.note))}`;
+  if (options.trace !== undefined) fields += ` trace=${quote(encode(options.trace))}`;
   if (options.priority) fields += ` priority=${options.priority}`;
   const raw = names.map((name) => {
     if (typeof name !== "string") throw new TypeError(`a name is a string, not ${typeof name}`);

@@ -38,7 +38,7 @@ def settings_of(address: str | None, label: str | None, grace: float, heartbeat:
 
 
 def terms(verb: str, names: Iterable[str], wait: float | None, ttl: float | None = None, *, shared: bool = False, note: str | None = None,
-          priority: int = 0, limit: int | None = None) -> Terms:
+          trace: str | None = None, priority: int = 0, limit: int | None = None) -> Terms:
     """The words of a request that takes something."""
     fields = ""
     if limit is not None:
@@ -49,6 +49,8 @@ def terms(verb: str, names: Iterable[str], wait: float | None, ttl: float | None
         fields += " mode=shared"
     if note is not None:
         fields += f" note={quote(note)}"
+    if trace is not None:
+        fields += f" trace={quote(trace)}"
     if priority:
         fields += f" priority={priority}"
     words = tuple(names)

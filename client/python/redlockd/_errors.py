@@ -12,19 +12,20 @@ class RedlockError(Exception):
 
 
 class Busy(RedlockError):
-    """Somebody else has it, and the request did not wait. holder says who, if that is known; retry_after is in seconds, or None."""
+    """Somebody else has it, and the request did not wait. holder says who, if that is known, and trace its traceparent; retry_after is in seconds, or None."""
 
-    def __init__(self, text: str, name: str = "", holder: str | None = None, retry_after: float | None = None) -> None:
+    def __init__(self, text: str, name: str = "", holder: str | None = None, retry_after: float | None = None,
+                 trace: str | None = None) -> None:
         super().__init__(text)
-        self.name, self.holder, self.retry_after = name, holder, retry_after
+        self.name, self.holder, self.retry_after, self.trace = name, holder, retry_after, trace
 
 
 class LockTimeout(RedlockError, TimeoutError):
     """The request waited, and its time ran out."""
 
-    def __init__(self, text: str, name: str = "", holder: str | None = None) -> None:
+    def __init__(self, text: str, name: str = "", holder: str | None = None, trace: str | None = None) -> None:
         super().__init__(text)
-        self.name, self.holder = name, holder
+        self.name, self.holder, self.trace = name, holder, trace
 
 
 class LockLost(RedlockError):

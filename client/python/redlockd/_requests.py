@@ -355,13 +355,13 @@ class Take(Request):
         names = ", ".join(self.terms.names)
         if line.kind == "ERR":
             return error_of(line.code, line.text, names)
-        holder = line.fields.get("holder")
+        holder, trace = line.fields.get("holder"), line.fields.get("trace")
         who = f", held by {holder}" if holder else ""
         if line.kind == "TIMEOUT" or self.terms.wait != 0:
             within = f" within {self.terms.wait:g} s" if self.terms.wait is not None else ""
-            return LockTimeout(f"{names}: not granted{within}{who}", line.fields.get("name", names), holder)
+            return LockTimeout(f"{names}: not granted{within}{who}", line.fields.get("name", names), holder, trace)
         retry = line.number("retry_ms", -1)
-        return Busy(f"{names} is busy{who}", line.fields.get("name", names), holder, retry / 1000 if retry >= 0 else None)
+        return Busy(f"{names} is busy{who}", line.fields.get("name", names), holder, retry / 1000 if retry >= 0 else None, trace)
 
     # --- when nobody wants it any more, and when the connection breaks ---
 

@@ -261,28 +261,28 @@ class Client:
 
     # --- locks ---
 
-    def lock(self, name: str, *, wait: float | None = None, ttl: float | None = None, shared: bool = False, note: str | None = None, priority: int = 0,
-             on_lost: Told | None = None, on_risk: Told | None = None) -> Lock:
+    def lock(self, name: str, *, wait: float | None = None, ttl: float | None = None, shared: bool = False, note: str | None = None,
+             trace: str | None = None, priority: int = 0, on_lost: Told | None = None, on_risk: Told | None = None) -> Lock:
         """
         A lock, not taken yet: use `with`, or acquire(). wait is in seconds; 0 does not wait, None waits without end. ttl is the lease, which the daemon
-        renews. Readers (shared) hold it together.
+        renews. Readers (shared) hold it together. trace is a traceparent, which those who are refused the lock get in their exception.
         """
-        return self._lock(terms("LOCK", [name], wait, ttl, shared=shared, note=note, priority=priority), on_lost, on_risk)
+        return self._lock(terms("LOCK", [name], wait, ttl, shared=shared, note=note, trace=trace, priority=priority), on_lost, on_risk)
 
     def locks(self, names: Iterable[str], *, wait: float | None = None, ttl: float | None = None, shared: bool = False, note: str | None = None,
-              priority: int = 0, on_lost: Told | None = None, on_risk: Told | None = None) -> Lock:
+              trace: str | None = None, priority: int = 0, on_lost: Told | None = None, on_risk: Told | None = None) -> Lock:
         """All of these locks, or none. fences has their tokens; the loss of one is a loss."""
-        return self._lock(terms("LOCKALL", names, wait, ttl, shared=shared, note=note, priority=priority), on_lost, on_risk)
+        return self._lock(terms("LOCKALL", names, wait, ttl, shared=shared, note=note, trace=trace, priority=priority), on_lost, on_risk)
 
     def any_lock(self, names: Iterable[str], *, wait: float | None = None, ttl: float | None = None, shared: bool = False, note: str | None = None,
-                 priority: int = 0, on_lost: Told | None = None, on_risk: Told | None = None) -> Lock:
+                 trace: str | None = None, priority: int = 0, on_lost: Told | None = None, on_risk: Told | None = None) -> Lock:
         """One of these locks, the first that is free: name says which."""
-        return self._lock(terms("LOCKANY", names, wait, ttl, shared=shared, note=note, priority=priority), on_lost, on_risk)
+        return self._lock(terms("LOCKANY", names, wait, ttl, shared=shared, note=note, trace=trace, priority=priority), on_lost, on_risk)
 
-    def semaphore(self, name: str, limit: int, *, wait: float | None = None, ttl: float | None = None, note: str | None = None, priority: int = 0,
-                  on_lost: Told | None = None, on_risk: Told | None = None) -> Lock:
+    def semaphore(self, name: str, limit: int, *, wait: float | None = None, ttl: float | None = None, note: str | None = None,
+                  trace: str | None = None, priority: int = 0, on_lost: Told | None = None, on_risk: Told | None = None) -> Lock:
         """One of limit permits, over all hosts together: permit says which."""
-        return self._lock(terms("ACQUIRE", [name], wait, ttl, note=note, priority=priority, limit=limit), on_lost, on_risk)
+        return self._lock(terms("ACQUIRE", [name], wait, ttl, note=note, trace=trace, priority=priority, limit=limit), on_lost, on_risk)
 
     def locked(self, name: str, **options: Any) -> Callable[[Callable[P, R]], Callable[P, R]]:
         """Decorator: the function runs under a lock. {0} or {user} in the name stand for its arguments; options are those of lock()."""
@@ -294,14 +294,14 @@ class Client:
             return inside
         return decorate
 
-    def lead(self, name: str, *, ttl: float | None = None, note: str | None = None, on_lost: Told | None = None,
+    def lead(self, name: str, *, ttl: float | None = None, note: str | None = None, trace: str | None = None, on_lost: Told | None = None,
              on_risk: Told | None = None) -> Iterator[Term]:
         """
         Campaigns for a leadership, over and over: `for term in client.lead("x"): with term: ...`. Each term begins when it was won, and ends with its block.
         """
         engine, on_lost, on_risk = self._told(on_lost, on_risk)
         while True:
-            term = Term(engine, terms("LOCK", [name], None, ttl, note=note), on_lost, on_risk)
+            term = Term(engine, terms("LOCK", [name], None, ttl, note=note, trace=trace), on_lost, on_risk)
             term._take(None)
             yield term
             if term._holds:

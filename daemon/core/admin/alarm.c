@@ -17,7 +17,8 @@
 /* What one alarm says. */
 struct told {
 	const struct session *session;
-	struct span name, note;
+	struct span name;
+	struct remark remark;
 	struct instant since;
 	int64_t fence; /* 0: none */
 	unsigned names;
@@ -30,7 +31,7 @@ static bool claim_to_tell(const struct alarm *a, struct told *ret)
 
 	if (c->state != (held ? CLAIM_HELD : CLAIM_WAITING))
 		return false;
-	*ret = (struct told){.session = c->session, .name = lock_name(c->lock), .note = claim_note(c), .since = held ? c->granted_at : c->asking->asked_at,
+	*ret = (struct told){.session = c->session, .name = lock_name(c->lock), .remark = claim_remark(c), .since = held ? c->granted_at : c->asking->asked_at,
 	                     .fence = held ? c->token : 0};
 	return true;
 }
@@ -42,7 +43,7 @@ static bool permit_to_tell(const struct alarm *a, struct told *ret)
 
 	if (held ? p->state != PERMIT_HELD : p->state > PERMIT_FIRST)
 		return false;
-	*ret = (struct told){.session = p->session, .name = semaphore_name(p->semaphore), .note = {p->note, p->note_n},
+	*ret = (struct told){.session = p->session, .name = semaphore_name(p->semaphore), .remark = kept_remark(&p->remark),
 	                     .since = held ? p->granted_at : p->asked_at, .fence = held ? p->fence : 0};
 	return true;
 }
@@ -57,7 +58,8 @@ static bool group_to_tell(const struct alarm *a, struct told *ret)
 	TAILQ_FOREACH(c, &agent->claims, in_session) {
 		if (c->state != CLAIM_WAITING)
 			continue;
-		*ret = (struct told){.session = g->session, .name = lock_name(c->lock), .note = {g->note, g->note_n}, .since = g->asked_at, .names = g->parts};
+		*ret = (struct told){.session = g->session, .name = lock_name(c->lock), .remark = kept_remark(&g->remark), .since = g->asked_at,
+		                     .names = g->parts};
 		return true;
 	}
 	return false;
@@ -80,7 +82,7 @@ static void alarm_log(struct request_context *x, const struct alarm *a, const st
 {
 	bool held = a->kind == ALARM_HELD;
 	char who[WHO_MAX], more[64] = "";
-	struct span peer = session_address(t->session->principal ? t->session->principal : t->session);
+	struct span peer = session_address(t->session->principal ? t->session->principal : t->session), note = t->remark.note, trace = t->remark.trace;
 
 	if (!core_may_log(x->core, BURST_ALARM))
 		return;
@@ -88,10 +90,11 @@ static void alarm_log(struct request_context *x, const struct alarm *a, const st
 		snprintf(more, sizeof(more), " fence=%" PRId64, t->fence);
 	else if (t->names > 0)
 		snprintf(more, sizeof(more), " names=%u", t->names);
-	core_log(x->core, LOG_WARN, "alarm", "kind=%s name=%s %s=%s session=%" PRIu64 "%s%s %s=%" PRId64 "%s%s%s", held ? "held" : "waited",
+	core_log(x->core, LOG_WARN, "alarm", "kind=%s name=%s %s=%s session=%" PRIu64 "%s%s %s=%" PRId64 "%s%s%s%s%.*s", held ? "held" : "waited",
 	         core_quoted(x->core, t->name), held ? "holder" : "waiter", core_quoted(x->core, (struct span){who, session_who(t->session, who)}),
 	         t->session->serial, peer.n > 0 ? " peer=" : "", peer.n > 0 ? core_quoted(x->core, peer) : "", held ? "held_ms" : "waited_ms",
-	         instant_diff(x->core->now, t->since) / MSEC, more, t->note.n > 0 ? " note=" : "", t->note.n > 0 ? core_quoted(x->core, t->note) : "");
+	         instant_diff(x->core->now, t->since) / MSEC, more, note.n > 0 ? " note=" : "", note.n > 0 ? core_quoted(x->core, note) : "",
+	         trace.n > 0 ? " trace=" : "", (int)trace.n, trace.p);
 }
 
 /* If it is due: a group may have one set by an earlier configuration. */

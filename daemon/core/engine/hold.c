@@ -250,6 +250,8 @@ static void claim_lose(struct engine *e, struct claim *c, enum loss why)
 	metric_add(&e->core->metrics, METRIC_LOSSES, 1);
 	metric_add(&e->core->metrics, why == LOSS_BROKEN ? METRIC_RELEASES_FORCED : METRIC_RELEASES_EXPIRED, 1);
 	e->core->metrics.lost[why]++;
+	if (c->limit == 0)
+		core_name_lost(e->core, lock_name(c->lock));
 	if (c->not_notified) {
 		/* The client never heard of the grant. */
 		notices_add(&e->notices, NOTICE_FORGOTTEN, c, NULL, NOT_REFUSED);

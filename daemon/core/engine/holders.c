@@ -20,6 +20,8 @@ void holders_count_hold(struct engine *e, const struct claim *c)
 	metric_add(&e->core->metrics, METRIC_HOLD_TOTAL, held);
 	histogram_add(&e->core->metrics.hold, held);
 	metric_peak(&e->core->metrics, METRIC_HOLD_LONGEST, held);
+	if (c->limit == 0)
+		core_name_held(e->core, lock_name(c->lock), held);
 }
 
 static inline void holders_begin(struct engine *e, struct claim *c)
@@ -41,6 +43,8 @@ static inline void holders_begin(struct engine *e, struct claim *c)
 	metric_add(&e->core->metrics, METRIC_WAIT_TOTAL, waited);
 	histogram_add(&e->core->metrics.wait[RESULT_OK], waited);
 	metric_peak(&e->core->metrics, METRIC_WAIT_LONGEST, waited);
+	if (c->limit == 0)
+		core_name_waited(e->core, lock_name(l), RESULT_OK, waited);
 	notices_add(&e->notices, NOTICE_GRANTED, c, NULL, NOT_REFUSED);
 }
 

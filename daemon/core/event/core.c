@@ -47,6 +47,7 @@ void core_conf_take_live(struct core_conf *to, const struct core_conf *from)
 	to->users = from->users;
 	to->user_names = from->user_names;
 	to->rules = from->rules;
+	to->name_groups = from->name_groups;
 	to->min_lease_us = from->min_lease_us;
 	to->max_keep_us = from->max_keep_us;
 	to->limits = from->limits;
@@ -80,10 +81,17 @@ void core_init(struct core *c, const struct core_conf *conf)
 	rng_init(&c->rng, conf->seed);
 	heap_init(&c->timers);
 	core_name(c, conf->host);
+	core_group_names(c);
+}
+
+void core_group_names(struct core *c)
+{
+	c->name_groups = name_groups_new(c->conf.name_groups, c->name_groups);
 }
 
 void core_release(struct core *c)
 {
+	name_groups_free(c->name_groups);
 	heap_release(&c->timers);
 }
 

@@ -10,6 +10,7 @@
 #include "daemon/base/rng.h"
 #include "daemon/core/event/event.h"
 #include "daemon/core/event/metric.h"
+#include "daemon/core/event/name_groups.h"
 
 struct rules;
 struct sampler;
@@ -52,6 +53,7 @@ struct core_conf {
 	bool users;                   /* there are users who can show themselves by AUTH */
 	const struct user_names *user_names; /* rules.h: who they are; NULL: nobody */
 	const struct rules *rules;    /* rules.h; NULL: none */
+	const char *name_groups;      /* as name_groups_new() takes them; NULL: none */
 	const struct outer *outer;    /* NULL: those figures are left out */
 	int64_t alarm_held_us, alarm_waited_us; /* see alarms.h; 0: no such alarm */
 	uint64_t alarm_failures;      /* per cent of the last minute's LOCKs; 0: no alarm */
@@ -124,6 +126,7 @@ struct core {
 	bool late;           /* timers that are due are left to the next steps, or were at the last, see due_timers.c; or votes fell, see votes_fall.c */
 	bool journal_off;    /* EFFECT_JOURNAL cannot be carried out */
 	struct metrics metrics;
+	struct name_groups *name_groups; /* NULL: none */
 	enum verb serving;   /* the request that is being served, for the figures */
 	enum verb answers;   /* the one that the next answer is to: see core_answers */
 	struct alarms *alarms; /* alarms.h; NULL: none is asked for */
@@ -153,6 +156,8 @@ void core_init(struct core *c, const struct core_conf *conf);
 /* Takes the id of the previous run, of 1 to DAEMON_ID_MAX - 1 bytes. No value of ours was made yet. */
 void core_go_on_as(struct core *c, struct span daemon_id);
 void core_release(struct core *c);
+/* Takes the groups of names of the present configuration. */
+void core_group_names(struct core *c);
 /* Effect: one log line. Values with blanks must go through core_quoted. */
 void core_log(struct core *c, enum log_level level, const char *event, const char *format, ...)
 	__attribute__((format(printf, 4, 5)));
@@ -167,6 +172,25 @@ static inline struct call *core_call(struct core *c)
 	return &effects_add(c->out, EFFECT_CALL)->call;
 }
 
+/* A request for the name was answered so, after that time. */
+static inline void core_name_waited(struct core *c, struct span name, enum result result, int64_t us)
+{
+	if (__builtin_expect(c->name_groups != NULL, false))
+		name_groups_waited(c->name_groups, name, result, us);
+}
+
+/* A hold of the name has ended after that time. */
+static inline void core_name_held(struct core *c, struct span name, int64_t us)
+{
+	if (__builtin_expect(c->name_groups != NULL, false))
+		name_groups_held(c->name_groups, name, us);
+}
+
+static inline void core_name_lost(struct core *c, struct span name)
+{
+	if (c->name_groups)
+		name_groups_lost(c->name_groups, name);
+}
 
 /*
  * The next answer is not to the line that is being served, but to an earlier request of this kind. The session counts it when it is sent, and takes the one

@@ -185,7 +185,8 @@ enum journal_kind { JOURNAL_SESSION = 1, JOURNAL_OVER, JOURNAL_HELD, JOURNAL_FRE
 	NUMBER(53, LOW, low_us, INT64_MIN, INT64_MAX, "by how much its clock was ahead of this host's, at least; of VOUCHED: what it showed") \
 	NUMBER(54, HIGH, high_us, INT64_MIN, INT64_MAX, "and at most") \
 	NUMBER(55, WHY, why, 0, 255, "an enum evidence, whose numbers do not change") \
-	TEXT(56, VOTES, votes, 0, 72, "of HELD in a restart: until when each store keeps the value, 8 bytes each; empty: the stores are asked")
+	TEXT(56, VOTES, votes, 0, 72, "of HELD in a restart: until when each store keeps the value, 8 bytes each; empty: the stores are asked") \
+	TEXT(57, TRACE, trace, 0, TRACE_BYTES, "of HELD")
 
 struct journal_record {
 	enum journal_kind kind;

@@ -34,15 +34,17 @@ void group_answered(struct request_context *x, struct group *g)
 static void group_tell_refused(struct request_context *x, const struct group *g, const struct part *p, enum refusal why)
 {
 	struct session *s = g->session;
+	int64_t waited = instant_diff(x->core->now, g->asked_at);
 
 	core_answers(x->core, group_verb(g));
 	if (why == REFUSED_BUSY)
 		busy_tell(x, s, span_of(g->tag), p->seen, group_owner(g));
 	else if (why == REFUSED_TIMEOUT)
-		busy_tell_timeout(x, s, span_of(g->tag), p->seen, group_owner(g), g->asked_at);
+		busy_tell_timeout(x, s, span_of(g->tag), p->seen, group_owner(g), kept_remark(&g->remark).trace, g->asked_at);
 	else
 		deliver_refusal(x, s, span_of(g->tag), why);
-	metric_waited(&x->core->metrics, refusal_result(why), instant_diff(x->core->now, g->asked_at));
+	metric_waited(&x->core->metrics, refusal_result(why), waited);
+	core_name_waited(x->core, part_name(p ? p : &g->part[0]), refusal_result(why), waited);
 }
 
 void group_refuse(struct request_context *x, struct group *g, const struct part *p, enum refusal why)
@@ -226,7 +228,8 @@ void group_win_all(struct request_context *x, struct group *g)
 		watch_who_waits(x, group_own(x, g, &g->part[i]));
 	}
 	if (x->attends)
-		slow_wait_of_group(x, g->session, part_name(&g->part[g->next < g->parts ? g->next : 0]), g->parts, g->asked_at);
+		slow_wait_of_group(x, g->session, part_name(&g->part[g->next < g->parts ? g->next : 0]), g->parts, kept_remark(&g->remark).trace,
+		                   g->asked_at);
 	group_won(x, g);
 }
 
@@ -245,6 +248,6 @@ void group_win_one(struct request_context *x, struct group *g, struct part *p)
 	group_fold(x, c, !own);
 	watch_who_waits(x, c);
 	if (x->attends)
-		slow_wait_of_group(x, g->session, lock_name(c->lock), g->parts, g->asked_at);
+		slow_wait_of_group(x, g->session, lock_name(c->lock), g->parts, kept_remark(&g->remark).trace, g->asked_at);
 	group_won(x, g);
 }

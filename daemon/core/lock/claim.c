@@ -28,24 +28,25 @@ bool loss_find(struct span word, enum loss *ret_loss)
 	return false;
 }
 
-void claim_set_texts(struct claim *c, struct span owner, struct span note)
+void claim_set_texts(struct claim *c, struct span owner, struct remark remark)
 {
-	size_t n = owner.n + note.n;
+	size_t n = owner.n + remark.note.n + remark.trace.n;
 
 	c->texts = n > 0 ? mem_alloc(n) : NULL;
 	if (owner.n > 0)
 		memcpy(c->texts, owner.p, owner.n);
-	if (note.n > 0)
-		memcpy(c->texts + owner.n, note.p, note.n);
 	c->owner_n = (uint16_t)owner.n;
-	c->note_n = (uint16_t)note.n;
+	c->note_n = (uint16_t)remark.note.n;
+	c->traced = remark.trace.n > 0;
+	if (n > owner.n)
+		remark_write(c->texts + owner.n, remark);
 }
 
-void claim_set_note(struct claim *c, struct span note)
+void claim_set_remark(struct claim *c, struct remark remark)
 {
 	char *former = c->texts;
 
-	claim_set_texts(c, claim_owner(c), note);
+	claim_set_texts(c, claim_owner(c), remark);
 	mem_free(former);
 }
 

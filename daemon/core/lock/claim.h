@@ -8,7 +8,7 @@
 
 #include "daemon/base/heap.h"
 #include "daemon/core/event/origin.h"
-#include "proto/proto.h"
+#include "daemon/core/lock/remark.h"
 
 #include <sys/queue.h>
 
@@ -70,7 +70,7 @@ struct claim {
 	struct origin *origin;   /* of the session; NULL: it is not known */
 	struct lock *lock;
 	struct asking *asking;   /* CLAIM_NEW, CLAIM_WAITING, and CLAIM_HELD until the grant is delivered; else NULL */
-	char *texts;             /* the owner, then the note; heap, NULL: both are empty */
+	char *texts;             /* the owner, then the note, then the trace; heap, NULL: all are empty */
 	int64_t ttl_us, delay_us;
 	struct timer timer;      /* CLAIM_WAITING: end of the wait. Not notified: end of the time to repeat the LOCK, if that is sooner */
 	/* CLAIM_HELD, CLAIM_LOST */
@@ -86,6 +86,7 @@ struct claim {
 	unsigned priority : 4;   /* 0 to 9 */
 	bool renew : 1;
 	bool shared : 1;         /* it holds, or asks to hold, together with other readers: its client relies on no more */
+	bool traced : 1;         /* it has a trace */
 	bool crowds : 1;         /* it counts in the crowd of its origin */
 	bool patient;            /* wait > 0: goes on waiting while somebody holds */
 	bool overdue;            /* its wait is over; the round under way decides */
@@ -116,9 +117,9 @@ static inline struct span claim_owner(const struct claim *c)
 	return (struct span){c->texts, c->owner_n};
 }
 
-static inline struct span claim_note(const struct claim *c)
+static inline struct remark claim_remark(const struct claim *c)
 {
-	return c->note_n > 0 ? (struct span){c->texts + c->owner_n, c->note_n} : SPAN("");
+	return c->texts ? remark_of(c->texts + c->owner_n, c->note_n, c->traced) : remark_of(NULL, 0, false);
 }
 
 static inline bool claim_is_of(const struct claim *c, const struct session *session, struct span owner)
@@ -178,7 +179,7 @@ static inline void claim_leave_crowd(struct claim *c)
 }
 
 bool claim_same_owner(const struct claim *a, const struct claim *b);
-void claim_set_texts(struct claim *c, struct span owner, struct span note);
-void claim_set_note(struct claim *c, struct span note); /* in place of the present one */
+void claim_set_texts(struct claim *c, struct span owner, struct remark remark);
+void claim_set_remark(struct claim *c, struct remark remark); /* in place of the present one */
 
 #endif

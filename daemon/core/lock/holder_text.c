@@ -25,7 +25,8 @@ void holder_text_put(struct buf *out, const struct holder_text *c)
 	netstring_put_int(out, c->pid);
 	netstring_put_int(out, c->uid);
 	netstring_put(out, c->owner);
-	netstring_put(out, c->note);
+	netstring_put(out, c->remark.note);
+	netstring_put(out, c->remark.trace);
 }
 
 /* What the daemons make their ids of: see core.c. A channel is named by it. */
@@ -62,12 +63,22 @@ bool holder_text_read_question(struct span message, struct holder_text *ret_card
 	return take_head(&message, ret_card);
 }
 
+static bool take_holder(struct span *rest, struct holder_text *c, struct span *ret_note)
+{
+	return take_number(rest, 0, &c->held_ms) && c->held_ms <= INT64_MAX / 2000 && take_text(rest, CARD_TEXT_MAX, &c->label) &&
+	       take_text(rest, CARD_TEXT_MAX, &c->peer) && take_number(rest, -1, &c->pid) && take_number(rest, -1, &c->uid) &&
+	       take_text(rest, CARD_OWNER_MAX, &c->owner) && take_text(rest, CARD_TEXT_MAX, ret_note);
+}
+
 bool holder_text_read(struct span message, struct holder_text *c)
 {
+	struct span note, trace = SPAN("");
+
 	*c = (struct holder_text){.pid = -1, .uid = -1};
-	return take_head(&message, c) && take_number(&message, 0, &c->held_ms) && c->held_ms <= INT64_MAX / 2000 &&
-	       take_text(&message, CARD_TEXT_MAX, &c->label) && take_text(&message, CARD_TEXT_MAX, &c->peer) && take_number(&message, -1, &c->pid) &&
-	       take_number(&message, -1, &c->uid) && take_text(&message, CARD_OWNER_MAX, &c->owner) && take_text(&message, CARD_TEXT_MAX, &c->note);
+	if (!take_head(&message, c) || !take_holder(&message, c, &note) || (message.n > 0 && !netstring_next(&message, &trace)))
+		return false;
+	c->remark = remark_read(note, trace);
+	return true;
 }
 
 static size_t text_put(char *out, size_t at, struct span text)

@@ -4,16 +4,16 @@
  * reads may be anything, since whoever may publish at a store can write such a message. So a card is shown to people, and decides nothing.
  *
  *   question  <daemon-id> <name> <number>
- *   card      <daemon-id> <name> <number> <held_ms> <label> <peer> <pid> <uid> <owner> <note>
+ *   card      <daemon-id> <name> <number> <held_ms> <label> <peer> <pid> <uid> <owner> <note> <trace>
  *
- * Each word has its length in front, see netstring.h. Words behind these are left to later versions. The id is that of the daemon that sends the message, and
- * the number that of the value that stands at the stores, see value.h.
+ * Each word has its length in front, see netstring.h. Words behind these are left to later versions; earlier ones send no trace. The id is that of the
+ * daemon that sends the message, and the number that of the value that stands at the stores, see value.h.
  */
 #ifndef CORE_HOLDER_TEXT_H
 #define CORE_HOLDER_TEXT_H
 
 #include "daemon/base/buf.h"
-#include "proto/span.h"
+#include "daemon/core/lock/remark.h"
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -29,7 +29,8 @@ struct holder_text {
 	int64_t held_ms; /* at least 0 */
 	struct span label, peer; /* "": none; a peer of a Unix socket is "unix" */
 	int64_t pid, uid;        /* -1: not known */
-	struct span owner, note; /* "": none */
+	struct span owner; /* "": none */
+	struct remark remark;
 };
 
 void holder_text_put_question(struct buf *out, const struct holder_text *c);

@@ -240,7 +240,7 @@ void ask_daemon_question(struct request_context *x, unsigned node, struct span m
 		.pid = s->is_unix ? s->pid : -1,
 		.uid = s->is_unix ? s->uid : -1,
 		.owner = claim_owner(c),
-		.note = claim_note(c),
+		.remark = claim_remark(c),
 	};
 	message_send(x, (unsigned)by, q.daemon, 'I', &answer);
 }

@@ -19,8 +19,7 @@ static void reply_holder_here(struct request_context *x, struct reply *r, const 
 
 	reply_text(r, "holder", (struct span){who, session_who(holder->session, who)});
 	reply_ms(r, "held_ms", instant_diff(x->core->now, holder->granted_at));
-	if (holder->note_n > 0)
-		reply_text(r, "note", claim_note(holder));
+	reply_remark(r, claim_remark(holder));
 	if (l->share) {
 		reply_mode(r, holder);
 		reply_int(r, "holders", lock_holders(l));
@@ -37,8 +36,7 @@ static void reply_holder_there(struct request_context *x, struct reply *r, struc
 	if (c) {
 		reply_remote_who(r, c);
 		reply_ms(r, "held_ms", held_us);
-		if (c->note.n > 0)
-			reply_text(r, "note", c->note);
+		reply_remark(r, c->remark);
 	} else {
 		reply_elsewhere_held(x, r, elsewhere);
 	}
@@ -94,12 +92,13 @@ void busy_tell(struct request_context *x, struct session *s, struct span tag, co
 	busy_end(x, s, &r, l->contender->patient, lock_retry_us(&x->engine->table, l));
 }
 
-void busy_tell_timeout(struct request_context *x, struct session *s, struct span tag, const struct lock *l, struct span owner, struct instant asked_at)
+void busy_tell_timeout(struct request_context *x, struct session *s, struct span tag, const struct lock *l, struct span owner, struct span trace,
+		       struct instant asked_at)
 {
 	struct reply r;
 
 	metric_add(&x->core->metrics, METRIC_TIMEOUTS, 1);
-	slow_wait(x, s, lock_name(l), asked_at, "timeout");
+	slow_wait(x, s, lock_name(l), trace, asked_at, "timeout");
 	reply_begin(&r, session_line(x->sessions), tag, "TIMEOUT");
 	reply_text(&r, "name", lock_name(l));
 	reply_ms(&r, "waited_ms", instant_diff(x->core->now, asked_at));

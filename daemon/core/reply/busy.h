@@ -10,6 +10,7 @@
 
 /* Somebody has the name; its wait is over, it began then. */
 void busy_tell(struct request_context *x, struct session *s, struct span tag, const struct lock *l, struct span owner);
-void busy_tell_timeout(struct request_context *x, struct session *s, struct span tag, const struct lock *l, struct span owner, struct instant asked_at);
+void busy_tell_timeout(struct request_context *x, struct session *s, struct span tag, const struct lock *l, struct span owner, struct span trace,
+		       struct instant asked_at);
 
 #endif

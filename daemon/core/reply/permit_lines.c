@@ -67,11 +67,12 @@ static void permit_attend(struct request_context *x, const struct permit *p, enu
 	if (kind == WATCH_WAITING) {
 		alarms_set(x->core, ALARM_OF_PERMIT, p, ALARM_WAITED, p->asked_at);
 	} else if (kind == WATCH_GRANTED) {
-		slow_wait(x, p->session, semaphore_name(p->semaphore), p->asked_at, "granted");
+		slow_wait(x, p->session, semaphore_name(p->semaphore), kept_remark(&p->remark).trace, p->asked_at, "granted");
 		alarms_set(x->core, ALARM_OF_PERMIT, p, ALARM_HELD, p->granted_at);
 	} else {
 		alarms_forget(x->core, p); /* a permit that is lost stays until its client has acknowledged that */
-		slow_hold(x, p->session, semaphore_name(p->semaphore), p->granted_at, kind == WATCH_LOST ? loss_word(p->loss) : "released");
+		slow_hold(x, p->session, semaphore_name(p->semaphore), kept_remark(&p->remark).trace, p->granted_at,
+		          kind == WATCH_LOST ? loss_word(p->loss) : "released");
 	}
 }
 
@@ -83,12 +84,25 @@ static void permit_audit(struct request_context *x, const struct permit *p, cons
 		.session = p->session,
 		.name = semaphore_name(p->semaphore),
 		.permit = {slot, (size_t)(end - slot)},
+		.trace = kept_remark(&p->remark).trace,
 		.fence = p->fence,
 		.held_us = kind == WATCH_GRANTED ? -1 : instant_diff(x->core->now, p->granted_at),
 		.reason = kind == WATCH_LOST ? loss_word(p->loss) : NULL,
 	};
 
 	audit_write(x->core, &a);
+}
+
+static void permit_count(struct request_context *x, const struct permit *p, enum watch_kind kind)
+{
+	struct span name = semaphore_name(p->semaphore);
+
+	if (kind == WATCH_GRANTED)
+		core_name_waited(x->core, name, RESULT_OK, instant_diff(p->granted_at, p->asked_at));
+	else if (kind != WATCH_WAITING)
+		core_name_held(x->core, name, instant_diff(x->core->now, p->granted_at));
+	if (kind == WATCH_LOST)
+		core_name_lost(x->core, name);
 }
 
 void permit_watch_tell(struct request_context *x, const struct permit *p, enum watch_kind kind)
@@ -98,6 +112,8 @@ void permit_watch_tell(struct request_context *x, const struct permit *p, enum w
 	char who[WHO_MAX];
 	struct reply r;
 
+	if (x->core->name_groups)
+		permit_count(x, p, kind);
 	if (x->attends)
 		permit_attend(x, p, kind);
 	if (x->core->conf.audit && kind != WATCH_WAITING)
@@ -123,8 +139,7 @@ void permit_watch_tell(struct request_context *x, const struct permit *p, enum w
 	reply_int(&r, "waiters", p->semaphore->waiters);
 	if (p->owner_n > 0)
 		reply_text(&r, "owner", permit_owner(p));
-	if (p->note_n > 0)
-		reply_text(&r, "note", (struct span){p->note, p->note_n});
+	reply_remark(&r, kept_remark(&p->remark));
 	news_send(x, semaphore_name(p->semaphore), kind == WATCH_WAITING ? p->asked_at : INSTANT_NEVER, &r);
 }
 
@@ -152,8 +167,7 @@ static void row_permit(struct request_context *x, struct session *s, const struc
 		reply_int(&r, "priority", p->priority);
 	if (p->owner_n > 0)
 		reply_text(&r, "owner", permit_owner(p));
-	if (p->note_n > 0)
-		reply_text(&r, "note", (struct span){p->note, p->note_n});
+	reply_remark(&r, kept_remark(&p->remark));
 	row_end(x, s, &r);
 }
 

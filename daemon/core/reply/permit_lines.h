@@ -21,7 +21,7 @@ void semaphore_show(struct request_context *x, struct session *s, const struct s
 void permit_watch_tell(struct request_context *x, const struct permit *p, enum watch_kind kind);
 static inline void permit_watch(struct request_context *x, const struct permit *p, enum watch_kind kind)
 {
-	if (x->engine->watched > 0)
+	if (x->engine->watched > 0 || x->core->name_groups)
 		permit_watch_tell(x, p, kind);
 }
 

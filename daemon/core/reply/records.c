@@ -79,6 +79,7 @@ void record_over(struct request_context *x, const struct session *s)
 /* The owner as the record is to have it; flags: further bits of JOURNAL_PARTS, RENEW. */
 static void record_hold(struct request_context *x, const struct session *s, struct claim *c, struct span owner, int64_t flags, bool told)
 {
+	const struct remark remark = claim_remark(c);
 	struct lock *l = c->lock;
 	struct prior_lease left;
 
@@ -89,7 +90,8 @@ static void record_hold(struct request_context *x, const struct session *s, stru
 	                                     .session = (int64_t)s->serial,
 	                                     .name = left.name,
 	                                     .owner = owner,
-	                                     .note = claim_note(c),
+	                                     .note = remark.note,
+	                                     .trace = remark.trace,
 	                                     .value = left.value,
 	                                     .count = c->count,
 	                                     .fence = c->token,

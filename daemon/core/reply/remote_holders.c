@@ -140,8 +140,7 @@ void reply_remote_texts(struct reply *r, const struct holder_text *c)
 {
 	if (c->owner.n > 0)
 		reply_text(r, "owner", c->owner);
-	if (c->note.n > 0)
-		reply_text(r, "note", c->note);
+	reply_remark(r, c->remark);
 }
 
 void reply_remote_who(struct reply *r, const struct holder_text *c)

@@ -15,8 +15,7 @@ static void reply_texts(struct reply *r, const struct claim *c)
 {
 	if (c->owner_n > 0)
 		reply_text(r, "owner", claim_owner(c));
-	if (c->note_n > 0)
-		reply_text(r, "note", claim_note(c));
+	reply_remark(r, claim_remark(c));
 }
 
 static void row_holder(struct request_context *x, struct session *s, struct span tag, const struct claim *c)

@@ -5,13 +5,13 @@
 
 #include "daemon/core/session/request_context.h"
 
-/* The request has waited since then, and is answered with that outcome. */
-void slow_wait(struct request_context *x, const struct session *s, struct span name, struct instant since, const char *outcome);
+/* The request of this trace has waited since then, and is answered with that outcome. */
+void slow_wait(struct request_context *x, const struct session *s, struct span name, struct span trace, struct instant since, const char *outcome);
 /* So many names were asked for at once, and are granted. Of these, this one was waited for last. */
-void slow_wait_of_group(struct request_context *x, const struct session *s, struct span name, unsigned names, struct instant since);
+void slow_wait_of_group(struct request_context *x, const struct session *s, struct span name, unsigned names, struct span trace, struct instant since);
 /* A TAKE has got a job, for which it has waited since then while the job was due. */
 void slow_wait_of_take(struct request_context *x, const struct session *s, struct span queue, struct instant since);
 /* What was held since then is not any more. */
-void slow_hold(struct request_context *x, const struct session *s, struct span name, struct instant since, const char *outcome);
+void slow_hold(struct request_context *x, const struct session *s, struct span name, struct span trace, struct instant since, const char *outcome);
 
 #endif

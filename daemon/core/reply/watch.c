@@ -81,8 +81,7 @@ static void event_detail(struct request_context *x, struct reply *r, const struc
 	reply_int(r, "waiters", c->lock->contender->patient);
 	if (c->owner_n > 0)
 		reply_text(r, "owner", claim_owner(c));
-	if (c->note_n > 0)
-		reply_text(r, "note", claim_note(c));
+	reply_remark(r, claim_remark(c));
 }
 
 /* For alarms and the slow log. A group that waits is one request, whatever name it waits for. */
@@ -98,10 +97,10 @@ static void watch_attend(struct request_context *x, const struct claim *c, enum 
 		alarms_set(x->core, s->principal ? ALARM_OF_GROUP : ALARM_OF_CLAIM, s->principal ? (const void *)s : c, ALARM_WAITED, c->asking->asked_at);
 		break;
 	case WATCH_RELEASED:
-		slow_hold(x, s, lock_name(c->lock), c->granted_at, "released");
+		slow_hold(x, s, lock_name(c->lock), claim_remark(c).trace, c->granted_at, "released");
 		break;
 	case WATCH_LOST:
-		slow_hold(x, s, lock_name(c->lock), c->granted_at, loss_word(c->loss));
+		slow_hold(x, s, lock_name(c->lock), claim_remark(c).trace, c->granted_at, loss_word(c->loss));
 		break;
 	}
 }
@@ -112,6 +111,7 @@ static void watch_audit(struct request_context *x, const struct claim *c, const 
 		.event = event,
 		.session = c->session,
 		.name = lock_name(c->lock),
+		.trace = claim_remark(c).trace,
 		.fence = c->token,
 		.held_us = kind == WATCH_GRANTED ? -1 : instant_diff(x->core->now, c->granted_at),
 		.reason = kind == WATCH_LOST ? loss_word(c->loss) : NULL,

@@ -63,6 +63,24 @@ static void tell_losses(const struct metrics *m, const struct sampler *to)
 		sampler_tell_one(to, METRIC_LEASES_LOST, "reason", loss_word(i), m->lost[i]);
 }
 
+static void tell_name_groups(const struct core *c, enum metric which, const struct sampler *to)
+{
+	for (unsigned i = 0; i < name_groups_count(c->name_groups); i++) {
+		const struct name_group *g = name_groups_at(c->name_groups, i);
+
+		if (which == METRIC_GROUP_LOSSES)
+			sampler_tell_one(to, which, "group", g->label, g->lost);
+		else if (which == METRIC_GROUP_WAIT_TIMES)
+			sampler_tell_histogram(to, which, "group", g->label, &g->wait, g->wait_us);
+		else if (which == METRIC_GROUP_HOLD_TIMES)
+			sampler_tell_histogram(to, which, "group", g->label, &g->hold, g->hold_us);
+		else
+			for (enum result result = 0; result < RESULT_N; result++)
+				sampler_tell(to, which, (struct sample_label){"group", g->label}, (struct sample_label){"result", result_word[result]},
+				             g->answered[result]);
+	}
+}
+
 static void tell_stores(const struct request_context *x, enum metric which, const struct sampler *to)
 {
 	for (unsigned i = 0; i < x->core->conf.nodes; i++) {
@@ -99,6 +117,12 @@ static void tell_family(const struct request_context *x, enum metric which, cons
 	case METRIC_REDIS_TROUBLE:
 	case METRIC_ROUND_TRIPS:
 		tell_stores(x, which, to);
+		break;
+	case METRIC_GROUP_REQUESTS:
+	case METRIC_GROUP_LOSSES:
+	case METRIC_GROUP_WAIT_TIMES:
+	case METRIC_GROUP_HOLD_TIMES:
+		tell_name_groups(x->core, which, to);
 		break;
 	case METRIC_WAIT_TIMES:
 		tell_waits(m, to);

@@ -89,7 +89,7 @@ static void lock_waits_again(struct request_context *x, struct claim *c, int64_t
 
 	request_keep_tag(q, c->asking->tag);
 	claim_set_terms(x, c);
-	claim_set_note(c, request_note(q));
+	claim_set_remark(c, request_remark(q));
 	c->asking->count = request_count(q);
 	c->session->busy |= q->tag.n == 0;
 	wait_set_end(x->engine, c, lock_wait_until(x, wait));
@@ -268,7 +268,8 @@ static struct claim *claim_of_lock_request(struct request_context *x, struct ses
 
 	c->session = s;
 	c->origin = s->origin;
-	claim_set_texts(c, request_owner(q), request_note(q));
+	if (q->given & (UINT32_C(1) << FIELD_OWNER | UINT32_C(1) << FIELD_NOTE | UINT32_C(1) << FIELD_TRACE))
+		claim_set_texts(c, request_owner(q), request_remark(q));
 	claim_begin_asking(&x->engine->table, c);
 	request_keep_tag(q, c->asking->tag);
 	claim_set_terms(x, c);

@@ -114,9 +114,18 @@ static void line_end(struct requests *r, size_t from, const struct session *s, s
 	buf_append(&r->list, &asked, sizeof(asked));
 }
 
+static void put_remark(struct buf *b, struct remark remark)
+{
+	if (remark.note.n > 0)
+		put_text(b, " note=", remark.note);
+	if (remark.trace.n > 0)
+		put_text(b, " trace=", remark.trace);
+}
+
 /* What LOCK, LOCKALL and LOCKANY have in common. */
 struct lock_terms {
-	struct span owner, note;
+	struct span owner;
+	struct remark remark;
 	int64_t ttl_us, delay_us;
 	unsigned priority, count;
 	bool renew, shared;
@@ -129,8 +138,7 @@ static void put_terms(struct buf *b, const struct lock_terms *t)
 		put_duration(b, " delay=", t->delay_us);
 	if (t->owner.n > 0)
 		put_text(b, " owner=", t->owner);
-	if (t->note.n > 0)
-		put_text(b, " note=", t->note);
+	put_remark(b, t->remark);
 	if (t->priority > 0)
 		put_number(b, " priority=", t->priority);
 	if (t->count > 0)
@@ -144,7 +152,7 @@ static void put_terms(struct buf *b, const struct lock_terms *t)
 static void ask_lock(struct requests *r, const struct claim *c)
 {
 	const struct asking *a = c->asking;
-	const struct lock_terms terms = {claim_owner(c), claim_note(c), c->ttl_us, c->delay_us, c->priority, a->count, c->renew, c->shared};
+	const struct lock_terms terms = {claim_owner(c), claim_remark(c), c->ttl_us, c->delay_us, c->priority, a->count, c->renew, c->shared};
 	size_t from = buf_length(&r->lines);
 
 	line_begin(r, a->tag, "LOCK");
@@ -171,7 +179,7 @@ static uint64_t group_order(const struct group *g)
 
 static void ask_group(struct requests *r, const struct group *g)
 {
-	const struct lock_terms terms = {group_owner(g), {g->note, g->note_n}, g->ttl_us, g->delay_us, g->priority, g->count, g->renew, g->shared};
+	const struct lock_terms terms = {group_owner(g), kept_remark(&g->remark), g->ttl_us, g->delay_us, g->priority, g->count, g->renew, g->shared};
 	size_t from = buf_length(&r->lines);
 
 	line_begin(r, g->tag, g->any ? "LOCKANY" : "LOCKALL");
@@ -203,8 +211,7 @@ static void ask_permit(struct requests *r, const struct permit *p)
 	put_duration(&r->lines, " ttl=", p->ttl_us);
 	if (p->owner_n > 0)
 		put_text(&r->lines, " owner=", permit_owner(p));
-	if (p->note_n > 0)
-		put_text(&r->lines, " note=", (struct span){p->note, p->note_n});
+	put_remark(&r->lines, kept_remark(&p->remark));
 	if (p->priority > 0)
 		put_number(&r->lines, " priority=", p->priority);
 	if (p->counted)

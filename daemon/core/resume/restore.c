@@ -89,7 +89,7 @@ static struct claim *restore_claim(struct request_context *x, struct session *s,
 	struct claim *c = claim_new(&x->engine->table);
 
 	c->session = s;
-	claim_set_texts(c, r->owner, r->note);
+	claim_set_texts(c, r->owner, remark_read(r->note, r->trace));
 	c->token = r->fence;
 	c->count = (unsigned)r->count;
 	c->renew = r->renew & JOURNAL_RENEWED;

@@ -64,8 +64,7 @@ static void reply_permit_holder(const struct request_context *x, struct reply *r
 
 	reply_text(r, "holder", (struct span){who, session_who(p->session, who)});
 	reply_ms(r, "held_ms", instant_diff(x->core->now, p->granted_at));
-	if (p->note_n > 0)
-		reply_text(r, "note", (struct span){p->note, p->note_n});
+	reply_remark(r, kept_remark(&p->remark));
 }
 
 static void tell_full(struct request_context *x, const struct permit *p, const char *word)
@@ -97,8 +96,11 @@ static void tell_in_use(struct request_context *x, const struct permit *p)
 
 static void permit_tell_refused(struct request_context *x, const struct permit *p, enum refusal why)
 {
+	int64_t waited = instant_diff(x->core->now, p->asked_at);
+
 	core_answers(x->core, VERB_ACQUIRE);
-	metric_waited(&x->core->metrics, refusal_result(why), instant_diff(x->core->now, p->asked_at));
+	metric_waited(&x->core->metrics, refusal_result(why), waited);
+	core_name_waited(x->core, semaphore_name(p->semaphore), refusal_result(why), waited);
 	if (why == REFUSED_BUSY) {
 		metric_add(&x->core->metrics, METRIC_REFUSALS, 1);
 		tell_full(x, p, "BUSY");

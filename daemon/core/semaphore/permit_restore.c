@@ -163,8 +163,7 @@ static struct permit *permit_recall(struct request_context *x, struct session *s
 		x->engine->asked = r->order;
 	p->owner_n = r->owner.n;
 	p->owner = r->owner.n > 0 ? mem_copy(r->owner.p, r->owner.n) : NULL;
-	p->note_n = record->note.n;
-	p->note = record->note.n > 0 ? mem_copy(record->note.p, record->note.n) : NULL;
+	kept_remark_set(&p->remark, remark_read(record->note, record->trace));
 	p->believed = INSTANT_NEVER; /* as long as each of its claims may be believed */
 	return p;
 }
@@ -194,7 +193,7 @@ int permit_restore_seat(struct request_context *x, struct session *s, const stru
 		seat->slot = (uint16_t)record.slot;
 	c = seat->claim = claim_new(&x->engine->table);
 	c->session = &p->agent;
-	claim_set_texts(c, record.owner, r->note);
+	claim_set_texts(c, record.owner, remark_read(r->note, r->trace));
 	c->token = r->fence;
 	c->count = 1;
 	c->renew = true;

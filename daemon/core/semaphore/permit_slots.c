@@ -27,7 +27,7 @@ static struct span slot_name(struct permit *p, char out[SLOT_NAME_MAX], unsigned
 
 static void seat_ask(struct request_context *x, struct permit *p, struct seat *seat, struct span name, unsigned limit, bool patient)
 {
-	struct claim *c = inner_session_claim(x->engine, &p->agent, permit_owner(p), (struct span){p->note, p->note_n}, p->asked_at);
+	struct claim *c = inner_session_claim(x->engine, &p->agent, permit_owner(p), kept_remark(&p->remark), p->asked_at);
 
 	seat->claim = c;
 	seat->why = NOT_REFUSED;
@@ -252,12 +252,10 @@ void permit_set_terms(struct request_context *x, struct permit *p)
 {
 	const struct request *q = &x->request;
 
-	mem_free(p->note);
-	p->note_n = request_note(q).n;
-	p->note = p->note_n > 0 ? mem_copy(request_note(q).p, p->note_n) : NULL;
+	kept_remark_set(&p->remark, request_remark(q));
 	p->ttl_us = request_has(q, FIELD_TTL) ? q->field[FIELD_TTL].number : x->core->conf.lease_us;
 	p->counted = request_has(q, FIELD_COUNT);
-	inner_session_set_terms(&p->agent, true, p->ttl_us, 0, request_note(q));
+	inner_session_set_terms(&p->agent, true, p->ttl_us, 0, request_remark(q));
 }
 
 struct permit *permit_new(struct request_context *x, struct session *s, struct semaphore *m)

@@ -57,7 +57,7 @@ static void deliver_granted(struct request_context *x, struct claim *c, unsigned
 	}
 	s->held++;
 	if (x->attends)
-		slow_wait(x, s, lock_name(c->lock), c->asking->asked_at, "granted");
+		slow_wait(x, s, lock_name(c->lock), claim_remark(c).trace, c->asking->asked_at, "granted");
 	claim_answered(x, c);
 	claim_end_asking(&x->engine->table, c);
 	if (!LIST_EMPTY(&s->groups))
@@ -75,11 +75,12 @@ static void deliver_refused(struct request_context *x, struct claim *c, enum ref
 		if (why == REFUSED_BUSY)
 			busy_tell(x, s, span_of(c->asking->tag), c->lock, claim_owner(c));
 		else if (why == REFUSED_TIMEOUT)
-			busy_tell_timeout(x, s, span_of(c->asking->tag), c->lock, claim_owner(c), c->asking->asked_at);
+			busy_tell_timeout(x, s, span_of(c->asking->tag), c->lock, claim_owner(c), claim_remark(c).trace, c->asking->asked_at);
 		else
 			deliver_refusal(x, s, span_of(c->asking->tag), why);
 		metric_add(&x->core->metrics, METRIC_FAILURES, why == REFUSED_QUORUM || why == REFUSED_NOT_ADMITTED);
 		metric_waited(&x->core->metrics, refusal_result(why), instant_diff(x->core->now, c->asking->asked_at));
+		core_name_waited(x->core, lock_name(c->lock), refusal_result(why), instant_diff(x->core->now, c->asking->asked_at));
 	}
 	TAILQ_REMOVE(&s->claims, c, in_session);
 	claim_is_over(c);
@@ -101,7 +102,7 @@ static void deliver_reentered(struct request_context *x, struct claim *c, unsign
 	}
 	metric_add(&x->core->metrics, METRIC_REENTRIES, 1);
 	if (x->attends) /* it waited beside another request of its owner */
-		slow_wait(x, c->session, lock_name(c->lock), c->asking->asked_at, "granted");
+		slow_wait(x, c->session, lock_name(c->lock), claim_remark(c).trace, c->asking->asked_at, "granted");
 	TAILQ_REMOVE(&c->session->claims, c, in_session);
 	claim_answered(x, c);
 	if (hears)

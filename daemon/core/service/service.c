@@ -354,6 +354,7 @@ void service_reload(struct service *s, const struct core_conf *conf)
 	bool alarms = core_conf_alarms_differ(&s->core.conf, conf);
 
 	core_conf_take_live(&s->core.conf, conf);
+	core_group_names(&s->core);
 	if (alarms)
 		alarm_configure(&s->commander);
 }

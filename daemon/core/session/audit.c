@@ -9,7 +9,7 @@
 #include <stdio.h>
 
 #define TEXT_MOST 512 /* bytes of a text that are written; a name has no more */
-#define TEXTS     6   /* name, permit, label, user, cert, address */
+#define TEXTS     7   /* name, permit, label, user, cert, address, trace */
 #define LINE_ROOM (TEXTS * (JSON_TEXT_MAX(TEXT_MOST) + 16) + 400)
 
 static void put_bytes(void *to, const char *p, size_t n)
@@ -87,6 +87,8 @@ void audit_write(struct core *core, const struct audit *a)
 		at = put_int(at, "held_ms", a->held_us / MSEC);
 	if (a->reason)
 		at = put_text(at, "reason", span_of(a->reason));
+	if (a->trace.n > 0)
+		at = put_text(at, "trace", a->trace);
 	at = put(at, "}\n");
 	arena_commit(&core->out->arena, (size_t)(at - line));
 	effect = effects_add(core->out, EFFECT_AUDIT);

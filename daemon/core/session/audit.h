@@ -13,6 +13,7 @@ struct audit {
 	const struct session *session;
 	struct span name;   /* n 0: none */
 	struct span permit; /* n 0: it is no permit */
+	struct span trace;  /* of the request; n 0: none */
 	int64_t fence;      /* 0: none */
 	int64_t held_us;    /* less than 0: none */
 	const char *reason; /* NULL: none */

@@ -39,7 +39,7 @@ static void group_set_terms(struct request_context *x, struct group *g)
 }
 
 /* Without terms, and not due. */
-static struct group *group_begin(struct session *s, const struct span *name, unsigned names, struct span owner, struct span note)
+static struct group *group_begin(struct session *s, const struct span *name, unsigned names, struct span owner, struct remark remark)
 {
 	struct group *g = mem_alloc(sizeof(*g));
 
@@ -48,8 +48,7 @@ static struct group *group_begin(struct session *s, const struct span *name, uns
 	g->lapse.kind = TIMER_LAPSE;
 	g->owner = text_copy(owner);
 	g->owner_n = owner.n;
-	g->note = text_copy(note);
-	g->note_n = note.n;
+	kept_remark_set(&g->remark, remark);
 	g->parts = names;
 	g->part = mem_alloc(g->parts * sizeof(*g->part));
 	for (unsigned i = 0; i < g->parts; i++) {
@@ -66,7 +65,7 @@ static struct group *group_begin(struct session *s, const struct span *name, uns
 struct group *group_new(struct request_context *x, struct session *s)
 {
 	const struct request *q = &x->request;
-	struct group *g = group_begin(s, q->word, q->words, request_owner(q), request_note(q));
+	struct group *g = group_begin(s, q->word, q->words, request_owner(q), request_remark(q));
 
 	request_keep_tag(q, g->tag);
 	group_set_terms(x, g);
@@ -76,7 +75,7 @@ struct group *group_new(struct request_context *x, struct session *s)
 
 struct group *group_new_of_take(struct request_context *x, struct session *s, struct take *take, struct span name, struct span owner, int64_t ttl_us)
 {
-	struct group *g = group_begin(s, &name, 1, owner, SPAN(""));
+	struct group *g = group_begin(s, &name, 1, owner, remark_of(NULL, 0, false));
 
 	g->take = take;
 	g->renew = true;
@@ -130,7 +129,7 @@ static void part_forget_refusal(struct request_context *x, struct part *p)
 
 void part_ask(struct request_context *x, struct group *g, struct part *p, bool patient)
 {
-	struct claim *c = inner_session_claim(x->engine, &g->agent, group_owner(g), (struct span){g->note, g->note_n}, x->core->asked_at);
+	struct claim *c = inner_session_claim(x->engine, &g->agent, group_owner(g), kept_remark(&g->remark), x->core->asked_at);
 
 	p->claim = c;
 	p->why = NOT_REFUSED;
@@ -246,12 +245,10 @@ void group_repeat(struct request_context *x, struct group *g)
 		group_reorder(g, q);
 	request_keep_tag(q, g->tag);
 	group_set_lease(x, g);
-	mem_free(g->note);
-	g->note = text_copy(request_note(q));
-	g->note_n = request_note(q).n;
+	kept_remark_set(&g->remark, request_remark(q));
 	if (g->ttl_us != ttl_us || g->delay_us != delay_us)
 		group_drop_part_of(x, g, false, NULL); /* it asks for these anew */
-	inner_session_set_terms(&g->agent, g->renew, g->ttl_us, g->delay_us, request_note(q));
+	inner_session_set_terms(&g->agent, g->renew, g->ttl_us, g->delay_us, request_remark(q));
 	g->wait_until = wait == WAIT_FOREVER ? INSTANT_NEVER : instant_add(x->core->now, wait);
 	for (unsigned i = 0; i < g->parts; i++)
 		if (g->part[i].claim && g->part[i].claim->state == CLAIM_WAITING && g->part[i].claim->patient)
@@ -271,7 +268,7 @@ void group_release(struct request_context *x, struct group *g)
 		mem_free(g->part[i].name);
 	mem_free(g->part);
 	mem_free(g->owner);
-	mem_free(g->note);
+	kept_remark_release(&g->remark);
 	mem_free(g);
 }
 

@@ -37,8 +37,9 @@ struct group {
 	unsigned parts;
 	unsigned next;        /* the name that is asked for; LOCKANY: while TRYING */
 	struct part *part;
-	char *owner, *note;
-	size_t owner_n, note_n;
+	char *owner;
+	size_t owner_n;
+	struct kept_remark remark;
 	int64_t ttl_us, delay_us;
 	struct instant asked_at, wait_until;
 	int64_t stores_us;        /* see struct asking */

@@ -15,21 +15,21 @@ void inner_session_init(struct session *agent, struct session *principal)
 	TAILQ_INIT(&agent->listings);
 }
 
-struct claim *inner_session_claim(struct engine *e, struct session *agent, struct span owner, struct span note, struct instant asked_at)
+struct claim *inner_session_claim(struct engine *e, struct session *agent, struct span owner, struct remark remark, struct instant asked_at)
 {
 	struct claim *c = claim_new(&e->table);
 
 	c->session = agent;
 	c->let_in = true;
 	c->origin = agent->principal->origin;
-	claim_set_texts(c, owner, note);
+	claim_set_texts(c, owner, remark);
 	claim_begin_asking(&e->table, c);
 	c->asking->asked_at = asked_at;
 	TAILQ_INSERT_TAIL(&agent->claims, c, in_session);
 	return c;
 }
 
-void inner_session_set_terms(struct session *agent, bool renew, int64_t ttl_us, int64_t delay_us, struct span note)
+void inner_session_set_terms(struct session *agent, bool renew, int64_t ttl_us, int64_t delay_us, struct remark remark)
 {
 	struct claim *c;
 
@@ -39,7 +39,7 @@ void inner_session_set_terms(struct session *agent, bool renew, int64_t ttl_us, 
 		c->renew = renew;
 		c->ttl_us = ttl_us;
 		c->delay_us = delay_us;
-		claim_set_note(c, note);
+		claim_set_remark(c, remark);
 	}
 }
 

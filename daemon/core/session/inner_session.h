@@ -11,9 +11,9 @@
 /* Of zeroed memory. principal: the session that the group or the permit is of. */
 void inner_session_init(struct session *agent, struct session *principal);
 /* A claim of the agent that has yet to ask, by lock_request_ask(). */
-struct claim *inner_session_claim(struct engine *e, struct session *agent, struct span owner, struct span note, struct instant asked_at);
+struct claim *inner_session_claim(struct engine *e, struct session *agent, struct span owner, struct remark remark, struct instant asked_at);
 /* The request was repeated on other terms: they hold for what the agent has not got yet. */
-void inner_session_set_terms(struct session *agent, bool renew, int64_t ttl_us, int64_t delay_us, struct span note);
+void inner_session_set_terms(struct session *agent, bool renew, int64_t ttl_us, int64_t delay_us, struct remark remark);
 /* Gives back what the claim has, or leaves the queue. */
 void inner_session_drop(struct engine *e, struct claim *c);
 

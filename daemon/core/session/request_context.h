@@ -102,9 +102,10 @@ static inline struct span request_owner(const struct request *q)
 	return request_has(q, FIELD_OWNER) ? q->field[FIELD_OWNER].text : SPAN("");
 }
 
-static inline struct span request_note(const struct request *q)
+static inline struct remark request_remark(const struct request *q)
 {
-	return request_has(q, FIELD_NOTE) ? q->field[FIELD_NOTE].text : SPAN("");
+	return (struct remark){request_has(q, FIELD_NOTE) ? q->field[FIELD_NOTE].text : SPAN(""),
+	                       request_has(q, FIELD_TRACE) ? q->field[FIELD_TRACE].text : SPAN("")};
 }
 
 static inline unsigned request_priority(const struct request *q)

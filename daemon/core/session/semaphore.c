@@ -78,7 +78,7 @@ void permit_release(struct permit *p)
 	origin_thin(p->origin, 1);
 	mem_free(p->asked);
 	mem_free(p->owner);
-	mem_free(p->note);
+	kept_remark_release(&p->remark);
 	mem_free(p);
 }
 

@@ -48,8 +48,9 @@ struct permit {
 	struct seat *asked;    /* TRYING, FIRST: the slots that it asks for, and those that it was refused. FIRST: in their order */
 	unsigned asked_n, cap, looked_at;
 	unsigned step;         /* TRYING: how many slots are asked for at a time */
-	char *owner, *note;
-	size_t owner_n, note_n;
+	char *owner;
+	size_t owner_n;
+	struct kept_remark remark;
 	int64_t ttl_us, fence;
 	struct instant asked_at, wait_until, granted_at;
 	int64_t stores_us;     /* see struct asking */

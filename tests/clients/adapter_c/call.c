@@ -45,7 +45,7 @@ static int hold_ask(struct call *k)
 	struct redlock_options options = {.size = sizeof(options), .wait_ms = wait_ms(k), .ttl_ms = ms(k, "ttl"),
 			.shared = json_number(&k->row, "shared", 0) > 0,
 		.note = json_text(&k->row, "note"), .priority = (int)json_number(&k->row, "priority", 0), .slots = (int)json_number(&k->row, "limit", 0),
-		.cancellable = true};
+		.cancellable = true, .trace = json_text(&k->row, "trace")};
 	struct redlock *c = k->client->c;
 	int r = own(k);
 

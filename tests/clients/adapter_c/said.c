@@ -39,6 +39,7 @@ void say_failed(const struct call *k, int r)
 	say_field("name", *k->name ? k->name : k->hold ? k->hold->part[0].name : text(k, "name"));
 	say_field("reason", k->hold ? k->hold->reason : "");
 	say_bytes("holder", answer ? redlock_line_find(answer, "holder") : none);
+	say_bytes("trace", answer ? redlock_line_find(answer, "trace") : none);
 	printf(", \"retry_after\": ");
 	printf(retry_ms < 0 ? "null" : "%f", (double)retry_ms / 1000);
 	say_end("}");

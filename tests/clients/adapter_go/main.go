@@ -21,6 +21,7 @@ import (
 type row struct {
 	ID                                                     int
 	Do, Client, Lock, Name, Address, Note, Queue, Payload  string
+	Trace                                                  string
 	Label, With, Job                                       *string
 	Names                                                  []string
 	Wait, TTL, Grace, Heartbeat, Seconds, Per, Delay, Keep *float64
@@ -141,6 +142,9 @@ func (a row) options() (all []redlockd.LockOption) {
 	}
 	if a.Note != "" {
 		all = append(all, redlockd.Note(a.Note))
+	}
+	if a.Trace != "" {
+		all = append(all, redlockd.TraceParent(a.Trace))
 	}
 	if a.Priority > 0 {
 		all = append(all, redlockd.Priority(a.Priority))
@@ -385,7 +389,7 @@ var names = []struct {
 	{redlockd.ErrDisconnected, "Disconnected"}, {errFailed, "Failed"}}
 
 func failure(err error) object {
-	o := object{"error": "RedlockError", "text": err.Error(), "holder": nil, "retry_after": nil}
+	o := object{"error": "RedlockError", "text": err.Error(), "holder": nil, "retry_after": nil, "trace": nil}
 	for _, n := range names {
 		if errors.Is(err, n.kind) {
 			o["error"] = n.name
@@ -396,6 +400,9 @@ func failure(err error) object {
 		o["name"], o["code"], o["reason"] = e.Name, e.Code, e.Reason
 		if e.Holder != "" {
 			o["holder"] = e.Holder
+		}
+		if e.Trace != "" {
+			o["trace"] = e.Trace
 		}
 		if e.RetryAfter >= 0 {
 			o["retry_after"] = e.RetryAfter.Seconds()

@@ -79,6 +79,7 @@ public final class Adapter {
             made = duration("wait") == null ? made : made.waiting(duration("wait"));
             made = duration("ttl") == null ? made : made.ttl(duration("ttl"));
             made = text("note") == null ? made : made.note(text("note"));
+            made = text("trace") == null ? made : made.trace(text("trace"));
             return is("shared") ? made.shared() : made;
         }
     }
@@ -109,7 +110,7 @@ public final class Adapter {
         } catch (RedlockException wrong) {
             String name = wrong.getClass().getSimpleName().replace("Exception", "");
             row.putAll(row("error", name.equals("Redlock") ? "RedlockError" : name, "text", wrong.getMessage(), "code", wrong.code(), "name", wrong.name(),
-                    "holder", wrong.holder(), "retry_after", wrong.retryAfter() == null ? null : seconds(wrong.retryAfter())));
+                    "holder", wrong.holder(), "trace", wrong.trace(), "retry_after", wrong.retryAfter() == null ? null : seconds(wrong.retryAfter())));
             if (wrong instanceof LockLostException lost) {
                 row.put("reason", lost.reason());
             }

@@ -74,6 +74,8 @@ static const struct mistake_row {
 	{{"run", "--shared", "--keep", "1s", "x", "true"}, 125, "redlock: --keep works with exclusive locks only, not with --shared\n"},
 	{{"run", "--keep", "soon", "x", "true"}, 125, "redlock: --keep 'soon' is no duration: 500ms, 10s, 1.5s, 2m, 1h\n"},
 	{{"run", "--wait", "99999h", "x", "true"}, 125, "redlock: --wait '99999h' is more than ten years\n"},
+	{{"run", "--trace", "00-1-1-01", "x", "true"}, 125,
+	 "redlock: --trace '00-1-1-01' is no traceparent of W3C Trace Context, as in 00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01\n"},
 	{{"run", "-p", "10", "x", "true"}, 125, "redlock: --priority '10' is no priority: 0 to 9\n"},
 	{{"lead", "--wait", "1s", "x", "true"}, 125, "redlock: --wait is no option of lead\n"},
 	{{"run", "-E", "256", "x", "true"}, 125, "redlock: --conflict-exit-code '256' is no exit code: 0 to 255\n"},

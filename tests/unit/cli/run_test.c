@@ -25,6 +25,23 @@ TEST(the_command_finds_its_name_and_fence_and_gives_its_code)
 	ck_assert_str_eq(o.err, "");
 }
 
+#define ONE "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"
+#define TWO "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-00"
+#define LOCK_TRACED(trace) HELLO "< LOCK n wait=forever note=true" trace "$\n> OK name=n fence=17 valid_ms=90000 ttl_ms=90000 count=1\n"
+
+TEST(the_span_that_asks_is_told_only_if_the_option_has_one)
+{
+	struct outcome o;
+
+	setenv("TRACEPARENT", ONE, 1);
+	PLAYED(&o, LOCK_TRACED(" trace=" TWO) CHECK UNLOCK, "run", "--trace", TWO, "n", "true");
+	ck_assert_int_eq(o.code, 0);
+	PLAYED(&o, LOCK_TRACED("") CHECK UNLOCK, "run", "--trace", "", "n", "true");
+	ck_assert_int_eq(o.code, 0);
+	PLAYED(&o, LOCK_TRACED("") CHECK UNLOCK, "run", "n", "true"); /* which a daemon of 0.1.0 would refuse */
+	ck_assert_int_eq(o.code, 0);
+}
+
 TEST(a_command_that_died_of_a_signal_gives_128_and_the_signal)
 {
 	struct outcome o;

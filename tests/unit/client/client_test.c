@@ -81,12 +81,12 @@ TEST(options_stand_in_the_request_and_the_name_is_quoted)
 {
 	struct redlock_options o = {.size = sizeof(o), .wait_ms = REDLOCK_FOREVER, .ttl_ms = 3000, .no_renew = true, .note = "a \"b\"",
 			.shared = true, .priority = 3,
-				    .delay_ms = 20};
+				    .delay_ms = 20, .trace = "00-t"};
 	struct redlock_grant grant;
 	struct redlock *c;
 	struct fake_daemon f;
 
-	fake_daemon_begin(&f, "< LOCK \"a b=\\x01\" wait=forever ttl=3000ms mode=shared renew=no note=\"a \\\"b\\\"\" priority=3 "
+	fake_daemon_begin(&f, "< LOCK \"a b=\\x01\" wait=forever ttl=3000ms mode=shared renew=no note=\"a \\\"b\\\"\" trace=00-t priority=3 "
 			      "delay=20ms$\n> OK name=x fence=1 valid_ms=9 ttl_ms=9 count=1\n"
 			      "< CHECK \"a b=\\x01\"\n> OK name=x fence=1 valid_ms=9 count=1\n"
 			      "< EXTEND \"a b=\\x01\" ttl=50ms\n> OK name=x fence=1 valid_ms=50\n"

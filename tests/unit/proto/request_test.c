@@ -210,7 +210,8 @@ TEST(each_mistake_names_what_was_wrong_and_what_would_be_right)
 
 TEST(a_full_request_is_understood)
 {
-	expect_ok("@t.1 lock orders/42 WAIT=1.5s ttl=10s Mode=exclusive renew=no owner='t 1' note=\"a b\" delay=2m priority=9 count=2");
+	expect_ok("@t.1 lock orders/42 WAIT=1.5s ttl=10s Mode=exclusive renew=no owner='t 1' note=\"a b\" "
+		  "trace=00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01 delay=2m priority=9 count=2");
 	ck_assert_int_eq(request.verb, VERB_LOCK);
 	expect_text(request.tag, "t.1");
 	ck_assert_uint_eq(request.words, 1);
@@ -221,6 +222,7 @@ TEST(a_full_request_is_understood)
 	ck_assert_int_eq(request.field[FIELD_RENEW].number, 0);
 	expect_text(request.field[FIELD_OWNER].text, "t 1");
 	expect_text(request.field[FIELD_NOTE].text, "a b");
+	expect_text(request.field[FIELD_TRACE].text, "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01");
 	ck_assert_int_eq(request.field[FIELD_DELAY].number, 120000000);
 	ck_assert_int_eq(request.field[FIELD_PRIORITY].number, 9);
 	ck_assert_int_eq(request.field[FIELD_COUNT].number, 2);

@@ -114,6 +114,8 @@ static const struct journal_record sample[] = {
 	{.kind = JOURNAL_QUARANTINE, .name = SPAN("s"), .marker = SPAN("q"), .since_us = 1, .until_us = 2, .line = SPAN("why"), .stamp_us = 3, .sequence = 4,
 	 .note = SPAN("evicts")},
 	{.kind = JOURNAL_STORE, .name = SPAN("s"), .value = SPAN("v"), .address = SPAN("10.0.0.1:6379")},
+	{.kind = JOURNAL_HELD, .session = 7, .name = SPAN("a"), .value = SPAN("v"), .count = 1, .fence = 1, .ttl_us = 1,
+	 .trace = SPAN("00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01")},
 };
 #define SAMPLES      ((int)(sizeof(sample) / sizeof(sample[0])))
 #define OF_VERSION_1 ((int)(sizeof(version_1) / sizeof(version_1[0]))) /* later kinds have no bytes in it */
@@ -169,6 +171,10 @@ TEST(the_longest_record_fits)
 	r.ttl_us = r.delay_us = DURATION_MAX;
 	r.renew = 15;
 	r.told = 1;
+	ck_assert_uint_le(journal_encode(&r, out), JOURNAL_RECORD_MAX);
+	r.kind = JOURNAL_HELD; /* those of the other kind are not written any more */
+	r.trace = (struct span){text, TRACE_BYTES};
+	r.votes = (struct span){text, 72};
 	ck_assert_uint_le(journal_encode(&r, out), JOURNAL_RECORD_MAX);
 	ck_assert_int_eq(journal_decode((struct span){out, journal_encode(&r, out)}, &r), 0);
 }

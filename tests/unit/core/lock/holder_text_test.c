@@ -29,7 +29,7 @@ static const struct holder_text whole = {
 	.pid = 4211,
 	.uid = 33,
 	.owner = {"thread 1", 8},
-	.note = {"nightly: \"export\"\n", 18},
+	.remark = {{"nightly: \"export\"\n", 18}, SPAN("00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01")},
 };
 
 static struct span written(const struct holder_text *c, bool question)
@@ -56,7 +56,8 @@ TEST(a_card_is_read_as_it_was_written)
 	is_same_text(c.label, whole.label);
 	is_same_text(c.peer, whole.peer);
 	is_same_text(c.owner, whole.owner);
-	is_same_text(c.note, whole.note);
+	is_same_text(c.remark.note, whole.remark.note);
+	is_same_text(c.remark.trace, whole.remark.trace);
 	ck_assert_int_eq(c.number, 7);
 	ck_assert_int_eq(c.held_ms, 12400);
 	ck_assert_int_eq(c.pid, 4211);
@@ -74,7 +75,7 @@ TEST(the_longest_card_is_a_message)
 
 	memset(text, 'x', sizeof(text));
 	longest.name = (struct span){text, NAME_MAX_BYTES};
-	longest.label = longest.peer = longest.note = (struct span){text, CARD_TEXT_MAX};
+	longest.label = longest.peer = longest.remark.note = (struct span){text, CARD_TEXT_MAX};
 	longest.owner = (struct span){text, CARD_OWNER_MAX};
 	longest.number = longest.held_ms = 999999999999999;
 	longest.pid = longest.uid = 999999999999999999;
@@ -83,7 +84,7 @@ TEST(the_longest_card_is_a_message)
 	for (unsigned i = 0; i < 4; i++) {
 		struct holder_text longer = longest;
 
-		(*(struct span *[]){&longer.label, &longer.peer, &longer.owner, &longer.note}[i]).n++;
+		(*(struct span *[]){&longer.label, &longer.peer, &longer.owner, &longer.remark.note}[i]).n++;
 		ck_assert(!holder_text_read(written(&longer, false), &c));
 	}
 }
@@ -95,17 +96,33 @@ TEST(later_versions_may_say_more)
 	(void)written(&whole, false);
 	buf_printf(&out, "5:later");
 	ck_assert(holder_text_read((struct span){buf_begin(&out), buf_length(&out)}, &c));
-	is_same_text(c.note, whole.note);
+	is_same_text(c.remark.note, whole.remark.note);
+	is_same_text(c.remark.trace, whole.remark.trace);
 }
 
 TEST(a_part_of_a_card_is_none)
 {
 	struct span message = written(&whole, false);
+	size_t without_trace = message.n - strlen("55:") - whole.remark.trace.n;
 	struct holder_text c;
 
 	for (size_t n = 0; n < message.n; n++)
-		ck_assert(!holder_text_read((struct span){message.p, n}, &c));
+		ck_assert(holder_text_read((struct span){message.p, n}, &c) == (n == without_trace));
 	ck_assert(holder_text_read(message, &c));
+}
+
+TEST(a_card_of_an_earlier_version_has_no_trace_and_a_text_that_is_none_is_left_out)
+{
+	struct holder_text c, other = whole;
+
+	other.remark.trace = SPAN("<script>");
+	ck_assert(holder_text_read(written(&other, false), &c));
+	is_same_text(c.remark.note, whole.remark.note);
+	is_same_text(c.remark.trace, SPAN(""));
+	(void)written(&whole, false);
+	ck_assert(holder_text_read((struct span){buf_begin(&out), buf_length(&out) - strlen("55:") - whole.remark.trace.n}, &c));
+	is_same_text(c.remark.note, whole.remark.note);
+	is_same_text(c.remark.trace, SPAN(""));
 }
 
 static bool reads(const char *text)

@@ -38,7 +38,7 @@ static struct claim *claim_of(struct session *s, struct span owner)
 	struct claim *c = claim_new(&table);
 
 	c->session = s;
-	claim_set_texts(c, owner, SPAN(""));
+	claim_set_texts(c, owner, remark_of(NULL, 0, false));
 	return c;
 }
 
@@ -320,18 +320,26 @@ TEST(an_owner_is_a_session_and_a_text)
 	claim_free(&table, none);
 }
 
-TEST(a_claim_keeps_its_owner_and_its_note_and_the_note_may_change)
+static bool remark_is(struct remark a, struct remark b)
+{
+	return span_equal(a.note, b.note) && span_equal(a.trace, b.trace);
+}
+
+TEST(a_claim_keeps_its_owner_and_its_remark_and_the_remark_may_change)
 {
 	static const char *const texts[] = {"", "a", "a text that is a little longer"};
 
-	for (unsigned i = 0; i < 27; i++) {
-		struct span owner = span_of(texts[i % 3]), note = span_of(texts[i / 3 % 3]), other = span_of(texts[i / 9]);
+	static const char *const traces[] = {"", "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"};
+
+	for (unsigned i = 0; i < 108; i++) {
+		struct span owner = span_of(texts[i % 3]);
+		struct remark remark = {span_of(texts[i / 3 % 3]), span_of(traces[i / 27 % 2])}, other = {span_of(texts[i / 9 % 3]), span_of(traces[i / 54])};
 		struct claim *c = claim_new(&table);
 
-		claim_set_texts(c, owner, note);
-		ck_assert(span_equal(claim_owner(c), owner) && span_equal(claim_note(c), note));
-		claim_set_note(c, other);
-		ck_assert(span_equal(claim_owner(c), owner) && span_equal(claim_note(c), other));
+		claim_set_texts(c, owner, remark);
+		ck_assert(span_equal(claim_owner(c), owner) && remark_is(claim_remark(c), remark));
+		claim_set_remark(c, other);
+		ck_assert(span_equal(claim_owner(c), owner) && remark_is(claim_remark(c), other));
 		claim_free(&table, c);
 	}
 }

@@ -167,15 +167,18 @@ static void one_is_restarted(void)
 	circles_end();
 }
 
+#define TRACE "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"
+
 /* A request of any kind, over few names. For which of its names a LOCKALL waits is not handed over. */
 static void line_draw(struct rng *rng, unsigned number, char line[256])
 {
 	static const struct {
 		const char *head, *tail; /* before the number of a name, and behind it */
 	} form[] = {
-		{"LOCK n", " wait=5s"}, {"LOCK n", " wait=6s count=1 note=\"so what\""}, {"LOCK n", ""}, {"LOCK n", " mode=shared wait=3s"}, {"UNLOCK n", ""},
-		{"EXTEND n", " ttl=20s"}, {"CHECK n", ""}, {"LOCKALL a", " b c"}, {"LOCKALL a", " wait=4s"}, {"LOCKANY a", " b wait=2s"}, {"UNLOCK b n", ""},
-		{"ACQUIRE s", " limit=1 wait=4s"}, {"ACQUIRE s", " limit=1"}, {"RELEASE s", ""}, {"RATE r", " limit=2 per=5s wait=9s"}, {"DEFER q", " work"},
+		{"LOCK n", " wait=5s"}, {"LOCK n", " wait=6s count=1 note=\"so what\" trace=" TRACE}, {"LOCK n", ""}, {"LOCK n", " mode=shared wait=3s"},
+		{"UNLOCK n", ""}, {"EXTEND n", " ttl=20s"}, {"CHECK n", ""}, {"LOCKALL a", " b c"}, {"LOCKALL a", " wait=4s trace=" TRACE},
+		{"LOCKANY a", " b wait=2s"}, {"UNLOCK b n", ""}, {"ACQUIRE s", " limit=1 wait=4s trace=" TRACE}, {"ACQUIRE s", " limit=1"},
+		{"RELEASE s", ""}, {"RATE r", " limit=2 per=5s wait=9s"}, {"DEFER q", " work"},
 		{"TAKE q", " wait=5s"}, {"SHOW n", ""}, {"LIST locks prefix=n", ""}, {"WATCH n", ""}, {"UNWATCH n", ""}, {"HELLO 1 grace=9s name=", ""},
 		{"CANCEL @", ""}, {"LIST queues prefix=q", ""}, {"nonsense ", ""}, {"SUBSCRIBE ", ""},
 	};

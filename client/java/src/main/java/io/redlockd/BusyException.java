@@ -13,6 +13,8 @@ public class BusyException extends RedlockException {
     private final String holder;
     /** When to ask again, or null. */
     private final Duration retryAfter;
+    /** What it gave as its trace, or null. */
+    private final String trace;
 
     /**
      * An exception.
@@ -21,12 +23,14 @@ public class BusyException extends RedlockException {
      * @param name what was asked for
      * @param holder who has it, or null
      * @param retryAfter when to ask again, or null
+     * @param trace what the holder gave as its trace, or null
      */
-    public BusyException(String text, String name, String holder, Duration retryAfter) {
+    public BusyException(String text, String name, String holder, Duration retryAfter, String trace) {
         super(text, "BUSY");
         this.name = name;
         this.holder = holder;
         this.retryAfter = retryAfter;
+        this.trace = trace;
     }
 
     @Override
@@ -42,5 +46,10 @@ public class BusyException extends RedlockException {
     @Override
     public Duration retryAfter() {
         return retryAfter;
+    }
+
+    @Override
+    public String trace() {
+        return trace;
     }
 }

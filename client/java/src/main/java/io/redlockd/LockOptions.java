@@ -11,21 +11,24 @@ import java.util.function.Consumer;
  */
 public final class LockOptions {
     /** Wait without end, for the lease of the daemon. */
-    public static final LockOptions DEFAULT = new LockOptions(null, null, false, null, 0, null, null);
+    public static final LockOptions DEFAULT = new LockOptions(null, null, false, null, null, 0, null, null);
 
     private final Duration wait;
     private final Duration ttl;
     private final boolean shared;
     private final String note;
+    private final String trace;
     private final int priority;
     private final Consumer<? super Held> onLost;
     private final Consumer<? super Held> onRisk;
 
-    private LockOptions(Duration wait, Duration ttl, boolean shared, String note, int priority, Consumer<? super Held> onLost, Consumer<? super Held> onRisk) {
+    private LockOptions(Duration wait, Duration ttl, boolean shared, String note, String trace, int priority, Consumer<? super Held> onLost,
+            Consumer<? super Held> onRisk) {
         this.wait = wait;
         this.ttl = ttl;
         this.shared = shared;
         this.note = note;
+        this.trace = trace;
         this.priority = priority;
         this.onLost = onLost;
         this.onRisk = onRisk;
@@ -38,7 +41,7 @@ public final class LockOptions {
      * @return the changed options
      */
     public LockOptions waiting(Duration wait) {
-        return new LockOptions(Objects.requireNonNull(wait), ttl, shared, note, priority, onLost, onRisk);
+        return new LockOptions(Objects.requireNonNull(wait), ttl, shared, note, trace, priority, onLost, onRisk);
     }
 
     /**
@@ -48,7 +51,7 @@ public final class LockOptions {
      * @return the changed options
      */
     public LockOptions ttl(Duration ttl) {
-        return new LockOptions(wait, Objects.requireNonNull(ttl), shared, note, priority, onLost, onRisk);
+        return new LockOptions(wait, Objects.requireNonNull(ttl), shared, note, trace, priority, onLost, onRisk);
     }
 
     /**
@@ -57,7 +60,7 @@ public final class LockOptions {
      * @return the changed options
      */
     public LockOptions shared() {
-        return new LockOptions(wait, ttl, true, note, priority, onLost, onRisk);
+        return new LockOptions(wait, ttl, true, note, trace, priority, onLost, onRisk);
     }
 
     /**
@@ -67,7 +70,17 @@ public final class LockOptions {
      * @return the changed options
      */
     public LockOptions note(String note) {
-        return new LockOptions(wait, ttl, shared, Objects.requireNonNull(note), priority, onLost, onRisk);
+        return new LockOptions(wait, ttl, shared, Objects.requireNonNull(note), trace, priority, onLost, onRisk);
+    }
+
+    /**
+     * The span that asks: whoever is refused the lock gets it in the exception.
+     *
+     * @param trace a traceparent of W3C Trace Context
+     * @return the changed options
+     */
+    public LockOptions trace(String trace) {
+        return new LockOptions(wait, ttl, shared, note, Objects.requireNonNull(trace), priority, onLost, onRisk);
     }
 
     /**
@@ -77,7 +90,7 @@ public final class LockOptions {
      * @return the changed options
      */
     public LockOptions priority(int priority) {
-        return new LockOptions(wait, ttl, shared, note, priority, onLost, onRisk);
+        return new LockOptions(wait, ttl, shared, note, trace, priority, onLost, onRisk);
     }
 
     /**
@@ -87,7 +100,7 @@ public final class LockOptions {
      * @return the changed options
      */
     public LockOptions onLost(Consumer<? super Held> function) {
-        return new LockOptions(wait, ttl, shared, note, priority, Objects.requireNonNull(function), onRisk);
+        return new LockOptions(wait, ttl, shared, note, trace, priority, Objects.requireNonNull(function), onRisk);
     }
 
     /**
@@ -97,7 +110,7 @@ public final class LockOptions {
      * @return the changed options
      */
     public LockOptions onRisk(Consumer<? super Held> function) {
-        return new LockOptions(wait, ttl, shared, note, priority, onLost, Objects.requireNonNull(function));
+        return new LockOptions(wait, ttl, shared, note, trace, priority, onLost, Objects.requireNonNull(function));
     }
 
     /** The longest wait; null: without end. */
@@ -120,7 +133,7 @@ public final class LockOptions {
     /** With the functions of the client where there are none. */
     LockOptions or(Consumer<? super Held> lost, Consumer<? super Held> risk) {
         return onLost != null && onRisk != null || lost == null && risk == null ? this
-                : new LockOptions(wait, ttl, shared, note, priority, onLost != null ? onLost : lost, onRisk != null ? onRisk : risk);
+                : new LockOptions(wait, ttl, shared, note, trace, priority, onLost != null ? onLost : lost, onRisk != null ? onRisk : risk);
     }
 
     /** The fields of a request, but for wait. */
@@ -129,6 +142,7 @@ public final class LockOptions {
             return "";
         }
         return (ttl == null ? "" : " ttl=" + Words.duration(ttl.toNanos())) + (shared ? " mode=shared" : "")
-                + (note == null ? "" : " note=" + Words.quote(Words.raw(note))) + (priority == 0 ? "" : " priority=" + priority);
+                + (note == null ? "" : " note=" + Words.quote(Words.raw(note)))
+                + (trace == null ? "" : " trace=" + Words.quote(Words.raw(trace))) + (priority == 0 ? "" : " priority=" + priority);
     }
 }

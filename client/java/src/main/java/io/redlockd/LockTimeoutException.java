@@ -9,6 +9,8 @@ public class LockTimeoutException extends RedlockException {
     private final String name;
     /** Who has it, or null. */
     private final String holder;
+    /** What it gave as its trace, or null. */
+    private final String trace;
 
     /**
      * An exception.
@@ -16,11 +18,13 @@ public class LockTimeoutException extends RedlockException {
      * @param text what went wrong
      * @param name what was asked for
      * @param holder who has it, or null
+     * @param trace what the holder gave as its trace, or null
      */
-    public LockTimeoutException(String text, String name, String holder) {
+    public LockTimeoutException(String text, String name, String holder, String trace) {
         super(text, "TIMEOUT");
         this.name = name;
         this.holder = holder;
+        this.trace = trace;
     }
 
     @Override
@@ -31,5 +35,10 @@ public class LockTimeoutException extends RedlockException {
     @Override
     public String holder() {
         return holder;
+    }
+
+    @Override
+    public String trace() {
+        return trace;
     }
 }

@@ -356,8 +356,8 @@ public final class RedlockClient implements AutoCloseable {
         Line line = engine.callInterruptibly((core, now) -> core.submit(new Ask(text, Time.plus(now + Time.PATIENCE, nanos(wait))), now)).last();
         return switch (line.kind) { // it is never repeated: the use may have been counted
             case "OK" -> new Rate((int) line.number("left", 0), Duration.ofNanos(line.nanos("reset_ms")), line.get("unmetered") != null);
-            case "BUSY" -> throw new BusyException(name + ": the limit is used up", name, null, Codes.retry(line));
-            default -> throw new LockTimeoutException(name + ": not admitted in time", name, null);
+            case "BUSY" -> throw new BusyException(name + ": the limit is used up", name, null, Codes.retry(line), null);
+            default -> throw new LockTimeoutException(name + ": not admitted in time", name, null, null);
         };
     }
 

@@ -52,6 +52,15 @@ public class RedlockException extends RuntimeException {
     }
 
     /**
+     * By what a span of the holder is found.
+     *
+     * @return the traceparent that the holder gave, or null
+     */
+    public String trace() {
+        return null;
+    }
+
+    /**
      * When to ask again.
      *
      * @return the time from now, or null if that is not known

@@ -35,12 +35,13 @@ public final class Codes {
         String names = terms.text();
         String name = line.get("name") == null ? names : Words.text(line.get("name"));
         String holder = line.get("holder") == null ? null : Words.text(line.get("holder"));
+        String trace = line.get("trace") == null ? null : Words.text(line.get("trace"));
         String who = holder == null ? "" : ", held by " + holder;
         if (line.kind.equals("TIMEOUT") || terms.maxWait() != 0) {
             String within = terms.maxWait() == Time.NEVER ? "" : " within " + terms.maxWait() / Time.MS + " ms";
-            return new LockTimeoutException(names + ": not granted" + within + who, name, holder);
+            return new LockTimeoutException(names + ": not granted" + within + who, name, holder, trace);
         }
-        return new BusyException(names + " is busy" + who, name, holder, retry(line));
+        return new BusyException(names + " is busy" + who, name, holder, retry(line), trace);
     }
 
     /** retry_ms, or null. */
