@@ -13,6 +13,7 @@
 #include "daemon/core/engine/lease_owner.h"
 #include "daemon/core/engine/move.h"
 #include "daemon/core/engine/shared_lease.h"
+#include "daemon/core/engine/vote_gaps.h"
 #include "daemon/core/round/ask.h"
 
 
@@ -52,12 +53,13 @@ static void adopt_expect_lease(struct engine *e, struct lease *x, const struct c
 }
 
 /* The votes that the process before had, if it has handed them over. */
-static void adopt_take_votes(struct engine *e, struct lease *x, struct span votes)
+static void adopt_take_votes(struct engine *e, struct lease *x, const struct prior_lease *from)
 {
-	if (votes.n != e->core->conf.nodes * sizeof(x->votes[0]))
+	if (from->votes.n != e->core->conf.nodes * sizeof(x->votes[0]))
 		return;
-	memcpy(x->votes, votes.p, votes.n);
+	memcpy(x->votes, from->votes.p, from->votes.n);
 	x->renewal->adoption->vouched = true;
+	vote_gaps_handed_over(e, x, from->gaps);
 }
 
 /* One more reader of a lease that is to be adopted: each bound is that of the reader who was told most. */
@@ -86,7 +88,7 @@ static void adopt_expect_first(struct engine *e, struct lock *l, struct claim *c
 	lock_begin_lease(l, &(struct lease_value){0}, &nowhere);
 	votes_clear(l->lease.votes, e->core->conf.nodes);
 	adopt_expect_lease(e, &l->lease, c, from, told_until(e, c, from));
-	adopt_take_votes(e, &l->lease, from->votes);
+	adopt_take_votes(e, &l->lease, from);
 	lease_move(e, &l->lease, LEASE_ADOPTING, CAUSE_RESTORED);
 }
 

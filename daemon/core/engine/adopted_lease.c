@@ -25,9 +25,17 @@ bool adoption_is_of(const struct lease *x, struct span value)
 /* Those of a lease about which there is nothing to find out: of all others the next process asks the stores. */
 static struct span adoption_votes(struct core *core, const struct lease *x)
 {
-	if (x->state != LEASE_HELD || x->shared || x->at_risk || x->broken || nodeset_any(x->renewal->gaps) || x->renewal->doubted)
+	if (x->state != LEASE_HELD || x->shared || x->at_risk || x->broken || x->renewal->doubted)
 		return (struct span){0};
 	return (struct span){(const char *)x->votes, core->conf.nodes * sizeof(x->votes[0])};
+}
+
+/* Also a store whose answer to a renewal nobody will read: it may have put the key back, or may do so yet. */
+static struct nodeset adoption_gaps(const struct lease *x)
+{
+	const struct placed *p = &x->placed;
+
+	return nodeset_or(x->renewal->gaps, nodeset_or(p->unanswered, nodeset_without(p->unknown, p->sure)));
 }
 
 struct prior_lease adoption_record(struct core *core, const struct lease *x)
@@ -40,6 +48,7 @@ struct prior_lease adoption_record(struct core *core, const struct lease *x)
 		left.deadline = instant_max(left.deadline, x->believed_until);
 	left.end = h && h->deadline.us != INSTANT_NEVER.us ? h->deadline : lease_deadline(x, core->conf.nodes);
 	left.votes = adoption_votes(core, x);
+	left.gaps = adoption_gaps(x);
 	left.value = h ? (struct span){h->value, h->n} : value_in_text(core, &x->value);
 	return left;
 }

@@ -15,6 +15,7 @@ struct prior_lease {
 	struct instant deadline; /* the latest that the client may have been told; a later renewal may have moved it on */
 	struct instant end;      /* when it ends unless it is renewed, as the process before this one has handed it over; NEVER: that is not known */
 	struct span votes;       /* until when each store keeps the value, an instant each, as that process has handed it over; empty: the stores are asked */
+	struct nodeset gaps;     /* stores that may have been without the key meanwhile although these votes stand */
 };
 
 struct adoption {

@@ -83,6 +83,14 @@ void vote_gaps_extended(struct engine *e, struct lease *x, const struct round *r
 		vote_gaps_confirm(e, x, r, node);
 }
 
+void vote_gaps_handed_over(struct engine *e, struct lease *x, struct nodeset nodes)
+{
+	x->placed.unknown = nodes;
+	for (unsigned i = 0; i < e->core->conf.nodes; i++)
+		if (nodeset_has(nodes, i))
+			vote_gaps_add(e, x, i);
+}
+
 void vote_gaps_renewed(struct lease *x)
 {
 	if (x->renewal->stood.us && !instant_before(x->promised.until, x->renewal->stood))

@@ -18,6 +18,8 @@ void vote_gaps_note_key(struct lease *x, const struct answer *a);
 void vote_gaps_extended(struct engine *e, struct lease *x, const struct round *r, unsigned node);
 /* The answer says that the key was put back, is missing, or is another's. Returns whether the store so denies a vote that stood. Before the vote changes. */
 bool vote_gaps_denied(struct engine *e, struct lease *x, const struct answer *a);
+/* The previous process has handed over the votes, and says that these have a gap: what it has asked these stores may yet put the key back. */
+void vote_gaps_handed_over(struct engine *e, struct lease *x, struct nodeset nodes);
 /* A quorum has renewed the lease. */
 void vote_gaps_renewed(struct lease *x);
 

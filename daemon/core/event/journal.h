@@ -169,7 +169,7 @@ enum journal_kind { JOURNAL_SESSION = 1, JOURNAL_OVER, JOURNAL_HELD, JOURNAL_FRE
 	NUMBER(37, SINCE, since_us, INT64_MIN, INT64_MAX, "since when") \
 	NUMBER(38, UNTIL, until_us, INT64_MIN, INT64_MAX, "until when; of HELD in a restart: the end of the lease, unless it is renewed") \
 	TEXT(39, LINE, line, 0, JOURNAL_LINE_MOST, "") \
-	NUMBER(40, PLACED, placed, 0, UINT16_MAX, "stores, a bit each") \
+	NUMBER(40, PLACED, placed, 0, UINT16_MAX, "stores, a bit each; of HELD: those that may have been without the key although their votes stand") \
 	NUMBER(41, STAMP, stamp_us, 0, INT64_MAX, "the moment of the ticket; of QUARANTINE: of the first loss") \
 	NUMBER(42, SEQUENCE, sequence, 0, INT64_MAX, "its number") \
 	NUMBER(43, READER, reader, 0, 1, "it is that of a reader") \

@@ -47,12 +47,13 @@ static void queue_free(struct request_context *x, struct job_queue *queue)
 /* Nobody waits here any more. A question under way is waited for: what it brings is given back. */
 void queue_close_if_unused(struct request_context *x, struct job_queue *queue)
 {
+	static enum job_asker closed = ASKER_CLOSED_QUEUE;
 	struct home_question *q;
 
 	if (!TAILQ_EMPTY(&queue->waiting) || queue->asking > 0 || queue->question)
 		return;
 	if (queue->told) {
-		q = job_question(x, queue->name, queue->origin, "leave", NULL);
+		q = job_question(x, queue->name, queue->origin, "leave", &closed);
 		netstring_put(&q->words, span_of(x->core->daemon_id));
 		home_ask(x->engine, q, 0);
 	}

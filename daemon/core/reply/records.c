@@ -103,6 +103,7 @@ static void record_hold(struct request_context *x, const struct session *s, stru
 	                                     .flags = risk(x, l->lease.at_risk),
 	                                     .until_us = x->hands_over.n > 0 ? left.end.us : 0,
 	                                     .votes = x->hands_over.n > 0 && !c->shared ? left.votes : (struct span){0},
+	                                     .placed = x->hands_over.n > 0 && !c->shared ? left.gaps.bits : 0,
 	                                     .deadline_us = left.deadline.us}, c->shared && !l->lease.shared);
 }
 

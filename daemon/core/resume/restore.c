@@ -151,8 +151,10 @@ static int restore_held(struct request_context *x, struct session *s, const stru
 
 	if (x->handed)
 		from.end.us = r->until_us;
-	if (x->handed && x->handed->same_configuration)
+	if (x->handed && x->handed->same_configuration) {
 		from.votes = r->votes;
+		from.gaps = nodeset_and((struct nodeset){(uint16_t)r->placed}, nodeset_all(x->core->conf.nodes));
+	}
 	restore_note_daemon(x, r->value);
 	restore_clear(x, s, r);
 	if (is_reader_with_terms(r))

@@ -122,6 +122,9 @@ static void after_step_job(struct request_context *x, struct home_question *q)
 	case ASKER_QUEUE:
 		take_told(x, q);
 		break;
+	case ASKER_CLOSED_QUEUE: /* a TAKE that has come since may have been asked for before: the home is told again that it waits */
+		job_queue_note(x, name_text(&q->name));
+		break;
 	case ASKER_ORDER:
 		job_order_told(x, q);
 		break;

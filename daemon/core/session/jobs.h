@@ -13,7 +13,7 @@
 #define JOB_OWNER_MAX (4 + NAME_MAX_BYTES + 1 + JOB_ID_MAX) /* see job_owner() */
 
 /* Who asked the home. The first member of what home_question.about points to. */
-enum job_asker { ASKER_GONE, ASKER_JOB, ASKER_QUEUE, ASKER_ORDER, ASKER_SURVEY };
+enum job_asker { ASKER_GONE, ASKER_JOB, ASKER_QUEUE, ASKER_CLOSED_QUEUE, ASKER_ORDER, ASKER_SURVEY };
 
 enum job_state {
 	JOB_HELD,     /* the session has it, and the watchdog renews its lease */

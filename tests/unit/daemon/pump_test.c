@@ -43,13 +43,18 @@ static void teardown(void)
 	event_base_free(d.base);
 }
 
-/* The service probes its store, and waits for the answer from that moment on. */
-static void a_store_is_up_at(int64_t us)
+/* The service probes its store, and waits for the answer from that moment on. Returns the number of that call. */
+static uint64_t a_store_is_up_at(int64_t us)
 {
 	struct event event = {.kind = EVENT_NODE_UP, .now = {us}};
+	uint64_t call = 0;
 
 	ck_assert_int_eq(service_step(d.service, &event, &d.effects), 0);
+	for (size_t i = 0; i < d.effects.count; i++)
+		if (d.effects.item[i].kind == EFFECT_CALL)
+			call = d.effects.item[i].call.id;
 	effects_reset(&d.effects);
+	return call;
 }
 
 static bool timer_rings(int within_ms)
@@ -63,18 +68,18 @@ FIXTURE(.setup = setup, .teardown = teardown)
 
 TEST(what_was_due_before_the_clock_began_rings_at_once)
 {
-	a_store_is_up_at(-3600 * SEC);
+	(void)a_store_is_up_at(-3600 * SEC);
 	pump_pass(&d);
 	ck_assert(timer_rings(AT_ONCE_MS));
 }
 
 TEST(behind_what_was_long_overdue_the_next_deadline_is_armed)
 {
-	a_store_is_up_at(-3600 * SEC);
+	(void)a_store_is_up_at(-3600 * SEC);
 	pump_pass(&d);
 	ck_assert(timer_rings(AT_ONCE_MS));
 	ck_assert_int_eq(event_base_loop(d.base, EVLOOP_ONCE), 0);
-	a_store_is_up_at(clock_boottime().us + 3600 * SEC);
+	(void)a_store_is_up_at(clock_boottime().us + 3600 * SEC);
 	pump_pass(&d);
 	ck_assert(instant_before(clock_boottime(), d.armed));
 	ck_assert(instant_before(d.armed, INSTANT_NEVER));
@@ -113,13 +118,23 @@ TEST(what_servers_answer_beyond_the_time_of_a_pass_is_heard_in_the_next_ones)
 	ck_assert_uint_gt(passes, 1);
 }
 
-/* What is told of a server after its answers concerns them. */
-TEST(no_answer_is_left_when_a_connection_has_ended)
+static void is_told_of_the_end(bool by_the_next_connection)
 {
-	const struct answer a = {.call = 1};
+	if (by_the_next_connection)
+		pump_upstream_sink.up(&d, 0, "");
+	else
+		pump_upstream_sink.down(&d, 0, DEFECT_CLOSED, "closed", "");
+}
+
+/* From the end of a connection on the service does not count what is still said about its probe. */
+LOOP_TEST(what_a_server_has_answered_is_heard_before_its_connection_ends, 2)
+{
+	struct answer a = {.call = 1}, probed = {.call = a_store_is_up_at(clock_boottime().us), .class = ANSWER_UNKNOWN};
 
 	while (!pump_is_behind(&d))
 		pump_upstream_sink.answer(&d, &a);
-	pump_upstream_sink.down(&d, 0, DEFECT_CLOSED, "closed", "");
+	pump_upstream_sink.answer(&d, &probed);
+	is_told_of_the_end(_i);
 	ck_assert(!pump_is_behind(&d));
+	ck_assert_int_eq(service_metrics(d.service)->value[METRIC_CALLS_UNKNOWN], 1);
 }

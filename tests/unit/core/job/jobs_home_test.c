@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* daemon/core/job/take.c, job.c, job_requests.c: the home of a queue is away, does not answer, forgets, or its clock jumps. */
+#include "tests/fixture/full_window.h"
 #include "tests/fixture/mail_queue.h"
 
 #include <check.h>
+#include <string.h>
 
 FIXTURE(.teardown = cluster_close)
 
@@ -243,4 +245,29 @@ TEST(a_queue_that_a_store_tells_twice_counts_once)
 	hears(1, "\\* queue=c due=1 leased=0 dead=0");
 	hears(1, "\\* queue=d due=2 leased=0 dead=0");
 	hears(1, "OK n=3 more=0");
+}
+
+static bool home_was_asked_last_to(const char *operation)
+{
+	return strncmp(cluster.node[home()].last[CALL_HOME].table, operation, strlen(operation)) == 0;
+}
+
+/* "leave" and DROP need no joined home and "take" does: they wait in two lines, of which each has its turn. */
+TEST(a_take_that_passes_the_leave_of_an_earlier_one_is_known_to_the_home_in_the_end)
+{
+	begins_with_window(3, 1);
+	says(1, "@a TAKE mail wait=forever");
+	passes(SEC);
+	is_full(home(), 2);
+	says(3, "DROP mail b");
+	says(1, "CANCEL @a");
+	(void)ignores(1);
+	says(1, "@b TAKE mail wait=forever");
+	for (unsigned i = 0; i < 20 && !home_was_asked_last_to("1:j5:leave"); i++)
+		serves(home(), 1);
+	ck_assert(home_was_asked_last_to("1:j5:leave"));
+	feels(home(), MOOD_WELL);
+	ck_assert(home_was_asked_last_to("1:j4:take"));
+	(void)ignores(2);
+	(void)ignores(3);
 }

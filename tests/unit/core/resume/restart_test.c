@@ -255,3 +255,54 @@ TEST(a_daemon_that_stops_at_once_answers_those_who_have_asked)
 	hears(2, "@w ERR DRAINING *");
 	daemon_ends(0);
 }
+
+/* --- gaps: see vote_gaps.h --- */
+
+static void all_but_store_1_are_well(void)
+{
+	cluster.node[0].mood = cluster.node[2].mood = MOOD_WELL;
+}
+
+/* The key is deleted at two of three stores. Store 0 puts it back, which its daemon hears at once or never, and store 1 is not heard before the restart. */
+static void key_is_put_back_at_store_0_before_a_restart(enum mood mood)
+{
+	cluster_begin(3);
+	says(1, "LOCK a");
+	hears(1, GRANT);
+	memory_remove(cluster.node[0].memory, SPAN("a"));
+	memory_remove(cluster.node[1].memory, SPAN("a"));
+	passes(3300 * MSEC);
+	feels(0, mood);
+	feels(1, MOOD_SILENT);
+	passes(40 * MSEC);
+	ck_assert(key_is_there(0, "a"));
+	ck_assert(!key_is_there(1, "a"));
+	daemon_hands_over(0, all_but_store_1_are_well);
+	passes(SEC);
+	ignores(1); /* RISK, SAFE: the renewal under way is asked for again */
+}
+
+LOOP_TEST(a_store_that_put_the_key_back_before_a_restart_does_not_vouch_for_the_time_before, 2)
+{
+	key_is_put_back_at_store_0_before_a_restart(_i ? MOOD_WELL : MOOD_TARDY);
+	feels(1, MOOD_WELL);
+	passes(3340 * MSEC);
+	hears(1, "! LOST name=a fence=* reason=evicted");
+}
+
+TEST(a_store_with_a_renewal_under_way_at_a_restart_vouches_again_once_all_have_confirmed_that_they_have_the_key)
+{
+	cluster_begin(3);
+	says(1, "LOCK a");
+	hears(1, GRANT);
+	passes(3300 * MSEC);
+	all_feel(MOOD_TARDY);
+	passes(40 * MSEC);
+	daemon_hands_over(0, stores_are_well);
+	passes(8 * SEC);
+	ignores(1);
+	memory_remove(cluster.node[1].memory, SPAN("a"));
+	passes(3340 * MSEC);
+	hears_nothing(1);
+	ck_assert(key_is_there(1, "a"));
+}
