@@ -93,6 +93,12 @@ static void acquire_queue(struct engine *e, struct contender *k)
 		wait_look_at(e, k, INSTANT_NEVER);
 }
 
+static bool acquire_is_admitted(struct engine *e, struct contender *k)
+{
+	k->entry.class = ADMISSION_ASK;
+	return admit(e, &k->entry, INSTANT_NEVER, TAILQ_FIRST(&k->waiters)->origin);
+}
+
 void acquire_begin(struct engine *e, struct contender *k, enum cause why)
 {
 	if (e->draining)
@@ -100,7 +106,7 @@ void acquire_begin(struct engine *e, struct contender *k, enum cause why)
 	if (k->state == CONTENDER_QUEUED) {
 		if (k->impatient > 0) /* a patient waiter has a timer of its own */
 			acquire_queue(e, k);
-	} else if (admit(e, &k->entry, INSTANT_NEVER, TAILQ_FIRST(&k->waiters)->origin)) {
+	} else if (acquire_is_admitted(e, k)) {
 		acquire_start(e, k, why);
 	} else {
 		contender_move(e, k, CONTENDER_QUEUED, CAUSE_NO_ROOM);
@@ -144,6 +150,17 @@ void acquire_start(struct engine *e, struct contender *k, enum cause why)
 	acquire_ask(e, r, nodeset_without(NODES_ALL, r->not_asked), tokens_propose(&e->tokens, e->core, r->range));
 	acquire_await(e, r);
 	metric_add(&e->core->metrics, METRIC_ROUNDS, 1);
+}
+
+/* A name of which a release waits would find our own dead value: from now on it waits behind that. */
+void acquire_admitted(struct engine *e, struct contender *k)
+{
+	if (k->name->given_back == 0) {
+		acquire_start(e, k, CAUSE_ADMITTED);
+		return;
+	}
+	k->entry.class = ADMISSION_ASK_BEHIND;
+	admission_queue(&e->admission, &k->entry, INSTANT_NEVER, NULL);
 }
 
 void acquire_next(struct engine *e, struct lock *l)

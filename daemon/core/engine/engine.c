@@ -128,6 +128,7 @@ static void engine_release_fired(struct engine *e, struct release *r)
 
 static void engine_release_admitted(struct engine *e, struct release *r)
 {
+	r->calls.name->given_back--;
 	if (r->kind == RELEASE_TICKET)
 		ticket_send(e, r);
 	else
@@ -151,7 +152,7 @@ static void __attribute__((noinline)) engine_admitted(struct engine *e, struct a
 	e->admitted++;
 	switch ((enum admission_owner)x->owner) {
 	case OWNER_CONTENDER:
-		acquire_start(e, container_of(x, struct contender, entry), CAUSE_ADMITTED);
+		acquire_admitted(e, container_of(x, struct contender, entry));
 		break;
 	case OWNER_LEASE:
 		lease_admitted(e, container_of(x, struct renewal, entry)->lease);

@@ -82,10 +82,28 @@ void release_go_on(struct engine *e, struct release *r)
 		heap_set(&e->core->timers, &r->timer, r->until);
 }
 
+bool release_waits(struct engine *e, struct release *r)
+{
+	if (r->entry.waits)
+		return true;
+	if (admit(e, &r->entry, INSTANT_PAST, NULL))
+		return false;
+	r->calls.name->given_back++;
+	return true;
+}
+
+void release_waits_no_more(struct engine *e, struct release *r)
+{
+	if (!r->entry.waits)
+		return;
+	admission_leave(&e->admission, &r->entry);
+	r->calls.name->given_back--;
+}
+
 /* Queues the release for admission, before each try: a store that comes back, or refuses all, may have many releases to get. False: it may begin now. */
 static bool release_queue(struct engine *e, struct release *r)
 {
-	if (e->stopping || !release_is_due(e, r) || admit(e, &r->entry, INSTANT_PAST, NULL))
+	if (e->stopping || !release_is_due(e, r) || !release_waits(e, r))
 		return false;
 	heap_set(&e->core->timers, &r->timer, r->until);
 	return true;
@@ -183,7 +201,7 @@ static void release_settled(struct engine *e, struct release *r)
 		core_log(e->core, LOG_WARN, "keep-lost", "name=%s stores=%u note=\"it may be granted before its time\"",
 		         core_quoted(e->core, name_unescaped(name_text(r->calls.name))), nodeset_count(r->done));
 	release_delist(&e->releases, r);
-	admission_leave(&e->admission, &r->entry);
+	release_waits_no_more(e, r);
 	heap_cancel(&e->core->timers, &r->timer);
 }
 
@@ -277,7 +295,7 @@ void release_hurry_all(struct engine *e)
 	struct release *r;
 
 	TAILQ_FOREACH(r, &e->releases.outstanding, in_list) {
-		admission_leave(&e->admission, &r->entry);
+		release_waits_no_more(e, r);
 		release_go_on(e, r);
 	}
 }

@@ -15,6 +15,8 @@ void release_again(struct engine *e, struct release *r, struct nodeset nodes, st
 struct instant release_until(const struct placed *p); /* no store has the value beyond */
 void release_round(struct engine *e, struct round *r); /* deletes the value of a round that is not won, or won for nobody */
 struct instant release_retry_at(struct engine *e); /* when to tell a store again that refused or was busy; each call returns a later moment */
+bool release_waits(struct engine *e, struct release *r); /* for admission, from now on; false: it may begin now */
+void release_waits_no_more(struct engine *e, struct release *r);
 void release_go_on(struct engine *e, struct release *r); /* the release is admitted */
 void release_answered(struct engine *e, struct release *r, const struct answer *a);
 void release_fired(struct engine *e, struct release *r);

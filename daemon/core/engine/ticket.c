@@ -179,7 +179,7 @@ void ticket_withdraw_at(struct engine *e, struct name *name, const struct stamp 
 	r->unsent = nodes;
 	r->until = instant_add(e->core->now, e->core->conf.timeout_us + TICKET_US); /* an ACQUIRE may be carried out that late, and queue it again */
 	r->ticket = *ticket;
-	if (e->stopping || admit(e, &r->entry, INSTANT_PAST, NULL))
+	if (e->stopping || !release_waits(e, r))
 		ticket_send(e, r);
 }
 
@@ -192,7 +192,7 @@ void ticket_hurry_all(struct engine *e)
 		if (!c || c->owner != CALLS_OF_RELEASE || !nodeset_any(release_of_calls(c)->unsent))
 			continue;
 		r = release_of_calls(c);
-		admission_leave(&e->admission, &r->entry);
+		release_waits_no_more(e, r);
 		ticket_send(e, r);
 	}
 }

@@ -40,6 +40,7 @@ static struct origin *origin_add(struct origins *t, struct span name, uint64_t h
 	o->all = t;
 	TAILQ_INIT(&o->vacant);
 	LIST_INIT(&o->lines);
+	LIST_INIT(&o->takes);
 	o->n = name.n;
 	memcpy(o->name, name.p, name.n);
 	map_insert(&t->by_name, &o->by_name, hash);

@@ -17,6 +17,7 @@
 
 TAILQ_HEAD(vacants, session);
 LIST_HEAD(peer_lines, peer_line);
+LIST_HEAD(take_shares, take_share);
 
 struct origin {
 	struct map_node by_name;
@@ -28,6 +29,7 @@ struct origin {
 	uint64_t orders;       /* bytes that orders of its sessions keep until the stores have answered */
 	struct peer_lines lines; /* in which something waits for its turn: see turns.h */
 	unsigned questions;    /* to homes, which may wait there: see home.h */
+	struct take_shares takes; /* of each queue for whose jobs they wait: see jobs.h. Their TAKEs are among its crowd */
 	unsigned queues;       /* for whose jobs they wait: see job_queue_count_for() */
 	unsigned sessions;
 	unsigned detached;     /* those of them that have no connection */

@@ -77,6 +77,7 @@ static void take_free(struct request_context *x, struct take *take)
 		job_queue_count_for(queue, TAILQ_FIRST(&queue->waiting)->session->origin);
 	LIST_REMOVE(take, in_session);
 	take->session->waiting--;
+	take_share_leave(take);
 	origin_thin(take->origin, 1);
 	job_text_free(&take->payload);
 	mem_free(take);

@@ -8,7 +8,7 @@ void admission_init(struct admission *a)
 	heap_init(&a->keep);
 	TAILQ_INIT(&a->give_back);
 	turns_init(&a->ask);
-	a->odd = a->asks_later = false;
+	a->odd = a->asks_now = a->asks_later = false;
 }
 
 void admission_release(struct admission *a)
@@ -35,6 +35,7 @@ static bool is_first(const struct admission *a, enum admission_class class)
 	case ADMISSION_LEAVE:
 		return keeps_none(a);
 	case ADMISSION_GIVE_BACK:
+	case ADMISSION_ASK_BEHIND:
 		return keeps_none(a) && TAILQ_EMPTY(&a->give_back);
 	case ADMISSION_ASK:
 		break;
@@ -81,10 +82,8 @@ void admission_leave(struct admission *a, struct admission_entry *x)
 }
 
 /* Whether the next to be admitted is a lease to be kept. */
-static bool is_for_keeping(struct admission *a, struct instant now)
+static bool is_for_keeping(struct admission *a, bool alone, struct instant now)
 {
-	bool alone = TAILQ_EMPTY(&a->give_back) && (turns_none(&a->ask) || a->asks_later);
-
 	a->odd = !a->odd;
 	return !keeps_none(a) && (a->odd || alone || !instant_before(now, heap_first(&a->keep)->at));
 }
@@ -103,17 +102,35 @@ static struct admission_entry *first_asked(const struct admission *a)
 	return turn ? container_of(turn, struct admission_entry, turn) : NULL;
 }
 
+/* Of releases, and of the names behind them; NULL: the first is such a name, and no ASK may begin. */
+static struct admission_entry *first_given_back(const struct admission *a, enum room room)
+{
+	struct admission_entry *x = TAILQ_FIRST(&a->give_back);
+
+	return x && x->class == ADMISSION_ASK_BEHIND && (a->asks_later || room != ROOM_FOR_ALL) ? NULL : x;
+}
+
+/* Of what keeps no lease. */
+static struct admission_entry *first_other(const struct admission *a)
+{
+	struct admission_entry *given_back = first_given_back(a, ROOM_FOR_ALL), *asked = a->asks_later ? NULL : first_asked(a);
+
+	return asked && (a->asks_now || !given_back) ? asked : given_back;
+}
+
 static struct admission_entry *pick(struct admission *a, enum room room, struct instant now)
 {
-	struct admission_entry *given_back = TAILQ_FIRST(&a->give_back), *kept = first_kept(a);
+	struct admission_entry *kept = first_kept(a), *other;
 
 	if (room == ROOM_NONE)
 		return NULL;
 	if (room == ROOM_FOR_RELEASES)
-		return kept && kept->class == ADMISSION_LEAVE ? kept : given_back;
-	if (is_for_keeping(a, now))
+		return kept && kept->class == ADMISSION_LEAVE ? kept : first_given_back(a, room);
+	other = first_other(a);
+	if (is_for_keeping(a, !other, now))
 		return kept;
-	return given_back || a->asks_later ? given_back : first_asked(a);
+	a->asks_now = !a->asks_now;
+	return other;
 }
 
 struct admission_entry *admission_next(struct admission *a, enum room room, struct instant now)

@@ -6,7 +6,8 @@
  * Renewals and adoptions alternate with the rest, so neither keeps the other waiting for ever. A lease whose first half is over goes before the rest: a crowd
  * that asks costs nobody a lease. Leases are ordered by when their first half ends, so a crowd of long leases that are extended over and over costs nobody a
  * short one. A key that is to be left behind (UNLOCK keep=) goes before all leases: it may end any moment, and it is one question in place of many renewals.
- * Releases go before those who ask, so a name is released before it is asked for again. Of those who ask, peers take turns.
+ * Releases alternate with those who ask, so the end of sessions that held much delays nobody for long. A name of which a release waits is asked for in the line
+ * of the releases, so it is released first. Of those who ask, peers take turns.
  * See ALGORITHMS.md, Admission.
  */
 #ifndef CORE_ADMISSION_H
@@ -28,13 +29,14 @@ enum admission_class {
 	ADMISSION_KEEP,  /* a renewal, or an adoption: ordered by when half of the lease is over */
 	ADMISSION_LEAVE, /* a key that is left behind: before all of those */
 	ADMISSION_GIVE_BACK,
+	ADMISSION_ASK_BEHIND, /* a round for a name of which a release waits: in the line of these */
 	ADMISSION_ASK,
 };
 
 /* What may wait for admission. `owner` tells the engine what the entry is embedded in (enum admission_owner). */
 struct admission_entry {
 	union {
-		TAILQ_ENTRY(admission_entry) link; /* GIVE_BACK */
+		TAILQ_ENTRY(admission_entry) link; /* GIVE_BACK, ASK_BEHIND */
 		struct turn turn;                  /* ASK */
 		struct timer urgent;               /* KEEP, LEAVE */
 	};
@@ -49,6 +51,7 @@ struct admission {
 	struct turns ask;
 	bool asks_later; /* no ASK begins: a store that is back is yet to be told of releases, and one of them may be of the same name */
 	bool odd; /* flips with each choice; when set, a lease to be kept is chosen first */
+	bool asks_now; /* flips with each choice of the others; when set, an ASK is chosen first */
 };
 
 void admission_init(struct admission *a);

@@ -23,7 +23,8 @@ _Static_assert(2 * NAME_MAX_BYTES + PAYLOAD_MAX <= JOB_TEXT_MAX, "stores keep th
 
 #define QUEUES_OF_PEER 1024 /* that TAKEs of the sessions of one peer wait for, … */
 #define QUEUES_OF_ALL  4096 /* … and of all: each is a key at its home, and each TAKE looks through them */
-#define TAKES_OF_QUEUE 8192 /* that wait for its jobs: each answer of its home is for one of them, and all are looked through */
+#define TAKES_OF_QUEUE 8192 /* that wait for its jobs: each answer of its home is for one of them, and all are looked through … */
+#define TAKES_OF_PEER  4096 /* … and those of one peer leave room for others */
 
 /* --- DEFER --- */
 
@@ -159,11 +160,17 @@ static bool queues_have_room(struct request_context *x, struct session *s)
 
 static bool queue_has_room(struct request_context *x, struct session *s, const struct job_queue *queue)
 {
+	const struct take_share *share;
+
 	if (!queue)
 		return queues_have_room(x, s);
-	if (queue->takes < TAKES_OF_QUEUE)
+	share = session_is_owner(x->core, s) ? NULL : take_share_find(s->origin, queue);
+	if (queue->takes >= TAKES_OF_QUEUE)
+		tell_error(x, s, x->request.tag, ERROR_LIMIT, "at most %d TAKEs may wait for the jobs of one queue", TAKES_OF_QUEUE);
+	else if (share && share->n >= TAKES_OF_PEER)
+		tell_error(x, s, x->request.tag, ERROR_LIMIT, "at most %d TAKEs of the sessions of one peer may wait for the jobs of one queue", TAKES_OF_PEER);
+	else
 		return true;
-	tell_error(x, s, x->request.tag, ERROR_LIMIT, "at most %d TAKEs may wait for the jobs of one queue", TAKES_OF_QUEUE);
 	return false;
 }
 
@@ -189,6 +196,8 @@ void serve_TAKE(struct request_context *x, struct session *s)
 	origin_crowd(take->origin, 1);
 	take->queue = queue;
 	queue->takes++;
+	if (!session_is_owner(x->core, s))
+		take_share_join(take);
 	take->timer.kind = TIMER_TAKE;
 	take->patient = wait > 0;
 	take->asked_at = x->core->asked_at;

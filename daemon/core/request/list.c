@@ -15,13 +15,15 @@
 
 #define ROWS_DEFAULT  1000
 #define ROWS_MOST     10000
-#define NAMES_AT_ONCE 1024 /* entries of a table that is listed in one step */
+#define NAMES_AT_ONCE 64   /* entries of a table that is listed in one step, in some 50 us: as many sessions as like ask for one in a pass of the loop */
+#define NAMES_A_SLICE 1024 /* of a larger one, about so many are looked through in a step, or a quarter as many rows are told */
 #define PAUSE_US      MSEC /* from slice to slice: others have most of the time */
 #define SLICE_WORK(names) ((int64_t)(names) * 8)
 
-static unsigned names_at_once(const struct request_context *x)
+/* core_conf.listed, or what is usual. */
+static unsigned names_or(const struct request_context *x, unsigned usual)
 {
-	return x->core->conf.listed ? x->core->conf.listed : NAMES_AT_ONCE;
+	return x->core->conf.listed ? x->core->conf.listed : usual;
 }
 
 /* --- one after the other --- */
@@ -62,7 +64,7 @@ void lists_init(struct request_context *x)
 
 void lists_go_on(struct request_context *x)
 {
-	int64_t budget = SLICE_WORK(names_at_once(x));
+	int64_t budget = SLICE_WORK(names_or(x, NAMES_A_SLICE));
 	struct listing *l;
 
 	x->lists.next_at = instant_add(x->core->now, PAUSE_US);
@@ -107,7 +109,7 @@ static void list_table(struct request_context *x, struct session *s, bool of_ses
 	struct listing *l = listing_new(x, s, of_sessions, most);
 	int64_t whole = -1;
 
-	if (entries > names_at_once(x)) {
+	if (entries > names_or(x, NAMES_AT_ONCE)) {
 		listing_waits(x, l);
 		return;
 	}

@@ -202,6 +202,35 @@ void jobs_note_failed(struct request_context *x, struct span queue, struct span 
 	}
 }
 
+struct take_share *take_share_find(const struct origin *o, const struct job_queue *queue)
+{
+	struct take_share *share;
+
+	LIST_FOREACH(share, &o->takes, of_origin)
+		if (share->queue == queue)
+			return share;
+	return NULL;
+}
+
+void take_share_join(struct take *take)
+{
+	take->share = take_share_find(take->origin, take->queue);
+	if (!take->share) {
+		take->share = mem_alloc(sizeof(*take->share));
+		take->share->queue = take->queue;
+		LIST_INSERT_HEAD(&take->origin->takes, take->share, of_origin);
+	}
+	take->share->n++;
+}
+
+void take_share_leave(struct take *take)
+{
+	if (!take->share || --take->share->n > 0)
+		return;
+	LIST_REMOVE(take->share, of_origin);
+	mem_free(take->share);
+}
+
 void take_join_line(struct take *take, struct take *before)
 {
 	if (before)

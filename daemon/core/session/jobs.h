@@ -59,12 +59,20 @@ struct job {
 	struct pending *pending;     /* ENDING: the request; NULL: none */
 };
 
+/* How many TAKEs of one peer wait for the jobs of one queue: one at least. */
+struct take_share {
+	LIST_ENTRY(take_share) of_origin;
+	const struct job_queue *queue;
+	unsigned n;
+};
+
 /* A TAKE that is not answered yet. */
 struct take {
 	LIST_ENTRY(take) in_session;
 	TAILQ_ENTRY(take) in_queue, in_ending;
 	struct session *session;
 	struct origin *origin;       /* in whose crowd it counts */
+	struct take_share *share;    /* likewise, of this queue; NULL: its peer has no bound */
 	struct job_queue *queue;
 	uint64_t place;              /* among those that wait: a smaller one stands before */
 	struct group *group;         /* asks for the lock of the job that it was given; NULL: it was given none, and is among queue.waiting */
@@ -160,6 +168,11 @@ static inline bool session_hears(const struct session *s)
 {
 	return s && !s->over && !s->detached && (!s->resuming || s->returns);
 }
+
+/* That of a peer; NULL: none of its TAKEs waits there. */
+struct take_share *take_share_find(const struct origin *o, const struct job_queue *queue);
+void take_share_join(struct take *take); /* one more of it */
+void take_share_leave(struct take *take);
 
 /* Among those that wait in its queue, in front of this one; NULL: at the end. */
 void take_join_line(struct take *take, struct take *before);

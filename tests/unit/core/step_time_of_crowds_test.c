@@ -325,6 +325,7 @@ static void asks_again(void)
 {
 	w.conf.limits.waiting = 16384;
 	service_reload(w.service, &w.conf);
+	w.has_two_peers = true;
 	sessions_open(1, 9);
 	says(1, "LOCK x");
 	says(1, "RATE x limit=1 per=1h");

@@ -440,6 +440,7 @@ static void crowd_comes_during_a_round(void)
 	char request[80];
 
 	snprintf(request, sizeof(request), " %s", crowd->asks);
+	w.has_two_peers = true;
 	sessions_open(1, 30);
 	w.longest_ns = 0;
 	lone_service_slow(&w, true);

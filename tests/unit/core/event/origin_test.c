@@ -380,7 +380,7 @@ TEST(so_many_TAKEs_wait_for_the_jobs_of_a_queue)
 	cluster.conf.limits.locks = 9000;
 	daemon_starts(0);
 	passes(SEC);
-	session_opens(40, 0);
+	session_opens_from(40, 0, &root);
 	for (unsigned i = 0; i < 8192; i++)
 		says(40, "@%u TAKE q wait=1h", i);
 	ck_assert_ptr_null(next_line(40));
@@ -391,6 +391,34 @@ TEST(so_many_TAKEs_wait_for_the_jobs_of_a_queue)
 	ignores(40);
 	says(41, "@t TAKE q wait=1h");
 	hears_nothing(41);
+}
+
+TEST(half_of_the_TAKEs_that_wait_for_the_jobs_of_a_queue_are_of_one_peer)
+{
+	cluster_open(1);
+	cluster.conf.limits.waiting = 8192;
+	cluster.conf.limits.locks = 9000;
+	daemon_starts(0);
+	passes(SEC);
+	session_opens_from(39, 0, &other);
+	session_opens_from(40, 0, &other);
+	for (unsigned i = 0; i < 4096; i++)
+		says(39 + i % 2, "@%u TAKE q wait=1h", i);
+	says(40, "@t TAKE q wait=1h");
+	hears(40, "@t ERR LIMIT at most 4096 TAKEs of the sessions of one peer may wait for the jobs of one queue");
+	says(40, "@t TAKE q");
+	hears(40, "@t ERR LIMIT *");
+	says(40, "@u TAKE another wait=1h");
+	hears_nothing(40);
+	session_opens(41, 0);
+	says(41, "@t TAKE q wait=1h");
+	hears_nothing(41);
+	goes(39, GONE_HANGUP);
+	for (unsigned i = 0; i < 2048; i++)
+		says(40, "@a%u TAKE q wait=1h", i);
+	hears_nothing(40);
+	says(40, "@t TAKE q wait=1h");
+	hears(40, "@t ERR LIMIT *");
 }
 
 /* What was another's first counts for those who still wait. */

@@ -100,6 +100,56 @@ TEST(a_name_is_released_before_it_is_asked_for_again)
 	hears(1, "OK name=a *");
 }
 
+/* Sessions that held much end: who asks for something else is not delayed by all of it. */
+TEST(releases_alternate_with_those_who_ask_for_other_names)
+{
+	begins_with_window(1, 1);
+	holds_many(1);
+	feels(0, MOOD_SILENT);
+	goes(1, GONE_HANGUP);
+	says(2, "LOCK asked");
+	says(3, "LOCK asked-too");
+	turns_pass(4);
+	hears(2, "OK name=asked *");
+	turns_pass(2);
+	hears(3, "OK name=asked-too *");
+	ck_assert_int_gt(figure(0, METRIC_OUTSTANDING_RELEASES), MANY - 6);
+	feels(0, MOOD_WELL);
+	ck_assert_int_eq(figure(0, METRIC_OUTSTANDING_RELEASES), 0);
+}
+
+TEST(those_who_ask_alternate_with_releases)
+{
+	begins_with_window(1, 1);
+	says(1, "LOCK freed");
+	hears(1, "OK name=freed *");
+	feels(0, MOOD_SILENT);
+	says_of_many(2, "LOCK", "");
+	says(1, "UNLOCK freed");
+	hears(1, "OK name=freed count=0");
+	turns_pass(3);
+	ck_assert(!key_is_there(0, "freed"));
+	ck_assert_uint_le(grants(2), 3);
+	feels(0, MOOD_WELL);
+	ck_assert_uint_ge(grants(2), MANY - 3);
+}
+
+/* Else the stores would refuse it for the sake of a value that nobody has any more. */
+TEST(a_name_whose_release_waits_is_asked_for_behind_that)
+{
+	begins_with_window(1, 1);
+	holds_many(1);
+	feels(0, MOOD_SILENT);
+	goes(1, GONE_HANGUP);
+	says(2, "LOCK many-1-%u", 0u);
+	says(3, "LOCK many-1-%u", MANY - 1);
+	serves(0, waiting_at(0));
+	feels(0, MOOD_WELL);
+	hears(2, "OK name=many-1-0 *");
+	hears(3, "OK name=many-1-39 *");
+	ck_assert_uint_eq(asked(CALL_ACQUIRE), MANY + 2);
+}
+
 TEST(requests_that_wait_for_admission_are_answered_in_time_while_no_store_answers)
 {
 	begins_with_window(3, 2);

@@ -111,6 +111,25 @@ TEST(pages_of_a_long_table_are_in_the_order_of_names)
 }
 
 /* While it goes on, n1… are freed and m… are taken: enough that the table grows. */
+/* As many sessions as like may ask for it in one pass of the loop. */
+TEST(a_list_of_a_thousand_locks_takes_several_steps)
+{
+	unsigned n = 0;
+
+	cluster_begin(1);
+	for (unsigned i = 0; i < 1000; i++)
+		says(1, "@%u LOCK %u", i, i);
+	ignores(1);
+	says(2, "LIST");
+	while (next_line(2))
+		n++;
+	ck_assert_uint_le(n, 256);
+	passes(10 * MSEC);
+	while (next_line(2))
+		n++;
+	ck_assert_uint_eq(n, 1001);
+}
+
 TEST(a_lock_that_is_held_all_the_while_is_listed_once_and_a_listed_lock_is_held)
 {
 	char name[400][16];
