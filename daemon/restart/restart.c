@@ -198,9 +198,11 @@ static bool web_is_quiet(const struct daemon *d, struct instant now)
 /* Renewals and probes never end. */
 static bool calls_are_over(const struct daemon *d, struct instant now)
 {
-	if (!d->upstream || pump_is_behind(d))
-		return !pump_is_behind(d);
-	return upstream_is_quiet(d->upstream) || (!instant_before(now, instant_add(d->restart.paused, CALM_US)) && !service_is_awaited(d->service));
+	if (pump_is_behind(d))
+		return false;
+	if (d->upstream && upstream_is_quiet(d->upstream))
+		return true;
+	return (!d->upstream || !instant_before(now, instant_add(d->restart.paused, CALM_US))) && !service_is_awaited(d->service);
 }
 
 static bool is_quiet(const struct daemon *d, struct instant now)

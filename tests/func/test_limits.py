@@ -60,6 +60,7 @@ ELSEWHERE = {
     ("prefixes of WATCH", "peer"): unit("origin", "sessions_of_one_peer_have_half_of_the_prefixes"),
     ("queues that TAKEs wait for", "peer"): unit("origin", "sessions_of_one_peer_wait_for_the_jobs_of_so_many_queues"),
     ("queues that TAKEs wait for", "all"): unit("origin", "sessions_of_one_peer_wait_for_the_jobs_of_so_many_queues"),
+    ("TAKEs that wait for a queue", "peer"): unit("origin", "half_of_the_TAKEs_that_wait_for_the_jobs_of_a_queue_are_of_one_peer"),
     ("TAKEs that wait for a queue", "all"): unit("origin", "so_many_TAKEs_wait_for_the_jobs_of_a_queue"),
     ("lines read ahead", "each"): unit("session", "reading_stops_at_256_lines_and_goes_on_when_they_are_served"),
     ("lines read ahead", "all"): unit("session", "all_sessions_together_are_read_ahead_so_far"),
