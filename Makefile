@@ -299,7 +299,7 @@ STORE := \
 	daemon/store/memory_key.c \
 	daemon/store/memory_whole.c \
 	daemon/store/rate.c \
-	daemon/store/record.c \
+	daemon/store/statefile.c \
 	daemon/store/share_list.c \
 	daemon/store/sharing.c \
 	daemon/store/shown.c \
@@ -338,7 +338,7 @@ NET := \
 	daemon/net/conn.c \
 	daemon/net/conn_state.c \
 	daemon/net/ending.c \
-	daemon/net/halfopen.c \
+	daemon/net/handshakes.c \
 	daemon/net/held.c \
 	daemon/net/hub.c \
 	daemon/net/lines.c \
@@ -350,7 +350,7 @@ NET := \
 	daemon/net/shares.c \
 	daemon/net/slots.c \
 	daemon/net/sockets.c \
-	daemon/net/stock.c \
+	daemon/net/inherited.c \
 	daemon/net/tcp_listeners.c \
 	daemon/net/turns.c
 
@@ -402,7 +402,7 @@ DAEMON := \
 	daemon/main/lasting.c \
 	daemon/main/listen.c \
 	daemon/main/main.c \
-	daemon/main/outer.c \
+	daemon/main/outer_figures.c \
 	daemon/main/passed.c \
 	daemon/main/program.c \
 	daemon/main/pump.c \

@@ -26,13 +26,13 @@ daemon/core/resume     session_end resume handover restore
 daemon/core/request    list held_locks locks lockall held_permits semaphores job_requests all_figures help_stats
 daemon/core/admin      alarm drain revoke admin
 daemon/core/service    deliver hangup command after_step due_timers service service_view
-daemon/store           keyfile keyspace shown share_list ledger rate table job_rows job_keep job_op job_show jobs home memory_key breaking sharing memory memory_whole record state
+daemon/store           keyfile keyspace shown share_list ledger rate table job_rows job_keep job_op job_show jobs home memory_key breaking sharing memory memory_whole statefile state
 daemon/redis           word batch departure failure flight handshake resp script stream socket resolver link links redial post sentinel subscriber node upstream
-daemon/net             address admin lines slots shares listener stock tcp_listeners hub sockets held conn_state secure ending closing room output conn admission halfopen acceptor turns net carried carry
+daemon/net             address admin lines slots shares listener inherited tcp_listeners hub sockets held conn_state secure ending closing room output conn admission handshakes acceptor turns net carried carry
 daemon/web             notation query answer listed totals greeting visits sse asker gate snapshot audience stream web carry
 daemon/api             fields problem calls follower sessions api
 daemon/restart         parcel once trial records carry restart carried
-daemon/main            backlog answer_queue program reach passed descriptors rest verifier timer signals lasting guard wrong_port pump stores vanished listen exposition site status supervise outer daemon main
+daemon/main            backlog answer_queue program reach passed descriptors rest verifier timer signals lasting guard wrong_port pump stores vanished listen exposition site status supervise outer_figures daemon main
 client/lib             sized boottime display address buffer line tls_calls channel pushes backoff outcome draft greeting unchecked_jobs holds pending tracking lockall count_field subscriptions conn recovery exchange await quit lock secret public lock_many job rate queries once subscribe admin tls
 client/cli/io          complaint options arguments dial json rows
 client/cli/run         descriptors loss queue_place process release_socket self_wait quorum_shortage wait_status or_defer waiting descendants validity taken_job locks_held wakeups supervise late_quit keeper signals script_lock hold run lead once work

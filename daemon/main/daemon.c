@@ -142,7 +142,7 @@ static int stage_service(struct daemon *d)
 	int r;
 
 	gethostname(d->host, sizeof(d->host) - 1);
-	outer_start(d);
+	outer_figures_start(d);
 	r = stores_configure(d);
 	if (!r)
 		r = stores_open(d);

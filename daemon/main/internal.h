@@ -140,7 +140,7 @@ void site_stop(struct daemon *d);
 void exposition_write(const struct daemon *d, struct buf *out);
 
 /* outer.c: the figures of the daemon around the service. Before the service. */
-void outer_start(struct daemon *d);
+void outer_figures_start(struct daemon *d);
 
 /* stores.c: the store behind the service, and the configuration that the service sees. */
 int stores_configure(struct daemon *d); /* fills core_conf */

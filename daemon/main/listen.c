@@ -6,7 +6,7 @@
 #include "daemon/main/passed.h"
 #include "daemon/net/carry.h"
 #include "daemon/net/listener.h"
-#include "daemon/net/stock.h"
+#include "daemon/net/inherited.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -170,7 +170,7 @@ static void path_note(const char *where, struct listener *l)
 }
 
 /* The sockets of the process before. */
-static void web_take(struct daemon *d, const struct place *p, struct stock *before)
+static void web_take(struct daemon *d, const struct place *p, struct inherited *before)
 {
 	for (size_t i = 0; p->former && i < p->former->fds; i++) {
 		struct listener l = {.fd = carried_take_fd(d, p->former->fd + i)};
@@ -178,17 +178,17 @@ static void web_take(struct daemon *d, const struct place *p, struct stock *befo
 		if (l.fd < 0)
 			continue;
 		path_note(p->former->where, &l);
-		stock_add(before, &l, false);
+		inherited_add(before, &l, false);
 	}
 }
 
 /* Its new address cannot be had. */
-static void web_goes_on(const struct place *p, struct stock *before)
+static void web_goes_on(const struct place *p, struct inherited *before)
 {
 	struct listener l;
 	bool tls;
 
-	while (stock_take(before, &l, &tls)) {
+	while (inherited_take(before, &l, &tls)) {
 		if (!web_stays_protected(p, l.fd) || web_listen_at(p->web, &l) < 0) {
 			listener_release(&l);
 			continue;
@@ -202,7 +202,7 @@ static void web_goes_on(const struct place *p, struct stock *before)
 
 static int place_listen(struct daemon *d, const struct place *p)
 {
-	struct stock before = {0};
+	struct inherited before = {0};
 	int r = 0;
 
 	web_take(d, p, &before);
@@ -212,7 +212,7 @@ static int place_listen(struct daemon *d, const struct place *p)
 		listen_failed(strchr(p->key, '.') + 1, p->address->label, r);
 		web_goes_on(p, &before);
 	}
-	stock_release(&before);
+	inherited_release(&before);
 	return r;
 }
 

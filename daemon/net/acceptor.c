@@ -8,7 +8,7 @@
 #include "daemon/net/admin.h"
 #include "daemon/net/admission.h"
 #include "daemon/net/closing.h"
-#include "daemon/net/halfopen.h"
+#include "daemon/net/handshakes.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -132,12 +132,12 @@ static void accept_one(struct accept_source *s, int fd, const struct sockaddr *a
 	struct peer peer;
 
 	s->acceptor->pause_us = PAUSE_FIRST;
-	while (hub_is_full(h) && (closing_evict(h) || halfopen_evict(h)))
+	while (hub_is_full(h) && (closing_evict(h) || handshake_evict(h)))
 		;
 	address_peer(fd, address, &peer);
 	peer.is_admin = admin_is_peer(fd, &peer, h->conf.admin_group);
 	if (s->tls)
-		halfopen_begin(h, fd, &peer);
+		handshake_begin(h, fd, &peer);
 	else
 		admission_take(h, fd, &peer, NULL);
 }
@@ -173,7 +173,7 @@ static bool accept_failed(struct acceptor *a, int listening, int error)
 		if (!somebody_waits(listening))
 			return false;
 		/* A closing connection or a handshake can be closed at once, which frees its descriptor. */
-		if (closing_evict(a->hub) || halfopen_evict(a->hub))
+		if (closing_evict(a->hub) || handshake_evict(a->hub))
 			return true;
 		break;
 	}
@@ -338,7 +338,7 @@ void acceptor_stop(struct acceptor *a)
 
 	evtimer_del(a->retry);
 	a->paused = false;
-	stock_release(&a->stock);
+	inherited_release(&a->inherited);
 	while ((s = SLIST_FIRST(&a->sources))) {
 		SLIST_REMOVE_HEAD(&a->sources, link);
 		source_free(s);

@@ -12,14 +12,14 @@
 #include "daemon/base/instant.h"
 #include "daemon/net/hub.h"
 #include "daemon/net/listener.h"
-#include "daemon/net/stock.h"
+#include "daemon/net/inherited.h"
 
 struct accept_source;
 
 struct acceptor {
 	struct hub *hub;
 	SLIST_HEAD(, accept_source) sources;
-	struct stock stock; /* no connection is accepted from these */
+	struct inherited inherited; /* no connection is accepted from these */
 	struct event *retry;
 	int64_t pause_us;           /* length of the next pause */
 	struct instant quiet_until; /* no log line about a pause before this */

@@ -6,7 +6,7 @@
 #include "daemon/net/carried.h"
 #include "daemon/net/closing.h"
 #include "daemon/net/conn_state.h"
-#include "daemon/net/halfopen.h"
+#include "daemon/net/handshakes.h"
 #include "daemon/net/internal.h"
 #include "daemon/net/output.h"
 #include "daemon/net/turns.h"
@@ -30,7 +30,7 @@ void net_pause(struct net *n, bool on)
 	acceptor_pause(&n->acceptor, on);
 	if (on)
 		return;
-	halfopen_resume(h);
+	handshake_resume(h);
 	while ((c = slots_next(&h->slots, &at)))
 		conn_resume(c);
 	event_active(h->tell, EV_TIMEOUT, 1);
@@ -42,7 +42,7 @@ void net_end_tls(struct net *n, const char *line)
 	struct conn *c;
 	size_t at = 0;
 
-	halfopen_drop(h);
+	handshake_drop(h);
 	while ((c = slots_next(&h->slots, &at))) {
 		if (!c->is_tls || c->state >= CONN_DISMISSED)
 			continue;
@@ -147,7 +147,7 @@ static void listeners_unpack(struct acceptor *a, const struct net_parcel *p, str
 		if (l.fd >= 0) {
 			fcntl(l.fd, F_SETFD, FD_CLOEXEC);
 			l.path = from->path ? mem_copy(from->path, strlen(from->path)) : NULL;
-			stock_add(&a->stock, &l, from->tls);
+			inherited_add(&a->inherited, &l, from->tls);
 		}
 		mem_free(from->path);
 	}
@@ -189,7 +189,7 @@ int net_listen_again(struct net *n, bool (*may)(void *context, int fd, bool tls)
 	bool tls;
 	int r = 0;
 
-	while (!r && stock_take(&n->acceptor.stock, &l, &tls)) {
+	while (!r && inherited_take(&n->acceptor.inherited, &l, &tls)) {
 		if (!may || may(context, l.fd, tls))
 			r = acceptor_add(&n->acceptor, &l, tls);
 		else
@@ -200,5 +200,5 @@ int net_listen_again(struct net *n, bool (*may)(void *context, int fd, bool tls)
 
 void net_listen_no_more(struct net *n)
 {
-	stock_release(&n->acceptor.stock);
+	inherited_release(&n->acceptor.inherited);
 }

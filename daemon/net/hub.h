@@ -23,7 +23,7 @@ struct conn;
 struct event;
 struct ssl_ctx_st;
 TAILQ_HEAD(conn_list, conn);
-TAILQ_HEAD(halfopen_list, halfopen);
+TAILQ_HEAD(handshake_list, handshake);
 TAILQ_HEAD(shakers_list, shakers);
 
 /* sockets.h */
@@ -36,11 +36,11 @@ struct sockets {
 	unsigned at, n;
 };
 
-/* halfopen.h */
-struct halfopens {
+/* handshake.h */
+struct handshakes {
 	struct ssl_ctx_st *context; /* of the handshakes that begin; NULL: none */
-	struct halfopen_list all;   /* oldest first */
-	struct halfopen_list ready; /* whose sockets are ready: for the next turn */
+	struct handshake_list all;   /* oldest first */
+	struct handshake_list ready; /* whose sockets are ready: for the next turn */
 	struct shakers_list peers;  /* whose they are; the peer that began first comes first */
 	unsigned n;                 /* length of all */
 	struct event *turn;         /* runs through ready */
@@ -77,7 +77,7 @@ struct hub {
 	struct buf *waste;
 	size_t wastes, waste_cap, wasted; /* how many, in how large an array; bytes of all */
 	size_t held; /* memory of the buffers of all connections, in bytes: unsent output, and kept input */
-	struct halfopens halfopen;
+	struct handshakes handshake;
 	bool paused; /* carry.h: nothing is accepted or read, and the sink hears of ends only */
 };
 
@@ -89,7 +89,7 @@ void hub_buf_release(struct hub *h);            /* those that are spare, and wha
 /* Every connection has its descriptor: sessions, those that are closing, and handshakes. */
 static inline bool hub_is_full(const struct hub *h)
 {
-	return h->slots.live + h->closing_n + h->halfopen.n >= h->conf.connections_max;
+	return h->slots.live + h->closing_n + h->handshake.n >= h->conf.connections_max;
 }
 
 #endif

@@ -5,7 +5,7 @@
 #include "daemon/base/mem.h"
 #include "daemon/net/closing.h"
 #include "daemon/net/conn.h"
-#include "daemon/net/halfopen.h"
+#include "daemon/net/handshakes.h"
 #include "daemon/net/internal.h"
 #include "daemon/net/output.h"
 #include "daemon/net/tcp_listeners.h"
@@ -45,23 +45,23 @@ void net_free(struct net *n)
 int net_listen_unix(struct net *n, const char *path)
 {
 	struct listener l;
-	bool stocked = stock_take_unix(&n->acceptor.stock, path, &l);
-	int r = stocked ? listener_allow(path, &n->hub.conf.unix_access) : listener_unix(path, &n->hub.conf.unix_access, &l);
+	bool inherited_socket = inherited_take_unix(&n->acceptor.inherited, path, &l);
+	int r = inherited_socket ? listener_allow(path, &n->hub.conf.unix_access) : listener_unix(path, &n->hub.conf.unix_access, &l);
 
-	if (stocked && r < 0)
+	if (inherited_socket && r < 0)
 		listener_release(&l);
 	return r < 0 ? r : acceptor_add(&n->acceptor, &l, false);
 }
 
 static int listen_tcp(struct net *n, const char *host, uint16_t port, bool tls)
 {
-	struct stock *stock = &n->acceptor.stock;
+	struct inherited *inherited = &n->acceptor.inherited;
 	struct listener l[LISTENER_ADDRESSES_MAX];
-	int i, count = tcp_listeners(host, port, n->hub.conf.keepalive_us, stock, l), r;
+	int i, count = tcp_listeners(host, port, n->hub.conf.keepalive_us, inherited, l), r;
 
 	/* The previous process listened at another address with this port, as at every one of them. */
-	if (count == -EADDRINUSE && stock_drop_port(stock, port))
-		count = tcp_listeners(host, port, n->hub.conf.keepalive_us, stock, l);
+	if (count == -EADDRINUSE && inherited_drop_port(inherited, port))
+		count = tcp_listeners(host, port, n->hub.conf.keepalive_us, inherited, l);
 	r = count < 0 ? count : 0;
 	for (i = 0; i < count; i++)
 		if (r < 0)
@@ -83,8 +83,8 @@ int net_listen_tls(struct net *n, const char *host, uint16_t port)
 
 void net_set_tls(struct net *n, struct ssl_ctx_st *context)
 {
-	tls_context_free(n->hub.halfopen.context);
-	n->hub.halfopen.context = context;
+	tls_context_free(n->hub.handshake.context);
+	n->hub.handshake.context = context;
 }
 
 int net_listen_fd(struct net *n, int fd, bool tls)
@@ -94,7 +94,7 @@ int net_listen_fd(struct net *n, int fd, bool tls)
 
 	if (r < 0)
 		return r;
-	stock_drop_same(&n->acceptor.stock, fd);
+	inherited_drop_same(&n->acceptor.inherited, fd);
 	return acceptor_add(&n->acceptor, &l, tls);
 }
 
@@ -112,7 +112,7 @@ unsigned net_sockets_lost(const struct net *n)
 void net_stop_listening(struct net *n)
 {
 	acceptor_stop(&n->acceptor);
-	halfopen_drop(&n->hub);
+	handshake_drop(&n->hub);
 }
 
 bool net_has_slot(const struct net *n, uint32_t slot)

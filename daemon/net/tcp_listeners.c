@@ -31,12 +31,12 @@ static int address_make(const struct addrinfo *a, int64_t keepalive_us, bool onl
 	return 0;
 }
 
-static int address_listen(const struct addrinfo *a, int64_t keepalive_us, bool only_v6, struct stock *stock, struct listener *ret_listener)
+static int address_listen(const struct addrinfo *a, int64_t keepalive_us, bool only_v6, struct inherited *inherited, struct listener *ret_listener)
 {
 	struct listener l;
 	int r;
 
-	if (!stock || !stock_take_address(stock, a->ai_addr, only_v6, &l))
+	if (!inherited || !inherited_take_address(inherited, a->ai_addr, only_v6, &l))
 		return address_make(a, keepalive_us, only_v6, ret_listener);
 	r = listener_tune(l.fd, keepalive_us);
 	if (r < 0)
@@ -61,13 +61,13 @@ static int host_error(int code)
 }
 
 /* Skips an address family that this host lacks, as long as another address works. */
-static int addresses_listen(const struct addrinfo *list, int64_t keepalive_us, struct stock *stock, struct listener *listeners)
+static int addresses_listen(const struct addrinfo *list, int64_t keepalive_us, struct inherited *inherited, struct listener *listeners)
 {
 	const struct addrinfo *a;
 	int n = 0, r = -EADDRNOTAVAIL;
 
 	for (a = list; a && n < LISTENER_ADDRESSES_MAX; a = a->ai_next) {
-		r = address_listen(a, keepalive_us, list->ai_next != NULL, stock, &listeners[n]);
+		r = address_listen(a, keepalive_us, list->ai_next != NULL, inherited, &listeners[n]);
 		if (!r)
 			n++;
 		else if (r != -EAFNOSUPPORT && r != -EADDRNOTAVAIL)
@@ -80,7 +80,7 @@ static int addresses_listen(const struct addrinfo *list, int64_t keepalive_us, s
 	return r;
 }
 
-int tcp_listeners(const char *host, uint16_t port, int64_t keepalive_us, struct stock *stock, struct listener ret_listeners[LISTENER_ADDRESSES_MAX])
+int tcp_listeners(const char *host, uint16_t port, int64_t keepalive_us, struct inherited *inherited, struct listener ret_listeners[LISTENER_ADDRESSES_MAX])
 {
 	const struct addrinfo hints = {.ai_flags = AI_PASSIVE | AI_NUMERICSERV, .ai_socktype = SOCK_STREAM};
 	struct addrinfo *list;
@@ -91,7 +91,7 @@ int tcp_listeners(const char *host, uint16_t port, int64_t keepalive_us, struct 
 	r = getaddrinfo(host && strcmp(host, "*") != 0 ? host : NULL, service, &hints, &list);
 	if (r)
 		return host_error(r);
-	r = addresses_listen(list, keepalive_us, stock, ret_listeners);
+	r = addresses_listen(list, keepalive_us, inherited, ret_listeners);
 	freeaddrinfo(list);
 	return r;
 }

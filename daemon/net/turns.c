@@ -7,7 +7,7 @@
 #include "daemon/net/closing.h"
 #include "daemon/net/conn.h"
 #include "daemon/net/ending.h"
-#include "daemon/net/halfopen.h"
+#include "daemon/net/handshakes.h"
 #include "daemon/net/output.h"
 #include "daemon/net/secure.h"
 #include "daemon/net/sockets.h"
@@ -71,7 +71,7 @@ int hub_init(struct hub *h, struct event_base *base, const struct net_conf *conf
 		return r;
 	h->tell = event_new(base, -1, 0, hub_tell, h);
 	h->deadline = evtimer_new(base, hub_deadline, h);
-	if (!h->tell || !h->deadline || halfopen_init(h) < 0) {
+	if (!h->tell || !h->deadline || handshake_init(h) < 0) {
 		sockets_release(h);
 		if (h->tell)
 			event_free(h->tell);
@@ -98,7 +98,7 @@ void hub_release(struct hub *h)
 	while (closing_evict(h))
 		;
 	sockets_release(h);
-	halfopen_release(h);
+	handshake_release(h);
 	event_free(h->tell);
 	event_free(h->deadline);
 	slots_release(&h->slots);

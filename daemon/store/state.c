@@ -176,12 +176,12 @@ int state_open(struct state *s, const struct state_conf *conf, enum state_found 
 		s->epoch_us = 0;
 	s->remote = conf->remote;
 	s->lease_us = conf->lease_us;
-	memcpy(s->mine.boot_id, conf->boot_id, strnlen(conf->boot_id, RECORD_BOOT_MAX - 1));
+	memcpy(s->mine.boot_id, conf->boot_id, strnlen(conf->boot_id, STATEFILE_BOOT_MAX - 1));
 	r = file_read(s);
 	if (r < 0)
 		why = strerror(-r);
 	else if (r == 0)
-		r = record_read((struct span){buf_begin(&s->file), buf_length(&s->file)}, &s->past, &why);
+		r = statefile_read((struct span){buf_begin(&s->file), buf_length(&s->file)}, &s->past, &why);
 	s->unsound = r < 0;
 	s->found = r < 0 ? STATE_CRASH : r > 0 ? state_without_file(s, conf, &why) : state_judge(s, conf);
 	if (conf->elsewhere)
@@ -224,10 +224,10 @@ static void state_restore_key(void *context, const void *object, size_t size)
 void state_restore(struct state *s, struct memory *m)
 {
 	struct span names = s->past.names;
-	struct record_name name;
+	struct statefile_name name;
 
 	memory_set_fence(m, s->past.fence);
-	while (s->found == STATE_CLEAN && record_next(&names, &name))
+	while (s->found == STATE_CLEAN && statefile_next(&names, &name))
 		memory_put_later(m, name.name, name.value, instant_add(name.until, s->shift_us), later_ms(s));
 	if (s->found == STATE_KEPT)
 		s->found = state_read_keys(s, state_restore_key, &(struct restoring){s, m});
@@ -270,8 +270,8 @@ int state_mark(struct state *s, const struct memory *m, struct instant now)
 	int r;
 
 	state_record(s, m, now, false);
-	record_begin(&b, &s->mine);
-	record_end(&b);
+	statefile_begin(&b, &s->mine);
+	statefile_end(&b);
 	bytes = (struct span){buf_begin(&b), buf_length(&b)};
 	r = s->marked ? file_overwrite(s, bytes, false) : file_replace(s, bytes);
 	if (r && !s->marked && file_overwrite(s, bytes, true) == 0)
@@ -323,7 +323,7 @@ enum keyfile_sight state_look(struct state *s, const char *dir)
 
 static void state_visit(void *context, struct span name, struct span value, struct instant until)
 {
-	record_add(context, &(struct record_name){name, value, until});
+	statefile_add(context, &(struct statefile_name){name, value, until});
 }
 
 int state_finish(struct state *s, struct memory *m, struct instant now)
@@ -335,9 +335,9 @@ int state_finish(struct state *s, struct memory *m, struct instant now)
 	if (!state_knows_names(s, m))
 		return STATE_UNSURE;
 	state_record(s, m, now, true);
-	record_begin(&b, &s->mine);
+	statefile_begin(&b, &s->mine);
 	memory_each(m, now, state_visit, &b);
-	record_end(&b);
+	statefile_end(&b);
 	bytes = (struct span){buf_begin(&b), buf_length(&b)};
 	r = bytes.n > STATE_FILE_MAX ? -EFBIG : file_replace(s, bytes);
 	buf_release(&b);

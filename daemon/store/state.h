@@ -50,7 +50,7 @@
 
 #include "daemon/base/buf.h"
 #include "daemon/store/keyfile.h"
-#include "daemon/store/record.h"
+#include "daemon/store/statefile.h"
 
 struct memory;
 
@@ -93,11 +93,11 @@ struct state {
 	int unread_error;    /* … why, a negative errno: see keyfile_fault() */
 	bool marked;        /* a mark of this run is in the file */
 	bool others;        /* keyfiles of other runs may stand in the folder */
-	struct record mine; /* what this run writes */
+	struct statefile mine; /* what this run writes */
 	struct instant due; /* of the next mark */
 	struct instant opened;
 	struct buf file; /* the file of the previous run, until state_restore */
-	struct record past;
+	struct statefile past;
 	int64_t shift_us; /* difference from the deadlines of the previous run to ours */
 	bool clock_known; /* leases of the previous run may last: how its clock stands to ours */
 	int64_t lease_us;

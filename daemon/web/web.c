@@ -192,11 +192,11 @@ int web_listen_at(struct web *w, const struct listener *l)
 	return 0;
 }
 
-static int listen_unix(struct web *w, struct stock *before, struct listener *ret_listener)
+static int listen_unix(struct web *w, struct inherited *before, struct listener *ret_listener)
 {
 	int r;
 
-	if (!before || !stock_take_unix(before, w->path, ret_listener))
+	if (!before || !inherited_take_unix(before, w->path, ret_listener))
 		return listener_unix(w->path, &w->access, ret_listener);
 	r = listener_allow(w->path, &w->access);
 	if (r < 0)
@@ -204,13 +204,13 @@ static int listen_unix(struct web *w, struct stock *before, struct listener *ret
 	return r;
 }
 
-int web_listen(struct web *w, struct stock *before)
+int web_listen(struct web *w, struct inherited *before)
 {
 	struct listener l[LISTENER_ADDRESSES_MAX];
 	int n = w->path ? listen_unix(w, before, l) : tcp_listeners(w->host, w->port, KEEPALIVE_US, before, l), r = 0;
 
 	/* The process before listened at another address with this port, as at every one of them. */
-	if (n == -EADDRINUSE && !w->path && before && stock_drop_port(before, w->port))
+	if (n == -EADDRINUSE && !w->path && before && inherited_drop_port(before, w->port))
 		n = tcp_listeners(w->host, w->port, KEEPALIVE_US, before, l);
 	if (n < 0)
 		return n;

@@ -76,9 +76,9 @@ void web_set_token(struct web *w, const char *token);
 void web_set_metrics_token(struct web *w, const char *token);
 void web_set_tls(struct web *w, struct ssl_ctx_st *tls); /* for connections from now on; owned */
 
-struct stock;
-/* 0 or -errno, as net_listen_…. An address in the stock is taken from there; NULL: there is no stock. */
-int web_listen(struct web *w, struct stock *before);
+struct inherited;
+/* 0 or -errno, as net_listen_…. An address that the previous process listened at is taken over; NULL: there was none. */
+int web_listen(struct web *w, struct inherited *before);
 /* Makes the file of the Unix socket again if somebody has removed it, and logs it. */
 void web_look(struct web *w);
 /* Its socket file could not be made again. */

@@ -17,7 +17,7 @@ void restore_end(struct request_context *x);
 
 /*
  * In a restart sessions have their connections again, and what they asked for waits here until the stores have said who they are and all holds are adopted, or
- * until a second has passed. The outer layer reads no line before commander.handed is NULL.
+ * until a second has passed. The outer layer reads no line before request_context.handed is NULL.
  */
 struct handed {
 	struct buf waiting;      /* records */

@@ -52,17 +52,17 @@ struct service *service_new(const struct core_conf *conf)
 	core_init(&s->core, conf);
 	engine_init(&s->engine, &s->core);
 	session_table_init(&s->sessions, &s->core);
-	s->commander.core = &s->core;
-	s->commander.engine = &s->engine;
-	s->commander.sessions = &s->sessions;
-	lists_init(&s->commander);
-	TAILQ_INIT(&s->commander.watchings);
-	news_init(&s->commander);
-	s->commander.again.kind = TIMER_AGAIN;
-	TAILQ_INIT(&s->commander.groups_due);
-	semaphores_init(&s->commander);
-	rate_lines_init(&s->commander);
-	alarm_configure(&s->commander);
+	s->context.core = &s->core;
+	s->context.engine = &s->engine;
+	s->context.sessions = &s->sessions;
+	lists_init(&s->context);
+	TAILQ_INIT(&s->context.watchings);
+	news_init(&s->context);
+	s->context.again.kind = TIMER_AGAIN;
+	TAILQ_INIT(&s->context.groups_due);
+	semaphores_init(&s->context);
+	rate_lines_init(&s->context);
+	alarm_configure(&s->context);
 	s->engine.watched += conf->audit;
 	return s;
 }
@@ -71,18 +71,18 @@ void service_free(struct service *s)
 {
 	if (!s)
 		return;
-	deadlock_free(&s->commander);
-	ask_daemon_free(&s->commander);
-	auths_free(&s->commander);
-	orders_free_all(&s->commander);
-	restore_free(&s->commander);
-	session_end_all(&s->commander);
+	deadlock_free(&s->context);
+	ask_daemon_free(&s->context);
+	auths_free(&s->context);
+	orders_free_all(&s->context);
+	restore_free(&s->context);
+	session_end_all(&s->context);
 	home_release(&s->engine);
 	engine_release(&s->engine);
 	session_table_release(&s->sessions);
-	name_history_free(&s->commander);
+	name_history_free(&s->context);
 	alarms_free(&s->core);
-	formers_free(&s->commander);
+	formers_free(&s->context);
 	core_release(&s->core);
 	mem_free(s);
 }
@@ -105,9 +105,9 @@ static int on_line(struct service *s, const struct event *event)
 	session_heard(&s->sessions, session);
 	if ((session->busy || session->ahead.count > 0) && !line_is_tagged(line.p, line.n)) {
 		session_read_ahead(&s->sessions, session, line);
-		hangup_too_far_ahead(&s->commander);
+		hangup_too_far_ahead(&s->context);
 	} else {
-		after_step_line(&s->commander, session, line);
+		after_step_line(&s->context, session, line);
 	}
 	return 0;
 }
@@ -121,7 +121,7 @@ static int on_eof(struct service *s, const struct event *event)
 	session->leaving = true;
 	session->eof |= event->kind == EVENT_EOF;
 	heap_cancel(&s->core.timers, &session->timer);
-	hangup_settle(&s->commander, session);
+	hangup_settle(&s->context, session);
 	return 0;
 }
 
@@ -135,8 +135,8 @@ static int on_sent(struct service *s, const struct event *event)
 	session->awaiting = false;
 	session->unsent = 0;
 	session_heard(&s->sessions, session);
-	takes_sent(&s->commander, session);
-	after_step_session(&s->commander, session);
+	takes_sent(&s->context, session);
+	after_step_session(&s->context, session);
 	return 0;
 }
 
@@ -146,7 +146,7 @@ static int on_gone(struct service *s, const struct event *event)
 
 	if (!session)
 		return -EINVAL;
-	hangup_gone(&s->commander, session, event->session.how);
+	hangup_gone(&s->context, session, event->session.how);
 	return 0;
 }
 
@@ -155,22 +155,22 @@ static bool on_stop_refuse(struct service *s)
 {
 	bool some = release_answer_syncs(&s->engine);
 
-	after_step_notices(&s->commander);
-	some |= lists_stop(&s->commander);
+	after_step_notices(&s->context);
+	some |= lists_stop(&s->context);
 	for (uint32_t i = 0; i < s->sessions.slots; i++)
 		if (s->sessions.slot[i] && !s->sessions.slot[i]->over)
-			some |= hangup_refuse(&s->commander, s->sessions.slot[i]);
+			some |= hangup_refuse(&s->context, s->sessions.slot[i]);
 	return some;
 }
 
 static void on_stop(struct service *s)
 {
 	engine_stop(&s->engine);
-	watch_drain(&s->commander);
-	after_step_handed_all(&s->commander);
+	watch_drain(&s->context);
+	after_step_handed_all(&s->context);
 	/* Lines that were read behind the refused requests are served before the hang-up, until there is nothing more to refuse. */
-	for (settle(&s->commander); on_stop_refuse(s);)
-		settle(&s->commander);
+	for (settle(&s->context); on_stop_refuse(s);)
+		settle(&s->context);
 	for (uint32_t i = 0; i < s->sessions.slots; i++)
 		if (s->sessions.slot[i] && !s->sessions.slot[i]->over)
 			session_hang_up(&s->sessions, s->sessions.slot[i], "shutdown");
@@ -181,7 +181,7 @@ static int on_restore(struct service *s, const struct event *event)
 	if (s->run == RUN_BEGUN)
 		return -EINVAL;
 	s->run = RUN_RESTORING;
-	return restore_record(&s->commander, event->journal.record);
+	return restore_record(&s->context, event->journal.record);
 }
 
 static int on_restored(struct service *s)
@@ -189,7 +189,7 @@ static int on_restored(struct service *s)
 	if (s->run == RUN_BEGUN)
 		return -EINVAL;
 	s->run = RUN_BEGUN;
-	restore_end(&s->commander);
+	restore_end(&s->context);
 	return 0;
 }
 
@@ -208,7 +208,7 @@ static int on_node(struct service *s, const struct event *event)
 	else
 		member_subscribed(&s->engine.members, node, event->node.defect, event->node.reason);
 	if (s->engine.fell)
-		after_step_fallen(&s->commander);
+		after_step_fallen(&s->context);
 	return 0;
 }
 
@@ -217,11 +217,11 @@ static int on_answer(struct service *s, const struct answer *a)
 	if (a->node >= s->core.conf.nodes || !engine_answer(&s->engine, a))
 		return -EINVAL;
 	if (s->engine.fell)
-		after_step_fallen(&s->commander);
-	if (s->commander.deadlocks)
-		deadlock_answered(&s->commander, a);
-	if (s->commander.remote_holders)
-		show_answered(&s->commander, a);
+		after_step_fallen(&s->context);
+	if (s->context.deadlocks)
+		deadlock_answered(&s->context, a);
+	if (s->context.remote_holders)
+		show_answered(&s->context, a);
 	return 0;
 }
 
@@ -264,19 +264,19 @@ static int service_handle(struct service *s, const struct event *event)
 		break_heard(&s->engine, event->message.name);
 		return 0;
 	case EVENT_DUE:
-		takes_wake(&s->commander, event->message.name);
+		takes_wake(&s->context, event->message.name);
 		return 0;
 	case EVENT_QUESTION:
-		ask_daemon_question(&s->commander, event->message.node, event->message.name);
+		ask_daemon_question(&s->context, event->message.node, event->message.name);
 		return 0;
 	case EVENT_CARD:
-		show_card(&s->commander, event->message.name);
+		show_card(&s->context, event->message.name);
 		return 0;
 	case EVENT_VERIFIED:
-		auth_verified(&s->commander, event->verified.number, event->verified.ok);
+		auth_verified(&s->context, event->verified.number, event->verified.ok);
 		return 0;
 	case EVENT_RULES:
-		revoke_waiting(&s->commander);
+		revoke_waiting(&s->context);
 		return 0;
 	case EVENT_STOP:
 		on_stop(s);
@@ -300,16 +300,16 @@ int service_step(struct service *s, const struct event *event, struct effects *r
 	s->core.now = s->core.asked_at = event->now;
 	s->core.wall_us = event->wall_us;
 	s->core.out = ret_effects;
-	s->commander.news.told = 0;
-	s->commander.served = 0;
-	s->commander.slots_asked = 0;
+	s->context.news.told = 0;
+	s->context.served = 0;
+	s->context.slots_asked = 0;
 	s->engine.homes.tried = 0;
 	/* Before the timers: what they end now was still held in the snapshot that this event follows, so it is to be recorded. */
 	if (event->kind == EVENT_JOURNAL)
 		s->core.journal_off = !event->journal.ok;
-	due_timers_timers(&s->commander);
+	due_timers_timers(&s->context);
 	r = service_handle(s, event);
-	settle(&s->commander);
+	settle(&s->context);
 	s->core.out = NULL;
 	s->stepping = false;
 	return r;
@@ -321,21 +321,21 @@ bool service_snapshot(struct service *s, struct effects *ret_effects)
 
 	assert(!s->stepping);
 	s->core.out = ret_effects;
-	more = record_more(&s->commander);
+	more = record_more(&s->context);
 	s->core.out = NULL;
 	return more;
 }
 
 void service_snapshot_drop(struct service *s)
 {
-	s->commander.snapshot = false;
+	s->context.snapshot = false;
 }
 
 void service_hand_over(struct service *s, struct effects *ret_effects)
 {
 	assert(!s->stepping);
 	s->core.out = ret_effects;
-	hand_over(&s->commander);
+	hand_over(&s->context);
 	s->core.out = NULL;
 }
 
@@ -356,5 +356,5 @@ void service_reload(struct service *s, const struct core_conf *conf)
 	core_conf_take_live(&s->core.conf, conf);
 	core_group_names(&s->core);
 	if (alarms)
-		alarm_configure(&s->commander);
+		alarm_configure(&s->context);
 }

@@ -12,7 +12,7 @@ struct service {
 	struct core core;
 	struct engine engine;
 	struct session_table sessions;
-	struct request_context commander;
+	struct request_context context;
 	bool stepping;
 	enum { RUN_NEW, RUN_RESTORING, RUN_BEGUN } run; /* the records of the previous run come first */
 };

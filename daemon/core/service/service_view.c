@@ -36,7 +36,7 @@ bool service_is_draining(const struct service *s)
 
 bool service_is_drained(struct service *s)
 {
-	return drain_is_over(&s->commander);
+	return drain_is_over(&s->context);
 }
 
 bool service_sets_timers(const struct service *s)
@@ -46,7 +46,7 @@ bool service_sets_timers(const struct service *s)
 
 bool service_is_judging(const struct service *s)
 {
-	return s->commander.revoke.more;
+	return s->context.revoke.more;
 }
 
 bool service_is_settled(const struct service *s)
@@ -56,22 +56,22 @@ bool service_is_settled(const struct service *s)
 
 bool service_is_awaited(const struct service *s)
 {
-	return hand_over_is_awaited(&s->commander);
+	return hand_over_is_awaited(&s->context);
 }
 
 bool service_has_other_stores(const struct service *s)
 {
-	return s->commander.handed && !s->commander.handed->same_stores;
+	return s->context.handed && !s->context.handed->same_stores;
 }
 
 bool service_returns(const struct service *s)
 {
-	return s->commander.handed;
+	return s->context.handed;
 }
 
 void service_tally(const struct service *s, const struct sampler *to)
 {
-	tally(&s->commander, to);
+	tally(&s->context, to);
 }
 
 void service_store(const struct service *s, unsigned node, struct service_store *ret_store)

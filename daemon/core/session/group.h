@@ -48,7 +48,7 @@ struct group {
 	bool any;                 /* LOCKANY */
 	bool renew, shared, patient;
 	struct take *take;        /* the TAKE whose job has this lock: that is told, and no client; NULL: none */
-	bool due;                 /* in commander.groups_due */
+	bool due;                 /* in request_context.groups_due */
 	bool leaving;             /* its session has sent its last line: it waits for no holder any more */
 	bool told;                /* its client was told why it is refused */
 	bool ending;              /* its parts get nothing any more */

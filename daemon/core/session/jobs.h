@@ -33,7 +33,7 @@ struct job {
 	enum job_asker asker;
 	enum job_state state;        /* job_set_state() alone writes it */
 	LIST_ENTRY(job) in_session;
-	LIST_ENTRY(job) in_all;      /* commander.jobs */
+	LIST_ENTRY(job) in_all;      /* request_context.jobs */
 	struct session *session;     /* NULL: JOB_ENDING, and nobody is to be answered */
 	struct span queue, id, lock; /* owned; lock "": none. id "": of a TAKE whose answer is not known */
 	struct lease_value value;
@@ -98,7 +98,7 @@ TAILQ_HEAD(takes, take);
 /* A queue for which a TAKE waits here. */
 struct job_queue {
 	enum job_asker asker;
-	LIST_ENTRY(job_queue) in_all; /* commander.queues */
+	LIST_ENTRY(job_queue) in_all; /* request_context.queues */
 	struct span name;            /* owned */
 	struct origin *origin;       /* among whose queues it counts; NULL: nobody's */
 	struct takes waiting;        /* first come first served */

@@ -61,7 +61,7 @@ struct permit {
 	enum refusal extended; /* what these were answered so far */
 	unsigned other;        /* the limit with which the name is in use instead; 0: as a lock */
 	bool patient, due;
-	bool later;            /* FIRST, in commander.permits_later */
+	bool later;            /* FIRST, in request_context.permits_later */
 	bool not_notified;     /* its connection was lost: the client does not know of it, or a repeated ACQUIRE takes its place */
 	bool told;             /* CANCELLED: its client was told why */
 	bool denied;           /* CANCELLED: by new rules */

@@ -67,7 +67,7 @@ struct session {
 	struct identity *identity; /* NULL: nothing but the fields below */
 	struct user *user;       /* user.h; NULL: nothing was granted to it yet */
 	struct watching *watching; /* watch.c: what it watches; NULL: nothing was asked for */
-	LIST_ENTRY(session) in_short; /* of commander.renewals; le_prev NULL: it has none */
+	LIST_ENTRY(session) in_short; /* of request_context.renewals; le_prev NULL: it has none */
 	uint32_t judged;         /* by which rules it was: see revoke.h */
 	unsigned recounted;      /* when that was counted last: see renewal_limits.c */
 	int64_t renewals;        /* a second, of its short leases, in thousandths: see renewal_limits.h */

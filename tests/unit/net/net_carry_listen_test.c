@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* daemon/net/stock.c, carry.c: listening sockets that go on in another net, which is told anew where to listen. */
+/* daemon/net/inherited.c, carry.c: listening sockets that go on in another net, which is told anew where to listen. */
 #include "tests/fixture/net_loop.h"
 
 #include <arpa/inet.h>

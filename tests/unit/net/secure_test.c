@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* daemon/net/secure.c, halfopen.c: connections inside TLS. What an openssl client sees of the daemon: tests/func/test_tls.py. */
-#include "daemon/net/halfopen.h"
+/* daemon/net/secure.c, handshake.c: connections inside TLS. What an openssl client sees of the daemon: tests/func/test_tls.py. */
+#include "daemon/net/handshakes.h"
 #include "daemon/net/internal.h"
 #include "tests/fixture/tls_client.h"
 
@@ -183,7 +183,7 @@ static int handshake_begins(const char *address)
 
 	snprintf(peer.address, sizeof(peer.address), "%s", address);
 	ck_assert(!socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK, 0, fd));
-	halfopen_begin(&w.net->hub, fd[0], &peer);
+	handshake_begin(&w.net->hub, fd[0], &peer);
 	return fd[1];
 }
 
@@ -206,10 +206,10 @@ TEST(handshakes_of_the_peer_that_has_most_make_room)
 	for (unsigned i = 0; i < 6; i++) {
 		for (unsigned k = i; k < 6; k++)
 			ck_assert_msg(!is_given_up(fd[order[k]]), "%s after %u", address[order[k]], i);
-		ck_assert(halfopen_evict(&w.net->hub));
+		ck_assert(handshake_evict(&w.net->hub));
 		ck_assert_msg(is_given_up(fd[order[i]]), "%s as number %u", address[order[i]], i);
 	}
-	ck_assert(!halfopen_evict(&w.net->hub));
+	ck_assert(!handshake_evict(&w.net->hub));
 	for (unsigned i = 0; i < 6; i++)
 		close(fd[i]);
 }
@@ -222,9 +222,9 @@ TEST(of_peers_that_have_as_many_handshakes_the_oldest_makes_room)
 	net_loop_pass(&w); /* the clock goes on */
 	usleep(1000);
 	fd[2] = handshake_begins("10.0.0.1:2");
-	ck_assert(halfopen_evict(&w.net->hub));
+	ck_assert(handshake_evict(&w.net->hub));
 	ck_assert(is_given_up(fd[0]));
-	ck_assert(halfopen_evict(&w.net->hub));
+	ck_assert(handshake_evict(&w.net->hub));
 	ck_assert(is_given_up(fd[1]));
 	ck_assert(!is_given_up(fd[2]));
 	for (unsigned i = 0; i < 3; i++)
@@ -234,18 +234,18 @@ TEST(of_peers_that_have_as_many_handshakes_the_oldest_makes_room)
 TEST(there_are_so_many_handshakes_and_no_more)
 {
 	struct rlimit limit;
-	int fd[HALFOPEN_MAX + 1];
+	int fd[HANDSHAKE_MAX + 1];
 
 	ck_assert(!getrlimit(RLIMIT_NOFILE, &limit));
 	limit.rlim_cur = limit.rlim_max;
 	ck_assert(!setrlimit(RLIMIT_NOFILE, &limit));
-	for (unsigned i = 0; i < HALFOPEN_MAX; i++)
+	for (unsigned i = 0; i < HANDSHAKE_MAX; i++)
 		fd[i] = handshake_begins("10.0.0.1:1");
 	ck_assert(!is_given_up(fd[0]));
-	fd[HALFOPEN_MAX] = handshake_begins("10.0.0.2:1");
+	fd[HANDSHAKE_MAX] = handshake_begins("10.0.0.2:1");
 	ck_assert(is_given_up(fd[0]));
 	ck_assert(!is_given_up(fd[1]));
-	ck_assert_uint_eq(w.net->hub.halfopen.n, HALFOPEN_MAX);
-	for (unsigned i = 0; i <= HALFOPEN_MAX; i++)
+	ck_assert_uint_eq(w.net->hub.handshake.n, HANDSHAKE_MAX);
+	for (unsigned i = 0; i <= HANDSHAKE_MAX; i++)
 		close(fd[i]);
 }

@@ -71,7 +71,7 @@ static void outer_tell(void *context, enum metric which, const struct sampler *t
 	}
 }
 
-void outer_start(struct daemon *d)
+void outer_figures_start(struct daemon *d)
 {
 	d->outer = (struct outer){d, outer_tell};
 	d->core_conf.outer = &d->outer;

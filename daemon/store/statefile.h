@@ -7,43 +7,43 @@
  *   56 names  64 bytes of names   72 boot id, padded with NUL   136 lease_us   144 {u32 length of the name, u32 of the value, i64 until_us, name, value} …
  *   then u64 SipHash-2-4
  */
-#ifndef STORE_RECORD_H
-#define STORE_RECORD_H
+#ifndef STORE_STATEFILE_H
+#define STORE_STATEFILE_H
 
 #include "daemon/base/buf.h"
 #include "daemon/base/instant.h"
 #include "proto/span.h"
 
-#define RECORD_BOOT_MAX 64
+#define STATEFILE_BOOT_MAX 64
 
-struct record {
+struct statefile {
 	bool clean;  /* the daemon ended properly; false: it runs, or crashed */
 	bool remote; /* clients on other hosts could reach the daemon */
-	char boot_id[RECORD_BOOT_MAX];
+	char boot_id[STATEFILE_BOOT_MAX];
 	int64_t epoch_us; /* server clock - CLOCK_BOOTTIME, in this boot */
 	int64_t clock_us; /* clean: the server clock when the file was written; else: a bound that the server clock does not pass */
 	int64_t fence;
 	uint32_t keyfile; /* running: the names are in the keyfile of this id; 0: in none */
 	int64_t lease_us; /* longest lease plus lock-delay that may have been granted before the file was written */
 	struct instant written;
-	uint64_t count;    /* number of names; set by record_read */
-	struct span names; /* set by record_read, borrowed: for record_next */
+	uint64_t count;    /* number of names; set by statefile_read */
+	struct span names; /* set by statefile_read, borrowed: for statefile_next */
 };
 
 /* A name that may still be held. Its holder is known by the value; "" matches no holder. */
-struct record_name {
+struct statefile_name {
 	struct span name, value;
 	struct instant until;
 };
 
 /* Writes into an empty buffer: begin, add for each name, end. */
-void record_begin(struct buf *b, const struct record *record);
-void record_add(struct buf *b, const struct record_name *name);
-void record_end(struct buf *b);
+void statefile_begin(struct buf *b, const struct statefile *record);
+void statefile_add(struct buf *b, const struct statefile_name *name);
+void statefile_end(struct buf *b);
 
 /* Checks the whole file, all names included. 0, or -EBADMSG and *ret_why, a static text. */
-int record_read(struct span bytes, struct record *ret_record, const char **ret_why) __attribute__((warn_unused_result));
+int statefile_read(struct span bytes, struct statefile *ret_record, const char **ret_why) __attribute__((warn_unused_result));
 /* The next name of record->names; false: no more. */
-bool record_next(struct span *names, struct record_name *ret_name);
+bool statefile_next(struct span *names, struct statefile_name *ret_name);
 
 #endif

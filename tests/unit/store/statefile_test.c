@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* daemon/store/record.c: a written record is read back, and nothing else is. */
-#include "daemon/store/record.h"
+/* daemon/store/statefile.c: a written record is read back, and nothing else is. */
+#include "daemon/store/statefile.h"
 
 #include <check.h>
 #include <errno.h>
 #include <stdlib.h>
 
-static const struct record sample = {
+static const struct statefile sample = {
 	.clean = true,
 	.remote = true,
 	.boot_id = "0123-4567",
@@ -19,21 +19,21 @@ static const struct record sample = {
 static void sample_write(struct buf *b)
 {
 	*b = (struct buf){0};
-	record_begin(b, &sample);
-	record_add(b, &(struct record_name){SPAN("a"), SPAN("d:7:0f"), {1}});
-	record_add(b, &(struct record_name){SPAN("\0\xff \n"), SPAN(""), {-2}});
-	record_end(b);
+	statefile_begin(b, &sample);
+	statefile_add(b, &(struct statefile_name){SPAN("a"), SPAN("d:7:0f"), {1}});
+	statefile_add(b, &(struct statefile_name){SPAN("\0\xff \n"), SPAN(""), {-2}});
+	statefile_end(b);
 }
 
 /* From memory of exactly that size, so that a look beyond it is seen by a sanitizer. */
-static int bytes_read(const char *p, size_t n, struct record *ret_record)
+static int bytes_read(const char *p, size_t n, struct statefile *ret_record)
 {
 	char *exact = malloc(n + 1);
 	const char *why = NULL;
 	int r;
 
 	memcpy(exact + 1, p, n); /* nor is it aligned */
-	r = record_read((struct span){exact + 1, n}, ret_record, &why);
+	r = statefile_read((struct span){exact + 1, n}, ret_record, &why);
 	ck_assert_int_eq(r, why ? -EBADMSG : 0);
 	free(exact);
 	return r;
@@ -41,29 +41,29 @@ static int bytes_read(const char *p, size_t n, struct record *ret_record)
 
 TEST(a_written_record_is_read_back)
 {
-	struct record_name n;
-	struct record r;
+	struct statefile_name n;
+	struct statefile r;
 	const char *why;
 	struct buf b;
 
 	sample_write(&b);
-	ck_assert_int_eq(record_read((struct span){buf_begin(&b), buf_length(&b)}, &r, &why), 0);
+	ck_assert_int_eq(statefile_read((struct span){buf_begin(&b), buf_length(&b)}, &r, &why), 0);
 	ck_assert(r.clean && r.remote && r.epoch_us == 1 && r.clock_us == sample.clock_us && r.fence == sample.fence);
 	ck_assert_str_eq(r.boot_id, "0123-4567");
 	ck_assert(r.written.us == 77 * SEC && r.count == 2);
-	ck_assert(record_next(&r.names, &n) && span_equal(n.name, SPAN("a")) && span_equal(n.value, SPAN("d:7:0f")) && n.until.us == 1);
-	ck_assert(record_next(&r.names, &n) && span_equal(n.name, SPAN("\0\xff \n")) && n.value.n == 0 && n.until.us == -2);
-	ck_assert(!record_next(&r.names, &n));
+	ck_assert(statefile_next(&r.names, &n) && span_equal(n.name, SPAN("a")) && span_equal(n.value, SPAN("d:7:0f")) && n.until.us == 1);
+	ck_assert(statefile_next(&r.names, &n) && span_equal(n.name, SPAN("\0\xff \n")) && n.value.n == 0 && n.until.us == -2);
+	ck_assert(!statefile_next(&r.names, &n));
 	buf_release(&b);
 }
 
 TEST(a_mark_is_a_record_without_names)
 {
-	struct record mark = {.boot_id = ""}, r;
+	struct statefile mark = {.boot_id = ""}, r;
 	struct buf b = {0};
 
-	record_begin(&b, &mark);
-	record_end(&b);
+	statefile_begin(&b, &mark);
+	statefile_end(&b);
 	ck_assert_int_eq(bytes_read(buf_begin(&b), buf_length(&b), &r), 0);
 	ck_assert(!r.clean && !r.remote && r.count == 0 && r.names.n == 0);
 	buf_release(&b);
@@ -71,7 +71,7 @@ TEST(a_mark_is_a_record_without_names)
 
 TEST(no_flipped_bit_is_believed)
 {
-	struct record r;
+	struct statefile r;
 	struct buf b;
 	char *p;
 	size_t i;
@@ -89,7 +89,7 @@ TEST(no_flipped_bit_is_believed)
 
 TEST(no_part_of_a_record_and_nothing_longer_is_believed)
 {
-	struct record r;
+	struct statefile r;
 	struct buf b;
 	size_t n, i;
 
@@ -105,14 +105,14 @@ TEST(no_part_of_a_record_and_nothing_longer_is_believed)
 /* The checksum fits, but the numbers inside must agree with each other as well. */
 static int forged_read(size_t at, char byte)
 {
-	struct record r;
+	struct statefile r;
 	struct buf b;
 	int result;
 
 	sample_write(&b);
 	b.end -= 8;
 	buf_begin(&b)[at] = byte;
-	record_end(&b);
+	statefile_end(&b);
 	result = bytes_read(buf_begin(&b), buf_length(&b), &r);
 	buf_release(&b);
 	return result;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Encodes and decodes a state file. It must never use a byte before the checksum was verified, nor read beyond the end. */
-#include "daemon/store/record.h"
+#include "daemon/store/statefile.h"
 
 #include "daemon/base/pack.h"
 
@@ -34,7 +34,7 @@ static int64_t get_i64(const char *at)
 	return (int64_t)get_u64(at);
 }
 
-void record_begin(struct buf *b, const struct record *record)
+void statefile_begin(struct buf *b, const struct statefile *record)
 {
 	char *at;
 
@@ -49,12 +49,12 @@ void record_begin(struct buf *b, const struct record *record)
 	put_u64(at + AT_WRITTEN, (uint64_t)record->written.us);
 	put_u32(at + AT_FLAGS, record->remote ? REMOTE : 0);
 	put_u32(at + AT_KEYFILE, record->keyfile);
-	memcpy(at + AT_BOOT, record->boot_id, strnlen(record->boot_id, RECORD_BOOT_MAX - 1));
+	memcpy(at + AT_BOOT, record->boot_id, strnlen(record->boot_id, STATEFILE_BOOT_MAX - 1));
 	put_u64(at + AT_LEASE, (uint64_t)record->lease_us);
 	buf_commit(b, HEADER);
 }
 
-void record_add(struct buf *b, const struct record_name *name)
+void statefile_add(struct buf *b, const struct statefile_name *name)
 {
 	size_t n = NAME + name->name.n + name->value.n;
 	char *at = buf_reserve(b, n);
@@ -70,7 +70,7 @@ void record_add(struct buf *b, const struct record_name *name)
 	put_u64(at + AT_BYTES, get_u64(at + AT_BYTES) + n);
 }
 
-void record_end(struct buf *b)
+void statefile_end(struct buf *b)
 {
 	uint64_t sum = checksum(buf_begin(b), buf_length(b));
 
@@ -78,7 +78,7 @@ void record_end(struct buf *b)
 	buf_commit(b, CHECKSUM);
 }
 
-bool record_next(struct span *names, struct record_name *ret_name)
+bool statefile_next(struct span *names, struct statefile_name *ret_name)
 {
 	size_t name_n, value_n;
 
@@ -114,21 +114,21 @@ static const char *record_fault(struct span bytes)
 	return NULL;
 }
 
-static bool record_names_whole(const struct record *record)
+static bool record_names_whole(const struct statefile *record)
 {
 	struct span names = record->names;
-	struct record_name name;
+	struct statefile_name name;
 	uint64_t count = 0;
 
-	while (record_next(&names, &name))
+	while (statefile_next(&names, &name))
 		count++;
 	return names.n == 0 && count == record->count;
 }
 
-int record_read(struct span bytes, struct record *ret_record, const char **ret_why)
+int statefile_read(struct span bytes, struct statefile *ret_record, const char **ret_why)
 {
 	const char *why = record_fault(bytes);
-	struct record r = {0};
+	struct statefile r = {0};
 
 	if (!why) {
 		r.clean = get_u32(bytes.p + AT_KIND) == 'C';
@@ -141,7 +141,7 @@ int record_read(struct span bytes, struct record *ret_record, const char **ret_w
 		r.written.us = get_i64(bytes.p + AT_WRITTEN);
 		r.count = get_u64(bytes.p + AT_COUNT);
 		r.names = (struct span){bytes.p + HEADER, bytes.n - HEADER - CHECKSUM};
-		memcpy(r.boot_id, bytes.p + AT_BOOT, RECORD_BOOT_MAX);
+		memcpy(r.boot_id, bytes.p + AT_BOOT, STATEFILE_BOOT_MAX);
 		why = record_names_whole(&r) ? NULL : "inconsistent";
 	}
 	if (why) {

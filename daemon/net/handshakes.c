@@ -3,7 +3,7 @@
  * Handshakes in the order in which they began, which is the order in which their time is over: one timer serves all. One whose socket is ready is queued, and
  * not watched until its step was made.
  */
-#include "daemon/net/halfopen.h"
+#include "daemon/net/handshakes.h"
 
 #include "daemon/base/clock.h"
 #include "daemon/base/log.h"
@@ -25,19 +25,19 @@
 /* A peer, as peer_origin() tells them apart, that has handshakes under way. */
 struct shakers {
 	TAILQ_ENTRY(shakers) link;
-	struct halfopen_list own; /* oldest first */
+	struct handshake_list own; /* oldest first */
 	unsigned n;
 	size_t name_n;
 	char name[PEER_ORIGIN_MAX];
 };
 
-struct halfopen {
+struct handshake {
 	struct hub *hub;
 	struct shakers *of;
-	TAILQ_ENTRY(halfopen) in_own;
+	TAILQ_ENTRY(handshake) in_own;
 	struct event event;
-	TAILQ_ENTRY(halfopen) link;   /* in hub.halfopen.all */
-	TAILQ_ENTRY(halfopen) queued; /* in hub.halfopen.ready */
+	TAILQ_ENTRY(handshake) link;   /* in hub.handshake.all */
+	TAILQ_ENTRY(handshake) queued; /* in hub.handshake.ready */
 	bool is_queued;
 	struct instant deadline;
 	struct ssl_st *tls; /* NULL: a session has it */
@@ -51,12 +51,12 @@ static void deadline_set(struct hub *h, int64_t us)
 {
 	const struct timeval t = {.tv_sec = us / SEC, .tv_usec = us % SEC};
 
-	evtimer_add(h->halfopen.deadline, &t);
+	evtimer_add(h->handshake.deadline, &t);
 }
 
-static void shakers_join(struct halfopen *o)
+static void shakers_join(struct handshake *o)
 {
-	struct halfopens *all = &o->hub->halfopen;
+	struct handshakes *all = &o->hub->handshake;
 	char name[PEER_ORIGIN_MAX];
 	size_t n = peer_origin(o->peer.is_unix, o->peer.uid, o->peer.address, strlen(o->peer.address), name);
 	struct shakers *s;
@@ -76,26 +76,26 @@ static void shakers_join(struct halfopen *o)
 	o->of = s;
 }
 
-static void shakers_leave(struct halfopen *o)
+static void shakers_leave(struct handshake *o)
 {
 	struct shakers *s = o->of;
 
 	TAILQ_REMOVE(&s->own, o, in_own);
 	if (--s->n > 0)
 		return;
-	TAILQ_REMOVE(&o->hub->halfopen.peers, s, link);
+	TAILQ_REMOVE(&o->hub->handshake.peers, s, link);
 	mem_free(s);
 }
 
-static void halfopen_free(struct halfopen *o)
+static void handshake_free(struct handshake *o)
 {
 	struct hub *h = o->hub;
 
 	shakers_leave(o);
-	TAILQ_REMOVE(&h->halfopen.all, o, link);
-	h->halfopen.n--;
+	TAILQ_REMOVE(&h->handshake.all, o, link);
+	h->handshake.n--;
 	if (o->is_queued)
-		TAILQ_REMOVE(&h->halfopen.ready, o, queued);
+		TAILQ_REMOVE(&h->handshake.ready, o, queued);
 	event_del(&o->event);
 	tls_free(o->tls);
 	if (o->fd >= 0)
@@ -104,9 +104,9 @@ static void halfopen_free(struct halfopen *o)
 }
 
 /* Strangers cause these, so there is one line in LOG_EVERY at most, which counts the others. */
-static void halfopen_fail(struct halfopen *o, const char *why)
+static void handshake_fail(struct handshake *o, const char *why)
 {
-	struct halfopens *all = &o->hub->halfopen;
+	struct handshakes *all = &o->hub->handshake;
 	struct instant now = clock_boottime();
 	char quoted[320];
 
@@ -117,7 +117,7 @@ static void halfopen_fail(struct halfopen *o, const char *why)
 		all->quiet_until = instant_add(now, LOG_EVERY);
 		all->failed = 0;
 	}
-	halfopen_free(o);
+	handshake_free(o);
 }
 
 /* Of two that have as many, the one whose oldest is older. */
@@ -126,16 +126,16 @@ static bool shakers_go_before(const struct shakers *a, const struct shakers *b)
 	return a->n != b->n ? a->n > b->n : instant_before(TAILQ_FIRST(&a->own)->deadline, TAILQ_FIRST(&b->own)->deadline);
 }
 
-bool halfopen_evict(struct hub *h)
+bool handshake_evict(struct hub *h)
 {
 	struct shakers *s, *most = NULL;
 
-	TAILQ_FOREACH(s, &h->halfopen.peers, link)
+	TAILQ_FOREACH(s, &h->handshake.peers, link)
 		if (!most || shakers_go_before(s, most))
 			most = s;
 	if (!most)
 		return false;
-	halfopen_fail(TAILQ_FIRST(&most->own), "given up for a newer one, since there are too many");
+	handshake_fail(TAILQ_FIRST(&most->own), "given up for a newer one, since there are too many");
 	return true;
 }
 
@@ -143,20 +143,20 @@ static void on_deadline(evutil_socket_t fd, short what, void *context)
 {
 	struct hub *h = context;
 	struct instant now = clock_boottime();
-	struct halfopen *o;
+	struct handshake *o;
 
 	(void)fd, (void)what;
-	for (unsigned n = 0; (o = TAILQ_FIRST(&h->halfopen.all)) && n < CLOSING_AT_ONCE && !instant_before(now, o->deadline); n++)
-		halfopen_fail(o, "not done in 5 s");
+	for (unsigned n = 0; (o = TAILQ_FIRST(&h->handshake.all)) && n < CLOSING_AT_ONCE && !instant_before(now, o->deadline); n++)
+		handshake_fail(o, "not done in 5 s");
 	if (o)
 		deadline_set(h, instant_before(now, o->deadline) ? instant_diff(o->deadline, now) : 0);
 }
 
 /* --- steps ----------------------------------------------------------------------------------------------------------- */
 
-static void halfopen_watch(struct halfopen *o, short what);
+static void handshake_watch(struct handshake *o, short what);
 
-static void halfopen_done(struct halfopen *o)
+static void handshake_done(struct handshake *o)
 {
 	struct hub *h = o->hub;
 	struct peer peer = o->peer;
@@ -168,38 +168,38 @@ static void halfopen_done(struct halfopen *o)
 		peer.subject = subject;
 	o->tls = NULL;
 	o->fd = -1;
-	halfopen_free(o);
+	handshake_free(o);
 	admission_take(h, fd, &peer, tls);
 }
 
 /* The peer has been told what was wrong. A close with unread input would be a reset, and take that from it. */
-static void halfopen_refuse(struct halfopen *o, const char *why)
+static void handshake_refuse(struct handshake *o, const char *why)
 {
 	struct hub *h = o->hub;
 	int fd = o->fd;
 
 	o->fd = -1;
-	halfopen_fail(o, why);
+	handshake_fail(o, why);
 	admission_refuse(h, fd, NULL, "", 0);
 }
 
-static void halfopen_step(struct halfopen *o)
+static void handshake_step(struct handshake *o)
 {
 	char why[256];
 
 	switch (tls_shake(o->tls, why, sizeof(why))) {
 	case TLS_DONE:
-		halfopen_done(o);
+		handshake_done(o);
 		break;
 	case TLS_READ:
-		halfopen_watch(o, EV_READ);
+		handshake_watch(o, EV_READ);
 		break;
 	case TLS_WRITE:
-		halfopen_watch(o, EV_WRITE);
+		handshake_watch(o, EV_WRITE);
 		break;
 	case TLS_FAILED:
 	case TLS_NOT_SPOKEN:
-		halfopen_refuse(o, why);
+		handshake_refuse(o, why);
 		break;
 	}
 }
@@ -207,16 +207,16 @@ static void halfopen_step(struct halfopen *o)
 static void on_turn(evutil_socket_t fd, short what, void *context)
 {
 	struct hub *h = context;
-	struct instant end = instant_add(clock_boottime(), HALFOPEN_PASS_US);
-	struct halfopen *o;
+	struct instant end = instant_add(clock_boottime(), HANDSHAKE_PASS_US);
+	struct handshake *o;
 
 	(void)fd, (void)what;
-	while (!h->paused && (o = TAILQ_FIRST(&h->halfopen.ready))) {
-		TAILQ_REMOVE(&h->halfopen.ready, o, queued);
+	while (!h->paused && (o = TAILQ_FIRST(&h->handshake.ready))) {
+		TAILQ_REMOVE(&h->handshake.ready, o, queued);
 		o->is_queued = false;
-		halfopen_step(o);
-		if (!TAILQ_EMPTY(&h->halfopen.ready) && !instant_before(clock_boottime(), end)) {
-			event_active(h->halfopen.turn, EV_TIMEOUT, 1);
+		handshake_step(o);
+		if (!TAILQ_EMPTY(&h->handshake.ready) && !instant_before(clock_boottime(), end)) {
+			event_active(h->handshake.turn, EV_TIMEOUT, 1);
 			event_base_loopbreak(h->base);
 			return;
 		}
@@ -225,16 +225,16 @@ static void on_turn(evutil_socket_t fd, short what, void *context)
 
 static void on_ready(evutil_socket_t fd, short what, void *context)
 {
-	struct halfopen *o = context;
+	struct handshake *o = context;
 
 	(void)fd, (void)what;
-	TAILQ_INSERT_TAIL(&o->hub->halfopen.ready, o, queued);
+	TAILQ_INSERT_TAIL(&o->hub->handshake.ready, o, queued);
 	o->is_queued = true;
-	event_active(o->hub->halfopen.turn, EV_TIMEOUT, 1);
+	event_active(o->hub->handshake.turn, EV_TIMEOUT, 1);
 }
 
 /* Once. One that cannot be watched ends by its deadline. */
-static void halfopen_watch(struct halfopen *o, short what)
+static void handshake_watch(struct handshake *o, short what)
 {
 	if (!event_assign(&o->event, o->hub->base, o->fd, what, on_ready, o))
 		(void)event_add(&o->event, NULL);
@@ -242,60 +242,60 @@ static void halfopen_watch(struct halfopen *o, short what)
 
 /* --- begin and end --------------------------------------------------------------------------------------------------- */
 
-void halfopen_begin(struct hub *h, int fd, const struct peer *peer)
+void handshake_begin(struct hub *h, int fd, const struct peer *peer)
 {
-	struct ssl_st *tls = h->halfopen.context ? tls_serve(h->halfopen.context, fd) : NULL;
-	struct halfopen *o;
+	struct ssl_st *tls = h->handshake.context ? tls_serve(h->handshake.context, fd) : NULL;
+	struct handshake *o;
 
 	if (!tls) {
 		close(fd);
 		return;
 	}
-	if (h->halfopen.n >= HALFOPEN_MAX)
-		halfopen_evict(h);
+	if (h->handshake.n >= HANDSHAKE_MAX)
+		handshake_evict(h);
 	o = mem_alloc(sizeof(*o));
 	o->hub = h;
 	o->fd = fd;
 	o->tls = tls;
 	o->peer = *peer;
-	o->deadline = instant_add(clock_boottime(), HALFOPEN_US);
+	o->deadline = instant_add(clock_boottime(), HANDSHAKE_US);
 	shakers_join(o);
-	if (TAILQ_EMPTY(&h->halfopen.all))
-		deadline_set(h, HALFOPEN_US);
-	TAILQ_INSERT_TAIL(&h->halfopen.all, o, link);
-	h->halfopen.n++;
-	halfopen_watch(o, EV_READ);
+	if (TAILQ_EMPTY(&h->handshake.all))
+		deadline_set(h, HANDSHAKE_US);
+	TAILQ_INSERT_TAIL(&h->handshake.all, o, link);
+	h->handshake.n++;
+	handshake_watch(o, EV_READ);
 }
 
-int halfopen_init(struct hub *h)
+int handshake_init(struct hub *h)
 {
-	TAILQ_INIT(&h->halfopen.all);
-	TAILQ_INIT(&h->halfopen.ready);
-	TAILQ_INIT(&h->halfopen.peers);
-	h->halfopen.turn = event_new(h->base, -1, 0, on_turn, h);
-	h->halfopen.deadline = evtimer_new(h->base, on_deadline, h);
-	return h->halfopen.turn && h->halfopen.deadline ? 0 : -ENOMEM;
+	TAILQ_INIT(&h->handshake.all);
+	TAILQ_INIT(&h->handshake.ready);
+	TAILQ_INIT(&h->handshake.peers);
+	h->handshake.turn = event_new(h->base, -1, 0, on_turn, h);
+	h->handshake.deadline = evtimer_new(h->base, on_deadline, h);
+	return h->handshake.turn && h->handshake.deadline ? 0 : -ENOMEM;
 }
 
-void halfopen_resume(struct hub *h)
+void handshake_resume(struct hub *h)
 {
-	event_active(h->halfopen.turn, EV_TIMEOUT, 1);
+	event_active(h->handshake.turn, EV_TIMEOUT, 1);
 }
 
-void halfopen_drop(struct hub *h)
+void handshake_drop(struct hub *h)
 {
-	struct halfopen *o;
+	struct handshake *o;
 
-	while ((o = TAILQ_FIRST(&h->halfopen.all)))
-		halfopen_free(o);
+	while ((o = TAILQ_FIRST(&h->handshake.all)))
+		handshake_free(o);
 }
 
-void halfopen_release(struct hub *h)
+void handshake_release(struct hub *h)
 {
-	halfopen_drop(h);
-	if (h->halfopen.turn)
-		event_free(h->halfopen.turn);
-	if (h->halfopen.deadline)
-		event_free(h->halfopen.deadline);
-	tls_context_free(h->halfopen.context);
+	handshake_drop(h);
+	if (h->handshake.turn)
+		event_free(h->handshake.turn);
+	if (h->handshake.deadline)
+		event_free(h->handshake.deadline);
+	tls_context_free(h->handshake.context);
 }

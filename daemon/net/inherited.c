@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* See stock.h. Some sockets at most, so they are searched one by one. */
-#include "daemon/net/stock.h"
+/* See inherited.h. Some sockets at most, so they are searched one by one. */
+#include "daemon/net/inherited.h"
 
 #include "daemon/base/mem.h"
 
@@ -10,13 +10,13 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-void stock_add(struct stock *s, const struct listener *l, bool tls)
+void inherited_add(struct inherited *s, const struct listener *l, bool tls)
 {
 	s->socket = mem_grow(s->socket, s->n + 1, sizeof(*s->socket));
-	s->socket[s->n++] = (struct stocked){*l, tls};
+	s->socket[s->n++] = (struct inherited_socket){*l, tls};
 }
 
-static struct listener stock_remove(struct stock *s, size_t i)
+static struct listener inherited_remove(struct inherited *s, size_t i)
 {
 	struct listener l = s->socket[i].listener;
 
@@ -24,16 +24,16 @@ static struct listener stock_remove(struct stock *s, size_t i)
 	return l;
 }
 
-bool stock_take(struct stock *s, struct listener *ret_listener, bool *ret_tls)
+bool inherited_take(struct inherited *s, struct listener *ret_listener, bool *ret_tls)
 {
 	if (!s->n)
 		return false;
 	*ret_tls = s->socket[s->n - 1].tls;
-	*ret_listener = stock_remove(s, s->n - 1);
+	*ret_listener = inherited_remove(s, s->n - 1);
 	return true;
 }
 
-bool stock_take_unix(struct stock *s, const char *path, struct listener *ret_listener)
+bool inherited_take_unix(struct inherited *s, const char *path, struct listener *ret_listener)
 {
 	struct stat st;
 
@@ -43,7 +43,7 @@ bool stock_take_unix(struct stock *s, const char *path, struct listener *ret_lis
 		const struct listener *l = &s->socket[i].listener;
 
 		if (l->path && l->device == st.st_dev && l->inode == st.st_ino) {
-			*ret_listener = stock_remove(s, i);
+			*ret_listener = inherited_remove(s, i);
 			return true;
 		}
 	}
@@ -71,7 +71,7 @@ static bool takes_v6_alone(int fd)
 	return !getsockopt(fd, IPPROTO_IPV6, IPV6_V6ONLY, &value, &n) && value;
 }
 
-bool stock_take_address(struct stock *s, const struct sockaddr *address, bool only_v6, struct listener *ret_listener)
+bool inherited_take_address(struct inherited *s, const struct sockaddr *address, bool only_v6, struct listener *ret_listener)
 {
 	for (size_t i = 0; i < s->n; i++) {
 		struct sockaddr_storage have = {0};
@@ -82,13 +82,13 @@ bool stock_take_address(struct stock *s, const struct sockaddr *address, bool on
 			continue;
 		if (have.ss_family == AF_INET6 && !only_v6 && takes_v6_alone(fd))
 			continue;
-		*ret_listener = stock_remove(s, i);
+		*ret_listener = inherited_remove(s, i);
 		return true;
 	}
 	return false;
 }
 
-void stock_drop_same(struct stock *s, int fd)
+void inherited_drop_same(struct inherited *s, int fd)
 {
 	struct stat wanted, st;
 
@@ -97,7 +97,7 @@ void stock_drop_same(struct stock *s, int fd)
 
 		if (fstat(s->socket[i].listener.fd, &st) || st.st_dev != wanted.st_dev || st.st_ino != wanted.st_ino)
 			continue;
-		l = stock_remove(s, i--);
+		l = inherited_remove(s, i--);
 		if (l.fd != fd)
 			close(l.fd);
 		mem_free(l.path);
@@ -116,7 +116,7 @@ static uint16_t port_of(int fd)
 	return have.ss_family == AF_INET6 ? ntohs(((const struct sockaddr_in6 *)&have)->sin6_port) : 0;
 }
 
-bool stock_drop_port(struct stock *s, uint16_t port)
+bool inherited_drop_port(struct inherited *s, uint16_t port)
 {
 	bool some = false;
 
@@ -125,20 +125,20 @@ bool stock_drop_port(struct stock *s, uint16_t port)
 
 		if (port_of(s->socket[i].listener.fd) != port)
 			continue;
-		l = stock_remove(s, i);
+		l = inherited_remove(s, i);
 		listener_release(&l);
 		some = true;
 	}
 	return some;
 }
 
-void stock_release(struct stock *s)
+void inherited_release(struct inherited *s)
 {
 	while (s->n) {
-		struct listener l = stock_remove(s, s->n - 1);
+		struct listener l = inherited_remove(s, s->n - 1);
 
 		listener_release(&l);
 	}
 	mem_free(s->socket);
-	*s = (struct stock){0};
+	*s = (struct inherited){0};
 }

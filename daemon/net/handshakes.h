@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Connections whose TLS handshake is under way. Each has HANDSHAKE_US, and there are HANDSHAKE_MAX of them at most: the oldest of the peer that has most
+ * makes room for a new one. They take HANDSHAKE_PASS_US of a loop pass together, and at least one step, since a step may take a signature. So sessions go on,
+ * however many there are.
+ */
+#ifndef NET_HANDSHAKES_H
+#define NET_HANDSHAKES_H
+
+#include "daemon/base/peer.h"
+#include "daemon/net/hub.h"
+
+#define HANDSHAKE_US      (5 * SEC)
+#define HANDSHAKE_MAX     1000u
+#define HANDSHAKE_PASS_US INT64_C(200)
+
+struct handshake;
+
+/* Takes ownership of fd, an accepted socket. Once the handshake is done there is a session, or a refusal; a handshake that fails is closed. */
+void handshake_begin(struct hub *h, int fd, const struct peer *peer);
+bool handshake_evict(struct hub *h); /* closes the oldest of the peer that has most, to free its descriptor; false: there is none */
+
+void handshake_resume(struct hub *h); /* after a pause */
+void handshake_drop(struct hub *h);  /* closes all of them */
+
+/* For hub.c. */
+int handshake_init(struct hub *h) __attribute__((warn_unused_result));
+void handshake_release(struct hub *h);
+
+#endif
