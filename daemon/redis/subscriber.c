@@ -51,7 +51,7 @@ struct subscriber {
 	bool unsteady;  /* … because its subscriptions end again and again */
 	struct instant since;            /* when the last subscription was confirmed */
 	struct instant ended[ENDS_MOST]; /* when the last ones ended; 0: never */
-	unsigned unheard; /* times that the server has published since a message arrived */
+	unsigned unheard; /* times that the server has published over this connection since a message arrived */
 	unsigned vain;  /* attempts in a row that were neither accepted nor refused */
 };
 
@@ -155,8 +155,10 @@ static void subscriber_tell_well(struct subscriber *e)
 
 static void subscriber_accept(struct subscriber *e)
 {
-	if (!e->listening)
+	if (!e->listening) {
 		e->since = clock_boottime();
+		e->unheard = 0;
+	}
 	e->listening = true;
 	e->asked = false;
 	e->vain = 0;
@@ -406,7 +408,7 @@ const char *subscriber_run_id(const struct subscriber *e)
 
 void subscriber_heed(struct subscriber *e)
 {
-	if (!e->listening || ++e->unheard != UNHEARD_MOST)
+	if (!e->listening || e->asked || ++e->unheard != UNHEARD_MOST)
 		return;
 	e->refused = true;
 	e->sink.subscribed(e->sink.context, e->node, DEFECT_PROXY, "it carries out SUBSCRIBE, but what it publishes does not arrive");

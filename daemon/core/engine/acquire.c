@@ -93,12 +93,6 @@ static void acquire_queue(struct engine *e, struct contender *k)
 		wait_look_at(e, k, INSTANT_NEVER);
 }
 
-static bool acquire_is_admitted(struct engine *e, struct contender *k)
-{
-	k->entry.class = ADMISSION_ASK;
-	return admit(e, &k->entry, INSTANT_NEVER, TAILQ_FIRST(&k->waiters)->origin);
-}
-
 void acquire_begin(struct engine *e, struct contender *k, enum cause why)
 {
 	if (e->draining)
@@ -106,7 +100,7 @@ void acquire_begin(struct engine *e, struct contender *k, enum cause why)
 	if (k->state == CONTENDER_QUEUED) {
 		if (k->impatient > 0) /* a patient waiter has a timer of its own */
 			acquire_queue(e, k);
-	} else if (acquire_is_admitted(e, k)) {
+	} else if (admit(e, &k->entry, INSTANT_NEVER, TAILQ_FIRST(&k->waiters)->origin)) {
 		acquire_start(e, k, why);
 	} else {
 		contender_move(e, k, CONTENDER_QUEUED, CAUSE_NO_ROOM);
@@ -152,15 +146,14 @@ void acquire_start(struct engine *e, struct contender *k, enum cause why)
 	metric_add(&e->core->metrics, METRIC_ROUNDS, 1);
 }
 
-/* A name of which a release waits would find our own dead value: from now on it waits behind that. */
-void acquire_admitted(struct engine *e, struct contender *k)
+/* A name of which a release waits would find our own dead value: it waits for that. */
+bool acquire_admitted(struct engine *e, struct contender *k)
 {
-	if (k->name->given_back == 0) {
+	if (k->name->given_back > 0)
+		admission_park(&k->entry);
+	else
 		acquire_start(e, k, CAUSE_ADMITTED);
-		return;
-	}
-	k->entry.class = ADMISSION_ASK_BEHIND;
-	admission_queue(&e->admission, &k->entry, INSTANT_NEVER, NULL);
+	return !k->entry.parked;
 }
 
 void acquire_next(struct engine *e, struct lock *l)

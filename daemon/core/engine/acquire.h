@@ -9,7 +9,7 @@
 /* Asks the stores for the name, for the first waiter, now or once it is admitted. No round is under way, and the name is not ours. */
 void acquire_begin(struct engine *e, struct contender *k, enum cause why);
 void acquire_start(struct engine *e, struct contender *k, enum cause why); /* now */
-void acquire_admitted(struct engine *e, struct contender *k); /* it has waited for admission */
+bool acquire_admitted(struct engine *e, struct contender *k); /* it has waited for admission; false: it waits on, until release_admitted() */
 void acquire_next(struct engine *e, struct lock *l); /* the name is not ours any more: asks for it if somebody waits */
 /* An answer, or the end of the round's time. ROUND_PENDING: the round goes on, or was decided before. Else it is decided now; ROUND_WON sets the token. */
 enum round_outcome acquire_answered(struct engine *e, struct round *r, const struct answer *a, int64_t *ret_token);

@@ -128,7 +128,7 @@ static void engine_release_fired(struct engine *e, struct release *r)
 
 static void engine_release_admitted(struct engine *e, struct release *r)
 {
-	r->calls.name->given_back--;
+	release_admitted(e, r);
 	if (r->kind == RELEASE_TICKET)
 		ticket_send(e, r);
 	else
@@ -149,10 +149,10 @@ static void lease_admitted(struct engine *e, struct lease *x)
 /* Not inlined: engine_admit mostly finds that nobody waits. */
 static void __attribute__((noinline)) engine_admitted(struct engine *e, struct admission_entry *x)
 {
-	e->admitted++;
 	switch ((enum admission_owner)x->owner) {
 	case OWNER_CONTENDER:
-		acquire_admitted(e, container_of(x, struct contender, entry));
+		if (!acquire_admitted(e, container_of(x, struct contender, entry)))
+			return;
 		break;
 	case OWNER_LEASE:
 		lease_admitted(e, container_of(x, struct renewal, entry)->lease);
@@ -161,6 +161,7 @@ static void __attribute__((noinline)) engine_admitted(struct engine *e, struct a
 		engine_release_admitted(e, container_of(x, struct release, entry));
 		break;
 	}
+	e->admitted++;
 }
 
 /* Begins all for whom there is room now. */

@@ -3,9 +3,9 @@
  * The engine moves locks through their states: it asks the stores, counts their votes, keeps leases by watchdog, hands the lock to the first
  * waiter, and notices losses. What sessions must be told comes out as notices, in order; nothing calls back.
  *
- * Rules that it obeys: a lease is held only while Q votes say so; a vote counts from before its command was sent, and only if its node is
- * joined; a value is dead once a release for it was sent; a renewal of unknown outcome changes nothing, except that one with a shorter TTL
- * lowers the vote when it is sent; a loss is told before the holder's validity ends, and the key is left alone until it has ended.
+ * Rules that it obeys: a lease is held only while Q votes say so; a vote counts from before its command was sent; a grant or a key that was put back
+ * counts only if its store is joined; a value is dead once a release for it was sent; a renewal of unknown outcome changes nothing, except that one
+ * with a shorter TTL lowers the vote when it is sent; a loss is told before the holder's validity ends, and the key is left alone until it has ended.
  * See ALGORITHMS.md, Five ways through the code.
  */
 #ifndef CORE_ENGINE_H

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Tells the holders of a lock what becomes of its lease. A renewal in progress reaches a lock by this file alone. */
+/* Tells the holders of a lock what becomes of its lease. */
 #ifndef CORE_LEASE_OWNER_H
 #define CORE_LEASE_OWNER_H
 

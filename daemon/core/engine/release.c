@@ -92,12 +92,20 @@ bool release_waits(struct engine *e, struct release *r)
 	return true;
 }
 
+void release_admitted(struct engine *e, struct release *r)
+{
+	struct contender *k = contender_of_name(r->calls.name);
+
+	if (--r->calls.name->given_back == 0 && k->entry.parked)
+		admission_queue(&e->admission, &k->entry, INSTANT_NEVER, TAILQ_FIRST(&k->waiters)->origin);
+}
+
 void release_waits_no_more(struct engine *e, struct release *r)
 {
 	if (!r->entry.waits)
 		return;
 	admission_leave(&e->admission, &r->entry);
-	r->calls.name->given_back--;
+	release_admitted(e, r);
 }
 
 /* Queues the release for admission, before each try: a store that comes back, or refuses all, may have many releases to get. False: it may begin now. */

@@ -16,6 +16,7 @@ struct instant release_until(const struct placed *p); /* no store has the value 
 void release_round(struct engine *e, struct round *r); /* deletes the value of a round that is not won, or won for nobody */
 struct instant release_retry_at(struct engine *e); /* when to tell a store again that refused or was busy; each call returns a later moment */
 bool release_waits(struct engine *e, struct release *r); /* for admission, from now on; false: it may begin now */
+void release_admitted(struct engine *e, struct release *r); /* it waits no longer: whoever asks for its name may go on */
 void release_waits_no_more(struct engine *e, struct release *r);
 void release_go_on(struct engine *e, struct release *r); /* the release is admitted */
 void release_answered(struct engine *e, struct release *r, const struct answer *a);

@@ -186,7 +186,7 @@ enum journal_kind { JOURNAL_SESSION = 1, JOURNAL_OVER, JOURNAL_HELD, JOURNAL_FRE
 	NUMBER(54, HIGH, high_us, INT64_MIN, INT64_MAX, "and at most") \
 	NUMBER(55, WHY, why, 0, 255, "an enum evidence, whose numbers do not change") \
 	TEXT(56, VOTES, votes, 0, 72, "of HELD in a restart: until when each store keeps the value, 8 bytes each; empty: the stores are asked") \
-	TEXT(57, TRACE, trace, 0, TRACE_BYTES, "of HELD")
+	TEXT(57, TRACE, trace, 0, TRACE_BYTES, "of HELD, ADOPTING and LINE")
 
 struct journal_record {
 	enum journal_kind kind;

@@ -3,12 +3,15 @@
 
 #include "daemon/base/map.h"
 
+#define RELEASES_A_ROUND 2 /* a round that fails makes two: of its value, and of its ticket */
+
 void admission_init(struct admission *a)
 {
 	heap_init(&a->keep);
 	TAILQ_INIT(&a->give_back);
 	turns_init(&a->ask);
-	a->odd = a->asks_now = a->asks_later = false;
+	a->odd = a->asks_later = false;
+	a->given_back = 0;
 }
 
 void admission_release(struct admission *a)
@@ -35,7 +38,6 @@ static bool is_first(const struct admission *a, enum admission_class class)
 	case ADMISSION_LEAVE:
 		return keeps_none(a);
 	case ADMISSION_GIVE_BACK:
-	case ADMISSION_ASK_BEHIND:
 		return keeps_none(a) && TAILQ_EMPTY(&a->give_back);
 	case ADMISSION_ASK:
 		break;
@@ -66,6 +68,12 @@ void admission_queue(struct admission *a, struct admission_entry *x, struct inst
 	else
 		TAILQ_INSERT_TAIL(&a->give_back, x, link);
 	x->waits = true;
+	x->parked = false;
+}
+
+void admission_park(struct admission_entry *x)
+{
+	x->waits = x->parked = true;
 }
 
 void admission_leave(struct admission *a, struct admission_entry *x)
@@ -74,11 +82,11 @@ void admission_leave(struct admission *a, struct admission_entry *x)
 		return;
 	if (class_is_kept((enum admission_class)x->class))
 		heap_cancel(&a->keep, &x->urgent);
-	else if (x->class == ADMISSION_ASK)
-		turn_leave(&x->turn);
-	else
+	else if (x->class == ADMISSION_GIVE_BACK)
 		TAILQ_REMOVE(&a->give_back, x, link);
-	x->waits = false;
+	else if (!x->parked)
+		turn_leave(&x->turn);
+	x->waits = x->parked = false;
 }
 
 /* Whether the next to be admitted is a lease to be kept. */
@@ -102,20 +110,12 @@ static struct admission_entry *first_asked(const struct admission *a)
 	return turn ? container_of(turn, struct admission_entry, turn) : NULL;
 }
 
-/* Of releases, and of the names behind them; NULL: the first is such a name, and no ASK may begin. */
-static struct admission_entry *first_given_back(const struct admission *a, enum room room)
-{
-	struct admission_entry *x = TAILQ_FIRST(&a->give_back);
-
-	return x && x->class == ADMISSION_ASK_BEHIND && (a->asks_later || room != ROOM_FOR_ALL) ? NULL : x;
-}
-
 /* Of what keeps no lease. */
 static struct admission_entry *first_other(const struct admission *a)
 {
-	struct admission_entry *given_back = first_given_back(a, ROOM_FOR_ALL), *asked = a->asks_later ? NULL : first_asked(a);
+	struct admission_entry *given_back = TAILQ_FIRST(&a->give_back), *asked = a->asks_later ? NULL : first_asked(a);
 
-	return asked && (a->asks_now || !given_back) ? asked : given_back;
+	return asked && (a->given_back == RELEASES_A_ROUND || !given_back) ? asked : given_back;
 }
 
 static struct admission_entry *pick(struct admission *a, enum room room, struct instant now)
@@ -125,11 +125,11 @@ static struct admission_entry *pick(struct admission *a, enum room room, struct 
 	if (room == ROOM_NONE)
 		return NULL;
 	if (room == ROOM_FOR_RELEASES)
-		return kept && kept->class == ADMISSION_LEAVE ? kept : first_given_back(a, room);
+		return kept && kept->class == ADMISSION_LEAVE ? kept : TAILQ_FIRST(&a->give_back);
 	other = first_other(a);
 	if (is_for_keeping(a, !other, now))
 		return kept;
-	a->asks_now = !a->asks_now;
+	a->given_back = a->given_back == RELEASES_A_ROUND ? 0 : a->given_back + 1;
 	return other;
 }
 

@@ -6,8 +6,8 @@
  * Renewals and adoptions alternate with the rest, so neither keeps the other waiting for ever. A lease whose first half is over goes before the rest: a crowd
  * that asks costs nobody a lease. Leases are ordered by when their first half ends, so a crowd of long leases that are extended over and over costs nobody a
  * short one. A key that is to be left behind (UNLOCK keep=) goes before all leases: it may end any moment, and it is one question in place of many renewals.
- * Releases alternate with those who ask, so the end of sessions that held much delays nobody for long. A name of which a release waits is asked for in the line
- * of the releases, so it is released first. Of those who ask, peers take turns.
+ * Two releases go before one round that asks, so the end of sessions that held much delays nobody for long. A name of which a release waits is not asked for
+ * before that was sent. Of those who ask, peers take turns.
  * See ALGORITHMS.md, Admission.
  */
 #ifndef CORE_ADMISSION_H
@@ -29,19 +29,19 @@ enum admission_class {
 	ADMISSION_KEEP,  /* a renewal, or an adoption: ordered by when half of the lease is over */
 	ADMISSION_LEAVE, /* a key that is left behind: before all of those */
 	ADMISSION_GIVE_BACK,
-	ADMISSION_ASK_BEHIND, /* a round for a name of which a release waits: in the line of these */
 	ADMISSION_ASK,
 };
 
 /* What may wait for admission. `owner` tells the engine what the entry is embedded in (enum admission_owner). */
 struct admission_entry {
 	union {
-		TAILQ_ENTRY(admission_entry) link; /* GIVE_BACK, ASK_BEHIND */
+		TAILQ_ENTRY(admission_entry) link; /* GIVE_BACK */
 		struct turn turn;                  /* ASK */
 		struct timer urgent;               /* KEEP, LEAVE */
 	};
 	uint8_t class, owner;
-	bool waits; /* until it is admitted, or leaves */
+	bool waits;  /* until it is admitted, or leaves */
+	bool parked; /* ASK: it waits in no line */
 };
 TAILQ_HEAD(admission_entries, admission_entry);
 
@@ -51,7 +51,7 @@ struct admission {
 	struct turns ask;
 	bool asks_later; /* no ASK begins: a store that is back is yet to be told of releases, and one of them may be of the same name */
 	bool odd; /* flips with each choice; when set, a lease to be kept is chosen first */
-	bool asks_now; /* flips with each choice of the others; when set, an ASK is chosen first */
+	unsigned given_back; /* releases since the last ASK that was chosen beside them */
 };
 
 void admission_init(struct admission *a);
@@ -63,6 +63,8 @@ bool admission_ask(const struct admission *a, const struct admission_entry *x, e
 void admission_queue(struct admission *a, struct admission_entry *x, struct instant urgent_at, struct origin *whose);
 /* Takes out the next entry that may begin; NULL: none. Each call counts as an admission: repeat it until it returns NULL. */
 struct admission_entry *admission_next(struct admission *a, enum room room, struct instant now);
+/* An ASK that was taken out waits on, in no line: for admission_leave() or admission_queue(). */
+void admission_park(struct admission_entry *x);
 /* The entry need not begin any more: takes it out if it waits. */
 void admission_leave(struct admission *a, struct admission_entry *x);
 

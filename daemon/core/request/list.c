@@ -68,9 +68,14 @@ void lists_go_on(struct request_context *x)
 	struct listing *l;
 
 	x->lists.next_at = instant_add(x->core->now, PAUSE_US);
-	while (budget > 0 && (l = TAILQ_FIRST(&x->lists.turns)))
-		if (!listing_goes_on(x, l, &budget))
+	while (budget > 0 && (l = TAILQ_FIRST(&x->lists.turns))) {
+		if (!listing_goes_on(x, l, &budget)) {
 			listing_over(x, l);
+		} else { /* behind those of the others, which may be short */
+			TAILQ_REMOVE(&x->lists.turns, l, in_turn);
+			TAILQ_INSERT_TAIL(&x->lists.turns, l, in_turn);
+		}
+	}
 	lists_wake(x);
 }
 

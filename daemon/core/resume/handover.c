@@ -64,6 +64,7 @@ struct asked {
 	struct instant place; /* the first are made first: a priority counts as waiting */
 	uint64_t order;       /* among those of the same place */
 	size_t line, n;  /* in lines */
+	struct span trace; /* a field of its own, which an older build passes over; it would refuse it in the line */
 };
 
 struct requests {
@@ -107,19 +108,11 @@ static void line_begin(struct requests *r, const char *tag, const char *verb)
 	buf_append(&r->lines, verb, strlen(verb));
 }
 
-static void line_end(struct requests *r, size_t from, const struct session *s, struct instant at, unsigned priority, uint64_t order)
+static void line_end(struct requests *r, size_t from, const struct session *s, struct instant at, unsigned priority, uint64_t order, struct span trace)
 {
-	const struct asked asked = {s, at, instant_add(at, -(int64_t)priority * PRIORITY_US), order, from, buf_length(&r->lines) - from};
+	const struct asked asked = {s, at, instant_add(at, -(int64_t)priority * PRIORITY_US), order, from, buf_length(&r->lines) - from, trace};
 
 	buf_append(&r->list, &asked, sizeof(asked));
-}
-
-static void put_remark(struct buf *b, struct remark remark)
-{
-	if (remark.note.n > 0)
-		put_text(b, " note=", remark.note);
-	if (remark.trace.n > 0)
-		put_text(b, " trace=", remark.trace);
 }
 
 /* What LOCK, LOCKALL and LOCKANY have in common. */
@@ -138,7 +131,8 @@ static void put_terms(struct buf *b, const struct lock_terms *t)
 		put_duration(b, " delay=", t->delay_us);
 	if (t->owner.n > 0)
 		put_text(b, " owner=", t->owner);
-	put_remark(b, t->remark);
+	if (t->remark.note.n > 0)
+		put_text(b, " note=", t->remark.note);
 	if (t->priority > 0)
 		put_number(b, " priority=", t->priority);
 	if (t->count > 0)
@@ -160,7 +154,7 @@ static void ask_lock(struct requests *r, const struct claim *c)
 	put_terms(&r->lines, &terms);
 	if (c->patient)
 		put_wait(&r->lines, a->asked_at, a->wait_until);
-	line_end(r, from, c->session, a->asked_at, c->priority, a->order);
+	line_end(r, from, c->session, a->asked_at, c->priority, a->order, terms.remark.trace);
 }
 
 /* Among requests that came at one moment it is where the first of its names waits. */
@@ -188,7 +182,7 @@ static void ask_group(struct requests *r, const struct group *g)
 	put_terms(&r->lines, &terms);
 	if (g->patient)
 		put_wait(&r->lines, g->asked_at, g->wait_until);
-	line_end(r, from, g->session, g->asked_at, g->priority, group_order(g));
+	line_end(r, from, g->session, g->asked_at, g->priority, group_order(g), terms.remark.trace);
 }
 
 static unsigned permits_of(const struct permit *of)
@@ -211,14 +205,15 @@ static void ask_permit(struct requests *r, const struct permit *p)
 	put_duration(&r->lines, " ttl=", p->ttl_us);
 	if (p->owner_n > 0)
 		put_text(&r->lines, " owner=", permit_owner(p));
-	put_remark(&r->lines, kept_remark(&p->remark));
+	if (kept_remark(&p->remark).note.n > 0)
+		put_text(&r->lines, " note=", kept_remark(&p->remark).note);
 	if (p->priority > 0)
 		put_number(&r->lines, " priority=", p->priority);
 	if (p->counted)
 		put_number(&r->lines, " count=", permits_of(p) + 1);
 	if (p->patient)
 		put_wait(&r->lines, p->asked_at, p->wait_until);
-	line_end(r, from, p->session, p->asked_at, p->priority, p->order);
+	line_end(r, from, p->session, p->asked_at, p->priority, p->order, kept_remark(&p->remark).trace);
 }
 
 static void ask_take(struct requests *r, const struct take *t)
@@ -230,7 +225,7 @@ static void ask_take(struct requests *r, const struct take *t)
 	put_duration(&r->lines, " ttl=", t->ttl_us);
 	if (t->patient)
 		put_wait(&r->lines, t->asked_at, t->wait_until);
-	line_end(r, from, t->session, t->asked_at, 0, t->place);
+	line_end(r, from, t->session, t->asked_at, 0, t->place, (struct span){0});
 }
 
 static void ask_rate(struct requests *r, const struct pending *p)
@@ -244,7 +239,7 @@ static void ask_rate(struct requests *r, const struct pending *p)
 	put_duration(&r->lines, " per=", asked.use.per);
 	put_number(&r->lines, " cost=", (uint64_t)asked.use.cost);
 	put_wait(&r->lines, asked.at, asked.until);
-	line_end(r, from, p->session, asked.at, 0, 0);
+	line_end(r, from, p->session, asked.at, 0, 0, (struct span){0});
 }
 
 /* An EXTEND is about the ttl that the hold has by now, whichever was asked for. */
@@ -257,7 +252,7 @@ static void ask_extend(struct requests *r, const struct pending *p)
 	if (p->claim->owner_n > 0)
 		put_text(&r->lines, " owner=", claim_owner(p->claim));
 	put_duration(&r->lines, " ttl=", p->claim->ttl_us);
-	line_end(r, from, p->session, p->asked_at, 0, 0);
+	line_end(r, from, p->session, p->asked_at, 0, 0, (struct span){0});
 }
 
 static int asked_compare(const void *a, const void *b)
@@ -279,12 +274,12 @@ static void ask_auth(struct requests *r, const struct pending *p)
 	line_begin(r, p->tag, "AUTH");
 	put_text(&r->lines, " ", user);
 	put_text(&r->lines, " ", secret);
-	line_end(r, from, p->session, at, 0, 0);
+	line_end(r, from, p->session, at, 0, 0, (struct span){0});
 }
 
 /* --- requests ---------------------------------------------------------------------------------------------------------- */
 
-static void remember_line(struct request_context *x, const struct session *s, struct span line, struct instant since, int64_t flags)
+static void remember_line(struct request_context *x, const struct session *s, struct span line, struct instant since, int64_t flags, struct span trace)
 {
 	struct journal_record r = {.kind = JOURNAL_LINE, .connection = (int64_t)s->id, .since_us = since.us};
 
@@ -292,6 +287,7 @@ static void remember_line(struct request_context *x, const struct session *s, st
 		r.line = (struct span){line.p, line.n < JOURNAL_LINE_MOST ? line.n : JOURNAL_LINE_MOST};
 		line = (struct span){line.p + r.line.n, line.n - r.line.n};
 		r.flags = flags | (line.n > 0 ? JOURNAL_GOES_ON : 0);
+		r.trace = line.n > 0 ? (struct span){0} : trace;
 		remember(x, &r);
 	} while (line.n > 0);
 }
@@ -360,7 +356,7 @@ static void session_has_read(struct request_context *x, const struct session *s)
 	rest.lines = &lines;
 	while (rest.count > 0) {
 		(void)lines_ahead_next(&rest, &line);
-		remember_line(x, s, (struct span){line.p, line.n}, (struct instant){0}, line.is_cut ? JOURNAL_IS_CUT : 0);
+		remember_line(x, s, (struct span){line.p, line.n}, (struct instant){0}, line.is_cut ? JOURNAL_IS_CUT : 0, (struct span){0});
 	}
 }
 
@@ -372,7 +368,8 @@ static void requests_remember(struct request_context *x, const struct requests *
 	if (n > 0)
 		qsort(asked, n, sizeof(*asked), asked_compare);
 	for (size_t i = 0; i < n; i++)
-		remember_line(x, asked[i].session, (struct span){buf_begin(&r->lines) + asked[i].line, asked[i].n}, asked[i].at, 0);
+		remember_line(x, asked[i].session, (struct span){buf_begin(&r->lines) + asked[i].line, asked[i].n}, asked[i].at, 0,
+		              asked[i].trace);
 }
 
 /* --- stores ------------------------------------------------------------------------------------------------------------- */

@@ -567,6 +567,10 @@ static void restore_line(struct request_context *x, struct session *s, const str
 	buf_append(b, r->line.p, r->line.n);
 	if (r->flags & JOURNAL_GOES_ON)
 		return;
+	if (r->trace.n > 0) {
+		buf_append(b, " trace=", 7);
+		buf_commit(b, quote(r->trace, buf_reserve(b, 4 * r->trace.n + 3), 4 * r->trace.n + 3));
+	}
 	ret_line->session = s;
 	ret_line->asked_at.us = r->since_us;
 	ret_line->line = (struct input){.p = arena_copy(&x->core->out->arena, buf_begin(b), buf_length(b)), .n = buf_length(b),

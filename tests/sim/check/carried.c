@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Leases of the process before, some of whose votes were denied (L5). The next process is not told of the votes of such a lease: it asks all nodes, and until
- * a quorum has renewed the lease only the nodes that deny it again count.
+ * Leases of the process before that were broken or at risk (L5). The next process is not told of the votes of such a lease: it asks all nodes, and until a
+ * quorum has renewed the lease only the nodes that deny it again count.
  */
 #include "tests/sim/world/world.h"
 
@@ -11,8 +11,7 @@ void carried_begin(const struct sim_daemon *d, struct lease *l)
 	struct instant deadline = recount_deadline(d, l);
 
 	l->carried = (struct carried){.until = deadline};
-	for (unsigned i = 0; i < d->world->plan->nodes; i++)
-		l->carried.unsure |= l->held && instant_before(l->until[i], deadline);
+	l->carried.unsure = l->held && (l->broken || l->risked);
 }
 
 static unsigned nodes_among(uint16_t bits)
@@ -29,7 +28,7 @@ void carried_answer(const struct sim_daemon *d, struct lease *l, const struct ca
 		return;
 	if (a->code == 'E' || a->code == 'A')
 		x->renewed |= bit;
-	else
+	else if (a->code == 'B' || a->code == 'X' || a->code == 'K' || a->code == 'M')
 		x->denied |= bit;
 	x->unsure = 2 * nodes_among(x->renewed) <= d->conf.nodes;
 }

@@ -33,7 +33,7 @@ struct violation {
 	char text[400];
 };
 
-/* A lease that some node had denied when the process was replaced: see carried.c. */
+/* A lease that was broken or at risk when the process was replaced: see carried.c. */
 struct carried {
 	bool unsure;
 	struct instant until;     /* the deadline as it was */
@@ -75,6 +75,7 @@ struct lease {
 	uint16_t renewed;                   /* bits: nodes that were sent a renewal or a second round: an answer to an earlier command proves no vote */
 	struct instant round;               /* when the last renewal was sent that some node denied */
 	uint16_t denied;                    /* bits: the nodes that denied it, or have had it only since */
+	bool broken;                        /* a node said that somebody has broken it */
 	bool evicted;                       /* more nodes denied it than a quorum can do without */
 	struct carried carried;
 };

@@ -97,10 +97,10 @@ void recount_goes_on(struct sim_daemon *d)
 	for (int64_t name = 0; name < d->world->plan->names; name++) {
 		struct lease *l = &d->world->checker.lease[d->index][name];
 
+		carried_begin(d, l);
 		l->renewing = 0;
 		l->adopted = true;
 		l->risked = true; /* whether RISK was told is not known */
-		carried_begin(d, l);
 	}
 	known_node_run_begins(d);
 	notice_awake(d);
@@ -195,7 +195,8 @@ static void lease_begin(struct world *w, struct sim_daemon *d, const struct call
 	l->grants = 0;
 	l->least_us = l->most_us = 0;
 	l->released = l->renewing = l->renewed = 0;
-	l->adopted = l->kept = l->evicted = false;
+	l->adopted = l->kept = l->evicted = l->broken = false;
+	l->carried = (struct carried){0};
 	l->wanted.us = 0;
 	l->serial = serial_of(value);
 	l->value = hash_bytes(value.p, value.n);
@@ -366,6 +367,7 @@ void recount_answer(struct sim_daemon *d, const struct call *call, const struct 
 	if (a->class != ANSWER_EXECUTED)
 		return;
 	eviction_answer(d, l, call, a, emitted);
+	l->broken |= a->code == 'X';
 	carried_answer(d, l, call, a);
 	if (a->code == 'G' || l->grants == 0)
 		tokens_reserved(l, call, a);
