@@ -9,6 +9,7 @@ import unittest
 from process import BUILD  # who imports this puts tests/lib into the path
 
 HERE = os.path.dirname(os.path.abspath(__file__))
+_missing = {}  # lists whose packages could not be fetched, and why: the next test does not try again
 
 
 def folder_of(name):
@@ -18,6 +19,8 @@ def folder_of(name):
 
 def installed(name):
     """The folder of programs, with the packages of NAME.txt. They are fetched once."""
+    if name in _missing:
+        raise unittest.SkipTest(_missing[name])
     wanted, folder = os.path.join(HERE, name + ".txt"), folder_of(name)
     stamp = os.path.join(folder, os.path.basename(wanted))
     if not os.path.exists(stamp) or read(stamp) != read(wanted):
@@ -25,7 +28,8 @@ def installed(name):
         for argv in ([sys.executable, "-m", "venv", folder], [folder + "/bin/pip", "install", "-q", "--disable-pip-version-check", "-r", wanted]):
             done = subprocess.run(argv, capture_output=True, text=True, timeout=300, check=False)
             if done.returncode:
-                raise unittest.SkipTest("%s: %s" % (os.path.basename(argv[-1]), (done.stderr or done.stdout).strip().splitlines()[-1]))
+                _missing[name] = "%s: %s" % (os.path.basename(argv[-1]), (done.stderr or done.stdout).strip().splitlines()[-1])
+                raise unittest.SkipTest(_missing[name])
         shutil.copy(wanted, stamp)
     return os.path.join(folder, "bin")
 

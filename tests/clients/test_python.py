@@ -558,7 +558,7 @@ class WithoutIO(unittest.TestCase):
 
 class Words(unittest.TestCase):
     def test_the_core_does_no_io_and_reads_no_clock(self):
-        for name in ("_core", "_requests", "_holds", "_wire", "_errors"):
+        for name in ("_core", "_requests", "_holds", "_wire", "_errors", "_fake"):
             with open(os.path.join(SOURCE, "redlockd", name + ".py"), encoding="utf-8") as text:
                 tree = ast.parse(text.read())
             used = {alias.name for node in ast.walk(tree) if isinstance(node, ast.Import) for alias in node.names}
@@ -629,7 +629,7 @@ class Tools(unittest.TestCase):
         self.assertTrue(glob.glob(scratch + "/redlockd-*.tar.gz"))
         self.run_(binaries + "/pip", "install", "-q", "--disable-pip-version-check", "--no-index", "--target", scratch + "/root", wheel)
         self.assertTrue(os.path.exists(scratch + "/root/redlockd/py.typed"))
-        program = "import redlockd, redlockd.aio; print(redlockd.__file__)"
+        program = "import redlockd, redlockd.aio, redlockd.testing; print(redlockd.__file__)"
         said = self.run_(sys.executable, "-I", "-c", "import sys; sys.path.insert(0, %r); %s" % (scratch + "/root", program))
         self.assertIn(scratch + "/root", said)
 
