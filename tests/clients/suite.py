@@ -21,7 +21,7 @@ from process import die_with_parent  # the path stands above
 OWN = {name[5:-3]: [name] for name in sorted(os.listdir(HERE)) if name.startswith("test_")}
 PARTS = {"cases": ["run.py"], "planted": ["run.py", "--planted"], "real": ["real.py"], **OWN}
 SHORT = {name: [*argv, "--short"] if name != "cases" else [*argv, "-j", "6", "--turns"] for name, argv in PARTS.items()
-         if name in ("cases", "real", "python", "c")}
+         if name in ("cases", "real", "python", "python_users", "c")}
 SUM = re.compile(r"^(\d+) passed, (\d+) failed$", re.M)
 
 
@@ -35,7 +35,8 @@ def main():
     if given.seed:
         parts["real"] += ["--seed", given.seed]
     commands = {name: [sys.executable, "-B", os.path.join(HERE, argv[0]), *argv[1:]] for name, argv in parts.items() if name in (given.parts or parts)}
-    running = {name: subprocess.Popen(argv, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, preexec_fn=die_with_parent)
+    env = dict(os.environ, PYTHONDONTWRITEBYTECODE="1")
+    running = {name: subprocess.Popen(argv, env=env, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, preexec_fn=die_with_parent)
                for name, argv in commands.items()}
     passed = failed = 0
     for name, process in running.items():

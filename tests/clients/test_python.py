@@ -2,8 +2,10 @@
 """What is particular to the Python client: blocks, tasks, threads, its README and its package."""
 import ast
 import asyncio
+import copy
 import glob
 import os
+import pickle
 import re
 import shutil
 import signal
@@ -20,7 +22,8 @@ LIB = os.path.join(os.path.dirname(HERE), "lib")
 SOURCE = os.path.join(os.path.dirname(os.path.dirname(HERE)), "client", "python")
 sys.path[:0] = [HERE, LIB, SOURCE]
 
-import redlockd  # the paths stand above
+import pypi  # the paths stand above
+import redlockd
 import redlockd.aio
 import verdict
 from daemon import Daemon
@@ -28,7 +31,7 @@ from history import History
 from redlockd import _base, _core
 from process import BUILD, ROOT, spawn, temp_folder, until
 
-TOOLS = os.path.join(BUILD, "python-tools")
+OTHERS = re.compile(r"^(?:import|from) (?:pytest|django|celery|apscheduler)\b", re.M)  # programs that test_python_users.py runs
 
 
 class WithDaemon(unittest.TestCase):
@@ -500,6 +503,24 @@ class WithoutIO(unittest.TestCase):
         self.answer(sent, 8.0, "OK name=x count=0")
         self.assertEqual((self.core.holds, self.core.used), ({}, set()))
 
+    def test_what_is_not_released_because_its_keep_is_refused_is_released_without_it(self):
+        hold = self.hold(1.0)
+        request = self.core.free(hold, 1.0, " keep=90000s")
+        self.answer(self.sent()[-1], 1.0, "ERR LIMIT keep may be at most 3600000ms (max_keep)")
+        self.assertEqual(request.error.code, "LIMIT")
+        sent, = self.sent()
+        self.assertTrue(sent.endswith("UNLOCK x owner=t1 fence=7 count=0"), sent)
+        self.assertEqual(self.core.used, {("x", "t1")})
+        self.answer(sent, 1.0, "OK name=x count=0")
+        self.assertEqual((self.core.holds, self.core.used), ({}, set()))
+
+    def test_a_connection_that_ends_after_QUIT_is_no_loss_of_it(self):
+        hold = self.hold(1.0)
+        request = self.core.quit(2.0)
+        self.answer(self.sent()[-1], 2.0, "OK")
+        self.core.disconnected("the daemon closed the connection", 2.0)
+        self.assertEqual((request.error, hold.reason, self.core.state.name), (None, "closed", "CLOSED"))
+
     def test_nothing_is_left_behind_by_a_lock_and_its_release(self):
         for at in range(5):
             hold = self.hold(float(at))
@@ -537,7 +558,7 @@ class WithoutIO(unittest.TestCase):
 
 class Words(unittest.TestCase):
     def test_the_core_does_no_io_and_reads_no_clock(self):
-        for name in ("_core", "_requests", "_holds", "_wire", "_errors"):
+        for name in ("_core", "_requests", "_holds", "_wire", "_errors", "_fake"):
             with open(os.path.join(SOURCE, "redlockd", name + ".py"), encoding="utf-8") as text:
                 tree = ast.parse(text.read())
             used = {alias.name for node in ast.walk(tree) if isinstance(node, ast.Import) for alias in node.names}
@@ -550,6 +571,12 @@ class Words(unittest.TestCase):
         with open(os.path.join(SOURCE, "pyproject.toml"), encoding="utf-8") as text:
             self.assertIn('\nversion = "%s"\n' % version, text.read())
         self.assertEqual(redlockd.__version__, version)
+
+    def test_an_exception_goes_to_another_process_as_it_is(self):
+        for error in (redlockd.LockLost("x", "quorum", 7), redlockd.LockLost("x", "short"), redlockd.Busy("busy", "x", "ann", 0.5),
+                      redlockd.LockTimeout("late", "x", "ann"), redlockd.NoQuorum("no", "QUORUM"), redlockd.Disconnected("/a: gone")):
+            for again in (pickle.loads(pickle.dumps(error)), copy.copy(error)):
+                self.assertEqual((type(again), str(again), vars(again)), (type(error), str(error), vars(error)))
 
     def test_a_history_that_cannot_be_is_found(self):
         right = [("n1", None, 1.0, 2.0, 5), ("n1", None, 2.0, 3.0, 6), ("s", 0, 1.0, 3.0, 7), ("s", 1, 1.0, 3.0, 7)]
@@ -564,7 +591,7 @@ class Words(unittest.TestCase):
 class Readme(WithDaemon):
     def test_its_programs_run_as_printed(self):
         with open(os.path.join(SOURCE, "README.md"), encoding="utf-8") as text:
-            programs = re.findall(r"```python\n(.*?)```", text.read(), re.S)
+            programs = [program for program in re.findall(r"```python\n(.*?)```", text.read(), re.S) if not OTHERS.search(program)]
         wanted = [r"mine, fence \d+\nacting, for True\n", r"mine, fence \d+\n",
                   r"\['a', 'b'\]\na\n[0-4]\nb'to=ann' 1\nupdated ann\nruns\nTrue\n0\nleading True\n"]
         self.assertEqual(len(programs), len(wanted))
@@ -576,21 +603,6 @@ class Readme(WithDaemon):
             self.assertRegex(done.stdout, "^%s$" % output)
 
 
-def tools():
-    """The folder with the tools of tools.txt, from PyPI; SkipTest where that is not reached. They are fetched once."""
-    with open(os.path.join(HERE, "tools.txt"), encoding="utf-8") as text:
-        wanted = text.read()
-    stamp = os.path.join(TOOLS, "tools.txt")
-    if not os.path.exists(stamp) or open(stamp, encoding="utf-8").read() != wanted:
-        shutil.rmtree(TOOLS, ignore_errors=True)
-        for argv in ([sys.executable, "-m", "venv", TOOLS], [TOOLS + "/bin/pip", "install", "-q", "--disable-pip-version-check", "-r", HERE + "/tools.txt"]):
-            done = subprocess.run(argv, capture_output=True, text=True, timeout=300, check=False)
-            if done.returncode:
-                raise unittest.SkipTest("%s: %s" % (os.path.basename(argv[-1]), (done.stderr or done.stdout).strip().splitlines()[-1]))
-        shutil.copy(HERE + "/tools.txt", stamp)
-    return os.path.join(TOOLS, "bin")
-
-
 class Tools(unittest.TestCase):
     """What needs tools from PyPI."""
 
@@ -600,13 +612,16 @@ class Tools(unittest.TestCase):
         return done.stdout
 
     def test_mypy_strict(self):
-        self.run_(tools() + "/mypy", "--strict", "--cache-dir", TOOLS + "/mypy-cache", "redlockd", cwd=SOURCE)
+        self.run_(pypi.installed("tools") + "/mypy", "--strict", "--cache-dir", pypi.folder_of("tools") + "/mypy-cache", "redlockd", cwd=SOURCE)
+
+    def test_pyright(self):
+        self.run_(pypi.installed("tools") + "/basedpyright", "--project", SOURCE, cwd=SOURCE)
 
     def test_ruff(self):
-        self.run_(tools() + "/ruff", "check", "--no-cache", "redlockd", cwd=SOURCE)
+        self.run_(pypi.installed("tools") + "/ruff", "check", "--no-cache", "redlockd", cwd=SOURCE)
 
     def test_wheel_and_sdist_build_and_install_into_a_clean_root(self):
-        binaries, scratch = tools(), temp_folder("redlock-clients-")
+        binaries, scratch = pypi.installed("tools"), temp_folder("redlock-clients-")
         self.addCleanup(shutil.rmtree, scratch)
         shutil.copytree(SOURCE, scratch + "/source", ignore=shutil.ignore_patterns("__pycache__"))
         self.run_(binaries + "/python", "-c", "from setuptools.build_meta import *; build_wheel('..'); build_sdist('..')", cwd=scratch + "/source")
@@ -614,7 +629,7 @@ class Tools(unittest.TestCase):
         self.assertTrue(glob.glob(scratch + "/redlockd-*.tar.gz"))
         self.run_(binaries + "/pip", "install", "-q", "--disable-pip-version-check", "--no-index", "--target", scratch + "/root", wheel)
         self.assertTrue(os.path.exists(scratch + "/root/redlockd/py.typed"))
-        program = "import redlockd, redlockd.aio; print(redlockd.__file__)"
+        program = "import redlockd, redlockd.aio, redlockd.testing; print(redlockd.__file__)"
         said = self.run_(sys.executable, "-I", "-c", "import sys; sys.path.insert(0, %r); %s" % (scratch + "/root", program))
         self.assertIn(scratch + "/root", said)
 

@@ -190,7 +190,7 @@ class Core:
         """Ends the session. None: there is no connection to say so on."""
         if self.state is not State.UP:
             return None
-        request = Ask("QUIT", now + 1)
+        request = _Quit("QUIT", now + 1)
         self.send(request, now)
         return request
 
@@ -234,8 +234,12 @@ class Core:
             hold.freed = True
             return
         hold.freed = True
-        self.used.add(hold.key)
         self.holds.pop(hold.key, None)
+        self.submit_free(hold, now)
+
+    def submit_free(self, hold: Hold, now: float) -> None:
+        """Sends a release of which only the errors of the connection matter. The key stays in use until it is answered."""
+        self.used.add(hold.key)
         text = hold.free("RETRY failed=no" if isinstance(hold, JobHold) else "")
         self.submit(Quiet(text, hold.key, now + PATIENCE), now)
 
@@ -559,6 +563,16 @@ class Core:
                 if not hold.checking and self.state is State.UP:
                     moments.append(hold.check_at)
         return moments
+
+
+class _Quit(Ask):
+    """The end of the session, which the daemon follows by that of the connection."""
+
+    __slots__ = ()
+
+    def answer(self, core: Core, line: Line, now: float) -> None:
+        core.finish(self, line)
+        core.close(now)
 
 
 class _Greeting(Ask):

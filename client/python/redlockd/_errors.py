@@ -36,8 +36,13 @@ class LockLost(RedlockError):
     """
 
     def __init__(self, name: str, reason: str, fence: int = 0) -> None:
-        super().__init__(f"the lock {name!r} is lost: {reason}" if reason != "short" else f"the lock {name!r} is not certain for so long", "LOST")
+        self._text = f"the lock {name!r} is lost: {reason}" if reason != "short" else f"the lock {name!r} is not certain for so long"
+        super().__init__(self._text, "LOST")
+        self.args = name, reason, fence  # of which pickle makes it again
         self.name, self.reason, self.fence = name, reason, fence
+
+    def __str__(self) -> str:
+        return self._text
 
 
 class NoQuorum(RedlockError):

@@ -201,6 +201,8 @@ class Free(Request):
             gone = line.code in ("LOST", "NOTHELD")
             if not gone:
                 error = error_of(line.code, line.text, hold.name)
+                if self.extra:  # a keep or a delay that is too long; the daemon would renew what nobody knows of
+                    core.submit_free(hold, now)
             elif not (self.repeated and line.code == "NOTHELD"):  # the first was carried out
                 error = LockLost(hold.name, hold.reason or "evicted", hold.fence)
         core.finish(self, line, error)

@@ -406,7 +406,8 @@ class Held(Grip):
         if error is None:
             with contextlib.suppress(asyncio.CancelledError):
                 await asyncio.sleep(0)
-        others = task.uncancel() if hasattr(task, "uncancel") else 0
+        uncancel = getattr(task, "uncancel", None)  # of Python 3.11
+        others = uncancel() if uncancel is not None else 0
         return others == 0 and (error is None or isinstance(error, asyncio.CancelledError))
 
     async def _give(self, extra: str = "") -> None:
