@@ -108,14 +108,16 @@ static void claim_fired(struct engine *e, struct claim *c)
 {
 	struct lock *l = c->lock;
 
-	if (c->state == CLAIM_HELD)
+	if (c->state == CLAIM_HELD) {
 		hold_lapse(e, c);
-	else if (c->state == CLAIM_LOST)
+	} else if (c->state == CLAIM_LOST) {
 		hold_forget_late(e, c);
-	else if (l->lease.state != LEASE_NONE)
-		claim_waited_for_own(e, c, &l->lease), convert_look(e, l);
-	else
+	} else if (l->lease.state != LEASE_NONE) {
+		claim_waited_for_own(e, c, &l->lease);
+		convert_look(e, l);
+	} else {
 		wait_fired(e, c);
+	}
 }
 
 static void engine_release_fired(struct engine *e, struct release *r)

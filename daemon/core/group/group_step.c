@@ -235,12 +235,14 @@ void group_step_next(struct request_context *x)
 	x->due--;
 	x->gathered = true;
 	group_drop_lost(x, g);
-	if (g->state == GROUP_CANCELLED)
-		group_drop_parts(x, g, NULL), group_refuse(x, g, NULL, withdrawn_why(x, g->denied));
-	else if (g->any)
+	if (g->state == GROUP_CANCELLED) {
+		group_drop_parts(x, g, NULL);
+		group_refuse(x, g, NULL, withdrawn_why(x, g->denied));
+	} else if (g->any) {
 		any_go_on(x, g);
-	else
+	} else {
 		all_go_on(x, g);
+	}
 }
 
 void group_step_fired(struct request_context *x, struct timer *t)

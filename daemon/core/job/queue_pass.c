@@ -256,7 +256,7 @@ static void queue_got_perhaps(struct request_context *x, struct job_queue *queue
 	job_end(x, job, JOB_BACK, NULL);
 }
 
-void take_told(struct request_context *x, struct home_question *q)
+void queue_told(struct request_context *x, struct home_question *q)
 {
 	struct job_queue *queue = q->about;
 	struct span text = q->text, id;

@@ -17,7 +17,7 @@ void takes_wake(struct request_context *x, struct span queue);
 void takes_look(struct request_context *x);
 /* The session has been sent all: see take_is_behind(). */
 void takes_sent(struct request_context *x, const struct session *s);
-void take_told(struct request_context *x, struct home_question *q);
+void queue_told(struct request_context *x, struct home_question *q);
 void take_fired(struct request_context *x, struct take *take);
 /* The lock of its job was refused. The group is about to be freed. */
 void take_refused(struct request_context *x, struct take *take, enum refusal why);

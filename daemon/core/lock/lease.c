@@ -6,8 +6,10 @@
 void placed_note_answer(struct placed *p, const struct answer *a)
 {
 	nodeset_remove(&p->unanswered, a->node);
-	if (a->class == ANSWER_UNKNOWN)
-		nodeset_add(&p->unknown, a->node), nodeset_remove(&p->sure, a->node);
+	if (a->class != ANSWER_UNKNOWN)
+		return;
+	nodeset_add(&p->unknown, a->node);
+	nodeset_remove(&p->sure, a->node);
 }
 
 void lease_promise(struct lease *x, int64_t ttl_us, struct instant until)

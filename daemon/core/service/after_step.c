@@ -120,7 +120,7 @@ static void after_step_job(struct request_context *x, struct home_question *q)
 		job_told(x, q);
 		break;
 	case ASKER_QUEUE:
-		take_told(x, q);
+		queue_told(x, q);
 		break;
 	case ASKER_CLOSED_QUEUE: /* a TAKE that has come since may have been asked for before: the home is told again that it waits */
 		job_queue_note(x, name_text(&q->name));

@@ -61,8 +61,10 @@ static void half_close(struct request_context *x, struct session *s)
 
 	for (c = TAILQ_FIRST(&s->claims); c; c = next) {
 		next = TAILQ_NEXT(c, in_session);
-		if (c->state == CLAIM_WAITING && !c->leaving)
-			wait_finish_up(x->engine, c), convert_look(x->engine, c->lock);
+		if (c->state != CLAIM_WAITING || c->leaving)
+			continue;
+		wait_finish_up(x->engine, c);
+		convert_look(x->engine, c->lock);
 	}
 	group_step_finish_up(x, s);
 	permits_finish_up(x, s);
