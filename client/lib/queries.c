@@ -81,6 +81,7 @@ int redlock_list(struct redlock *c, enum redlock_listing what, struct redlock_pa
 {
 	struct redlock_page next;
 	struct paging paging = {.rows = {row, arg}, .page = &next};
+	struct redlock_bytes after;
 	struct draft *d = &c->draft;
 	int r = conn_take(c, &next, page);
 
@@ -100,9 +101,10 @@ int redlock_list(struct redlock *c, enum redlock_listing what, struct redlock_pa
 	r = await_draft(c, PENDING_READ, ONCE_MS, &(struct await_rows){page_row, &paging});
 	if (r || !page)
 		return r;
+	after = redlock_line_find(redlock_answer(c), "after");
 	if (!paging.key)
-		page_ends_at(&next, redlock_line_find(redlock_answer(c), "after"));
-	next.more = redlock_line_number(redlock_answer(c), "more", 0);
+		page_ends_at(&next, after);
+	next.more = redlock_line_number(redlock_answer(c), "more", after.p != NULL);
 	next.size = page->size;
 	memcpy(page, &next, MIN(page->size, sizeof(next)));
 	return 0;
