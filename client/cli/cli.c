@@ -66,6 +66,11 @@ int cli_main(int argc, char **argv)
 		usage_print(in.command);
 		return output_end(EXIT_SUCCESS);
 	}
+	/* The library reads these two of the environment. They hold no secret, so a command that runs under the lock may have them. */
+	if ((in.user && setenv("REDLOCK_USER", in.user, 1)) || (in.secret_file && setenv("REDLOCK_SECRET_FILE", in.secret_file, 1))) {
+		complain("out of memory");
+		return EXIT_FAILED;
+	}
 	if ((is_secure(in.addr) || (in.from && is_secure(in.from))) && redlock_use_tls(&in.tls, why, sizeof(why))) {
 		complain("%s", why);
 		return in.command->wraps ? EXIT_FAILED : EX_USAGE;

@@ -6,6 +6,7 @@
 #include "client/cli/command/commands.h"
 #include "client/cli/io/complaint.h"
 #include "client/cli/io/dial.h"
+#include "client/cli/io/field.h"
 #include "client/lib/display.h"
 #include "proto/proto.h"
 
@@ -115,7 +116,7 @@ static int due_move(struct move *m)
 /* Text of one byte or more. */
 static bool field_keep(const struct redlock_line *row, const char *field, char *out, size_t size)
 {
-	struct redlock_bytes text = redlock_line_find(row, field);
+	struct span text = field_of(row, field);
 
 	if (text.n == 0 || text.n >= size)
 		return false;
@@ -126,14 +127,14 @@ static bool field_keep(const struct redlock_line *row, const char *field, char *
 
 static void job_keep(void *arg, const struct redlock_line *line)
 {
-	struct redlock_bytes state = redlock_line_find(line, "state"), payload = redlock_line_find(line, "payload");
+	struct span payload = field_of(line, "payload");
 	struct job_row *row = arg;
 
 	row->lock[0] = '\0';
 	row->due_ms = redlock_line_number(line, "due_ms", -1);
-	row->dead = state.n == 4 && !memcmp(state.p, "dead", 4);
+	row->dead = field_is(line, "state", "dead");
 	row->whole = field_keep(line, "job", row->id, sizeof(row->id)) && payload.p && payload.n <= sizeof(row->payload) &&
-	             (!redlock_line_find(line, "name").p || field_keep(line, "name", row->lock, sizeof(row->lock)));
+	             (!field_of(line, "name").p || field_keep(line, "name", row->lock, sizeof(row->lock)));
 	row->payload_n = row->whole ? payload.n : 0;
 	if (row->payload_n > 0)
 		memcpy(row->payload, payload.p, payload.n);
@@ -145,8 +146,6 @@ static int job_list(struct move *m, struct redlock_page *page, bool *ret_more)
 	int r = redlock_list(m->from, REDLOCK_JOBS, page, job_keep, &m->row);
 
 	*ret_more = !r && redlock_line_number(redlock_answer(m->from), "n", 0) > 0;
-	if (!r && !redlock_line_find(redlock_answer(m->from), "after").p)
-		page->after_n = 0;
 	return exit_of(m->from, r);
 }
 
@@ -172,7 +171,7 @@ static int rest_move(struct move *m)
 		} else {
 			m->stay++;
 			m->dead += m->row.dead;
-			if (next.after_n == 0)
+			if (next.more == 0)
 				break;
 			page = next;
 		}

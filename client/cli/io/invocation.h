@@ -47,18 +47,20 @@ struct invocation {
 	char **words;        /* all of the command line */
 	char **executed;     /* in place of argv, which stays what is shown; NULL: argv */
 	const char *addr, *note, *trace;
+	const char *user, *secret_file;
 	const char *from;    /* of move */
 	struct redlock_tls tls;
 	const char *defer_to, *lock, *id;
-	int64_t wait_ms, ttl_ms, keep_ms, delay_ms;
+	int64_t wait_ms, ttl_ms, keep_ms;
+	int64_t delay_ms; /* -1: not given */
 	int64_t limit, per_ms, cost; /* of rate */
 	int64_t every_ms; /* of once */
-	int64_t in_ms; /* of drain, if it is bounded */
-	int busy_exit, priority;
-	int slots; /* of a semaphore; 0: it is a lock */
-	pid_t pid;         /* of hold: that of the script; 0: not given */
-	bool bounded, stay; /* of drain: --in was given; --wait */
-	bool wait_given, delay_given; /* --wait, --delay, whatever it says */
+	int64_t in_ms; /* of drain; REDLOCK_FOREVER: not given */
+	int64_t busy_exit, priority;
+	int64_t slots; /* of a semaphore; 0: it is a lock */
+	int64_t pid;     /* of hold: that of the script; 0: not given */
+	bool stay;       /* of drain: --wait */
+	bool wait_given; /* --wait, whatever it says */
 	bool release, shared, any, quiet, whole, print_acl, once, status, json, help, version;
 };
 

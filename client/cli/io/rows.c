@@ -4,7 +4,7 @@
  * that no row has a value for is hidden.
  */
 #include "client/cli/io/rows.h"
-#include "client/cli/io/json.h"
+#include "client/cli/io/field.h"
 #include "client/lib/display.h"
 
 #include <ctype.h>

@@ -9,7 +9,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/prctl.h>
-#include <sys/signalfd.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -215,14 +214,4 @@ bool descendants_reap(struct descendants *f)
 int descendants_code(const struct descendants *f)
 {
 	return WIFSIGNALED(f->status) ? 128 + WTERMSIG(f->status) : WEXITSTATUS(f->status);
-}
-
-int descendants_fd(void)
-{
-	sigset_t child;
-
-	sigemptyset(&child);
-	sigaddset(&child, SIGCHLD);
-	signal(SIGCHLD, SIG_DFL); /* some parents leave it ignored, which would lose the exit code */
-	return signalfd(-1, &child, SFD_CLOEXEC | SFD_NONBLOCK);
 }

@@ -53,7 +53,4 @@ void descendants_mark_left(struct descendants *f);
 /* Whether the command, or something of it that was not marked, is still to be reaped. True if nobody can tell. */
 bool descendants_lives(const struct descendants *f);
 
-/* A descriptor that is readable when a child has ended. A negative number: errno says why not. */
-int descendants_fd(void);
-
 #endif

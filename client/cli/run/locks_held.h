@@ -28,4 +28,9 @@ int locks_held_unlock(const struct keeper_task *task, int64_t keep_ms, enum atte
 /* Sets REDLOCK_NAME and REDLOCK_FENCE; of further names REDLOCK_NAME_2, REDLOCK_FENCE_2 and so on. 0 or a negative errno. */
 int locks_held_environment(const struct keeper_task *task);
 
+/* The stores or an administrator took the lock away: nothing protects it until the old deadline. */
+bool loss_is_final(const struct redlock_line *push);
+/* Whether the last answer refused because the session does not hold the lock. */
+bool loss_refused(const struct redlock *c);
+
 #endif

@@ -6,7 +6,7 @@
 #include "client/cli/command/commands.h"
 #include "client/cli/io/complaint.h"
 #include "client/cli/io/dial.h"
-#include "client/cli/io/json.h"
+#include "client/cli/io/field.h"
 #include "client/cli/run/queue_place.h"
 #include "client/cli/run/run.h"
 #include "client/lib/display.h"
@@ -44,10 +44,8 @@ static int status_print(const struct invocation *in, const struct redlock_run *r
 		return EXIT_NO;
 	}
 	if (in->json) {
-		fputs("{\"name\":", stdout);
-		json_print_text(span_of(in->operand));
-		fputs(",\"host\":", stdout);
-		json_print_text(span_of(r->host));
+		json_print_text("{\"name\":", in->operand);
+		json_print_text(",\"host\":", r->host);
 		printf(",\"began\":\"%s\",\"took_ms\":%" PRId64 ",\"status\":%d,\"next_ms\":%" PRId64 "}\n", r->began, r->took_ms, r->status, r->next_ms);
 	} else {
 		record_text(r, in->operand, text, sizeof(text));

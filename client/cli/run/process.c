@@ -78,3 +78,21 @@ void process_command(pid_t pid, char *out, size_t size)
 		if (!out[i])
 			out[i] = ' ';
 }
+
+/* --- how this process was started --- */
+
+bool signal_is_ignored(int signal)
+{
+	struct sigaction now;
+
+	return !sigaction(signal, NULL, &now) && now.sa_handler == SIG_IGN;
+}
+
+bool signal_has_shell(void)
+{
+	pid_t group = getpgrp(), above = getppid();
+
+	while (above > 0 && getpgid(above) == group)
+		above = process_parent(above);
+	return above < 0 || (above > 0 && getsid(above) == getsid(0));
+}

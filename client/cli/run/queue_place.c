@@ -1,23 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/*
- * Reads the rows of SHOW.
- */
+/* See queue_place.h. */
 #include "client/cli/run/queue_place.h"
+#include "client/cli/io/field.h"
 #include "client/lib/display.h"
-#include "proto/proto.h"
 
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
-
-#define QUOTED_BYTES (4 * NAME_MAX_BYTES + 3)
-
-static struct span field_of(const struct redlock_line *line, const char *field)
-{
-	struct redlock_bytes value = redlock_line_find(line, field);
-
-	return (struct span){value.p, value.n};
-}
 
 static size_t word_add(struct span word, char *out, size_t at, size_t size)
 {
@@ -44,24 +33,20 @@ static void holder_show(const struct redlock_line *row, char *out, size_t size)
 	(void)word_add(holder, out, at, size);
 }
 
-static void place_kept(struct queue_place *place, const struct redlock_line *row)
-{
-	place->kept_ms = redlock_line_number(row, "ttl_ms", -1);
-	place->ran_ms = redlock_line_number(row, "kept_ms", -1);
-}
-
 static void place_row(void *arg, const struct redlock_line *row)
 {
 	struct queue_place *place = arg;
-	struct span role = field_of(row, "role");
+	bool holder = field_is(row, "role", "holder");
 
-	if (span_equal(role, SPAN("waiter")) && span_equal(field_of(row, "session"), span_of(place->session)))
+	if (field_is(row, "role", "waiter") && field_is(row, "session", place->session))
 		place->position = redlock_line_number(row, "pos", 0);
-	if (span_equal(role, SPAN("kept")))
-		place_kept(place, row);
-	if (span_equal(role, SPAN("holder")) && place->fence > 0)
+	if (field_is(row, "role", "kept")) {
+		place->kept_ms = redlock_line_number(row, "ttl_ms", -1);
+		place->ran_ms = redlock_line_number(row, "kept_ms", -1);
+	}
+	if (holder && place->fence > 0)
 		place->fence_holds |= redlock_line_number(row, "fence", 0) == place->fence;
-	if (!span_equal(role, SPAN("holder")) || place->holder[0])
+	if (!holder || place->holder[0])
 		return; /* of several readers the first has it longest */
 	holder_show(row, place->holder, sizeof(place->holder));
 	place->held_ms = redlock_line_number(row, "held_ms", -1);
@@ -69,16 +54,12 @@ static void place_row(void *arg, const struct redlock_line *row)
 
 int queue_place_ask(struct redlock *c, const char *name, struct queue_place *place)
 {
-	char quoted[QUOTED_BYTES], line[QUOTED_BYTES + 8];
-	int r = redlock_quote((struct redlock_bytes){name, strlen(name)}, quoted, sizeof(quoted));
+	int r;
 
 	place->holder[0] = '\0';
 	place->position = 0;
 	place->held_ms = place->kept_ms = place->ran_ms = -1;
-	if (r)
-		return r;
-	snprintf(line, sizeof(line), "SHOW %s", quoted);
-	r = redlock_request(c, line, 0, place_row, place);
+	r = redlock_show(c, name, NULL, place_row, place);
 	place->unknown = !r && field_of(redlock_answer(c), "known").p;
 	return r;
 }

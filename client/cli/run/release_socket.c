@@ -106,7 +106,7 @@ void release_socket_answer(int fd, int code)
 	close(fd);
 }
 
-static int queue_place_ask(pid_t pid, const char *name, unsigned place)
+static int place_ask(pid_t pid, const char *name, unsigned place)
 {
 	struct sockaddr_un address;
 	socklen_t n = address_make(pid, name, place, &address);
@@ -125,6 +125,6 @@ int release_socket_ask(pid_t pid, const char *name)
 	int r = -ESRCH;
 
 	for (unsigned place = 0; r == -ESRCH && place < PLACES; place++)
-		r = queue_place_ask(pid, name, place);
+		r = place_ask(pid, name, place);
 	return r;
 }

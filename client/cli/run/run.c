@@ -8,10 +8,8 @@
 #include "client/cli/command/commands.h"
 #include "client/cli/io/complaint.h"
 #include "client/cli/io/dial.h"
-#include "client/cli/run/keeper.h"
 #include "client/cli/run/locks_held.h"
-#include "client/cli/run/loss.h"
-#include "client/cli/run/signals.h"
+#include "client/cli/run/process.h"
 #include "client/lib/display.h"
 
 #include <errno.h>

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* See job.h. */
+/* See taken_job.h. */
 #include "client/cli/run/taken_job.h"
 #include "client/cli/io/complaint.h"
 #include "client/cli/io/dial.h"
+#include "client/cli/io/field.h"
 #include "client/lib/display.h"
 
 #include <errno.h>
@@ -18,12 +19,6 @@
 #define RETRY_FIRST_MS  INT64_C(1000) /* after the first attempt; then twice as long each time … */
 #define RETRY_MOST_MS   INT64_C(300000) /* … up to here */
 
-void taken_job_release(struct redlock_job *job)
-{
-	free(job->payload);
-	job->payload = NULL;
-}
-
 static bool code_is(const struct redlock *c, const char *code)
 {
 	return !strcmp(redlock_code(c), code);
@@ -34,7 +29,7 @@ static int64_t pause_ms(const struct invocation *in, int64_t attempt)
 {
 	int64_t doubled = MAX(0, MIN(attempt - 1, 20));
 
-	return in->delay_given ? in->delay_ms : MIN(RETRY_FIRST_MS << doubled, RETRY_MOST_MS);
+	return in->delay_ms >= 0 ? in->delay_ms : MIN(RETRY_FIRST_MS << doubled, RETRY_MOST_MS);
 }
 
 /* A RETRY is not said again: it could make a job due that is dead by now. The end of the session gives the job back, too. */
@@ -57,19 +52,10 @@ static int64_t left_ms(int64_t until)
 
 static int take_send(const struct waiting *w, int64_t until)
 {
-	char line[4 * REDLOCK_NAME_BYTES + 96], quoted[4 * REDLOCK_NAME_BYTES], wait[40] = "", ttl[40] = "";
 	const struct invocation *in = w->in;
+	struct redlock_options options = {.size = sizeof(options), .wait_ms = in->wait_ms ? left_ms(until) : 0, .ttl_ms = in->ttl_ms};
 
-	if (redlock_quote((struct redlock_bytes){in->operand, strlen(in->operand)}, quoted, sizeof(quoted)))
-		return -EMSGSIZE;
-	if (until == INT64_MAX)
-		snprintf(wait, sizeof(wait), " wait=forever");
-	else if (in->wait_ms > 0)
-		snprintf(wait, sizeof(wait), " wait=%lldms", (long long)left_ms(until));
-	if (in->ttl_ms > 0)
-		snprintf(ttl, sizeof(ttl), " ttl=%lldms", (long long)in->ttl_ms);
-	snprintf(line, sizeof(line), "TAKE %s%s%s", quoted, wait, ttl);
-	return redlock_send(w->c, line);
+	return redlock_take_send(w->c, in->operand, &options);
 }
 
 /* False: redlock is gone. */
@@ -113,7 +99,7 @@ static int job_give_back(struct waiting *w)
 	char job[200], queue[200];
 	int64_t number = redlock_line_number(answer, "attempt", 1);
 
-	shown_text((struct span){id.p, id.n}, job, sizeof(job));
+	field_show(answer, "job", job, sizeof(job));
 	shown_text(span_of(w->in->operand), queue, sizeof(queue));
 	complain("job %s of %s cannot be run: its id, or the name of its lock, has a NUL byte", job, queue);
 	return retry_say(w->c, w->in, id, ATTEMPT_FAILED, number);
@@ -172,18 +158,9 @@ int taken_job_check(struct keeper_task *task)
 	return r;
 }
 
-static bool field_is(const struct redlock_line *line, const char *field, const char *text)
-{
-	struct redlock_bytes value = redlock_line_find(line, field);
-
-	return value.p && value.n == strlen(text) && !memcmp(value.p, text, value.n);
-}
-
 static bool tells_loss(const struct keeper_task *task, const struct redlock_line *push)
 {
-	struct redlock_bytes code = redlock_line_code(push);
-
-	if (code.n != 4 || memcmp(code.p, "LOST", 4) != 0)
+	if (!redlock_line_is(push, "LOST"))
 		return false;
 	if (field_is(push, "job", task->job->id))
 		return field_is(push, "queue", task->in->operand);

@@ -6,9 +6,8 @@
 #include "client/cli/run/task.h"
 #include "client/cli/run/waiting.h"
 
-/* Takes a job, and waits for it as --wait says. False: w->exit is set, after a complaint unless nothing was due. *ret_job is to be released. */
+/* Takes a job, and waits for it as --wait says. False: w->exit is set, after a complaint unless nothing was due. */
 bool taken_job_take(struct waiting *w, struct redlock_job *ret_job) REDLOCK_MUST;
-void taken_job_release(struct redlock_job *job);
 
 int taken_job_check(struct keeper_task *task) REDLOCK_MUST; /* sets the only grant */
 int taken_job_check_send(const struct keeper_task *task) REDLOCK_MUST;

@@ -1,6 +1,14 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * What redlock asks of a keeper, and what the keeper reports.
+ * The keeper: a process between redlock and CMD that owns the session. It waits for the lock, counts how long the lock may be
+ * believed, and stops CMD in time. It has a process group of its own, so that job control and signals for redlock or CMD do not
+ * stop it. If redlock dies, the keeper stops CMD first and ends the session after that. If CMD cannot be stopped, the keeper
+ * holds the lock for as long as CMD lives.
+ *
+ *   redlock (signals, exit code) -- SEQPACKET --> keeper (session, deadlines) --> CMD
+ *
+ * redlock sends struct front_signal.
+ * The keeper sends struct keeper_report: WAITING, GRANTED and STARTED in this order, each at most once, then ENDED, then EOF.
  */
 #ifndef CLIENT_TASK_H
 #define CLIENT_TASK_H
@@ -8,6 +16,8 @@
 #include "client/cli/io/invocation.h"
 #include "client/cli/run/descendants.h"
 #include "client/lib/redlock.h"
+
+#include <stdio.h>
 
 /* What became of one run of CMD for a job. NONE: it counts as no attempt. */
 enum attempt { ATTEMPT_DONE, ATTEMPT_FAILED, ATTEMPT_NONE };
@@ -43,5 +53,31 @@ struct keeper_task {
 	struct redlock_job *job; /* work: what is held, in the place of names; NULL: names are */
 	int front; /* the keeper's end of the socket pair */
 };
+
+/* The environment variables in which CMD finds its locks: REDLOCK_NAME and REDLOCK_FENCE, REDLOCK_NAME_2 and REDLOCK_FENCE_2, and so on. */
+struct variables {
+	char name[32], fence[32];
+};
+
+static inline struct variables variables_of(unsigned i)
+{
+	struct variables v = {"REDLOCK_NAME", "REDLOCK_FENCE"};
+
+	if (i > 0) {
+		snprintf(v.name, sizeof(v.name), "REDLOCK_NAME_%u", i + 1);
+		snprintf(v.fence, sizeof(v.fence), "REDLOCK_FENCE_%u", i + 1);
+	}
+	return v;
+}
+
+/* Runs in a process that was just forked for it, with all signals blocked. */
+_Noreturn void keeper_main(struct keeper_task *task);
+
+/*
+ * Runs CMD under the lock of task->grant, and unlocks. CMD runs only while the lock may be believed: it gets SIGTERM when a fifth of the validity is left, and
+ * SIGKILL when a tenth is left, whether the daemon told the loss or did not answer. Sets the exit code and the text of *ret_report, which it sends once as
+ * STARTED.
+ */
+void supervise_run(const struct keeper_task *task, struct keeper_report *ret_report);
 
 #endif

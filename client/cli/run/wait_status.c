@@ -2,13 +2,16 @@
 /* See wait_status.h. */
 #include "client/cli/run/wait_status.h"
 #include "client/cli/io/complaint.h"
+#include "client/cli/io/field.h"
+#include "client/cli/run/process.h"
 #include "client/cli/run/queue_place.h"
-#include "client/cli/run/quorum_shortage.h"
-#include "client/cli/run/self_wait.h"
+#include "client/cli/run/release_socket.h"
+#include "client/cli/run/task.h"
 #include "client/lib/display.h"
 
 #include <inttypes.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
 #include <sys/param.h>
@@ -19,7 +22,109 @@
 #define LONG_US  10000000 /* likewise: so long a wait is said, once */
 #define SIDE_MS  300      /* how long the status line waits for answers */
 
-#define STATUS_BYTES 600
+#define STATUS_BYTES    600
+#define SELF_WAIT_BYTES 400
+
+/* --- too few stores vote --- */
+
+struct votes {
+	unsigned nodes, joined, quarantined;
+	int64_t left_ms; /* of the quarantine that ends last */
+	bool memory;     /* the daemon's own store */
+};
+
+static void votes_row(void *arg, const struct redlock_line *row)
+{
+	struct votes *v = arg;
+	int64_t left_ms = redlock_line_number(row, "left_ms", 0);
+
+	v->nodes++;
+	v->memory |= field_is(row, "node", "memory");
+	v->joined += field_is(row, "state", "joined");
+	if (!field_is(row, "state", "quarantine"))
+		return;
+	v->quarantined++;
+	if (left_ms > v->left_ms)
+		v->left_ms = left_ms;
+}
+
+static void votes_text(const struct votes *v, char out[QUORUM_SHORTAGE_BYTES])
+{
+	const char *stores = v->memory ? "stores" : "Redis servers";
+	unsigned quorum = v->nodes / 2 + 1;
+	char age[AGE_BYTES];
+
+	out[0] = '\0';
+	if (v->joined >= quorum)
+		return;
+	if (v->joined + v->quarantined < quorum)
+		snprintf(out, QUORUM_SHORTAGE_BYTES, "too few %s answer: %u of %u, %u are needed", stores, v->joined + v->quarantined,
+			 v->nodes, quorum);
+	else
+		snprintf(out, QUORUM_SHORTAGE_BYTES,
+			 "too few %s vote: %u of %u, %u are needed; %u may have forgotten locks and wait for up to %s", stores,
+			 v->joined, v->nodes, quorum, v->quarantined, age_text(v->left_ms, age));
+}
+
+int quorum_shortage_ask(struct redlock *c, char out[QUORUM_SHORTAGE_BYTES])
+{
+	struct votes v = {0};
+	int r = redlock_list(c, REDLOCK_NODES, NULL, votes_row, &v);
+
+	if (!r)
+		votes_text(&v, out);
+	return r;
+}
+
+/* --- a wait for itself --- */
+
+/* An outer redlock has put names and fencing tokens into the environment. A token that still holds the lock is of a command that runs. */
+static bool outer_holds(struct redlock *c, const char *name)
+{
+	for (unsigned i = 0; i < NAMES_MOST; i++) {
+		struct variables v = variables_of(i);
+		const char *outer = getenv(v.name), *fence = getenv(v.fence);
+		struct queue_place place = {.session = "", .fence = fence ? strtoll(fence, NULL, 10) : -1};
+
+		if (outer && fence && !strcmp(outer, name))
+			return !queue_place_ask(c, name, &place) && place.fence_holds;
+	}
+	return false;
+}
+
+/* The process above this one that the lock is held for; 0: none. */
+static pid_t script_find(const char *name, bool shared)
+{
+	pid_t pid = getppid();
+
+	while (pid > 0 && !release_socket_bars(pid, name, shared))
+		pid = process_parent(pid);
+	return pid > 0 ? pid : 0;
+}
+
+/* Whether it waits for itself: the lock is held by an outer redlock run, or for a script by redlock hold, and this command is a part of that. */
+static bool self_wait_find(struct redlock *c, const struct invocation *in, char out[SELF_WAIT_BYTES])
+{
+	char name[200], word[64];
+
+	if (in->slots) /* another permit may become free */
+		return false;
+	for (unsigned i = 0; i < in->names_n; i++) {
+		pid_t script = script_find(in->names[i], in->shared);
+
+		shown_text(span_of(in->names[i]), name, sizeof(name));
+		if (script)
+			process_name(script, word, sizeof(word));
+		if (script)
+			snprintf(out, SELF_WAIT_BYTES, "waiting for itself: %s is held for process %d (%s), which has started this", name, (int)script, word);
+		else if (outer_holds(c, in->names[i]))
+			snprintf(out, SELF_WAIT_BYTES, "waiting for itself: %s is held by the redlock that runs this command", name);
+		else
+			continue;
+		return true;
+	}
+	return false;
+}
 
 /* --- the text --- */
 

@@ -27,4 +27,8 @@ void wait_status_tick(struct wait_status *s);
 /* leave: redlock is gone, and what was drawn stays. */
 void wait_status_end(struct wait_status *s, bool leave);
 
+#define QUORUM_SHORTAGE_BYTES 160
+/* Writes "too few Redis servers answer: 1 of 3, 2 are needed" into out, "" if enough do. Returns what redlock_request returns. */
+int quorum_shortage_ask(struct redlock *c, char out[QUORUM_SHORTAGE_BYTES]) REDLOCK_MUST;
+
 #endif

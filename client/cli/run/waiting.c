@@ -3,10 +3,11 @@
 #include "client/cli/run/waiting.h"
 #include "client/cli/io/complaint.h"
 #include "client/cli/io/dial.h"
-#include "client/cli/run/or_defer.h"
+#include "client/cli/io/field.h"
 #include "client/cli/run/queue_place.h"
 #include "client/cli/run/wait_status.h"
 #include "client/lib/display.h"
+#include "proto/proto.h"
 #include "proto/text.h"
 
 #include <errno.h>
@@ -18,6 +19,7 @@
 
 #define NOTE_BYTES   256 /* the longest note that a daemon takes */
 #define POLL_MOST_MS 60000
+#define TEXT_MOST    (PAYLOAD_MAX - 1) /* bytes of a command line that is deferred, without the LF behind it */
 
 /* --- the session --- */
 
@@ -176,10 +178,63 @@ static int answer_await(struct waiting *w, struct wait_status *status)
 	}
 }
 
+/* --- no grant --- */
+
+/* Appends a word of a command line, so that a shell reads it as it is. False: it does not fit. */
+static bool word_add(char *out, size_t *at, const char *word)
+{
+	size_t n = *at;
+
+	if (n + 3 > TEXT_MOST) /* an empty word has that many bytes, too */
+		return false;
+	if (n > 0)
+		out[n++] = ' ';
+	out[n++] = '\'';
+	for (; *word; word++) {
+		if (n + 8 > TEXT_MOST)
+			return false;
+		if (*word == '\'') {
+			memcpy(out + n, "'\\''", 4);
+			n += 4;
+		} else {
+			out[n++] = *word;
+		}
+	}
+	out[n++] = '\'';
+	*at = n;
+	return true;
+}
+
+bool or_defer(const struct invocation *in, struct redlock *c)
+{
+	struct redlock_deferral options = {.size = sizeof(options), .lock = in->operand};
+	static char text[PAYLOAD_MAX];
+	char id[REDLOCK_JOB_BYTES], name[200];
+	size_t n = 0;
+	int r;
+
+	for (char **word = in->argv; *word; word++) {
+		if (word_add(text, &n, *word))
+			continue;
+		complain("the command line is too long to be deferred: %d bytes at most", TEXT_MOST);
+		return false;
+	}
+	text[n++] = '\n';
+	r = redlock_defer(c, in->defer_to, (struct redlock_bytes){text, n}, &options, id);
+	if (r) {
+		complain("%s%s", redlock_errmsg(c), silence_hint(r));
+		return false;
+	}
+	shown_text(span_of(in->defer_to), name, sizeof(name));
+	if (!in->quiet)
+		complain("deferred: job %s of %s", id, name);
+	return true;
+}
+
 /* BUSY has who holds the lock here; of a holder on another host the host alone. */
 static bool holder_is_told(const struct waiting *w)
 {
-	struct redlock_bytes holder = redlock_line_find(redlock_answer(w->c), "holder");
+	struct span holder = field_of(redlock_answer(w->c), "holder");
 
 	return holder.n == 0 || holder.p[0] != '@';
 }
@@ -231,10 +286,9 @@ static bool not_granted(struct waiting *w, int outcome)
 
 static unsigned name_of_answer(const struct waiting *w)
 {
-	struct redlock_bytes name = redlock_line_find(redlock_answer(w->c), "name");
 	unsigned i = 0;
 
-	while (i < w->in->names_n - 1 && (strlen(w->in->names[i]) != name.n || memcmp(w->in->names[i], name.p, name.n) != 0))
+	while (i < w->in->names_n - 1 && !field_is(redlock_answer(w->c), "name", w->in->names[i]))
 		i++;
 	return i;
 }

@@ -27,4 +27,7 @@ bool waiting_regreet(struct waiting *w, int64_t grace_ms) REDLOCK_MUST;
  * names was taken. False: likewise. */
 bool waiting_take(struct waiting *w, int64_t *ret_ttl_ms, unsigned *ret_name) REDLOCK_MUST;
 
+/* run --or-defer: puts the command line into the queue, as text for a shell, with the lock NAME. False: after a complaint. */
+bool or_defer(const struct invocation *in, struct redlock *c);
+
 #endif

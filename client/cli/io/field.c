@@ -1,18 +1,41 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* See json.h. */
-#include "client/cli/io/json.h"
+/* See field.h. */
+#include "client/cli/io/field.h"
+#include "client/lib/display.h"
 #include "proto/json.h"
 
 #include <stdio.h>
+
+struct span field_of(const struct redlock_line *line, const char *field)
+{
+	struct redlock_bytes value = redlock_line_find(line, field);
+
+	return (struct span){value.p, value.n};
+}
+
+bool field_is(const struct redlock_line *line, const char *field, const char *text)
+{
+	struct span value = field_of(line, field);
+
+	return value.p && span_equal(value, span_of(text));
+}
+
+size_t field_show(const struct redlock_line *line, const char *field, char *out, size_t size)
+{
+	return shown_text(field_of(line, field), out, size);
+}
+
+/* --- JSON --- */
 
 static void put(void *to, const char *p, size_t n)
 {
 	fwrite(p, 1, n, to);
 }
 
-void json_print_text(struct span text)
+void json_print_text(const char *before, const char *text)
 {
-	json_text(put, stdout, text);
+	fputs(before, stdout);
+	json_text(put, stdout, span_of(text));
 }
 
 static void print_member(bool *first, struct span name, struct redlock_bytes value)
@@ -37,12 +60,11 @@ static void print_words(bool *first, const struct redlock_line *line)
 void json_print_line(const struct redlock_line *line, bool with_words)
 {
 	bool first = true;
-	size_t i;
 
 	putchar('{');
 	if (with_words)
 		print_words(&first, line);
-	for (i = 0; i < redlock_line_fields(line); i++) {
+	for (size_t i = 0; i < redlock_line_fields(line); i++) {
 		struct redlock_bytes name = redlock_line_name(line, i);
 
 		print_member(&first, (struct span){name.p, name.n}, redlock_line_value(line, i));

@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * How long the session may believe that it holds a lock, when it asks again, and when it stops the command. Moments are those of
- * redlock.h.
+ * How a process that holds locks for a command or a script knows until when it may rely on them: it listens to the daemon, asks CHECK, and counts. Moments are
+ * those of redlock.h.
  */
-#ifndef CLIENT_VALIDITY_H
-#define CLIENT_VALIDITY_H
+#ifndef CLIENT_LEASE_H
+#define CLIENT_LEASE_H
 
-#include "client/lib/redlock.h"
+#include "client/cli/run/task.h"
+
+#include <poll.h>
 
 #define STILL_BYTES 80
 
@@ -39,5 +41,37 @@ bool validity_may_ask(const struct validity *b, int64_t now);
 void validity_untold(struct validity *b, int64_t now);
 /* When the command is killed: a tenth of the validity is left. */
 int64_t validity_kill_at(const struct validity *b);
+
+/* --- the daemon --- */
+
+#define LEASE_MORE 4
+
+struct lease { /* the first member of its owner, who sets the first three fields */
+	const struct keeper_task *task;
+	bool (*listens)(const struct lease *l); /* whether the owner still wants to hear of the lock */
+	void (*lost)(struct lease *l, int64_t kill_by, const char *name, const char *why); /* the lock is lost: what it protects must end by that moment */
+	struct validity validity;
+	int children, timer; /* signalfd of SIGCHLD; timerfd of CLOCK_BOOTTIME, which a suspend does not stop */
+	short ready;         /* of the connection, after lease_sleep */
+	unsigned asked;      /* the name that CHECK is asked about */
+	char name[200], one[200]; /* for a person: all names, and one of them */
+};
+
+/* task holds the locks of task->grants. 0, or a negative errno. */
+int lease_begin(struct lease *l);
+/* One of the names, for a person; valid until the next call. */
+const char *lease_name(struct lease *l, unsigned i);
+/* Takes the pushes that have come. */
+void lease_hear_push(struct lease *l);
+/* Asks CHECK for each name, one after the other. */
+void lease_ask(struct lease *l, int64_t now);
+/* The lock may not be relied on any longer, and nobody said that it was lost. */
+void lease_over(struct lease *l);
+/* When the daemon is heard or asked next, if an answer is waited for until that moment. */
+int64_t lease_due_us(const struct lease *l, int64_t unanswered);
+/* Sleeps until that moment, or until a child has ended, the daemon says something, or one of the n descriptors is ready. False: the sleep was interrupted. */
+bool lease_sleep(struct lease *l, int64_t due_us, struct pollfd *more, unsigned n);
+/* Hears what the daemon has said meanwhile, if anything. */
+void lease_hear(struct lease *l);
 
 #endif
