@@ -420,40 +420,21 @@ DAEMON := \
 
 CLIENT := \
 	client/lib/address.c \
-	client/lib/admin.c \
-	client/lib/await.c \
-	client/lib/backoff.c \
 	client/lib/boottime.c \
-	client/lib/buffer.c \
 	client/lib/channel.c \
+	client/lib/commands.c \
 	client/lib/conn.c \
-	client/lib/count_field.c \
 	client/lib/display.c \
-	client/lib/draft.c \
 	client/lib/exchange.c \
-	client/lib/greeting.c \
 	client/lib/holds.c \
 	client/lib/job.c \
 	client/lib/line.c \
 	client/lib/lock.c \
-	client/lib/lock_many.c \
-	client/lib/lockall.c \
 	client/lib/once.c \
-	client/lib/outcome.c \
-	client/lib/pending.c \
-	client/lib/public.c \
+	client/lib/open.c \
 	client/lib/pushes.c \
-	client/lib/queries.c \
-	client/lib/quit.c \
-	client/lib/rate.c \
 	client/lib/recovery.c \
-	client/lib/secret.c \
-	client/lib/sized.c \
-	client/lib/subscribe.c \
-	client/lib/subscriptions.c \
-	client/lib/tls_calls.c \
-	client/lib/tracking.c \
-	client/lib/unchecked_jobs.c
+	client/lib/request.c
 
 # What a program needs OpenSSL for.
 CLIENT_TLS := \

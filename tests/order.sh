@@ -33,7 +33,7 @@ daemon/web             notation query answer listed totals greeting visits sse a
 daemon/api             fields problem calls follower sessions api
 daemon/restart         parcel once trial records carry restart carried
 daemon/main            backlog answer_queue program reach passed descriptors rest verifier timer signals lasting guard wrong_port pump stores vanished listen exposition site status supervise outer_figures daemon main
-client/lib             sized boottime display address buffer line tls_calls channel pushes backoff outcome draft greeting unchecked_jobs holds pending tracking lockall count_field subscriptions conn recovery exchange await quit lock secret public lock_many job rate queries once subscribe admin tls
+client/lib             boottime display address line channel request pushes holds conn recovery exchange open lock commands job once tls
 client/cli/io          complaint field options arguments dial rows
 client/cli/run         queue_place process release_socket wait_status waiting descendants taken_job locks_held background lease keeper hold run repeat once
 client/cli/command     doctor screen top query watch request passwd move completion

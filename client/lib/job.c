@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* The public functions about deferred work (redlock.h). They are ordinary requests, which the library does not repeat, but for TAKE. */
-#include "client/lib/await.h"
+#include "client/lib/exchange.h"
 #include "client/lib/boottime.h"
 #include "client/lib/conn.h"
-#include "client/lib/exchange.h"
 
 #include <errno.h>
 #include <stdlib.h>

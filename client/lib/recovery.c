@@ -2,11 +2,10 @@
 /* See recovery.h. */
 #include "client/lib/recovery.h"
 #include "client/lib/boottime.h"
-#include "client/lib/count_field.h"
+#include "client/lib/holds.h"
 #include "client/lib/display.h"
-#include "client/lib/subscriptions.h"
-#include "client/lib/tls_calls.h"
-#include "client/lib/tracking.h"
+#include "client/lib/pushes.h"
+#include "client/lib/channel.h"
 
 #include <errno.h>
 #include <poll.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* TLS of all connections of this process: one context, from the files that redlock_use_tls names, or the environment. */
-#include "client/lib/sized.h"
-#include "client/lib/tls_calls.h"
+#include "client/lib/conn.h"
+#include "client/lib/channel.h"
 #include "tls/context.h"
 
 #include <errno.h>

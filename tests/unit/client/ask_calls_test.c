@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* client/lib/queries.c: what a program asks about locks, sessions and names, against a scripted daemon; and over connections that break. */
+/* client/lib/commands.c: what a program asks about locks, sessions and names, against a scripted daemon; and over connections that break. */
 #include "proto/proto.h"
 #include "tests/fixture/scripted_session.h"
 

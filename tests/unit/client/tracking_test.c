@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * client/lib/tracking.c, counted.c: what the library knows of its locks, and what becomes of a request when its connection broke. No
+ * client/lib/holds.c: what the library knows of its locks, and what becomes of a request when its connection broke. No
  * connection, no clock.
  */
-#include "client/lib/count_field.h"
-#include "client/lib/tracking.h"
+#include "client/lib/holds.h"
 
 #include <check.h>
 #include <stdio.h>

@@ -1,12 +1,43 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The request in flight, or the one answered last: its line, and what has to be known to send it again over another connection.
+ * A request: its line while it is put together, and what has to be known of it while it is in flight.
  */
-#ifndef CLIENT_PENDING_H
-#define CLIENT_PENDING_H
+#ifndef CLIENT_REQUEST_H
+#define CLIENT_REQUEST_H
 
-#include "client/lib/buffer.h"
-#include "client/lib/holds.h"
+#include "client/lib/line.h"
+
+#define TAG_TO_CANCEL "@lock " /* of a request that redlock_cancel can withdraw */
+
+struct draft {
+	struct buffer line; /* with a NUL and without LF; less than LINE_MAX_DEFAULT bytes */
+	size_t n;
+	int error; /* -EMSGSIZE: something did not fit; -ENOMEM. The line is not to be sent */
+};
+
+void draft_release(struct draft *d);
+
+/* "VERB" alone. */
+void draft_verb(struct draft *d, const char *verb);
+/* "VERB name", quoted. */
+void draft_begin(struct draft *d, const char *verb, const char *name);
+void draft_text(struct draft *d, const char *text);
+/* Appends `before` as it is, then text, quoted where it must be. */
+void draft_quoted(struct draft *d, const char *before, const char *text);
+/* The same for any bytes. */
+void draft_bytes(struct draft *d, const char *before, struct redlock_bytes text);
+/* " owner=…", unless it is "". */
+void draft_owner(struct draft *d, const char *owner);
+/* " field=…" */
+void draft_number(struct draft *d, const char *field, int64_t number);
+/* " field=…ms" */
+void draft_ms(struct draft *d, const char *field, int64_t ms);
+/* " wait=…", unless it is 0; tells where that stands. */
+void draft_wait(struct draft *d, int64_t wait_ms, size_t *ret_wait_at, size_t *ret_wait_n);
+/* The options of a LOCK. Tells where " wait=…" stands. */
+void draft_options(struct draft *d, const struct redlock_options *o, size_t *ret_wait_at, size_t *ret_wait_n);
+
+/* --- the request in flight, or the one answered last: its line, and what has to be known to send it again over another connection --- */
 
 /* Whether, and how, a request is repeated over the next connection. */
 enum pending_kind {
@@ -54,8 +85,6 @@ bool pending_is(const struct pending *p, enum pending_kind kind, const char *nam
 bool pending_is_repeated(const struct pending *p);
 /* Whether it asks for locks: only then it may wait. */
 bool pending_locks(const struct pending *p);
-/* Whether it is in flight and asks for this lock. */
-bool pending_asks_for(const struct pending *p, const struct hold *h);
 /* The request asks for the rest of its wait. At least a millisecond is left, so that the end is TIMEOUT and not BUSY. */
 void pending_wait_rest(struct pending *p, int64_t now);
 /*

@@ -2,23 +2,23 @@
 /*
  * The public face of a connection (redlock.h): opening and closing it, any request, and what a caller may ask it. Locks: lock.c.
  */
-#include "client/lib/await.h"
-#include "client/lib/boottime.h"
 #include "client/lib/display.h"
 #include "client/lib/exchange.h"
-#include "client/lib/quit.h"
 #include "client/lib/recovery.h"
-#include "client/lib/secret.h"
-#include "client/lib/tls_calls.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <poll.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
+#include <sys/param.h>
 #include <unistd.h>
 
 #define ADDRESS_BYTES 512
+#define SECRET_BYTES  1025
+#define FAREWELL_MS   1000
 #define NOT_A_TIMEOUT "a timeout is more than 0 ms"
 
 static _Thread_local char open_message[MESSAGE_BYTES]; /* why the last redlock_open of this thread failed */
@@ -134,6 +134,55 @@ static int redlock_connect(const char *addr, int64_t timeout_ms, struct redlock 
 	return 0;
 }
 
+/* --- who asks --- */
+
+/* The first line of the file, without its end. */
+static int secret_read(const char *path, char secret[SECRET_BYTES])
+{
+	int fd = open(path, O_RDONLY | O_CLOEXEC);
+	ssize_t r = 1;
+	size_t n = 0;
+
+	if (fd < 0)
+		return -errno;
+	while (r > 0 && n < SECRET_BYTES && !memchr(secret, '\n', n)) {
+		r = read(fd, secret + n, SECRET_BYTES - n);
+		if (r < 0 && errno == EINTR)
+			r = 1;
+		else if (r > 0)
+			n += (size_t)r;
+	}
+	r = r < 0 ? -errno : 0;
+	close(fd);
+	if (r < 0)
+		return (int)r;
+	if (n == SECRET_BYTES && !memchr(secret, '\n', n))
+		return -EINVAL;
+	secret[n < SECRET_BYTES ? n : n - 1] = '\0';
+	secret[strcspn(secret, "\r\n")] = '\0';
+	return *secret ? 0 : -EINVAL;
+}
+
+/*
+ * The user of this process and its secret: $REDLOCK_USER, and the first line of the file $REDLOCK_SECRET_FILE, or $REDLOCK_SECRET. Never from a command line,
+ * which everybody can read. 1: there is no user; -EINVAL: a user without a secret, or a secret that is empty, binary or too long; else an errno of reading the
+ * file. The caller wipes the secret. *ret_user is borrowed from the environment.
+ */
+static int secret_find(const char **ret_user, char secret[SECRET_BYTES])
+{
+	const char *user = secure_getenv("REDLOCK_USER"), *path = secure_getenv("REDLOCK_SECRET_FILE"), *text = secure_getenv("REDLOCK_SECRET");
+
+	if (!user || !*user)
+		return 1;
+	*ret_user = user;
+	if (path && *path)
+		return secret_read(path, secret);
+	if (!text || !*text || strlen(text) >= SECRET_BYTES)
+		return -EINVAL;
+	memcpy(secret, text, strlen(text) + 1);
+	return 0;
+}
+
 /* The caller closes the connection after a failure. */
 static int open_show(struct redlock *c)
 {
@@ -168,6 +217,47 @@ int redlock_open(const char *addr, int64_t timeout_ms, struct redlock **ret_conn
 	else
 		*ret_connection = c;
 	return r;
+}
+
+/* --- the end of a session with grace: QUIT, so that what it holds is free at once --- */
+
+static bool farewell_sent(struct redlock *c, int64_t until)
+{
+	struct pollfd fd = {.fd = c->channel.fd, .events = POLLOUT};
+
+	while (!conn_drain(c) && channel_unsent(&c->channel) && redlock_now_us() < until)
+		(void)!poll(&fd, 1, boottime_poll_ms(until));
+	return !channel_unsent(&c->channel) && !c->channel.mute;
+}
+
+/* Reads until the daemon hangs up: unread data would turn the close into a reset. */
+static void farewell_await(const struct redlock *c, int64_t until)
+{
+	struct pollfd fd = {.fd = c->channel.fd, .events = POLLIN};
+	char rest[4096];
+	ssize_t n = 1;
+
+	while (n && redlock_now_us() < until) {
+		if (poll(&fd, 1, boottime_poll_ms(until)) <= 0)
+			continue;
+		n = recv(c->channel.fd, rest, sizeof(rest), MSG_DONTWAIT);
+		if (n < 0 && errno != EAGAIN && errno != EINTR)
+			return;
+	}
+}
+
+/* Sends QUIT, if this process owns the session, and waits at most a second for the end. */
+static void quit_session(struct redlock *c)
+{
+	/* A tagged QUIT overtakes a LOCK that waits. After RESUME, QUIT must not overtake. */
+	const char *quit = c->link == LINK_UP && c->pending.in_flight ? "@quit QUIT" : "QUIT";
+	int64_t until = boottime_after(MIN(c->timeout_ms, FAREWELL_MS));
+
+	if (!c->greeting.resumes || c->greeting.owner != getpid() || c->channel.fd < 0 || c->link == LINK_CONNECTING)
+		return;
+	/* A stopped daemon reads QUIT when it goes on. */
+	if (!channel_append(&c->channel, quit, strlen(quit)) && farewell_sent(c, until) && !c->broken)
+		farewell_await(c, until);
 }
 
 int redlock_set_timeout(struct redlock *c, int64_t timeout_ms)
