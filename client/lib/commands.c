@@ -15,7 +15,7 @@ int redlock_ping(struct redlock *c)
 	struct draft *d = &c->draft;
 
 	draft_verb(d, "PING");
-	return await_draft(c, PENDING_READ, 0, NULL);
+	return await_draft(c, PENDING_READ, 0, NULL, NULL);
 }
 
 int redlock_show(struct redlock *c, const char *name, const struct redlock_view *view, void (*row)(void *arg, const struct redlock_line *line), void *arg)
@@ -31,7 +31,7 @@ int redlock_show(struct redlock *c, const char *name, const struct redlock_view 
 		draft_text(d, " all=yes");
 	if (v.former)
 		draft_text(d, " former=yes");
-	return await_draft(c, PENDING_READ, ONCE_MS, &(struct await_rows){row, arg});
+	return await_draft(c, PENDING_READ, ONCE_MS, row, arg);
 }
 
 int redlock_stats(struct redlock *c, void (*row)(void *arg, const struct redlock_line *line), void *arg)
@@ -39,7 +39,7 @@ int redlock_stats(struct redlock *c, void (*row)(void *arg, const struct redlock
 	struct draft *d = &c->draft;
 
 	draft_verb(d, "STATS");
-	return await_draft(c, PENDING_READ, ONCE_MS, &(struct await_rows){row, arg});
+	return await_draft(c, PENDING_READ, ONCE_MS, row, arg);
 }
 
 /* --- pages --- */
@@ -57,7 +57,8 @@ static const struct listing {
 
 /* A page that comes in: the caller's function, and where the page ends so far. */
 struct paging {
-	struct await_rows rows;
+	void (*row)(void *arg, const struct redlock_line *line);
+	void *arg;
 	const char *key;
 	struct redlock_page *page; /* a copy */
 };
@@ -76,15 +77,15 @@ static void page_row(void *arg, const struct redlock_line *row)
 
 	if (p->key)
 		page_ends_at(p->page, redlock_line_find(row, p->key));
-	if (p->rows.row)
-		p->rows.row(p->rows.arg, row);
+	if (p->row)
+		p->row(p->arg, row);
 }
 
 int redlock_list(struct redlock *c, enum redlock_listing what, struct redlock_page *page, void (*row)(void *arg, const struct redlock_line *line),
 		 void *arg)
 {
 	struct redlock_page next;
-	struct paging paging = {.rows = {row, arg}, .page = &next};
+	struct paging paging = {.row = row, .arg = arg, .page = &next};
 	struct redlock_bytes after;
 	struct draft *d = &c->draft;
 	int r = conn_take(c, &next, page);
@@ -102,7 +103,7 @@ int redlock_list(struct redlock *c, enum redlock_listing what, struct redlock_pa
 		draft_quoted(d, " prefix=", next.prefix);
 	if (next.after_n)
 		draft_bytes(d, " after=", (struct redlock_bytes){next.after, next.after_n});
-	r = await_draft(c, PENDING_READ, ONCE_MS, &(struct await_rows){page_row, &paging});
+	r = await_draft(c, PENDING_READ, ONCE_MS, page_row, &paging);
 	if (r || !page)
 		return r;
 	after = redlock_line_find(redlock_answer(c), "after");
@@ -116,13 +117,6 @@ int redlock_list(struct redlock *c, enum redlock_listing what, struct redlock_pa
 
 /* --- names --- */
 
-static int names_ask(struct redlock *c, int64_t limit, const struct await_rows *rows)
-{
-	if (limit > 0)
-		draft_number(&c->draft, "limit", limit);
-	return await_draft(c, PENDING_READ, ONCE_MS, rows);
-}
-
 int redlock_complete(struct redlock *c, const char *prefix, int64_t limit, void (*row)(void *arg, const struct redlock_line *line), void *arg)
 {
 	struct draft *d = &c->draft;
@@ -130,7 +124,9 @@ int redlock_complete(struct redlock *c, const char *prefix, int64_t limit, void 
 	draft_verb(d, "COMPLETE");
 	if (prefix && *prefix)
 		draft_quoted(d, " ", prefix);
-	return names_ask(c, limit, &(struct await_rows){row, arg});
+	if (limit > 0)
+		draft_number(d, "limit", limit);
+	return await_draft(c, PENDING_READ, ONCE_MS, row, arg);
 }
 
 int redlock_recent(struct redlock *c, const char *prefix, int64_t limit, void (*row)(void *arg, const struct redlock_line *line), void *arg)
@@ -140,7 +136,9 @@ int redlock_recent(struct redlock *c, const char *prefix, int64_t limit, void (*
 	draft_verb(d, "RECENT");
 	if (prefix)
 		draft_quoted(d, " prefix=", prefix);
-	return names_ask(c, limit, &(struct await_rows){row, arg});
+	if (limit > 0)
+		draft_number(d, "limit", limit);
+	return await_draft(c, PENDING_READ, ONCE_MS, row, arg);
 }
 
 /* --- rate limits --- */
@@ -161,11 +159,8 @@ int redlock_rate_wait(struct redlock *c, const char *name, int64_t limit, int64_
 	draft_number(d, "limit", limit);
 	draft_ms(d, "per", per_ms);
 	draft_number(d, "cost", cost);
-	if (wait_ms < 0)
-		draft_text(d, " wait=forever");
-	else if (wait_ms > 0)
-		draft_ms(d, "wait", wait_ms);
-	r = await_draft(c, PENDING_ONCE, wait_ms, NULL);
+	draft_wait(d, wait_ms);
+	r = await_draft(c, PENDING_ONCE, wait_ms, NULL, NULL);
 	if (r != REDLOCK_OK && r != REDLOCK_BUSY && r != REDLOCK_TIMEOUT)
 		return r;
 	answer = redlock_answer(c);
@@ -190,7 +185,7 @@ static struct subscription *watch_of_draft(const struct draft *d, bool events)
 static int follow(struct redlock *c, bool events)
 {
 	struct subscription *watch = watch_of_draft(&c->draft, events);
-	int r = c->draft.error || watch ? await_draft(c, PENDING_READ, 0, NULL) : conn_break(c, -ENOMEM, "out of memory");
+	int r = c->draft.error || watch ? await_draft(c, PENDING_READ, 0, NULL, NULL) : conn_break(c, -ENOMEM, "out of memory");
 
 	if (r) {
 		free(watch);
@@ -206,7 +201,7 @@ static int follow(struct redlock *c, bool events)
 /* Refused as unknown, it is gone as well. */
 static int unfollow(struct redlock *c, struct span followed)
 {
-	int r = await_draft(c, PENDING_READ, 0, NULL);
+	int r = await_draft(c, PENDING_READ, 0, NULL, NULL);
 
 	if (!r || (r == REDLOCK_REFUSED && !strcmp(c->code, "NOTFOUND")))
 		subscriptions_forget(&c->watches, followed);
@@ -258,7 +253,7 @@ int redlock_unsubscribe(struct redlock *c)
 /* Tells a number of the answer to those who want to know. */
 static int admin_ask(struct redlock *c, const char *field, int64_t *ret_number)
 {
-	int r = await_draft(c, PENDING_ONCE, ONCE_MS, NULL);
+	int r = await_draft(c, PENDING_ONCE, ONCE_MS, NULL, NULL);
 
 	if (!r && ret_number)
 		*ret_number = redlock_line_number(redlock_answer(c), field, 0);

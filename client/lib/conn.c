@@ -41,26 +41,16 @@ const char *redlock_sized_copy(void *to, size_t n, const void *from)
 
 /* --- HELLO and RESUME --- */
 
-#define TIMES_BYTES 80 /* " heartbeat=…ms grace=…ms" */
-
-int greeting_hello(struct greeting *g, const struct redlock_session *session, char out[HELLO_BYTES])
+void greeting_hello(struct greeting *g, const struct redlock_session *session, struct draft *d)
 {
-	size_t n = (size_t)snprintf(out, HELLO_BYTES, "HELLO 1"), quoted;
-
-	if (session->label) {
-		n += (size_t)snprintf(out + n, HELLO_BYTES - n, " name=");
-		quoted = quote(span_of(session->label), out + n, HELLO_BYTES - n - TIMES_BYTES);
-		if (!quoted)
-			return -EMSGSIZE;
-		n += quoted;
-		out[n] = '\0';
-	}
+	draft_verb(d, "HELLO 1");
+	if (session->label)
+		draft_quoted(d, " name=", session->label);
 	if (session->heartbeat_ms > 0)
-		n += (size_t)snprintf(out + n, HELLO_BYTES - n, " heartbeat=%" PRId64 "ms", session->heartbeat_ms);
+		draft_ms(d, "heartbeat", session->heartbeat_ms);
 	if (session->grace_ms > 0 || g->resumes)
-		snprintf(out + n, HELLO_BYTES - n, " grace=%" PRId64 "ms", session->grace_ms);
+		draft_ms(d, "grace", session->grace_ms);
 	g->grace = session->grace_ms > 0;
-	return 0;
 }
 
 static void word_take(const struct reply_line *line, const char *field, char *out, size_t size)
@@ -87,9 +77,12 @@ void greeting_agreed(struct greeting *g, struct span hello, const struct reply_l
 	g->owner = getpid();
 }
 
-size_t greeting_resume(const struct greeting *g, char out[RESUME_BYTES])
+void greeting_resume(const struct greeting *g, struct draft *d)
 {
-	return g->secret[0] ? (size_t)snprintf(out, RESUME_BYTES, "RESUME %s %s", g->session, g->secret) : 0;
+	draft_verb(d, "RESUME ");
+	draft_text(d, g->session);
+	draft_text(d, " ");
+	draft_text(d, g->secret);
 }
 
 bool greeting_is_gone(const struct reply_line *refusal)
@@ -139,6 +132,13 @@ int conn_take_struct(struct redlock *c, void *to, size_t n, const void *from)
 	return flaw ? conn_says(c, -EINVAL, "%s", flaw) : 0;
 }
 
+int conn_name(struct redlock *c, const char *name, size_t most, const char *what)
+{
+	size_t n = strlen(name);
+
+	return n > 0 && n <= most ? 0 : conn_says(c, -EINVAL, "%s has 1 to %zu bytes", what, most);
+}
+
 int conn_break(struct redlock *c, int err, const char *why)
 {
 	c->broken = err;
@@ -181,12 +181,17 @@ void conn_lost(struct redlock *c, int err, const char *why)
 	(void)!conn_withdraw(c);
 }
 
-void conn_forget_auth(struct redlock *c)
+void conn_wipe(char *text)
 {
-	if (c->auth)
-		explicit_bzero(c->auth, c->auth_n);
-	free(c->auth);
-	c->auth = NULL;
+	if (text)
+		explicit_bzero(text, strlen(text));
+	free(text);
+}
+
+void conn_keep_auth(struct redlock *c, char *auth)
+{
+	conn_wipe(c->auth);
+	c->auth = auth;
 }
 
 /* --- out --- */
@@ -221,6 +226,11 @@ int conn_put(struct redlock *c, const char *line, size_t n)
 {
 	/* A CANCEL may be sent in part. */
 	return line_sent(c, c->cancels ? channel_append(&c->channel, line, n) : channel_put(&c->channel, line, n));
+}
+
+int conn_put_draft(struct redlock *c)
+{
+	return c->draft.error ? conn_break(c, c->draft.error, "out of memory") : conn_put(c, c->draft.line.p, c->draft.n);
 }
 
 int conn_cancel(struct redlock *c)

@@ -16,8 +16,7 @@
 
 /* --- how a session is opened and resumed: what HELLO asked for, and the id and secret by which RESUME names the session --- */
 
-#define HELLO_BYTES  1200
-#define RESUME_BYTES 256
+#define HELLO_BYTES 1200
 
 struct greeting {
 	bool resumes; /* the daemon gives grace: the session outlives its connection */
@@ -29,14 +28,14 @@ struct greeting {
 	bool grace;              /* the HELLO in flight asks for it */
 };
 
-/* Writes the line into out, NUL-terminated. -EMSGSIZE: the label is too long. */
-int greeting_hello(struct greeting *g, const struct redlock_session *session, char out[HELLO_BYTES]) REDLOCK_MUST;
+/* Drafts the line. */
+void greeting_hello(struct greeting *g, const struct redlock_session *session, struct draft *d);
 /* The daemon said OK to that line. */
 void greeting_agreed(struct greeting *g, struct span hello, const struct reply_line *answer);
 /* Takes id and secret from an OK to HELLO. */
 void greeting_named(struct greeting *g, const struct reply_line *answer);
-/* Writes the line into out, and returns its length; 0: there is no session to resume. */
-size_t greeting_resume(const struct greeting *g, char out[RESUME_BYTES]);
+/* Drafts the line, if there is a session to resume: it has a secret. */
+void greeting_resume(const struct greeting *g, struct draft *d);
 /* Whether an ERR to RESUME says that the session is gone. A daemon that does not know RESUME has no session of ours either. */
 bool greeting_is_gone(const struct reply_line *refusal);
 /*
@@ -86,7 +85,6 @@ struct redlock {
 	struct subscriptions watches;
 
 	char *auth; /* the AUTH that the daemon has accepted: said again on the next connection; NULL: none. Wiped when it is freed */
-	size_t auth_n;
 	char owner[OWNER_BYTES]; /* redlock_set_owner; "": none */
 
 	/* --- of a session with grace --- */
@@ -115,6 +113,8 @@ int conn_says(struct redlock *c, int err, const char *format, ...) __attribute__
 /* redlock_sized_copy, of a pointer to a struct; -EINVAL. */
 #define conn_take(c, to, from) conn_take_struct(c, to, sizeof(*(to)), from)
 int conn_take_struct(struct redlock *c, void *to, size_t n, const void *from) REDLOCK_MUST;
+/* -EINVAL: the name has too few or too many bytes. what: it, for a person. */
+int conn_name(struct redlock *c, const char *name, size_t most, const char *what) REDLOCK_MUST;
 /* Ends the connection for good. Returns err. */
 int conn_break(struct redlock *c, int err, const char *why);
 /* What to say when the connection broke; static memory of this thread. why: "", or more of it. */
@@ -131,6 +131,8 @@ int conn_drafted(struct redlock *c) REDLOCK_MUST;
 int conn_drain(struct redlock *c) REDLOCK_MUST;
 /* Sends a line instead of whatever is unsent, but for a CANCEL. */
 int conn_put(struct redlock *c, const char *line, size_t n) REDLOCK_MUST;
+/* The same with c->draft. */
+int conn_put_draft(struct redlock *c) REDLOCK_MUST;
 
 /* Sends CANCEL for the request in flight, behind it. */
 int conn_cancel(struct redlock *c) REDLOCK_MUST;
@@ -141,8 +143,10 @@ void conn_answered(struct redlock *c);
 int conn_withdraw(struct redlock *c) REDLOCK_MUST;
 /* Answers the request in flight without the daemon: its lock is lost. */
 int conn_answer_lost(struct redlock *c) REDLOCK_MUST;
-/* Frees and wipes the AUTH that is kept. */
-void conn_forget_auth(struct redlock *c);
+/* Wipes and frees it; NULL is allowed. */
+void conn_wipe(char *text);
+/* Keeps this AUTH, or none, and wipes the one that was kept. */
+void conn_keep_auth(struct redlock *c, char *auth);
 /* Keeps a push, unless it tells a loss again. */
 int conn_push(struct redlock *c, struct span line) REDLOCK_MUST;
 /* Makes a push for each lock that was found to be lost and not told yet. */

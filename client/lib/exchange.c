@@ -11,24 +11,19 @@
 
 #define PUT_OFF_US 200000 /* from an answer that did not end the request until it is sent again */
 
-int exchange_set(struct redlock *c, enum pending_kind kind, const char *name, struct span line)
-{
-	if (c->broken)
-		return c->broken;
-	if (c->pending.in_flight)
-		return conn_says(c, -EBUSY, "another request is in flight");
-	return pending_set(&c->pending, kind, name, line.p, line.n) ? conn_says(c, -ENOMEM, "out of memory") : 0;
-}
-
 int exchange_draft(struct redlock *c, enum pending_kind kind, const char *name)
 {
 	struct draft *d = &c->draft;
 
-	if (!d->error && d->n > LINE_MAX_DEFAULT - COUNTED_BYTES)
+	if (c->broken)
+		return c->broken;
+	if (!d->error && kind >= PENDING_LOCK && d->n > LINE_MAX_DEFAULT - COUNTED_BYTES)
 		d->error = -EMSGSIZE;
-	if (d->error && !c->broken)
+	if (d->error)
 		return conn_drafted(c);
-	return exchange_set(c, kind, name, (struct span){d->line.p, d->n});
+	if (c->pending.in_flight)
+		return conn_says(c, -EBUSY, "another request is in flight");
+	return pending_set(&c->pending, kind, name, d) ? conn_says(c, -ENOMEM, "out of memory") : 0;
 }
 
 int exchange_begin(struct redlock *c)
@@ -41,6 +36,14 @@ int exchange_begin(struct redlock *c)
 	if (c->greeting.resumes && tracking_knows_loss(&c->holds, &c->pending))
 		return conn_answer_lost(c);
 	return c->link == LINK_UP ? recovery_send(c) : 0;
+}
+
+int exchange_send(struct redlock *c, enum pending_kind kind, const char *name, int64_t busy_ms)
+{
+	int r = exchange_draft(c, kind, name);
+
+	c->pending.busy_ms = r ? c->pending.busy_ms : busy_ms;
+	return r ? r : exchange_begin(c);
 }
 
 /* While the daemon is away a LOCK ends at once: it is undone when the daemon is there again. A TAKE is asked again then, and withdrawn. */
@@ -276,11 +279,13 @@ int redlock_wait_push(struct redlock *c, int64_t timeout_ms, const struct redloc
 	return 0;
 }
 
-int await_answer(struct redlock *c, int64_t wait_ms)
+int await_answer(struct redlock *c, int r)
 {
-	int64_t limit = wait_ms < 0 || wait_ms > INT64_MAX - c->timeout_ms ? REDLOCK_FOREVER : wait_ms + c->timeout_ms;
-	int r = redlock_finish(c, limit);
+	int64_t busy_ms = c->pending.busy_ms;
 
+	if (r)
+		return r;
+	r = redlock_finish(c, busy_ms < 0 || busy_ms > INT64_MAX - c->timeout_ms ? REDLOCK_FOREVER : busy_ms + c->timeout_ms);
 	if (r != -EAGAIN)
 		return r;
 	r = exchange_give_up(c);
@@ -290,16 +295,13 @@ int await_answer(struct redlock *c, int64_t wait_ms)
 	return conn_says(c, -ETIMEDOUT, "redlockd at %s does not answer", c->place);
 }
 
-int await_draft(struct redlock *c, enum pending_kind kind, int64_t busy_ms, const struct await_rows *rows)
+int await_draft(struct redlock *c, enum pending_kind kind, int64_t busy_ms, void (*row)(void *arg, const struct redlock_line *line), void *arg)
 {
-	int r;
+	int r = exchange_send(c, kind, "", busy_ms);
 
-	r = exchange_draft(c, kind, "");
-	if (!r)
-		r = exchange_begin(c);
 	if (r)
 		return r;
-	c->row = rows ? rows->row : NULL;
-	c->row_arg = rows ? rows->arg : NULL;
-	return await_answer(c, busy_ms);
+	c->row = row;
+	c->row_arg = arg;
+	return await_answer(c, 0);
 }

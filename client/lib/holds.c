@@ -414,19 +414,20 @@ static int64_t request_count(const struct holds *holds, const struct pending *p)
 }
 
 /* Permits of one name have a fence each. */
-static size_t put_fence(const struct hold *h, char *out, size_t size)
+static bool has_fence(const struct hold *h)
 {
-	return h && h->state == HOLD_HELD && h->fence && !h->permit ? (size_t)snprintf(out, size, " fence=%" PRId64, h->fence) : 0;
+	return h && h->state == HOLD_HELD && h->fence && !h->permit;
 }
 
 struct span count_field_line(const struct holds *holds, struct pending *p)
 {
+	const struct hold *h = p->kind == PENDING_UNLOCK ? holds_find(holds, span_of(p->name)) : NULL;
 	char *out = p->line.p;
 	size_t n = p->n, most = n + COUNTED_BYTES;
 
 	p->count = request_count(holds, p);
-	if (p->kind == PENDING_UNLOCK)
-		n += put_fence(holds_find(holds, span_of(p->name)), out + n, most - n);
+	if (has_fence(h))
+		n += (size_t)snprintf(out + n, most - n, " fence=%" PRId64, h->fence);
 	if (p->count >= 0)
 		n += (size_t)snprintf(out + n, most - n, " count=%" PRId64, p->count);
 	return (struct span){out, n};
@@ -495,13 +496,12 @@ const struct hold *count_field_unsettled(struct holds *holds, const struct pendi
 	return NULL;
 }
 
-size_t count_field_settle(const struct hold *h, char out[SETTLE_BYTES])
+void count_field_settle(const struct hold *h, struct draft *d)
 {
-	size_t n = (size_t)snprintf(out, SETTLE_BYTES, "UNLOCK ");
-
-	n += quote(span_of(h->name), out + n, SETTLE_BYTES - n - 80);
-	n += put_fence(h, out + n, SETTLE_BYTES - n);
-	return n + (size_t)snprintf(out + n, SETTLE_BYTES - n, " count=%" PRId64, hold_count(h));
+	draft_begin(d, "UNLOCK", h->name);
+	if (has_fence(h))
+		draft_number(d, "fence", h->fence);
+	draft_number(d, "count", hold_count(h));
 }
 
 void count_field_settled(struct holds *holds, const struct pending *p, const char *name)

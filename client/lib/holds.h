@@ -96,8 +96,6 @@ size_t tracking_loss(struct hold *h, char out[REPLY_MAX]);
  * Requests that take and free locks say by count= how often the session is to hold them afterwards. So each can be sent again over the next connection,
  * whatever became of the first, and a call that was given up is undone, or done, by saying what its caller knows of.
  */
-#define SETTLE_BYTES (4 * NAME_MAX_BYTES + 96)
-
 /* The line of the request in flight as it is to be sent now, with its count, which is noted. */
 struct span count_field_line(const struct holds *holds, struct pending *p);
 /* It was refused for its count, since a lock was lost before it arrived: it is sent again with the count of now. */
@@ -112,8 +110,8 @@ void count_field_resume(struct holds *holds, const struct pending *p);
 
 /* A lock that the session may hold more often than its caller knows of; NULL: none. A request in flight that says its count settles its locks itself. */
 const struct hold *count_field_unsettled(struct holds *holds, const struct pending *p);
-/* Writes the UNLOCK that settles it. Returns its length. */
-size_t count_field_settle(const struct hold *h, char out[SETTLE_BYTES]);
+/* Drafts the UNLOCK that settles it. */
+void count_field_settle(const struct hold *h, struct draft *d);
 /* That UNLOCK was answered. */
 void count_field_settled(struct holds *holds, const struct pending *p, const char *name);
 

@@ -59,6 +59,15 @@ void line_release(struct redlock_line *line)
 	buffer_release(&line->room);
 }
 
+void line_copy(const struct redlock_line *line, const char *field, char *out, size_t size)
+{
+	struct span text = reply_find(&line->parsed, field);
+	size_t n = text.n < size ? text.n : 0;
+
+	memcpy(out, n ? text.p : "", n);
+	out[n] = '\0';
+}
+
 int64_t line_bounded(const struct reply_line *line, const char *field, int64_t otherwise)
 {
 	const int64_t most = DURATION_MAX / US_PER_MS;

@@ -31,6 +31,8 @@ int line_fill(struct redlock_line *line, const char *from, size_t n) REDLOCK_MUS
 /* The same, and makes the room: line_release frees it. -ENOMEM as well. */
 int line_take(struct redlock_line *line, const char *from, size_t n) REDLOCK_MUST;
 void line_release(struct redlock_line *line);
+/* A field as a string; "" if there is none, or if it does not fit. */
+void line_copy(const struct redlock_line *line, const char *field, char *out, size_t size);
 /*
  * A number of milliseconds, or a count, as reply_number() reads it, but within ten years in milliseconds. A daemon never tells more; whatever is connected
  * in its place may, and sums and products of these must not overflow.

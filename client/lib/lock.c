@@ -10,20 +10,13 @@
 /* The daemon refuses longer names, too; this check refuses them before anything is sent. */
 static int request_begin(struct redlock *c, const char *verb, const char *name)
 {
-	size_t n = strlen(name);
+	int r = conn_name(c, name, NAME_MAX_BYTES, "a name");
 
-	if (!n || n > NAME_MAX_BYTES)
-		return conn_says(c, -EINVAL, "a name has 1 to %d bytes", NAME_MAX_BYTES);
+	if (r)
+		return r;
 	draft_begin(&c->draft, verb, name);
 	draft_owner(&c->draft, c->owner);
 	return 0;
-}
-
-static int request_send(struct redlock *c, enum pending_kind kind, const char *name)
-{
-	int r = exchange_draft(c, kind, name);
-
-	return r ? r : exchange_begin(c);
 }
 
 /* --- grants --- */
@@ -50,11 +43,10 @@ static int grant_take(struct redlock *c, struct redlock_grant *ret_grant)
 	return redlock_grant(c, ret_grant) ? conn_break(c, -EPROTO, "redlockd's answer lacks fence or valid_ms") : 0;
 }
 
-/* r: the result of sending the request, which the daemon may keep for busy_ms. */
-static int grant_await(struct redlock *c, int r, int64_t busy_ms, struct redlock_grant *ret_grant)
+/* r: the result of sending the request. */
+static int grant_await(struct redlock *c, int r, struct redlock_grant *ret_grant)
 {
-	if (!r)
-		r = await_answer(c, busy_ms);
+	r = await_answer(c, r);
 	return r ? r : grant_take(c, ret_grant);
 }
 
@@ -77,20 +69,19 @@ static const char *lock_verb(const struct redlock_options *o)
 int redlock_lock_send(struct redlock *c, const char *name, const struct redlock_options *options)
 {
 	struct redlock_options o;
-	size_t wait_at, wait_n;
 	int r = conn_take(c, &o, options);
 
 	if (!r)
 		r = request_begin(c, lock_verb(&o), name);
 	if (r)
 		return r;
-	draft_options(&c->draft, &o, &wait_at, &wait_n);
+	draft_options(&c->draft, &o);
 	r = exchange_draft(c, PENDING_LOCK, name);
 	if (!r && c->greeting.resumes && holds_reserve(&c->holds, name))
 		r = conn_break(c, -ENOMEM, "out of memory");
 	if (r)
 		return r;
-	pending_wait(&c->pending, wait_at, wait_n, o.wait_ms ? boottime_after(o.wait_ms) : 0);
+	c->pending.busy_ms = o.wait_ms ? o.wait_ms : ONCE_MS;
 	c->pending.shared = o.shared;
 	c->pending.permit = o.slots > 0;
 	return exchange_begin(c);
@@ -106,7 +97,7 @@ static int lock_anchor(struct redlock *c, const char *name, struct redlock_grant
 	if (r)
 		return r;
 	c->pending.anchors = true;
-	r = grant_await(c, exchange_begin(c), 0, ret_grant);
+	r = grant_await(c, exchange_begin(c), ret_grant);
 	if (r == -ECONNABORTED && exchange_refuse(c, name))
 		return c->broken;
 	return r;
@@ -116,18 +107,10 @@ static int lock_anchor(struct redlock *c, const char *name, struct redlock_grant
 int redlock_lock(struct redlock *c, const char *name, const struct redlock_options *options, struct redlock_grant *ret_grant)
 {
 	struct redlock_grant granted = {0}, checked = {0};
-	struct redlock_options o;
-	int r = conn_take(c, &o, options);
+	int r = grant_await(c, redlock_lock_send(c, name, options), &granted);
 
 	if (!r)
-		r = redlock_lock_send(c, name, &o);
-	if (!r)
-		r = await_answer(c, o.wait_ms ? o.wait_ms : ONCE_MS);
-	if (!r)
-		r = grant_take(c, &granted);
-	if (r)
-		return r;
-	r = lock_anchor(c, name, &checked);
+		r = lock_anchor(c, name, &checked);
 	if (r)
 		return r;
 	if (!checked.ttl_ms)
@@ -142,12 +125,12 @@ int redlock_check_send(struct redlock *c, const char *name)
 {
 	int r = request_begin(c, "CHECK", name);
 
-	return r ? r : request_send(c, PENDING_READ, name);
+	return r ? r : exchange_send(c, PENDING_READ, name, 0);
 }
 
 int redlock_check(struct redlock *c, const char *name, struct redlock_grant *ret_grant)
 {
-	return grant_await(c, redlock_check_send(c, name), 0, ret_grant);
+	return grant_await(c, redlock_check_send(c, name), ret_grant);
 }
 
 int redlock_extend_send(struct redlock *c, const char *name, int64_t ttl_ms)
@@ -158,12 +141,12 @@ int redlock_extend_send(struct redlock *c, const char *name, int64_t ttl_ms)
 		return r;
 	if (ttl_ms > 0)
 		draft_ms(&c->draft, "ttl", ttl_ms);
-	return request_send(c, PENDING_READ, name);
+	return exchange_send(c, PENDING_READ, name, ONCE_MS);
 }
 
 int redlock_extend(struct redlock *c, const char *name, int64_t ttl_ms, struct redlock_grant *ret_grant)
 {
-	return grant_await(c, redlock_extend_send(c, name, ttl_ms), ONCE_MS, ret_grant);
+	return grant_await(c, redlock_extend_send(c, name, ttl_ms), ret_grant);
 }
 
 int redlock_unlock_send(struct redlock *c, const char *name, const struct redlock_unlocking *options)
@@ -179,17 +162,12 @@ int redlock_unlock_send(struct redlock *c, const char *name, const struct redloc
 		draft_ms(&c->draft, "keep", o.keep_ms);
 	if (o.sync)
 		draft_text(&c->draft, " sync=yes");
-	return request_send(c, PENDING_UNLOCK, name);
+	return exchange_send(c, PENDING_UNLOCK, name, o.sync ? ONCE_MS : 0);
 }
 
 int redlock_unlock_with(struct redlock *c, const char *name, const struct redlock_unlocking *options)
 {
-	struct redlock_unlocking o;
-	int r = conn_take(c, &o, options);
-
-	if (!r)
-		r = redlock_unlock_send(c, name, &o);
-	return r ? r : await_answer(c, o.sync ? ONCE_MS : 0);
+	return await_answer(c, redlock_unlock_send(c, name, options));
 }
 
 int redlock_unlock(struct redlock *c, const char *name, int64_t keep_ms)
@@ -217,12 +195,11 @@ int redlock_set_owner(struct redlock *c, const char *owner)
 
 static int names_flaw(struct redlock *c, const char *const *names, size_t n)
 {
-	if (n < 1 || n > NAMES_MOST)
-		return conn_says(c, -EINVAL, "1 to %d names are taken at once", NAMES_MOST);
-	for (size_t i = 0; i < n; i++)
-		if (!*names[i] || strlen(names[i]) > NAME_MAX_BYTES)
-			return conn_says(c, -EINVAL, "a name has 1 to %d bytes", NAME_MAX_BYTES);
-	return 0;
+	int r = n > 0 && n <= NAMES_MOST ? 0 : conn_says(c, -EINVAL, "1 to %d names are taken at once", NAMES_MOST);
+
+	for (size_t i = 0; !r && i < n; i++)
+		r = conn_name(c, names[i], NAME_MAX_BYTES, "a name");
+	return r;
 }
 
 static void row_told(void *arg, const struct redlock_line *row)
@@ -242,7 +219,6 @@ static const char *many_verb(bool any, const struct redlock_options *o)
 int redlock_lock_many_send(struct redlock *c, bool any, const char *const *names, size_t n, const struct redlock_options *options)
 {
 	struct redlock_options taken, *o = &taken;
-	size_t wait_at, wait_n;
 	struct draft *d = &c->draft;
 	int r = conn_take(c, o, options);
 
@@ -254,13 +230,13 @@ int redlock_lock_many_send(struct redlock *c, bool any, const char *const *names
 	for (size_t i = 1; i < n; i++)
 		draft_quoted(d, " ", names[i]);
 	draft_owner(d, c->owner);
-	draft_options(d, o, &wait_at, &wait_n);
+	draft_options(d, o);
 	r = exchange_draft(c, any ? PENDING_LOCKANY : PENDING_LOCKALL, "");
 	if (r)
 		return r;
 	if (c->greeting.resumes && lockall_begin(&c->holds, names, n))
 		return conn_break(c, -ENOMEM, "out of memory");
-	pending_wait(&c->pending, wait_at, wait_n, o->wait_ms ? boottime_after(o->wait_ms) : 0);
+	c->pending.busy_ms = o->wait_ms ? o->wait_ms : ONCE_MS;
 	c->pending.shared = o->shared;
 	r = exchange_begin(c);
 	if (r)
@@ -274,16 +250,6 @@ int redlock_lock_many_send(struct redlock *c, bool any, const char *const *names
 int64_t redlock_many_ttl_ms(const struct redlock *c)
 {
 	return c->rows_ttl_ms;
-}
-
-static int many_ask(struct redlock *c, bool any, const char *const *names, size_t n, const struct redlock_options *options)
-{
-	struct redlock_options o;
-	int r = conn_take(c, &o, options);
-
-	if (!r)
-		r = redlock_lock_many_send(c, any, names, n, &o);
-	return r ? r : await_answer(c, o.wait_ms ? o.wait_ms : ONCE_MS);
 }
 
 /* Gives back all grants, as soon as redlockd is there again. */
@@ -319,7 +285,7 @@ static int grant_anchor(struct redlock *c, const char *const *names, size_t n, s
 int redlock_lock_all(struct redlock *c, const char *const *names, size_t n, const struct redlock_options *options, struct redlock_grant *ret_grants)
 {
 	struct redlock_grant grants[NAMES_MOST];
-	int r = many_ask(c, false, names, n, options);
+	int r = await_answer(c, redlock_lock_many_send(c, false, names, n, options));
 
 	for (size_t i = 0; !r && i < n; i++) {
 		r = grant_anchor(c, names, n, i, &grants[i]);
@@ -343,7 +309,7 @@ static size_t name_of_answer(const struct redlock *c, const char *const *names, 
 int redlock_lock_any(struct redlock *c, const char *const *names, size_t n, const struct redlock_options *options, size_t *ret_which,
 		     struct redlock_grant *ret_grant)
 {
-	int r = many_ask(c, true, names, n, options);
+	int r = await_answer(c, redlock_lock_many_send(c, true, names, n, options));
 	struct redlock_grant granted = {0};
 	size_t which = r ? n : name_of_answer(c, names, n);
 

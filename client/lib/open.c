@@ -280,7 +280,7 @@ void redlock_close(struct redlock *c)
 	unchecked_jobs_release(&c->unchecked);
 	pushes_release(&c->pushes);
 	subscriptions_release(&c->watches);
-	conn_forget_auth(c);
+	conn_keep_auth(c, NULL);
 	channel_close(&c->channel);
 	redlock_free(c);
 }
@@ -294,89 +294,67 @@ static bool line_is_answered(const char *line)
 	return *line && *line != '#' && !strchr(line, '\n');
 }
 
-static int request_send(struct redlock *c, enum pending_kind kind, const char *line)
+static int request_send(struct redlock *c, const char *line, int64_t busy_ms)
 {
-	size_t n = strlen(line);
-
-	int r;
-
 	if (!c->broken && !c->pending.in_flight && !line_is_answered(line))
 		return conn_says(c, -EINVAL, "not a request: empty, a comment, or more than one line");
-	if (!c->broken && !c->pending.in_flight && n + 1 > LINE_MAX_DEFAULT)
-		return conn_says(c, -EMSGSIZE, "a request has at most %d bytes", LINE_MAX_DEFAULT - 1);
-	r = exchange_set(c, kind, "", (struct span){line, n});
-	return r ? r : exchange_begin(c);
+	draft_verb(&c->draft, line);
+	return exchange_send(c, PENDING_ONCE, "", busy_ms);
 }
 
 int redlock_send(struct redlock *c, const char *line)
 {
-	return request_send(c, PENDING_ONCE, line);
+	return request_send(c, line, 0);
 }
 
 int redlock_request(struct redlock *c, const char *line, int64_t wait_ms, void (*row)(void *arg, const struct redlock_line *line),
 		    void *arg)
 {
-	int r = redlock_send(c, line);
+	int r = request_send(c, line, wait_ms);
 
 	if (r)
 		return r;
 	c->row = row;
 	c->row_arg = arg;
-	return await_answer(c, wait_ms);
+	return await_answer(c, 0);
 }
 
 int redlock_hello(struct redlock *c, const struct redlock_session *session)
 {
 	struct redlock_session s;
-	char line[HELLO_BYTES];
 	int r = conn_take(c, &s, session);
 
 	if (r)
 		return r;
 	if (s.grace_ms > 0 && c->owner[0])
 		return conn_says(c, -EINVAL, "a session with grace has no owners");
-	r = greeting_hello(&c->greeting, &s, line);
-	if (r)
-		return conn_says(c, r, "the label is too long");
-	r = request_send(c, PENDING_HELLO, line);
-	return r ? r : await_answer(c, 0);
-}
-
-/* The line with its end; 0: it is too long. */
-static size_t auth_line(const char *user, const char *secret, char out[REPLY_MAX])
-{
-	size_t n = (size_t)snprintf(out, REPLY_MAX, "AUTH "), quoted;
-
-	quoted = quote(span_of(user), out + n, REPLY_MAX - n);
-	n += quoted;
-	if (!quoted || n + 2 > REPLY_MAX)
-		return 0;
-	out[n++] = ' ';
-	quoted = quote(span_of(secret), out + n, REPLY_MAX - n - 1);
-	out[n + quoted] = '\0';
-	return quoted ? n + quoted : 0;
+	greeting_hello(&c->greeting, &s, &c->draft);
+	if (c->draft.n >= HELLO_BYTES)
+		return conn_says(c, -EMSGSIZE, "the label is too long");
+	return await_answer(c, exchange_send(c, PENDING_HELLO, "", 0));
 }
 
 int redlock_auth(struct redlock *c, const char *user, const char *secret)
 {
-	char line[REPLY_MAX];
-	size_t n = auth_line(user, secret, line);
+	struct draft *d = &c->draft;
+	char *line = NULL;
 	int r;
 
-	if (!n)
-		return conn_says(c, -EMSGSIZE, "user and secret are too long");
-	r = request_send(c, PENDING_ONCE, line);
-	if (!r)
-		r = await_answer(c, 0);
-	if (!c->pending.in_flight)
+	draft_verb(d, "AUTH");
+	draft_quoted(d, " ", user);
+	draft_quoted(d, " ", secret); /* last: what grows behind it would leave it in memory that was freed */
+	if (!d->error && !(line = strdup(d->line.p)))
+		r = conn_break(c, -ENOMEM, "out of memory");
+	else
+		r = await_answer(c, exchange_send(c, PENDING_ONCE, "", 0));
+	if (!c->pending.in_flight && c->pending.line.p)
 		explicit_bzero(c->pending.line.p, c->pending.line.size);
-	if (!r) {
-		conn_forget_auth(c);
-		c->auth = strdup(line);
-		c->auth_n = n;
-		r = c->auth ? 0 : conn_break(c, -ENOMEM, "out of memory");
-	}
-	explicit_bzero(line, sizeof(line));
+	if (d->line.p)
+		explicit_bzero(d->line.p, d->line.size);
+	if (!r)
+		conn_keep_auth(c, line);
+	else
+		conn_wipe(line);
 	return r;
 }
 

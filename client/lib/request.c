@@ -83,7 +83,8 @@ void draft_ms(struct draft *d, const char *field, int64_t ms)
 
 void draft_verb(struct draft *d, const char *verb)
 {
-	d->n = 0;
+	d->n = d->wait_n = 0;
+	d->wait_ms = 0;
 	d->error = 0;
 	draft_text(d, verb);
 }
@@ -94,19 +95,20 @@ void draft_begin(struct draft *d, const char *verb, const char *name)
 	draft_quoted(d, " ", name);
 }
 
-void draft_wait(struct draft *d, int64_t wait_ms, size_t *ret_wait_at, size_t *ret_wait_n)
+void draft_wait(struct draft *d, int64_t wait_ms)
 {
-	*ret_wait_at = d->n;
+	d->wait_ms = wait_ms;
+	d->wait_at = d->n;
 	if (wait_ms < 0)
 		draft_text(d, " wait=forever");
 	else if (wait_ms)
 		draft_ms(d, "wait", wait_ms);
-	*ret_wait_n = d->n - *ret_wait_at;
+	d->wait_n = d->n - d->wait_at;
 }
 
-void draft_options(struct draft *d, const struct redlock_options *o, size_t *ret_wait_at, size_t *ret_wait_n)
+void draft_options(struct draft *d, const struct redlock_options *o)
 {
-	draft_wait(d, o->wait_ms, ret_wait_at, ret_wait_n);
+	draft_wait(d, o->wait_ms);
 	if (o->ttl_ms)
 		draft_ms(d, "ttl", o->ttl_ms);
 	if (o->slots > 0)
@@ -127,30 +129,25 @@ void draft_options(struct draft *d, const struct redlock_options *o, size_t *ret
 
 /* --- in flight --- */
 
-int pending_set(struct pending *p, enum pending_kind kind, const char *name, const char *line, size_t n)
+int pending_set(struct pending *p, enum pending_kind kind, const char *name, const struct draft *d)
 {
-	if (buffer_grow(&p->line, n + COUNTED_BYTES))
+	if (buffer_grow(&p->line, d->n + COUNTED_BYTES))
 		return -ENOMEM;
+	memcpy(p->name, name, strlen(name) + 1);
+	memcpy(p->line.p, d->line.p, d->n);
 	p->kind = kind;
 	p->shared = p->permit = p->anchors = false;
-	memcpy(p->name, name, strlen(name) + 1);
-	memcpy(p->line.p, line, n);
-	p->n = n;
-	p->wait_n = 0;
-	p->wait_until_us = 0;
+	p->n = d->n;
+	p->wait_at = d->wait_at;
+	p->wait_n = d->wait_n;
+	p->wait_until_us = d->wait_ms ? boottime_after(d->wait_ms) : 0;
+	p->busy_ms = 0;
 	return 0;
 }
 
 void pending_release(struct pending *p)
 {
 	buffer_release(&p->line);
-}
-
-void pending_wait(struct pending *p, size_t at, size_t n, int64_t until_us)
-{
-	p->wait_at = at;
-	p->wait_n = n;
-	p->wait_until_us = until_us;
 }
 
 void pending_begin(struct pending *p, int64_t now)

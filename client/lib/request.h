@@ -12,6 +12,8 @@
 struct draft {
 	struct buffer line; /* with a NUL and without LF; less than LINE_MAX_DEFAULT bytes */
 	size_t n;
+	size_t wait_at, wait_n; /* of a request that may wait: where " wait=…" stands in line */
+	int64_t wait_ms;        /* likewise: for how long; 0: it does not wait */
 	int error; /* -EMSGSIZE: something did not fit; -ENOMEM. The line is not to be sent */
 };
 
@@ -32,10 +34,10 @@ void draft_owner(struct draft *d, const char *owner);
 void draft_number(struct draft *d, const char *field, int64_t number);
 /* " field=…ms" */
 void draft_ms(struct draft *d, const char *field, int64_t ms);
-/* " wait=…", unless it is 0; tells where that stands. */
-void draft_wait(struct draft *d, int64_t wait_ms, size_t *ret_wait_at, size_t *ret_wait_n);
-/* The options of a LOCK. Tells where " wait=…" stands. */
-void draft_options(struct draft *d, const struct redlock_options *o, size_t *ret_wait_at, size_t *ret_wait_n);
+/* " wait=…", unless it is 0. */
+void draft_wait(struct draft *d, int64_t wait_ms);
+/* The options of a LOCK. */
+void draft_options(struct draft *d, const struct redlock_options *o);
 
 /* --- the request in flight, or the one answered last: its line, and what has to be known to send it again over another connection --- */
 
@@ -59,8 +61,9 @@ struct pending {
 	char name[NAME_MAX_BYTES + 1]; /* "" for the first two, and for several names */
 	struct buffer line;
 	size_t n; /* of line, which is sent with fence= and count= behind it (count_field.h) */
-	size_t wait_at, wait_n; /* of a request that may wait: where " wait=…" stands in line */
-	int64_t wait_until_us;  /* likewise: 0 does not wait; INT64_MAX for ever */
+	size_t wait_at, wait_n; /* as in struct draft */
+	int64_t wait_until_us;  /* the end of that wait: 0 does not wait; INT64_MAX for ever */
+	int64_t busy_ms;        /* how much longer than the timeout of the connection the answer may take, or REDLOCK_FOREVER */
 	int64_t asked_us;       /* when the caller asked; the line may be sent more than once */
 	int64_t sent_us;        /* read before it was last sent */
 	bool sent;              /* over some connection: the daemon may have done it */
@@ -73,11 +76,9 @@ struct pending {
 	int64_t count;          /* what count= said when it was last sent; -1: nothing */
 };
 
-/* Sets the next request, of n bytes; name is "" unless the request is about a lock. -ENOMEM. */
-int pending_set(struct pending *p, enum pending_kind kind, const char *name, const char *line, size_t n) REDLOCK_MUST;
+/* Sets the next request; name is "" unless the request is about a lock. -ENOMEM. */
+int pending_set(struct pending *p, enum pending_kind kind, const char *name, const struct draft *d) REDLOCK_MUST;
 void pending_release(struct pending *p);
-/* Until when it waits, and where " wait=…" stands in its line. */
-void pending_wait(struct pending *p, size_t at, size_t n, int64_t until_us);
 /* The request is in flight from now on; it is not sent yet. */
 void pending_begin(struct pending *p, int64_t now);
 bool pending_is(const struct pending *p, enum pending_kind kind, const char *name);
