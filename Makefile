@@ -447,7 +447,6 @@ CLI := \
 	client/cli/command/passwd.c \
 	client/cli/command/query.c \
 	client/cli/command/request.c \
-	client/cli/command/screen.c \
 	client/cli/command/top.c \
 	client/cli/command/watch.c \
 	client/cli/init.c \

@@ -36,7 +36,7 @@ daemon/main            backlog answer_queue program reach passed descriptors res
 client/lib             boottime display address line channel request pushes holds conn recovery exchange open lock commands job once tls
 client/cli/io          complaint field options arguments dial rows
 client/cli/run         queue_place process release_socket wait_status waiting descendants taken_job locks_held background lease keeper hold run repeat once
-client/cli/command     doctor screen top query watch request passwd move completion
+client/cli/command     doctor top query watch request passwd move completion
 client/cli             init cli main
 '
 
