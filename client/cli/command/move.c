@@ -7,6 +7,7 @@
 #include "client/cli/io/complaint.h"
 #include "client/cli/io/dial.h"
 #include "client/cli/io/field.h"
+#include "client/cli/run/taken_job.h"
 #include "client/lib/display.h"
 #include "proto/proto.h"
 
@@ -61,18 +62,6 @@ static int stores_differ(struct move *m, const char *prefix)
 
 /* --- jobs that are due --- */
 
-/* As if it had not been taken. Where that fails, the end of the session gives it back. */
-static void job_give_back(struct move *m, const char *id)
-{
-	char job[4 * REDLOCK_JOB_BYTES + 3], queue[4 * REDLOCK_NAME_BYTES + 3], line[sizeof(job) + sizeof(queue) + 32];
-
-	if (redlock_quote((struct redlock_bytes){id, strlen(id)}, job, sizeof(job)) ||
-	    redlock_quote((struct redlock_bytes){m->queue, strlen(m->queue)}, queue, sizeof(queue)))
-		return;
-	snprintf(line, sizeof(line), "RETRY %s queue=%s failed=no", job, queue);
-	(void)!redlock_request(m->from, line, 0, NULL, NULL);
-}
-
 /* It is stored there. Here somebody else may have got it meanwhile. */
 static int job_is_removed(struct move *m, const char *id, int outcome)
 {
@@ -95,7 +84,8 @@ static int job_move(struct move *m, const struct redlock_job *job)
 
 	if (!r)
 		return job_is_removed(m, job->id, redlock_done(m->from, m->queue, job->id));
-	job_give_back(m, job->id);
+	/* As if it had not been taken. Where that fails, the end of the session gives it back. */
+	(void)!taken_job_retry(m->from, m->queue, (struct redlock_bytes){job->id, strlen(job->id)}, " failed=no");
 	return r;
 }
 

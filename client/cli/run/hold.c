@@ -359,7 +359,7 @@ static _Noreturn void background(const struct invocation *in, int process, int r
 		redlock_close(s.task.c);
 		_exit(r);
 	}
-	whom.listening = release_socket_listen(in->pid, in->operand, in->shared); /* without it, the end of the process still frees the lock */
+	whom.listening = release_socket_listen(in->pid, in->operand); /* without it, the end of the process still frees the lock */
 	setsid();
 	descriptors_leave(&s, &whom, report); /* before the script goes on, which may look at a lock of a file */
 	/* Nobody waits for the lock any more. */
@@ -402,10 +402,9 @@ static int hold_for_process(const struct invocation *in)
 					   : "there is no process %d", (int)in->pid);
 		return EXIT_FAILED;
 	}
-	if (release_socket_bars(in->pid, in->operand, in->shared)) {
+	if (release_socket_is_taken(in->pid, in->operand)) {
 		locks_held_shown(&in->operand, 1, shown, sizeof(shown));
-		complain("process %d holds %s already%s, and would wait for itself: redlock hold --release comes first", (int)in->pid, shown,
-			 in->shared ? " alone" : "");
+		complain("process %d holds %s already, and would wait for itself: redlock hold --release comes first", (int)in->pid, shown);
 		return EXIT_FAILED;
 	}
 	signal(SIGCHLD, SIG_DFL); /* some parents leave it ignored, which would lose the exit code */

@@ -85,10 +85,9 @@ static void supervise_hold_on(struct supervise *h)
 	descriptors_drop(kept, sizeof(kept) / sizeof(kept[0]));
 }
 
-/* No lock protects what CMD had left in the background before it was stopped. */
 static void supervise_give_up(struct supervise *h)
 {
-	if (h->may_hold && descendants_lives(&h->descendants)) {
+	if (h->may_hold) {
 		supervise_hold_on(h);
 		return;
 	}
@@ -105,7 +104,6 @@ static void supervise_stop(struct lease *l, int64_t kill_by, const char *name, c
 		h->state = SUPERVISE_DONE;
 		return;
 	}
-	descendants_mark_left(&h->descendants);
 	supervise_says(h, EXIT_LOST, "%s was lost (%s%s); the command was stopped", name, why, validity_still(&h->lease.validity, still));
 	h->report->lost = true;
 	h->state = SUPERVISE_STOPPING;
@@ -186,7 +184,7 @@ static void supervise_reap(struct supervise *h, int64_t now)
 		supervise_finish(h);
 	else if (h->state == SUPERVISE_HELD && h->descendants.ended)
 		supervise_stop(&h->lease, 0, h->lease.name, "not noticed in time");
-	else if (gone || (h->state == SUPERVISE_ON && !descendants_lives(&h->descendants)))
+	else if (gone)
 		h->state = SUPERVISE_DONE;
 	else if (h->state == SUPERVISE_STOPPING && !ended && h->descendants.ended)
 		descendants_end(&h->descendants); /* the processes that CMD left are children of the keeper now */
@@ -245,10 +243,7 @@ static void supervise_front(struct supervise *h)
 	if (n < 0 && (errno == EAGAIN || errno == EINTR))
 		return;
 	h->front_gone = true;
-	if (h->state == SUPERVISE_HELD) {
-		h->may_hold = true;
-		descendants_mark_left(&h->descendants);
-	}
+	h->may_hold |= h->state == SUPERVISE_HELD;
 	if (h->state < SUPERVISE_KILLING)
 		supervise_kill(h, redlock_now_us());
 }

@@ -158,39 +158,31 @@ int locks_held_unlock(const struct keeper_task *task, int64_t keep_ms, enum atte
 	return r;
 }
 
+/* REDLOCK_NAME and REDLOCK_FENCE; of further names REDLOCK_NAME_2, REDLOCK_FENCE_2 and so on. An outer redlock may have set more of them. */
 static int name_environment(const struct keeper_task *task, unsigned i)
 {
-	struct variables v = variables_of(i);
-	char value[24];
+	char name[32] = "REDLOCK_NAME", fence[32] = "REDLOCK_FENCE", value[24];
+	bool held = !task->job && i < task->names_n;
 
-	snprintf(value, sizeof(value), "%lld", (long long)task->grants[i].fence);
-	return setenv(v.name, task->names[i], 1) || setenv(v.fence, value, 1) ? -errno : 0;
-}
-
-/* An outer redlock may have set more of them than are held here. */
-static int names_clear(void)
-{
-	for (unsigned i = 0; i < NAMES_MOST; i++) {
-		struct variables v = variables_of(i);
-
-		if (unsetenv(v.name) || unsetenv(v.fence))
-			return -errno;
+	if (i > 0) {
+		snprintf(name, sizeof(name), "REDLOCK_NAME_%u", i + 1);
+		snprintf(fence, sizeof(fence), "REDLOCK_FENCE_%u", i + 1);
 	}
-	return 0;
+	if (!held)
+		return unsetenv(name) || unsetenv(fence) ? -errno : 0;
+	snprintf(value, sizeof(value), "%lld", (long long)task->grants[i].fence);
+	return setenv(name, task->names[i], 1) || setenv(fence, value, 1) ? -errno : 0;
 }
 
 int locks_held_environment(const struct keeper_task *task)
 {
-	int r = names_clear();
+	int r = 0;
 
-	/* An outer redlock may have set this, too. */
+	for (unsigned i = 0; !r && i < NAMES_MOST; i++)
+		r = name_environment(task, i);
 	if (r)
 		return r;
 	if (*task->permit ? setenv("REDLOCK_PERMIT", task->permit, 1) : unsetenv("REDLOCK_PERMIT"))
 		return -errno;
-	if (task->job)
-		return taken_job_environment(task);
-	for (unsigned i = 0; !r && i < task->names_n; i++)
-		r = name_environment(task, i);
-	return r;
+	return task->job ? taken_job_environment(task) : 0;
 }

@@ -12,8 +12,6 @@
 #include <sys/un.h>
 #include <unistd.h>
 
-#define PLACES 9 /* for holds of one lock and process: the first for one that holds it alone, the others for those that share it, or while one of them ends */
-
 /* FNV-1a: names are longer than an address may be. Whoever chooses two names of one hash confuses only a script of his own. */
 static uint64_t name_hash(const char *name)
 {
@@ -24,15 +22,13 @@ static uint64_t name_hash(const char *name)
 	return hash;
 }
 
-static socklen_t address_make(pid_t pid, const char *name, unsigned place, struct sockaddr_un *out)
+static socklen_t address_make(pid_t pid, const char *name, struct sockaddr_un *out)
 {
 	int n;
 
 	memset(out, 0, sizeof(*out));
 	out->sun_family = AF_UNIX;
 	n = snprintf(out->sun_path + 1, sizeof(out->sun_path) - 1, "redlock-hold/%u/%d/%016" PRIx64, (unsigned)geteuid(), (int)pid, name_hash(name));
-	if (place > 0)
-		n += snprintf(out->sun_path + 1 + n, sizeof(out->sun_path) - 1 - (size_t)n, "/%u", place);
 	return (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 + (size_t)n);
 }
 
@@ -44,10 +40,10 @@ static bool peer_is_ours(int fd)
 	return !getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &n) && (peer.uid == geteuid() || peer.uid == 0);
 }
 
-static int place_listen(pid_t pid, const char *name, unsigned place)
+int release_socket_listen(pid_t pid, const char *name)
 {
 	struct sockaddr_un address;
-	socklen_t n = address_make(pid, name, place, &address);
+	socklen_t n = address_make(pid, name, &address);
 	int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0), r;
 
 	if (fd < 0)
@@ -59,32 +55,14 @@ static int place_listen(pid_t pid, const char *name, unsigned place)
 	return r;
 }
 
-int release_socket_listen(pid_t pid, const char *name, bool shared)
-{
-	int r = -EADDRINUSE;
-
-	for (unsigned place = shared; r == -EADDRINUSE && place < PLACES; place++)
-		r = place_listen(pid, name, place);
-	return r;
-}
-
 /* Whoever listens is not asked: that would be a request to let go. */
-static bool place_is_taken(pid_t pid, const char *name, unsigned place)
+bool release_socket_is_taken(pid_t pid, const char *name)
 {
-	int fd = place_listen(pid, name, place);
+	int fd = release_socket_listen(pid, name);
 
 	if (fd >= 0)
 		close(fd);
 	return fd == -EADDRINUSE;
-}
-
-bool release_socket_bars(pid_t pid, const char *name, bool shared)
-{
-	bool bars = false;
-
-	for (unsigned place = 0; !bars && place < (shared ? 1 : PLACES); place++)
-		bars = place_is_taken(pid, name, place);
-	return bars;
 }
 
 int release_socket_accept(int listening)
@@ -106,10 +84,10 @@ void release_socket_answer(int fd, int code)
 	close(fd);
 }
 
-static int place_ask(pid_t pid, const char *name, unsigned place)
+int release_socket_ask(pid_t pid, const char *name)
 {
 	struct sockaddr_un address;
-	socklen_t n = address_make(pid, name, place, &address);
+	socklen_t n = address_make(pid, name, &address);
 	int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0), code = 0, r = -ESRCH;
 
 	if (fd < 0)
@@ -117,14 +95,5 @@ static int place_ask(pid_t pid, const char *name, unsigned place)
 	if (!connect(fd, (struct sockaddr *)&address, n) && peer_is_ours(fd) && recv(fd, &code, sizeof(code), 0) == sizeof(code))
 		r = code;
 	close(fd);
-	return r;
-}
-
-int release_socket_ask(pid_t pid, const char *name)
-{
-	int r = -ESRCH;
-
-	for (unsigned place = 0; r == -ESRCH && place < PLACES; place++)
-		r = place_ask(pid, name, place);
 	return r;
 }

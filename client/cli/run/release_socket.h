@@ -9,10 +9,10 @@
 #include <stdbool.h>
 #include <sys/types.h>
 
-/* A listening descriptor, or a negative errno. Several that share a lock may listen for one process; release_socket_ask reaches one of them. */
-int release_socket_listen(pid_t pid, const char *name, bool shared);
-/* Whether such a process holds the lock for pid, in a way that whoever is to hold it too, shared or alone, must wait for. */
-bool release_socket_bars(pid_t pid, const char *name, bool shared);
+/* A listening descriptor, or a negative errno. */
+int release_socket_listen(pid_t pid, const char *name);
+/* Whether such a process holds the lock for pid. */
+bool release_socket_is_taken(pid_t pid, const char *name);
 /* Takes a connection: a descriptor that release_socket_answer closes, or -1 if there is none, or it is of somebody else. */
 int release_socket_accept(int listening);
 /* Tells the exit code to whoever asked. -1 is allowed. */

@@ -171,22 +171,6 @@ static bool command_killed(const struct front *f, struct descendants *descendant
 	return waitpid(f->command, NULL, WNOHANG) != 0;
 }
 
-/* The same, but for what CMD had left in the background. */
-static bool command_is_over(const struct front *f, struct descendants *descendants)
-{
-	return command_killed(f, descendants) || (f->alone && !descendants_lives(descendants));
-}
-
-/* While CMD lives, all other children of a process that began without any were left in the background. */
-static void command_mark_left(const struct front *f, struct descendants *descendants)
-{
-	siginfo_t who = {.si_pid = 0};
-
-	descendants_mark_left(descendants);
-	if (!f->alone || waitid(P_PID, (id_t)f->command, &who, WEXITED | WNOHANG | WNOWAIT) || who.si_pid)
-		descendants->left_n = 0;
-}
-
 /*
  * The kernel killed CMD together with the keeper, but not what descends from CMD. Each of those becomes a child of this process.
  * False: CMD was not stopped in this time.
@@ -201,7 +185,7 @@ static bool command_end(const struct front *f, struct descendants *descendants, 
 			return true;
 		nanosleep(&pause, NULL);
 	}
-	return command_is_over(f, descendants);
+	return command_killed(f, descendants);
 }
 
 /*
@@ -218,7 +202,7 @@ static void command_outlive(const struct front *f, struct descendants *descendan
 		complain("the process that held the lock was killed, and the command could not be; redlock holds on to %s", name);
 	sigprocmask(SIG_SETMASK, &f->mask, NULL);
 	while (session_holds(f, &c)) {
-		if (command_is_over(f, descendants)) {
+		if (command_killed(f, descendants)) {
 			session_end(f, c);
 			return;
 		}
@@ -241,7 +225,6 @@ static int keeper_lost(const struct front *f)
 	bool over;
 
 	waitpid(f->process, NULL, 0);
-	command_mark_left(f, &descendants);
 	over = !command_may_run(f) || command_end(f, &descendants, TAKE_OVER_US);
 	if (!over) {
 		(void)!session_take(f, &c);

@@ -17,8 +17,6 @@
 #include "client/cli/run/descendants.h"
 #include "client/lib/redlock.h"
 
-#include <stdio.h>
-
 /* What became of one run of CMD for a job. NONE: it counts as no attempt. */
 enum attempt { ATTEMPT_DONE, ATTEMPT_FAILED, ATTEMPT_NONE };
 
@@ -53,22 +51,6 @@ struct keeper_task {
 	struct redlock_job *job; /* work: what is held, in the place of names; NULL: names are */
 	int front; /* the keeper's end of the socket pair */
 };
-
-/* The environment variables in which CMD finds its locks: REDLOCK_NAME and REDLOCK_FENCE, REDLOCK_NAME_2 and REDLOCK_FENCE_2, and so on. */
-struct variables {
-	char name[32], fence[32];
-};
-
-static inline struct variables variables_of(unsigned i)
-{
-	struct variables v = {"REDLOCK_NAME", "REDLOCK_FENCE"};
-
-	if (i > 0) {
-		snprintf(v.name, sizeof(v.name), "REDLOCK_NAME_%u", i + 1);
-		snprintf(v.fence, sizeof(v.fence), "REDLOCK_FENCE_%u", i + 1);
-	}
-	return v;
-}
 
 /* Runs in a process that was just forked for it, with all signals blocked. */
 _Noreturn void keeper_main(struct keeper_task *task);

@@ -3,15 +3,11 @@
 #include "client/cli/run/wait_status.h"
 #include "client/cli/io/complaint.h"
 #include "client/cli/io/field.h"
-#include "client/cli/run/process.h"
 #include "client/cli/run/queue_place.h"
-#include "client/cli/run/release_socket.h"
-#include "client/cli/run/task.h"
 #include "client/lib/display.h"
 
 #include <inttypes.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
 #include <sys/param.h>
@@ -22,8 +18,7 @@
 #define LONG_US  10000000 /* likewise: so long a wait is said, once */
 #define SIDE_MS  300      /* how long the status line waits for answers */
 
-#define STATUS_BYTES    600
-#define SELF_WAIT_BYTES 400
+#define STATUS_BYTES 600
 
 /* --- too few stores vote --- */
 
@@ -74,56 +69,6 @@ int quorum_shortage_ask(struct redlock *c, char out[QUORUM_SHORTAGE_BYTES])
 	if (!r)
 		votes_text(&v, out);
 	return r;
-}
-
-/* --- a wait for itself --- */
-
-/* An outer redlock has put names and fencing tokens into the environment. A token that still holds the lock is of a command that runs. */
-static bool outer_holds(struct redlock *c, const char *name)
-{
-	for (unsigned i = 0; i < NAMES_MOST; i++) {
-		struct variables v = variables_of(i);
-		const char *outer = getenv(v.name), *fence = getenv(v.fence);
-		struct queue_place place = {.session = "", .fence = fence ? strtoll(fence, NULL, 10) : -1};
-
-		if (outer && fence && !strcmp(outer, name))
-			return !queue_place_ask(c, name, &place) && place.fence_holds;
-	}
-	return false;
-}
-
-/* The process above this one that the lock is held for; 0: none. */
-static pid_t script_find(const char *name, bool shared)
-{
-	pid_t pid = getppid();
-
-	while (pid > 0 && !release_socket_bars(pid, name, shared))
-		pid = process_parent(pid);
-	return pid > 0 ? pid : 0;
-}
-
-/* Whether it waits for itself: the lock is held by an outer redlock run, or for a script by redlock hold, and this command is a part of that. */
-static bool self_wait_find(struct redlock *c, const struct invocation *in, char out[SELF_WAIT_BYTES])
-{
-	char name[200], word[64];
-
-	if (in->slots) /* another permit may become free */
-		return false;
-	for (unsigned i = 0; i < in->names_n; i++) {
-		pid_t script = script_find(in->names[i], in->shared);
-
-		shown_text(span_of(in->names[i]), name, sizeof(name));
-		if (script)
-			process_name(script, word, sizeof(word));
-		if (script)
-			snprintf(out, SELF_WAIT_BYTES, "waiting for itself: %s is held for process %d (%s), which has started this", name, (int)script, word);
-		else if (outer_holds(c, in->names[i]))
-			snprintf(out, SELF_WAIT_BYTES, "waiting for itself: %s is held by the redlock that runs this command", name);
-		else
-			continue;
-		return true;
-	}
-	return false;
 }
 
 /* --- the text --- */
@@ -252,23 +197,11 @@ static void log_tick(struct wait_status *s, int64_t now)
 	s->due_us = s->short_said && s->long_said ? INT64_MAX : !s->long_said && now < long_us ? MIN(long_us, now + AGAIN_US) : now + AGAIN_US;
 }
 
-static void self_wait_say(struct wait_status *s)
-{
-	char text[SELF_WAIT_BYTES];
-
-	s->looked = true;
-	if (side_open(s) && self_wait_find(s->side, s->in, text) && stderr_is_ready())
-		complain("%s", text);
-}
-
 void wait_status_tick(struct wait_status *s)
 {
 	if (redlock_now_us() < s->due_us)
 		return;
-	if (!s->looked)
-		self_wait_say(s);
 	if (s->in->quiet) {
-		side_close(s);
 		s->due_us = INT64_MAX;
 		return;
 	}

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * What the user reads on standard error while the lock is waited for. On a terminal one line is redrawn each second. Elsewhere one line says, once, that too
- * few stores answer for anybody to get a lock, and after ten seconds another one who holds it. In any case one line says, once, that the wait waits for itself.
- * All ask the daemon over a second connection, since the request that waits occupies the first.
+ * few stores answer for anybody to get a lock, and after ten seconds another one who holds it. * All ask the daemon over a second connection, since the request that waits occupies the first.
  */
 #ifndef CLIENT_WAIT_STATUS_H
 #define CLIENT_WAIT_STATUS_H
@@ -16,7 +15,6 @@ struct wait_status {
 	int64_t began_us;
 	int64_t due_us; /* when wait_status_tick has something to do; INT64_MAX: never again */
 	bool terminal, drawn;
-	bool looked;                /* whether it waits for itself */
 	bool short_said, long_said; /* in a log: that too few stores answer, and what it waits for */
 };
 

@@ -119,13 +119,11 @@ static void note_make(const struct invocation *in, char out[NOTE_BYTES + 1])
 	out[at == NOTE_BYTES ? text_whole(out, at) : at] = '\0';
 }
 
-/* until: the end of the wait. Before it a millisecond is left at least, so that the end is TIMEOUT and not BUSY. */
-static int lock_send(const struct waiting *w, int64_t until)
+static int lock_send(const struct waiting *w)
 {
 	const struct invocation *in = w->in;
 	char note[NOTE_BYTES + 1];
-	int64_t left_ms = until == INT64_MAX || in->wait_ms == 0 ? in->wait_ms : MAX(1, (until - redlock_now_us() + 999) / 1000);
-	struct redlock_options options = {.size = sizeof(options), .wait_ms = left_ms, .ttl_ms = in->ttl_ms, .priority = in->priority, .shared = in->shared,
+	struct redlock_options options = {.size = sizeof(options), .wait_ms = in->wait_ms, .ttl_ms = in->ttl_ms, .priority = in->priority, .shared = in->shared,
 	                                  .slots = in->slots, .trace = in->trace};
 
 	note_make(in, note);
@@ -136,46 +134,30 @@ static int lock_send(const struct waiting *w, int64_t until)
 	return redlock_lock_send(w->c, in->operand, &options);
 }
 
-/* Waits until something comes or is due, or until redlock is gone. */
-static void wait_sleep(struct waiting *w, int64_t until)
+void waiting_sleep(struct waiting *w, int64_t until)
 {
 	struct pollfd fds[] = {{.fd = redlock_fd(w->c), .events = redlock_events(w->c)}, {.fd = w->front, .events = 0}, {.fd = w->signals, .events = POLLIN}};
-	int64_t at = MIN(until, redlock_due_us(w->c)), left = at == INT64_MAX ? -1 : (at - redlock_now_us()) / 1000 + 1;
+	int64_t at = MIN(until, redlock_due_us(w->c)), left = at == INT64_MAX ? -1 : MAX(0, (at - redlock_now_us()) / 1000 + 1);
 
-	if (at != INT64_MAX && left < 0)
-		left = 0;
 	if (poll(fds, 3, (int)MIN(left, POLL_MOST_MS)) > 0)
 		w->abandoned = fds[1].revents || fds[2].revents;
 }
 
-static int64_t boottime_of_end(const struct waiting *w, const struct wait_status *status)
+int waiting_answer(struct waiting *w, int64_t until, struct wait_status *status)
 {
-	return w->in->wait_ms < 0 ? INT64_MAX : status->began_us + w->in->wait_ms * 1000;
-}
-
-/* The outcome of the LOCK that was sent; -ETIMEDOUT when no answer came, not even TIMEOUT. */
-static int answer_await(struct waiting *w, struct wait_status *status)
-{
-	int64_t wait_ms = w->in->wait_ms,
-		until = wait_ms < 0 ? INT64_MAX : status->began_us + (wait_ms + ANSWER_TIMEOUT_MS) * 1000;
+	int64_t most = until == INT64_MAX ? INT64_MAX : until + ANSWER_TIMEOUT_MS * INT64_C(1000);
 	int r;
 
-	for (;;) {
-		r = redlock_finish(w->c, 0);
-		/* The library does not repeat a request for several names. */
-		if (r == -ECONNABORTED && w->in->names_n > 1 && redlock_now_us() < until)
-			r = lock_send(w, boottime_of_end(w, status));
-		if (r != -EAGAIN && r != 0)
-			return r;
-		if (!r && !redlock_in_flight(w->c))
-			return r;
-		if (redlock_now_us() >= until)
+	while ((r = redlock_finish(w->c, 0)) == -EAGAIN) {
+		if (redlock_now_us() >= most)
 			return -ETIMEDOUT;
-		wait_sleep(w, MIN(until, status->due_us));
+		waiting_sleep(w, status ? MIN(most, status->due_us) : most);
 		if (w->abandoned)
 			return -ECANCELED;
-		wait_status_tick(status);
+		if (status)
+			wait_status_tick(status);
 	}
+	return r;
 }
 
 /* --- no grant --- */
@@ -297,12 +279,14 @@ bool waiting_take(struct waiting *w, int64_t *ret_ttl_ms, unsigned *ret_name)
 {
 	struct redlock_grant granted;
 	struct wait_status status;
+	int64_t until;
 	int r;
 
 	wait_status_begin(&status, w->in, w->c);
-	r = lock_send(w, boottime_of_end(w, &status));
+	until = w->in->wait_ms < 0 ? INT64_MAX : status.began_us + w->in->wait_ms * 1000;
+	r = lock_send(w);
 	if (!r)
-		r = answer_await(w, &status);
+		r = waiting_answer(w, until, &status);
 	wait_status_end(&status, w->abandoned);
 	if (r)
 		return not_granted(w, r);
