@@ -67,7 +67,7 @@ class Once(FuncTest):
 
     def test_what_cannot_be_executed_does_not_count(self):
         status, _, err = self.call_redlock(self.a, "once", "--every", "1h", "nightly", "--", "no-such-program")
-        self.assertEqual((status, err), (127, "redlock: no-such-program: No such file or directory\n"))
+        self.assertEqual((status, err), (127, "redlock: cannot execute no-such-program: No such file or directory\n"))
         self.once(self.b)
         self.assertEqual(self.runs(), 1)
 

@@ -285,7 +285,6 @@ int invocation_parse(int argc, char **argv, struct invocation *ret_in)
 		if (r)
 			return r;
 	}
-	in.words = argv;
 	in.argv = argv + optind;
 	in.wait_given = given >> OPTION_WAIT & 1;
 	if (in.defer_to && !in.wait_given)

@@ -44,8 +44,6 @@ struct invocation {
 	const char *names[NAMES_MOST]; /* of run and try: operand, and further names */
 	unsigned names_n;
 	char **argv;         /* CMD..., NULL-terminated */
-	char **words;        /* all of the command line */
-	char **executed;     /* in place of argv, which stays what is shown; NULL: argv */
 	const char *addr, *note, *trace;
 	const char *user, *secret_file;
 	const char *from;    /* of move */

@@ -8,6 +8,7 @@
 #include "client/cli/run/background.h"
 #include "client/cli/run/lease.h"
 #include "client/cli/run/locks_held.h"
+#include "client/cli/run/once.h"
 #include "client/cli/run/taken_job.h"
 #include "client/cli/run/waiting.h"
 #include "client/lib/display.h"
@@ -138,6 +139,8 @@ static int supervise_unlock(struct supervise *h, int64_t keep_ms, unsigned *ret_
 	int64_t lease_ms = redlock_left_us(&h->lease.validity.grant) / 1000;
 	int r = redlock_in_flight(c) ? redlock_finish(c, h->task->job ? MAX(lease_ms, UNLOCK_MS) : UNLOCK_MS) : 0;
 
+	if (h->task->once && h->descendants.ended && r >= 0)
+		once_record(h->task, descendants_code(&h->descendants));
 	redlock_set_timeout(c, UNLOCK_MS);
 	return r < 0 && r != -ECONNABORTED ? r : locks_held_unlock(h->task, keep_ms, supervise_attempt(h), ret_at);
 }
@@ -291,6 +294,8 @@ static void supervise_start(struct supervise *h)
 		supervise_says(h, r == ENOENT ? EXIT_NOT_FOUND : EXIT_CANNOT_EXEC, "cannot execute %s: %s", task->start.argv[0], strerror(r));
 	if (r)
 		return;
+	if (task->once)
+		task->once->begun_us = once_begin(&task->once->run);
 	h->report->kind = KEEPER_STARTED;
 	h->report->command = h->descendants.command;
 	h->state = SUPERVISE_HELD;
@@ -367,6 +372,8 @@ static bool lock_take(struct keeper_task *task, struct waiting *w, struct keeper
 	w->exit = EXIT_FAILED;
 	if (!front_agrees(task))
 		return false;
+	if (task->once && !once_is_due(task, &w->exit))
+		return false;
 	report->lost = true; /* unless CMD may start */
 	/* The lease is known now. The grace must be as long: a lock can be believed for that long without an answer. */
 	if (ttl_ms > MAX(w->in->ttl_ms, GRACE_MS) && redlock_session_secret(task->c)[0] && !waiting_regreet(w, ttl_ms))
@@ -386,8 +393,10 @@ void keeper_main(struct keeper_task *task)
 	struct keeper_report report = {.code = EXIT_FAILED};
 	struct redlock_grant grants[NAMES_MOST];
 	struct redlock_job job = {.payload = NULL};
+	struct keeper_once once = {.begun_us = 0};
 
 	task->job = works(task->in) ? &job : NULL;
+	task->once = task->in->every_ms > 0 ? &once : NULL;
 	task->names = task->in->names;
 	task->names_n = task->in->names_n;
 	task->grants = grants;

@@ -44,8 +44,6 @@ static void place_row(void *arg, const struct redlock_line *row)
 		place->kept_ms = redlock_line_number(row, "ttl_ms", -1);
 		place->ran_ms = redlock_line_number(row, "kept_ms", -1);
 	}
-	if (holder && place->fence > 0)
-		place->fence_holds |= redlock_line_number(row, "fence", 0) == place->fence;
 	if (!holder || place->holder[0])
 		return; /* of several readers the first has it longest */
 	holder_show(row, place->holder, sizeof(place->holder));

@@ -13,15 +13,13 @@ struct queue_place {
 	const char *session; /* the session whose place is looked for */
 	int64_t position;    /* in the queue; 0: not there */
 	char holder[LABEL_BYTES];
-	int64_t fence;   /* a fencing token that is looked for; 0: none */
-	bool fence_holds; /* … and holds the lock */
 	int64_t held_ms; /* -1: not told */
 	int64_t kept_ms; /* the lock is free, and nobody gets it for that long; -1: it is not kept */
 	int64_t ran_ms;  /* … since it was held that long ago; -1: not told */
 	bool unknown;    /* the daemon cannot tell who holds the lock */
 };
 
-/* place->session and fence are set by the caller. Returns what redlock_request returns. */
+/* place->session is set by the caller. Returns what redlock_request returns. */
 int queue_place_ask(struct redlock *c, const char *name, struct queue_place *place) REDLOCK_MUST;
 
 #endif

@@ -9,6 +9,7 @@
 #include "client/cli/io/complaint.h"
 #include "client/cli/io/dial.h"
 #include "client/cli/run/locks_held.h"
+#include "client/cli/run/once.h"
 #include "client/cli/run/process.h"
 #include "client/lib/display.h"
 
@@ -373,7 +374,7 @@ static bool has_terminal(void)
 int run_once(const struct invocation *in, struct redlock *c, struct run_end *ret_end)
 {
 	struct front f = {.in = in, .keeper = -1, .signals = -1, .grouped = !has_terminal(), .alone = has_no_children()};
-	struct keeper_task task = {.in = in, .c = c, .start.argv = in->executed ? in->executed : in->argv};
+	struct keeper_task task = {.in = in, .c = c, .start.argv = in->argv};
 	int r = front_run(&f, &task);
 
 	redlock_close(task.c);
@@ -389,4 +390,19 @@ int run_main(const struct invocation *in)
 	struct run_end end;
 
 	return c ? run_once(&left, c, &end) : EXIT_FAILED;
+}
+
+int once_main(const struct invocation *in)
+{
+	struct invocation now = *in;
+
+	if (strlen(in->operand) > ONCE_NAME_MOST) {
+		complain("the name is too long: at most %zu bytes", ONCE_NAME_MOST);
+		return in->status ? EX_USAGE : EXIT_FAILED;
+	}
+	if (in->status)
+		return once_status(in);
+	now.wait_ms = 0;
+	now.busy_exit = EXIT_SUCCESS;
+	return run_main(&now);
 }

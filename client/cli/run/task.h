@@ -15,6 +15,7 @@
 
 #include "client/cli/io/invocation.h"
 #include "client/cli/run/descendants.h"
+#include "client/lib/once.h"
 #include "client/lib/redlock.h"
 
 /* What became of one run of CMD for a job. NONE: it counts as no attempt. */
@@ -39,6 +40,13 @@ struct keeper_report {
 	char text[512];      /* ENDED: one line for a person, or "" */
 };
 
+/* once: the records before this run, and that of this run. */
+struct keeper_once {
+	struct once_records known;
+	struct redlock_run run;
+	int64_t begun_us;
+};
+
 struct keeper_task {
 	const struct invocation *in;
 	struct redlock *c;          /* opened, and not used yet */
@@ -49,6 +57,7 @@ struct keeper_task {
 	char permit[8];             /* --slots: which slot is held. Else "" */
 	struct descendants_start start;
 	struct redlock_job *job; /* work: what is held, in the place of names; NULL: names are */
+	struct keeper_once *once; /* NULL: the command is another one */
 	int front; /* the keeper's end of the socket pair */
 };
 
