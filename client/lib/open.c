@@ -294,26 +294,22 @@ static bool line_is_answered(const char *line)
 	return *line && *line != '#' && !strchr(line, '\n');
 }
 
-static int request_send(struct redlock *c, const char *line, int64_t busy_ms)
+int redlock_send(struct redlock *c, const char *line)
 {
 	if (!c->broken && !c->pending.in_flight && !line_is_answered(line))
 		return conn_says(c, -EINVAL, "not a request: empty, a comment, or more than one line");
 	draft_verb(&c->draft, line);
-	return exchange_send(c, PENDING_ONCE, "", busy_ms);
-}
-
-int redlock_send(struct redlock *c, const char *line)
-{
-	return request_send(c, line, 0);
+	return exchange_send(c, PENDING_ONCE, "", 0);
 }
 
 int redlock_request(struct redlock *c, const char *line, int64_t wait_ms, void (*row)(void *arg, const struct redlock_line *line),
 		    void *arg)
 {
-	int r = request_send(c, line, wait_ms);
+	int r = redlock_send(c, line);
 
 	if (r)
 		return r;
+	c->pending.busy_ms = wait_ms;
 	c->row = row;
 	c->row_arg = arg;
 	return await_answer(c, 0);
