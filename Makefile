@@ -449,7 +449,6 @@ CLI := \
 	client/cli/command/request.c \
 	client/cli/command/top.c \
 	client/cli/command/watch.c \
-	client/cli/init.c \
 	client/cli/io/arguments.c \
 	client/cli/io/complaint.c \
 	client/cli/io/dial.c \
@@ -465,9 +464,6 @@ CLI := \
 	client/cli/run/locks_held.c \
 	client/cli/run/once.c \
 	client/cli/run/process.c \
-	client/cli/run/queue_place.c \
-	client/cli/run/release_socket.c \
-	client/cli/run/repeat.c \
 	client/cli/run/run.c \
 	client/cli/run/taken_job.c \
 	client/cli/run/wait_status.c \

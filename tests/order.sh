@@ -35,9 +35,9 @@ daemon/restart         parcel once trial records carry restart carried
 daemon/main            backlog answer_queue program reach passed descriptors rest verifier timer signals lasting guard wrong_port pump stores vanished listen exposition site status supervise outer_figures daemon main
 client/lib             boottime display address line channel request pushes holds conn recovery exchange open lock commands job once tls
 client/cli/io          complaint field options arguments dial rows
-client/cli/run         queue_place process release_socket wait_status waiting descendants taken_job locks_held once background lease keeper hold run repeat
+client/cli/run         process wait_status waiting descendants taken_job locks_held once background lease keeper hold run
 client/cli/command     doctor top query watch request passwd move completion
-client/cli             init cli main
+client/cli             cli main
 '
 
 # arrows folder-of-objects folder : "caller callee" for each call from one file below the folder to another, and each object that is missing. proto/docgen.c,

@@ -3,7 +3,7 @@
  * doctor: looks for what goes wrong in installations, and says what to do. It takes no lock and changes nothing. The daemon alone knows the addresses, secrets
  * and certificates of its stores, and how they look from its host; so doctor asks it, and connects to no store.
  */
-#include "client/cli/command/commands.h"
+#include "client/cli/io/invocation.h"
 #include "client/cli/io/dial.h"
 #include "client/cli/io/field.h"
 #include "client/lib/display.h"

@@ -3,7 +3,7 @@
  * move: jobs leave the queues of one daemon and go to another, which has other stores. A job is stored there before it is removed here. If a move breaks off
  * in between the job is at both under one id, and the next move makes it one again.
  */
-#include "client/cli/command/commands.h"
+#include "client/cli/io/invocation.h"
 #include "client/cli/io/complaint.h"
 #include "client/cli/io/dial.h"
 #include "client/cli/io/field.h"

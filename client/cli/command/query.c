@@ -2,7 +2,7 @@
 /*
  * ls, clients, queues, jobs, nodes, stats, show, complete, recent and raw: each sends one request, or one per page, and prints the rows of the answer.
  */
-#include "client/cli/command/commands.h"
+#include "client/cli/io/invocation.h"
 #include "client/cli/io/complaint.h"
 #include "client/cli/io/dial.h"
 #include "client/cli/io/field.h"

@@ -3,7 +3,7 @@
  * watch: prints each event of the locks of the daemon as it comes, until the daemon ends the connection or nobody reads any more. It must never hold events
  * back: a reader of the other end of a pipe sees each at once.
  */
-#include "client/cli/command/commands.h"
+#include "client/cli/io/invocation.h"
 #include "client/cli/io/complaint.h"
 #include "client/cli/io/dial.h"
 #include "client/cli/io/field.h"

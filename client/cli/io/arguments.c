@@ -3,7 +3,7 @@
  * Turns the words of the command line into an invocation, and prints the usage texts, both by the rows of cli.def; options.c takes the values of options.
  * Options may stand before and after the command and NAME; from CMD on, no word is an option of redlock.
  */
-#include "client/cli/io/arguments.h"
+#include "client/cli/io/invocation.h"
 
 #include "client/cli/io/complaint.h"
 #include "client/cli/io/options.h"

@@ -68,4 +68,19 @@ static inline bool works(const struct invocation *in)
 	return in->command == &cli_commands[CLI_WORK];
 }
 
+/*
+ * 0; or the exit code, after one line on stderr that says what is wrong. The exit code of a mistake is that of the command, if
+ * the command is known by then.
+ */
+int invocation_parse(int argc, char **argv, struct invocation *ret_in);
+/* The summary of all commands, or of one, on stdout. */
+void usage_print(const struct cli_command *only);
+
+/* The commands. Each returns the exit code of redlock. */
+#define CLI_COMMAND(id, word, operands, least, most, wraps, function, help) int function(const struct invocation *in);
+#include "client/cli/cli.def"
+
+/* redlock(1): from the command line to the exit code. */
+int cli_main(int argc, char **argv);
+
 #endif

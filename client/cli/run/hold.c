@@ -4,14 +4,13 @@
  * ended, and redlock itself ends when the lock is granted. In both cases the fence is printed at the grant. A script that dies frees the lock: the kernel
  * closes its pipe, or tells that the process has ended.
  */
-#include "client/cli/command/commands.h"
+#include "client/cli/io/invocation.h"
 #include "client/cli/io/complaint.h"
 #include "client/cli/io/dial.h"
 #include "client/cli/run/background.h"
 #include "client/cli/run/lease.h"
 #include "client/cli/run/locks_held.h"
 #include "client/cli/run/process.h"
-#include "client/cli/run/release_socket.h"
 #include "client/cli/run/waiting.h"
 
 #include <errno.h>
@@ -19,17 +18,118 @@
 #include <inttypes.h>
 #include <poll.h>
 #include <signal.h>
+#include <stdbool.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/param.h>
 #include <sys/signalfd.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/sysmacros.h>
+#include <sys/un.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #define UNLOCK_MS 1000
+
+/* --- --release --- */
+
+/*
+ * How hold --release reaches the process that holds a lock for a script: by a socket in the abstract namespace, whose name is made of the user, the script's
+ * process and the lock. Both ends check that the other one is of the same user, or of root.
+ */
+
+/* FNV-1a: names are longer than an address may be. Whoever chooses two names of one hash confuses only a script of his own. */
+static uint64_t name_hash(const char *name)
+{
+	uint64_t hash = UINT64_C(14695981039346656037);
+
+	for (; *name; name++)
+		hash = (hash ^ (unsigned char)*name) * UINT64_C(1099511628211);
+	return hash;
+}
+
+static socklen_t address_make(pid_t pid, const char *name, struct sockaddr_un *out)
+{
+	int n;
+
+	memset(out, 0, sizeof(*out));
+	out->sun_family = AF_UNIX;
+	n = snprintf(out->sun_path + 1, sizeof(out->sun_path) - 1, "redlock-hold/%u/%d/%016" PRIx64, (unsigned)geteuid(), (int)pid, name_hash(name));
+	return (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 + (size_t)n);
+}
+
+static bool peer_is_ours(int fd)
+{
+	struct ucred peer;
+	socklen_t n = sizeof(peer);
+
+	return !getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &n) && (peer.uid == geteuid() || peer.uid == 0);
+}
+
+/* A listening descriptor, or a negative errno. */
+static int release_socket_listen(pid_t pid, const char *name)
+{
+	struct sockaddr_un address;
+	socklen_t n = address_make(pid, name, &address);
+	int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0), r;
+
+	if (fd < 0)
+		return -errno;
+	if (!bind(fd, (struct sockaddr *)&address, n) && !listen(fd, 4))
+		return fd;
+	r = -errno;
+	close(fd);
+	return r;
+}
+
+/* Whether such a process holds the lock for pid. It is not asked: that would be a request to let go. */
+static bool release_socket_is_taken(pid_t pid, const char *name)
+{
+	int fd = release_socket_listen(pid, name);
+
+	if (fd >= 0)
+		close(fd);
+	return fd == -EADDRINUSE;
+}
+
+/* Takes a connection: a descriptor that release_socket_answer closes, or -1 if there is none, or it is of somebody else. */
+static int release_socket_accept(int listening)
+{
+	int fd = accept4(listening, NULL, NULL, SOCK_CLOEXEC);
+
+	if (fd >= 0 && peer_is_ours(fd))
+		return fd;
+	if (fd >= 0)
+		close(fd);
+	return -1;
+}
+
+/* Tells the exit code to whoever asked. -1 is allowed. */
+static void release_socket_answer(int fd, int code)
+{
+	if (fd < 0)
+		return;
+	(void)!send(fd, &code, sizeof(code), MSG_NOSIGNAL | MSG_DONTWAIT);
+	close(fd);
+}
+
+/* Asks the holder to let go, and waits until it has. The exit code, or a negative errno: there is no such holder. */
+static int release_socket_ask(pid_t pid, const char *name)
+{
+	struct sockaddr_un address;
+	socklen_t n = address_make(pid, name, &address);
+	int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0), code = 0, r = -ESRCH;
+
+	if (fd < 0)
+		return -errno;
+	if (!connect(fd, (struct sockaddr *)&address, n) && peer_is_ours(fd) && recv(fd, &code, sizeof(code), 0) == sizeof(code))
+		r = code;
+	close(fd);
+	return r;
+}
 
 /* --- while it is held --- */
 

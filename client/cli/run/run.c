@@ -4,8 +4,7 @@
  * It does nothing that matters to the lock, so that it may be stopped. Until the lock is granted, signals end this process; the
  * keeper sees that and gives up its request.
  */
-#include "client/cli/run/run.h"
-#include "client/cli/command/commands.h"
+#include "client/cli/io/invocation.h"
 #include "client/cli/io/complaint.h"
 #include "client/cli/io/dial.h"
 #include "client/cli/run/locks_held.h"
@@ -29,8 +28,17 @@
 #define UNSTOPPABLE_US 1000000
 #define TAKE_OVER_US   100000 /* from the end of the keeper: max_grace may be short */
 #define SESSION_GONE   1
+#define TRUSTED_US     1000000 /* a request of work that was served for so long has no mistake */
 
 static const int passed_on[] = {SIGTERM, SIGINT, SIGHUP, SIGQUIT, SIGUSR1, SIGUSR2, SIGTSTP, SIGCONT, SIGWINCH};
+
+/* How a run ended. */
+struct run_end {
+	bool granted; /* the lock was granted */
+	bool started; /* CMD was executed */
+	bool lost;    /* the lock was lost, and nothing of CMD is left */
+	int signal;   /* the last one that asked CMD to end while it ran; 0: none did */
+};
 
 struct front {
 	const struct invocation *in;
@@ -371,7 +379,8 @@ static bool has_terminal(void)
 	return fd >= 0;
 }
 
-int run_once(const struct invocation *in, struct redlock *c, struct run_end *ret_end)
+/* One run of CMD. c was just opened; this call closes it. Returns the exit code of run. Some signals stay blocked: those that CMD was to get. */
+static int run_once(const struct invocation *in, struct redlock *c, struct run_end *ret_end)
 {
 	struct front f = {.in = in, .keeper = -1, .signals = -1, .grouped = !has_terminal(), .alone = has_no_children()};
 	struct keeper_task task = {.in = in, .c = c, .start.argv = in->argv};
@@ -405,4 +414,82 @@ int once_main(const struct invocation *in)
 	now.wait_ms = 0;
 	now.busy_exit = EXIT_SUCCESS;
 	return run_main(&now);
+}
+
+/* --- lead and work --- */
+
+/*
+ * lead and work run CMD again and again: lead once for each term in which this host is the leader, work once for each job of a queue. Each run has a session
+ * and a keeper of its own. So a term asks for the lock behind those that wait, and whatever becomes of CMD, of the keeper or of the connection, a job is done,
+ * or is given back. A run begins only when nothing is left of the CMD of the one before. Between runs signals end this process.
+ */
+
+/* Whether another term may follow. led: there was a term before, so the request has no mistake; trouble passes. */
+static bool campaigns_again(const struct run_end *end, int code, bool led)
+{
+	(void)code;
+	return end->lost ? !end->signal : led && !end->granted;
+}
+
+/* A CMD that cannot be executed would fail for every job. One that was executed may end with these codes as well: a shell does. */
+static bool works_on(const struct run_end *end, int code, bool begun)
+{
+	if (end->signal)
+		return false;
+	if (end->granted)
+		return end->started || (code != EXIT_CANNOT_EXEC && code != EXIT_NOT_FOUND);
+	return begun && code == EXIT_FAILED;
+}
+
+/* first: as dial_waiting has left it of in. */
+static int run_repeatedly(const struct invocation *in, const struct invocation *first, struct redlock *c, struct run_end *ret_end,
+			  bool (*again)(const struct run_end *end, int code, bool begun))
+{
+	bool begun = false;
+	sigset_t mask;
+	int code;
+
+	sigprocmask(SIG_BLOCK, NULL, &mask);
+	for (;;) {
+		int64_t from = redlock_now_us();
+
+		code = run_once(first, c, ret_end);
+		first = in;
+		begun |= works(in) && (ret_end->granted || redlock_now_us() - from > TRUSTED_US);
+		if (!again(ret_end, code, begun))
+			return code;
+		begun = true;
+		sigprocmask(SIG_SETMASK, &mask, NULL);
+		if (!ret_end->granted)
+			redial_pause();
+		c = redial(in->addr);
+		/* Nobody else waits for a keeper that lingered, or for what CMD left in the background. */
+		while (waitpid(-1, NULL, WNOHANG) > 0)
+			;
+	}
+}
+
+int lead_main(const struct invocation *in)
+{
+	struct redlock *c = dial(in->addr);
+	struct run_end end;
+	int code;
+
+	if (!c)
+		return EXIT_FAILED;
+	code = run_repeatedly(in, in, c, &end, campaigns_again);
+	return end.lost ? 128 + end.signal : code;
+}
+
+int work_main(const struct invocation *in)
+{
+	struct invocation left = *in;
+	struct redlock *c = dial_waiting(&left, NULL);
+	struct run_end end;
+	int code;
+
+	if (!c)
+		return EXIT_FAILED;
+	code = run_repeatedly(in, &left, c, &end, works_on);
+	return end.signal ? 128 + end.signal : code;
 }

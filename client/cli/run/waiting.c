@@ -4,7 +4,6 @@
 #include "client/cli/io/complaint.h"
 #include "client/cli/io/dial.h"
 #include "client/cli/io/field.h"
-#include "client/cli/run/queue_place.h"
 #include "client/cli/run/wait_status.h"
 #include "client/lib/display.h"
 #include "proto/proto.h"
