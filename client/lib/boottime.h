@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Moments, and the pauses between attempts. Moments are microseconds of CLOCK_BOOTTIME, as redlock_now_us() reads it. INT64_MAX is the moment that never comes. */
+/*
+ * Moments, and the pauses between attempts. Moments are microseconds of CLOCK_BOOTTIME, as redlock_now_us() reads it. INT64_MAX is the moment that never
+ * comes.
+ */
 #ifndef CLIENT_BOOTTIME_H
 #define CLIENT_BOOTTIME_H
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The public functions that are one request and its answer (redlock.h): what the daemon knows, rate limits, what is asked for as pushes, and what administrators
- * may do.
+ * The public functions that are one request and its answer (redlock.h): what the daemon knows, rate limits, what is asked for as pushes, and what
+ * administrators may do.
  */
 #include "client/lib/exchange.h"
 

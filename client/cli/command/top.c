@@ -270,8 +270,8 @@ static void columns_print(const struct top *t)
 
 	line_end(t);
 	fputs(t->live ? "\033[1m" : "", t->out);
-	fprintf(t->out, "%s  %s  %6s   %-*s %6s  %5s", cell(SPAN("LOCK"), name_width, name), cell(SPAN("HOLDER"), texts - name_width, holder), "HELD", LEASE_CELLS,
-	       "LEASE", "LEFT", "WAIT");
+	fprintf(t->out, "%s  %s  %6s   %-*s %6s  %5s", cell(SPAN("LOCK"), name_width, name), cell(SPAN("HOLDER"), texts - name_width, holder), "HELD",
+		LEASE_CELLS, "LEASE", "LEFT", "WAIT");
 	line_end(t);
 }
 

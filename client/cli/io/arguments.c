@@ -270,7 +270,8 @@ static bool more_names(const struct invocation *in, int argc, char **argv, bool 
 
 int invocation_parse(int argc, char **argv, struct invocation *ret_in)
 {
-	struct invocation in = {.tls.size = sizeof(in.tls), .wait_ms = REDLOCK_FOREVER, .delay_ms = -1, .in_ms = REDLOCK_FOREVER, .busy_exit = EXIT_NOT_ACQUIRED, .cost = 1};
+	struct invocation in = {
+		.tls.size = sizeof(in.tls), .wait_ms = REDLOCK_FOREVER, .delay_ms = -1, .in_ms = REDLOCK_FOREVER, .busy_exit = EXIT_NOT_ACQUIRED, .cost = 1};
 	bool literal = false;
 	uint64_t given = 0;
 	int r;

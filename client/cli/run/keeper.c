@@ -74,7 +74,8 @@ static void supervise_hold_on(struct supervise *h)
 
 	h->state = SUPERVISE_ON;
 	if (h->front_gone)
-		supervise_says(h, EXIT_LOST, "redlock was killed, and the command could not be stopped; process %d holds on to %s", (int)getpid(), h->lease.name);
+		supervise_says(h, EXIT_LOST, "redlock was killed, and the command could not be stopped; process %d holds on to %s", (int)getpid(),
+			       h->lease.name);
 	else
 		supervise_says(h, EXIT_LOST,
 			     "%s was lost (not confirmed in time), and the command could not be stopped; process %d keeps the lock if the session still has it",

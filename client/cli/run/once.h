@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * once: CMD begins at most once in --every, on all hosts that share the stores. The result is a record (client/lib/once.h), which is read before CMD begins, and
- * written when CMD has ended, under the lock NAME.
+ * once: CMD begins at most once in --every, on all hosts that share the stores. The result is a record (client/lib/once.h), which is read before CMD begins,
+ * and written when CMD has ended, under the lock NAME.
  */
 #ifndef CLIENT_RUN_ONCE_H
 #define CLIENT_RUN_ONCE_H

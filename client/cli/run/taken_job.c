@@ -183,7 +183,9 @@ int taken_job_end(const struct keeper_task *task, enum attempt attempt)
 
 	if (attempt == ATTEMPT_DONE)
 		return done_say(task);
-	return attempt == ATTEMPT_FAILED ? job_failed(task->c, task->in, id, task->job->attempt) : taken_job_retry(task->c, task->in->operand, id, " failed=no");
+	if (attempt == ATTEMPT_FAILED)
+		return job_failed(task->c, task->in, id, task->job->attempt);
+	return taken_job_retry(task->c, task->in->operand, id, " failed=no");
 }
 
 bool taken_job_is_over(const struct keeper_task *task, char *out, size_t size)

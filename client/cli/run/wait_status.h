@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * What the user reads on standard error while the lock is waited for. On a terminal one line is redrawn each second. Elsewhere one line says, once, that too
- * few stores answer for anybody to get a lock, and after ten seconds another one who holds it. * All ask the daemon over a second connection, since the request that waits occupies the first.
+ * few stores answer for anybody to get a lock, and after ten seconds another one who holds it.
+ * All ask the daemon over a second connection, since the request that waits occupies the first.
  */
 #ifndef CLIENT_WAIT_STATUS_H
 #define CLIENT_WAIT_STATUS_H
