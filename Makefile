@@ -454,7 +454,6 @@ CLI := \
 	client/cli/io/dial.c \
 	client/cli/io/field.c \
 	client/cli/io/options.c \
-	client/cli/io/rows.c \
 	client/cli/main.c \
 	client/cli/run/background.c \
 	client/cli/run/descendants.c \

@@ -64,7 +64,8 @@ int redlock_cancel(struct redlock *c)
 	return !r && c->link == LINK_UP && c->holds.unsettled ? recovery_release(c) : r;
 }
 
-int exchange_give_up(struct redlock *c)
+/* The caller has waited long enough. 0: the connection is there, and the daemon is silent. -ECONNABORTED: the session goes on. */
+static int exchange_give_up(struct redlock *c)
 {
 	bool up = c->link == LINK_UP;
 

@@ -14,8 +14,6 @@ int exchange_draft(struct redlock *c, enum pending_kind kind, const char *name) 
 int exchange_begin(struct redlock *c) REDLOCK_MUST;
 /* Both. busy_ms: see struct pending. */
 int exchange_send(struct redlock *c, enum pending_kind kind, const char *name, int64_t busy_ms) REDLOCK_MUST;
-/* The caller has waited long enough. 0: the connection is there, and the daemon is silent. -ECONNABORTED: the session goes on. */
-int exchange_give_up(struct redlock *c) REDLOCK_MUST;
 /* Gives back the grant of a LOCK whose caller is told that there is none. */
 int exchange_refuse(struct redlock *c, const char *name) REDLOCK_MUST;
 

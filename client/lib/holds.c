@@ -10,6 +10,18 @@
 #include <stdlib.h>
 #include <string.h>
 
+static int by_name(const void *a, const void *b)
+{
+	return strcmp(((const struct hold *)a)->name, ((const struct hold *)b)->name);
+}
+
+static void holds_forget(struct holds *holds, struct hold *h)
+{
+	tdelete(h, &holds->by_name, by_name);
+	LIST_REMOVE(h, next);
+	free(h);
+}
+
 void holds_init(struct holds *holds)
 {
 	*holds = (struct holds){.by_name = NULL};
@@ -22,11 +34,6 @@ void holds_release(struct holds *holds)
 
 	while ((h = LIST_FIRST(&holds->all)))
 		holds_forget(holds, h);
-}
-
-static int by_name(const void *a, const void *b)
-{
-	return strcmp(((const struct hold *)a)->name, ((const struct hold *)b)->name);
 }
 
 /* A name with a NUL is none of ours. */
@@ -62,14 +69,8 @@ int holds_reserve(struct holds *holds, const char *name)
 	return holds_find(holds, span_of(name)) ? 0 : holds_add(holds, name);
 }
 
-void holds_forget(struct holds *holds, struct hold *h)
-{
-	tdelete(h, &holds->by_name, by_name);
-	LIST_REMOVE(h, next);
-	free(h);
-}
-
-void holds_end_lockall(struct holds *holds)
+/* No LOCKALL or LOCKANY is in flight any more. What it asked for and did not get is forgotten. */
+static void holds_end_lockall(struct holds *holds)
 {
 	struct hold *h, *next;
 
@@ -120,7 +121,8 @@ static bool pending_asks_for(const struct pending *p, const struct hold *h)
 
 /* --- what answers tell --- */
 
-bool tracking_says_lost(const struct reply_line *line)
+/* ERR LOST, ERR NOTHELD. */
+static bool tracking_says_lost(const struct reply_line *line)
 {
 	return line->kind == LINE_ERR && (span_equal(line->code, SPAN("LOST")) || span_equal(line->code, SPAN("NOTHELD")));
 }

@@ -49,9 +49,6 @@ void holds_release(struct holds *holds);
 struct hold *holds_find(const struct holds *holds, struct span name);
 /* Before a LOCK, so that a grant is never lost to a lack of memory. -ENOMEM. */
 int holds_reserve(struct holds *holds, const char *name) REDLOCK_MUST;
-void holds_forget(struct holds *holds, struct hold *h);
-/* No LOCKALL or LOCKANY is in flight any more. What it asked for and did not get is forgotten. */
-void holds_end_lockall(struct holds *holds);
 
 /* --- the LOCKALL or LOCKANY in flight: its names, which are marked among the holds, and its rows --- */
 
@@ -66,8 +63,6 @@ void lockall_row(struct holds *holds, const struct reply_line *row);
  * Follows what answers, pushes and the rows of RESUME tell about the locks of a session, and so finds the locks that RESUME did
  * not bring back. A lock that was found to be lost keeps its reason until tracking_loss has told it.
  */
-/* ERR LOST, ERR NOTHELD. */
-bool tracking_says_lost(const struct reply_line *line);
 /* After the answer to p. */
 void tracking_answer(struct holds *holds, const struct pending *p, const struct reply_line *answer);
 /* After a push, with p in flight or answered. False: the push tells a loss that was told already. */

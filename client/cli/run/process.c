@@ -50,7 +50,8 @@ static size_t proc_read(pid_t pid, const char *what, char *out, size_t size)
 	return n;
 }
 
-pid_t process_parent(pid_t pid)
+/* Whose child it is, 0 if that is out of sight, or -1 if nobody can tell. */
+static pid_t process_parent(pid_t pid)
 {
 	char stat[256], *end;
 	int parent;

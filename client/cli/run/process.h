@@ -11,8 +11,6 @@
 int process_open(pid_t pid);
 /* Signals the process of the descriptor. */
 void process_signal(int fd, int signal);
-/* Whose child it is, 0 if that is out of sight, or -1 if nobody can tell. */
-pid_t process_parent(pid_t pid);
 /* Its name for a person, as ps(1) shows it; "process" if nobody can tell. */
 void process_name(pid_t pid, char *out, size_t size);
 /* Its command line, cut at size; "" if nobody can tell. */
