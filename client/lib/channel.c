@@ -42,12 +42,6 @@ void channel_release(struct channel *ch)
 
 /* --- out --- */
 
-int channel_put(struct channel *ch, const char *line, size_t n)
-{
-	ch->out_at = ch->out_n = 0;
-	return channel_append(ch, line, n);
-}
-
 int channel_append(struct channel *ch, const char *line, size_t n)
 {
 	size_t left = ch->out_n - ch->out_at;

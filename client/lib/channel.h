@@ -42,9 +42,7 @@ struct channel {
 void channel_close(struct channel *ch);
 /* After channel_close: frees the memory. */
 void channel_release(struct channel *ch);
-/* Replaces whatever is unsent by a line; n is less than LINE_MAX_DEFAULT. -ENOMEM. */
-int channel_put(struct channel *ch, const char *line, size_t n) REDLOCK_MUST;
-/* Appends a line to what is unsent. -ENOBUFS: that is too much; -ENOMEM. */
+/* Appends a line to what is unsent; n is less than LINE_MAX_DEFAULT. -ENOBUFS: that is too much; -ENOMEM. */
 int channel_append(struct channel *ch, const char *line, size_t n) REDLOCK_MUST;
 bool channel_unsent(const struct channel *ch);
 /* Sends what can be sent without waiting; a negative errno. */

@@ -171,7 +171,6 @@ void conn_lost(struct redlock *c, int err, const char *why)
 	conn_says(c, err, "%s", why);
 	channel_close(&c->channel);
 	c->spoken = false;
-	c->cancels = 0;
 	subscriptions_end(&c->watches);
 	if (c->link == LINK_UP && c->pending.in_flight && !pending_is_repeated(&c->pending)) {
 		c->pending.in_flight = c->answered = false;
@@ -215,17 +214,13 @@ int conn_drain(struct redlock *c)
 	return 0;
 }
 
-static int line_sent(struct redlock *c, int r)
+int conn_put(struct redlock *c, const char *line, size_t n)
 {
+	int r = channel_append(&c->channel, line, n);
+
 	if (r)
 		return conn_break(c, r, r == -ENOMEM ? "out of memory" : "redlockd does not read");
 	return conn_drain(c);
-}
-
-int conn_put(struct redlock *c, const char *line, size_t n)
-{
-	/* A CANCEL may be sent in part. */
-	return line_sent(c, c->cancels ? channel_append(&c->channel, line, n) : channel_put(&c->channel, line, n));
 }
 
 int conn_put_draft(struct redlock *c)
@@ -233,12 +228,12 @@ int conn_put_draft(struct redlock *c)
 	return c->draft.error ? conn_break(c, c->draft.error, "out of memory") : conn_put(c, c->draft.line.p, c->draft.n);
 }
 
+/* The tag of its answer is none that anybody waits for. */
 int conn_cancel(struct redlock *c)
 {
 	static const char line[] = "@cancel CANCEL " TAG_TO_CANCEL;
 
-	c->cancels++;
-	return line_sent(c, channel_append(&c->channel, line, sizeof(line) - 2));
+	return conn_put(c, line, sizeof(line) - 2);
 }
 
 int redlock_fd(const struct redlock *c)

@@ -70,7 +70,6 @@ struct redlock {
 	struct channel channel;
 
 	struct pending pending;
-	unsigned cancels; /* how often CANCEL was sent over this connection, and is not answered yet */
 	bool aborted; /* the connection broke under a request without a name, and its caller was not told yet */
 	void (*row)(void *arg, const struct redlock_line *line);
 	void *row_arg;
@@ -129,7 +128,7 @@ int conn_drafted(struct redlock *c) REDLOCK_MUST;
 
 /* Sends what can be sent without waiting. With grace a failure drops what is unsent; reading finds the end. */
 int conn_drain(struct redlock *c) REDLOCK_MUST;
-/* Sends a line instead of whatever is unsent, but for a CANCEL. */
+/* Sends a line, behind what is unsent. */
 int conn_put(struct redlock *c, const char *line, size_t n) REDLOCK_MUST;
 /* The same with c->draft. */
 int conn_put_draft(struct redlock *c) REDLOCK_MUST;

@@ -153,10 +153,6 @@ static int line_hear(struct redlock *c, struct span line)
 	if (push)
 		return conn_push(c, line);
 	c->spoken = true;
-	if (c->cancels && span_equal(c->passing.parsed.tag, SPAN("cancel"))) {
-		c->cancels--;
-		return 0;
-	}
 	if (c->passing.parsed.tag.n && !span_equal(c->passing.parsed.tag, tag_sent(c)))
 		return 0;
 	if (c->link != LINK_UP)

@@ -189,7 +189,7 @@ static bool word_add(char *out, size_t *at, const char *word)
 bool or_defer(const struct invocation *in, struct redlock *c)
 {
 	struct redlock_deferral options = {.size = sizeof(options), .lock = in->operand};
-	static char text[PAYLOAD_MAX];
+	char text[PAYLOAD_MAX];
 	char id[REDLOCK_JOB_BYTES], name[200];
 	size_t n = 0;
 	int r;
