@@ -22,7 +22,7 @@
 #define NODES_TOLD      16
 #define TEXT_BYTES      256
 #define CLOCKS_APART_MS 500
-#define CLOCK_MOST_MS   (INT64_MAX / 2) /* the difference of two does not overflow */
+#define CLOCK_MOST_MS   (INT64_MAX / 4) /* the difference of two does not overflow, nor when it is rounded */
 
 /* What the user of the daemon must be allowed at a Redis server; redlockd(8) has the same. */
 static const char redis_access[] = "~lock:* ~redlockd:* &redlockd:* -@all "
