@@ -420,40 +420,21 @@ DAEMON := \
 
 CLIENT := \
 	client/lib/address.c \
-	client/lib/admin.c \
-	client/lib/await.c \
-	client/lib/backoff.c \
 	client/lib/boottime.c \
-	client/lib/buffer.c \
 	client/lib/channel.c \
+	client/lib/commands.c \
 	client/lib/conn.c \
-	client/lib/count_field.c \
 	client/lib/display.c \
-	client/lib/draft.c \
 	client/lib/exchange.c \
-	client/lib/greeting.c \
 	client/lib/holds.c \
 	client/lib/job.c \
 	client/lib/line.c \
 	client/lib/lock.c \
-	client/lib/lock_many.c \
-	client/lib/lockall.c \
 	client/lib/once.c \
-	client/lib/outcome.c \
-	client/lib/pending.c \
-	client/lib/public.c \
+	client/lib/open.c \
 	client/lib/pushes.c \
-	client/lib/queries.c \
-	client/lib/quit.c \
-	client/lib/rate.c \
 	client/lib/recovery.c \
-	client/lib/secret.c \
-	client/lib/sized.c \
-	client/lib/subscribe.c \
-	client/lib/subscriptions.c \
-	client/lib/tls_calls.c \
-	client/lib/tracking.c \
-	client/lib/unchecked_jobs.c
+	client/lib/request.c
 
 # What a program needs OpenSSL for.
 CLIENT_TLS := \
@@ -461,54 +442,31 @@ CLIENT_TLS := \
 
 CLI := \
 	client/cli/cli.c \
-	client/cli/init.c \
-	client/cli/main.c \
-	client/cli/command/break_kill.c \
 	client/cli/command/doctor.c \
-	client/cli/command/doctor_stores.c \
-	client/cli/command/drain.c \
-	client/cli/command/finding.c \
 	client/cli/command/move.c \
-	client/cli/command/names.c \
 	client/cli/command/passwd.c \
-	client/cli/command/ping.c \
 	client/cli/command/query.c \
-	client/cli/command/rate.c \
-	client/cli/command/screen.c \
+	client/cli/command/request.c \
 	client/cli/command/top.c \
-	client/cli/command/top_table.c \
 	client/cli/command/watch.c \
 	client/cli/io/arguments.c \
 	client/cli/io/complaint.c \
 	client/cli/io/dial.c \
-	client/cli/io/json.c \
+	client/cli/io/field.c \
 	client/cli/io/options.c \
-	client/cli/io/rows.c \
+	client/cli/main.c \
+	client/cli/run/background.c \
 	client/cli/run/descendants.c \
-	client/cli/run/descriptors.c \
 	client/cli/run/hold.c \
 	client/cli/run/keeper.c \
-	client/cli/run/late_quit.c \
-	client/cli/run/lead.c \
+	client/cli/run/lease.c \
 	client/cli/run/locks_held.c \
-	client/cli/run/loss.c \
 	client/cli/run/once.c \
-	client/cli/run/or_defer.c \
 	client/cli/run/process.c \
-	client/cli/run/queue_place.c \
-	client/cli/run/quorum_shortage.c \
-	client/cli/run/release_socket.c \
 	client/cli/run/run.c \
-	client/cli/run/script_lock.c \
-	client/cli/run/self_wait.c \
-	client/cli/run/signals.c \
-	client/cli/run/supervise.c \
 	client/cli/run/taken_job.c \
-	client/cli/run/validity.c \
 	client/cli/run/wait_status.c \
-	client/cli/run/waiting.c \
-	client/cli/run/wakeups.c \
-	client/cli/run/work.c
+	client/cli/run/waiting.c
 
 # What prints documents from tables.
 TOOLS := \

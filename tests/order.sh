@@ -33,11 +33,11 @@ daemon/web             notation query answer listed totals greeting visits sse a
 daemon/api             fields problem calls follower sessions api
 daemon/restart         parcel once trial records carry restart carried
 daemon/main            backlog answer_queue program reach passed descriptors rest verifier timer signals lasting guard wrong_port pump stores vanished listen exposition site status supervise outer_figures daemon main
-client/lib             sized boottime display address buffer line tls_calls channel pushes backoff outcome draft greeting unchecked_jobs holds pending tracking lockall count_field subscriptions conn recovery exchange await quit lock secret public lock_many job rate queries once subscribe admin tls
-client/cli/io          complaint options arguments dial json rows
-client/cli/run         descriptors loss queue_place process release_socket self_wait quorum_shortage wait_status or_defer waiting descendants validity taken_job locks_held wakeups supervise late_quit keeper signals script_lock hold run lead once work
-client/cli/command     finding doctor_stores doctor top_table screen top ping query names watch break_kill drain rate passwd move completion
-client/cli             init cli main
+client/lib             boottime display address line channel request pushes holds conn recovery exchange open lock commands job once tls
+client/cli/io          complaint field options arguments dial
+client/cli/run         process wait_status waiting descendants taken_job locks_held once background lease keeper hold run
+client/cli/command     doctor top query watch request passwd move completion
+client/cli             cli main
 '
 
 # arrows folder-of-objects folder : "caller callee" for each call from one file below the folder to another, and each object that is missing. proto/docgen.c,

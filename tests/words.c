@@ -73,7 +73,7 @@ static void metrics_say(void)
 static void options_say(void)
 {
 #define CLI_COMMAND(id, word, operands, least, most, wraps, run, help) say(CLI, word " " operands);
-#define CLI_OPTION(id, word, letter, argument, commands, set, help)    say(CLI, "--" word);
+#define CLI_OPTION(id, word, letter, argument, commands, set, field, help) say(CLI, "--" word);
 #include "client/cli/cli.def"
 }
 

@@ -1,17 +1,100 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* From the command line to the command. */
-#include "client/cli/cli.h"
-#include "client/cli/command/commands.h"
-#include "client/cli/init.h"
-#include "client/cli/io/arguments.h"
+#include "client/cli/io/invocation.h"
 #include "client/cli/io/complaint.h"
 #include "client/lib/address.h"
 
 #include <errno.h>
 #include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/signalfd.h>
+#include <sys/wait.h>
 #include <unistd.h>
+
+/* --- process 1 --- */
+
+/*
+ * redlock as process 1 of a container. For process 1 the kernel drops each signal that has no handler there, and process 1 must reap all orphans. So process 1
+ * only passes on signals and reaps, and a child does what redlock was asked to do.
+ */
+struct init {
+	pid_t child;
+	int signals; /* a descriptor of signalfd(2) */
+	int status;  /* of the child, when it has ended */
+	bool ended;
+};
+
+static void children_reap(struct init *i)
+{
+	int status;
+	pid_t pid;
+
+	while ((pid = waitpid(-1, &status, WNOHANG)) > 0) {
+		if (pid != i->child)
+			continue;
+		i->ended = true;
+		i->status = status;
+	}
+}
+
+/* What a terminal sends goes to the child as well, which is in the same process group; but a hang-up goes to the leader of the session alone. */
+static bool child_has_it(const struct signalfd_siginfo *info)
+{
+	return info->ssi_code == SI_KERNEL && info->ssi_signo != SIGHUP && info->ssi_signo != SIGCONT;
+}
+
+static void signals_pass(struct init *i)
+{
+	struct signalfd_siginfo info;
+
+	while (read(i->signals, &info, sizeof(info)) == sizeof(info)) {
+		if (info.ssi_signo == SIGCHLD)
+			children_reap(i);
+		else if (!i->ended && !child_has_it(&info))
+			kill(i->child, (int)info.ssi_signo);
+	}
+}
+
+/* alive: has hung up when neither the child is left nor a keeper. The kernel kills all that is left when process 1 ends. */
+static _Noreturn void init_wait(struct init *i, int alive)
+{
+	struct pollfd fds[] = {{.fd = i->signals, .events = POLLIN}, {.fd = alive}};
+
+	while (!i->ended || !fds[1].revents) {
+		if (poll(fds, i->ended ? 2 : 1, -1) > 0 && fds[0].revents)
+			signals_pass(i);
+	}
+	_exit(WIFSIGNALED(i->status) ? 128 + WTERMSIG(i->status) : WEXITSTATUS(i->status));
+}
+
+/* Returns in the child. Process 1 exits as the child does, after all keepers have ended. */
+static void init_run(void)
+{
+	struct init i = {.ended = false};
+	sigset_t all, before;
+	int alive[2];
+
+	sigfillset(&all);
+	signal(SIGCHLD, SIG_DFL);
+	i.signals = signalfd(-1, &all, SFD_CLOEXEC | SFD_NONBLOCK);
+	if (i.signals < 0 || pipe2(alive, O_CLOEXEC))
+		return;
+	sigprocmask(SIG_BLOCK, &all, &before);
+	i.child = fork();
+	if (i.child > 0) {
+		close(alive[1]);
+		init_wait(&i, alive[0]);
+	}
+	sigprocmask(SIG_SETMASK, &before, NULL);
+	close(i.signals);
+	close(alive[0]);
+}
+
+/* --- the command --- */
 
 static int (*const run[CLI_COMMANDS])(const struct invocation *in) = {
 #define CLI_COMMAND(id, word, operands, least, most, wraps, function, help) [CLI_##id] = function,
@@ -65,6 +148,11 @@ int cli_main(int argc, char **argv)
 	if (in.help) {
 		usage_print(in.command);
 		return output_end(EXIT_SUCCESS);
+	}
+	/* The library reads these two of the environment. They hold no secret, so a command that runs under the lock may have them. */
+	if ((in.user && setenv("REDLOCK_USER", in.user, 1)) || (in.secret_file && setenv("REDLOCK_SECRET_FILE", in.secret_file, 1))) {
+		complain("out of memory");
+		return EXIT_FAILED;
 	}
 	if ((is_secure(in.addr) || (in.from && is_secure(in.from))) && redlock_use_tls(&in.tls, why, sizeof(why))) {
 		complain("%s", why);

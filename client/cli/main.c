@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* redlock(1). All else is linked into the tests too. */
-#include "client/cli/cli.h"
+#include "client/cli/io/invocation.h"
 
 int main(int argc, char **argv)
 {

@@ -4,7 +4,6 @@
 #include "client/lib/boottime.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <netdb.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
@@ -24,6 +23,7 @@
 #define TLS_SCHEME    "tls://"
 #define TLS_PORT      "7422"
 #define ADDRESS_MAX   512
+#define FULL_PAUSE_MS 10
 
 static int address_put(char *out, size_t size, const char *directory, const char *rest)
 {
@@ -46,48 +46,69 @@ int redlock_address(char *out, size_t size)
 	return address_put(out, size, TCP_DEFAULT, "");
 }
 
-/* SO_SNDTIMEO bounds connect(2), for both families; after a signal it is set to what is left. */
-static int socket_connect(int fd, const struct sockaddr *to, socklen_t n, int64_t timeout_ms)
+/* By keepalive even a caller that waits for ever notices that the host of the daemon is gone. */
+static void tcp_tune(int fd)
 {
-	int64_t until = boottime_after(timeout_ms);
-	int r;
+	static const struct {
+		int level, name, value;
+	} options[] = {
+		{IPPROTO_TCP, TCP_NODELAY, 1},    {SOL_SOCKET, SO_KEEPALIVE, 1}, {IPPROTO_TCP, TCP_KEEPIDLE, 30},
+		{IPPROTO_TCP, TCP_KEEPINTVL, 10}, {IPPROTO_TCP, TCP_KEEPCNT, 3},
+	};
+	size_t i;
 
-	do {
-		int64_t left = MAX(1, until - redlock_now_us());
-		struct timeval limit = {left / 1000000, left % 1000000};
-
-		if (setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &limit, sizeof(limit)))
-			return -errno;
-		r = connect(fd, to, n);
-	} while (r && errno == EINTR && redlock_now_us() < until);
-	if (r)
-		return errno == EINPROGRESS || errno == EAGAIN || errno == EINTR ? -ETIMEDOUT : -errno;
-	r = fcntl(fd, F_GETFL);
-	return r < 0 || fcntl(fd, F_SETFL, r | O_NONBLOCK) ? -errno : 0;
+	for (i = 0; i < sizeof(options) / sizeof(options[0]); i++)
+		(void)setsockopt(fd, options[i].level, options[i].name, &options[i].value, sizeof(options[i].value));
 }
 
-static int socket_open(const struct sockaddr *to, socklen_t n, int64_t timeout_ms)
+int address_again(const struct address *address, bool *ret_pending)
 {
-	int fd = socket(to->sa_family, SOCK_STREAM | SOCK_CLOEXEC, 0), r;
+	int fd = socket(address->to.ss_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0), r;
 
 	if (fd < 0)
 		return -errno;
-	r = socket_connect(fd, to, n, timeout_ms);
-	if (!r)
-		return fd;
-	close(fd);
-	return r;
+	if (address->to.ss_family != AF_UNIX)
+		tcp_tune(fd);
+	/* No EINTR: signals do not interrupt a connect that does not wait. */
+	r = connect(fd, (const struct sockaddr *)&address->to, address->n) ? -errno : 0;
+	if (r && r != -EINPROGRESS) {
+		close(fd);
+		return r;
+	}
+	*ret_pending = r != 0;
+	return fd;
 }
 
+int address_connected(int fd)
+{
+	struct pollfd writable = {.fd = fd, .events = POLLOUT};
+	int error = 0;
+	socklen_t n = sizeof(error);
+
+	if (poll(&writable, 1, 0) <= 0)
+		return 0;
+	if (getsockopt(fd, SOL_SOCKET, SO_ERROR, &error, &n))
+		error = errno;
+	return error ? -error : 1;
+}
+
+/* Waits for the connection. On a Unix socket, -EAGAIN: so many wait already that it takes no other. */
 static int address_open(const struct sockaddr *to, socklen_t n, int64_t timeout_ms, struct address *ret_address)
 {
-	int fd = socket_open(to, n, timeout_ms);
+	int64_t until = boottime_after(timeout_ms);
+	bool pending = true;
+	int fd, r = 0;
 
-	if (fd < 0)
-		return fd;
 	memcpy(&ret_address->to, to, n);
 	ret_address->n = n;
-	return fd;
+	while ((fd = address_again(ret_address, &pending)) == -EAGAIN && boottime_poll_ms(until) > 0)
+		(void)poll(NULL, 0, FULL_PAUSE_MS);
+	while (fd >= 0 && pending && !(r = address_connected(fd)) && boottime_poll_ms(until) > 0)
+		(void)poll(&(struct pollfd){.fd = fd, .events = POLLOUT}, 1, boottime_poll_ms(until));
+	if (fd < 0 || !pending || r > 0)
+		return fd == -EAGAIN ? -ETIMEDOUT : fd;
+	close(fd);
+	return r ? r : -ETIMEDOUT;
 }
 
 static int unix_connect(const char *path, int64_t timeout_ms, struct address *ret_address)
@@ -104,21 +125,6 @@ static int unix_connect(const char *path, int64_t timeout_ms, struct address *re
 	memcpy(to.sun_path, path, n + 1);
 	fd = address_open((const struct sockaddr *)&to, sizeof(to), timeout_ms, ret_address);
 	return fd == -ECONNREFUSED && !stat(path, &st) && !S_ISSOCK(st.st_mode) ? -ENOTSOCK : fd;
-}
-
-/* By keepalive even a caller that waits for ever notices that the host of the daemon is gone. */
-static void tcp_tune(int fd)
-{
-	static const struct {
-		int level, name, value;
-	} options[] = {
-		{IPPROTO_TCP, TCP_NODELAY, 1},    {SOL_SOCKET, SO_KEEPALIVE, 1}, {IPPROTO_TCP, TCP_KEEPIDLE, 30},
-		{IPPROTO_TCP, TCP_KEEPINTVL, 10}, {IPPROTO_TCP, TCP_KEEPCNT, 3},
-	};
-	size_t i;
-
-	for (i = 0; i < sizeof(options) / sizeof(options[0]); i++)
-		(void)setsockopt(fd, options[i].level, options[i].name, &options[i].value, sizeof(options[i].value));
 }
 
 static int resolve_error(int code)
@@ -138,8 +144,6 @@ static int host_connect(const char *host, const char *port, int64_t timeout_ms, 
 	for (at = found; at && fd < 0; at = at->ai_next)
 		fd = address_open(at->ai_addr, at->ai_addrlen, timeout_ms, ret_address);
 	freeaddrinfo(found);
-	if (fd >= 0)
-		tcp_tune(fd);
 	return fd;
 }
 
@@ -248,35 +252,4 @@ int address_connect(const char *addr, int64_t timeout_ms, struct address *ret_ad
 		return -ENAMETOOLONG;
 	memcpy(copy, addr, strlen(addr) + 1);
 	return tcp_split(copy, &host, &port) ? -EINVAL : host_connect(host, port, timeout_ms, ret_address);
-}
-
-int address_again(const struct address *address, bool *ret_pending)
-{
-	int fd = socket(address->to.ss_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0), r;
-
-	if (fd < 0)
-		return -errno;
-	if (address->to.ss_family != AF_UNIX)
-		tcp_tune(fd);
-	/* No EINTR: signals do not interrupt a connect that does not wait. */
-	r = connect(fd, (const struct sockaddr *)&address->to, address->n) ? -errno : 0;
-	if (r && r != -EINPROGRESS) {
-		close(fd);
-		return r;
-	}
-	*ret_pending = r != 0;
-	return fd;
-}
-
-int address_connected(int fd)
-{
-	struct pollfd writable = {.fd = fd, .events = POLLOUT};
-	int error = 0;
-	socklen_t n = sizeof(error);
-
-	if (poll(&writable, 1, 0) <= 0)
-		return 0;
-	if (getsockopt(fd, SOL_SOCKET, SO_ERROR, &error, &n))
-		error = errno;
-	return error ? -error : 1;
 }

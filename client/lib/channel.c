@@ -1,11 +1,22 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* See channel.h. */
 #include "client/lib/channel.h"
-#include "client/lib/tls_calls.h"
 
 #include <errno.h>
 #include <sys/socket.h>
 #include <unistd.h>
+
+static const struct tls_calls *current;
+
+const struct tls_calls *secure(void)
+{
+	return current;
+}
+
+void redlock_set_secure(const struct tls_calls *functions)
+{
+	current = functions;
+}
 
 #define IN_FIRST ((size_t)2 * REPLY_MAX)
 #define OUT_MOST ((size_t)LINE_MAX_DEFAULT + 64)
@@ -30,12 +41,6 @@ void channel_release(struct channel *ch)
 }
 
 /* --- out --- */
-
-int channel_put(struct channel *ch, const char *line, size_t n)
-{
-	ch->out_at = ch->out_n = 0;
-	return channel_append(ch, line, n);
-}
 
 int channel_append(struct channel *ch, const char *line, size_t n)
 {

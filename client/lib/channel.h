@@ -5,9 +5,27 @@
 #ifndef CLIENT_CHANNEL_H
 #define CLIENT_CHANNEL_H
 
-#include "client/lib/buffer.h"
-#include "client/lib/redlock.h"
-#include "proto/proto.h"
+#include "client/lib/line.h"
+#include "tls/tls.h"
+
+/*
+ * What a channel inside TLS asks of OpenSSL. The functions come from tls.c, which is linked only into programs that call redlock_use_tls. So others need
+ * no OpenSSL.
+ */
+struct tls_calls {
+	struct ssl_st *(*dial)(int fd, const char *host); /* NULL: out of memory */
+	enum tls_shake (*shake)(struct ssl_st *t, char *why, size_t size);
+	ssize_t (*recv)(struct ssl_st *t, void *bytes, size_t size);
+	ssize_t (*send)(struct ssl_st *t, const void *bytes, size_t size);
+	const char *(*reason)(void);
+	void (*end)(struct ssl_st *t);
+	void (*free)(struct ssl_st *t);
+};
+
+/* NULL until redlock_use_tls has succeeded. */
+const struct tls_calls *secure(void);
+/* Of this library, though it must have a name that others see: from now on secure() is this one. */
+void redlock_set_secure(const struct tls_calls *functions);
 
 struct channel {
 	int fd;      /* -1: none */
@@ -24,9 +42,7 @@ struct channel {
 void channel_close(struct channel *ch);
 /* After channel_close: frees the memory. */
 void channel_release(struct channel *ch);
-/* Replaces whatever is unsent by a line; n is less than LINE_MAX_DEFAULT. -ENOMEM. */
-int channel_put(struct channel *ch, const char *line, size_t n) REDLOCK_MUST;
-/* Appends a line to what is unsent. -ENOBUFS: that is too much; -ENOMEM. */
+/* Appends a line to what is unsent; n is less than LINE_MAX_DEFAULT. -ENOBUFS: that is too much; -ENOMEM. */
 int channel_append(struct channel *ch, const char *line, size_t n) REDLOCK_MUST;
 bool channel_unsent(const struct channel *ch);
 /* Sends what can be sent without waiting; a negative errno. */

@@ -1,17 +1,116 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* See conn.h. */
 #include "client/lib/conn.h"
-#include "client/lib/boottime.h"
-#include "client/lib/count_field.h"
-#include "client/lib/sized.h"
-#include "client/lib/tracking.h"
 
 #include <errno.h>
+#include <inttypes.h>
 #include <poll.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/param.h>
+#include <unistd.h>
+
+static bool is_zero(const char *bytes, size_t n)
+{
+	size_t i = 0;
+
+	while (i < n && !bytes[i])
+		i++;
+	return i == n;
+}
+
+const char *redlock_sized_copy(void *to, size_t n, const void *from)
+{
+	const char *bytes = from;
+	size_t size = sizeof(size);
+
+	if (from)
+		memcpy(&size, from, sizeof(size));
+	if (size < sizeof(size))
+		return "the size of a struct is not set: .size = sizeof(it)";
+	if (size > n && !is_zero(bytes + n, size - n))
+		return "the program was compiled for a later libredlock, and asks for what this one does not know";
+	memset(to, 0, n);
+	if (from)
+		memcpy(to, from, MIN(size, n));
+	memcpy(to, &n, sizeof(n));
+	return NULL;
+}
+
+/* --- HELLO and RESUME --- */
+
+void greeting_hello(struct greeting *g, const struct redlock_session *session, struct draft *d)
+{
+	draft_verb(d, "HELLO 1");
+	if (session->label)
+		draft_quoted(d, " name=", session->label);
+	if (session->heartbeat_ms > 0)
+		draft_ms(d, "heartbeat", session->heartbeat_ms);
+	if (session->grace_ms > 0 || g->resumes)
+		draft_ms(d, "grace", session->grace_ms);
+	g->grace = session->grace_ms > 0;
+}
+
+static void word_take(const struct reply_line *line, const char *field, char *out, size_t size)
+{
+	struct span word = reply_find(line, field);
+
+	if (word.p && word.n < size)
+		snprintf(out, size, "%.*s", (int)word.n, word.p);
+}
+
+void greeting_named(struct greeting *g, const struct reply_line *answer)
+{
+	word_take(answer, "session", g->session, sizeof(g->session));
+	word_take(answer, "secret", g->secret, sizeof(g->secret));
+}
+
+void greeting_agreed(struct greeting *g, struct span hello, const struct reply_line *answer)
+{
+	snprintf(g->hello, sizeof(g->hello), "%.*s", (int)hello.n, hello.p);
+	g->bare_n = (size_t)((char *)memrchr(g->hello, ' ', strlen(g->hello)) - g->hello); /* the grace is the last field */
+	greeting_named(g, answer);
+	g->resumes = g->grace && g->secret[0];
+	g->graceless = false;
+	g->owner = getpid();
+}
+
+void greeting_resume(const struct greeting *g, struct draft *d)
+{
+	draft_verb(d, "RESUME ");
+	draft_text(d, g->session);
+	draft_text(d, " ");
+	draft_text(d, g->secret);
+}
+
+bool greeting_is_gone(const struct reply_line *refusal)
+{
+	return span_equal(refusal->code, SPAN("NOTFOUND")) || span_equal(refusal->code, SPAN("UNKNOWN")) ||
+	       span_equal(refusal->code, SPAN("ARG"));
+}
+
+const char *greeting_lose(struct greeting *g)
+{
+	const char *reason = g->graceless ? "evicted" : "expired";
+
+	g->graceless = false;
+	g->session[0] = g->secret[0] = '\0';
+	return reason;
+}
+
+bool greeting_waives(struct greeting *g, const struct reply_line *refusal)
+{
+	bool refused = span_equal(refusal->code, SPAN("LIMIT")) || span_equal(refusal->code, SPAN("ARG"));
+
+	if (g->graceless || !refused)
+		return false;
+	g->graceless = true;
+	return true;
+}
+
+/* --- the connection --- */
 
 #define AUTH_MS    9000 /* the daemon makes an AUTH wait for up to 5 s if others of this address have failed; RESUME follows */
 #define ATTEMPT_MS 3000 /* for an attempt, and for an answer: a restarted daemon takes up to 2 s to confirm what it adopts */
@@ -31,6 +130,13 @@ int conn_take_struct(struct redlock *c, void *to, size_t n, const void *from)
 	const char *flaw = redlock_sized_copy(to, n, from);
 
 	return flaw ? conn_says(c, -EINVAL, "%s", flaw) : 0;
+}
+
+int conn_name(struct redlock *c, const char *name, size_t most, const char *what)
+{
+	size_t n = strlen(name);
+
+	return n > 0 && n <= most ? 0 : conn_says(c, -EINVAL, "%s has 1 to %zu bytes", what, most);
 }
 
 int conn_break(struct redlock *c, int err, const char *why)
@@ -65,7 +171,6 @@ void conn_lost(struct redlock *c, int err, const char *why)
 	conn_says(c, err, "%s", why);
 	channel_close(&c->channel);
 	c->spoken = false;
-	c->cancels = 0;
 	subscriptions_end(&c->watches);
 	if (c->link == LINK_UP && c->pending.in_flight && !pending_is_repeated(&c->pending)) {
 		c->pending.in_flight = c->answered = false;
@@ -75,12 +180,17 @@ void conn_lost(struct redlock *c, int err, const char *why)
 	(void)!conn_withdraw(c);
 }
 
-void conn_forget_auth(struct redlock *c)
+void conn_wipe(char *text)
 {
-	if (c->auth)
-		explicit_bzero(c->auth, c->auth_n);
-	free(c->auth);
-	c->auth = NULL;
+	if (text)
+		explicit_bzero(text, strlen(text));
+	free(text);
+}
+
+void conn_keep_auth(struct redlock *c, char *auth)
+{
+	conn_wipe(c->auth);
+	c->auth = auth;
 }
 
 /* --- out --- */
@@ -104,25 +214,26 @@ int conn_drain(struct redlock *c)
 	return 0;
 }
 
-static int line_sent(struct redlock *c, int r)
+int conn_put(struct redlock *c, const char *line, size_t n)
 {
+	int r = channel_append(&c->channel, line, n);
+
 	if (r)
 		return conn_break(c, r, r == -ENOMEM ? "out of memory" : "redlockd does not read");
 	return conn_drain(c);
 }
 
-int conn_put(struct redlock *c, const char *line, size_t n)
+int conn_put_draft(struct redlock *c)
 {
-	/* A CANCEL may be sent in part. */
-	return line_sent(c, c->cancels ? channel_append(&c->channel, line, n) : channel_put(&c->channel, line, n));
+	return c->draft.error ? conn_break(c, c->draft.error, "out of memory") : conn_put(c, c->draft.line.p, c->draft.n);
 }
 
+/* The tag of its answer is none that anybody waits for. */
 int conn_cancel(struct redlock *c)
 {
 	static const char line[] = "@cancel CANCEL " TAG_TO_CANCEL;
 
-	c->cancels++;
-	return line_sent(c, channel_append(&c->channel, line, sizeof(line) - 2));
+	return conn_put(c, line, sizeof(line) - 2);
 }
 
 int redlock_fd(const struct redlock *c)

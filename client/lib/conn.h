@@ -9,17 +9,42 @@
 #define CLIENT_CONN_H
 
 #include "client/lib/address.h"
-#include "client/lib/backoff.h"
+#include "client/lib/boottime.h"
 #include "client/lib/channel.h"
-#include "client/lib/draft.h"
-#include "client/lib/greeting.h"
 #include "client/lib/holds.h"
-#include "client/lib/unchecked_jobs.h"
-#include "client/lib/line.h"
-#include "client/lib/outcome.h"
-#include "client/lib/pending.h"
 #include "client/lib/pushes.h"
-#include "client/lib/subscriptions.h"
+
+/* --- how a session is opened and resumed: what HELLO asked for, and the id and secret by which RESUME names the session --- */
+
+#define HELLO_BYTES 1200
+
+struct greeting {
+	bool resumes; /* the daemon gives grace: the session outlives its connection */
+	pid_t owner;  /* the process that said HELLO: its redlock_close says QUIT */
+	char session[64], secret[128];
+	char hello[HELLO_BYTES]; /* said again when the session is gone */
+	size_t bare_n;           /* of hello, without its grace */
+	bool graceless;          /* the session was opened again, without grace: the daemon gives less now */
+	bool grace;              /* the HELLO in flight asks for it */
+};
+
+/* Drafts the line. */
+void greeting_hello(struct greeting *g, const struct redlock_session *session, struct draft *d);
+/* The daemon said OK to that line. */
+void greeting_agreed(struct greeting *g, struct span hello, const struct reply_line *answer);
+/* Takes id and secret from an OK to HELLO. */
+void greeting_named(struct greeting *g, const struct reply_line *answer);
+/* Drafts the line, if there is a session to resume: it has a secret. */
+void greeting_resume(const struct greeting *g, struct draft *d);
+/* Whether an ERR to RESUME says that the session is gone. A daemon that does not know RESUME has no session of ours either. */
+bool greeting_is_gone(const struct reply_line *refusal);
+/*
+ * The session is gone. Returns the reason of the losses: with grace a lock ends with its lease ("expired"), without grace it is
+ * free since the connection broke ("evicted").
+ */
+const char *greeting_lose(struct greeting *g);
+/* HELLO was refused. True: the daemon gives less grace now, or knows none; say hello without its grace. Not true twice in a row. */
+bool greeting_waives(struct greeting *g, const struct reply_line *refusal);
 
 enum link {
 	LINK_UP,
@@ -45,7 +70,6 @@ struct redlock {
 	struct channel channel;
 
 	struct pending pending;
-	unsigned cancels; /* how often CANCEL was sent over this connection, and is not answered yet */
 	bool aborted; /* the connection broke under a request without a name, and its caller was not told yet */
 	void (*row)(void *arg, const struct redlock_line *line);
 	void *row_arg;
@@ -60,7 +84,6 @@ struct redlock {
 	struct subscriptions watches;
 
 	char *auth; /* the AUTH that the daemon has accepted: said again on the next connection; NULL: none. Wiped when it is freed */
-	size_t auth_n;
 	char owner[OWNER_BYTES]; /* redlock_set_owner; "": none */
 
 	/* --- of a session with grace --- */
@@ -89,6 +112,8 @@ int conn_says(struct redlock *c, int err, const char *format, ...) __attribute__
 /* redlock_sized_copy, of a pointer to a struct; -EINVAL. */
 #define conn_take(c, to, from) conn_take_struct(c, to, sizeof(*(to)), from)
 int conn_take_struct(struct redlock *c, void *to, size_t n, const void *from) REDLOCK_MUST;
+/* -EINVAL: the name has too few or too many bytes. what: it, for a person. */
+int conn_name(struct redlock *c, const char *name, size_t most, const char *what) REDLOCK_MUST;
 /* Ends the connection for good. Returns err. */
 int conn_break(struct redlock *c, int err, const char *why);
 /* What to say when the connection broke; static memory of this thread. why: "", or more of it. */
@@ -103,8 +128,10 @@ int conn_drafted(struct redlock *c) REDLOCK_MUST;
 
 /* Sends what can be sent without waiting. With grace a failure drops what is unsent; reading finds the end. */
 int conn_drain(struct redlock *c) REDLOCK_MUST;
-/* Sends a line instead of whatever is unsent, but for a CANCEL. */
+/* Sends a line, behind what is unsent. */
 int conn_put(struct redlock *c, const char *line, size_t n) REDLOCK_MUST;
+/* The same with c->draft. */
+int conn_put_draft(struct redlock *c) REDLOCK_MUST;
 
 /* Sends CANCEL for the request in flight, behind it. */
 int conn_cancel(struct redlock *c) REDLOCK_MUST;
@@ -115,11 +142,20 @@ void conn_answered(struct redlock *c);
 int conn_withdraw(struct redlock *c) REDLOCK_MUST;
 /* Answers the request in flight without the daemon: its lock is lost. */
 int conn_answer_lost(struct redlock *c) REDLOCK_MUST;
-/* Frees and wipes the AUTH that is kept. */
-void conn_forget_auth(struct redlock *c);
+/* Wipes and frees it; NULL is allowed. */
+void conn_wipe(char *text);
+/* Keeps this AUTH, or none, and wipes the one that was kept. */
+void conn_keep_auth(struct redlock *c, char *auth);
 /* Keeps a push, unless it tells a loss again. */
 int conn_push(struct redlock *c, struct span line) REDLOCK_MUST;
 /* Makes a push for each lock that was found to be lost and not told yet. */
 int conn_tell_losses(struct redlock *c) REDLOCK_MUST;
+
+/*
+ * Structs of redlock.h that a caller passes begin with their size, as his compiler knew it. Those of an earlier version are shorter: what they lack is zero,
+ * which is its default. Of those of a later version what this library does not know must be zero.
+ */
+/* Copies from, if it is not NULL, into to, a struct of n bytes; the rest of to becomes zero. Returns NULL, or what is wrong. */
+const char *redlock_sized_copy(void *to, size_t n, const void *from) REDLOCK_MUST;
 
 #endif

@@ -52,7 +52,8 @@ size_t text_add(char *out, size_t at, size_t size, const char *format, ...)
 	return n < 0 || (size_t)n >= size - at ? size - 1 : at + (size_t)n;
 }
 
-size_t character_next(struct span text, bool *ret_good)
+/* How many bytes the next character has; 1, and *ret_good is false, for a byte that is no character, or part of one that nobody sees. text is not empty. */
+static size_t character_next(struct span text, bool *ret_good)
 {
 	unsigned char c = (unsigned char)text.p[0];
 	size_t n = c < 0x80 ? 0 : utf8_visible(text);

@@ -32,7 +32,5 @@ locale_t utf8_locale(void);
 /* How many columns shown text takes: a wide character two. */
 size_t shown_width(struct span text);
 
-/* How many bytes the next character has; 1, and *ret_good is false, for a byte that is no character, or part of one that nobody sees. text is not empty. */
-size_t character_next(struct span text, bool *ret_good);
 
 #endif

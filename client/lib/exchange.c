@@ -1,37 +1,29 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* See exchange.h. */
 #include "client/lib/exchange.h"
-#include "client/lib/boottime.h"
-#include "client/lib/count_field.h"
-#include "client/lib/lockall.h"
 #include "client/lib/recovery.h"
-#include "client/lib/tls_calls.h"
-#include "client/lib/tracking.h"
 
 #include <errno.h>
+#include <poll.h>
 #include <stdio.h>
+#include <sys/param.h>
 #include <unistd.h>
 
 #define PUT_OFF_US 200000 /* from an answer that did not end the request until it is sent again */
-
-int exchange_set(struct redlock *c, enum pending_kind kind, const char *name, struct span line)
-{
-	if (c->broken)
-		return c->broken;
-	if (c->pending.in_flight)
-		return conn_says(c, -EBUSY, "another request is in flight");
-	return pending_set(&c->pending, kind, name, line.p, line.n) ? conn_says(c, -ENOMEM, "out of memory") : 0;
-}
 
 int exchange_draft(struct redlock *c, enum pending_kind kind, const char *name)
 {
 	struct draft *d = &c->draft;
 
-	if (!d->error && d->n > LINE_MAX_DEFAULT - COUNTED_BYTES)
+	if (c->broken)
+		return c->broken;
+	if (!d->error && kind >= PENDING_LOCK && d->n > LINE_MAX_DEFAULT - COUNTED_BYTES)
 		d->error = -EMSGSIZE;
-	if (d->error && !c->broken)
+	if (d->error)
 		return conn_drafted(c);
-	return exchange_set(c, kind, name, (struct span){d->line.p, d->n});
+	if (c->pending.in_flight)
+		return conn_says(c, -EBUSY, "another request is in flight");
+	return pending_set(&c->pending, kind, name, d) ? conn_says(c, -ENOMEM, "out of memory") : 0;
 }
 
 int exchange_begin(struct redlock *c)
@@ -44,6 +36,14 @@ int exchange_begin(struct redlock *c)
 	if (c->greeting.resumes && tracking_knows_loss(&c->holds, &c->pending))
 		return conn_answer_lost(c);
 	return c->link == LINK_UP ? recovery_send(c) : 0;
+}
+
+int exchange_send(struct redlock *c, enum pending_kind kind, const char *name, int64_t busy_ms)
+{
+	int r = exchange_draft(c, kind, name);
+
+	c->pending.busy_ms = r ? c->pending.busy_ms : busy_ms;
+	return r ? r : exchange_begin(c);
 }
 
 /* While the daemon is away a LOCK ends at once: it is undone when the daemon is there again. A TAKE is asked again then, and withdrawn. */
@@ -64,7 +64,8 @@ int redlock_cancel(struct redlock *c)
 	return !r && c->link == LINK_UP && c->holds.unsettled ? recovery_release(c) : r;
 }
 
-int exchange_give_up(struct redlock *c)
+/* The caller has waited long enough. 0: the connection is there, and the daemon is silent. -ECONNABORTED: the session goes on. */
+static int exchange_give_up(struct redlock *c)
 {
 	bool up = c->link == LINK_UP;
 
@@ -152,10 +153,6 @@ static int line_hear(struct redlock *c, struct span line)
 	if (push)
 		return conn_push(c, line);
 	c->spoken = true;
-	if (c->cancels && span_equal(c->passing.parsed.tag, SPAN("cancel"))) {
-		c->cancels--;
-		return 0;
-	}
 	if (c->passing.parsed.tag.n && !span_equal(c->passing.parsed.tag, tag_sent(c)))
 		return 0;
 	if (c->link != LINK_UP)
@@ -212,4 +209,96 @@ int redlock_process(struct redlock *c)
 		r = lines_read(c);
 	recovery_limit(c);
 	return r;
+}
+
+/* --- waiting --- */
+
+/* Waits until something comes or is due. */
+static int await_something(struct redlock *c, int64_t until)
+{
+	struct pollfd fd = {.fd = c->channel.fd, .events = redlock_events(c)};
+
+	if (poll(&fd, 1, boottime_poll_ms(MIN(until, recovery_due_us(c)))) < 0 && errno != EINTR)
+		return conn_break(c, -errno, "waiting failed");
+	return 0;
+}
+
+/* Returns 0 when the request is no longer in flight. */
+static int await_end(struct redlock *c, int64_t until)
+{
+	int r = 0;
+
+	while (!r && c->pending.in_flight) {
+		r = redlock_process(c);
+		if (r || !c->pending.in_flight)
+			break;
+		if (boottime_poll_ms(until) == 0)
+			return conn_says(c, -EAGAIN, "no answer yet");
+		r = await_something(c, until);
+	}
+	return r;
+}
+
+int redlock_finish(struct redlock *c, int64_t timeout_ms)
+{
+	int r;
+
+	if (!c->pending.in_flight && !c->answered && !c->aborted)
+		return conn_says(c, -EINVAL, "nothing was asked");
+	r = await_end(c, boottime_after(timeout_ms));
+	if (c->aborted) {
+		c->aborted = false;
+		return conn_says(c, -ECONNABORTED, "the connection broke before the answer came; the request may have been done");
+	}
+	/* A complete answer counts, even if the connection ended right after it. */
+	return c->pending.in_flight ? r : outcome_of(&c->answer.parsed, c->code, c->message);
+}
+
+int redlock_wait_push(struct redlock *c, int64_t timeout_ms, const struct redlock_line **ret_push)
+{
+	int64_t until = boottime_after(timeout_ms);
+	const struct redlock_line *push;
+	int r;
+
+	for (;;) {
+		r = redlock_process(c);
+		push = pushes_next(&c->pushes);
+		if (push)
+			break;
+		if (!r && boottime_poll_ms(until) == 0)
+			return conn_says(c, -EAGAIN, "no push yet");
+		if (!r)
+			r = await_something(c, until);
+		if (r)
+			return r;
+	}
+	*ret_push = push;
+	return 0;
+}
+
+int await_answer(struct redlock *c, int r)
+{
+	int64_t busy_ms = c->pending.busy_ms;
+
+	if (r)
+		return r;
+	r = redlock_finish(c, busy_ms < 0 || busy_ms > INT64_MAX - c->timeout_ms ? REDLOCK_FOREVER : busy_ms + c->timeout_ms);
+	if (r != -EAGAIN)
+		return r;
+	r = exchange_give_up(c);
+	if (r)
+		return r;
+	c->broken = -ETIMEDOUT;
+	return conn_says(c, -ETIMEDOUT, "redlockd at %s does not answer", c->place);
+}
+
+int await_draft(struct redlock *c, enum pending_kind kind, int64_t busy_ms, void (*row)(void *arg, const struct redlock_line *line), void *arg)
+{
+	int r = exchange_send(c, kind, "", busy_ms);
+
+	if (r)
+		return r;
+	c->row = row;
+	c->row_arg = arg;
+	return await_answer(c, 0);
 }

@@ -1,10 +1,26 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* See holds.h. */
 #include "client/lib/holds.h"
+#include "client/lib/boottime.h"
 
 #include <errno.h>
+#include <inttypes.h>
 #include <search.h>
+#include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
+
+static int by_name(const void *a, const void *b)
+{
+	return strcmp(((const struct hold *)a)->name, ((const struct hold *)b)->name);
+}
+
+static void holds_forget(struct holds *holds, struct hold *h)
+{
+	tdelete(h, &holds->by_name, by_name);
+	LIST_REMOVE(h, next);
+	free(h);
+}
 
 void holds_init(struct holds *holds)
 {
@@ -18,11 +34,6 @@ void holds_release(struct holds *holds)
 
 	while ((h = LIST_FIRST(&holds->all)))
 		holds_forget(holds, h);
-}
-
-static int by_name(const void *a, const void *b)
-{
-	return strcmp(((const struct hold *)a)->name, ((const struct hold *)b)->name);
 }
 
 /* A name with a NUL is none of ours. */
@@ -58,14 +69,8 @@ int holds_reserve(struct holds *holds, const char *name)
 	return holds_find(holds, span_of(name)) ? 0 : holds_add(holds, name);
 }
 
-void holds_forget(struct holds *holds, struct hold *h)
-{
-	tdelete(h, &holds->by_name, by_name);
-	LIST_REMOVE(h, next);
-	free(h);
-}
-
-void holds_end_lockall(struct holds *holds)
+/* No LOCKALL or LOCKANY is in flight any more. What it asked for and did not get is forgotten. */
+static void holds_end_lockall(struct holds *holds)
 {
 	struct hold *h, *next;
 
@@ -76,4 +81,579 @@ void holds_end_lockall(struct holds *holds)
 		else
 			h->in_bundle = false;
 	}
+}
+
+/* --- LOCKALL and LOCKANY --- */
+
+int lockall_begin(struct holds *holds, const char *const *names, size_t n)
+{
+	for (size_t i = 0; i < n; i++) {
+		struct hold *h;
+		int r = holds_reserve(holds, names[i]);
+
+		if (r) {
+			holds_end_lockall(holds);
+			return r;
+		}
+		h = holds_find(holds, span_of(names[i]));
+		h->in_bundle = true;
+		h->rank = (unsigned)i;
+		h->part.told = false;
+	}
+	return 0;
+}
+
+void lockall_row(struct holds *holds, const struct reply_line *row)
+{
+	struct hold *h = holds_find(holds, reply_find(row, "name"));
+
+	if (h && h->in_bundle)
+		h->part = (struct hold_row){.told = true,
+					    .fence = reply_number(row, "fence", 0),
+					    .valid_ms = line_bounded(row, "valid_ms", 0)};
+}
+
+/* Whether it is in flight and asks for this lock. */
+static bool pending_asks_for(const struct pending *p, const struct hold *h)
+{
+	return p->in_flight && (h->in_bundle || pending_is(p, PENDING_LOCK, h->name));
+}
+
+/* --- what answers tell --- */
+
+/* ERR LOST, ERR NOTHELD. */
+static bool tracking_says_lost(const struct reply_line *line)
+{
+	return line->kind == LINE_ERR && (span_equal(line->code, SPAN("LOST")) || span_equal(line->code, SPAN("NOTHELD")));
+}
+
+/* The answer to a LOCK: the session holds just what its caller knows of. */
+static bool tracking_decides(const struct reply_line *answer)
+{
+	return answer->kind != LINE_ERR;
+}
+
+/* count: how often the daemon counts it; an UNLOCK that was given up is among that for the caller. */
+static void hold_take(struct hold *h, const struct pending *p, int64_t fence, int64_t valid_ms, int64_t count)
+{
+	bool held = h->state == HOLD_HELD;
+
+	h->count = count >= 0 ? count + (held && h->unlock_open) : (held ? h->count : 0) + 1;
+	h->unlock_open &= held;
+	h->unsettled = false;
+	h->shared = p->shared;
+	h->permit = p->permit;
+	h->state = HOLD_HELD;
+	h->fence = fence;
+	h->until_us = p->sent_us + valid_ms * US_PER_MS;
+}
+
+static void hold_granted(struct hold *h, const struct pending *p, const struct reply_line *line, int64_t count)
+{
+	hold_take(h, p, reply_number(line, "fence", h->fence), line_bounded(line, "valid_ms", 0), count);
+}
+
+/*
+ * A LOCK of several names whose holds differ says no count: each name has one more. A LOCKALL that is repeated and refused may have waited for some of its
+ * names alone: the first one had taken the others.
+ */
+static void lockall_answered(struct holds *holds, const struct pending *p, const struct reply_line *answer)
+{
+	bool partly = answer->kind != LINE_OK && p->kind == PENDING_LOCKALL && p->again;
+	struct hold *h, *one = p->kind == PENDING_LOCKANY ? holds_find(holds, reply_find(answer, "name")) : NULL;
+
+	if (answer->kind == LINE_OK && one && one->in_bundle)
+		hold_granted(one, p, answer, line_bounded(answer, "count", p->count));
+	LIST_FOREACH(h, &holds->all, next) {
+		if (answer->kind == LINE_OK && p->kind == PENDING_LOCKALL && h->in_bundle && h->part.told)
+			hold_take(h, p, h->part.fence, h->part.valid_ms, p->count);
+		h->unsettled &= !(h->in_bundle && tracking_decides(answer));
+		h->unsettled |= h->in_bundle && partly;
+	}
+	holds->unsettled |= partly;
+	holds_end_lockall(holds);
+}
+
+static void lock_answered(struct holds *holds, struct hold *h, const struct pending *p, const struct reply_line *answer)
+{
+	if (answer->kind == LINE_OK)
+		hold_granted(h, p, answer, p->count);
+	h->unsettled &= !tracking_decides(answer);
+	if (h->state == HOLD_ASKED && !h->unsettled)
+		holds_forget(holds, h);
+}
+
+static void unlock_answered(struct holds *holds, struct hold *h, const struct pending *p, const struct reply_line *answer)
+{
+	/* After QUORUM of sync=yes nobody knows whether it is free, but the session holds it no more. */
+	if (answer->kind == LINE_ERR && !span_equal(answer->code, SPAN("QUORUM")))
+		return;
+	h->unlock_open = false;
+	h->count = p->count >= 0 ? p->count : line_bounded(answer, "count", 0);
+	if (h->count <= 0 || answer->kind == LINE_ERR)
+		holds_forget(holds, h);
+}
+
+static void hold_renewed(struct hold *h, const struct pending *p, const struct reply_line *line)
+{
+	if (h->state != HOLD_HELD)
+		return;
+	h->fence = reply_number(line, "fence", h->fence);
+	h->until_us = p->sent_us + line_bounded(line, "valid_ms", 0) * US_PER_MS;
+}
+
+static void hold_forget_loss(struct holds *holds, struct hold *h)
+{
+	if (h->unsettled)
+		h->state = HOLD_ASKED;
+	else
+		holds_forget(holds, h);
+}
+
+void tracking_answer(struct holds *holds, const struct pending *p, const struct reply_line *answer)
+{
+	struct hold *h = p->name[0] ? holds_find(holds, span_of(p->name)) : NULL;
+
+	if (p->kind == PENDING_LOCKALL || p->kind == PENDING_LOCKANY)
+		lockall_answered(holds, p, answer);
+	if (!h)
+		return;
+	/* A loss that the daemon told needs no tracking: the daemon tells it again. */
+	if (tracking_says_lost(answer))
+		hold_forget_loss(holds, h);
+	else if (p->kind == PENDING_LOCK)
+		lock_answered(holds, h, p, answer);
+	else if (p->kind == PENDING_UNLOCK)
+		unlock_answered(holds, h, p, answer);
+	else if (answer->kind == LINE_OK)
+		hold_renewed(h, p, answer);
+}
+
+/* --- what pushes tell --- */
+
+/* A LOCK in flight takes the name anew: its grant is tracked, or given back if the LOCK is given up. */
+static void hold_lost(struct holds *holds, struct hold *h, const struct pending *p)
+{
+	if (!pending_asks_for(p, h)) {
+		holds_forget(holds, h);
+		return;
+	}
+	h->state = HOLD_ASKED;
+	h->unlock_open = false;
+}
+
+bool tracking_push(struct holds *holds, const struct pending *p, const struct reply_line *push)
+{
+	struct hold *h;
+
+	if (!span_equal(push->code, SPAN("LOST")) || reply_find(push, "owner").p || reply_find(push, "job").p)
+		return true;
+	h = holds_find(holds, reply_find(push, "name"));
+	if (!h)
+		return true;
+	if (h->loss_told && reply_number(push, "fence", 0) == h->loss_told)
+		return false;
+	if (h->state == HOLD_HELD && reply_number(push, "fence", h->fence) == h->fence)
+		hold_lost(holds, h, p);
+	return true;
+}
+
+size_t tracking_loss(struct hold *h, char out[REPLY_MAX])
+{
+	char name[4 * NAME_MAX_BYTES + 3];
+	size_t n = quote(span_of(h->name), name, sizeof(name) - 1);
+
+	name[n] = '\0';
+	n = (size_t)snprintf(out, REPLY_MAX, "! LOST name=%s fence=%" PRId64 " reason=%s", name, h->fence, h->reason);
+	h->reason = NULL;
+	h->loss_told = h->fence;
+	return n;
+}
+
+/* --- what RESUME tells --- */
+
+void tracking_resume(struct holds *holds)
+{
+	struct hold *h;
+
+	LIST_FOREACH(h, &holds->all, next)
+		h->seen = false;
+}
+
+void tracking_row(struct holds *holds, const struct reply_line *line, int64_t asked_us)
+{
+	struct hold *h = holds_find(holds, reply_find(line, "name"));
+
+	if (!h || h->state != HOLD_HELD || reply_find(line, "owner").p || reply_find(line, "job").p)
+		return;
+	if (!h->permit && h->fence != reply_number(line, "fence", 0))
+		return;
+	h->seen = true;
+	h->until_us = asked_us + line_bounded(line, "valid_ms", 0) * US_PER_MS;
+}
+
+/* The UNLOCK in flight was asked for while the lock was believed: it was done, or its answer tells of the loss. */
+static bool is_being_unlocked(const struct hold *h, const struct pending *p)
+{
+	return pending_is(p, PENDING_UNLOCK, h->name) && p->asked_us < h->until_us;
+}
+
+static void hold_end(struct hold *h, const struct pending *p, const char *reason)
+{
+	if (is_being_unlocked(h, p) || (h->unlock_open && h->count <= 1))
+		return;
+	h->state = HOLD_LOST;
+	h->reason = reason;
+	h->unlock_open = false;
+}
+
+void tracking_end(struct holds *holds, const struct pending *p, const char *reason)
+{
+	struct hold *h;
+
+	LIST_FOREACH(h, &holds->all, next)
+		if (!h->seen && h->state == HOLD_HELD)
+			hold_end(h, p, reason);
+}
+
+const char *tracking_unseen(const struct holds *holds)
+{
+	const struct hold *h;
+
+	LIST_FOREACH(h, &holds->all, next)
+		if (!h->seen && h->state == HOLD_HELD)
+			return h->name;
+	return NULL;
+}
+
+void tracking_checked(struct holds *holds, const struct pending *p, const char *name, const struct reply_line *answer, int64_t asked_us)
+{
+	struct hold *h = holds_find(holds, span_of(name));
+
+	if (answer->kind == LINE_OK)
+		tracking_row(holds, answer, asked_us);
+	if (!h || h->state != HOLD_HELD || h->seen)
+		return;
+	h->seen = true;
+	if (answer->kind == LINE_OK || tracking_says_lost(answer))
+		hold_end(h, p, "evicted");
+}
+
+bool tracking_knows_loss(const struct holds *holds, const struct pending *p)
+{
+	const struct hold *h = p->name[0] ? holds_find(holds, span_of(p->name)) : NULL;
+
+	return h && h->state == HOLD_LOST && p->kind != PENDING_LOCK;
+}
+
+void tracking_loss_acknowledged(struct holds *holds, const struct pending *p)
+{
+	struct hold *h = holds_find(holds, span_of(p->name));
+
+	if (h && p->kind == PENDING_UNLOCK)
+		hold_forget_loss(holds, h);
+}
+
+/* An UNLOCK that was given up is taken for done: the next one asks for the same count. */
+static int64_t hold_count(const struct hold *h)
+{
+	return h && h->state == HOLD_HELD ? h->count - h->unlock_open : 0;
+}
+
+/* --- the count of a request; -1: it says none --- */
+
+/* LOCK in the other mode converts, which keeps the count, or is refused. */
+static int64_t lock_count(const struct hold *h, const struct pending *p)
+{
+	bool converts = hold_count(h) > 0 && h->shared != p->shared;
+
+	return hold_count(h) + !converts;
+}
+
+/* LOCKALL says one count for all names. */
+static int64_t all_count(const struct holds *holds)
+{
+	const struct hold *h;
+	int64_t count = -1;
+
+	LIST_FOREACH(h, &holds->all, next) {
+		if (!h->in_bundle)
+			continue;
+		if (count >= 0 && count != hold_count(h) + 1)
+			return -1;
+		count = hold_count(h) + 1;
+	}
+	return count;
+}
+
+/* LOCKANY is about the first name that the session has, if it has any. */
+static int64_t any_count(const struct holds *holds)
+{
+	const struct hold *h, *first = NULL;
+
+	LIST_FOREACH(h, &holds->all, next)
+		if (h->in_bundle && hold_count(h) > 0 && (!first || h->rank < first->rank))
+			first = h;
+	return hold_count(first) + 1;
+}
+
+static int64_t request_count(const struct holds *holds, const struct pending *p)
+{
+	const struct hold *h = p->name[0] ? holds_find(holds, span_of(p->name)) : NULL;
+
+	switch (p->kind) {
+	case PENDING_LOCK:
+		return lock_count(h, p);
+	case PENDING_LOCKALL:
+		return all_count(holds);
+	case PENDING_LOCKANY:
+		return any_count(holds);
+	case PENDING_UNLOCK:
+		return h && h->state == HOLD_HELD ? h->count - 1 : -1;
+	default:
+		return -1;
+	}
+}
+
+/* Permits of one name have a fence each. */
+static bool has_fence(const struct hold *h)
+{
+	return h && h->state == HOLD_HELD && h->fence && !h->permit;
+}
+
+struct span count_field_line(const struct holds *holds, struct pending *p)
+{
+	const struct hold *h = p->kind == PENDING_UNLOCK ? holds_find(holds, span_of(p->name)) : NULL;
+	char *out = p->line.p;
+	size_t n = p->n, most = n + COUNTED_BYTES;
+
+	p->count = request_count(holds, p);
+	if (has_fence(h))
+		n += (size_t)snprintf(out + n, most - n, " fence=%" PRId64, h->fence);
+	if (p->count >= 0)
+		n += (size_t)snprintf(out + n, most - n, " count=%" PRId64, p->count);
+	return (struct span){out, n};
+}
+
+bool count_field_is_outdated(const struct holds *holds, const struct pending *p, const struct reply_line *answer)
+{
+	bool refused = answer->kind == LINE_ERR && (span_equal(answer->code, SPAN("LOST")) || span_equal(answer->code, SPAN("ARG")));
+
+	return refused && pending_locks(p) && !p->cancelled && p->count >= 0 && p->count != request_count(holds, p);
+}
+
+/* --- calls that were given up --- */
+
+static void hold_unsettle(struct holds *holds, struct hold *h)
+{
+	h->unsettled = true;
+	holds->unsettled = true;
+}
+
+void count_field_give_up(struct holds *holds, const struct pending *p)
+{
+	struct hold *h;
+
+	LIST_FOREACH(h, &holds->all, next) {
+		if (pending_asks_for(p, h) && (p->sent || h->state != HOLD_HELD))
+			hold_unsettle(holds, h);
+		else if (p->sent && h->state == HOLD_HELD && pending_is(p, PENDING_UNLOCK, h->name))
+			h->unlock_open = true;
+		h->in_bundle = false;
+	}
+}
+
+bool count_field_refuse(struct holds *holds, const char *name)
+{
+	struct hold *h = holds_find(holds, span_of(name));
+
+	if (!h || h->state != HOLD_HELD)
+		return false;
+	if (--h->count <= 0)
+		h->state = HOLD_ASKED;
+	hold_unsettle(holds, h);
+	return true;
+}
+
+void count_field_resume(struct holds *holds, const struct pending *p)
+{
+	struct hold *h;
+
+	if (!p->in_flight || !p->sent || !pending_locks(p) || request_count(holds, p) >= 0)
+		return;
+	LIST_FOREACH(h, &holds->all, next)
+		if (h->in_bundle)
+			hold_unsettle(holds, h);
+}
+
+const struct hold *count_field_unsettled(struct holds *holds, const struct pending *p)
+{
+	bool counted = request_count(holds, p) >= 0;
+	const struct hold *h;
+
+	holds->unsettled = false;
+	LIST_FOREACH(h, &holds->all, next)
+		if (h->unsettled && !(counted && pending_asks_for(p, h)))
+			return h;
+	return NULL;
+}
+
+void count_field_settle(const struct hold *h, struct draft *d)
+{
+	draft_begin(d, "UNLOCK", h->name);
+	if (has_fence(h))
+		draft_number(d, "fence", h->fence);
+	draft_number(d, "count", hold_count(h));
+}
+
+void count_field_settled(struct holds *holds, const struct pending *p, const char *name)
+{
+	struct hold *h = holds_find(holds, span_of(name));
+
+	if (!h)
+		return;
+	h->unsettled = false;
+	if (h->state == HOLD_ASKED && !pending_asks_for(p, h))
+		holds_forget(holds, h);
+}
+
+/* --- jobs --- */
+
+static struct span unchecked_jobs_queue(const struct unchecked_job *t)
+{
+	return (struct span){t->text, t->queue_n};
+}
+
+static struct span unchecked_jobs_id(const struct unchecked_job *t)
+{
+	return (struct span){t->text + t->queue_n, t->id_n};
+}
+
+static struct unchecked_job *unchecked_jobs_find(const struct unchecked_jobs *all, struct span queue, struct span id)
+{
+	struct unchecked_job *t;
+
+	LIST_FOREACH(t, all, next)
+		if (span_equal(unchecked_jobs_queue(t), queue) && span_equal(unchecked_jobs_id(t), id))
+			return t;
+	return NULL;
+}
+
+static void unchecked_jobs_free(struct unchecked_job *t)
+{
+	if (!t)
+		return;
+	LIST_REMOVE(t, next);
+	free(t);
+}
+
+static int unchecked_jobs_add(struct unchecked_jobs *all, struct span queue, struct span id)
+{
+	struct unchecked_job *t = calloc(1, sizeof(*t) + queue.n + id.n);
+
+	if (!t)
+		return -ENOMEM;
+	t->queue_n = queue.n;
+	t->id_n = id.n;
+	memcpy(t->text, queue.p, queue.n);
+	memcpy(t->text + queue.n, id.p, id.n);
+	LIST_INSERT_HEAD(all, t, next);
+	return 0;
+}
+
+/* Only the answer to TAKE has a payload. */
+int unchecked_jobs_answer(struct unchecked_jobs *all, const struct reply_line *answer)
+{
+	struct span queue, id;
+	struct unchecked_job *t;
+	bool gives;
+
+	if (answer->kind != LINE_OK)
+		return 0;
+	queue = reply_find(answer, "queue");
+	id = reply_find(answer, "job");
+	gives = reply_find(answer, "payload").p;
+	if (!queue.p || !id.p)
+		return 0;
+	t = unchecked_jobs_find(all, queue, id);
+	if (t && (gives || !t->given_up))
+		unchecked_jobs_free(t);
+	return gives ? unchecked_jobs_add(all, queue, id) : 0;
+}
+
+void unchecked_jobs_push(struct unchecked_jobs *all, const struct reply_line *push)
+{
+	struct span queue, id;
+
+	if (!span_equal(push->code, SPAN("LOST")))
+		return;
+	queue = reply_find(push, "queue");
+	id = reply_find(push, "job");
+	if (queue.p && id.p)
+		unchecked_jobs_free(unchecked_jobs_find(all, queue, id));
+}
+
+void unchecked_jobs_give_up(struct unchecked_jobs *all, const char *queue, const char *id)
+{
+	struct unchecked_job *t = unchecked_jobs_find(all, span_of(queue), span_of(id));
+
+	if (t)
+		t->given_up = true;
+}
+
+void unchecked_jobs_resume(struct unchecked_jobs *all)
+{
+	struct unchecked_job *t;
+
+	LIST_FOREACH(t, all, next) {
+		t->unsure = true;
+		t->asked = t->returns = false;
+	}
+}
+
+static struct unchecked_job *unchecked_jobs_unsure(const struct unchecked_jobs *all)
+{
+	struct unchecked_job *t;
+
+	LIST_FOREACH(t, all, next)
+		if (t->unsure)
+			return t;
+	return NULL;
+}
+
+bool unchecked_jobs_ask(struct unchecked_jobs *all, struct draft *d)
+{
+	struct unchecked_job *t = unchecked_jobs_unsure(all);
+	struct span first, second;
+
+	if (!t)
+		return false;
+	first = t->returns ? unchecked_jobs_id(t) : unchecked_jobs_queue(t);
+	second = t->returns ? unchecked_jobs_queue(t) : unchecked_jobs_id(t);
+	draft_verb(d, t->returns ? "RETRY" : "CHECK");
+	draft_bytes(d, " ", (struct redlock_bytes){first.p, first.n});
+	draft_bytes(d, t->returns ? " queue=" : " job=", (struct redlock_bytes){second.p, second.n});
+	if (t->returns)
+		draft_text(d, " failed=no");
+	return t->asked = true;
+}
+
+/* A push may have told meanwhile that it is lost. A RETRY of a job that the session does not have could make a dead one due, so CHECK comes first. */
+void unchecked_jobs_asked(struct unchecked_jobs *all, bool ok)
+{
+	struct unchecked_job *t;
+
+	LIST_FOREACH(t, all, next)
+		if (t->asked)
+			break;
+	if (t && t->given_up && !t->returns && ok)
+		t->returns = true;
+	else
+		unchecked_jobs_free(t);
+}
+
+void unchecked_jobs_release(struct unchecked_jobs *all)
+{
+	while (!LIST_EMPTY(all))
+		unchecked_jobs_free(LIST_FIRST(all));
 }

@@ -1,33 +1,14 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* The public functions about deferred work (redlock.h). They are ordinary requests, which the library does not repeat, but for TAKE. */
-#include "client/lib/await.h"
+#include "client/lib/exchange.h"
 #include "client/lib/boottime.h"
 #include "client/lib/conn.h"
-#include "client/lib/exchange.h"
 
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
 #define END_MS 30000 /* how long the daemon may repeat a DONE or a RETRY at the home of the queue: as long as the lease lasts */
-
-static int name_flaw(struct redlock *c, const char *name, size_t most, const char *what)
-{
-	size_t n = strlen(name);
-
-	return n > 0 && n <= most ? 0 : conn_says(c, -EINVAL, "%s has 1 to %zu bytes", what, most);
-}
-
-/* A field of the last answer as a string; "" if there is none, or if it does not fit. */
-static void field_copy(const struct redlock *c, const char *field, char *out, size_t size)
-{
-	struct redlock_bytes text = redlock_line_find(redlock_answer(c), field);
-	size_t n = text.n < size ? text.n : 0;
-
-	if (n > 0)
-		memcpy(out, text.p, n);
-	out[n] = '\0';
-}
 
 int redlock_defer(struct redlock *c, const char *queue, struct redlock_bytes payload, const struct redlock_deferral *options, char *ret_id)
 {
@@ -36,11 +17,11 @@ int redlock_defer(struct redlock *c, const char *queue, struct redlock_bytes pay
 	int r = conn_take(c, o, options);
 
 	if (!r)
-		r = name_flaw(c, queue, NAME_MAX_BYTES, "the name of a queue");
+		r = conn_name(c, queue, NAME_MAX_BYTES, "the name of a queue");
 	if (!r && o->lock)
-		r = name_flaw(c, o->lock, NAME_MAX_BYTES, "the name of a lock");
+		r = conn_name(c, o->lock, NAME_MAX_BYTES, "the name of a lock");
 	if (!r && o->id)
-		r = name_flaw(c, o->id, REDLOCK_JOB_BYTES - 1, "the id of a job");
+		r = conn_name(c, o->id, REDLOCK_JOB_BYTES - 1, "the id of a job");
 	if (!r && payload.n > PAYLOAD_MAX)
 		r = conn_says(c, -EMSGSIZE, "a payload has at most %d bytes", PAYLOAD_MAX);
 	if (r)
@@ -53,9 +34,9 @@ int redlock_defer(struct redlock *c, const char *queue, struct redlock_bytes pay
 		draft_quoted(d, " lock=", o->lock);
 	if (o->id)
 		draft_quoted(d, " id=", o->id);
-	r = await_draft(c, PENDING_ONCE, ONCE_MS, NULL);
+	r = await_draft(c, PENDING_ONCE, ONCE_MS, NULL, NULL);
 	if (!r && ret_id)
-		field_copy(c, "job", ret_id, REDLOCK_JOB_BYTES);
+		line_copy(&c->answer, "job", ret_id, REDLOCK_JOB_BYTES);
 	return r;
 }
 
@@ -81,8 +62,8 @@ int redlock_taken(struct redlock *c, struct redlock_job *ret_job)
 		.ttl_ms = line_bounded(&answer->parsed, "ttl_ms", 0),
 		.payload_n = payload.n,
 	};
-	field_copy(c, "job", job.id, sizeof(job.id));
-	field_copy(c, "name", job.lock, sizeof(job.lock));
+	line_copy(answer, "job", job.id, sizeof(job.id));
+	line_copy(answer, "name", job.lock, sizeof(job.lock));
 	if (!job.id[0] || !payload.p)
 		return conn_break(c, -EPROTO, "redlockd's answer lacks job or payload");
 	job.payload = malloc(payload.n + 1);
@@ -114,36 +95,26 @@ int redlock_take_send(struct redlock *c, const char *queue, const struct redlock
 {
 	struct redlock_options taken, *o = &taken;
 	struct draft *d = &c->draft;
-	size_t wait_at, wait_n;
 	int r = conn_take(c, o, options);
 
 	if (!r)
-		r = name_flaw(c, queue, NAME_MAX_BYTES, "the name of a queue");
+		r = conn_name(c, queue, NAME_MAX_BYTES, "the name of a queue");
 	if (r)
 		return r;
 	draft_begin(d, o->cancellable ? TAG_TO_CANCEL "TAKE" : "TAKE", queue);
-	draft_wait(d, o->wait_ms, &wait_at, &wait_n);
+	draft_wait(d, o->wait_ms);
 	if (o->ttl_ms)
 		draft_ms(d, "ttl", o->ttl_ms);
-	r = exchange_draft(c, PENDING_TAKE, "");
-	if (r)
-		return r;
-	pending_wait(&c->pending, wait_at, wait_n, o->wait_ms ? boottime_after(o->wait_ms) : 0);
-	return exchange_begin(c);
+	return exchange_send(c, PENDING_TAKE, "", o->wait_ms < 0 ? o->wait_ms : o->wait_ms + ONCE_MS);
 }
 
 /* The validity counts from a CHECK, because the TAKE may have waited for long. */
 int redlock_take(struct redlock *c, const char *queue, const struct redlock_options *options, struct redlock_job *ret_job)
 {
-	struct redlock_options o;
 	struct redlock_grant grant;
 	struct redlock_job job;
-	int r = conn_take(c, &o, options);
+	int r = await_answer(c, redlock_take_send(c, queue, options));
 
-	if (!r)
-		r = redlock_take_send(c, queue, &o);
-	if (!r)
-		r = await_answer(c, o.wait_ms < 0 ? o.wait_ms : o.wait_ms + ONCE_MS);
 	if (!r)
 		r = redlock_taken(c, &job);
 	if (r)
@@ -160,12 +131,9 @@ int redlock_take(struct redlock *c, const char *queue, const struct redlock_opti
 
 int redlock_check_job_send(struct redlock *c, const char *queue, const char *id)
 {
-	int r;
-
 	draft_begin(&c->draft, "CHECK", queue);
 	draft_quoted(&c->draft, " job=", id);
-	r = exchange_draft(c, PENDING_ONCE, "");
-	return r ? r : exchange_begin(c);
+	return exchange_send(c, PENDING_ONCE, "", 0);
 }
 
 int redlock_job_grant(const struct redlock *c, struct redlock_grant *ret_grant)
@@ -180,10 +148,8 @@ int redlock_job_grant(const struct redlock *c, struct redlock_grant *ret_grant)
 
 int redlock_check_job(struct redlock *c, const char *queue, const char *id, struct redlock_grant *ret_grant)
 {
-	int r = redlock_check_job_send(c, queue, id);
+	int r = await_answer(c, redlock_check_job_send(c, queue, id));
 
-	if (!r)
-		r = await_answer(c, 0);
 	if (!r && redlock_job_grant(c, ret_grant))
 		r = conn_break(c, -EPROTO, "redlockd's answer lacks valid_ms");
 	return r;
@@ -197,7 +163,7 @@ static int job_ask(struct redlock *c, const char *verb, const char *queue, const
 	draft_quoted(d, " queue=", queue);
 	if (delay_ms > 0)
 		draft_ms(d, "delay", delay_ms);
-	return await_draft(c, PENDING_ONCE, END_MS, NULL);
+	return await_draft(c, PENDING_ONCE, END_MS, NULL, NULL);
 }
 
 int redlock_done(struct redlock *c, const char *queue, const char *id)
@@ -211,7 +177,7 @@ int redlock_drop(struct redlock *c, const char *queue, const char *id)
 
 	draft_begin(d, "DROP", queue);
 	draft_quoted(d, " ", id);
-	return await_draft(c, PENDING_ONCE, END_MS, NULL);
+	return await_draft(c, PENDING_ONCE, END_MS, NULL, NULL);
 }
 
 int redlock_retry(struct redlock *c, const char *queue, const char *id, int64_t delay_ms)

@@ -3,10 +3,6 @@
  * The public functions about locks (redlock.h). The validity of a grant counts from before its request was sent, never from when
  * its answer was read.
  */
-#include "client/lib/lock.h"
-#include "client/lib/await.h"
-#include "client/lib/boottime.h"
-#include "client/lib/draft.h"
 #include "client/lib/exchange.h"
 
 #include <errno.h>
@@ -14,20 +10,13 @@
 /* The daemon refuses longer names, too; this check refuses them before anything is sent. */
 static int request_begin(struct redlock *c, const char *verb, const char *name)
 {
-	size_t n = strlen(name);
+	int r = conn_name(c, name, NAME_MAX_BYTES, "a name");
 
-	if (!n || n > NAME_MAX_BYTES)
-		return conn_says(c, -EINVAL, "a name has 1 to %d bytes", NAME_MAX_BYTES);
+	if (r)
+		return r;
 	draft_begin(&c->draft, verb, name);
 	draft_owner(&c->draft, c->owner);
 	return 0;
-}
-
-static int request_send(struct redlock *c, enum pending_kind kind, const char *name)
-{
-	int r = exchange_draft(c, kind, name);
-
-	return r ? r : exchange_begin(c);
 }
 
 /* --- grants --- */
@@ -54,11 +43,10 @@ static int grant_take(struct redlock *c, struct redlock_grant *ret_grant)
 	return redlock_grant(c, ret_grant) ? conn_break(c, -EPROTO, "redlockd's answer lacks fence or valid_ms") : 0;
 }
 
-/* r: the result of sending the request, which the daemon may keep for busy_ms. */
-static int grant_await(struct redlock *c, int r, int64_t busy_ms, struct redlock_grant *ret_grant)
+/* r: the result of sending the request. */
+static int grant_await(struct redlock *c, int r, struct redlock_grant *ret_grant)
 {
-	if (!r)
-		r = await_answer(c, busy_ms);
+	r = await_answer(c, r);
 	return r ? r : grant_take(c, ret_grant);
 }
 
@@ -81,26 +69,26 @@ static const char *lock_verb(const struct redlock_options *o)
 int redlock_lock_send(struct redlock *c, const char *name, const struct redlock_options *options)
 {
 	struct redlock_options o;
-	size_t wait_at, wait_n;
 	int r = conn_take(c, &o, options);
 
 	if (!r)
 		r = request_begin(c, lock_verb(&o), name);
 	if (r)
 		return r;
-	draft_options(&c->draft, &o, &wait_at, &wait_n);
+	draft_options(&c->draft, &o);
 	r = exchange_draft(c, PENDING_LOCK, name);
 	if (!r && c->greeting.resumes && holds_reserve(&c->holds, name))
 		r = conn_break(c, -ENOMEM, "out of memory");
 	if (r)
 		return r;
-	pending_wait(&c->pending, wait_at, wait_n, o.wait_ms ? boottime_after(o.wait_ms) : 0);
+	c->pending.busy_ms = o.wait_ms ? o.wait_ms : ONCE_MS;
 	c->pending.shared = o.shared;
 	c->pending.permit = o.slots > 0;
 	return exchange_begin(c);
 }
 
-int lock_anchor(struct redlock *c, const char *name, struct redlock_grant *ret_grant)
+/* Asks CHECK for a grant that an answer told. When redlockd is away for too long, the grant is given back later. */
+static int lock_anchor(struct redlock *c, const char *name, struct redlock_grant *ret_grant)
 {
 	int r = request_begin(c, "CHECK", name);
 
@@ -109,7 +97,7 @@ int lock_anchor(struct redlock *c, const char *name, struct redlock_grant *ret_g
 	if (r)
 		return r;
 	c->pending.anchors = true;
-	r = grant_await(c, exchange_begin(c), 0, ret_grant);
+	r = grant_await(c, exchange_begin(c), ret_grant);
 	if (r == -ECONNABORTED && exchange_refuse(c, name))
 		return c->broken;
 	return r;
@@ -119,18 +107,10 @@ int lock_anchor(struct redlock *c, const char *name, struct redlock_grant *ret_g
 int redlock_lock(struct redlock *c, const char *name, const struct redlock_options *options, struct redlock_grant *ret_grant)
 {
 	struct redlock_grant granted = {0}, checked = {0};
-	struct redlock_options o;
-	int r = conn_take(c, &o, options);
+	int r = grant_await(c, redlock_lock_send(c, name, options), &granted);
 
 	if (!r)
-		r = redlock_lock_send(c, name, &o);
-	if (!r)
-		r = await_answer(c, o.wait_ms ? o.wait_ms : ONCE_MS);
-	if (!r)
-		r = grant_take(c, &granted);
-	if (r)
-		return r;
-	r = lock_anchor(c, name, &checked);
+		r = lock_anchor(c, name, &checked);
 	if (r)
 		return r;
 	if (!checked.ttl_ms)
@@ -145,12 +125,12 @@ int redlock_check_send(struct redlock *c, const char *name)
 {
 	int r = request_begin(c, "CHECK", name);
 
-	return r ? r : request_send(c, PENDING_READ, name);
+	return r ? r : exchange_send(c, PENDING_READ, name, 0);
 }
 
 int redlock_check(struct redlock *c, const char *name, struct redlock_grant *ret_grant)
 {
-	return grant_await(c, redlock_check_send(c, name), 0, ret_grant);
+	return grant_await(c, redlock_check_send(c, name), ret_grant);
 }
 
 int redlock_extend_send(struct redlock *c, const char *name, int64_t ttl_ms)
@@ -161,12 +141,12 @@ int redlock_extend_send(struct redlock *c, const char *name, int64_t ttl_ms)
 		return r;
 	if (ttl_ms > 0)
 		draft_ms(&c->draft, "ttl", ttl_ms);
-	return request_send(c, PENDING_READ, name);
+	return exchange_send(c, PENDING_READ, name, ONCE_MS);
 }
 
 int redlock_extend(struct redlock *c, const char *name, int64_t ttl_ms, struct redlock_grant *ret_grant)
 {
-	return grant_await(c, redlock_extend_send(c, name, ttl_ms), ONCE_MS, ret_grant);
+	return grant_await(c, redlock_extend_send(c, name, ttl_ms), ret_grant);
 }
 
 int redlock_unlock_send(struct redlock *c, const char *name, const struct redlock_unlocking *options)
@@ -182,17 +162,12 @@ int redlock_unlock_send(struct redlock *c, const char *name, const struct redloc
 		draft_ms(&c->draft, "keep", o.keep_ms);
 	if (o.sync)
 		draft_text(&c->draft, " sync=yes");
-	return request_send(c, PENDING_UNLOCK, name);
+	return exchange_send(c, PENDING_UNLOCK, name, o.sync ? ONCE_MS : 0);
 }
 
 int redlock_unlock_with(struct redlock *c, const char *name, const struct redlock_unlocking *options)
 {
-	struct redlock_unlocking o;
-	int r = conn_take(c, &o, options);
-
-	if (!r)
-		r = redlock_unlock_send(c, name, &o);
-	return r ? r : await_answer(c, o.sync ? ONCE_MS : 0);
+	return await_answer(c, redlock_unlock_send(c, name, options));
 }
 
 int redlock_unlock(struct redlock *c, const char *name, int64_t keep_ms)
@@ -211,5 +186,141 @@ int redlock_set_owner(struct redlock *c, const char *owner)
 	if (owner && c->greeting.resumes)
 		return conn_says(c, -EINVAL, "a session with grace has no owners");
 	memcpy(c->owner, owner ? owner : "", n + 1);
+	return 0;
+}
+
+/* --- several locks at once --- */
+
+#define NAMES_MOST 64
+
+static int names_flaw(struct redlock *c, const char *const *names, size_t n)
+{
+	int r = n > 0 && n <= NAMES_MOST ? 0 : conn_says(c, -EINVAL, "1 to %d names are taken at once", NAMES_MOST);
+
+	for (size_t i = 0; !r && i < n; i++)
+		r = conn_name(c, names[i], NAME_MAX_BYTES, "a name");
+	return r;
+}
+
+static void row_told(void *arg, const struct redlock_line *row)
+{
+	struct redlock *c = arg;
+
+	c->rows_ttl_ms = line_bounded(&row->parsed, "ttl_ms", 0);
+}
+
+static const char *many_verb(bool any, const struct redlock_options *o)
+{
+	if (any)
+		return o->cancellable ? TAG_TO_CANCEL "LOCKANY" : "LOCKANY";
+	return o->cancellable ? TAG_TO_CANCEL "LOCKALL" : "LOCKALL";
+}
+
+int redlock_lock_many_send(struct redlock *c, bool any, const char *const *names, size_t n, const struct redlock_options *options)
+{
+	struct redlock_options taken, *o = &taken;
+	struct draft *d = &c->draft;
+	int r = conn_take(c, o, options);
+
+	if (!r)
+		r = names_flaw(c, names, n);
+	if (r)
+		return r;
+	draft_begin(d, many_verb(any, o), names[0]);
+	for (size_t i = 1; i < n; i++)
+		draft_quoted(d, " ", names[i]);
+	draft_owner(d, c->owner);
+	draft_options(d, o);
+	r = exchange_draft(c, any ? PENDING_LOCKANY : PENDING_LOCKALL, "");
+	if (r)
+		return r;
+	if (c->greeting.resumes && lockall_begin(&c->holds, names, n))
+		return conn_break(c, -ENOMEM, "out of memory");
+	c->pending.busy_ms = o->wait_ms ? o->wait_ms : ONCE_MS;
+	c->pending.shared = o->shared;
+	r = exchange_begin(c);
+	if (r)
+		return r;
+	c->rows_ttl_ms = 0;
+	c->row = row_told;
+	c->row_arg = c;
+	return 0;
+}
+
+int64_t redlock_many_ttl_ms(const struct redlock *c)
+{
+	return c->rows_ttl_ms;
+}
+
+/* Gives back all grants, as soon as redlockd is there again. */
+static int grants_refuse(struct redlock *c, const char *const *names, size_t n)
+{
+	for (size_t k = 0; k < n; k++)
+		if (exchange_refuse(c, names[k]))
+			return c->broken;
+	return -ECONNABORTED;
+}
+
+/* Asks CHECK for one of the grants. If it is lost already, the others are given back, and CHECK tells the loss again. */
+static int grant_anchor(struct redlock *c, const char *const *names, size_t n, size_t i, struct redlock_grant *ret_grant)
+{
+	int r = lock_anchor(c, names[i], ret_grant), freed = 0;
+
+	if (r == -ECONNABORTED)
+		return grants_refuse(c, names, n);
+	if (r <= 0)
+		return r;
+	for (size_t k = 0; freed >= 0 && k < n; k++)
+		if (k != i)
+			freed = redlock_unlock(c, names[k], 0);
+	if (freed >= 0)
+		freed = redlock_check(c, names[i], ret_grant);
+	if (freed)
+		return freed;
+	/* It is held all the same, but no other is. */
+	r = redlock_unlock(c, names[i], 0);
+	return r ? r : conn_says(c, -ECONNABORTED, "redlockd could not tell whether all are held; they were given back");
+}
+
+int redlock_lock_all(struct redlock *c, const char *const *names, size_t n, const struct redlock_options *options, struct redlock_grant *ret_grants)
+{
+	struct redlock_grant grants[NAMES_MOST];
+	int r = await_answer(c, redlock_lock_many_send(c, false, names, n, options));
+
+	for (size_t i = 0; !r && i < n; i++) {
+		r = grant_anchor(c, names, n, i, &grants[i]);
+		grants[i].ttl_ms = c->rows_ttl_ms;
+	}
+	if (!r)
+		memcpy(ret_grants, grants, n * sizeof(*grants));
+	return r;
+}
+
+static size_t name_of_answer(const struct redlock *c, const char *const *names, size_t n)
+{
+	struct redlock_bytes name = redlock_line_find(redlock_answer(c), "name");
+	size_t i = 0;
+
+	while (i < n && !span_equal((struct span){name.p, name.n}, span_of(names[i])))
+		i++;
+	return i;
+}
+
+int redlock_lock_any(struct redlock *c, const char *const *names, size_t n, const struct redlock_options *options, size_t *ret_which,
+		     struct redlock_grant *ret_grant)
+{
+	int r = await_answer(c, redlock_lock_many_send(c, true, names, n, options));
+	struct redlock_grant granted = {0};
+	size_t which = r ? n : name_of_answer(c, names, n);
+
+	if (r)
+		return r;
+	if (which == n || redlock_grant(c, &granted))
+		return conn_break(c, -EPROTO, "redlockd's answer lacks name, fence or valid_ms");
+	r = lock_anchor(c, names[which], ret_grant);
+	if (r)
+		return r;
+	ret_grant->ttl_ms = ret_grant->ttl_ms ? ret_grant->ttl_ms : granted.ttl_ms;
+	*ret_which = which;
 	return 0;
 }

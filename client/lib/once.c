@@ -15,26 +15,17 @@
 
 /* --- the records --- */
 
-static void field_keep(const struct redlock_line *row, const char *field, char *out, size_t size)
-{
-	struct redlock_bytes value = redlock_line_find(row, field);
-	size_t n = MIN(value.n, size - 1);
-
-	memcpy(out, value.n ? value.p : "", n);
-	out[n] = '\0';
-}
-
 static void record_add(void *arg, const struct redlock_line *row)
 {
 	struct redlock_run run = {.ran = true, .next_ms = redlock_line_number(row, "due_ms", 0)};
 	struct once_records *all = arg;
 	char payload[RECORD_BYTES];
 
-	field_keep(row, "payload", payload, sizeof(payload));
+	line_copy(row, "payload", payload, sizeof(payload));
 	if (all->n == ONCE_ROWS ||
 	    sscanf(payload, "host=%64s began=%31s took_ms=%" SCNd64 " status=%d", run.host, run.began, &run.took_ms, &run.status) != 4)
 		return;
-	field_keep(row, "job", all->ids[all->n++], REDLOCK_JOB_BYTES);
+	line_copy(row, "job", all->ids[all->n++], REDLOCK_JOB_BYTES);
 	if (!all->last.ran || run.next_ms > all->last.next_ms)
 		all->last = run;
 }

@@ -2,11 +2,10 @@
 /* See recovery.h. */
 #include "client/lib/recovery.h"
 #include "client/lib/boottime.h"
-#include "client/lib/count_field.h"
+#include "client/lib/holds.h"
 #include "client/lib/display.h"
-#include "client/lib/subscriptions.h"
-#include "client/lib/tls_calls.h"
-#include "client/lib/tracking.h"
+#include "client/lib/pushes.h"
+#include "client/lib/channel.h"
 
 #include <errno.h>
 #include <poll.h>
@@ -56,44 +55,36 @@ static int session_watch(struct redlock *c)
 /* A TAKE that comes before these would be answered with a job that the caller has got already. */
 static int session_know(struct redlock *c)
 {
-	int r;
-
 	if (!unchecked_jobs_ask(&c->unchecked, &c->draft))
 		return session_watch(c);
-	r = conn_drafted(c);
-	if (r)
-		return conn_break(c, r, "out of memory");
 	conn_move(c, LINK_KNOWING);
-	return conn_put(c, c->draft.line.p, c->draft.n);
+	return conn_put_draft(c);
 }
 
 int recovery_release(struct redlock *c)
 {
 	const struct hold *h = count_field_unsettled(&c->holds, &c->pending);
-	char line[SETTLE_BYTES];
 
 	if (!h)
 		return session_know(c);
 	memcpy(c->asked, h->name, sizeof(c->asked));
 	conn_move(c, LINK_RELEASING);
-	return conn_put(c, line, count_field_settle(h, line));
+	count_field_settle(h, &c->draft);
+	return conn_put_draft(c);
 }
 
 /* The validity in the answer counts from before CHECK is sent. */
 static int session_check(struct redlock *c)
 {
 	const char *name = tracking_unseen(&c->holds);
-	char line[4 * NAME_MAX_BYTES + 32];
-	size_t n;
 
 	if (!name)
 		return recovery_release(c);
 	conn_move(c, LINK_CHECKING);
-	n = (size_t)snprintf(line, sizeof(line), "CHECK ");
-	n += quote(span_of(name), line + n, sizeof(line) - n);
+	draft_begin(&c->draft, "CHECK", name);
 	memcpy(c->asked, name, strlen(name) + 1);
 	c->resume_us = redlock_now_us();
-	return conn_put(c, line, n);
+	return conn_put_draft(c);
 }
 
 /* --- RESUME, or HELLO where the session is gone --- */
@@ -114,16 +105,14 @@ static int session_greet(struct redlock *c)
 /* The validity in the rows counts from before RESUME is sent. */
 static int session_resume(struct redlock *c)
 {
-	char line[RESUME_BYTES];
-	size_t n = greeting_resume(&c->greeting, line);
-
-	if (!n)
+	if (!c->greeting.secret[0])
 		return session_greet(c);
 	conn_move(c, LINK_RESUMING);
 	c->resume_us = redlock_now_us();
 	tracking_resume(&c->holds);
 	unchecked_jobs_resume(&c->unchecked);
-	return conn_put(c, line, n);
+	greeting_resume(&c->greeting, &c->draft);
+	return conn_put_draft(c);
 }
 
 /* A session of a user is resumed by that user. */
@@ -132,7 +121,7 @@ static int session_show(struct redlock *c)
 	if (!c->auth)
 		return session_resume(c);
 	conn_move(c, LINK_SHOWING);
-	return conn_put(c, c->auth, c->auth_n);
+	return conn_put(c, c->auth, strlen(c->auth));
 }
 
 /* --- one attempt after the other --- */

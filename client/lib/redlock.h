@@ -315,7 +315,7 @@ struct redlock_page {
 	size_t size;
 	const char *prefix; /* only names, or labels of sessions, that start with it. For REDLOCK_JOBS: the queue. NULL: all */
 	int64_t limit;      /* at most that many rows; 0: 1000 */
-	int64_t more;       /* only 0 sets it: how many rows follow this page. If there are any, the same call asks for the next page */
+	int64_t more;       /* only 0 sets it: how many rows follow; 1 for any number of jobs. If there are any, the same call asks for the next page */
 	size_t after_n;
 	char after[REDLOCK_NAME_BYTES]; /* where this page ended */
 };

@@ -1,17 +1,15 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* TLS of all connections of this process: one context, from the files that redlock_use_tls names, or the environment. */
-#include "client/lib/sized.h"
-#include "client/lib/tls_calls.h"
+#include "client/lib/conn.h"
+#include "client/lib/channel.h"
 #include "tls/context.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
 #define FILE_MOST   (1024 * 1024) /* bytes */
 #define SERVER_MOST 254
@@ -21,27 +19,28 @@ static char server_name[SERVER_MOST]; /* "": the host of the address */
 
 /* --- files ----------------------------------------------------------------------------------------------------------- */
 
-static ssize_t text_read(int fd, char *text, size_t size)
+/* Without a buffer in between: it may be a key. */
+static int text_read(const char *path, char *text, size_t n)
 {
-	size_t n = 0;
-	ssize_t r = 1;
+	FILE *file = fopen(path, "re");
+	int r = 0;
 
-	while (n < size && r) {
-		r = read(fd, text + n, size - n);
-		if (r < 0 && errno != EINTR)
-			return -errno;
-		n += r > 0 ? (size_t)r : 0;
-	}
-	return (ssize_t)n;
+	if (!file)
+		return -errno;
+	setvbuf(file, NULL, _IONBF, 0);
+	if (fread(text, 1, n, file) != n)
+		r = -EIO;
+	fclose(file);
+	return r;
 }
 
-static int text_take(int fd, struct tls_pem *ret_pem)
+static int pem_read(const char *path, struct tls_pem *ret_pem)
 {
 	struct stat st;
 	char *text;
-	ssize_t n;
+	int r;
 
-	if (fstat(fd, &st))
+	if (stat(path, &st))
 		return -errno;
 	if (!S_ISREG(st.st_mode))
 		return S_ISDIR(st.st_mode) ? -EISDIR : -EINVAL;
@@ -50,23 +49,11 @@ static int text_take(int fd, struct tls_pem *ret_pem)
 	text = malloc((size_t)st.st_size + 1);
 	if (!text)
 		return -ENOMEM;
-	n = text_read(fd, text, (size_t)st.st_size);
-	if (n < 0) {
+	r = text_read(path, text, (size_t)st.st_size);
+	if (r)
 		free(text);
-		return (int)n;
-	}
-	*ret_pem = (struct tls_pem){text, (size_t)n};
-	return 0;
-}
-
-static int pem_read(const char *path, struct tls_pem *ret_pem)
-{
-	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK), r;
-
-	if (fd < 0)
-		return -errno;
-	r = text_take(fd, ret_pem);
-	close(fd);
+	else
+		*ret_pem = (struct tls_pem){text, (size_t)st.st_size};
 	return r;
 }
 

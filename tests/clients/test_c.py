@@ -28,13 +28,13 @@ PLANTS = {
     "R7": ("lock.c", "draft_owner(&c->draft, c->owner);", ""),
     "R8": ("conn.c", "\t\tpushes_add(&c->pushes, push);\n\telse\n", ""),
     "R9": ("recovery.c", 'tracking_end(&c->holds, &c->pending, "evicted");', ""),
-    "R9-release": ("count_field.c", "return h && h->state == HOLD_HELD ? h->count - 1 : -1;", "return -1;"),
-    "R9-group": ("tracking.c", "h->unsettled |= h->in_bundle && partly;", ""),
+    "R9-release": ("holds.c", "return h && h->state == HOLD_HELD ? h->count - 1 : -1;", "return -1;"),
+    "R9-group": ("holds.c", "h->unsettled |= h->in_bundle && partly;", ""),
     "R12": ("exchange.c", "if (r == -ENOMSG && c->spoken)\n\t\treturn 0;", ""),
-    "R14": ("secret.c", 'secure_getenv("REDLOCK_USER")', 'secure_getenv("NO_USER")'),
+    "R14": ("open.c", 'secure_getenv("REDLOCK_USER")', 'secure_getenv("NO_USER")'),
     "R15": ("once.c", "r = redlock_check(c, name, &grant);", "r = 0;"),
     "framing": ("exchange.c", "!span_equal(c->passing.parsed.tag, tag_sent(c))", "false"),
-    "drain": ("pending.c", 'waits && span_equal(answer->code, SPAN("DRAINING"))', "false"),
+    "drain": ("request.c", 'waits && span_equal(answer->code, SPAN("DRAINING"))', "false"),
 }
 
 

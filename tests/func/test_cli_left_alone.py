@@ -103,23 +103,6 @@ class LeftAlone(FuncTest):
         self.free_after(name, child)
         return True
 
-    def test_what_a_command_left_in_the_background_holds_no_lock(self):
-        name = self.name()
-        process = self.harmless_run(name, "(%s sh -c \"echo \\$\\$ $$; exec sleep 1000\" &); exec sleep 1000" % ANOTHER_USER)
-        left, command = self.pids(process)
-        until(lambda: self.parent_is_keeper(left, command), "the process is left alone")
-        process.kill()
-        until(lambda: self.free(name), "the lock is free")
-        self.assertIn(state_of(command), GONE)
-        self.assertNotIn(state_of(left), GONE)
-
-    def parent_is_keeper(self, left, command):
-        parents = []
-        for pid in (left, command):
-            with open("/proc/%d/status" % pid) as status:
-                parents += [line for line in status if line.startswith("PPid:")]
-        return parents[0] == parents[1]
-
     def test_redlock_takes_the_lock_over_when_its_keeper_is_killed_and_the_command_cannot_be(self):
         name = self.name()
         process = self.harmless_run(name, "exec %s sh -c 'echo $$ $PPID; exec sleep 1000'" % ANOTHER_USER)

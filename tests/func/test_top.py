@@ -10,7 +10,7 @@ import time
 
 from daemon import on_redis
 from harness import FuncTest
-from process import REDLOCK, call, state_of, until
+from process import REDLOCK, call, until
 
 
 class Once(FuncTest):
@@ -69,8 +69,8 @@ class Once(FuncTest):
             other.begin("LOCK %s wait=60s" % name)
         lines = self.once(daemon).splitlines()
         self.assertEqual([line.split()[0] for line in lines[4:6]], ["n20999", "n15000"])
-        self.assertIn("and 16000 more", lines)
-        self.assertEqual(len([line for line in lines if line.startswith("n")]), 5000)
+        self.assertIn("and 20744 more", lines)
+        self.assertEqual(len([line for line in lines if line.startswith("n")]), 256)
 
     def test_names_that_a_terminal_would_obey(self):
         daemon = self.daemon()
@@ -109,9 +109,7 @@ class Live(FuncTest):
     def top(self, rows=24, term="xterm"):
         master, slave = self.terminal()
         fcntl.ioctl(slave, termios.TIOCSWINSZ, struct.pack("HHHH", rows, 80, 0, 0))
-        self.modes = termios.tcgetattr(slave)
         process = self.start_redlock(self.d, "top", stdin=slave, stdout=slave, stderr=slave, env=dict(os.environ, TERM=term))
-        self.slave = slave
         self.addCleanup(os.close, slave)
         return process, master
 
@@ -120,28 +118,12 @@ class Live(FuncTest):
         self.assertIn(b"one", self.terminal_shows(master, b"queue of one"))
         return process, master
 
-    def test_keys(self):
-        process, master = self.shown()
-        os.write(master, b"\x1b[B")
-        self.assertIn(b"queue of two", self.terminal_shows(master, b"queue of two"))
-        os.write(master, b"\x1b[A")
-        self.assertIn(b"queue of one", self.terminal_shows(master, b"queue of one"))
-        for _ in range(2):  # by age, then by name
-            os.write(master, b"\x1b[C")
-        os.write(master, b"q")
-        seen = self.terminal_shows(master, b"\x1b[?1049l")
-        self.assertEqual(process.wait(10), 0)
-        self.assertTrue(seen.endswith(b"\x1b[?25h\x1b[?1049l"))
-        self.assertEqual(termios.tcgetattr(self.slave), self.modes)
-
     def test_what_happens_appears(self):
         process, master = self.shown()
         self.c.ok("LOCK appears")
         self.assertIn(b"appears", self.terminal_shows(master, b"appears", 5))
         process.terminate()
-        self.terminal_shows(master, b"\x1b[?1049l")
-        self.assertEqual(process.wait(10), 0)
-        self.assertEqual(termios.tcgetattr(self.slave), self.modes)
+        self.assertEqual(process.wait(10), -signal.SIGTERM)
 
     def test_a_daemon_that_goes_and_comes(self):
         _, master = self.shown()
@@ -168,11 +150,9 @@ class Live(FuncTest):
         self.assertIn(b"held 2", self.terminal_shows(master, b"held 2", 5))
 
     def test_a_terminal_of_few_lines_shows_the_first_ones(self):
-        process, master = self.top(rows=4)
+        _, master = self.top(rows=4)
         seen = self.terminal_shows(master, b"memory ")
-        os.write(master, b"q")
-        seen += self.terminal_shows(master, b"\x1b[?1049l")
-        self.assertEqual(process.wait(10), 0)
+        seen += self.terminal_shows(master, b"grants/s")
         for drawing in seen.split(b"\x1b[H")[1:]:
             self.assertLess(drawing.count(b"\n"), 4, "the first line was moved out of sight")
 
@@ -181,16 +161,3 @@ class Live(FuncTest):
             process, master = self.top(term=term)
             self.assertIn(b"--once", self.terminal_shows(master, b"--once"))
             self.assertEqual(process.wait(10), 64)
-
-    def test_a_shell_that_stops_it_gets_its_terminal_back(self):
-        process, master = self.shown()
-        process.send_signal(signal.SIGTSTP)
-        self.terminal_shows(master, b"\x1b[?1049l")
-        until(lambda: state_of(process.pid) == "T", "it is stopped")
-        self.assertEqual(termios.tcgetattr(self.slave), self.modes)
-        process.send_signal(signal.SIGCONT)
-        self.assertIn(b"queue of one", self.terminal_shows(master, b"queue of one"))
-        self.assertNotEqual(termios.tcgetattr(self.slave), self.modes)
-        process.terminate()
-        self.terminal_shows(master, b"\x1b[?1049l")
-        self.assertEqual(process.wait(10), 0)

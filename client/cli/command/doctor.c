@@ -1,26 +1,239 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* doctor: looks for what goes wrong in installations, and says what to do. It takes no lock and changes nothing. */
-#include "client/cli/command/commands.h"
-#include "client/cli/command/doctor_stores.h"
-#include "client/cli/command/finding.h"
+/*
+ * doctor: looks for what goes wrong in installations, and says what to do. It takes no lock and changes nothing. The daemon alone knows the addresses, secrets
+ * and certificates of its stores, and how they look from its host; so doctor asks it, and connects to no store.
+ */
+#include "client/cli/io/invocation.h"
 #include "client/cli/io/dial.h"
+#include "client/cli/io/field.h"
 #include "client/lib/display.h"
+#include "proto/defect.h"
 #include "proto/proto.h"
 
 #include <errno.h>
 #include <inttypes.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/param.h>
 
-#define HOLDS_TOLD 10
-#define TEXT_BYTES 256
+#define HOLDS_TOLD      10
+#define NODES_TOLD      16
+#define TEXT_BYTES      256
+#define CLOCKS_APART_MS 500
+#define CLOCK_MOST_MS   (INT64_MAX / 4) /* the difference of two does not overflow, nor when it is rounded */
 
 /* What the user of the daemon must be allowed at a Redis server; redlockd(8) has the same. */
 static const char redis_access[] = "~lock:* ~redlockd:* &redlockd:* -@all "
 				   "+ping +select +eval +evalsha +script|load +time +get +mget +set +del +pttl +info "
 				   "+exists +zadd +zrem +zcard +zcount +zrange +zrangebyscore +zrank +zscore "
 				   "+zremrangebyscore +pexpire +publish +subscribe +hget +hset +hdel +hgetall +hlen";
+
+/* --- one line for each check: for a person, or as a JSON object --- */
+
+enum finding_status {
+	FINDING_OK,
+	FINDING_WARN, /* works, but something is worse than it could be */
+	FINDING_FAIL, /* locks are refused, or less safe than they should be */
+};
+
+struct findings {
+	bool json;
+	unsigned fails;
+};
+
+/* check: a word that programs know. fix: what to do; "" for FINDING_OK. */
+static void __attribute__((format(printf, 5, 6))) finding_tell(struct findings *f, const char *check, enum finding_status status, const char *fix,
+							       const char *format, ...)
+{
+	static const char *const word[] = {[FINDING_OK] = "ok", [FINDING_WARN] = "warn", [FINDING_FAIL] = "fail"};
+	char text[800];
+	va_list args;
+
+	va_start(args, format);
+	vsnprintf(text, sizeof(text), format, args);
+	va_end(args);
+	f->fails += status == FINDING_FAIL;
+	if (!f->json) {
+		printf("%-4s  %s%s%s\n", word[status], text, fix[0] ? "; fix: " : "", fix);
+		return;
+	}
+	json_print_text("{\"check\":", check);
+	json_print_text(",\"status\":", word[status]);
+	json_print_text(",\"text\":", text);
+	json_print_text(",\"fix\":", fix);
+	puts("}");
+}
+
+/* --- the stores --- */
+
+struct doctor_stores {
+	struct findings *findings;
+	int64_t lease_ms;                 /* as HELLO told it; 0: not told */
+	int64_t nodes, joined;            /* stores */
+	int64_t clock_least, clock_most;  /* of the host of the daemon and of the stores, as far ahead of the former, milliseconds */
+	bool memory;
+	bool needs_saving; /* there are jobs, or rate limits were asked for */
+	int64_t quarantined, left_ms[NODES_TOLD]; /* stores in quarantine, and for how much longer */
+};
+
+/* Of a store that does not vote. While it loads its data it only has to be waited for. */
+static void trouble_tell(struct doctor_stores *w, const struct redlock_line *row, const char *node, const char *state)
+{
+	char reason[TEXT_BYTES], cause[TEXT_BYTES];
+	enum defect defect;
+
+	field_show(row, "reason", reason, TEXT_BYTES);
+	field_show(row, "cause", cause, TEXT_BYTES);
+	defect = defect_of_word(cause);
+	finding_tell(w->findings, defect_table[defect].check, defect == DEFECT_LOADING ? FINDING_WARN : FINDING_FAIL, defect_table[defect].advice,
+	             "store %s is %s%s%s", node, state, reason[0] ? ": " : "", reason);
+}
+
+static void joined_tell(struct doctor_stores *w, const struct redlock_line *row, const char *node)
+{
+	char reason[TEXT_BYTES], cause[TEXT_BYTES], rtt[TEXT_BYTES] = "";
+	int64_t rtt_us = redlock_line_number(row, "rtt_us", 0);
+	const struct defect_row *row_of;
+
+	w->joined++;
+	field_show(row, "reason", reason, TEXT_BYTES);
+	field_show(row, "cause", cause, TEXT_BYTES);
+	if (rtt_us)
+		snprintf(rtt, sizeof(rtt), "%" PRId64 ".%02d ms", rtt_us / 1000, (int)(rtt_us % 1000 / 10));
+	row_of = &defect_table[defect_of_word(cause)];
+	if (cause[0])
+		finding_tell(w->findings, row_of->check, row_of->grade == DEFECT_WARN ? FINDING_WARN : FINDING_FAIL, row_of->advice,
+		             "store %s votes, but has a problem: %s", node, reason);
+	else if (!w->memory)
+		finding_tell(w->findings, "store", FINDING_OK, "", "store %s votes%s%s", node, rtt[0] ? ", round trip " : "", rtt);
+	if (w->lease_ms && rtt_us / 100 > w->lease_ms)
+		finding_tell(w->findings, "round-trip", FINDING_WARN, "place the server nearer, or set a longer lease",
+			     "store %s has a round trip of %s, more than a tenth of the lease of %" PRId64 " ms", node, rtt, w->lease_ms);
+	if (redlock_line_find(row, "saves").p && w->needs_saving)
+		finding_tell(w->findings, "persistence", FINDING_WARN,
+		             "see in its log whether its disk is full; then CONFIG SET appendonly yes, and the same in redis.conf",
+		             "store %s does not save to disk: locks do not need that, but jobs and rate limits are lost with its memory", node);
+}
+
+/* A new store has none to forget, but the daemon cannot know that it is new. */
+static void quarantine_tell(struct doctor_stores *w, const struct redlock_line *row, const char *node, const char *reason)
+{
+	int64_t left_ms = redlock_line_number(row, "left_ms", 0);
+	char age[AGE_BYTES];
+
+	if (w->quarantined < NODES_TOLD)
+		w->left_ms[w->quarantined++] = MAX(left_ms, 0);
+	finding_tell(w->findings, "quarantine", FINDING_WARN, "only wait",
+		     "store %s votes in %s, when each lock that it may have forgotten is over%s%s", node, age_text(left_ms, age), reason[0] ? ": " : "",
+		     reason);
+}
+
+static void node_row(void *arg, const struct redlock_line *row)
+{
+	struct doctor_stores *w = arg;
+	char node[TEXT_BYTES], state[TEXT_BYTES], reason[TEXT_BYTES], cause[TEXT_BYTES];
+	int64_t clock_ms = MAX(-CLOCK_MOST_MS, MIN(redlock_line_number(row, "clock_ms", 0), CLOCK_MOST_MS));
+
+	field_show(row, "node", node, TEXT_BYTES);
+	field_show(row, "state", state, TEXT_BYTES);
+	field_show(row, "reason", reason, TEXT_BYTES);
+	field_show(row, "cause", cause, TEXT_BYTES);
+	w->nodes++;
+	w->memory |= field_is(row, "node", "memory");
+	w->clock_least = MIN(w->clock_least, clock_ms);
+	w->clock_most = MAX(w->clock_most, clock_ms);
+	if (!strcmp(state, "joined"))
+		joined_tell(w, row, node);
+	else if (!strcmp(state, "quarantine") && !cause[0])
+		quarantine_tell(w, row, node, reason);
+	else if (!strcmp(state, "probing") && defect_of_word(cause) == DEFECT_OTHER)
+		finding_tell(w->findings, "store", FINDING_WARN, "wait a second; if it stays so, fix the other stores",
+		             "store %s is being asked whether it may vote%s%s", node, reason[0] ? ": " : "", reason);
+	else
+		trouble_tell(w, row, node, strcmp(state, "quarantine") ? state : "in quarantine");
+}
+
+static int by_number(const void *a, const void *b)
+{
+	const int64_t *x = a, *y = b;
+
+	return (*x > *y) - (*x < *y);
+}
+
+/* Until quarantines that end by themselves make up for the votes that lack; -1: they are too few. */
+static int64_t quarantine_wait_ms(struct doctor_stores *w, int64_t quorum)
+{
+	int64_t missing = quorum - w->joined;
+
+	if (missing > w->quarantined)
+		return -1;
+	qsort(w->left_ms, (size_t)w->quarantined, sizeof(w->left_ms[0]), by_number);
+	return w->left_ms[missing - 1];
+}
+
+static void all_tell(struct doctor_stores *w)
+{
+	int64_t quorum = w->nodes / 2 + 1, apart_ms = w->clock_most - w->clock_least, apart_tenths = (apart_ms + 99) / 100;
+	int64_t wait_ms;
+	char age[AGE_BYTES];
+
+	if (w->joined < quorum && (wait_ms = quarantine_wait_ms(w, quorum)) >= 0)
+		finding_tell(w->findings, "quorum", FINDING_WARN, "only wait; this is normal after a first start",
+			     "no quorum yet: enough stores vote in %s, and locks are granted from then on", age_text(wait_ms, age));
+	else if (w->joined < quorum)
+		finding_tell(w->findings, "quorum", FINDING_FAIL, "fix the stores above until enough of them vote",
+			     "no quorum: %" PRId64 " of %" PRId64 " stores vote, and %" PRId64 " are needed for any lock", w->joined, w->nodes, quorum);
+	else if (w->memory)
+		finding_tell(w->findings, "quorum", FINDING_OK, "", "the memory store: locks are of this host only; for several hosts set store: redis");
+	else
+		finding_tell(w->findings, "quorum", FINDING_OK, "", "quorum: %" PRId64 " of %" PRId64 " stores vote, and %" PRId64 " are needed", w->joined,
+			     w->nodes, quorum);
+	if (w->nodes % 2 == 0)
+		finding_tell(w->findings, "even", FINDING_WARN, "use an odd number: 1, 3 or 5",
+			     "%" PRId64 " stores are an even number: they survive no more failures than %" PRId64, w->nodes, w->nodes - 1);
+	if (apart_ms > CLOCKS_APART_MS)
+		finding_tell(w->findings, "clocks", FINDING_WARN, "run chrony or another NTP client on all hosts",
+			     "the clocks of this host and of the stores are up to %" PRId64 ".%d s apart", apart_tenths / 10, (int)(apart_tenths % 10));
+	else if (!w->memory && w->joined)
+		finding_tell(w->findings, "clocks", FINDING_OK, "", "the clocks of this host and of the stores agree to %" PRId64 " ms", apart_ms);
+}
+
+static void figure_row(void *arg, const struct redlock_line *row)
+{
+	int64_t value = redlock_line_number(row, "value", 0);
+	struct doctor_stores *w = arg;
+
+	w->needs_saving |= (field_is(row, "metric", "rates_admitted_total") || field_is(row, "metric", "rates_refused_total")) && value > 0;
+	if (field_is(row, "metric", "journal_writable") && !value)
+		finding_tell(w->findings, "journal", FINDING_FAIL,
+		             "see the log of redlockd for the error: the disk of runtime_dir may be full. If somebody removed it: systemctl restart redlockd",
+		             "the journal cannot be written: no session could be resumed after a restart of the daemon");
+	if (field_is(row, "metric", "sockets_lost") && value > 0)
+		finding_tell(w->findings, "sockets", FINDING_FAIL, "see the log of redlockd for the path: remove the file that is there",
+		             "nobody can connect to a Unix socket of the daemon: its file was removed, or another one is in its place");
+	if (field_is(row, "metric", "config_last_reload_successful") && !value)
+		finding_tell(w->findings, "reload", FINDING_FAIL, "correct what `redlockd --check-config` shows, and reload",
+		             "the configuration that was read last has an error: the daemon continues with the former one, and a restart would fail");
+}
+
+/* Asks LIST nodes and STATS, and tells what it finds at each store, at all together, and of the journal. Returns what redlock_request returns. */
+static int doctor_stores_examine(struct doctor_stores *w, struct redlock *c)
+{
+	struct redlock_page first = {.size = sizeof(first), .limit = 1};
+	int r;
+
+	w->needs_saving = !redlock_list(c, REDLOCK_QUEUES, &first, NULL, NULL) && redlock_line_number(redlock_answer(c), "n", 0) > 0;
+	r = redlock_stats(c, figure_row, w);
+	if (!r)
+		r = redlock_list(c, REDLOCK_NODES, NULL, node_row, w);
+	if (!r)
+		all_tell(w);
+	return r;
+}
+
+/* --- the daemon --- */
 
 /* Whatever the daemon answers, it is there; but without these answers nothing more can be found. */
 static void refused_tell(struct findings *f, const struct redlock *c, int outcome)
@@ -44,12 +257,11 @@ static void unreached_tell(struct findings *f, int error)
 			     "no daemon: %s", redlock_errmsg(NULL));
 }
 
-static void daemon_tell(struct findings *f, const struct redlock_line *hello, int64_t took_us)
+static void daemon_tell(struct findings *f, const struct redlock_line *answer, int64_t took_us)
 {
-	struct redlock_bytes server = redlock_line_find(hello, "server");
 	char shown[TEXT_BYTES];
 
-	shown_text((struct span){server.p ? server.p : "", server.n}, shown, sizeof(shown));
+	field_show(answer, "server", shown, sizeof(shown));
 	finding_tell(f, "daemon", FINDING_OK, "", "%s answers in %" PRId64 ".%02d ms", shown, took_us / 1000, (int)(took_us % 1000 / 10));
 	if (strcmp(shown, "redlockd/" REDLOCKD_VERSION) != 0)
 		finding_tell(f, "version", FINDING_WARN, "install the same version of both, and restart the daemon after an upgrade",
@@ -58,38 +270,35 @@ static void daemon_tell(struct findings *f, const struct redlock_line *hello, in
 
 struct holds_told {
 	struct findings *findings;
-	unsigned n;
-	char after[4 * NAME_MAX_BYTES + 3]; /* the last name, quoted; "" before the first page */
-	bool got;
+	unsigned n, rows;
 };
 
 static void lock_row(void *arg, const struct redlock_line *row)
 {
 	struct holds_told *told = arg;
-	struct redlock_bytes name = redlock_line_find(row, "name"), holder = redlock_line_find(row, "holder");
 	char lock[TEXT_BYTES], who[TEXT_BYTES], age[AGE_BYTES];
 
-	told->got = name.p && !redlock_quote(name, told->after, sizeof(told->after));
-	if (!redlock_line_find(row, "alarm").p || told->n++ >= HOLDS_TOLD)
+	told->rows++;
+	if (!field_of(row, "alarm").p || told->n++ >= HOLDS_TOLD)
 		return;
-	shown_text((struct span){name.p, name.n}, lock, sizeof(lock));
-	shown_text(holder.p ? (struct span){holder.p, holder.n} : SPAN("somebody"), who, sizeof(who));
+	field_show(row, "name", lock, sizeof(lock));
+	if (!field_show(row, "holder", who, sizeof(who)))
+		strcpy(who, "somebody");
 	finding_tell(told->findings, "held", FINDING_WARN, "see whether the holder hangs; redlock break takes the lock from it",
 		     "%s is held by %s for %s, longer than alarm.held", lock, who, age_text(redlock_line_number(row, "held_ms", 0), age));
 }
 
-/* Page by page: a daemon may have more locks than it tells in one answer. */
+/* Page by page: a daemon may have more locks than it tells in one answer. A page without rows is the last, whatever it says. */
 static int holds_examine(struct findings *f, struct redlock *c)
 {
+	struct redlock_page page = {.size = sizeof(page), .limit = 1000};
 	struct holds_told told = {.findings = f};
-	char line[sizeof(told.after) + 40];
-	int r = 0;
+	int r;
 
 	do {
-		snprintf(line, sizeof(line), "LIST locks limit=1000%s%s", told.after[0] ? " after=" : "", told.after);
-		told.got = false;
-		r = redlock_request(c, line, 0, lock_row, &told);
-	} while (!r && told.got && redlock_line_number(redlock_answer(c), "more", 0) > 0);
+		told.rows = 0;
+		r = redlock_list(c, REDLOCK_LOCKS, &page, lock_row, &told);
+	} while (!r && told.rows > 0 && page.more > 0);
 	if (told.n > HOLDS_TOLD)
 		finding_tell(f, "held", FINDING_WARN, "redlock ls shows all", "%u further locks are held for longer than alarm.held", told.n - HOLDS_TOLD);
 	return r;
@@ -99,7 +308,7 @@ static int examine(struct findings *f, struct redlock *c)
 {
 	struct doctor_stores stores = {.findings = f};
 	int64_t began = redlock_now_us();
-	int r = redlock_request(c, "HELLO 1 name=\"redlock doctor\"", 0, NULL, NULL);
+	int r = hello(c, "redlock doctor");
 
 	if (r)
 		return r;

@@ -3,9 +3,11 @@
  * move: jobs leave the queues of one daemon and go to another, which has other stores. A job is stored there before it is removed here. If a move breaks off
  * in between the job is at both under one id, and the next move makes it one again.
  */
-#include "client/cli/command/commands.h"
+#include "client/cli/io/invocation.h"
 #include "client/cli/io/complaint.h"
 #include "client/cli/io/dial.h"
+#include "client/cli/io/field.h"
+#include "client/cli/run/taken_job.h"
 #include "client/lib/display.h"
 #include "proto/proto.h"
 
@@ -60,18 +62,6 @@ static int stores_differ(struct move *m, const char *prefix)
 
 /* --- jobs that are due --- */
 
-/* As if it had not been taken. Where that fails, the end of the session gives it back. */
-static void job_give_back(struct move *m, const char *id)
-{
-	char job[4 * REDLOCK_JOB_BYTES + 3], queue[4 * REDLOCK_NAME_BYTES + 3], line[sizeof(job) + sizeof(queue) + 32];
-
-	if (redlock_quote((struct redlock_bytes){id, strlen(id)}, job, sizeof(job)) ||
-	    redlock_quote((struct redlock_bytes){m->queue, strlen(m->queue)}, queue, sizeof(queue)))
-		return;
-	snprintf(line, sizeof(line), "RETRY %s queue=%s failed=no", job, queue);
-	(void)!redlock_request(m->from, line, 0, NULL, NULL);
-}
-
 /* It is stored there. Here somebody else may have got it meanwhile. */
 static int job_is_removed(struct move *m, const char *id, int outcome)
 {
@@ -94,7 +84,8 @@ static int job_move(struct move *m, const struct redlock_job *job)
 
 	if (!r)
 		return job_is_removed(m, job->id, redlock_done(m->from, m->queue, job->id));
-	job_give_back(m, job->id);
+	/* As if it had not been taken. Where that fails, the end of the session gives it back. */
+	(void)!taken_job_retry(m->from, m->queue, (struct redlock_bytes){job->id, strlen(job->id)}, " failed=no");
 	return r;
 }
 
@@ -115,7 +106,7 @@ static int due_move(struct move *m)
 /* Text of one byte or more. */
 static bool field_keep(const struct redlock_line *row, const char *field, char *out, size_t size)
 {
-	struct redlock_bytes text = redlock_line_find(row, field);
+	struct span text = field_of(row, field);
 
 	if (text.n == 0 || text.n >= size)
 		return false;
@@ -126,14 +117,14 @@ static bool field_keep(const struct redlock_line *row, const char *field, char *
 
 static void job_keep(void *arg, const struct redlock_line *line)
 {
-	struct redlock_bytes state = redlock_line_find(line, "state"), payload = redlock_line_find(line, "payload");
+	struct span payload = field_of(line, "payload");
 	struct job_row *row = arg;
 
 	row->lock[0] = '\0';
 	row->due_ms = redlock_line_number(line, "due_ms", -1);
-	row->dead = state.n == 4 && !memcmp(state.p, "dead", 4);
+	row->dead = field_is(line, "state", "dead");
 	row->whole = field_keep(line, "job", row->id, sizeof(row->id)) && payload.p && payload.n <= sizeof(row->payload) &&
-	             (!redlock_line_find(line, "name").p || field_keep(line, "name", row->lock, sizeof(row->lock)));
+	             (!field_of(line, "name").p || field_keep(line, "name", row->lock, sizeof(row->lock)));
 	row->payload_n = row->whole ? payload.n : 0;
 	if (row->payload_n > 0)
 		memcpy(row->payload, payload.p, payload.n);
@@ -145,8 +136,6 @@ static int job_list(struct move *m, struct redlock_page *page, bool *ret_more)
 	int r = redlock_list(m->from, REDLOCK_JOBS, page, job_keep, &m->row);
 
 	*ret_more = !r && redlock_line_number(redlock_answer(m->from), "n", 0) > 0;
-	if (!r && !redlock_line_find(redlock_answer(m->from), "after").p)
-		page->after_n = 0;
 	return exit_of(m->from, r);
 }
 
@@ -172,7 +161,7 @@ static int rest_move(struct move *m)
 		} else {
 			m->stay++;
 			m->dead += m->row.dead;
-			if (next.after_n == 0)
+			if (next.more == 0)
 				break;
 			page = next;
 		}

@@ -2,9 +2,8 @@
 /*
  * passwd: the line of a user for auth.users_file of redlockd. The secret comes from the input, and is asked for on a terminal.
  */
-#include "client/cli/command/commands.h"
+#include "client/cli/io/invocation.h"
 #include "client/cli/io/complaint.h"
-#include "client/lib/secret.h"
 
 #include <crypt.h>
 #include <errno.h>
@@ -16,6 +15,7 @@
 #include <unistd.h>
 
 #define NAME_BYTES_MOST 256
+#define SECRET_BYTES    1025
 
 /* A name stands before the first blank of its line, and a line that begins with # is a comment. */
 static bool name_fits(const char *name)

@@ -1,30 +1,342 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* top: a view of stores and locks that is drawn anew each second. It reads, and changes nothing. */
-#include "client/cli/command/commands.h"
-#include "client/cli/command/screen.h"
-#include "client/cli/command/top_table.h"
+/* top: a view of stores and locks that is printed anew each second, over the one before. It reads, and changes nothing. A signal ends it. */
+#include "client/cli/io/invocation.h"
 #include "client/cli/io/complaint.h"
 #include "client/cli/io/dial.h"
+#include "client/cli/io/field.h"
 #include "client/lib/display.h"
+#include "proto/proto.h"
 
+#include <inttypes.h>
+#include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <sys/param.h>
+#include <unistd.h>
 
-#define TICK_MS    1000
-#define SPARING    5    /* a daemon with very many names does not spend more than a fifth of its time on this view */
-#define TIMEOUT_MS 1000
-#define PAGE_ROWS  10
+#define PAGE_ROWS   10000 /* of one LIST: each goes through all names */
+#define LOCKS_KEPT  256
+#define PAGES_MOST  1000
+#define QUEUE_SHOWN 5
+#define CELL_BYTES  256
+#define LEASE_CELLS 10
+#define FIXED_WIDTH (2 + 7 + 2 + LEASE_CELLS + 1 + 6 + 2 + 5) /* all columns of a lock but its name and its holder */
+#define WIDTH_LEAST 60
+#define TICK_MS     1000
+#define SPARING     5    /* a daemon with very many names does not spend more than a fifth of its time on this view */
+#define TIMEOUT_MS  1000
+
+struct top_lock {
+	char name[REDLOCK_NAME_BYTES];
+	char holder[96];
+	int64_t held_ms, valid_ms; /* -1: not told */
+	int64_t waiters;
+	bool alarm; /* held for longer than alarm.held */
+};
 
 struct top {
 	const struct invocation *in;
 	struct redlock *c; /* NULL: the daemon is away */
-	char why[256];
-	const char *hint; /* after it */
-	struct top_table table;
-	struct top_table_view view;
+	char why[256];     /* … and what was wrong */
+	const char *hint;  /* after it */
+	bool live;         /* on a terminal, which knows a cursor */
+	FILE *out;
+	unsigned width, height; /* of the terminal; height 0: all lines */
+
+	char server[64], store[32];
+	int64_t nodes, joined, quorum, lease_ms;
+	int64_t locks_held, waiters, sessions, grants, grants_before; /* figures of STATS */
+	int64_t at_us, before_us;                                     /* when these were asked */
+	char stores[8192];                                            /* a line for each two stores */
+	struct top_lock lock[LOCKS_KEPT]; /* the first ones of all pages */
+	size_t n, rows;                   /* of lock; of the last page */
+	int64_t more;                     /* locks that are left out */
 };
+
+/* --- cells --- */
+
+/* Copies as much as has this width of a text that a terminal may see as it is. */
+static char *fit(struct span text, size_t width, char out[CELL_BYTES])
+{
+	size_t n = MIN(text.n, CELL_BYTES / 2);
+
+	while (n && (shown_width((struct span){text.p, n}) > width || (n < text.n && (text.p[n] & 0xc0) == 0x80)))
+		n--;
+	memcpy(out, text.p, n);
+	out[n] = '\0';
+	return out;
+}
+
+/* Adds blanks up to this width. */
+static const char *padded(char *out, size_t width)
+{
+	size_t n = strlen(out), has = shown_width((struct span){out, n});
+
+	for (; has < width && n < CELL_BYTES - 1; has++)
+		out[n++] = ' ';
+	out[n] = '\0';
+	return out;
+}
+
+/* Of any text. */
+static const char *cell(struct span text, size_t width, char out[CELL_BYTES])
+{
+	char shown[CELL_BYTES / 2];
+	size_t n = shown_text(text, shown, sizeof(shown));
+
+	return padded(fit((struct span){shown, n}, width, out), width);
+}
+
+/* --- asking --- */
+
+/* "joined 0.21 ms", "joined misnamed", "down unreached", "slow 61.50 ms" */
+static void store_row(void *arg, const struct redlock_line *row)
+{
+	char name[CELL_BYTES], state[CELL_BYTES], cause[CELL_BYTES], text[2 * CELL_BYTES], out[CELL_BYTES];
+	int64_t rtt_us = redlock_line_number(row, "rtt_us", 0);
+	struct top *t = arg;
+
+	field_show(row, "state", state, sizeof(state));
+	if (field_show(row, "cause", cause, sizeof(cause)) && strcmp(cause, state) != 0)
+		snprintf(text, sizeof(text), "%s %s", state, cause);
+	else
+		snprintf(text, sizeof(text), rtt_us ? "%s %" PRId64 ".%02d ms" : "%s", state, rtt_us / 1000, (int)(rtt_us % 1000 / 10));
+	fit(span_of(text), 18, out);
+	(void)text_add(t->stores, strlen(t->stores), sizeof(t->stores), "%s%s %s", t->nodes == 0 ? "" : t->nodes % 2 ? "  " : "\n",
+		       cell(field_of(row, "node"), 20, name), t->nodes % 2 ? out : padded(out, 18));
+	t->joined += !strcmp(state, "joined");
+	t->nodes++;
+}
+
+static void figure_row(void *arg, const struct redlock_line *row)
+{
+	int64_t value = redlock_line_number(row, "value", 0);
+	struct top *t = arg;
+
+	if (field_is(row, "metric", "locks_held"))
+		t->locks_held = value;
+	else if (field_is(row, "metric", "waiters"))
+		t->waiters = value;
+	else if (field_is(row, "metric", "sessions"))
+		t->sessions = value;
+	else if (field_is(row, "metric", "grants_total"))
+		t->grants = value;
+}
+
+/* The most waiters come first, then the longest held. */
+static bool lock_is_before(const struct top_lock *a, const struct top_lock *b)
+{
+	if (a->waiters != b->waiters)
+		return a->waiters > b->waiters;
+	return a->held_ms != b->held_ms ? a->held_ms > b->held_ms : strcmp(a->name, b->name) < 0;
+}
+
+static void lock_row(void *arg, const struct redlock_line *row)
+{
+	struct top_lock l = {.held_ms = redlock_line_number(row, "held_ms", -1), .valid_ms = redlock_line_number(row, "valid_ms", -1)};
+	struct span name = field_of(row, "name");
+	struct top *t = arg;
+	size_t at;
+
+	memcpy(l.name, name.p ? name.p : "", MIN(name.n, sizeof(l.name) - 1));
+	l.waiters = redlock_line_number(row, "waiters", 0);
+	l.alarm = field_of(row, "alarm").n > 0;
+	field_show(row, "holder", l.holder, sizeof(l.holder));
+	if (field_is(row, "kind", "semaphore"))
+		snprintf(l.holder, sizeof(l.holder), "%" PRId64 " of %" PRId64 " slots", redlock_line_number(row, "held", 0),
+			 redlock_line_number(row, "limit", 0));
+	else if (redlock_line_number(row, "holders", 1) > 1)
+		text_add(l.holder, strlen(l.holder), sizeof(l.holder), " +%" PRId64, redlock_line_number(row, "holders", 1) - 1);
+	t->rows++;
+	for (at = t->n; at > 0 && lock_is_before(&l, &t->lock[at - 1]); at--)
+		;
+	t->more += t->n == LOCKS_KEPT;
+	if (at == LOCKS_KEPT)
+		return;
+	t->n = MIN(t->n, LOCKS_KEPT - 1);
+	memmove(&t->lock[at + 1], &t->lock[at], (t->n - at) * sizeof(l));
+	t->lock[at] = l;
+	t->n++;
+}
+
+/* Of all pages. A page without rows is the last, even if the daemon announces more. */
+static int locks_ask(struct top *t)
+{
+	struct redlock_page page = {.size = sizeof(page), .limit = PAGE_ROWS};
+	int r = 0;
+
+	t->n = 0;
+	t->more = 0;
+	t->rows = page.more = 1;
+	for (unsigned n = 0; !r && t->rows > 0 && page.more > 0 && n < PAGES_MOST; n++) {
+		t->rows = 0;
+		r = redlock_list(t->c, REDLOCK_LOCKS, &page, lock_row, t);
+	}
+	t->more += page.more;
+	return r;
+}
+
+static int top_ask(struct top *t)
+{
+	int r = t->server[0] ? 0 : hello(t->c, "redlock top");
+
+	if (!r && !t->server[0]) {
+		field_show(redlock_answer(t->c), "server", t->server, sizeof(t->server));
+		field_show(redlock_answer(t->c), "store", t->store, sizeof(t->store));
+		t->quorum = redlock_line_number(redlock_answer(t->c), "quorum", 0);
+		t->lease_ms = redlock_line_number(redlock_answer(t->c), "lease_ms", 0);
+	}
+	t->stores[0] = '\0';
+	t->nodes = t->joined = 0;
+	t->grants_before = t->grants;
+	t->before_us = t->at_us;
+	if (!r)
+		r = redlock_list(t->c, REDLOCK_NODES, NULL, store_row, t);
+	if (!r)
+		r = redlock_stats(t->c, figure_row, t);
+	t->at_us = redlock_now_us();
+	return r ? r : locks_ask(t);
+}
+
+/* --- the lines --- */
+
+static void line_end(const struct top *t)
+{
+	/* The next line is cleared before it is written: a line that is full leaves the cursor on its last character. */
+	fputs(t->live ? "\033[0m\n\033[K" : "\n", t->out);
+}
+
+/* A line, or several, of a text that a terminal may see as it is. Returns how many. */
+static unsigned lines_print(const struct top *t, const char *text)
+{
+	char out[CELL_BYTES];
+	unsigned lines = 0;
+
+	for (; *text; lines++) {
+		size_t n = strcspn(text, "\n");
+
+		fputs(fit((struct span){text, n}, t->width, out), t->out);
+		line_end(t);
+		text += n + (text[n] == '\n');
+	}
+	return lines;
+}
+
+static unsigned head_print(const struct top *t)
+{
+	int64_t took_us = t->at_us - t->before_us;
+	char text[CELL_BYTES];
+
+	snprintf(text, sizeof(text), "%s  %s %" PRId64 "/%" PRId64 "%s  sessions %" PRId64 "  held %" PRId64 "  waiting %" PRId64, t->server, t->store,
+		 t->joined, t->nodes, t->joined < t->quorum ? " NO QUORUM" : "", t->sessions, t->locks_held, t->waiters);
+	if (t->before_us && took_us > 0)
+		text_add(text, strlen(text), sizeof(text), "  grants/s %" PRId64, (t->grants - t->grants_before) * 1000000 / took_us);
+	return lines_print(t, text) + lines_print(t, t->stores);
+}
+
+/* How much of the lease is left; a lock that a request gave another lease may have more. */
+static void lease_text(const struct top *t, const struct top_lock *l, char out[LEASE_CELLS + 1])
+{
+	int64_t full = 0, cell_ms = t->lease_ms / LEASE_CELLS;
+
+	if (l->valid_ms > 0 && cell_ms > 0)
+		full = l->valid_ms >= t->lease_ms ? LEASE_CELLS : MIN(LEASE_CELLS, (l->valid_ms - 1) / cell_ms + 1);
+	memset(out, l->valid_ms < 0 ? ' ' : '.', LEASE_CELLS);
+	memset(out, '#', (size_t)full);
+	out[LEASE_CELLS] = '\0';
+}
+
+static void lock_print(const struct top *t, const struct top_lock *l)
+{
+	char name[CELL_BYTES], holder[CELL_BYTES], held[AGE_BYTES] = "", left[AGE_BYTES] = "", lease[LEASE_CELLS + 1];
+	unsigned texts = t->width - FIXED_WIDTH - 2, name_width = texts * 2 / 5;
+
+	lease_text(t, l, lease);
+	if (l->held_ms >= 0)
+		age_text(l->held_ms, held);
+	if (l->valid_ms >= 0)
+		age_text(l->valid_ms, left);
+	fprintf(t->out, "%s  %s  %6s%s  %s %6s  %5" PRId64, cell(span_of(l->name), name_width, name),
+	       padded(fit(span_of(l->holder), texts - name_width, holder), texts - name_width), held, l->alarm ? "!" : " ", lease, left, l->waiters);
+	line_end(t);
+}
+
+static void columns_print(const struct top *t)
+{
+	char name[CELL_BYTES], holder[CELL_BYTES];
+	unsigned texts = t->width - FIXED_WIDTH - 2, name_width = texts * 2 / 5;
+
+	line_end(t);
+	fputs(t->live ? "\033[1m" : "", t->out);
+	fprintf(t->out, "%s  %s  %6s   %-*s %6s  %5s", cell(SPAN("LOCK"), name_width, name), cell(SPAN("HOLDER"), texts - name_width, holder), "HELD",
+		LEASE_CELLS, "LEASE", "LEFT", "WAIT");
+	line_end(t);
+}
+
+struct queue {
+	const struct top *top;
+	unsigned n;
+};
+
+static void queue_row(void *arg, const struct redlock_line *row)
+{
+	char label[CELL_BYTES], waited[AGE_BYTES] = "";
+	struct queue *q = arg;
+	struct span who = field_of(row, "name");
+	int64_t waited_ms = redlock_line_number(row, "waited_ms", -1);
+
+	if (!field_is(row, "role", "waiter") || q->n++ >= QUEUE_SHOWN)
+		return;
+	if (!who.n)
+		who = field_of(row, "holder").n ? field_of(row, "holder") : field_of(row, "peer");
+	if (waited_ms >= 0)
+		age_text(waited_ms, waited);
+	fprintf(q->top->out, "%3u  %s  %6s", q->n, cell(who, q->top->width - 15, label), waited);
+	line_end(q->top);
+}
+
+/* Of the first lock, which has the most waiters. */
+static int queue_print(const struct top *t)
+{
+	const struct top_lock *l = t->lock;
+	char shown[CELL_BYTES], title[2 * CELL_BYTES];
+	struct queue q = {t, 0};
+	int r;
+
+	line_end(t);
+	shown_text(span_of(l->name), shown, sizeof(shown));
+	snprintf(title, sizeof(title), "The queue of %s: %" PRId64 " %s", shown, l->waiters, l->waiters == 1 ? "waits" : "wait");
+	(void)lines_print(t, title);
+	r = redlock_show(t->c, l->name, NULL, queue_row, &q);
+	if (!r && q.n > QUEUE_SHOWN) {
+		fprintf(t->out, "     and %u more", q.n - QUEUE_SHOWN);
+		line_end(t);
+	}
+	return r;
+}
+
+static int top_print(struct top *t)
+{
+	unsigned lines;
+	size_t fits = t->n;
+
+	t->width = MIN(MAX(t->width, WIDTH_LEAST), CELL_BYTES / 2 - 8);
+	lines = head_print(t) + 2 + 2 + QUEUE_SHOWN + 3; /* the columns and the queue, each behind an empty line; what is left out of both; the cursor */
+	if (t->height > 0)
+		fits = MIN(fits, t->height > lines + 1 ? t->height - lines : 1);
+	columns_print(t);
+	for (size_t i = 0; i < fits; i++)
+		lock_print(t, &t->lock[i]);
+	if (t->n - fits + (size_t)t->more > 0) {
+		fprintf(t->out, "and %zu more", t->n - fits + (size_t)t->more);
+		line_end(t);
+	}
+	return t->n ? queue_print(t) : 0;
+}
+
+/* --- the loop --- */
 
 /* What went wrong, as a terminal may see it. */
 static void top_note(struct top *t, const char *hint)
@@ -38,84 +350,66 @@ static void top_leave(struct top *t)
 	top_note(t, "; on its host, systemctl status redlockd may say why");
 	redlock_close(t->c);
 	t->c = NULL;
-	t->table.server[0] = '\0'; /* the next one may be another, … */
-	t->table.at_us = 0; /* … and counts from 0 */
+	t->server[0] = '\0'; /* the next one may be another, … */
+	t->at_us = 0; /* … and counts from 0 */
 }
 
-static void top_draw(struct top *t)
+static void top_ask_and_print(struct top *t)
 {
-	char *text = NULL;
-	size_t n = 0;
-	FILE *out = open_memstream(&text, &n);
-	int r = -1;
-
-	if (!out)
-		return;
-	screen_size(&t->view.width, &t->view.height);
-	if (t->c)
-		r = top_table_print(out, &t->table, t->c, &t->view);
-	if (r && t->c)
-		top_leave(t);
-	if (!t->c)
-		fprintf(out, "%s%s\r\n\033[K", t->why, t->hint);
-	fputs("q quits; up and down choose a lock, left and right the order\r", out);
-	fclose(out);
-	screen_draw(text, n);
-	free(text);
-}
-
-/* The selected lock stays selected, wherever it stands now. */
-static void top_ask(struct top *t)
-{
-	struct top_table *b = &t->table;
 	int r = 0;
-	char *selected = t->view.selected < b->n ? strdup(b->lock[t->view.selected].name) : NULL;
 
 	if (!t->c && (r = redlock_open(t->in->addr, TIMEOUT_MS, &t->c))) {
 		t->c = NULL;
 		top_note(t, absence_hint(r));
 	}
-	if (t->c && top_table_ask(b, t->c, t->view.order))
+	if (t->c && (top_ask(t) || top_print(t)))
 		top_leave(t);
-	for (size_t i = 0; selected && t->view.selected > 0 && i < b->n; i++)
-		if (!strcmp(b->lock[i].name, selected)) {
-			t->view.selected = i;
-			break;
-		}
-	free(selected);
+	if (t->c)
+		return;
+	fprintf(t->out, "%s%s", t->why, t->hint);
+	line_end(t);
 }
 
-/* False: the user quits. */
-static bool top_key(struct top *t, enum screen_key key)
+/* As many lines as there are: one more would move the first one out of sight. */
+static void top_draw(struct top *t)
 {
-	struct top_table_view *v = &t->view;
-	size_t last = t->table.n ? t->table.n - 1 : 0;
+	struct winsize size = {.ws_col = 0};
+	char *text = NULL, *end;
+	size_t n = 0;
 
-	if (key == KEY_UP || key == KEY_PAGE_UP)
-		v->selected -= key == KEY_UP ? v->selected > 0 : v->selected < PAGE_ROWS ? v->selected : PAGE_ROWS;
-	if (key == KEY_DOWN || key == KEY_PAGE_DOWN)
-		v->selected += key == KEY_DOWN ? v->selected < last : last - v->selected < PAGE_ROWS ? last - v->selected : PAGE_ROWS;
-	if (key == KEY_LEFT || key == KEY_RIGHT) {
-		v->order = (v->order + (key == KEY_LEFT ? TOP_TABLE_ORDERS - 1 : 1)) % TOP_TABLE_ORDERS;
-		v->selected = 0;
+	(void)ioctl(STDOUT_FILENO, TIOCGWINSZ, &size);
+	t->width = size.ws_col ? size.ws_col : 80;
+	t->height = size.ws_row ? size.ws_row : 24;
+	t->out = open_memstream(&text, &n);
+	if (!t->out)
+		return;
+	top_ask_and_print(t);
+	if (fclose(t->out))
+		return;
+	end = text;
+	for (unsigned lines = 1; lines < t->height && (end = strchr(end, '\n')); lines++)
+		end++;
+	printf("\033[H\033[K%.*s\033[J", end ? (int)(end - text) - 1 : (int)n, text);
+	free(text);
+}
+
+static int top_live(struct top *t)
+{
+	const char *type = getenv("TERM");
+
+	if (!isatty(STDOUT_FILENO) || !type || !*type || !strcmp(type, "dumb")) {
+		complain("top needs a terminal with a cursor to move, and TERM that says so; top --once prints what it would show");
+		return EX_USAGE;
 	}
-	return key != KEY_QUIT;
-}
+	t->live = true;
+	for (;;) {
+		int64_t began_us = redlock_now_us(), took_ms;
 
-static void top_loop(struct top *t)
-{
-	int64_t due_us = 0, now, took_us;
-	enum screen_key key = KEY_NONE;
-
-	while (top_key(t, key)) {
-		now = redlock_now_us();
-		if (now >= due_us || key == KEY_LEFT || key == KEY_RIGHT) {
-			top_ask(t);
-			took_us = redlock_now_us() - now;
-			due_us = now + MAX(TICK_MS * 1000, took_us * SPARING);
-		}
 		top_draw(t);
-		key = screen_key((due_us - redlock_now_us()) / 1000 + 1);
+		if (!output_flush())
+			return EX_UNAVAILABLE;
+		took_ms = (redlock_now_us() - began_us) / 1000;
+		(void)poll(NULL, 0, (int)MAX(TICK_MS - took_ms, t->c ? took_ms * (SPARING - 1) : 0));
 	}
 }
 
@@ -126,29 +420,18 @@ static int top_once(struct top *t)
 	t->c = dial(t->in->addr);
 	if (!t->c)
 		return EX_UNAVAILABLE;
-	r = top_table_ask(&t->table, t->c, TOP_TABLE_CONTENDED);
-	t->view.width = 80;
-	if (!r)
-		r = top_table_print(stdout, &t->table, t->c, &t->view);
-	r = exit_of(t->c, r);
+	t->width = 80;
+	t->out = stdout;
+	r = top_ask(t);
+	r = exit_of(t->c, r ? r : top_print(t));
+	redlock_close(t->c);
 	return r;
 }
 
 int top_main(const struct invocation *in)
 {
-	struct top t = {.in = in, .view.marks = !in->once};
-	int r = EXIT_SUCCESS;
+	static struct top t;
 
-	if (in->once) {
-		r = top_once(&t);
-	} else if (screen_open()) {
-		top_loop(&t);
-		screen_close();
-	} else {
-		complain("top needs a terminal with a cursor to move, and TERM that says so; top --once prints what it would show");
-		r = EX_USAGE;
-	}
-	top_table_release(&t.table);
-	redlock_close(t.c);
-	return r;
+	t.in = in;
+	return in->once ? top_once(&t) : top_live(&t);
 }

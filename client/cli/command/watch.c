@@ -3,10 +3,10 @@
  * watch: prints each event of the locks of the daemon as it comes, until the daemon ends the connection or nobody reads any more. It must never hold events
  * back: a reader of the other end of a pipe sees each at once.
  */
-#include "client/cli/command/commands.h"
+#include "client/cli/io/invocation.h"
 #include "client/cli/io/complaint.h"
 #include "client/cli/io/dial.h"
-#include "client/cli/io/json.h"
+#include "client/cli/io/field.h"
 #include "client/lib/display.h"
 #include "proto/proto.h"
 
@@ -45,17 +45,16 @@ static bool is_among(struct redlock_bytes name, const char *const *words)
 static void event_person(const struct redlock_line *event)
 {
 	static const char *const first[] = {"kind", "name", "who", "session", NULL};
-	struct redlock_bytes kind = redlock_line_find(event, "kind"), name = redlock_line_find(event, "name"), who = redlock_line_find(event, "who");
-	char shown_kind[40], shown_name[200], shown_who[200];
+	char kind[40], name[200], who[200];
 	struct timespec now;
 	struct tm day;
 
 	clock_gettime(CLOCK_REALTIME, &now);
 	localtime_r(&now.tv_sec, &day);
-	shown_text((struct span){kind.p, kind.n}, shown_kind, sizeof(shown_kind));
-	shown_text((struct span){name.p, name.n}, shown_name, sizeof(shown_name));
-	shown_text((struct span){who.p, who.n}, shown_who, sizeof(shown_who));
-	printf("%02d:%02d:%02d.%03d  %-8s  %s  %s", day.tm_hour, day.tm_min, day.tm_sec, (int)(now.tv_nsec / 1000000), shown_kind, shown_name, shown_who);
+	field_show(event, "kind", kind, sizeof(kind));
+	field_show(event, "name", name, sizeof(name));
+	field_show(event, "who", who, sizeof(who));
+	printf("%02d:%02d:%02d.%03d  %-8s  %s  %s", day.tm_hour, day.tm_min, day.tm_sec, (int)(now.tv_nsec / 1000000), kind, name, who);
 	for (size_t i = 0; i < redlock_line_fields(event); i++)
 		if (!is_among(redlock_line_name(event, i), first))
 			field_print(event, i);
@@ -67,9 +66,7 @@ static void events_print(struct redlock *c, bool json)
 	const struct redlock_line *push;
 
 	while ((push = redlock_next_push(c))) {
-		struct redlock_bytes code = redlock_line_code(push);
-
-		if (code.n != 5 || memcmp(code.p, "EVENT", 5) != 0)
+		if (!redlock_line_is(push, "EVENT"))
 			continue;
 		if (json)
 			json_print_line(push, false);
@@ -108,18 +105,12 @@ static int watch_events(struct redlock *c, bool json)
 
 int watch_main(const struct invocation *in)
 {
-	char line[4 * NAME_MAX_BYTES + 16] = "WATCH ", *prefix = line + 6;
-	struct redlock *c;
+	struct redlock *c = dial(in->addr);
 	int r;
 
-	if (in->operand && redlock_quote((struct redlock_bytes){in->operand, strlen(in->operand)}, prefix, sizeof(line) - 6)) {
-		complain("a prefix has at most %d bytes", NAME_MAX_BYTES);
-		return EX_USAGE;
-	}
-	c = dial(in->addr);
 	if (!c)
 		return EX_UNAVAILABLE;
-	r = exit_of(c, redlock_request(c, in->operand ? line : "WATCH", 0, NULL, NULL));
+	r = exit_of(c, redlock_watch(c, in->operand));
 	if (!r)
 		r = watch_events(c, in->json);
 	redlock_close(c);

@@ -3,26 +3,16 @@
  * Turns the words of the command line into an invocation, and prints the usage texts, both by the rows of cli.def; options.c takes the values of options.
  * Options may stand before and after the command and NAME; from CMD on, no word is an option of redlock.
  */
-#include "client/cli/io/arguments.h"
+#include "client/cli/io/invocation.h"
 
 #include "client/cli/io/complaint.h"
 #include "client/cli/io/options.h"
-#include "client/lib/display.h"
-#include "proto/lookalike.h"
 #include "proto/proto.h"
-#include "proto/text.h"
 
 #include <getopt.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-#define HINT_BYTES 64
-
-static const char *const later[] = {
-#define CLI_LATER(word) word,
-#include "client/cli/cli.def"
-};
 
 /* --- usage --- */
 
@@ -84,68 +74,7 @@ static int usage_exit(const struct invocation *in)
 	return in->command && (in->command->wraps || in->command == &cli_commands[CLI_HOLD]) ? EXIT_FAILED : EX_USAGE;
 }
 
-/* --- characters that look like others --- */
-
-/* The first one that looks like one of the ASCII characters. Returns where it stands; NULL: there is none. */
-static const char *lookalike_find(const char *word, const char *of, uint32_t *ret_rune)
-{
-	for (size_t n; *word; word += n ? n : 1) {
-		n = utf8_length(span_of(word));
-		*ret_rune = n ? utf8_rune((struct span){word, n}) : 0;
-		if (n && lookalike_of(*ret_rune) && strchr(of, lookalike_of(*ret_rune)))
-			return word;
-	}
-	return NULL;
-}
-
-/* "; U+00A0 in it looks like a blank", or "". */
-static const char *lookalike_hint(const char *word, char out[HINT_BYTES])
-{
-	uint32_t rune;
-
-	out[0] = '\0';
-	if (lookalike_find(word, "-\"' ", &rune))
-		snprintf(out, HINT_BYTES, "; U+%04X in it looks like %s", (unsigned)rune, lookalike_name(lookalike_of(rune)));
-	return out;
-}
-
-/* Behind the dashes that a word begins with, if one of them is none of ASCII. NULL: it begins otherwise. */
-static const char *dashes_skip(const char *word, uint32_t *ret_rune)
-{
-	const char *at = lookalike_find(word, "-", ret_rune);
-
-	if (!at || strspn(word, "-") != (size_t)(at - word))
-		return NULL;
-	for (uint32_t rune; *at == '-' || lookalike_find(at, "-", &rune) == at;)
-		at += *at == '-' ? 1 : utf8_length(span_of(at));
-	return at;
-}
-
-/* Of a word that is no word of CMD. */
-static int word_check(const struct invocation *in, const char *word)
-{
-	char shown[200];
-	uint32_t rune;
-	const char *rest = dashes_skip(word, &rune);
-
-	if (!rest)
-		return 0;
-	shown_text(span_of(word), shown, sizeof(shown));
-	complain("'%s' begins with U+%04X, which is no hyphen; did you mean '%s%s'?", shown, (unsigned)rune, strlen(rest) > 1 ? "--" : "-", rest);
-	return usage_exit(in);
-}
-
 /* --- words --- */
-
-static const char *later_find(const char *word)
-{
-	size_t i;
-
-	for (i = 0; i < sizeof(later) / sizeof(later[0]); i++)
-		if (!strcmp(later[i], word))
-			return later[i];
-	return NULL;
-}
 
 static int command_take(struct invocation *in, const char *word)
 {
@@ -162,9 +91,7 @@ static int command_take(struct invocation *in, const char *word)
 		return 0;
 	}
 	near = nearest_word(span_of(word), words, CLI_COMMANDS);
-	if (later_find(word))
-		complain("%s is not in this version (%s)", word, REDLOCKD_VERSION);
-	else if (near)
+	if (near)
 		complain("no command '%s'; did you mean '%s'?", word, near);
 	else
 		complain("no command '%s'; redlock --help lists them", word);
@@ -174,35 +101,31 @@ static int command_take(struct invocation *in, const char *word)
 static int option_unknown(const struct invocation *in, const char *word)
 {
 	const char *words[OPTIONS], *near;
-	char hint[HINT_BYTES];
 	size_t i;
 
 	for (i = 0; i < OPTIONS; i++)
 		words[i] = option_rows[i].word;
 	near = strncmp(word, "--", 2) ? NULL : nearest_word((struct span){word + 2, strcspn(word + 2, "=")}, words, OPTIONS);
-	if (later_find(word))
-		complain("%s is not in this version (%s)", word, REDLOCKD_VERSION);
-	else if (near)
+	if (near)
 		complain("no option '%s'; did you mean '--%s'?", word, near);
 	else
-		complain("no option '%s'%s; redlock --help lists them", word, lookalike_hint(word, hint));
+		complain("no option '%s'; redlock --help lists them", word);
 	return usage_exit(in);
 }
 
 static int option_take(struct invocation *in, uint64_t *given, int letter)
 {
 	const char *wrong;
-	char hint[HINT_BYTES];
 	size_t i;
 
 	/* getopt returns no other letters. */
 	for (i = 0; i < OPTIONS - 1 && (option_rows[i].letter != letter || option_is_hidden(in, i)); i++)
 		;
 	*given |= UINT64_C(1) << i;
-	wrong = option_rows[i].set(in, option_rows[i].argument ? optarg : NULL);
+	wrong = option_rows[i].set((char *)in + option_rows[i].to, optarg);
 	if (!wrong)
 		return 0;
-	complain("--%s '%s' %s%s", option_rows[i].word, optarg, wrong, lookalike_hint(optarg, hint));
+	complain("--%s '%s' %s", option_rows[i].word, optarg, wrong);
 	return usage_exit(in);
 }
 
@@ -326,7 +249,7 @@ static int invocation_whole(const struct invocation *in, uint64_t given)
 		complain("no command given; redlock --help lists them");
 		return EX_USAGE;
 	}
-	if ((in->command->least && !in->operand) || (in->command->wraps && !in->argv[0] && !in->status)) {
+	if (in->names_n < in->command->least || (in->command->wraps && !in->argv[0] && !in->status)) {
 		complain("an argument is missing; the usage is: redlock %s %s", in->command->word, in->command->operands);
 		return usage_exit(in);
 	}
@@ -347,10 +270,10 @@ static bool more_names(const struct invocation *in, int argc, char **argv, bool 
 
 int invocation_parse(int argc, char **argv, struct invocation *ret_in)
 {
-	struct invocation in = {.tls.size = sizeof(in.tls), .wait_ms = REDLOCK_FOREVER, .busy_exit = EXIT_NOT_ACQUIRED, .cost = 1};
+	struct invocation in = {
+		.tls.size = sizeof(in.tls), .wait_ms = REDLOCK_FOREVER, .delay_ms = -1, .in_ms = REDLOCK_FOREVER, .busy_exit = EXIT_NOT_ACQUIRED, .cost = 1};
 	bool literal = false;
 	uint64_t given = 0;
-	uint32_t rune;
 	int r;
 
 	for (;;) {
@@ -359,18 +282,13 @@ int invocation_parse(int argc, char **argv, struct invocation *ret_in)
 			return r;
 		if (optind >= argc || (in.command && in.command->wraps && in.operand && !more_names(&in, argc, argv, literal)))
 			break;
-		r = literal ? 0 : word_check(&in, argv[optind]);
-		if (!r)
-			r = operand_take(&in, argv[optind++]);
+		r = operand_take(&in, argv[optind++]);
 		if (r)
 			return r;
 	}
-	in.words = argv;
 	in.argv = argv + optind;
-	/* An option may stand between NAME and CMD. */
-	if (!literal && in.argv[0] && dashes_skip(in.argv[0], &rune))
-		return word_check(&in, in.argv[0]);
-	if (in.defer_to && !(given >> OPTION_WAIT & 1))
+	in.wait_given = given >> OPTION_WAIT & 1;
+	if (in.defer_to && !in.wait_given)
 		in.wait_ms = 0;
 	r = invocation_whole(&in, given);
 	if (!r)

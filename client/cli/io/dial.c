@@ -101,6 +101,11 @@ struct redlock *redial(const char *addr)
 	return c;
 }
 
+int hello(struct redlock *c, const char *label)
+{
+	return redlock_hello(c, &(struct redlock_session){.size = sizeof(struct redlock_session), .label = label});
+}
+
 /* The daemon takes no further connection. That is no mistake of the caller. */
 static bool daemon_is_full(const struct redlock *c)
 {

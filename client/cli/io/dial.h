@@ -25,6 +25,9 @@ struct redlock *dial_waiting(struct invocation *in, struct pollfd *ends) REDLOCK
 struct redlock *redial(const char *addr) REDLOCK_MUST;
 void redial_pause(void); /* between two tries */
 
+/* Tells the daemon who asks, and hears what the daemon is: redlock_answer has it. Returns what redlock_hello returns. */
+int hello(struct redlock *c, const char *label) REDLOCK_MUST;
+
 /* What follows the message of a connection that could not be opened: where to look when nobody listens, else "". */
 const char *absence_hint(int outcome);
 /* What follows a complaint of the outcome of a request: where to look when the daemon has not answered, else "". */

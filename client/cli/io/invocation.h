@@ -44,21 +44,21 @@ struct invocation {
 	const char *names[NAMES_MOST]; /* of run and try: operand, and further names */
 	unsigned names_n;
 	char **argv;         /* CMD..., NULL-terminated */
-	char **words;        /* all of the command line */
-	char **executed;     /* in place of argv, which stays what is shown; NULL: argv */
 	const char *addr, *note, *trace;
+	const char *user, *secret_file;
 	const char *from;    /* of move */
 	struct redlock_tls tls;
 	const char *defer_to, *lock, *id;
-	int64_t wait_ms, ttl_ms, keep_ms, delay_ms;
+	int64_t wait_ms, ttl_ms, keep_ms;
+	int64_t delay_ms; /* -1: not given */
 	int64_t limit, per_ms, cost; /* of rate */
 	int64_t every_ms; /* of once */
-	int64_t in_ms; /* of drain, if it is bounded */
-	int busy_exit, priority;
-	int slots; /* of a semaphore; 0: it is a lock */
-	pid_t pid;         /* of hold: that of the script; 0: not given */
-	bool bounded, stay; /* of drain: --in was given; --wait */
-	bool wait_given, delay_given; /* --wait, --delay, whatever it says */
+	int64_t in_ms; /* of drain; REDLOCK_FOREVER: not given */
+	int64_t busy_exit, priority;
+	int64_t slots; /* of a semaphore; 0: it is a lock */
+	int64_t pid;     /* of hold: that of the script; 0: not given */
+	bool stay;       /* of drain: --wait */
+	bool wait_given; /* --wait, whatever it says */
 	bool release, shared, any, quiet, whole, print_acl, once, status, json, help, version;
 };
 
@@ -67,5 +67,20 @@ static inline bool works(const struct invocation *in)
 {
 	return in->command == &cli_commands[CLI_WORK];
 }
+
+/*
+ * 0; or the exit code, after one line on stderr that says what is wrong. The exit code of a mistake is that of the command, if
+ * the command is known by then.
+ */
+int invocation_parse(int argc, char **argv, struct invocation *ret_in);
+/* The summary of all commands, or of one, on stdout. */
+void usage_print(const struct cli_command *only);
+
+/* The commands. Each returns the exit code of redlock. */
+#define CLI_COMMAND(id, word, operands, least, most, wraps, function, help) int function(const struct invocation *in);
+#include "client/cli/cli.def"
+
+/* redlock(1): from the command line to the exit code. */
+int cli_main(int argc, char **argv);
 
 #endif

@@ -18,7 +18,8 @@ struct option_row {
 	int letter;
 	const char *argument;
 	uint64_t commands;
-	const char *(*set)(struct invocation *in, const char *value); /* NULL, or what is wrong with the value */
+	const char *(*set)(void *to, const char *value); /* NULL, or what is wrong with the value */
+	size_t to; /* where in the invocation */
 	const char *help;
 };
 

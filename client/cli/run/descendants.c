@@ -9,7 +9,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/prctl.h>
-#include <sys/signalfd.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -150,60 +149,12 @@ void descendants_kill(const struct descendants *f)
 		kill(f->command, SIGKILL);
 }
 
-/* Where it stands in left; left_n: nowhere. */
-static size_t left_find(const struct descendants *f, pid_t pid)
-{
-	size_t i = 0;
-
-	while (i < f->left_n && f->left[i] != pid)
-		i++;
-	return i;
-}
-
-/* The pid may be used again. */
-static void left_forget(struct descendants *f, pid_t pid)
-{
-	size_t i = left_find(f, pid);
-
-	if (i < f->left_n)
-		f->left[i] = f->left[--f->left_n];
-}
-
-void descendants_mark_left(struct descendants *f)
-{
-	FILE *children = children_open();
-	pid_t pid;
-
-	f->left_n = 0;
-	if (!children)
-		return;
-	while (f->left_n < DESCENDANTS_LEFT_MAX && children_next(children, &pid))
-		if (pid != f->command)
-			f->left[f->left_n++] = pid;
-	fclose(children);
-}
-
-bool descendants_lives(const struct descendants *f)
-{
-	FILE *children = children_open();
-	bool lives = false;
-	pid_t pid;
-
-	if (!children)
-		return true;
-	while (!lives && children_next(children, &pid))
-		lives = left_find(f, pid) == f->left_n;
-	fclose(children);
-	return lives;
-}
-
 bool descendants_reap(struct descendants *f)
 {
 	int status;
 	pid_t pid;
 
 	while ((pid = waitpid(-1, &status, WNOHANG)) > 0) {
-		left_forget(f, pid);
 		if (pid != f->command)
 			continue;
 		f->ended = true;
@@ -215,14 +166,4 @@ bool descendants_reap(struct descendants *f)
 int descendants_code(const struct descendants *f)
 {
 	return WIFSIGNALED(f->status) ? 128 + WTERMSIG(f->status) : WEXITSTATUS(f->status);
-}
-
-int descendants_fd(void)
-{
-	sigset_t child;
-
-	sigemptyset(&child);
-	sigaddset(&child, SIGCHLD);
-	signal(SIGCHLD, SIG_DFL); /* some parents leave it ignored, which would lose the exit code */
-	return signalfd(-1, &child, SFD_CLOEXEC | SFD_NONBLOCK);
 }

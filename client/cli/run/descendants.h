@@ -11,15 +11,11 @@
 #include <stddef.h>
 #include <sys/types.h>
 
-#define DESCENDANTS_LEFT_MAX 32
-
 struct descendants {
 	pid_t command; /* 0: not started, or not known */
 	bool grouped;  /* the command leads a process group of its own */
 	bool ended;    /* the command itself was reaped */
 	int status;    /* as waitpid(2) tells it; set when ended */
-	pid_t left[DESCENDANTS_LEFT_MAX]; /* what descendants_mark_left found and nobody has reaped */
-	size_t left_n;
 };
 
 struct descendants_start {
@@ -48,12 +44,5 @@ void descendants_kill(const struct descendants *f);
 bool descendants_reap(struct descendants *f);
 /* How the command ended, as shells tell it: its exit code, or 128 and the number of the signal. Once it has ended. */
 int descendants_code(const struct descendants *f);
-/* Marks what the command has left in the background so far: the direct children other than the command. */
-void descendants_mark_left(struct descendants *f);
-/* Whether the command, or something of it that was not marked, is still to be reaped. True if nobody can tell. */
-bool descendants_lives(const struct descendants *f);
-
-/* A descriptor that is readable when a child has ended. A negative number: errno says why not. */
-int descendants_fd(void);
 
 #endif

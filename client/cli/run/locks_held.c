@@ -2,9 +2,8 @@
 /* See locks_held.h. */
 #include "client/cli/run/locks_held.h"
 #include "client/cli/io/dial.h"
+#include "client/cli/io/field.h"
 #include "client/cli/run/taken_job.h"
-#include "client/cli/run/loss.h"
-#include "client/cli/run/variables.h"
 #include "client/lib/display.h"
 
 #include <errno.h>
@@ -14,6 +13,40 @@
 #include <string.h>
 
 #define SETTLE_MS 100
+
+/* --- how the daemon tells that a grant was lost --- */
+
+static bool fence_is_of(int64_t fence, const struct redlock_grant *grants, unsigned n)
+{
+	unsigned i = 0;
+
+	while (i < n && grants[i].fence != fence)
+		i++;
+	return i < n;
+}
+
+/* The push LOST of one of these grants, or NULL. Drops the pushes before it. */
+static const struct redlock_line *loss_push(struct redlock *c, const struct redlock_grant *grants, unsigned n)
+{
+	const struct redlock_line *push;
+
+	while ((push = redlock_next_push(c)))
+		if (redlock_line_is(push, "LOST") && fence_is_of(redlock_line_number(push, "fence", 0), grants, n))
+			return push;
+	return NULL;
+}
+
+bool loss_is_final(const struct redlock_line *push)
+{
+	return field_is(push, "reason", "evicted") || field_is(push, "reason", "broken");
+}
+
+bool loss_refused(const struct redlock *c)
+{
+	return !strcmp(redlock_code(c), "LOST") || !strcmp(redlock_code(c), "NOTHELD");
+}
+
+/* --- the locks --- */
 
 void locks_held_shown(const char *const *names, unsigned n, char *out, size_t size)
 {
@@ -43,7 +76,7 @@ static int name_check(struct keeper_task *task, unsigned i)
 /* What the answer to CHECK says of a permit. */
 static void permit_note(struct keeper_task *task)
 {
-	struct redlock_bytes permit = redlock_line_find(redlock_answer(task->c), "permit");
+	struct span permit = field_of(redlock_answer(task->c), "permit");
 
 	if (task->in->slots && permit.p && permit.n < sizeof(task->permit))
 		memcpy(task->permit, permit.p, permit.n);
@@ -80,13 +113,6 @@ const struct redlock_line *locks_held_loss(const struct keeper_task *task)
 	return task->job ? taken_job_loss(task) : loss_push(task->c, task->grants, task->names_n);
 }
 
-static size_t word_shown(const struct redlock_line *push, const char *field, char *out, size_t size)
-{
-	struct redlock_bytes word = redlock_line_find(push, field);
-
-	return shown_text((struct span){word.p, word.n}, out, size);
-}
-
 bool locks_held_lost(const struct keeper_task *task, struct locks_held_loss *ret_loss)
 {
 	const struct redlock_line *push;
@@ -98,8 +124,8 @@ bool locks_held_lost(const struct keeper_task *task, struct locks_held_loss *ret
 		if (at > 0 && !task->job)
 			at = text_add(loss.names, at, sizeof(loss.names), ", ");
 		if (at + 8 < sizeof(loss.names) && !task->job)
-			at += word_shown(push, "name", loss.names + at, sizeof(loss.names) - at);
-		word_shown(push, "reason", loss.why, sizeof(loss.why));
+			at += field_show(push, "name", loss.names + at, sizeof(loss.names) - at);
+		field_show(push, "reason", loss.why, sizeof(loss.why));
 		loss.final |= loss_is_final(push);
 		any = true;
 	}
@@ -132,39 +158,31 @@ int locks_held_unlock(const struct keeper_task *task, int64_t keep_ms, enum atte
 	return r;
 }
 
+/* REDLOCK_NAME and REDLOCK_FENCE; of further names REDLOCK_NAME_2, REDLOCK_FENCE_2 and so on. An outer redlock may have set more of them. */
 static int name_environment(const struct keeper_task *task, unsigned i)
 {
-	struct variables v = variables_of(i);
-	char value[24];
+	char name[32] = "REDLOCK_NAME", fence[32] = "REDLOCK_FENCE", value[24];
+	bool held = !task->job && i < task->names_n;
 
-	snprintf(value, sizeof(value), "%lld", (long long)task->grants[i].fence);
-	return setenv(v.name, task->names[i], 1) || setenv(v.fence, value, 1) ? -errno : 0;
-}
-
-/* An outer redlock may have set more of them than are held here. */
-static int names_clear(void)
-{
-	for (unsigned i = 0; i < NAMES_MOST; i++) {
-		struct variables v = variables_of(i);
-
-		if (unsetenv(v.name) || unsetenv(v.fence))
-			return -errno;
+	if (i > 0) {
+		snprintf(name, sizeof(name), "REDLOCK_NAME_%u", i + 1);
+		snprintf(fence, sizeof(fence), "REDLOCK_FENCE_%u", i + 1);
 	}
-	return 0;
+	if (!held)
+		return unsetenv(name) || unsetenv(fence) ? -errno : 0;
+	snprintf(value, sizeof(value), "%lld", (long long)task->grants[i].fence);
+	return setenv(name, task->names[i], 1) || setenv(fence, value, 1) ? -errno : 0;
 }
 
 int locks_held_environment(const struct keeper_task *task)
 {
-	int r = names_clear();
+	int r = 0;
 
-	/* An outer redlock may have set this, too. */
+	for (unsigned i = 0; !r && i < NAMES_MOST; i++)
+		r = name_environment(task, i);
 	if (r)
 		return r;
 	if (*task->permit ? setenv("REDLOCK_PERMIT", task->permit, 1) : unsetenv("REDLOCK_PERMIT"))
 		return -errno;
-	if (task->job)
-		return taken_job_environment(task);
-	for (unsigned i = 0; !r && i < task->names_n; i++)
-		r = name_environment(task, i);
-	return r;
+	return task->job ? taken_job_environment(task) : 0;
 }

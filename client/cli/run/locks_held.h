@@ -25,7 +25,12 @@ bool locks_held_lost(const struct keeper_task *task, struct locks_held_loss *ret
 const struct redlock_grant *locks_held_first(const struct keeper_task *task);
 /* Unlocks each, up to the first that is refused, which is told. A job ends as the attempt did. */
 int locks_held_unlock(const struct keeper_task *task, int64_t keep_ms, enum attempt attempt, unsigned *ret_at) REDLOCK_MUST;
-/* Sets REDLOCK_NAME and REDLOCK_FENCE; of further names REDLOCK_NAME_2, REDLOCK_FENCE_2 and so on. 0 or a negative errno. */
+/* Sets the variables in which CMD finds them. 0 or a negative errno. */
 int locks_held_environment(const struct keeper_task *task);
+
+/* The stores or an administrator took the lock away: nothing protects it until the old deadline. */
+bool loss_is_final(const struct redlock_line *push);
+/* Whether the last answer refused because the session does not hold the lock. */
+bool loss_refused(const struct redlock *c);
 
 #endif

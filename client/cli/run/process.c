@@ -50,7 +50,8 @@ static size_t proc_read(pid_t pid, const char *what, char *out, size_t size)
 	return n;
 }
 
-pid_t process_parent(pid_t pid)
+/* Whose child it is, 0 if that is out of sight, or -1 if nobody can tell. */
+static pid_t process_parent(pid_t pid)
 {
 	char stat[256], *end;
 	int parent;
@@ -77,4 +78,22 @@ void process_command(pid_t pid, char *out, size_t size)
 	for (size_t i = 0; i < n; i++)
 		if (!out[i])
 			out[i] = ' ';
+}
+
+/* --- how this process was started --- */
+
+bool signal_is_ignored(int signal)
+{
+	struct sigaction now;
+
+	return !sigaction(signal, NULL, &now) && now.sa_handler == SIG_IGN;
+}
+
+bool signal_has_shell(void)
+{
+	pid_t group = getpgrp(), above = getppid();
+
+	while (above > 0 && getpgid(above) == group)
+		above = process_parent(above);
+	return above < 0 || (above > 0 && getsid(above) == getsid(0));
 }

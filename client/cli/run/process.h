@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Another process, told apart from a later one with the same number. */
+/* Another process, told apart from a later one with the same number; and how this one was started. */
 #ifndef CLIENT_PROCESS_H
 #define CLIENT_PROCESS_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <sys/types.h>
 
@@ -10,11 +11,18 @@
 int process_open(pid_t pid);
 /* Signals the process of the descriptor. */
 void process_signal(int fd, int signal);
-/* Whose child it is, 0 if that is out of sight, or -1 if nobody can tell. */
-pid_t process_parent(pid_t pid);
 /* Its name for a person, as ps(1) shows it; "process" if nobody can tell. */
 void process_name(pid_t pid, char *out, size_t size);
 /* Its command line, cut at size; "" if nobody can tell. */
 void process_command(pid_t pid, char *out, size_t size);
+
+/* Whether the parent had ignored this signal, as nohup(1) and a shell without job control do: it asks nothing of redlock. The kernel queues a signal that is
+ * both ignored and blocked, so a signalfd(2) tells it all the same. */
+bool signal_is_ignored(int signal);
+/*
+ * Whether a shell can continue what the terminal stops here: a process of this session above the group of this one. Where there is none, as under ssh -t, the
+ * kernel stops nothing; but the keeper stands above the group of CMD, and the kernel takes it for a shell.
+ */
+bool signal_has_shell(void);
 
 #endif

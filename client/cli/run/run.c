@@ -4,14 +4,12 @@
  * It does nothing that matters to the lock, so that it may be stopped. Until the lock is granted, signals end this process; the
  * keeper sees that and gives up its request.
  */
-#include "client/cli/run/run.h"
-#include "client/cli/command/commands.h"
+#include "client/cli/io/invocation.h"
 #include "client/cli/io/complaint.h"
 #include "client/cli/io/dial.h"
-#include "client/cli/run/keeper.h"
 #include "client/cli/run/locks_held.h"
-#include "client/cli/run/loss.h"
-#include "client/cli/run/signals.h"
+#include "client/cli/run/once.h"
+#include "client/cli/run/process.h"
 #include "client/lib/display.h"
 
 #include <errno.h>
@@ -30,8 +28,17 @@
 #define UNSTOPPABLE_US 1000000
 #define TAKE_OVER_US   100000 /* from the end of the keeper: max_grace may be short */
 #define SESSION_GONE   1
+#define TRUSTED_US     1000000 /* a request of work that was served for so long has no mistake */
 
 static const int passed_on[] = {SIGTERM, SIGINT, SIGHUP, SIGQUIT, SIGUSR1, SIGUSR2, SIGTSTP, SIGCONT, SIGWINCH};
+
+/* How a run ended. */
+struct run_end {
+	bool granted; /* the lock was granted */
+	bool started; /* CMD was executed */
+	bool lost;    /* the lock was lost, and nothing of CMD is left */
+	int signal;   /* the last one that asked CMD to end while it ran; 0: none did */
+};
 
 struct front {
 	const struct invocation *in;
@@ -173,22 +180,6 @@ static bool command_killed(const struct front *f, struct descendants *descendant
 	return waitpid(f->command, NULL, WNOHANG) != 0;
 }
 
-/* The same, but for what CMD had left in the background. */
-static bool command_is_over(const struct front *f, struct descendants *descendants)
-{
-	return command_killed(f, descendants) || (f->alone && !descendants_lives(descendants));
-}
-
-/* While CMD lives, all other children of a process that began without any were left in the background. */
-static void command_mark_left(const struct front *f, struct descendants *descendants)
-{
-	siginfo_t who = {.si_pid = 0};
-
-	descendants_mark_left(descendants);
-	if (!f->alone || waitid(P_PID, (id_t)f->command, &who, WEXITED | WNOHANG | WNOWAIT) || who.si_pid)
-		descendants->left_n = 0;
-}
-
 /*
  * The kernel killed CMD together with the keeper, but not what descends from CMD. Each of those becomes a child of this process.
  * False: CMD was not stopped in this time.
@@ -203,7 +194,7 @@ static bool command_end(const struct front *f, struct descendants *descendants, 
 			return true;
 		nanosleep(&pause, NULL);
 	}
-	return command_is_over(f, descendants);
+	return command_killed(f, descendants);
 }
 
 /*
@@ -220,7 +211,7 @@ static void command_outlive(const struct front *f, struct descendants *descendan
 		complain("the process that held the lock was killed, and the command could not be; redlock holds on to %s", name);
 	sigprocmask(SIG_SETMASK, &f->mask, NULL);
 	while (session_holds(f, &c)) {
-		if (command_is_over(f, descendants)) {
+		if (command_killed(f, descendants)) {
 			session_end(f, c);
 			return;
 		}
@@ -243,7 +234,6 @@ static int keeper_lost(const struct front *f)
 	bool over;
 
 	waitpid(f->process, NULL, 0);
-	command_mark_left(f, &descendants);
 	over = !command_may_run(f) || command_end(f, &descendants, TAKE_OVER_US);
 	if (!over) {
 		(void)!session_take(f, &c);
@@ -389,10 +379,11 @@ static bool has_terminal(void)
 	return fd >= 0;
 }
 
-int run_once(const struct invocation *in, struct redlock *c, struct run_end *ret_end)
+/* One run of CMD. c was just opened; this call closes it. Returns the exit code of run. Some signals stay blocked: those that CMD was to get. */
+static int run_once(const struct invocation *in, struct redlock *c, struct run_end *ret_end)
 {
 	struct front f = {.in = in, .keeper = -1, .signals = -1, .grouped = !has_terminal(), .alone = has_no_children()};
-	struct keeper_task task = {.in = in, .c = c, .start.argv = in->executed ? in->executed : in->argv};
+	struct keeper_task task = {.in = in, .c = c, .start.argv = in->argv};
 	int r = front_run(&f, &task);
 
 	redlock_close(task.c);
@@ -408,4 +399,97 @@ int run_main(const struct invocation *in)
 	struct run_end end;
 
 	return c ? run_once(&left, c, &end) : EXIT_FAILED;
+}
+
+int once_main(const struct invocation *in)
+{
+	struct invocation now = *in;
+
+	if (strlen(in->operand) > ONCE_NAME_MOST) {
+		complain("the name is too long: at most %zu bytes", ONCE_NAME_MOST);
+		return in->status ? EX_USAGE : EXIT_FAILED;
+	}
+	if (in->status)
+		return once_status(in);
+	now.wait_ms = 0;
+	now.busy_exit = EXIT_SUCCESS;
+	return run_main(&now);
+}
+
+/* --- lead and work --- */
+
+/*
+ * lead and work run CMD again and again: lead once for each term in which this host is the leader, work once for each job of a queue. Each run has a session
+ * and a keeper of its own. So a term asks for the lock behind those that wait, and whatever becomes of CMD, of the keeper or of the connection, a job is done,
+ * or is given back. A run begins only when nothing is left of the CMD of the one before. Between runs signals end this process.
+ */
+
+/* Whether another term may follow. led: there was a term before, so the request has no mistake; trouble passes. */
+static bool campaigns_again(const struct run_end *end, int code, bool led)
+{
+	(void)code;
+	return end->lost ? !end->signal : led && !end->granted;
+}
+
+/* A CMD that cannot be executed would fail for every job. One that was executed may end with these codes as well: a shell does. */
+static bool works_on(const struct run_end *end, int code, bool begun)
+{
+	if (end->signal)
+		return false;
+	if (end->granted)
+		return end->started || (code != EXIT_CANNOT_EXEC && code != EXIT_NOT_FOUND);
+	return begun && code == EXIT_FAILED;
+}
+
+/* first: as dial_waiting has left it of in. */
+static int run_repeatedly(const struct invocation *in, const struct invocation *first, struct redlock *c, struct run_end *ret_end,
+			  bool (*again)(const struct run_end *end, int code, bool begun))
+{
+	bool begun = false;
+	sigset_t mask;
+	int code;
+
+	sigprocmask(SIG_BLOCK, NULL, &mask);
+	for (;;) {
+		int64_t from = redlock_now_us();
+
+		code = run_once(first, c, ret_end);
+		first = in;
+		begun |= works(in) && (ret_end->granted || redlock_now_us() - from > TRUSTED_US);
+		if (!again(ret_end, code, begun))
+			return code;
+		begun = true;
+		sigprocmask(SIG_SETMASK, &mask, NULL);
+		if (!ret_end->granted)
+			redial_pause();
+		c = redial(in->addr);
+		/* Nobody else waits for a keeper that lingered, or for what CMD left in the background. */
+		while (waitpid(-1, NULL, WNOHANG) > 0)
+			;
+	}
+}
+
+int lead_main(const struct invocation *in)
+{
+	struct redlock *c = dial(in->addr);
+	struct run_end end;
+	int code;
+
+	if (!c)
+		return EXIT_FAILED;
+	code = run_repeatedly(in, in, c, &end, campaigns_again);
+	return end.lost ? 128 + end.signal : code;
+}
+
+int work_main(const struct invocation *in)
+{
+	struct invocation left = *in;
+	struct redlock *c = dial_waiting(&left, NULL);
+	struct run_end end;
+	int code;
+
+	if (!c)
+		return EXIT_FAILED;
+	code = run_repeatedly(in, &left, c, &end, works_on);
+	return end.signal ? 128 + end.signal : code;
 }

@@ -1,28 +1,21 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* See job.h. */
+/* See taken_job.h. */
 #include "client/cli/run/taken_job.h"
 #include "client/cli/io/complaint.h"
 #include "client/cli/io/dial.h"
+#include "client/cli/io/field.h"
 #include "client/lib/display.h"
 
 #include <errno.h>
-#include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/param.h>
 
-#define PAUSE_MS     500   /* before a TAKE that the daemon cannot serve now is sent again */
-#define POLL_MOST_MS 60000
+#define PAUSE_US     500000 /* before a TAKE that the daemon cannot serve now is sent again */
 #define RETRY_ANSWER_MS 30000         /* the daemon may repeat it at the home of the queue for so long */
 #define RETRY_FIRST_MS  INT64_C(1000) /* after the first attempt; then twice as long each time … */
 #define RETRY_MOST_MS   INT64_C(300000) /* … up to here */
-
-void taken_job_release(struct redlock_job *job)
-{
-	free(job->payload);
-	job->payload = NULL;
-}
 
 static bool code_is(const struct redlock *c, const char *code)
 {
@@ -34,68 +27,37 @@ static int64_t pause_ms(const struct invocation *in, int64_t attempt)
 {
 	int64_t doubled = MAX(0, MIN(attempt - 1, 20));
 
-	return in->delay_given ? in->delay_ms : MIN(RETRY_FIRST_MS << doubled, RETRY_MOST_MS);
+	return in->delay_ms >= 0 ? in->delay_ms : MIN(RETRY_FIRST_MS << doubled, RETRY_MOST_MS);
 }
 
-/* A RETRY is not said again: it could make a job due that is dead by now. The end of the session gives the job back, too. */
-static int retry_say(struct redlock *c, const struct invocation *in, struct redlock_bytes id, enum attempt attempt, int64_t number)
+int taken_job_retry(struct redlock *c, const char *queue, struct redlock_bytes id, const char *how)
 {
-	char line[4 * REDLOCK_NAME_BYTES + 4 * REDLOCK_JOB_BYTES + 96], queue[4 * REDLOCK_NAME_BYTES], job[4 * REDLOCK_JOB_BYTES], how[40] = " failed=no";
+	char line[4 * REDLOCK_NAME_BYTES + 4 * REDLOCK_JOB_BYTES + 96], quoted[4 * REDLOCK_NAME_BYTES], job[4 * REDLOCK_JOB_BYTES];
 
-	if (redlock_quote((struct redlock_bytes){in->operand, strlen(in->operand)}, queue, sizeof(queue)) || redlock_quote(id, job, sizeof(job)))
+	if (redlock_quote((struct redlock_bytes){queue, strlen(queue)}, quoted, sizeof(quoted)) || redlock_quote(id, job, sizeof(job)))
 		return -EMSGSIZE;
-	if (attempt != ATTEMPT_NONE)
-		snprintf(how, sizeof(how), " delay=%lldms", (long long)pause_ms(in, number));
-	snprintf(line, sizeof(line), "RETRY %s queue=%s%s", job, queue, how);
+	snprintf(line, sizeof(line), "RETRY %s queue=%s%s", job, quoted, how);
 	return redlock_request(c, line, RETRY_ANSWER_MS, NULL, NULL);
 }
 
-static int64_t left_ms(int64_t until)
+/* This attempt has failed. */
+static int job_failed(struct redlock *c, const struct invocation *in, struct redlock_bytes id, int64_t attempt)
 {
-	return until == INT64_MAX ? REDLOCK_FOREVER : MAX(1, (until - redlock_now_us() + 999) / 1000);
+	char delay[40];
+
+	snprintf(delay, sizeof(delay), " delay=%lldms", (long long)pause_ms(in, attempt));
+	return taken_job_retry(c, in->operand, id, delay);
 }
 
 static int take_send(const struct waiting *w, int64_t until)
 {
-	char line[4 * REDLOCK_NAME_BYTES + 96], quoted[4 * REDLOCK_NAME_BYTES], wait[40] = "", ttl[40] = "";
 	const struct invocation *in = w->in;
+	struct redlock_options options = {.size = sizeof(options), .wait_ms = in->wait_ms, .ttl_ms = in->ttl_ms};
 
-	if (redlock_quote((struct redlock_bytes){in->operand, strlen(in->operand)}, quoted, sizeof(quoted)))
-		return -EMSGSIZE;
-	if (until == INT64_MAX)
-		snprintf(wait, sizeof(wait), " wait=forever");
-	else if (in->wait_ms > 0)
-		snprintf(wait, sizeof(wait), " wait=%lldms", (long long)left_ms(until));
-	if (in->ttl_ms > 0)
-		snprintf(ttl, sizeof(ttl), " ttl=%lldms", (long long)in->ttl_ms);
-	snprintf(line, sizeof(line), "TAKE %s%s%s", quoted, wait, ttl);
-	return redlock_send(w->c, line);
-}
-
-/* False: redlock is gone. */
-static bool take_sleep(struct waiting *w, int64_t most_ms)
-{
-	struct pollfd fds[] = {{.fd = redlock_fd(w->c), .events = redlock_events(w->c)}, {.fd = w->front, .events = 0}};
-	int64_t due = redlock_due_us(w->c), left = due == INT64_MAX ? most_ms : MAX(0, MIN(most_ms, (due - redlock_now_us()) / 1000 + 1));
-
-	if (poll(fds, 2, (int)left) > 0)
-		w->abandoned = fds[1].revents != 0;
-	return !w->abandoned;
-}
-
-/* The outcome of the TAKE that was sent. */
-static int take_await(struct waiting *w, int64_t until)
-{
-	int64_t most = until == INT64_MAX ? INT64_MAX : until + ANSWER_TIMEOUT_MS * INT64_C(1000);
-	int r;
-
-	while ((r = redlock_finish(w->c, 0)) == -EAGAIN) {
-		if (redlock_now_us() >= most)
-			return -ETIMEDOUT;
-		if (!take_sleep(w, most == INT64_MAX ? POLL_MOST_MS : MIN(POLL_MOST_MS, (most - redlock_now_us()) / 1000 + 1)))
-			return -ECANCELED;
-	}
-	return r;
+	/* A millisecond is left at least, so that the end is TIMEOUT and not BUSY. */
+	if (in->wait_ms > 0)
+		options.wait_ms = MAX(1, (until - redlock_now_us() + 999) / 1000);
+	return redlock_take_send(w->c, in->operand, &options);
 }
 
 /* The daemon or the home of the queue cannot serve it now. */
@@ -113,10 +75,10 @@ static int job_give_back(struct waiting *w)
 	char job[200], queue[200];
 	int64_t number = redlock_line_number(answer, "attempt", 1);
 
-	shown_text((struct span){id.p, id.n}, job, sizeof(job));
+	field_show(answer, "job", job, sizeof(job));
 	shown_text(span_of(w->in->operand), queue, sizeof(queue));
 	complain("job %s of %s cannot be run: its id, or the name of its lock, has a NUL byte", job, queue);
-	return retry_say(w->c, w->in, id, ATTEMPT_FAILED, number);
+	return job_failed(w->c, w->in, id, number);
 }
 
 bool taken_job_take(struct waiting *w, struct redlock_job *ret_job)
@@ -128,7 +90,7 @@ bool taken_job_take(struct waiting *w, struct redlock_job *ret_job)
 	for (;;) {
 		r = take_send(w, until);
 		if (!r)
-			r = take_await(w, until);
+			r = waiting_answer(w, until, NULL);
 		if (!r)
 			r = redlock_taken(w->c, ret_job);
 		if (r == -EILSEQ && !(r = job_give_back(w)))
@@ -138,7 +100,9 @@ bool taken_job_take(struct waiting *w, struct redlock_job *ret_job)
 		if (r == REDLOCK_REFUSED && !told)
 			complain("%s", redlock_errmsg(w->c));
 		told |= r == REDLOCK_REFUSED;
-		if (r == REDLOCK_REFUSED && !take_sleep(w, PAUSE_MS))
+		if (r == REDLOCK_REFUSED)
+			waiting_sleep(w, redlock_now_us() + PAUSE_US);
+		if (w->abandoned)
 			break;
 	}
 	if (!r)
@@ -172,18 +136,9 @@ int taken_job_check(struct keeper_task *task)
 	return r;
 }
 
-static bool field_is(const struct redlock_line *line, const char *field, const char *text)
-{
-	struct redlock_bytes value = redlock_line_find(line, field);
-
-	return value.p && value.n == strlen(text) && !memcmp(value.p, text, value.n);
-}
-
 static bool tells_loss(const struct keeper_task *task, const struct redlock_line *push)
 {
-	struct redlock_bytes code = redlock_line_code(push);
-
-	if (code.n != 4 || memcmp(code.p, "LOST", 4) != 0)
+	if (!redlock_line_is(push, "LOST"))
 		return false;
 	if (field_is(push, "job", task->job->id))
 		return field_is(push, "queue", task->in->operand);
@@ -224,9 +179,13 @@ static int done_say(const struct keeper_task *task)
 
 int taken_job_end(const struct keeper_task *task, enum attempt attempt)
 {
-	const struct redlock_job *job = task->job;
+	struct redlock_bytes id = {task->job->id, strlen(task->job->id)};
 
-	return attempt == ATTEMPT_DONE ? done_say(task) : retry_say(task->c, task->in, (struct redlock_bytes){job->id, strlen(job->id)}, attempt, job->attempt);
+	if (attempt == ATTEMPT_DONE)
+		return done_say(task);
+	if (attempt == ATTEMPT_FAILED)
+		return job_failed(task->c, task->in, id, task->job->attempt);
+	return taken_job_retry(task->c, task->in->operand, id, " failed=no");
 }
 
 bool taken_job_is_over(const struct keeper_task *task, char *out, size_t size)

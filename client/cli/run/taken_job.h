@@ -6,9 +6,8 @@
 #include "client/cli/run/task.h"
 #include "client/cli/run/waiting.h"
 
-/* Takes a job, and waits for it as --wait says. False: w->exit is set, after a complaint unless nothing was due. *ret_job is to be released. */
+/* Takes a job, and waits for it as --wait says. False: w->exit is set, after a complaint unless nothing was due. */
 bool taken_job_take(struct waiting *w, struct redlock_job *ret_job) REDLOCK_MUST;
-void taken_job_release(struct redlock_job *job);
 
 int taken_job_check(struct keeper_task *task) REDLOCK_MUST; /* sets the only grant */
 int taken_job_check_send(const struct keeper_task *task) REDLOCK_MUST;
@@ -17,6 +16,8 @@ int taken_job_grant(const struct keeper_task *task, struct redlock_grant *ret_gr
 const struct redlock_line *taken_job_loss(const struct keeper_task *task);
 /* Without --delay a job that has failed is due again after a pause that grows with the attempts: one of 1 s, then twice as long each time, up to 5 minutes. */
 int taken_job_end(const struct keeper_task *task, enum attempt attempt) REDLOCK_MUST;
+/* Gives a job back. how: "", or " failed=no", which counts as no attempt. It is not said again: that could make a job due that is dead by now. */
+int taken_job_retry(struct redlock *c, const char *queue, struct redlock_bytes id, const char *how) REDLOCK_MUST;
 /* Whether the answer to that says that the job has failed for good; and a text for a person. */
 bool taken_job_is_over(const struct keeper_task *task, char *out, size_t size);
 /* REDLOCK_QUEUE, REDLOCK_JOB, REDLOCK_ATTEMPT; and of its lock REDLOCK_NAME, REDLOCK_FENCE. 0 or a negative errno. */

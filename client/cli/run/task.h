@@ -1,12 +1,21 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * What redlock asks of a keeper, and what the keeper reports.
+ * The keeper: a process between redlock and CMD that owns the session. It waits for the lock, counts how long the lock may be
+ * believed, and stops CMD in time. It has a process group of its own, so that job control and signals for redlock or CMD do not
+ * stop it. If redlock dies, the keeper stops CMD first and ends the session after that. If CMD cannot be stopped, the keeper
+ * holds the lock for as long as CMD lives.
+ *
+ *   redlock (signals, exit code) -- SEQPACKET --> keeper (session, deadlines) --> CMD
+ *
+ * redlock sends struct front_signal.
+ * The keeper sends struct keeper_report: WAITING, GRANTED and STARTED in this order, each at most once, then ENDED, then EOF.
  */
 #ifndef CLIENT_TASK_H
 #define CLIENT_TASK_H
 
 #include "client/cli/io/invocation.h"
 #include "client/cli/run/descendants.h"
+#include "client/lib/once.h"
 #include "client/lib/redlock.h"
 
 /* What became of one run of CMD for a job. NONE: it counts as no attempt. */
@@ -31,6 +40,13 @@ struct keeper_report {
 	char text[512];      /* ENDED: one line for a person, or "" */
 };
 
+/* once: the records before this run, and that of this run. */
+struct keeper_once {
+	struct once_records known;
+	struct redlock_run run;
+	int64_t begun_us;
+};
+
 struct keeper_task {
 	const struct invocation *in;
 	struct redlock *c;          /* opened, and not used yet */
@@ -41,7 +57,18 @@ struct keeper_task {
 	char permit[8];             /* --slots: which slot is held. Else "" */
 	struct descendants_start start;
 	struct redlock_job *job; /* work: what is held, in the place of names; NULL: names are */
+	struct keeper_once *once; /* NULL: the command is another one */
 	int front; /* the keeper's end of the socket pair */
 };
+
+/* Runs in a process that was just forked for it, with all signals blocked. */
+_Noreturn void keeper_main(struct keeper_task *task);
+
+/*
+ * Runs CMD under the lock of task->grant, and unlocks. CMD runs only while the lock may be believed: it gets SIGTERM when a fifth of the validity is left, and
+ * SIGKILL when a tenth is left, whether the daemon told the loss or did not answer. Sets the exit code and the text of *ret_report, which it sends once as
+ * STARTED.
+ */
+void supervise_run(const struct keeper_task *task, struct keeper_report *ret_report);
 
 #endif

@@ -2,9 +2,7 @@
 /* See wait_status.h. */
 #include "client/cli/run/wait_status.h"
 #include "client/cli/io/complaint.h"
-#include "client/cli/run/queue_place.h"
-#include "client/cli/run/quorum_shortage.h"
-#include "client/cli/run/self_wait.h"
+#include "client/cli/io/field.h"
 #include "client/lib/display.h"
 
 #include <inttypes.h>
@@ -20,6 +18,113 @@
 #define SIDE_MS  300      /* how long the status line waits for answers */
 
 #define STATUS_BYTES 600
+
+/* --- who holds it, and the place in the queue, as SHOW tells --- */
+
+static size_t word_add(struct span word, char *out, size_t at, size_t size)
+{
+	if (!word.p || at + 10 >= size)
+		return at;
+	at = text_add(out, at, size, "%s", at ? " " : "");
+	return at + shown_text(word, out + at, size - at);
+}
+
+/* The words that BUSY has for a holder: its session, as far as it is known, and "holder" if another daemon serves it. */
+static void holder_show(const struct redlock_line *row, char *out, size_t size)
+{
+	struct span holder = field_of(row, "holder"), label = field_of(row, "name"), peer = field_of(row, "peer");
+	int64_t pid = redlock_line_number(row, "pid", -1);
+	size_t at;
+
+	if (!holder.p && !label.p && !peer.p)
+		holder = SPAN("somebody else");
+	at = word_add(label, out, 0, size);
+	if (pid >= 0)
+		at = text_add(out, at, size, "%spid=%" PRId64 " uid=%" PRId64, at ? " " : "", pid, redlock_line_number(row, "uid", -1));
+	else
+		at = word_add(peer, out, at, size);
+	(void)word_add(holder, out, at, size);
+}
+
+static void place_row(void *arg, const struct redlock_line *row)
+{
+	struct queue_place *place = arg;
+	bool holder = field_is(row, "role", "holder");
+
+	if (field_is(row, "role", "waiter") && field_is(row, "session", place->session))
+		place->position = redlock_line_number(row, "pos", 0);
+	if (field_is(row, "role", "kept")) {
+		place->kept_ms = redlock_line_number(row, "ttl_ms", -1);
+		place->ran_ms = redlock_line_number(row, "kept_ms", -1);
+	}
+	if (!holder || place->holder[0])
+		return; /* of several readers the first has it longest */
+	holder_show(row, place->holder, sizeof(place->holder));
+	place->held_ms = redlock_line_number(row, "held_ms", -1);
+}
+
+int queue_place_ask(struct redlock *c, const char *name, struct queue_place *place)
+{
+	int r;
+
+	place->holder[0] = '\0';
+	place->position = 0;
+	place->held_ms = place->kept_ms = place->ran_ms = -1;
+	r = redlock_show(c, name, NULL, place_row, place);
+	place->unknown = !r && field_of(redlock_answer(c), "known").p;
+	return r;
+}
+
+/* --- too few stores vote --- */
+
+struct votes {
+	unsigned nodes, joined, quarantined;
+	int64_t left_ms; /* of the quarantine that ends last */
+	bool memory;     /* the daemon's own store */
+};
+
+static void votes_row(void *arg, const struct redlock_line *row)
+{
+	struct votes *v = arg;
+	int64_t left_ms = redlock_line_number(row, "left_ms", 0);
+
+	v->nodes++;
+	v->memory |= field_is(row, "node", "memory");
+	v->joined += field_is(row, "state", "joined");
+	if (!field_is(row, "state", "quarantine"))
+		return;
+	v->quarantined++;
+	if (left_ms > v->left_ms)
+		v->left_ms = left_ms;
+}
+
+static void votes_text(const struct votes *v, char out[QUORUM_SHORTAGE_BYTES])
+{
+	const char *stores = v->memory ? "stores" : "Redis servers";
+	unsigned quorum = v->nodes / 2 + 1;
+	char age[AGE_BYTES];
+
+	out[0] = '\0';
+	if (v->joined >= quorum)
+		return;
+	if (v->joined + v->quarantined < quorum)
+		snprintf(out, QUORUM_SHORTAGE_BYTES, "too few %s answer: %u of %u, %u are needed", stores, v->joined + v->quarantined,
+			 v->nodes, quorum);
+	else
+		snprintf(out, QUORUM_SHORTAGE_BYTES,
+			 "too few %s vote: %u of %u, %u are needed; %u may have forgotten locks and wait for up to %s", stores,
+			 v->joined, v->nodes, quorum, v->quarantined, age_text(v->left_ms, age));
+}
+
+int quorum_shortage_ask(struct redlock *c, char out[QUORUM_SHORTAGE_BYTES])
+{
+	struct votes v = {0};
+	int r = redlock_list(c, REDLOCK_NODES, NULL, votes_row, &v);
+
+	if (!r)
+		votes_text(&v, out);
+	return r;
+}
 
 /* --- the text --- */
 
@@ -147,23 +252,11 @@ static void log_tick(struct wait_status *s, int64_t now)
 	s->due_us = s->short_said && s->long_said ? INT64_MAX : !s->long_said && now < long_us ? MIN(long_us, now + AGAIN_US) : now + AGAIN_US;
 }
 
-static void self_wait_say(struct wait_status *s)
-{
-	char text[SELF_WAIT_BYTES];
-
-	s->looked = true;
-	if (side_open(s) && self_wait_find(s->side, s->in, text) && stderr_is_ready())
-		complain("%s", text);
-}
-
 void wait_status_tick(struct wait_status *s)
 {
 	if (redlock_now_us() < s->due_us)
 		return;
-	if (!s->looked)
-		self_wait_say(s);
 	if (s->in->quiet) {
-		side_close(s);
 		s->due_us = INT64_MAX;
 		return;
 	}

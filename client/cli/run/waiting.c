@@ -3,10 +3,10 @@
 #include "client/cli/run/waiting.h"
 #include "client/cli/io/complaint.h"
 #include "client/cli/io/dial.h"
-#include "client/cli/run/or_defer.h"
-#include "client/cli/run/queue_place.h"
+#include "client/cli/io/field.h"
 #include "client/cli/run/wait_status.h"
 #include "client/lib/display.h"
+#include "proto/proto.h"
 #include "proto/text.h"
 
 #include <errno.h>
@@ -18,6 +18,7 @@
 
 #define NOTE_BYTES   256 /* the longest note that a daemon takes */
 #define POLL_MOST_MS 60000
+#define TEXT_MOST    (PAYLOAD_MAX - 1) /* bytes of a command line that is deferred, without the LF behind it */
 
 /* --- the session --- */
 
@@ -117,13 +118,11 @@ static void note_make(const struct invocation *in, char out[NOTE_BYTES + 1])
 	out[at == NOTE_BYTES ? text_whole(out, at) : at] = '\0';
 }
 
-/* until: the end of the wait. Before it a millisecond is left at least, so that the end is TIMEOUT and not BUSY. */
-static int lock_send(const struct waiting *w, int64_t until)
+static int lock_send(const struct waiting *w)
 {
 	const struct invocation *in = w->in;
 	char note[NOTE_BYTES + 1];
-	int64_t left_ms = until == INT64_MAX || in->wait_ms == 0 ? in->wait_ms : MAX(1, (until - redlock_now_us() + 999) / 1000);
-	struct redlock_options options = {.size = sizeof(options), .wait_ms = left_ms, .ttl_ms = in->ttl_ms, .priority = in->priority, .shared = in->shared,
+	struct redlock_options options = {.size = sizeof(options), .wait_ms = in->wait_ms, .ttl_ms = in->ttl_ms, .priority = in->priority, .shared = in->shared,
 	                                  .slots = in->slots, .trace = in->trace};
 
 	note_make(in, note);
@@ -134,52 +133,89 @@ static int lock_send(const struct waiting *w, int64_t until)
 	return redlock_lock_send(w->c, in->operand, &options);
 }
 
-/* Waits until something comes or is due, or until redlock is gone. */
-static void wait_sleep(struct waiting *w, int64_t until)
+void waiting_sleep(struct waiting *w, int64_t until)
 {
 	struct pollfd fds[] = {{.fd = redlock_fd(w->c), .events = redlock_events(w->c)}, {.fd = w->front, .events = 0}, {.fd = w->signals, .events = POLLIN}};
-	int64_t at = MIN(until, redlock_due_us(w->c)), left = at == INT64_MAX ? -1 : (at - redlock_now_us()) / 1000 + 1;
+	int64_t at = MIN(until, redlock_due_us(w->c)), left = at == INT64_MAX ? -1 : MAX(0, (at - redlock_now_us()) / 1000 + 1);
 
-	if (at != INT64_MAX && left < 0)
-		left = 0;
 	if (poll(fds, 3, (int)MIN(left, POLL_MOST_MS)) > 0)
 		w->abandoned = fds[1].revents || fds[2].revents;
 }
 
-static int64_t boottime_of_end(const struct waiting *w, const struct wait_status *status)
+int waiting_answer(struct waiting *w, int64_t until, struct wait_status *status)
 {
-	return w->in->wait_ms < 0 ? INT64_MAX : status->began_us + w->in->wait_ms * 1000;
-}
-
-/* The outcome of the LOCK that was sent; -ETIMEDOUT when no answer came, not even TIMEOUT. */
-static int answer_await(struct waiting *w, struct wait_status *status)
-{
-	int64_t wait_ms = w->in->wait_ms,
-		until = wait_ms < 0 ? INT64_MAX : status->began_us + (wait_ms + ANSWER_TIMEOUT_MS) * 1000;
+	int64_t most = until == INT64_MAX ? INT64_MAX : until + ANSWER_TIMEOUT_MS * INT64_C(1000);
 	int r;
 
-	for (;;) {
-		r = redlock_finish(w->c, 0);
-		/* The library does not repeat a request for several names. */
-		if (r == -ECONNABORTED && w->in->names_n > 1 && redlock_now_us() < until)
-			r = lock_send(w, boottime_of_end(w, status));
-		if (r != -EAGAIN && r != 0)
-			return r;
-		if (!r && !redlock_in_flight(w->c))
-			return r;
-		if (redlock_now_us() >= until)
+	while ((r = redlock_finish(w->c, 0)) == -EAGAIN) {
+		if (redlock_now_us() >= most)
 			return -ETIMEDOUT;
-		wait_sleep(w, MIN(until, status->due_us));
+		waiting_sleep(w, status ? MIN(most, status->due_us) : most);
 		if (w->abandoned)
 			return -ECANCELED;
-		wait_status_tick(status);
+		if (status)
+			wait_status_tick(status);
 	}
+	return r;
+}
+
+/* --- no grant --- */
+
+/* Appends a word of a command line, so that a shell reads it as it is. False: it does not fit. */
+static bool word_add(char *out, size_t *at, const char *word)
+{
+	size_t n = *at;
+
+	if (n + 3 > TEXT_MOST) /* an empty word has that many bytes, too */
+		return false;
+	if (n > 0)
+		out[n++] = ' ';
+	out[n++] = '\'';
+	for (; *word; word++) {
+		if (n + 8 > TEXT_MOST)
+			return false;
+		if (*word == '\'') {
+			memcpy(out + n, "'\\''", 4);
+			n += 4;
+		} else {
+			out[n++] = *word;
+		}
+	}
+	out[n++] = '\'';
+	*at = n;
+	return true;
+}
+
+bool or_defer(const struct invocation *in, struct redlock *c)
+{
+	struct redlock_deferral options = {.size = sizeof(options), .lock = in->operand};
+	char text[PAYLOAD_MAX];
+	char id[REDLOCK_JOB_BYTES], name[200];
+	size_t n = 0;
+	int r;
+
+	for (char **word = in->argv; *word; word++) {
+		if (word_add(text, &n, *word))
+			continue;
+		complain("the command line is too long to be deferred: %d bytes at most", TEXT_MOST);
+		return false;
+	}
+	text[n++] = '\n';
+	r = redlock_defer(c, in->defer_to, (struct redlock_bytes){text, n}, &options, id);
+	if (r) {
+		complain("%s%s", redlock_errmsg(c), silence_hint(r));
+		return false;
+	}
+	shown_text(span_of(in->defer_to), name, sizeof(name));
+	if (!in->quiet)
+		complain("deferred: job %s of %s", id, name);
+	return true;
 }
 
 /* BUSY has who holds the lock here; of a holder on another host the host alone. */
 static bool holder_is_told(const struct waiting *w)
 {
-	struct redlock_bytes holder = redlock_line_find(redlock_answer(w->c), "holder");
+	struct span holder = field_of(redlock_answer(w->c), "holder");
 
 	return holder.n == 0 || holder.p[0] != '@';
 }
@@ -231,10 +267,9 @@ static bool not_granted(struct waiting *w, int outcome)
 
 static unsigned name_of_answer(const struct waiting *w)
 {
-	struct redlock_bytes name = redlock_line_find(redlock_answer(w->c), "name");
 	unsigned i = 0;
 
-	while (i < w->in->names_n - 1 && (strlen(w->in->names[i]) != name.n || memcmp(w->in->names[i], name.p, name.n) != 0))
+	while (i < w->in->names_n - 1 && !field_is(redlock_answer(w->c), "name", w->in->names[i]))
 		i++;
 	return i;
 }
@@ -243,12 +278,14 @@ bool waiting_take(struct waiting *w, int64_t *ret_ttl_ms, unsigned *ret_name)
 {
 	struct redlock_grant granted;
 	struct wait_status status;
+	int64_t until;
 	int r;
 
 	wait_status_begin(&status, w->in, w->c);
-	r = lock_send(w, boottime_of_end(w, &status));
+	until = w->in->wait_ms < 0 ? INT64_MAX : status.began_us + w->in->wait_ms * 1000;
+	r = lock_send(w);
 	if (!r)
-		r = answer_await(w, &status);
+		r = waiting_answer(w, until, &status);
 	wait_status_end(&status, w->abandoned);
 	if (r)
 		return not_granted(w, r);

@@ -59,7 +59,6 @@ static const struct mistake_row {
 	{{"frobnicate"}, 64, "redlock: no command 'frobnicate'; redlock --help lists them\n"},
 	{{"kill", "x7"}, 64, "redlock: 'x7' is no session: redlock clients shows their numbers\n"},
 	{{"break"}, 64, "redlock: an argument is missing; the usage is: redlock break NAME\n"},
-	{{"slowlog"}, 64, "redlock: slowlog is not in this version (" REDLOCKD_VERSION ")\n"},
 	{{"run", "x"}, 125, "redlock: an argument is missing; the usage is: redlock run NAME [[NAME...] --] CMD...\n"},
 	{{"try"}, 125, "redlock: an argument is missing; the usage is: redlock try NAME [[NAME...] --] CMD...\n"},
 	{{"run", "--any", "x", "true"}, 125, "redlock: --any needs two or more names; the usage is: redlock run NAME [[NAME...] --] CMD...\n"},
@@ -91,17 +90,6 @@ static const struct mistake_row {
 	{{"--addr", "[::1]7420", "ls"}, 69, "redlock: cannot reach redlockd at [::1]7420: behind the bracket is a port, or nothing: [::1]:7420\n"},
 	{{"--addr", "[::1]:x", "ls"}, 69, "redlock: cannot reach redlockd at [::1]:x: a port is a number from 1 to 65535\n"},
 	{{"--addr", "unix:", "ls"}, 69, "redlock: cannot reach redlockd at unix:: an address is host:port, or the path of a Unix socket, with a '/'\n"},
-	/* An em dash, an en dash, quotes of a word processor, a no-break space. */
-	{{"run", "\xe2\x80\x94wait", "5s", "x", "true"}, 125, "redlock: '\xe2\x80\x94wait' begins with U+2014, which is no hyphen; did you mean '--wait'?\n"},
-	{{"run", "x", "-\xe2\x80\x93wait", "5s"}, 125, "redlock: no option '-\xe2\x80\x93wait'; U+2013 in it looks like a hyphen; redlock --help lists them\n"},
-	{{"run", "x", "\xe2\x80\x93w", "5s"}, 125, "redlock: '\xe2\x80\x93w' begins with U+2013, which is no hyphen; did you mean '-w'?\n"},
-	{{"\xe2\x80\x94" "addr", "x", "ls"}, 64, "redlock: '\xe2\x80\x94" "addr' begins with U+2014, which is no hyphen; did you mean '--addr'?\n"},
-	{{"run", "--wait", "5\xc2\xa0s", "x", "true"}, 125,
-	 "redlock: --wait '5\xc2\xa0s' is no duration: 500ms, 10s, 1.5s, 2m, 1h; U+00A0 in it looks like a blank\n"},
-	{{"--addr", "::1:7420", "show", "--", "\xe2\x80\x9cx\xe2\x80\x9d"}, 69,
-	 "redlock: cannot reach redlockd at ::1:7420: an IPv6 address must be in brackets: [::1]:7420\n"},
-	{{"--addr", "::1:7420", "run", "don\xe2\x80\x99t", "true"}, 125,
-	 "redlock: cannot reach redlockd at ::1:7420: an IPv6 address must be in brackets: [::1]:7420\n"},
 	{{"ls", "-x"}, 64, "redlock: no option '-x'; redlock --help lists them\n"},
 };
 

@@ -83,7 +83,7 @@ TEST(what_a_command_left_in_its_group_is_killed_with_the_group)
 	while (!f.ended)
 		descendants_reap(&f);
 	ck_assert_int_eq(descendants_code(&f), 3);
-	ck_assert(descendants_lives(&f));
+	ck_assert(!descendants_reap(&f));
 	descendants_end(&f);
 	descendants_kill(&f);
 	ck_assert(is_reaped(&f));

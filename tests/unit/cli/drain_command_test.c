@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* client/cli/command/drain.c: what redlock drain says, how long it stays, and its options. */
+/* client/cli/command/request.c: what redlock drain says, how long it stays, and its options. */
 #include "client/cli/io/invocation.h"
 #include "tests/fixture/fake_daemon.h"
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * client/cli/run/lead.c: redlock lead against a scripted daemon: it campaigns again when its term was lost, in a new session,
+ * client/cli/run/run.c: redlock lead against a scripted daemon: it campaigns again when its term was lost, in a new session,
  * and ends when CMD ended by itself.
  */
 #include "client/cli/io/invocation.h"

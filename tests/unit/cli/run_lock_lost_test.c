@@ -3,7 +3,7 @@
  * client/cli/run/keeper.c: redlock run ends its command in time however the lock is lost, and no sooner; and signals. The scripted daemon checks from its side:
  * "@ pid" behind "=" is a command that ended before its lock did.
  */
-#include "client/cli/run/supervise.h"
+#include "client/cli/run/task.h"
 #include "tests/fixture/run_transcript.h"
 
 #include <fnmatch.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* client/cli/run/validity.c: for how long redlock run may go on with its lock, at given moments. */
-#include "client/cli/run/validity.h"
+/* client/cli/run/lease.c: for how long redlock run may go on with its lock, at given moments. */
+#include "client/cli/run/lease.h"
 
 #include <check.h>
 

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * client/cli/run/work.c, taken_job.c and or_defer.c there: jobs and their commands, against a scripted daemon that goes and comes back. A job whose command has
+ * client/cli/run/run.c, taken_job.c and waiting.c there: jobs and their commands, against a scripted daemon that goes and comes back. A job whose command has
  * succeeded is done once, and no command is stopped for a job that is still held.
  */
 #include "client/cli/io/invocation.h"
-#include "client/cli/run/or_defer.h"
+#include "client/cli/run/waiting.h"
 #include "tests/fixture/client_of_fake.h"
 
 #include <signal.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* client/lib/admin.c: BREAK, KILL and DRAIN, against a scripted daemon. */
+/* client/lib/commands.c: BREAK, KILL and DRAIN, against a scripted daemon. */
 #include "tests/fixture/scripted_session.h"
 
 #include <check.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* client/lib/queries.c: what a program asks about locks, sessions and names, against a scripted daemon; and over connections that break. */
+/* client/lib/commands.c: what a program asks about locks, sessions and names, against a scripted daemon; and over connections that break. */
 #include "proto/proto.h"
 #include "tests/fixture/scripted_session.h"
 
@@ -164,7 +164,7 @@ TEST(a_page_begins_where_the_last_one_ended)
 			      "< LIST locks limit=2 prefix=a after=\"a 2\"$\n> ERR LIMIT too many\n"
 			      "< LIST locks limit=2 prefix=a after=\"a 2\"$\n" ROW_OF("a3") "> OK n=1 more=0\n"
 			      "< LIST sessions$\n> * session=12 name=x\n> OK n=1 more=1\n< LIST sessions after=12$\n> OK n=0 more=0\n"
-			      "< LIST jobs prefix=mail$\n> * job=x\n> OK n=1 more=1 after=1000\n< LIST jobs prefix=mail after=1000$\n> OK n=0 more=0\n" QUIT,
+			      "< LIST jobs prefix=mail$\n> * job=x\n> OK n=1 after=1000\n< LIST jobs prefix=mail after=1000$\n> OK n=0\n" QUIT,
 			      PATIENCE);
 	ck_assert_int_eq(redlock_list(s.c, REDLOCK_LOCKS, &locks, noted, name), 0);
 	ck_assert_int_eq(locks.more, 1);
@@ -175,7 +175,9 @@ TEST(a_page_begins_where_the_last_one_ended)
 	ck_assert_int_eq(redlock_list(s.c, REDLOCK_SESSIONS, &sessions, noted, session), 0);
 	ck_assert_int_eq(redlock_list(s.c, REDLOCK_SESSIONS, &sessions, NULL, NULL), 0);
 	ck_assert_int_eq(redlock_list(s.c, REDLOCK_JOBS, &jobs, noted, job), 0);
+	ck_assert_int_eq(jobs.more, 1);
 	ck_assert_int_eq(redlock_list(s.c, REDLOCK_JOBS, &jobs, noted, job), 0);
+	ck_assert_int_eq(jobs.more, 0);
 	ck_assert_str_eq(got, "a1 a 2 a3 12 x");
 	scripted_session_end(&s);
 }

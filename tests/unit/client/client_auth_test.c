@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* client/lib/public.c, secret.c, recovery.c: the client library shows who it is, on each connection, and where it finds the secret. */
+/* client/lib/open.c, recovery.c: the client library shows who it is, on each connection, and where it finds the secret. */
 #include "tests/fixture/scripted_session.h"
 
 #include <check.h>

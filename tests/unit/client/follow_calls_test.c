@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* client/lib/subscribe.c, client/lib/subscriptions.c: WATCH and SUBSCRIBE, and what becomes of them over connections that break, against a scripted daemon. */
+/* client/lib/commands.c, client/lib/pushes.c: WATCH and SUBSCRIBE, and what becomes of them over connections that break, against a scripted daemon. */
 #include "tests/fixture/scripted_session.h"
 
 #include <check.h>

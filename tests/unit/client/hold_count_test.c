@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * client/lib/count_field.c: how often a session holds a lock when calls about it were given up while the connection was away. The caller keeps what it was told
+ * client/lib/holds.c: how often a session holds a lock when calls about it were given up while the connection was away. The caller keeps what it was told
  * of. The rest is released. No UNLOCK counts twice.
  */
 #include "tests/fixture/scripted_session.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* client/lib/lock_many.c: several locks at once, against a scripted daemon. */
+/* client/lib/lock.c: several locks at once, against a scripted daemon. */
 #include "tests/fixture/client_of_fake.h"
 
 #include <errno.h>

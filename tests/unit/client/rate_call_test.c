@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* client/lib/rate.c: a use of a rate limit, against a scripted daemon. */
+/* client/lib/commands.c: a use of a rate limit, against a scripted daemon. */
 #include "tests/fixture/client_of_fake.h"
 
 #include <errno.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * client/lib/recovery.c, tracking.c: which locks the client library takes for lost when its connection broke, by what RESUME shows, and that each loss is told
+ * client/lib/recovery.c, holds.c: which locks the client library takes for lost when its connection broke, by what RESUME shows, and that each loss is told
  * once.
  */
 #include "tests/fixture/scripted_session.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * client/lib/lockall.c, counted.c: LOCKALL and LOCKANY across connections that break, against a scripted daemon. Nothing counts twice, and nothing is
+ * client/lib/holds.c: LOCKALL and LOCKANY across connections that break, against a scripted daemon. Nothing counts twice, and nothing is
  * kept that nobody asks for.
  */
 #include "tests/fixture/scripted_session.h"

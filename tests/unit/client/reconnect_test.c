@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * client/lib/recovery.c, counted.c: the client library across connections that break, against a scripted daemon: what it asks again and what it does not.
+ * client/lib/recovery.c, holds.c: the client library across connections that break, against a scripted daemon: what it asks again and what it does not.
  * What is lost: reconnect_loss_test.c. How long it tries: time_limits_test.c.
  */
 #include "tests/fixture/scripted_session.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* client/lib/sized.c: programs that were compiled with structs of another version. */
+/* client/lib/conn.c: programs that were compiled with structs of another version. */
 #include "tests/fixture/scripted_session.h"
 
 #include <check.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * client/lib/backoff.c, exchange.c: how long the client library waits, tries and lingers across connections that break, and who ends a session. What it asks
+ * client/lib/boottime.c, exchange.c: how long the client library waits, tries and lingers across connections that break, and who ends a session. What it asks
  * again: reconnect_test.c.
  */
 #include "tests/fixture/scripted_session.h"

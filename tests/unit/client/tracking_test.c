@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * client/lib/tracking.c, counted.c: what the library knows of its locks, and what becomes of a request when its connection broke. No
+ * client/lib/holds.c: what the library knows of its locks, and what becomes of a request when its connection broke. No
  * connection, no clock.
  */
-#include "client/lib/count_field.h"
-#include "client/lib/tracking.h"
+#include "client/lib/holds.h"
 
 #include <check.h>
 #include <stdio.h>
@@ -14,6 +13,7 @@
 struct known {
 	struct holds holds;
 	struct pending p;
+	struct draft draft;
 	char text[REPLY_MAX];
 	struct reply_line line;
 };
@@ -27,7 +27,8 @@ static const struct reply_line *said(struct known *k, const char *text)
 
 static void asked(struct known *k, enum pending_kind kind, const char *line)
 {
-	ck_assert_int_eq(pending_set(&k->p, kind, "n", line, strlen(line)), 0);
+	draft_verb(&k->draft, line);
+	ck_assert_int_eq(pending_set(&k->p, kind, "n", &k->draft), 0);
 	if (kind == PENDING_LOCK)
 		ck_assert_int_eq(holds_reserve(&k->holds, "n"), 0);
 	pending_begin(&k->p, 1000);
@@ -43,12 +44,11 @@ static void says(struct known *k, const char *line)
 
 static void settles(struct known *k, const char *line)
 {
-	char out[SETTLE_BYTES];
 	const struct hold *h = count_field_unsettled(&k->holds, &k->p);
 
 	ck_assert_ptr_nonnull(h);
-	count_field_settle(h, out);
-	ck_assert_str_eq(out, line);
+	count_field_settle(h, &k->draft);
+	ck_assert_str_eq(k->draft.line.p, line);
 	count_field_settled(&k->holds, &k->p, h->name);
 	ck_assert_ptr_null(count_field_unsettled(&k->holds, &k->p));
 }
@@ -78,6 +78,7 @@ static void forget(struct known *k)
 {
 	holds_release(&k->holds);
 	pending_release(&k->p);
+	draft_release(&k->draft);
 }
 
 /* RESUME is answered; row may be NULL. */
@@ -224,7 +225,7 @@ LOOP_TEST(a_LOCK_waits_for_the_rest_of_its_time, 3)
 	memset(&k, 0, sizeof(k));
 	holds_init(&k.holds);
 	asked(&k, PENDING_LOCK, "LOCK n wait=500ms ttl=9ms");
-	pending_wait(&k.p, 6, 11, until[_i]);
+	k.p.wait_at = 6, k.p.wait_n = 11, k.p.wait_until_us = until[_i];
 	resumed(&k, NULL);
 	pending_wait_rest(&k.p, 5000);
 	says(&k, line[_i]);

@@ -1,0 +1,315 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* The commands that send one request and say what came of it: break, kill and drain, for administrators; rate, defer, retry and drop; ping. */
+#include "client/cli/io/invocation.h"
+#include "client/cli/io/complaint.h"
+#include "client/cli/io/dial.h"
+#include "client/cli/io/field.h"
+#include "client/lib/display.h"
+#include "proto/proto.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Sends the request, and prints the answer as JSON, or as person does. */
+static int request_once(const struct invocation *in, int (*ask)(struct redlock *c, const struct invocation *in),
+			void (*person)(const struct redlock_line *answer, const struct invocation *in))
+{
+	struct redlock *c = dial(in->addr);
+	int r;
+
+	if (!c)
+		return EX_UNAVAILABLE;
+	r = exit_of(c, ask(c, in));
+	if (!r && in->json)
+		json_print_line(redlock_answer(c), false);
+	else if (!r && person)
+		person(redlock_answer(c), in);
+	redlock_close(c);
+	return r;
+}
+
+/* --- break, kill --- */
+
+static int break_ask(struct redlock *c, const struct invocation *in)
+{
+	return redlock_break(c, in->operand, NULL);
+}
+
+static void broken_person(const struct redlock_line *answer, const struct invocation *in)
+{
+	int64_t ms = redlock_line_number(answer, "free_in_ms", 0);
+	char shown[200], age[AGE_BYTES];
+
+	shown_text(span_of(in->operand), shown, sizeof(shown));
+	if (ms > 0)
+		printf("%s is broken; it is free in %s, or when its holder has acknowledged the loss\n", shown, age_text(ms, age));
+	else if (ms < 0)
+		printf("%s is broken; it is free when its holder has acknowledged the loss: its key never expires\n", shown);
+	else
+		printf("%s is broken, and free\n", shown);
+}
+
+int break_main(const struct invocation *in)
+{
+	return request_once(in, break_ask, broken_person);
+}
+
+static int kill_ask(struct redlock *c, const struct invocation *in)
+{
+	return redlock_kill(c, strtoll(in->operand, NULL, 10), NULL);
+}
+
+static void killed_person(const struct redlock_line *answer, const struct invocation *in)
+{
+	printf("session %s is ended; it held %" PRId64 "\n", in->operand, redlock_line_number(answer, "n", 0));
+}
+
+int kill_main(const struct invocation *in)
+{
+	size_t n = strlen(in->operand);
+
+	if (n == 0 || n > 15 || strspn(in->operand, "0123456789") != n) {
+		complain("'%.40s' is no session: redlock clients shows their numbers", in->operand);
+		return EX_USAGE;
+	}
+	return request_once(in, kill_ask, killed_person);
+}
+
+/* --- drain: the daemon grants nothing new, and stops when nobody holds anything --- */
+
+#define NO_END (-1) /* in_ms: as long as somebody holds */
+
+static void drain_person(const struct redlock_line *answer)
+{
+	int64_t locks = redlock_line_number(answer, "locks", 0), ms = redlock_line_number(answer, "in_ms", NO_END);
+	char age[AGE_BYTES];
+
+	printf("the daemon grants nothing new; it stops when nobody holds anything");
+	if (ms >= 0)
+		printf(", or in %s", age_text(ms, age));
+	printf(" (%" PRId64 " %s held)\n", locks, locks == 1 ? "lock is" : "locks are");
+}
+
+/* Until the daemon ends the connection. One that breaks before the daemon has said that it stops may have another cause. */
+static int drain_await(struct redlock *c)
+{
+	const struct redlock_line *push;
+	bool now = false;
+
+	while (!redlock_wait_push(c, REDLOCK_FOREVER, &push))
+		if (redlock_line_is(push, "DRAIN"))
+			now = redlock_line_number(push, "in_ms", NO_END) == 0;
+	if (!now)
+		complain("%s; the daemon has not said that it stops", redlock_errmsg(c));
+	return now ? EXIT_SUCCESS : EX_UNAVAILABLE;
+}
+
+static int drain(struct redlock *c, const struct invocation *in)
+{
+	int r = in->stay ? exit_of(c, redlock_subscribe(c)) : 0;
+
+	if (!r)
+		r = exit_of(c, redlock_drain(c, in->in_ms, NULL));
+	if (r)
+		return r;
+	if (in->json)
+		json_print_line(redlock_answer(c), false);
+	else
+		drain_person(redlock_answer(c));
+	if (!output_flush())
+		return EX_UNAVAILABLE;
+	return in->stay ? drain_await(c) : EXIT_SUCCESS;
+}
+
+int drain_main(const struct invocation *in)
+{
+	struct redlock *c = dial(in->addr);
+	int r;
+
+	if (!c)
+		return EX_UNAVAILABLE;
+	r = drain(c, in);
+	redlock_close(c);
+	return r;
+}
+
+/* --- rate: one more use of a rate limit --- */
+
+static void rate_person(const struct redlock_rate *rate, int outcome)
+{
+	char age[AGE_BYTES];
+
+	if (outcome == REDLOCK_TIMEOUT)
+		printf("refused: the wait is over; again in %s\n", age_text(rate->retry_ms, age));
+	else if (outcome == REDLOCK_BUSY)
+		printf("refused: again in %s, %" PRId64 " left\n", age_text(rate->retry_ms, age), rate->left);
+	else if (rate->unmetered)
+		printf("admitted without being counted: the store that keeps this limit cannot be used\n");
+	else
+		printf("admitted: %" PRId64 " left, all of them in %s\n", rate->left, age_text(rate->reset_ms, age));
+}
+
+int rate_main(const struct invocation *in)
+{
+	struct redlock_rate rate;
+	struct redlock *c;
+	int r;
+
+	if (in->limit < 1 || in->per_ms < 1) {
+		complain("rate needs --limit and --per, as in --limit 20 --per 60s");
+		return EX_USAGE;
+	}
+	c = dial(in->addr);
+	if (!c)
+		return EX_UNAVAILABLE;
+	r = redlock_rate_wait(c, in->operand, in->limit, in->per_ms, in->cost, in->wait_given ? in->wait_ms : 0, &rate);
+	if (r && r != REDLOCK_BUSY && r != REDLOCK_TIMEOUT) {
+		r = exit_of(c, r);
+	} else {
+		if (in->json)
+			json_print_line(redlock_answer(c), false);
+		else
+			rate_person(&rate, r);
+		r = r ? EXIT_NO : EXIT_SUCCESS;
+	}
+	redlock_close(c);
+	return r;
+}
+
+/* --- defer, retry, drop: one job of a queue --- */
+
+static char input[PAYLOAD_MAX + 1];
+static size_t input_n;
+
+/* The payload is an operand, or else all that comes in. */
+static int defer_ask(struct redlock *c, const struct invocation *in)
+{
+	struct redlock_deferral options = {.size = sizeof(options), .delay_ms = in->delay_ms, .lock = in->lock, .id = in->id};
+	struct redlock_bytes payload = {input, input_n};
+
+	if (in->names_n > 1)
+		payload = (struct redlock_bytes){in->names[1], strlen(in->names[1])};
+	return redlock_defer(c, in->operand, payload, &options, NULL);
+}
+
+static void deferred_person(const struct redlock_line *answer, const struct invocation *in)
+{
+	struct span id = field_of(answer, "job");
+
+	(void)in;
+	printf("%.*s\n", (int)id.n, id.p ? id.p : "");
+}
+
+int defer_main(const struct invocation *in)
+{
+	if (in->names_n < 2)
+		input_n = fread(input, 1, sizeof(input), stdin);
+	if (ferror(stdin))
+		complain("cannot read the input: %s", strerror(errno));
+	else if (input_n > PAYLOAD_MAX)
+		complain("the input is too long: a payload has at most %d bytes", PAYLOAD_MAX);
+	else
+		return request_once(in, defer_ask, deferred_person);
+	return EX_USAGE;
+}
+
+static int retry_ask(struct redlock *c, const struct invocation *in)
+{
+	return redlock_retry(c, in->operand, in->names[1], in->delay_ms);
+}
+
+int retry_main(const struct invocation *in)
+{
+	return request_once(in, retry_ask, NULL);
+}
+
+static int drop_ask(struct redlock *c, const struct invocation *in)
+{
+	return redlock_drop(c, in->operand, in->names[1]);
+}
+
+int drop_main(const struct invocation *in)
+{
+	return request_once(in, drop_ask, NULL);
+}
+
+/* --- ping: whether the daemon answers, and whether a quorum of its stores serves --- */
+
+struct health {
+	char server[64], store[32];
+	int64_t nodes, quorum, serving;
+	bool has_quorum;
+	int64_t rtt_us;
+	char trouble[256]; /* causes, each behind a blank */
+};
+
+static void health_row(void *arg, const struct redlock_line *row)
+{
+	int64_t value = redlock_line_number(row, "value", 0);
+	struct health *h = arg;
+	size_t at = strlen(h->trouble);
+	char cause[64];
+
+	if (field_is(row, "metric", "quorum_available"))
+		h->has_quorum = value > 0;
+	if (field_is(row, "metric", "redis_up"))
+		h->serving += value;
+	if (!field_is(row, "metric", "redis_trouble"))
+		return;
+	field_show(row, "cause", cause, sizeof(cause));
+	snprintf(h->trouble + at, sizeof(h->trouble) - at, " %s", cause);
+}
+
+static int health_ask(struct redlock *c, struct health *h)
+{
+	int r = hello(c, "redlock ping");
+	const struct redlock_line *answer = redlock_answer(c);
+	int64_t before;
+
+	if (r)
+		return r;
+	field_show(answer, "server", h->server, sizeof(h->server));
+	field_show(answer, "store", h->store, sizeof(h->store));
+	h->nodes = redlock_line_number(answer, "nodes", 0);
+	h->quorum = redlock_line_number(answer, "quorum", 0);
+	before = redlock_now_us();
+	r = redlock_ping(c);
+	h->rtt_us = redlock_now_us() - before;
+	return r ? r : redlock_stats(c, health_row, h);
+}
+
+static void health_print(const struct health *h, bool json)
+{
+	if (!json) {
+		printf("%s  %s  %s %" PRId64 "/%" PRId64 "  quorum %" PRId64 "  rtt %" PRId64 ".%02d ms%s%s\n", h->has_quorum ? "ok" : "no quorum",
+		       h->server, h->store, h->serving, h->nodes, h->quorum, h->rtt_us / 1000, (int)(h->rtt_us % 1000 / 10),
+		       h->trouble[0] ? "  trouble:" : "", h->trouble);
+		return;
+	}
+	json_print_text("{\"server\":", h->server);
+	json_print_text(",\"store\":", h->store);
+	printf(",\"nodes\":%" PRId64 ",\"joined\":%" PRId64 ",\"quorum\":%" PRId64 ",\"rtt_us\":%" PRId64, h->nodes, h->serving, h->quorum, h->rtt_us);
+	json_print_text(",\"trouble\":", h->trouble[0] ? h->trouble + 1 : "");
+	puts("}");
+}
+
+int ping_main(const struct invocation *in)
+{
+	struct redlock *c = dial(in->addr);
+	struct health h = {.serving = 0};
+	int r;
+
+	if (!c)
+		return EX_UNAVAILABLE;
+	r = health_ask(c, &h);
+	if (r)
+		complain("%s%s", redlock_errmsg(c), silence_hint(r));
+	redlock_close(c);
+	if (r)
+		return EX_UNAVAILABLE;
+	health_print(&h, in->json);
+	return h.has_quorum ? EXIT_SUCCESS : EXIT_NO;
+}

@@ -1,0 +1,20 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* What a line of the daemon says: its fields, and the whole line as JSON on stdout (proto/json.h). */
+#ifndef CLIENT_FIELD_H
+#define CLIENT_FIELD_H
+
+#include "client/lib/redlock.h"
+#include "proto/span.h"
+
+/* The value; p is NULL if the line has no such field. */
+struct span field_of(const struct redlock_line *line, const char *field);
+bool field_is(const struct redlock_line *line, const char *field, const char *text);
+/* As a terminal may see it (shown_text), "" if the line has none. Returns its length. */
+size_t field_show(const struct redlock_line *line, const char *field, char *out, size_t size);
+
+/* One object with all fields of the line; with_words: its words before them as "reply", "code" and "text". */
+void json_print_line(const struct redlock_line *line, bool with_words);
+/* A text behind what stands before it. */
+void json_print_text(const char *before, const char *text);
+
+#endif

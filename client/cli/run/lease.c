@@ -1,0 +1,242 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* See lease.h. */
+#include "client/cli/run/lease.h"
+#include "client/cli/run/locks_held.h"
+#include "client/lib/display.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/param.h>
+#include <sys/signalfd.h>
+#include <sys/timerfd.h>
+#include <unistd.h>
+
+#define GRACE_US 200000 /* from SIGTERM to SIGKILL when somebody else may hold the lock already */
+#define TERM_SHARE 5  /* of the validity is left when the command is stopped */
+#define KILL_SHARE 10 /* … and when it is killed */
+#define STILL_LEAST_US 100000 /* a process that is late by less was only waiting for a processor */
+#define ANSWER_LEAST_US 200000 /* for the answer that tells whether the lock is still held */
+#define ASK_SHARE  20 /* of the validity is given to an answer, and to a daemon that could not tell */
+
+/*
+ * CHECK is asked every third of the ttl, which also notices a daemon that is stopped, not gone. The best moment is shortly after
+ * the daemon renews, which it does when two thirds of the ttl are left.
+ */
+static int64_t check_after(int64_t ttl_us, int64_t valid_us)
+{
+	int64_t renewal = valid_us - 2 * ttl_us / 3;
+
+	return MIN(ttl_us / 3, (renewal > 0 ? renewal : 0) + ttl_us / 20);
+}
+
+void validity_set(struct validity *b, const struct redlock_grant *grant)
+{
+	int64_t valid_us = grant->valid_ms * 1000, ttl_us = (grant->ttl_ms ? grant->ttl_ms : b->grant.ttl_ms) * 1000;
+
+	if (ttl_us <= 0)
+		ttl_us = valid_us;
+	b->longest_us = MAX(b->longest_us, MIN(ttl_us, valid_us));
+	b->grant = *grant;
+	b->grant.ttl_ms = ttl_us / 1000;
+	if (!b->awake_us)
+		b->awake_us = grant->until_us - valid_us; /* a process can be stopped before it looks at the clock */
+	b->check_at = grant->until_us - valid_us + check_after(ttl_us, valid_us);
+	b->term_at = grant->until_us - b->longest_us / TERM_SHARE;
+	if (b->term_at > b->late_until) {
+		b->stood_us = b->late_until = 0;
+		return;
+	}
+	b->term_at = b->late_until; /* it is the answer to a CHECK of before */
+}
+
+int64_t validity_kill_at(const struct validity *b)
+{
+	return b->grant.until_us - b->longest_us / KILL_SHARE;
+}
+
+void validity_asked(struct validity *b, int64_t now)
+{
+	b->term_at = MAX(b->term_at, MIN(now + b->longest_us / ASK_SHARE, validity_kill_at(b)));
+}
+
+void validity_awake(struct validity *b, int64_t now)
+{
+	int64_t late = now - b->awake_us, wait = MAX(b->longest_us / ASK_SHARE, ANSWER_LEAST_US), kill_at = validity_kill_at(b);
+
+	b->awake_us = now;
+	if (late < STILL_LEAST_US || late < b->longest_us / ASK_SHARE)
+		return;
+	b->stood_us += late;
+	b->late_until = now < kill_at ? MIN(now + wait, kill_at) : now + wait; /* nobody else has the lock before its validity is over */
+	b->term_at = MAX(b->term_at, b->late_until);
+}
+
+void validity_sleeps(struct validity *b, int64_t due)
+{
+	b->awake_us = MAX(b->awake_us, due);
+}
+
+const char *validity_still(const struct validity *b, char out[STILL_BYTES])
+{
+	char age[AGE_BYTES];
+
+	out[0] = '\0';
+	if (b->stood_us)
+		snprintf(out, STILL_BYTES, "; this process was paused for %s", age_text(b->stood_us / 1000, age));
+	return out;
+}
+
+bool validity_may_ask(const struct validity *b, int64_t now)
+{
+	return now < MAX(validity_kill_at(b), b->late_until);
+}
+
+void validity_untold(struct validity *b, int64_t now)
+{
+	b->check_at = now + b->longest_us / ASK_SHARE;
+}
+
+/* --- the daemon --- */
+
+/* Somebody else may hold the lock already. */
+static void lease_lost_now(struct lease *l, const char *name, const char *why)
+{
+	l->lost(l, MIN(validity_kill_at(&l->validity), redlock_now_us() + GRACE_US), name, why);
+}
+
+static void lease_lost(struct lease *l, const char *why)
+{
+	l->lost(l, validity_kill_at(&l->validity), l->name, why);
+}
+
+void lease_hear_push(struct lease *l)
+{
+	struct locks_held_loss loss;
+	const char *name = l->task->job ? l->name : loss.names;
+
+	if (!locks_held_lost(l->task, &loss))
+		return;
+	if (loss.final)
+		lease_lost_now(l, name, loss.why);
+	else
+		l->lost(l, validity_kill_at(&l->validity), name, loss.why);
+}
+
+static void lease_ask_next(struct lease *l)
+{
+	if (locks_held_check_send(l->task, l->asked))
+		lease_lost(l, redlock_errmsg(l->task->c));
+}
+
+/* A CHECK was answered. After the last name the validity is that of the one that ends first. */
+static void lease_told(struct lease *l, const struct redlock_grant *grant)
+{
+	l->task->grants[l->asked] = *grant;
+	if (++l->asked < l->task->names_n)
+		lease_ask_next(l);
+	else
+		validity_set(&l->validity, locks_held_first(l->task));
+}
+
+const char *lease_name(struct lease *l, unsigned i)
+{
+	if (l->task->job)
+		return l->name;
+	locks_held_shown(l->task->names + i, 1, l->one, sizeof(l->one));
+	return l->one;
+}
+
+static void lease_hear_answer(struct lease *l)
+{
+	int r = redlock_finish(l->task->c, 0);
+	struct redlock_grant grant;
+	bool told = r == REDLOCK_OK && !locks_held_grant(l->task, &grant);
+
+	if (told && grant.fence == l->task->grants[l->asked].fence)
+		lease_told(l, &grant);
+	else if (r == -ECONNABORTED || (r == REDLOCK_REFUSED && !loss_refused(l->task->c)))
+		validity_untold(&l->validity, redlock_now_us());
+	else
+		lease_lost_now(l, lease_name(l, l->asked), told ? "it is another grant" : redlock_code(l->task->c));
+}
+
+void lease_ask(struct lease *l, int64_t now)
+{
+	l->asked = 0;
+	validity_asked(&l->validity, now);
+	lease_ask_next(l);
+}
+
+void lease_over(struct lease *l)
+{
+	const struct redlock *c = l->task->c;
+
+	if (redlock_away(c))
+		lease_lost(l, "redlockd went away and did not come back in time");
+	else
+		lease_lost(l, redlock_in_flight(c) ? "redlockd does not answer" : "redlockd could not renew it");
+}
+
+int64_t lease_due_us(const struct lease *l, int64_t unanswered)
+{
+	const struct redlock *c = l->task->c;
+
+	return MIN(redlock_due_us(c), redlock_in_flight(c) ? unanswered : MIN(l->validity.check_at, unanswered));
+}
+
+int lease_begin(struct lease *l)
+{
+	sigset_t child;
+
+	locks_held_shown(l->task->names, l->task->names_n, l->name, sizeof(l->name));
+	validity_set(&l->validity, &l->task->grant);
+	validity_awake(&l->validity, redlock_now_us());
+	sigemptyset(&child);
+	sigaddset(&child, SIGCHLD);
+	signal(SIGCHLD, SIG_DFL); /* some parents leave it ignored, which would lose the exit code */
+	l->children = signalfd(-1, &child, SFD_CLOEXEC | SFD_NONBLOCK);
+	l->timer = timerfd_create(CLOCK_BOOTTIME, TFD_CLOEXEC | TFD_NONBLOCK);
+	return l->children < 0 || l->timer < 0 ? -errno : 0;
+}
+
+bool lease_sleep(struct lease *l, int64_t due_us, struct pollfd *more, unsigned n)
+{
+	struct itimerspec when = {.it_value = {due_us > 0 ? due_us / 1000000 : 0, due_us > 0 ? due_us % 1000000 * 1000 + 1 : 1}};
+	struct pollfd fds[3 + LEASE_MORE] = {{.fd = l->children, .events = POLLIN}, {.fd = l->timer, .events = POLLIN}};
+	struct signalfd_siginfo drained;
+	const struct redlock *c = l->task->c;
+
+	fds[2] = (struct pollfd){.fd = l->listens(l) ? redlock_fd(c) : -1, .events = redlock_events(c)};
+	memcpy(fds + 3, more, n * sizeof(*more));
+	validity_sleeps(&l->validity, due_us);
+	timerfd_settime(l->timer, TFD_TIMER_ABSTIME, &when, NULL);
+	if (poll(fds, 3 + n, -1) < 0)
+		return false;
+	while (read(l->children, &drained, sizeof(drained)) > 0)
+		;
+	memcpy(more, fds + 3, n * sizeof(*more));
+	l->ready = fds[2].revents;
+	validity_awake(&l->validity, redlock_now_us());
+	return true;
+}
+
+void lease_hear(struct lease *l)
+{
+	struct redlock *c = l->task->c;
+	bool asked = redlock_in_flight(c);
+	int r;
+
+	if (!l->listens(l) || (!l->ready && redlock_now_us() < redlock_due_us(c)))
+		return;
+	r = redlock_process(c);
+	lease_hear_push(l);
+	if (l->listens(l) && asked && !redlock_in_flight(c))
+		lease_hear_answer(l);
+	/* Ask as soon as the daemon is back. */
+	if (redlock_away(c) && !redlock_in_flight(c))
+		l->validity.check_at = redlock_now_us();
+	/* Whatever ended the connection, the lock is held until the moment that the daemon told. */
+	if (r && l->listens(l))
+		lease_lost(l, redlock_errmsg(c));
+}

@@ -1,0 +1,77 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * How a process that holds locks for a command or a script knows until when it may rely on them: it listens to the daemon, asks CHECK, and counts. Moments are
+ * those of redlock.h.
+ */
+#ifndef CLIENT_LEASE_H
+#define CLIENT_LEASE_H
+
+#include "client/cli/run/task.h"
+
+#include <poll.h>
+
+#define STILL_BYTES 80
+
+struct validity {
+	struct redlock_grant
+		grant;      /* of the last answer; ttl_ms is that of an earlier answer where the last one does not tell it */
+	int64_t longest_us; /* the longest validity that was told, at most the ttl; the margins are shares of it */
+	int64_t check_at;   /* when CHECK is to be asked */
+	int64_t term_at;    /* when the command is stopped if no answer came: a fifth of the validity is left */
+	int64_t awake_us;   /* when this process last ran, or was to run */
+	int64_t stood_us;   /* for how long this process stood still since the last validity that was not over; 0: it did not */
+	int64_t late_until; /* after that: until then CHECK is asked although the validity is over */
+};
+
+/* Takes over the grant that an answer told. */
+void validity_set(struct validity *b, const struct redlock_grant *grant);
+/* CHECK is sent now. Postpones term_at if this process is late, so that the answer has a moment to come. */
+void validity_asked(struct validity *b, int64_t now);
+/*
+ * validity_awake: this process runs. If it was to run sooner, it stood still, as in a paused container. The daemon has kept the lock for as long as it saw the
+ * connection, so CHECK is asked before the command is stopped, and its answer has a moment to come. validity_sleeps: the process is to run again at due.
+ */
+void validity_awake(struct validity *b, int64_t now);
+void validity_sleeps(struct validity *b, int64_t due);
+/* "; this process was paused for 41s", or "". */
+const char *validity_still(const struct validity *b, char out[STILL_BYTES]);
+/* Whether it is of use to ask CHECK now. Behind the validity it is not: the lock was relied on for too long. */
+bool validity_may_ask(const struct validity *b, int64_t now);
+/* The daemon could not tell: CHECK is asked again soon. */
+void validity_untold(struct validity *b, int64_t now);
+/* When the command is killed: a tenth of the validity is left. */
+int64_t validity_kill_at(const struct validity *b);
+
+/* --- the daemon --- */
+
+#define LEASE_MORE 4
+
+struct lease { /* the first member of its owner, who sets the first three fields */
+	const struct keeper_task *task;
+	bool (*listens)(const struct lease *l); /* whether the owner still wants to hear of the lock */
+	void (*lost)(struct lease *l, int64_t kill_by, const char *name, const char *why); /* the lock is lost: what it protects must end by that moment */
+	struct validity validity;
+	int children, timer; /* signalfd of SIGCHLD; timerfd of CLOCK_BOOTTIME, which a suspend does not stop */
+	short ready;         /* of the connection, after lease_sleep */
+	unsigned asked;      /* the name that CHECK is asked about */
+	char name[200], one[200]; /* for a person: all names, and one of them */
+};
+
+/* task holds the locks of task->grants. 0, or a negative errno. */
+int lease_begin(struct lease *l);
+/* One of the names, for a person; valid until the next call. */
+const char *lease_name(struct lease *l, unsigned i);
+/* Takes the pushes that have come. */
+void lease_hear_push(struct lease *l);
+/* Asks CHECK for each name, one after the other. */
+void lease_ask(struct lease *l, int64_t now);
+/* The lock may not be relied on any longer, and nobody said that it was lost. */
+void lease_over(struct lease *l);
+/* When the daemon is heard or asked next, if an answer is waited for until that moment. */
+int64_t lease_due_us(const struct lease *l, int64_t unanswered);
+/* Sleeps until that moment, or until a child has ended, the daemon says something, or one of the n descriptors is ready. False: the sleep was interrupted. */
+bool lease_sleep(struct lease *l, int64_t due_us, struct pollfd *more, unsigned n);
+/* Hears what the daemon has said meanwhile, if anything. */
+void lease_hear(struct lease *l);
+
+#endif

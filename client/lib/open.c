@@ -1,0 +1,402 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * The public face of a connection (redlock.h): opening and closing it, any request, and what a caller may ask it. Locks: lock.c.
+ */
+#include "client/lib/display.h"
+#include "client/lib/exchange.h"
+#include "client/lib/recovery.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/param.h>
+#include <unistd.h>
+
+#define ADDRESS_BYTES 512
+#define SECRET_BYTES  1025
+#define FAREWELL_MS   1000
+#define NOT_A_TIMEOUT "a timeout is more than 0 ms"
+
+static _Thread_local char open_message[MESSAGE_BYTES]; /* why the last redlock_open of this thread failed */
+
+static bool timeout_is_valid(int64_t timeout_ms)
+{
+	return timeout_ms > 0 && timeout_ms <= INT64_MAX / US_PER_MS;
+}
+
+static void redlock_init(struct redlock *c, int64_t timeout_ms)
+{
+	c->timeout_ms = timeout_ms;
+	pushes_init(&c->pushes);
+	subscriptions_init(&c->watches);
+	holds_init(&c->holds);
+	LIST_INIT(&c->unchecked);
+}
+
+static void redlock_free(struct redlock *c)
+{
+	channel_release(&c->channel);
+	pending_release(&c->pending);
+	draft_release(&c->draft);
+	line_release(&c->answer);
+	line_release(&c->passing);
+	free(c);
+}
+
+static int __attribute__((format(printf, 2, 3))) open_failed(int err, const char *format, ...)
+{
+	va_list args;
+
+	va_start(args, format);
+	vsnprintf(open_message, sizeof(open_message), format, args);
+	va_end(args);
+	return err;
+}
+
+static const char *open_hint(int error)
+{
+	switch (error) {
+	case ENOENT:
+	case ECONNREFUSED:
+		return "; is it running?";
+	case EHOSTUNREACH:
+		return "; does the name resolve? The path of a socket has a '/'";
+	default:
+		return "";
+	}
+}
+
+static int open_unreached(int err, const char *addr)
+{
+	const char *flaw = err == -EINVAL ? address_flaw(addr) : err == -ENOTSOCK ? "the file at this path is not a socket" : NULL;
+	char shown[ADDRESS_BYTES];
+
+	shown_text(span_of(*addr ? addr : "''"), shown, sizeof(shown));
+	return open_failed(err, "cannot reach redlockd at %s: %s%s", shown, flaw ? flaw : strerror(-err),
+			   flaw ? "" : open_hint(-err));
+}
+
+/* The handshake of TLS. */
+static int open_shake(struct redlock *c, int64_t until)
+{
+	struct pollfd fd = {.fd = c->channel.fd};
+	char why[MESSAGE_BYTES / 2];
+	enum tls_shake wants;
+
+	c->channel.tls = secure()->dial(c->channel.fd, c->host);
+	if (!c->channel.tls)
+		return open_failed(-ENOMEM, "out of memory");
+	while ((wants = secure()->shake(c->channel.tls, why, sizeof(why))) == TLS_READ || wants == TLS_WRITE) {
+		if (redlock_now_us() >= until)
+			return open_failed(-ETIMEDOUT, "redlockd at %s does not answer the handshake of TLS; does it listen there by listen.tls?", c->place);
+		fd.events = wants == TLS_READ ? POLLIN : POLLOUT;
+		(void)!poll(&fd, 1, boottime_poll_ms(until));
+	}
+	return wants == TLS_DONE ? 0 : open_failed(-EPROTO, "no TLS with redlockd at %s: %s", c->place, why);
+}
+
+static int redlock_connect(const char *addr, int64_t timeout_ms, struct redlock **ret_connection)
+{
+	char standard[ADDRESS_BYTES];
+	struct redlock *c;
+	int r = addr ? 0 : redlock_address(standard, sizeof(standard));
+
+	if (r)
+		return open_failed(r, "cannot reach redlockd: $REDLOCK_ADDR is too long");
+	if (!timeout_is_valid(timeout_ms))
+		return open_failed(-EINVAL, NOT_A_TIMEOUT);
+	c = calloc(1, sizeof(*c));
+	if (!c)
+		return open_failed(-ENOMEM, "out of memory");
+	redlock_init(c, timeout_ms);
+	shown_text(span_of(addr ? addr : standard), c->place, sizeof(c->place));
+	if (address_is_tls(addr ? addr : standard, c->host, sizeof(c->host)) && !secure()) {
+		free(c);
+		return open_failed(-EPROTONOSUPPORT, "this program speaks no TLS: it must call redlock_use_tls before it opens %s", addr ? addr : standard);
+	}
+	r = address_connect(addr ? addr : standard, timeout_ms, &c->address);
+	if (r < 0) {
+		free(c);
+		return open_unreached(r, addr ? addr : standard);
+	}
+	c->channel.fd = r;
+	r = *c->host ? open_shake(c, boottime_after(timeout_ms)) : 0;
+	if (r) {
+		channel_close(&c->channel);
+		redlock_free(c);
+		return r;
+	}
+	*ret_connection = c;
+	return 0;
+}
+
+/* --- who asks --- */
+
+/* The first line of the file, without its end. */
+static int secret_read(const char *path, char secret[SECRET_BYTES])
+{
+	int fd = open(path, O_RDONLY | O_CLOEXEC);
+	ssize_t r = 1;
+	size_t n = 0;
+
+	if (fd < 0)
+		return -errno;
+	while (r > 0 && n < SECRET_BYTES && !memchr(secret, '\n', n)) {
+		r = read(fd, secret + n, SECRET_BYTES - n);
+		if (r < 0 && errno == EINTR)
+			r = 1;
+		else if (r > 0)
+			n += (size_t)r;
+	}
+	r = r < 0 ? -errno : 0;
+	close(fd);
+	if (r < 0)
+		return (int)r;
+	if (n == SECRET_BYTES && !memchr(secret, '\n', n))
+		return -EINVAL;
+	secret[n < SECRET_BYTES ? n : n - 1] = '\0';
+	secret[strcspn(secret, "\r\n")] = '\0';
+	return *secret ? 0 : -EINVAL;
+}
+
+/*
+ * The user of this process and its secret: $REDLOCK_USER, and the first line of the file $REDLOCK_SECRET_FILE, or $REDLOCK_SECRET. Never from a command line,
+ * which everybody can read. 1: there is no user; -EINVAL: a user without a secret, or a secret that is empty, binary or too long; else an errno of reading the
+ * file. The caller wipes the secret. *ret_user is borrowed from the environment.
+ */
+static int secret_find(const char **ret_user, char secret[SECRET_BYTES])
+{
+	const char *user = secure_getenv("REDLOCK_USER"), *path = secure_getenv("REDLOCK_SECRET_FILE"), *text = secure_getenv("REDLOCK_SECRET");
+
+	if (!user || !*user)
+		return 1;
+	*ret_user = user;
+	if (path && *path)
+		return secret_read(path, secret);
+	if (!text || !*text || strlen(text) >= SECRET_BYTES)
+		return -EINVAL;
+	memcpy(secret, text, strlen(text) + 1);
+	return 0;
+}
+
+/* The caller closes the connection after a failure. */
+static int open_show(struct redlock *c)
+{
+	char secret[SECRET_BYTES], shown[PLACE_BYTES];
+	const char *user;
+	int r = secret_find(&user, secret);
+
+	if (r > 0)
+		return 0;
+	if (r < 0)
+		return open_failed(r, "the secret of $REDLOCK_USER, in $REDLOCK_SECRET_FILE or $REDLOCK_SECRET, cannot be used: %s",
+				   r == -EINVAL ? "it is one line of 1 to 1023 bytes" : strerror(-r));
+	r = redlock_auth(c, user, secret);
+	explicit_bzero(secret, sizeof(secret));
+	shown_text(span_of(user), shown, sizeof(shown));
+	if (r)
+		open_failed(0, "redlockd at %s does not accept $REDLOCK_USER (%s): %.200s", c->place, shown, c->message);
+	return r > 0 ? -EACCES : r;
+}
+
+int redlock_open(const char *addr, int64_t timeout_ms, struct redlock **ret_connection)
+{
+	struct redlock *c;
+	int r = redlock_connect(addr, timeout_ms, &c);
+
+	if (r)
+		return r;
+	r = open_show(c);
+	c->user = 0; /* the caller has made no request yet: after fork(2) either process may */
+	if (r)
+		redlock_close(c);
+	else
+		*ret_connection = c;
+	return r;
+}
+
+/* --- the end of a session with grace: QUIT, so that what it holds is free at once --- */
+
+static bool farewell_sent(struct redlock *c, int64_t until)
+{
+	struct pollfd fd = {.fd = c->channel.fd, .events = POLLOUT};
+
+	while (!conn_drain(c) && channel_unsent(&c->channel) && redlock_now_us() < until)
+		(void)!poll(&fd, 1, boottime_poll_ms(until));
+	return !channel_unsent(&c->channel) && !c->channel.mute;
+}
+
+/* Reads until the daemon hangs up: unread data would turn the close into a reset. */
+static void farewell_await(const struct redlock *c, int64_t until)
+{
+	struct pollfd fd = {.fd = c->channel.fd, .events = POLLIN};
+	char rest[4096];
+	ssize_t n = 1;
+
+	while (n && redlock_now_us() < until) {
+		if (poll(&fd, 1, boottime_poll_ms(until)) <= 0)
+			continue;
+		n = recv(c->channel.fd, rest, sizeof(rest), MSG_DONTWAIT);
+		if (n < 0 && errno != EAGAIN && errno != EINTR)
+			return;
+	}
+}
+
+/* Sends QUIT, if this process owns the session, and waits at most a second for the end. */
+static void quit_session(struct redlock *c)
+{
+	/* A tagged QUIT overtakes a LOCK that waits. After RESUME, QUIT must not overtake. */
+	const char *quit = c->link == LINK_UP && c->pending.in_flight ? "@quit QUIT" : "QUIT";
+	int64_t until = boottime_after(MIN(c->timeout_ms, FAREWELL_MS));
+
+	if (!c->greeting.resumes || c->greeting.owner != getpid() || c->channel.fd < 0 || c->link == LINK_CONNECTING)
+		return;
+	/* A stopped daemon reads QUIT when it goes on. */
+	if (!channel_append(&c->channel, quit, strlen(quit)) && farewell_sent(c, until) && !c->broken)
+		farewell_await(c, until);
+}
+
+int redlock_set_timeout(struct redlock *c, int64_t timeout_ms)
+{
+	if (!timeout_is_valid(timeout_ms))
+		return conn_says(c, -EINVAL, NOT_A_TIMEOUT);
+	c->timeout_ms = timeout_ms;
+	return 0;
+}
+
+void redlock_close(struct redlock *c)
+{
+	if (!c)
+		return;
+	quit_session(c);
+	/* Another process that has this connection must not end it. */
+	if (c->channel.tls && c->user == getpid() && c->link != LINK_CONNECTING)
+		secure()->end(c->channel.tls);
+	holds_release(&c->holds);
+	unchecked_jobs_release(&c->unchecked);
+	pushes_release(&c->pushes);
+	subscriptions_release(&c->watches);
+	conn_keep_auth(c, NULL);
+	channel_close(&c->channel);
+	redlock_free(c);
+}
+
+/* --- any request --- */
+
+/* The daemon never answers a blank line or a comment. Waiting for that would not end. */
+static bool line_is_answered(const char *line)
+{
+	line += strspn(line, " \t\r");
+	return *line && *line != '#' && !strchr(line, '\n');
+}
+
+int redlock_send(struct redlock *c, const char *line)
+{
+	if (!c->broken && !c->pending.in_flight && !line_is_answered(line))
+		return conn_says(c, -EINVAL, "not a request: empty, a comment, or more than one line");
+	draft_verb(&c->draft, line);
+	return exchange_send(c, PENDING_ONCE, "", 0);
+}
+
+int redlock_request(struct redlock *c, const char *line, int64_t wait_ms, void (*row)(void *arg, const struct redlock_line *line),
+		    void *arg)
+{
+	int r = redlock_send(c, line);
+
+	if (r)
+		return r;
+	c->pending.busy_ms = wait_ms;
+	c->row = row;
+	c->row_arg = arg;
+	return await_answer(c, 0);
+}
+
+int redlock_hello(struct redlock *c, const struct redlock_session *session)
+{
+	struct redlock_session s;
+	int r = conn_take(c, &s, session);
+
+	if (r)
+		return r;
+	if (s.grace_ms > 0 && c->owner[0])
+		return conn_says(c, -EINVAL, "a session with grace has no owners");
+	greeting_hello(&c->greeting, &s, &c->draft);
+	if (c->draft.n >= HELLO_BYTES)
+		return conn_says(c, -EMSGSIZE, "the label is too long");
+	return await_answer(c, exchange_send(c, PENDING_HELLO, "", 0));
+}
+
+int redlock_auth(struct redlock *c, const char *user, const char *secret)
+{
+	struct draft *d = &c->draft;
+	char *line = NULL;
+	int r;
+
+	draft_verb(d, "AUTH");
+	draft_quoted(d, " ", user);
+	draft_quoted(d, " ", secret); /* last: what grows behind it would leave it in memory that was freed */
+	if (!d->error && !(line = strdup(d->line.p)))
+		r = conn_break(c, -ENOMEM, "out of memory");
+	else
+		r = await_answer(c, exchange_send(c, PENDING_ONCE, "", 0));
+	if (!c->pending.in_flight && c->pending.line.p)
+		explicit_bzero(c->pending.line.p, c->pending.line.size);
+	if (d->line.p)
+		explicit_bzero(d->line.p, d->line.size);
+	if (!r)
+		conn_keep_auth(c, line);
+	else
+		conn_wipe(line);
+	return r;
+}
+
+/* --- what a caller may ask --- */
+
+const char *redlock_session_id(const struct redlock *c)
+{
+	return c->greeting.session;
+}
+
+const char *redlock_session_secret(const struct redlock *c)
+{
+	return c->greeting.secret;
+}
+
+bool redlock_away(const struct redlock *c)
+{
+	return c->link != LINK_UP;
+}
+
+const char *redlock_errmsg(const struct redlock *c)
+{
+	return c ? c->message : open_message;
+}
+
+const char *redlock_code(const struct redlock *c)
+{
+	return c->answered && c->answer.parsed.kind == LINE_ERR ? c->code : "";
+}
+
+const struct redlock_line *redlock_answer(const struct redlock *c)
+{
+	return c->answered ? &c->answer : NULL;
+}
+
+const struct redlock_line *redlock_next_push(struct redlock *c)
+{
+	return pushes_next(&c->pushes);
+}
+
+int64_t redlock_due_us(const struct redlock *c)
+{
+	return recovery_due_us(c);
+}
+
+bool redlock_in_flight(const struct redlock *c)
+{
+	return c->pending.in_flight;
+}

@@ -1,0 +1,208 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* See request.h. */
+#include "client/lib/request.h"
+#include "client/lib/boottime.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <sys/param.h>
+
+void draft_release(struct draft *d)
+{
+	buffer_release(&d->line);
+}
+
+/* Where n more bytes have room; NULL: they have none. */
+static char *draft_room(struct draft *d, size_t n)
+{
+	if (d->error)
+		return NULL;
+	d->error = n >= LINE_MAX_DEFAULT - d->n ? -EMSGSIZE : buffer_grow(&d->line, d->n + n + 1);
+	return d->error ? NULL : d->line.p + d->n;
+}
+
+/* n bytes were written there. */
+static void draft_wrote(struct draft *d, size_t n)
+{
+	d->n += n;
+	d->line.p[d->n] = '\0';
+}
+
+void draft_text(struct draft *d, const char *text)
+{
+	size_t n = strlen(text);
+	char *to = draft_room(d, n);
+
+	if (!to)
+		return;
+	memcpy(to, text, n);
+	draft_wrote(d, n);
+}
+
+/* Room for the longest that text may become, so far as a line may have that. */
+void draft_bytes(struct draft *d, const char *before, struct redlock_bytes text)
+{
+	size_t most, n;
+	char *to;
+
+	draft_text(d, before);
+	most = MIN(4 * MIN(text.n, LINE_MAX_DEFAULT) + 2, LINE_MAX_DEFAULT - 1 - d->n);
+	to = draft_room(d, most);
+	n = to ? quote((struct span){text.p, text.n}, to, most) : 0;
+	if (n > 0)
+		draft_wrote(d, n);
+	else if (!d->error)
+		d->error = -EMSGSIZE;
+}
+
+void draft_quoted(struct draft *d, const char *before, const char *text)
+{
+	draft_bytes(d, before, (struct redlock_bytes){text, strlen(text)});
+}
+
+void draft_owner(struct draft *d, const char *owner)
+{
+	if (*owner)
+		draft_quoted(d, " owner=", owner);
+}
+
+void draft_number(struct draft *d, const char *field, int64_t number)
+{
+	char text[64];
+
+	snprintf(text, sizeof(text), " %s=%" PRId64, field, number);
+	draft_text(d, text);
+}
+
+void draft_ms(struct draft *d, const char *field, int64_t ms)
+{
+	draft_number(d, field, ms);
+	draft_text(d, "ms");
+}
+
+void draft_verb(struct draft *d, const char *verb)
+{
+	d->n = d->wait_n = 0;
+	d->wait_ms = 0;
+	d->error = 0;
+	draft_text(d, verb);
+}
+
+void draft_begin(struct draft *d, const char *verb, const char *name)
+{
+	draft_verb(d, verb);
+	draft_quoted(d, " ", name);
+}
+
+void draft_wait(struct draft *d, int64_t wait_ms)
+{
+	d->wait_ms = wait_ms;
+	d->wait_at = d->n;
+	if (wait_ms < 0)
+		draft_text(d, " wait=forever");
+	else if (wait_ms)
+		draft_ms(d, "wait", wait_ms);
+	d->wait_n = d->n - d->wait_at;
+}
+
+void draft_options(struct draft *d, const struct redlock_options *o)
+{
+	draft_wait(d, o->wait_ms);
+	if (o->ttl_ms)
+		draft_ms(d, "ttl", o->ttl_ms);
+	if (o->slots > 0)
+		draft_number(d, "limit", o->slots);
+	if (o->shared)
+		draft_text(d, " mode=shared");
+	if (o->no_renew)
+		draft_text(d, " renew=no");
+	if (o->note)
+		draft_quoted(d, " note=", o->note);
+	if (o->trace)
+		draft_quoted(d, " trace=", o->trace);
+	if (o->priority)
+		draft_number(d, "priority", o->priority);
+	if (o->delay_ms > 0)
+		draft_ms(d, "delay", o->delay_ms);
+}
+
+/* --- in flight --- */
+
+int pending_set(struct pending *p, enum pending_kind kind, const char *name, const struct draft *d)
+{
+	if (buffer_grow(&p->line, d->n + COUNTED_BYTES))
+		return -ENOMEM;
+	memcpy(p->name, name, strlen(name) + 1);
+	memcpy(p->line.p, d->line.p, d->n);
+	p->kind = kind;
+	p->shared = p->permit = p->anchors = false;
+	p->n = d->n;
+	p->wait_at = d->wait_at;
+	p->wait_n = d->wait_n;
+	p->wait_until_us = d->wait_ms ? boottime_after(d->wait_ms) : 0;
+	p->busy_ms = 0;
+	return 0;
+}
+
+void pending_release(struct pending *p)
+{
+	buffer_release(&p->line);
+}
+
+void pending_begin(struct pending *p, int64_t now)
+{
+	p->in_flight = true;
+	p->sent_us = p->asked_us = now;
+	p->sent = p->again = p->told = p->cancelled = p->unsure = false;
+	p->count = -1;
+}
+
+bool pending_is(const struct pending *p, enum pending_kind kind, const char *name)
+{
+	return p->in_flight && p->kind == kind && !strcmp(p->name, name);
+}
+
+bool pending_is_repeated(const struct pending *p)
+{
+	if (p->kind == PENDING_UNLOCK)
+		return !p->sent || p->count >= 0;
+	return p->kind != PENDING_ONCE && p->kind != PENDING_HELLO && !(p->kind == PENDING_READ && p->told);
+}
+
+bool pending_locks(const struct pending *p)
+{
+	return p->kind == PENDING_LOCK || p->kind == PENDING_LOCKALL || p->kind == PENDING_LOCKANY;
+}
+
+void pending_wait_rest(struct pending *p, int64_t now)
+{
+	int64_t left = (p->wait_until_us - now) / US_PER_MS;
+	char wait[32];
+	size_t n;
+
+	if (!p->wait_until_us || p->wait_until_us == INT64_MAX)
+		return;
+	n = (size_t)snprintf(wait, sizeof(wait), " wait=%" PRId64 "ms", left > 0 ? left : 1);
+	/* The wait only shrinks, so the line never outgrows its room. */
+	if (n > p->wait_n)
+		return;
+	memmove(p->line.p + p->wait_at + n, p->line.p + p->wait_at + p->wait_n, p->n - p->wait_at - p->wait_n);
+	memcpy(p->line.p + p->wait_at, wait, n);
+	p->n -= p->wait_n - n;
+	p->wait_n = n;
+}
+
+bool pending_goes_on(const struct pending *p, const struct reply_line *answer, int64_t now)
+{
+	bool takes = p->kind == PENDING_TAKE, waits = p->kind == PENDING_READ || ((takes || pending_locks(p)) && now < p->wait_until_us);
+
+	if (answer->kind != LINE_ERR || p->cancelled)
+		return false;
+	/* The lock was granted, and the stores have not confirmed yet that they still hold it. The caller waits for that. */
+	if ((p->anchors || (p->unsure && pending_locks(p))) && span_equal(answer->code, SPAN("QUORUM")))
+		return true;
+	if (takes && p->unsure && span_equal(answer->code, SPAN("UNAVAILABLE")))
+		return true;
+	return waits && span_equal(answer->code, SPAN("DRAINING"));
+}
