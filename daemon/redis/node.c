@@ -314,14 +314,14 @@ static void node_follow_name(struct node *n)
 }
 
 /* What is connected serves on. A name server that is away for a moment says nothing. */
-static void node_miss_name(struct node *n, const char *why)
+static void node_miss_name(struct node *n, enum defect defect, const char *why)
 {
 	char reason[sizeof(n->reason)];
 
 	if (++n->unknown < LOOKS_TOLD)
 		return;
 	(void)snprintf(reason, sizeof(reason), "%.150s, for a minute now: no daemon that starts can connect", why);
-	node_tell_where(n, reason);
+	node_on_heard(n, defect, reason);
 }
 
 /* "": it leads to its server again. */
@@ -365,7 +365,7 @@ static void node_follow_path(struct node *n)
 	}
 }
 
-static void node_on_addresses(void *context, const struct addresses *found, const char *reason)
+static void node_on_addresses(void *context, const struct addresses *found, enum defect defect, const char *reason)
 {
 	struct node *n = context;
 
@@ -375,14 +375,14 @@ static void node_on_addresses(void *context, const struct addresses *found, cons
 	if (n->state == NODE_UP && n->named && found->count)
 		node_follow_name(n);
 	else if (n->state == NODE_UP && n->named)
-		node_miss_name(n, reason);
+		node_miss_name(n, defect, reason);
 	if (n->state != NODE_RESOLVING)
 		return; /* too late for that attempt; the next one uses it */
 	evtimer_del(n->timer);
 	if (n->addresses.count)
 		node_dial_all(n);
 	else
-		node_fail(n, DEFECT_UNKNOWN_HOST, reason);
+		node_fail(n, defect, reason);
 }
 
 static void node_resolve(struct node *n)

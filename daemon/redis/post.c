@@ -237,10 +237,11 @@ static void post_connect(struct post *p, const struct addresses *found)
 		post_fail_soon(p, failure_errno(errno));
 }
 
-static void post_on_addresses(void *context, const struct addresses *found, const char *reason)
+static void post_on_addresses(void *context, const struct addresses *found, enum defect defect, const char *reason)
 {
 	struct post *p = context;
 
+	(void)defect;
 	p->lookup = NULL;
 	if (!p->asked)
 		return; /* too late for that question; the next one asks for the name again */

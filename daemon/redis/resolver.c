@@ -3,7 +3,9 @@
 #include "daemon/redis/resolver.h"
 #include "daemon/base/mem.h"
 #include "daemon/base/offload.h"
+#include "daemon/redis/failure.h"
 
+#include <errno.h>
 #include <event2/event.h>
 #include <netdb.h>
 #include <stdio.h>
@@ -17,7 +19,7 @@ struct lookup {
 	char *host;
 	char service[8];
 	struct addresses found;
-	int error; /* EAI_… */
+	int error, system_error; /* EAI_…; of EAI_SYSTEM: errno */
 	resolver_done *done;
 	void *context;
 };
@@ -86,17 +88,19 @@ static void lookup_work(struct task *t)
 	struct lookup *q = (struct lookup *)t;
 
 	q->error = addresses_ask(q->how, q->host, q->service, 0, &q->found);
+	q->system_error = q->error == EAI_SYSTEM ? errno : 0;
 }
 
 static void lookup_end(struct task *t, bool wanted)
 {
 	struct lookup *q = (struct lookup *)t;
-	const char *said = q->error ? gai_strerror(q->error) : "resolved";
+	const char *said = q->system_error ? failure_errno(q->system_error) : q->error ? gai_strerror(q->error) : "resolved";
+	enum defect defect = failure_errno_defect(t->error ? t->error : q->system_error);
 	char reason[256];
 
 	if (wanted) {
 		(void)snprintf(reason, sizeof(reason), "%s: %s%s", q->host, t->error ? "cannot start a thread: " : "", t->error ? strerror(t->error) : said);
-		q->done(q->context, &q->found, reason);
+		q->done(q->context, &q->found, defect == DEFECT_DESCRIPTORS ? defect : DEFECT_UNKNOWN_HOST, reason);
 	}
 	free(q->host);
 	free(q);

@@ -7,6 +7,8 @@
 #ifndef REDIS_RESOLVER_H
 #define REDIS_RESOLVER_H
 
+#include "daemon/core/event/event.h"
+
 #include <stdbool.h>
 #include <stdint.h>
 #include <sys/socket.h>
@@ -32,8 +34,8 @@ struct addresses {
 	struct endpoint item[ADDRESSES_MAX];
 };
 
-/* found->count 0: no address, and reason tells why. The arguments are borrowed during the call; the lookup is freed after it. */
-typedef void resolver_done(void *context, const struct addresses *found, const char *reason);
+/* found->count 0: no address, and defect and reason tell why. The arguments are borrowed during the call; the lookup is freed after it. */
+typedef void resolver_done(void *context, const struct addresses *found, enum defect defect, const char *reason);
 
 /* getaddrinfo(3), or a stand-in for it. */
 typedef int resolver_getaddrinfo(const char *host, const char *service, const struct addrinfo *hints, struct addrinfo **ret_list);

@@ -52,6 +52,7 @@ void socket_place(const char *path, struct socket_place *ret_place)
 	*ret_place = (struct socket_place){.dev = st.st_dev, .ino = st.st_ino};
 }
 
+/* Or may be: who may not connect, or has no descriptor left, cannot say that nobody listens. */
 static bool socket_is_heard(const char *path)
 {
 	struct sockaddr_un sun = {.sun_family = AF_UNIX};
@@ -63,7 +64,7 @@ static bool socket_is_heard(const char *path)
 	fd = socket_dial((const struct sockaddr *)&sun, sizeof(sun), 0);
 	if (fd >= 0)
 		close(fd);
-	return fd >= 0 || fd == -EAGAIN;
+	return fd >= 0 || (fd != -ECONNREFUSED && fd != -ENOENT);
 }
 
 /* No other socket gets its inode while the server lives. */

@@ -153,6 +153,12 @@ static void subscriber_tell_well(struct subscriber *e)
 	e->refused = e->unsteady = false;
 }
 
+static void subscriber_tell_unheard(struct subscriber *e)
+{
+	e->refused = true;
+	e->sink.subscribed(e->sink.context, e->node, DEFECT_PROXY, "it carries out SUBSCRIBE, but what it publishes does not arrive");
+}
+
 static void subscriber_accept(struct subscriber *e)
 {
 	if (!e->listening) {
@@ -163,7 +169,9 @@ static void subscriber_accept(struct subscriber *e)
 	e->asked = false;
 	e->vain = 0;
 	backoff_reset(&e->backoff);
-	if (e->unheard < UNHEARD_MOST && (!e->unsteady || instant_diff(clock_boottime(), e->since) >= STEADY_US))
+	if (e->unheard >= UNHEARD_MOST)
+		subscriber_tell_unheard(e);
+	else if (!e->unsteady || instant_diff(clock_boottime(), e->since) >= STEADY_US)
 		subscriber_tell_well(e);
 }
 
@@ -408,10 +416,8 @@ const char *subscriber_run_id(const struct subscriber *e)
 
 void subscriber_heed(struct subscriber *e)
 {
-	if (!e->listening || e->asked || ++e->unheard != UNHEARD_MOST)
-		return;
-	e->refused = true;
-	e->sink.subscribed(e->sink.context, e->node, DEFECT_PROXY, "it carries out SUBSCRIBE, but what it publishes does not arrive");
+	if (e->listening && !e->asked && ++e->unheard == UNHEARD_MOST)
+		subscriber_tell_unheard(e);
 }
 
 void subscriber_open(struct subscriber *e, const struct sockaddr *address, socklen_t n)

@@ -319,16 +319,22 @@ class Subscriptions(AccessTest):
 
     def test_messages_that_do_not_arrive_are_told(self):
         """Between stands what answers SUBSCRIBE, and passes no message on."""
-        relay = Relay(os.path.join(self.folder(), "sock"), self.redis().path).start()
+        server = self.redis()
+        relay = Relay(os.path.join(self.folder(), "sock"), server.path).start()
         self.addCleanup(relay.stop)
+        unheard = "it carries out SUBSCRIBE, but what it publishes does not arrive"
         relay.instead = lambda data: re.sub(rb"\*3\r\n\$7\r\nmessage\r\n\$\d+\r\n.*\r\n\$\d+\r\n.*\r\n", b"", data)
         daemon = self.redis_daemon("unix:" + relay.path, LEASE_1S)
-        until(lambda: self.reason(daemon) == "it carries out SUBSCRIBE, but what it publishes does not arrive", "LIST nodes tells it", 30)
+        until(lambda: self.reason(daemon) == unheard, "LIST nodes tells it", 30)
         self.assertEqual(self.looker.ok("LIST nodes").rows[0].fields["cause"], "proxy")
         self.assertIn("name the servers themselves", self.call_redlock(daemon, "doctor")[1])
         self.works(daemon)
         time.sleep(6)  # that SUBSCRIBE is answered again changes nothing
         self.assertEqual(daemon.log().count(" subscriber "), 1)
+        server.cli.execute_command("ACL", "SETUSER", "default", "-subscribe")
+        until(lambda: "NOPERM" in self.reason(daemon), "LIST nodes tells what came on top of it", 30)
+        server.cli.execute_command("ACL", "SETUSER", "default", "+subscribe")
+        until(lambda: self.reason(daemon) == unheard, "LIST nodes tells what is left", 30)
         relay.instead = None
         until(lambda: not self.reason(daemon), "all is well", 30)
         daemon.logged(r"notice subscriber node=\S+ state=subscribed")

@@ -12,6 +12,7 @@
 #include <netinet/in.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/un.h>
 #include <unistd.h>
 
@@ -318,6 +319,25 @@ TEST(a_path_that_another_server_takes_over_is_left)
 	ck_assert_msg(strstr(reason, "another server has taken over the path /") == reason, "%s", reason);
 	resolver_loop_await(&ups, 2);
 	ck_assert_uint_ge(rival.connections, 2);
+	fake_redis_stop(&rival);
+	fake_redis_stop(&local);
+}
+
+/* Who cannot connect does not know that nobody listens: to stay would let two daemons hold one lock. */
+TEST(a_path_that_another_server_has_is_left_without_a_descriptor_to_try_it)
+{
+	struct rlimit before, none = {0};
+	struct fake_redis local = {0}, rival = {0};
+
+	node_dial_path(&local);
+	fake_redis_start(&rival, resolver_loop.base, false);
+	ck_assert_int_eq(getrlimit(RLIMIT_NOFILE, &before), 0);
+	none.rlim_max = before.rlim_max;
+	ck_assert_int_eq(rename(path_of(&rival), path_of(&local)), 0);
+	ck_assert_int_eq(setrlimit(RLIMIT_NOFILE, &none), 0);
+	resolver_loop_await(&moves, 1);
+	ck_assert_int_eq(setrlimit(RLIMIT_NOFILE, &before), 0);
+	ck_assert_msg(strstr(reason, "another server has taken over the path /") == reason, "%s", reason);
 	fake_redis_stop(&rival);
 	fake_redis_stop(&local);
 }

@@ -11,12 +11,14 @@
 #include <string.h>
 
 static unsigned answered;
+static enum defect defect;
 static char reason[256];
 static struct addresses found;
 
-static void on_found(void *context, const struct addresses *a, const char *why)
+static void on_found(void *context, const struct addresses *a, enum defect why_not, const char *why)
 {
 	ck_assert_ptr_eq(context, &found);
+	defect = why_not;
 	answered++;
 	found = *a;
 	(void)snprintf(reason, sizeof(reason), "%s", why);
@@ -59,6 +61,17 @@ TEST(a_failure_is_told_with_the_name)
 	ck_assert_uint_eq(found.count, 0);
 	ck_assert_ptr_eq(strstr(reason, "redis.example: "), reason);
 	ck_assert_ptr_nonnull(strstr(reason, gai_strerror(EAI_AGAIN)));
+	ck_assert_int_eq(defect, DEFECT_UNKNOWN_HOST);
+}
+
+TEST(a_daemon_without_a_descriptor_does_not_blame_the_name)
+{
+	resolver_loop_fail(EAI_SYSTEM);
+	ask();
+	resolver_loop_await(&answered, 1);
+	ck_assert_uint_eq(found.count, 0);
+	ck_assert_str_eq(reason, "redis.example: this daemon has no file descriptor left");
+	ck_assert_int_eq(defect, DEFECT_DESCRIPTORS);
 }
 
 TEST(the_loop_goes_on_while_a_name_hangs)
