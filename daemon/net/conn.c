@@ -124,9 +124,9 @@ static void conn_keep(struct conn *c, const struct lines *l)
 }
 
 /* In each pass of the loop a connection has a share of lines, and of bytes of answers. So busy connections do not delay the others. */
-static bool share_is_used_up(const struct conn *c, unsigned lines, size_t unsent)
+static bool share_is_used_up(const struct hub *h, unsigned lines)
 {
-	return lines >= SHARE_LINES || (c->out && buf_length(c->out) >= unsent + SHARE_OUTPUT);
+	return lines >= SHARE_LINES || h->spoken >= SHARE_OUTPUT;
 }
 
 /* Passes lines of scratch to the sink until none is left or wanted, or the share of c is used up. False: c may be freed, or must not be read now. */
@@ -135,13 +135,14 @@ static bool conn_tell_lines(struct conn *c, size_t n)
 	struct hub *h = c->hub;
 	const struct net_sink *sink = &h->sink;
 	struct lines l = {.at = h->scratch, .end = h->scratch + n, .max = h->conf.line_max, .skipping = c->skipping};
-	size_t unsent = c->out ? buf_length(c->out) : 0, length;
 	unsigned told = 0;
+	size_t length;
 	enum line kind;
 	char *line;
 
 	h->current = c;
-	while (!h->paused && conn_wants_lines(c) && !(c->queued = share_is_used_up(c, told, unsent)) && (kind = lines_next(&l, &line, &length)) != LINE_NONE) {
+	h->spoken = 0;
+	while (!h->paused && conn_wants_lines(c) && !(c->queued = share_is_used_up(h, told)) && (kind = lines_next(&l, &line, &length)) != LINE_NONE) {
 		told++;
 		if (kind == LINE_WHOLE)
 			sink->line(sink->context, c->session, line, length);

@@ -36,8 +36,8 @@ struct handshake {
 	struct shakers *of;
 	TAILQ_ENTRY(handshake) in_own;
 	struct event event;
-	TAILQ_ENTRY(handshake) link;   /* in hub.handshake.all */
-	TAILQ_ENTRY(handshake) queued; /* in hub.handshake.ready */
+	TAILQ_ENTRY(handshake) link;   /* in hub.handshakes.all */
+	TAILQ_ENTRY(handshake) queued; /* in hub.handshakes.ready */
 	bool is_queued;
 	struct instant deadline;
 	struct ssl_st *tls; /* NULL: a session has it */
@@ -51,12 +51,12 @@ static void deadline_set(struct hub *h, int64_t us)
 {
 	const struct timeval t = {.tv_sec = us / SEC, .tv_usec = us % SEC};
 
-	evtimer_add(h->handshake.deadline, &t);
+	evtimer_add(h->handshakes.deadline, &t);
 }
 
 static void shakers_join(struct handshake *o)
 {
-	struct handshakes *all = &o->hub->handshake;
+	struct handshakes *all = &o->hub->handshakes;
 	char name[PEER_ORIGIN_MAX];
 	size_t n = peer_origin(o->peer.is_unix, o->peer.uid, o->peer.address, strlen(o->peer.address), name);
 	struct shakers *s;
@@ -83,7 +83,7 @@ static void shakers_leave(struct handshake *o)
 	TAILQ_REMOVE(&s->own, o, in_own);
 	if (--s->n > 0)
 		return;
-	TAILQ_REMOVE(&o->hub->handshake.peers, s, link);
+	TAILQ_REMOVE(&o->hub->handshakes.peers, s, link);
 	mem_free(s);
 }
 
@@ -92,10 +92,10 @@ static void handshake_free(struct handshake *o)
 	struct hub *h = o->hub;
 
 	shakers_leave(o);
-	TAILQ_REMOVE(&h->handshake.all, o, link);
-	h->handshake.n--;
+	TAILQ_REMOVE(&h->handshakes.all, o, link);
+	h->handshakes.n--;
 	if (o->is_queued)
-		TAILQ_REMOVE(&h->handshake.ready, o, queued);
+		TAILQ_REMOVE(&h->handshakes.ready, o, queued);
 	event_del(&o->event);
 	tls_free(o->tls);
 	if (o->fd >= 0)
@@ -106,7 +106,7 @@ static void handshake_free(struct handshake *o)
 /* Strangers cause these, so there is one line in LOG_EVERY at most, which counts the others. */
 static void handshake_fail(struct handshake *o, const char *why)
 {
-	struct handshakes *all = &o->hub->handshake;
+	struct handshakes *all = &o->hub->handshakes;
 	struct instant now = clock_boottime();
 	char quoted[320];
 
@@ -130,7 +130,7 @@ bool handshake_evict(struct hub *h)
 {
 	struct shakers *s, *most = NULL;
 
-	TAILQ_FOREACH(s, &h->handshake.peers, link)
+	TAILQ_FOREACH(s, &h->handshakes.peers, link)
 		if (!most || shakers_go_before(s, most))
 			most = s;
 	if (!most)
@@ -146,7 +146,7 @@ static void on_deadline(evutil_socket_t fd, short what, void *context)
 	struct handshake *o;
 
 	(void)fd, (void)what;
-	for (unsigned n = 0; (o = TAILQ_FIRST(&h->handshake.all)) && n < CLOSING_AT_ONCE && !instant_before(now, o->deadline); n++)
+	for (unsigned n = 0; (o = TAILQ_FIRST(&h->handshakes.all)) && n < CLOSING_AT_ONCE && !instant_before(now, o->deadline); n++)
 		handshake_fail(o, "not done in 5 s");
 	if (o)
 		deadline_set(h, instant_before(now, o->deadline) ? instant_diff(o->deadline, now) : 0);
@@ -211,12 +211,12 @@ static void on_turn(evutil_socket_t fd, short what, void *context)
 	struct handshake *o;
 
 	(void)fd, (void)what;
-	while (!h->paused && (o = TAILQ_FIRST(&h->handshake.ready))) {
-		TAILQ_REMOVE(&h->handshake.ready, o, queued);
+	while (!h->paused && (o = TAILQ_FIRST(&h->handshakes.ready))) {
+		TAILQ_REMOVE(&h->handshakes.ready, o, queued);
 		o->is_queued = false;
 		handshake_step(o);
-		if (!TAILQ_EMPTY(&h->handshake.ready) && !instant_before(clock_boottime(), end)) {
-			event_active(h->handshake.turn, EV_TIMEOUT, 1);
+		if (!TAILQ_EMPTY(&h->handshakes.ready) && !instant_before(clock_boottime(), end)) {
+			event_active(h->handshakes.turn, EV_TIMEOUT, 1);
 			event_base_loopbreak(h->base);
 			return;
 		}
@@ -228,9 +228,9 @@ static void on_ready(evutil_socket_t fd, short what, void *context)
 	struct handshake *o = context;
 
 	(void)fd, (void)what;
-	TAILQ_INSERT_TAIL(&o->hub->handshake.ready, o, queued);
+	TAILQ_INSERT_TAIL(&o->hub->handshakes.ready, o, queued);
 	o->is_queued = true;
-	event_active(o->hub->handshake.turn, EV_TIMEOUT, 1);
+	event_active(o->hub->handshakes.turn, EV_TIMEOUT, 1);
 }
 
 /* Once. One that cannot be watched ends by its deadline. */
@@ -244,14 +244,14 @@ static void handshake_watch(struct handshake *o, short what)
 
 void handshake_begin(struct hub *h, int fd, const struct peer *peer)
 {
-	struct ssl_st *tls = h->handshake.context ? tls_serve(h->handshake.context, fd) : NULL;
+	struct ssl_st *tls = h->handshakes.context ? tls_serve(h->handshakes.context, fd) : NULL;
 	struct handshake *o;
 
 	if (!tls) {
 		close(fd);
 		return;
 	}
-	if (h->handshake.n >= HANDSHAKE_MAX)
+	if (h->handshakes.n >= HANDSHAKE_MAX)
 		handshake_evict(h);
 	o = mem_alloc(sizeof(*o));
 	o->hub = h;
@@ -260,42 +260,42 @@ void handshake_begin(struct hub *h, int fd, const struct peer *peer)
 	o->peer = *peer;
 	o->deadline = instant_add(clock_boottime(), HANDSHAKE_US);
 	shakers_join(o);
-	if (TAILQ_EMPTY(&h->handshake.all))
+	if (TAILQ_EMPTY(&h->handshakes.all))
 		deadline_set(h, HANDSHAKE_US);
-	TAILQ_INSERT_TAIL(&h->handshake.all, o, link);
-	h->handshake.n++;
+	TAILQ_INSERT_TAIL(&h->handshakes.all, o, link);
+	h->handshakes.n++;
 	handshake_watch(o, EV_READ);
 }
 
 int handshake_init(struct hub *h)
 {
-	TAILQ_INIT(&h->handshake.all);
-	TAILQ_INIT(&h->handshake.ready);
-	TAILQ_INIT(&h->handshake.peers);
-	h->handshake.turn = event_new(h->base, -1, 0, on_turn, h);
-	h->handshake.deadline = evtimer_new(h->base, on_deadline, h);
-	return h->handshake.turn && h->handshake.deadline ? 0 : -ENOMEM;
+	TAILQ_INIT(&h->handshakes.all);
+	TAILQ_INIT(&h->handshakes.ready);
+	TAILQ_INIT(&h->handshakes.peers);
+	h->handshakes.turn = event_new(h->base, -1, 0, on_turn, h);
+	h->handshakes.deadline = evtimer_new(h->base, on_deadline, h);
+	return h->handshakes.turn && h->handshakes.deadline ? 0 : -ENOMEM;
 }
 
 void handshake_resume(struct hub *h)
 {
-	event_active(h->handshake.turn, EV_TIMEOUT, 1);
+	event_active(h->handshakes.turn, EV_TIMEOUT, 1);
 }
 
 void handshake_drop(struct hub *h)
 {
 	struct handshake *o;
 
-	while ((o = TAILQ_FIRST(&h->handshake.all)))
+	while ((o = TAILQ_FIRST(&h->handshakes.all)))
 		handshake_free(o);
 }
 
 void handshake_release(struct hub *h)
 {
 	handshake_drop(h);
-	if (h->handshake.turn)
-		event_free(h->handshake.turn);
-	if (h->handshake.deadline)
-		event_free(h->handshake.deadline);
-	tls_context_free(h->handshake.context);
+	if (h->handshakes.turn)
+		event_free(h->handshakes.turn);
+	if (h->handshakes.deadline)
+		event_free(h->handshakes.deadline);
+	tls_context_free(h->handshakes.context);
 }

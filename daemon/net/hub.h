@@ -63,6 +63,7 @@ struct hub {
 	char *scratch;
 	/* The connection for which a callback is running; NULL: none, or the callback has ended that connection. */
 	struct conn *current;
+	size_t spoken; /* bytes that it was sent since its turn began */
 	struct conn_list dirty; /* for net_flush: connections with output, or hung up */
 	struct conn_list ready; /* connections for which the loop must make callbacks: kept lines, `sent`, or the end */
 	struct conn_list
@@ -77,7 +78,7 @@ struct hub {
 	struct buf *waste;
 	size_t wastes, waste_cap, wasted; /* how many, in how large an array; bytes of all */
 	size_t held; /* memory of the buffers of all connections, in bytes: unsent output, and kept input */
-	struct handshakes handshake;
+	struct handshakes handshakes;
 	bool paused; /* carry.h: nothing is accepted or read, and the sink hears of ends only */
 };
 
@@ -89,7 +90,7 @@ void hub_buf_release(struct hub *h);            /* those that are spare, and wha
 /* Every connection has its descriptor: sessions, those that are closing, and handshakes. */
 static inline bool hub_is_full(const struct hub *h)
 {
-	return h->slots.live + h->closing_n + h->handshake.n >= h->conf.connections_max;
+	return h->slots.live + h->closing_n + h->handshakes.n >= h->conf.connections_max;
 }
 
 #endif

@@ -83,8 +83,8 @@ int net_listen_tls(struct net *n, const char *host, uint16_t port)
 
 void net_set_tls(struct net *n, struct ssl_ctx_st *context)
 {
-	tls_context_free(n->hub.handshake.context);
-	n->hub.handshake.context = context;
+	tls_context_free(n->hub.handshakes.context);
+	n->hub.handshakes.context = context;
 }
 
 int net_listen_fd(struct net *n, int fd, bool tls)

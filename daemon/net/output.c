@@ -47,6 +47,8 @@ void conn_send(struct conn *c, const void *bytes, size_t size)
 		conn_fail(c, GONE_OVERFLOW);
 		return;
 	}
+	if (c == c->hub->current)
+		c->hub->spoken += size;
 	conn_add_output(c, bytes, size);
 	if (c->state == CONN_FAILED)
 		return;

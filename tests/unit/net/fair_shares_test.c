@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #define MANY 3000u
+#define OUTPUT_MOST 65536
 #define TURN 8 /* lines; and connections that are accepted */
 
 static struct net_loop w;
@@ -51,12 +52,15 @@ static void heard_all(void)
 	buf_append(&w.told, "", 1);
 }
 
+static const size_t lengths[] = {5000, 20000}; /* the second is more than a quarter of OUTPUT_MOST, so it is written at once */
+static size_t length;
+
 static void answers_at_length(struct net_loop *world, uint64_t session, const char *line)
 {
-	static const char much[5000] = "x";
+	static const char much[20000] = "x";
 
 	if (line[0] == 'a')
-		net_send(world->net, session, much, sizeof(much));
+		net_send(world->net, session, much, length);
 }
 
 FIXTURE(.setup = setup, .teardown = teardown)
@@ -80,10 +84,12 @@ TEST(a_short_request_waits_for_one_share_of_each_busy_session)
 	close(b);
 }
 
-TEST(a_long_answer_ends_a_share)
+LOOP_TEST(a_long_answer_ends_a_share, sizeof(lengths) / sizeof(*lengths))
 {
 	int a = net_loop_unix(&w), b;
 
+	length = lengths[_i];
+	net_set_limits(w.net, OUTPUT_MOST, 100, 100);
 	net_loop_told(&w, "open 0.1\n");
 	b = net_loop_unix(&w);
 	net_loop_told(&w, "open 1.1\n");

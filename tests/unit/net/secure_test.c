@@ -245,7 +245,7 @@ TEST(there_are_so_many_handshakes_and_no_more)
 	fd[HANDSHAKE_MAX] = handshake_begins("10.0.0.2:1");
 	ck_assert(is_given_up(fd[0]));
 	ck_assert(!is_given_up(fd[1]));
-	ck_assert_uint_eq(w.net->hub.handshake.n, HANDSHAKE_MAX);
+	ck_assert_uint_eq(w.net->hub.handshakes.n, HANDSHAKE_MAX);
 	for (unsigned i = 0; i <= HANDSHAKE_MAX; i++)
 		close(fd[i]);
 }
