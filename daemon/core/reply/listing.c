@@ -338,13 +338,13 @@ void listing_leave(struct request_context *x, struct listing *l)
 	struct listing *next;
 
 	if (l == TAILQ_FIRST(&s->listings)) {
-		TAILQ_REMOVE(&x->lists.turns, l, in_turn);
+		turn_leave(&l->turn);
 		next = TAILQ_NEXT(l, in_session);
 		if (next)
-			TAILQ_INSERT_TAIL(&x->lists.turns, next, in_turn);
+			turn_wait(&x->lists.turns, &next->turn, next->origin);
 	}
 	TAILQ_REMOVE(&s->listings, l, in_session);
-	if (TAILQ_EMPTY(&x->lists.turns))
+	if (turns_none(&x->lists.turns))
 		heap_cancel(&x->core->timers, &x->lists.timer);
 }
 

@@ -4,12 +4,13 @@
  * millisecond, each bounded in what it does, so that others wait for one slice at most. A walk through the table collects the keys of the page. These
  * are sorted, and then told, each row as things stand when it is told. An entry that is there all the time is told, except a session that leaves
  * its connection or takes one over. An entry that comes or goes meanwhile may be told or not.
- * The LISTs of a session are answered one after the other, and the sessions take turns.
+ * The LISTs of a session are answered one after the other. Peers take turns, and so do the sessions of a peer.
  */
 #ifndef CORE_LISTING_H
 #define CORE_LISTING_H
 
 #include "daemon/base/map.h"
+#include "daemon/core/event/turns.h"
 #include "daemon/core/reply/page.h"
 #include "proto/proto.h"
 
@@ -19,7 +20,7 @@ struct session;
 
 struct listing {
 	TAILQ_ENTRY(listing) in_session;
-	TAILQ_ENTRY(listing) in_turn; /* the first of its session */
+	struct turn turn;        /* the first of its session: in request_context.lists */
 	struct session *session;
 	struct origin *origin;   /* among whose requests under way it counts */
 	bool of_sessions;        /* else of locks */

@@ -32,7 +32,7 @@ static void lists_wake(struct request_context *x)
 {
 	struct instant at = instant_max(x->core->now, x->lists.next_at);
 
-	if (!TAILQ_EMPTY(&x->lists.turns) && !timer_is_set(&x->lists.timer))
+	if (!turns_none(&x->lists.turns) && !timer_is_set(&x->lists.timer))
 		heap_set(&x->core->timers, &x->lists.timer, at);
 }
 
@@ -50,16 +50,23 @@ static void listing_waits(struct request_context *x, struct listing *l)
 
 	TAILQ_INSERT_TAIL(&s->listings, l, in_session);
 	if (first)
-		TAILQ_INSERT_TAIL(&x->lists.turns, l, in_turn);
+		turn_wait(&x->lists.turns, &l->turn, l->origin);
 	s->busy |= l->tag[0] == '\0';
 	lists_wake(x);
 }
 
 void lists_init(struct request_context *x)
 {
-	TAILQ_INIT(&x->lists.turns);
+	turns_init(&x->lists.turns);
 	x->lists.timer.kind = TIMER_LISTS;
 	x->lists.next_at = INSTANT_PAST;
+}
+
+static struct listing *listing_next(const struct request_context *x)
+{
+	struct turn *turn = turns_first(&x->lists.turns);
+
+	return turn ? container_of(turn, struct listing, turn) : NULL;
 }
 
 void lists_go_on(struct request_context *x)
@@ -68,12 +75,13 @@ void lists_go_on(struct request_context *x)
 	struct listing *l;
 
 	x->lists.next_at = instant_add(x->core->now, PAUSE_US);
-	while (budget > 0 && (l = TAILQ_FIRST(&x->lists.turns))) {
+	while (budget > 0 && (l = listing_next(x))) {
+		turns_next(&x->lists.turns);
 		if (!listing_goes_on(x, l, &budget)) {
 			listing_over(x, l);
 		} else { /* behind those of the others, which may be short */
-			TAILQ_REMOVE(&x->lists.turns, l, in_turn);
-			TAILQ_INSERT_TAIL(&x->lists.turns, l, in_turn);
+			turn_leave(&l->turn);
+			turn_wait(&x->lists.turns, &l->turn, l->origin);
 		}
 	}
 	lists_wake(x);
@@ -81,10 +89,10 @@ void lists_go_on(struct request_context *x)
 
 bool lists_stop(struct request_context *x)
 {
-	bool some = !TAILQ_EMPTY(&x->lists.turns);
+	bool some = !turns_none(&x->lists.turns);
 	struct listing *l;
 
-	while ((l = TAILQ_FIRST(&x->lists.turns))) {
+	while ((l = listing_next(x))) {
 		core_answers(x->core, VERB_LIST);
 		tell_error(x, l->session, span_of(l->tag), ERROR_DRAINING, "the daemon is stopping");
 		listing_over(x, l);

@@ -20,7 +20,7 @@ struct request_context {
 	struct request request;  /* the one that is being served: large, so not on the stack */
 	struct mistake mistake;
 	struct {
-		struct listings turns; /* the first unanswered LIST of each session */
+		struct turns turns;    /* the first unanswered LIST of each session */
 		struct timer timer;
 		struct instant next_at; /* the next slice of a LIST comes no sooner */
 	} lists;

@@ -299,6 +299,36 @@ TEST(sessions_take_turns_and_have_so_many_lists_at_most)
 	ck_assert_uint_eq(ignores(2), 7);
 }
 
+/* How many slices pass until k has heard the end of its LIST. */
+static unsigned slices_until_answered(unsigned k)
+{
+	unsigned n = 0;
+
+	says(k, "LIST limit=0");
+	for (const char *line; !(line = next_line(k)); n++) {
+		ck_assert_uint_lt(n, 1000);
+		passes(MSEC);
+	}
+	return n;
+}
+
+TEST(a_list_waits_for_a_slice_of_each_other_peer_and_not_of_each_session)
+{
+	static const struct peer other = {.is_unix = true, .is_local = true, .uid = 33, .pid = 7, .address = "unix"};
+	unsigned alone;
+
+	slices_begin();
+	holds(1, 0, 60);
+	session_opens_from(10, 0, &other);
+	alone = slices_until_answered(10);
+	for (unsigned k = 2; k < 10; k++)
+		says(k, "LIST");
+	ck_assert_uint_le(slices_until_answered(10), 2 * alone + 2);
+	passes(SEC);
+	for (unsigned k = 2; k < 10; k++)
+		ck_assert_uint_eq(ignores(k), 61);
+}
+
 TEST(a_half_closed_session_hears_its_list_and_then_ends)
 {
 	a_list_is_under_way();
