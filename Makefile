@@ -465,7 +465,7 @@ CLI := \
 	client/cli/run/process.c \
 	client/cli/run/run.c \
 	client/cli/run/taken_job.c \
-	client/cli/run/wait_status.c \
+	client/cli/run/wait_display.c \
 	client/cli/run/waiting.c
 
 # What prints documents from tables.

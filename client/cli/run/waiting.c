@@ -4,7 +4,7 @@
 #include "client/cli/io/complaint.h"
 #include "client/cli/io/dial.h"
 #include "client/cli/io/field.h"
-#include "client/cli/run/wait_status.h"
+#include "client/cli/run/wait_display.h"
 #include "client/lib/display.h"
 #include "proto/proto.h"
 #include "proto/text.h"
@@ -142,7 +142,7 @@ void waiting_sleep(struct waiting *w, int64_t until)
 		w->abandoned = fds[1].revents || fds[2].revents;
 }
 
-int waiting_answer(struct waiting *w, int64_t until, struct wait_status *status)
+int waiting_answer(struct waiting *w, int64_t until, struct wait_display *status)
 {
 	int64_t most = until == INT64_MAX ? INT64_MAX : until + ANSWER_TIMEOUT_MS * INT64_C(1000);
 	int r;
@@ -154,7 +154,7 @@ int waiting_answer(struct waiting *w, int64_t until, struct wait_status *status)
 		if (w->abandoned)
 			return -ECANCELED;
 		if (status)
-			wait_status_tick(status);
+			wait_display_tick(status);
 	}
 	return r;
 }
@@ -277,16 +277,16 @@ static unsigned name_of_answer(const struct waiting *w)
 bool waiting_take(struct waiting *w, int64_t *ret_ttl_ms, unsigned *ret_name)
 {
 	struct redlock_grant granted;
-	struct wait_status status;
+	struct wait_display status;
 	int64_t until;
 	int r;
 
-	wait_status_begin(&status, w->in, w->c);
+	wait_display_begin(&status, w->in, w->c);
 	until = w->in->wait_ms < 0 ? INT64_MAX : status.began_us + w->in->wait_ms * 1000;
 	r = lock_send(w);
 	if (!r)
 		r = waiting_answer(w, until, &status);
-	wait_status_end(&status, w->abandoned);
+	wait_display_end(&status, w->abandoned);
 	if (r)
 		return not_granted(w, r);
 	*ret_name = w->in->any ? name_of_answer(w) : 0;

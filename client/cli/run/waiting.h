@@ -30,8 +30,8 @@ bool waiting_take(struct waiting *w, int64_t *ret_ttl_ms, unsigned *ret_name) RE
 /* Sleeps until that moment, until something comes or is due at the connection, or until the wait is abandoned. */
 void waiting_sleep(struct waiting *w, int64_t until);
 /* The outcome of the request that was sent, which waits until then. status: NULL shows none. -ETIMEDOUT: no answer came; -ECANCELED: it is abandoned. */
-struct wait_status;
-int waiting_answer(struct waiting *w, int64_t until, struct wait_status *status) REDLOCK_MUST;
+struct wait_display;
+int waiting_answer(struct waiting *w, int64_t until, struct wait_display *status) REDLOCK_MUST;
 
 /* run --or-defer: puts the command line into the queue, as text for a shell, with the lock NAME. False: after a complaint. */
 bool or_defer(const struct invocation *in, struct redlock *c);

@@ -4,7 +4,7 @@
  * run_lock_lost_test.c.
  */
 #include "client/cli/io/invocation.h"
-#include "client/cli/run/wait_status.h"
+#include "client/cli/run/wait_display.h"
 #include "tests/fixture/run_transcript.h"
 
 #include <fnmatch.h>

@@ -4,8 +4,8 @@
  * few stores answer for anybody to get a lock, and after ten seconds another one who holds it.
  * All ask the daemon over a second connection, since the request that waits occupies the first.
  */
-#ifndef CLIENT_WAIT_STATUS_H
-#define CLIENT_WAIT_STATUS_H
+#ifndef CLIENT_WAIT_DISPLAY_H
+#define CLIENT_WAIT_DISPLAY_H
 
 #include "client/cli/io/invocation.h"
 
@@ -27,22 +27,22 @@ int queue_place_ask(struct redlock *c, const char *name, struct queue_place *pla
 
 /* --- the report --- */
 
-struct wait_status {
+struct wait_display {
 	const struct invocation *in;
 	const struct redlock *c; /* the connection that waits */
 	struct redlock *side;    /* the one that asks; NULL: none */
 	int64_t began_us;
-	int64_t due_us; /* when wait_status_tick has something to do; INT64_MAX: never again */
+	int64_t due_us; /* when wait_display_tick has something to do; INT64_MAX: never again */
 	bool terminal, drawn;
 	bool short_said, long_said; /* in a log: that too few stores answer, and what it waits for */
 };
 
-/* in and c are borrowed until wait_status_end. */
-void wait_status_begin(struct wait_status *s, const struct invocation *in, const struct redlock *c);
+/* in and c are borrowed until wait_display_end. */
+void wait_display_begin(struct wait_display *s, const struct invocation *in, const struct redlock *c);
 /* Does what is due. */
-void wait_status_tick(struct wait_status *s);
+void wait_display_tick(struct wait_display *s);
 /* leave: redlock is gone, and what was drawn stays. */
-void wait_status_end(struct wait_status *s, bool leave);
+void wait_display_end(struct wait_display *s, bool leave);
 
 #define QUORUM_SHORTAGE_BYTES 160
 /* Writes "too few Redis servers answer: 1 of 3, 2 are needed" into out, "" if enough do. Returns what redlock_request returns. */

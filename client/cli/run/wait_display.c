@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* See wait_status.h. */
-#include "client/cli/run/wait_status.h"
+/* See wait_display.h. */
+#include "client/cli/run/wait_display.h"
 #include "client/cli/io/complaint.h"
 #include "client/cli/io/field.h"
 #include "client/lib/display.h"
@@ -152,7 +152,7 @@ static void place_text(const struct queue_place *place, const char *shortage, ch
 		text_add(out, at, size, "%s %s", place->position > 0 ? "," : " ", shortage);
 }
 
-static void status_text(const struct wait_status *s, const struct queue_place *place, const char *shortage, char *out, size_t size)
+static void status_text(const struct wait_display *s, const struct queue_place *place, const char *shortage, char *out, size_t size)
 {
 	int64_t seconds = (redlock_now_us() - s->began_us) / 1000000;
 	char name[LABEL_BYTES];
@@ -179,14 +179,14 @@ static void text_cut(char *text)
 
 /* --- the connection that asks --- */
 
-static bool side_open(struct wait_status *s)
+static bool side_open(struct wait_display *s)
 {
 	if (!s->side && redlock_open(s->in->addr, SIDE_MS, &s->side))
 		s->side = NULL;
 	return s->side != NULL;
 }
 
-static void side_close(struct wait_status *s)
+static void side_close(struct wait_display *s)
 {
 	redlock_close(s->side);
 	s->side = NULL;
@@ -195,7 +195,7 @@ static void side_close(struct wait_status *s)
 /* --- what is told --- */
 
 /* Asks for what the text says. */
-static void status_ask(struct wait_status *s, char *text, size_t size)
+static void status_ask(struct wait_display *s, char *text, size_t size)
 {
 	struct queue_place place = {.session = redlock_session_id(s->c), .held_ms = -1, .kept_ms = -1};
 	char shortage[QUORUM_SHORTAGE_BYTES] = "";
@@ -205,7 +205,7 @@ static void status_ask(struct wait_status *s, char *text, size_t size)
 	status_text(s, &place, shortage, text, size);
 }
 
-static void status_draw(struct wait_status *s)
+static void status_draw(struct wait_display *s)
 {
 	char text[STATUS_BYTES];
 
@@ -219,7 +219,7 @@ static void status_draw(struct wait_status *s)
 }
 
 /* For a log: each of these is said once. */
-static void shortage_say(struct wait_status *s)
+static void shortage_say(struct wait_display *s)
 {
 	char shortage[QUORUM_SHORTAGE_BYTES] = "";
 
@@ -229,7 +229,7 @@ static void shortage_say(struct wait_status *s)
 	}
 }
 
-static void long_wait_say(struct wait_status *s)
+static void long_wait_say(struct wait_display *s)
 {
 	char text[STATUS_BYTES];
 
@@ -240,7 +240,7 @@ static void long_wait_say(struct wait_status *s)
 	s->long_said = true;
 }
 
-static void log_tick(struct wait_status *s, int64_t now)
+static void log_tick(struct wait_display *s, int64_t now)
 {
 	int64_t long_us = s->began_us + LONG_US;
 
@@ -252,7 +252,7 @@ static void log_tick(struct wait_status *s, int64_t now)
 	s->due_us = s->short_said && s->long_said ? INT64_MAX : !s->long_said && now < long_us ? MIN(long_us, now + AGAIN_US) : now + AGAIN_US;
 }
 
-void wait_status_tick(struct wait_status *s)
+void wait_display_tick(struct wait_display *s)
 {
 	if (redlock_now_us() < s->due_us)
 		return;
@@ -268,14 +268,14 @@ void wait_status_tick(struct wait_status *s)
 	s->due_us = redlock_now_us() + TICK_US;
 }
 
-void wait_status_begin(struct wait_status *s, const struct invocation *in, const struct redlock *c)
+void wait_display_begin(struct wait_display *s, const struct invocation *in, const struct redlock *c)
 {
-	*s = (struct wait_status){.in = in, .c = c, .began_us = redlock_now_us(), .terminal = isatty(STDERR_FILENO)};
+	*s = (struct wait_display){.in = in, .c = c, .began_us = redlock_now_us(), .terminal = isatty(STDERR_FILENO)};
 	/* Spreads the requests of processes that began at the same moment. */
 	s->due_us = s->began_us + TICK_US + (s->terminal ? 0 : getpid() % 1000 * (TICK_US / 1000));
 }
 
-void wait_status_end(struct wait_status *s, bool leave)
+void wait_display_end(struct wait_display *s, bool leave)
 {
 	if (s->drawn && !leave && stderr_is_ready())
 		fprintf(stderr, "\r\033[K");
