@@ -198,11 +198,9 @@ static bool web_is_quiet(const struct daemon *d, struct instant now)
 /* Renewals and probes never end. */
 static bool calls_are_over(const struct daemon *d, struct instant now)
 {
-	if (pump_is_behind(d))
+	if (pump_is_behind(d) || service_is_awaited(d->service))
 		return false;
-	if (d->upstream && upstream_is_quiet(d->upstream))
-		return true;
-	return (!d->upstream || !instant_before(now, instant_add(d->restart.paused, CALM_US))) && !service_is_awaited(d->service);
+	return !d->upstream || upstream_is_quiet(d->upstream) || !instant_before(now, instant_add(d->restart.paused, CALM_US));
 }
 
 static bool is_quiet(const struct daemon *d, struct instant now)
