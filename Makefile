@@ -124,7 +124,6 @@ DAEMON_BASE := \
 	daemon/base/netstring.c \
 	daemon/base/offload.c \
 	daemon/base/pack.c \
-	daemon/base/pattern.c \
 	daemon/base/peer.c \
 	daemon/base/pool.c \
 	daemon/base/rng.c \

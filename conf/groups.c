@@ -52,11 +52,15 @@ static void pattern_take(struct groups *g, const char *label)
 {
 	const yaml_event_t *e = &g->yaml->event;
 	const char *text = e->type == YAML_SCALAR_EVENT ? (const char *)e->data.scalar.value : "";
+	char show[SHOW_MAX];
 
 	if (yaml_is_continued(g->yaml)) /* reported already */
 		g->bad = true;
 	else if (!*text || strlen(text) > PATTERN_MOST || !text_printable(text, e->data.scalar.length))
-		complain(g, yaml_place(g->yaml), "the pattern of '%s' is a text of 1 to %d bytes, in which * stands for any bytes", label, PATTERN_MOST);
+		complain(g, yaml_place(g->yaml), "metrics.groups: the pattern of '%s' is a text of 1 to %d bytes, as in \"orders/*\"", label, PATTERN_MOST);
+	else if (text[strcspn(text, "*")] && text[strcspn(text, "*") + 1])
+		complain(g, yaml_place(g->yaml), "metrics.groups: the pattern of '%s' is a name, or a beginning of names and one * at its end, as in \"orders/*\", not '%s'",
+			 label, text_show(text, show));
 	else
 		group_add(g, label, text);
 }

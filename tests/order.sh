@@ -6,7 +6,7 @@
 standing='
 proto                  text nearest command defect duration foreign help json quote token reader reply request docgen
 conf                   number words source schema address report yaml file secret users modes protect groups rules check sentinel list value reader load live conf show print docgen
-daemon/base            mem arena map rng backoff buf clock fdlist file heap histogram log netstring offload pack pattern peer pool roll
+daemon/base            mem arena map rng backoff buf clock fdlist file heap histogram log netstring offload pack peer pool roll
 daemon/systemd         systemd fdstore unit
 daemon/files           audit_file credentials frame journal runtime
 daemon/core/event      event metric sample name_groups core origin turns alarms journal value

@@ -12,13 +12,13 @@
  *   DELETE /v1/sessions/SESSION/locks/NAME           UNLOCK NAME count=0 fence= …
  *   GET    /v1/sessions/SESSION/events               SUBSCRIBE, and then its pushes as server-sent events
  *
- * Sessions. SESSION is NUMBER-SECRET, as HELLO has answered them: nobody guesses it, and nothing logs it. Who knows it may act for the session, if the uid or
- * the certificate is that of the client that made it; to others it is a session that is gone. It is a session of the service, and no connection: requests come
- * over any connection. It has a heartbeat and a grace. Each request is a sign of life; so is one that waits, as long as its connection stands (a PING goes out
- * for it). An open stream of events is none, because the kernel keeps it open for a client that is stuck. Without a sign of life for a heartbeat the service
- * cuts the session off, and it ends when its grace is over too. Whoever comes before that, or after a restart of the daemon, is taken to it by RESUME: a
- * SESSION that is not known here is asked for so, and 410 says that it is gone. A session of the line protocol keeps the heartbeat that it has: without one it
- * lives until DELETE or KILL.
+ * Sessions. SESSION is NUMBER-SECRET, as HELLO has answered them: nobody guesses it, and nothing logs it. Who knows it may act for the session. While the
+ * session is known here, that must be the client that made it or took it up last, by uid or certificate; to others it is a session that is gone. It is a
+ * session of the service, and no connection: requests come over any connection. It has a heartbeat and a grace. Each request is a sign of life; so is one that
+ * waits, as long as its connection stands (a PING goes out for it). An open stream of events is none, because the kernel keeps it open for a client that is
+ * stuck. Without a sign of life for a heartbeat the service cuts the session off, and it ends when its grace is over too. Whoever comes before that, or after a
+ * restart of the daemon, is taken to it by RESUME, whatever the uid or the certificate: a SESSION that is not known here is asked for so, and 410 says that it
+ * is gone. A session of the line protocol keeps the heartbeat that it has: without one it lives until DELETE or KILL.
  *
  * Order. The requests of a session go to the service in the order in which they have come, each with a tag, and each is answered when the service answers it.
  * So one that waits keeps none of the others; a client that needs an order awaits each answer.

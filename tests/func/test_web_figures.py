@@ -3,6 +3,7 @@
 import os
 import re
 import shutil
+import signal
 import subprocess
 import time
 
@@ -188,3 +189,19 @@ class Groups(FuncTest):
         now = figures()
         self.assertEqual((now.value("redlockd_group_requests_total", group="orders", result="ok"),
                           now.value("redlockd_group_requests_total", group="rest", result="ok")), (2, 2))
+
+    def test_a_star_within_a_pattern_is_refused_at_a_start_and_at_a_reload(self):
+        web = free_web()
+        daemon = self.daemon({"listen": {"http": web.listen}, "metrics": {"groups": {"orders": "orders/*"}}})
+        wrong = "metrics.groups: the pattern of 'orders' is a name, or a beginning of names and one * at its end"
+        daemon.config = daemon.config.replace("orders/*", "*/orders")
+        daemon.write_config()
+        mark = daemon.log_size()
+        daemon.send_signal(signal.SIGHUP)
+        daemon.logged(re.escape(wrong), mark)
+        daemon.logged(r'reload errors=1 note="nothing was changed"', mark)
+        client = self.client(daemon)
+        client.ok("LOCK orders/1")
+        client.ok("LOCK x/orders")
+        self.assertEqual(Metrics(web.ask("/metrics").text).value("redlockd_group_requests_total", group="orders", result="ok"), 1)
+        self.refused({"metrics": {"groups": {"orders": "orders/*/1"}}}, wrong, 78)

@@ -3,65 +3,53 @@
 #include "daemon/core/event/name_groups.h"
 
 #include "daemon/base/mem.h"
-#include "daemon/base/pattern.h"
 
 #include <assert.h>
 #include <string.h>
 
 #define GROUPS_MOST 64
 
+/* It has the name, or each name that begins so. */
 struct group {
-	char *pattern;
-	size_t fixed; /* so many bytes of it stand before the first star */
+	struct span text;
+	bool begins;
 };
 
-/* The patterns lie beside each other, and a name is compared with those alone that may begin as it does. */
 struct name_groups {
 	unsigned count;
-	uint64_t may[256]; /* by the first byte of a name, a bit for each group */
-	struct group *group;
-	struct name_group *figures;
+	uint64_t may[256]; /* by the first byte of a name, a bit for each group that may have it */
+	char *text; /* of all labels and patterns */
+	struct group group[GROUPS_MOST];
+	struct name_group figures[GROUPS_MOST];
 };
 
-static unsigned lines_of(const char *text)
+static void group_take(struct name_groups *g, char *line, size_t n, const struct name_groups *former)
 {
-	unsigned n = 1;
+	char *tab = memchr(line, '\t', n);
+	struct span pattern = {tab + 1, n - (size_t)(tab + 1 - line)};
+	bool begins = pattern.p[pattern.n - 1] == '*';
+	struct name_group *figures = &g->figures[g->count];
 
-	for (; *text; text++)
-		n += *text == '\n';
-	return n;
-}
-
-static void group_take(struct name_groups *g, const char *line, size_t n, const struct name_groups *former)
-{
-	const char *tab = memchr(line, '\t', n), *pattern = tab + 1;
-	struct group *group = &g->group[g->count];
-	struct name_group *figures = &g->figures[g->count++];
-	char *label = mem_copy(line, (size_t)(tab - line));
-
+	*tab = '\0';
 	for (unsigned i = 0; i < name_groups_count(former); i++)
-		if (strcmp(former->figures[i].label, label) == 0)
+		if (strcmp(former->figures[i].label, line) == 0)
 			*figures = former->figures[i];
-	figures->label = label;
-	group->pattern = mem_copy(pattern, n - (size_t)(pattern - line));
-	group->fixed = strcspn(group->pattern, "*");
+	figures->label = line;
 	for (unsigned byte = 0; byte < 256; byte++)
-		if (group->fixed == 0 || (unsigned char)group->pattern[0] == byte)
-			g->may[byte] |= UINT64_C(1) << (g->count - 1);
+		if (*pattern.p == '*' || (unsigned char)*pattern.p == byte)
+			g->may[byte] |= UINT64_C(1) << g->count;
+	g->group[g->count++] = (struct group){{pattern.p, pattern.n - begins}, begins};
 }
 
 struct name_groups *name_groups_new(const char *text, struct name_groups *former)
 {
 	struct name_groups *g = text ? mem_alloc(sizeof(*g)) : NULL;
+	char *line = g ? g->text = mem_copy(text, strlen(text)) : NULL;
 
-	if (text) {
-		g->group = mem_alloc(lines_of(text) * sizeof(*g->group));
-		g->figures = mem_alloc(lines_of(text) * sizeof(*g->figures));
-	}
-	for (size_t n; text && *text; text += n + (text[n] == '\n')) {
+	for (size_t n; line && *line; line += n + (line[n] == '\n')) {
 		assert(g->count < GROUPS_MOST);
-		n = strcspn(text, "\n");
-		group_take(g, text, n, former);
+		n = strcspn(line, "\n");
+		group_take(g, line, n, former);
 	}
 	name_groups_free(former);
 	return g;
@@ -69,14 +57,8 @@ struct name_groups *name_groups_new(const char *text, struct name_groups *former
 
 void name_groups_free(struct name_groups *g)
 {
-	for (unsigned i = 0; i < name_groups_count(g); i++) {
-		mem_free(g->figures[i].label);
-		mem_free(g->group[i].pattern);
-	}
-	if (g) {
-		mem_free(g->group);
-		mem_free(g->figures);
-	}
+	if (g)
+		mem_free(g->text);
 	mem_free(g);
 }
 
@@ -90,19 +72,14 @@ const struct name_group *name_groups_at(const struct name_groups *g, unsigned i)
 	return &g->figures[i];
 }
 
-static bool group_has(const struct group *group, struct span name)
-{
-	return name.n >= group->fixed && memcmp(name.p, group->pattern, group->fixed) == 0 &&
-	       pattern_matches(group->pattern + group->fixed, (struct span){name.p + group->fixed, name.n - group->fixed});
-}
-
 /* NULL: none. */
 static struct name_group *group_of_name(struct name_groups *g, struct span name)
 {
 	for (uint64_t left = g->may[(unsigned char)*name.p]; left; left &= left - 1) {
 		unsigned i = (unsigned)__builtin_ctzll(left);
+		const struct group *group = &g->group[i];
 
-		if (group_has(&g->group[i], name))
+		if (group->begins ? span_starts(name, group->text) : span_equal(name, group->text))
 			return &g->figures[i];
 	}
 	return NULL;

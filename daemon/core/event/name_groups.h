@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Figures of groups of names: metrics.groups of the configuration has a label and a pattern for each, and a name counts for the first group that it matches. Of
- * these names only the labels are told, so how many figures there are does not depend on what clients do.
+ * Figures of groups of names: metrics.groups of the configuration has a label and a pattern for each, which is a name, or a beginning of names and one * at its
+ * end. A name counts for the first group that it matches. Only the labels are told, so how many figures there are does not depend on what clients do.
  */
 #ifndef CORE_NAME_GROUPS_H
 #define CORE_NAME_GROUPS_H
@@ -9,7 +9,7 @@
 #include "daemon/core/event/metric.h"
 
 struct name_group {
-	char *label;
+	const char *label;
 	int64_t answered[RESULT_N], lost;
 	struct histogram wait, hold;
 	int64_t wait_us, hold_us; /* their sums */

@@ -3,8 +3,35 @@
 #include "daemon/core/session/rules.h"
 
 #include "daemon/base/mem.h"
-#include "daemon/base/pattern.h"
 #include "daemon/core/session/client_identity.h"
+
+/*
+ * Whether a text matches a pattern in which * stands for any bytes. On a mismatch only the last star takes one byte more: an earlier one need not, because
+ * what follows it was found as soon as possible.
+ */
+static bool pattern_matches(const char *pattern, struct span text)
+{
+	const char *star = NULL;
+	size_t i = 0, again = 0;
+
+	while (i < text.n) {
+		if (*pattern == '*') {
+			star = ++pattern;
+			again = i;
+		} else if (*pattern && *pattern == text.p[i]) {
+			pattern++;
+			i++;
+		} else if (star) {
+			pattern = star;
+			i = ++again;
+		} else {
+			return false;
+		}
+	}
+	while (*pattern == '*')
+		pattern++;
+	return !*pattern;
+}
 
 static bool group_holds(const struct session *s, int64_t group)
 {
