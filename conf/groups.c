@@ -59,8 +59,9 @@ static void pattern_take(struct groups *g, const char *label)
 	else if (!*text || strlen(text) > PATTERN_MOST || !text_printable(text, e->data.scalar.length))
 		complain(g, yaml_place(g->yaml), "metrics.groups: the pattern of '%s' is a text of 1 to %d bytes, as in \"orders/*\"", label, PATTERN_MOST);
 	else if (text[strcspn(text, "*")] && text[strcspn(text, "*") + 1])
-		complain(g, yaml_place(g->yaml), "metrics.groups: the pattern of '%s' is a name, or a beginning of names and one * at its end, as in \"orders/*\", not '%s'",
-			 label, text_show(text, show));
+		complain(g, yaml_place(g->yaml),
+		         "metrics.groups: the pattern of '%s' is a name, or a beginning of names and one * at its end, as in \"orders/*\", not '%s'", label,
+		         text_show(text, show));
 	else
 		group_add(g, label, text);
 }
