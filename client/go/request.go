@@ -4,6 +4,7 @@ package redlockd
 
 import (
 	"fmt"
+	"strings"
 	"time"
 )
 
@@ -87,6 +88,15 @@ func (a *ask) answer(_ *session, l line, _ instant) error {
 	return nil
 }
 
+// A farewell is QUIT. The daemon ends the connection after its answer, which is no loss of it.
+type farewell struct{ ask }
+
+func (f *farewell) answer(s *session, l line, now instant) error {
+	err := f.ask.answer(s, l, now)
+	s.close()
+	return err
+}
+
 // A check is CHECK, or EXTEND: for the keeper, for a caller, or for a grant that waited.
 type check struct {
 	call
@@ -152,7 +162,7 @@ type free struct {
 func (f *free) survives() bool                          { return true }
 func (f *free) appendLine(dst []byte, _ instant) []byte { return f.of.appendFree(dst, f.extra) }
 
-func (f *free) answer(s *session, l line, _ instant) error {
+func (f *free) answer(s *session, l line, now instant) error {
 	g, err := f.of, error(nil)
 	s.forget(g)
 	switch {
@@ -162,6 +172,9 @@ func (f *free) answer(s *session, l line, _ instant) error {
 		err = lost(g.key.name, because(g.reason, "evicted"), g.fence)
 	default:
 		err = refusal(g.key.name, l)
+		if strings.Contains(f.extra, " ") { // a keep or a delay that is too long; the daemon would renew what nobody knows of
+			s.freeQuietly(g, now)
+		}
 	}
 	f.finish(err)
 	return nil

@@ -217,13 +217,13 @@ func (s *session) check(g *grant, extend bool, ttl time.Duration, now instant) *
 }
 
 // quit ends the session. It returns nil if there is no connection to say so on.
-func (s *session) quit(now instant) *ask {
+func (s *session) quit(now instant) *farewell {
 	if s.state != up {
 		return nil
 	}
-	a := &ask{call: awaited(now.add(time.Second)), about: "QUIT", text: "QUIT"}
-	s.send(a, now)
-	return a
+	f := &farewell{ask{call: awaited(now.add(time.Second)), about: "QUIT", text: "QUIT"}}
+	s.send(f, now)
+	return f
 }
 
 // close: nothing is held from here on, and nothing is asked any more.
@@ -257,8 +257,13 @@ func (s *session) returnQuietly(g *grant, now instant) {
 		return
 	}
 	g.freed = true
-	s.used[g.key] = struct{}{}
 	delete(s.grants, g.key)
+	s.freeQuietly(g, now)
+}
+
+// freeQuietly sends a release of which only the errors of the connection matter. The key stays in use until it is answered.
+func (s *session) freeQuietly(g *grant, now instant) {
+	s.used[g.key] = struct{}{}
 	extra := ""
 	if g.sort == aJob {
 		extra = "RETRY failed=no"

@@ -101,6 +101,17 @@ func TestAReleaseThatIsOverdueIsSentAllTheSame(t *testing.T) {
 	}
 }
 
+func TestAConnectionThatEndsAfterQuitIsNoLossOfIt(t *testing.T) {
+	a := begin(t)
+	g := a.hold(at(1), "x", 9900)
+	quit := a.quit(at(2))
+	a.reply(a.said()[0], at(2), "OK")
+	a.disconnected(errors.New("the daemon closed the connection"), at(2))
+	if quit.err != nil || g.reason != "closed" || a.state != closed {
+		t.Errorf("QUIT: %v, lost: %q, state %v", quit.err, g.reason, a.state)
+	}
+}
+
 func TestNothingIsLeftBehind(t *testing.T) {
 	a := begin(t)
 	for i := 0; i < 5; i++ {

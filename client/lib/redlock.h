@@ -186,7 +186,7 @@ int redlock_lock_any(struct redlock *c, const char *const *names, size_t n, cons
 		     struct redlock_grant *ret_grant) REDLOCK_MUST;
 /*
  * Frees the lock. keep_ms > 0: nobody gets it for that long. REDLOCK_REFUSED with "LOST" or "NOTHELD": the session did not hold it
- * any more.
+ * any more; with "LIMIT": keep_ms is longer than max_keep of the daemon, and the session still holds it.
  */
 int redlock_unlock(struct redlock *c, const char *name, int64_t keep_ms) REDLOCK_MUST;
 

@@ -356,6 +356,15 @@ describe("without I/O", () => {
     assert.deepEqual([core.holds.size, core.used.size, core.sent.size, core.later.length, core.alive, core.busy], [0, 0, 0, 0, 0, false]);
   });
 
+  test("a connection that ends after QUIT is no loss of it", () => {
+    const core = begun();
+    const held = hold(core, 1);
+    const quit = core.quit(2);
+    answer(core, sent(core).at(-1), 2, "OK");
+    core.disconnected("the daemon closed the connection", 2);
+    assert.deepEqual([quit.error, held.reason, core.state], [undefined, "closed", "closed"]);
+  });
+
   test("what is alive is counted, whatever becomes of it", () => {
     const core = begun();
     const [one, two, three] = ["x", "y", "z"].map((name) => hold(core, 1, name));

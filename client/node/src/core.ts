@@ -7,7 +7,7 @@
 import { Disconnected, LockLost, type RedlockError } from "./errors.js";
 import { Auth, Greeting, Hello, Resume } from "./greeting.js";
 import { Hold, type HoldNews, JobHold, type Key, NEVER, Permit, keyFor, keyOf } from "./holds.js";
-import { Ask, Check, Extend, Free, PATIENCE, Quiet, Ready, type Request, Take, type Terms } from "./requests.js";
+import { Ask, Check, Extend, Free, PATIENCE, Quiet, Quit, Ready, type Request, Take, type Terms } from "./requests.js";
 import { Line, ProtocolError, Reader, decode, duration, encode, quote } from "./wire.js";
 
 const PAUSE_FIRST = 0.01;
@@ -162,7 +162,7 @@ export class Core {
   /** Ends the session. undefined: there is no connection to say so on. */
   quit(now: number): Ask | undefined {
     if (this.state !== "up") return undefined;
-    const request = new Ask("QUIT", now + 1);
+    const request = new Quit(now + 1);
     this.send(request, now);
     return request;
   }
@@ -210,8 +210,13 @@ export class Core {
     if (hold.freed) return;
     this.letGo(hold);
     if (hold.session !== this.session) return;
-    this.used.add(hold.key);
     this.holds.delete(hold.key);
+    this.freeQuietly(hold, now);
+  }
+
+  /** Sends a release of which only the errors of the connection matter. The key stays in use until it is answered. */
+  freeQuietly(hold: Hold, now: number): void {
+    this.used.add(hold.key);
     this.submit(new Quiet(hold.free(hold instanceof JobHold ? "RETRY failed=no" : ""), hold.key, now + PATIENCE), now);
   }
 

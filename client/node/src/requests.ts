@@ -88,6 +88,18 @@ export class Repeatable extends Ask {
   }
 }
 
+/** Ends the session. The daemon ends the connection after its answer, which is no loss of it. */
+export class Quit extends Ask {
+  constructor(deadline: number) {
+    super("QUIT", deadline);
+  }
+
+  override answer(core: Core, line: Line, now: number): void {
+    super.answer(core, line, now);
+    core.close();
+  }
+}
+
 /** Gives something back for which nobody waits. key is free for another hold once it is answered. */
 export class Quiet extends Repeatable {
   constructor(text: string, readonly key: Key | undefined, deadline: number) {
@@ -195,14 +207,18 @@ export class Free extends Request<Line> {
     return this.hold.free(this.extra);
   }
 
-  override answer(core: Core, line: Line): void {
+  override answer(core: Core, line: Line, now: number): void {
     const hold = this.hold;
     let error: RedlockError | undefined;
     core.forget(hold);
     if (line.kind === "ERR") {
       const gone = line.code === "LOST" || line.code === "NOTHELD";
-      if (!gone) error = errorOf(line.code, line.text, decode(hold.name));
-      else if (!(this.repeated && line.code === "NOTHELD")) error = new LockLost(decode(hold.name), hold.reason || "evicted", hold.fence);
+      if (!gone) {
+        error = errorOf(line.code, line.text, decode(hold.name));
+        if (this.extra.includes(" ")) core.freeQuietly(hold, now); // a keep or a delay that is too long; the daemon would renew what nobody knows of
+      } else if (!(this.repeated && line.code === "NOTHELD")) {
+        error = new LockLost(decode(hold.name), hold.reason || "evicted", hold.fence);
+      }
     }
     core.finish(this, line, error);
   }

@@ -162,6 +162,11 @@ static int release_on(struct call *k, int r, bool *more)
 		note(k);
 	if (r < 0)
 		return r;
+	if (r && k->stage == ASKED && !strcmp(redlock_code(k->client->c), "LIMIT")) { /* it is still held */
+		*more = true;
+		return give_back(k);
+	}
+	k->stage = ASKED;
 	if (++k->at == k->hold->n) {
 		if (k->hold->lost && !*k->error)
 			snprintf(k->error, sizeof(k->error), "LOST");

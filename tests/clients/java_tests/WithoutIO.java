@@ -102,6 +102,14 @@ public final class WithoutIO {
         check(core.idle());
     }
 
+    void aConnectionThatEndsAfterQuitIsNoLossOfIt() {
+        Hold hold = hold(1, "x");
+        Ask quit = core.quit(seconds(2));
+        answer(sent().get(0), 2, "OK");
+        core.disconnected("the daemon closed the connection", seconds(2));
+        check(quit.finished() && quit.error() == null && hold.lost().reason().equals("closed"));
+    }
+
     void nothingIsLeftBehindByALockAndItsRelease() {
         for (int at = 0; at < 5; at++) {
             core.free(hold(at, "x"), "", seconds(at + 0.5));

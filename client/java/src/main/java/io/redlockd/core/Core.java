@@ -291,7 +291,7 @@ public final class Core {
         if (state != State.UP) {
             return null;
         }
-        Ask request = new Ask("QUIT", now + Time.SECOND);
+        Ask request = new Quit(now + Time.SECOND);
         send(request, now);
         return request;
     }
@@ -349,10 +349,15 @@ public final class Core {
         boolean old = hold.freed || hold.session != session;
         hold.freed = true;
         if (!old) {
-            used.add(hold.key);
             holds.remove(hold.key);
-            submit(new Quiet(hold.freeUnseen(), hold.key, now + Time.PATIENCE), now);
+            freeQuietly(hold, now);
         }
+    }
+
+    /** Sends a release of which only the errors of the connection matter. The key stays in use until it is answered. */
+    void freeQuietly(Hold hold, long now) {
+        used.add(hold.key);
+        submit(new Quiet(hold.freeUnseen(), hold.key, now + Time.PATIENCE), now);
     }
 
     /** A hold cannot be relied on any more. Its key stays in use until its caller lets it go, and so acknowledges the loss. */

@@ -32,6 +32,9 @@ public final class Free extends Request {
         if (line.kind.equals("ERR")) {
             if (!line.code.equals("LOST") && !line.code.equals("NOTHELD")) {
                 error = Codes.error(line, hold.name());
+                if (extra.contains(" ")) { // a keep or a delay that is too long; the daemon would renew what nobody knows of
+                    core.freeQuietly(hold, now);
+                }
             } else if (!(repeated && line.code.equals("NOTHELD"))) { // the first was carried out
                 error = new LockLostException(hold.name(), hold.reason.isEmpty() ? "evicted" : hold.reason, hold.fence);
             }
