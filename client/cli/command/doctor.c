@@ -293,7 +293,7 @@ static int holds_examine(struct findings *f, struct redlock *c)
 {
 	struct redlock_page page = {.size = sizeof(page), .limit = 1000};
 	struct holds_told told = {.findings = f};
-	int r;
+	int r = 0;
 
 	do {
 		told.rows = 0;

@@ -292,7 +292,7 @@ static void astray_say(int64_t n)
 static int pages_ask(struct listing *l, enum redlock_listing what, const char *prefix)
 {
 	struct redlock_page page = {.size = sizeof(page), .prefix = prefix, .limit = PAGE_ROWS};
-	int r;
+	int r = 0;
 
 	do {
 		l->got = 0;

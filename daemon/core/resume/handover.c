@@ -287,7 +287,8 @@ static void remember_line(struct request_context *x, const struct session *s, st
 		r.line = (struct span){line.p, line.n < JOURNAL_LINE_MOST ? line.n : JOURNAL_LINE_MOST};
 		line = (struct span){line.p + r.line.n, line.n - r.line.n};
 		r.flags = flags | (line.n > 0 ? JOURNAL_GOES_ON : 0);
-		r.trace = line.n > 0 ? (struct span){0} : trace;
+		if (line.n == 0)
+			r.trace = trace;
 		remember(x, &r);
 	} while (line.n > 0);
 }
