@@ -36,7 +36,7 @@ void greeting_agreed(struct greeting *g, struct span hello, const struct reply_l
 void greeting_named(struct greeting *g, const struct reply_line *answer);
 /* Drafts the line, if there is a session to resume: it has a secret. */
 void greeting_resume(const struct greeting *g, struct draft *d);
-/* Whether an ERR to RESUME says that the session is gone. A daemon that does not know RESUME has no session of ours either. */
+/* Whether an ERR to RESUME says that the session is gone. A daemon that does not know RESUME has not kept the session either. */
 bool greeting_is_gone(const struct reply_line *refusal);
 /*
  * The session is gone. Returns the reason of the losses: with grace a lock ends with its lease ("expired"), without grace it is

@@ -493,7 +493,7 @@ static void node_on_answer(void *context, const struct answer *a)
 	if (a->probe && a->class == ANSWER_EXECUTED && n->state == NODE_UP)
 		node_compare(n, a->probe->run_id);
 	if (a->probe && a->class == ANSWER_EXECUTED && !a->probe->defect && n->subscriber)
-		subscriber_heed(n->subscriber);
+		subscriber_note_published(n->subscriber);
 	n->conf->sink->answer(n->conf->sink->context, a);
 }
 

@@ -25,7 +25,7 @@
 #define ENDS_MOST    3 /* subscriptions that ended within STEADY_US: too many. It is told until one lasts for as long */
 #define STEADY_US    (60 * SEC)
 #define ASK_US       (5 * SEC) /* between two SUBSCRIBEs: an unanswered one shows that the connection is dead, a refused one that no other would be accepted */
-#define UNHEARD_MOST 8 /* messages, one a second, that did not arrive: a stopped server or daemon misses fewer */
+#define UNDELIVERED_MOST 8 /* messages, one a second, that did not arrive: a stopped server or daemon misses fewer */
 #define RUN_ID_MAX   48
 
 struct subscriber {
@@ -51,7 +51,7 @@ struct subscriber {
 	bool unsteady;  /* … because its subscriptions end again and again */
 	struct instant since;            /* when the last subscription was confirmed */
 	struct instant ended[ENDS_MOST]; /* when the last ones ended; 0: never */
-	unsigned unheard; /* times that the server has published over this connection since a message arrived */
+	unsigned undelivered; /* times that the server has published over this connection since a message arrived */
 	unsigned vain;  /* attempts in a row that were neither accepted nor refused */
 };
 
@@ -153,7 +153,7 @@ static void subscriber_tell_well(struct subscriber *e)
 	e->refused = e->unsteady = false;
 }
 
-static void subscriber_tell_unheard(struct subscriber *e)
+static void subscriber_report_undelivered(struct subscriber *e)
 {
 	e->refused = true;
 	e->sink.subscribed(e->sink.context, e->node, DEFECT_PROXY, "it carries out SUBSCRIBE, but what it publishes does not arrive");
@@ -163,14 +163,14 @@ static void subscriber_accept(struct subscriber *e)
 {
 	if (!e->listening) {
 		e->since = clock_boottime();
-		e->unheard = 0;
+		e->undelivered = 0;
 	}
 	e->listening = true;
 	e->asked = false;
 	e->vain = 0;
 	backoff_reset(&e->backoff);
-	if (e->unheard >= UNHEARD_MOST)
-		subscriber_tell_unheard(e);
+	if (e->undelivered >= UNDELIVERED_MOST)
+		subscriber_report_undelivered(e);
 	else if (!e->unsteady || instant_diff(clock_boottime(), e->since) >= STEADY_US)
 		subscriber_tell_well(e);
 }
@@ -193,7 +193,7 @@ static void subscriber_tell(struct subscriber *e)
 	struct span payload = resp_text(&e->resp, &e->resp.value[3]), prefix = span_of(e->conf->keys.prefix), slots = span_of(e->conf->keys.slots);
 	char what;
 
-	e->unheard = 0;
+	e->undelivered = 0;
 	if (payload.n < 1)
 		return;
 	what = payload.p[0];
@@ -414,10 +414,10 @@ const char *subscriber_run_id(const struct subscriber *e)
 	return e->run_id;
 }
 
-void subscriber_heed(struct subscriber *e)
+void subscriber_note_published(struct subscriber *e)
 {
-	if (e->listening && !e->asked && ++e->unheard == UNHEARD_MOST)
-		subscriber_tell_unheard(e);
+	if (e->listening && !e->asked && ++e->undelivered == UNDELIVERED_MOST)
+		subscriber_report_undelivered(e);
 }
 
 void subscriber_open(struct subscriber *e, const struct sockaddr *address, socklen_t n)

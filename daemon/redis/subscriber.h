@@ -33,8 +33,8 @@ void subscriber_expect(struct subscriber *e, struct ssl_ctx_st *const *context, 
 void subscriber_open(struct subscriber *e, const struct sockaddr *address, socklen_t n); /* copies the address, also for later attempts */
 void subscriber_close(struct subscriber *e);
 
-/* The server says that it has published for this daemon. That no message arrives, time after time, is told like a refusal. */
-void subscriber_heed(struct subscriber *e);
+/* The server says that it has published for this daemon. That no message arrives, time after time, is reported like a refusal. */
+void subscriber_note_published(struct subscriber *e);
 
 /* The server at its end, as it calls itself; "": not known, or there is no connection. Valid until the next callback. */
 const char *subscriber_run_id(const struct subscriber *e);

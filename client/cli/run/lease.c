@@ -16,7 +16,7 @@
 #define TERM_SHARE 5  /* of the validity is left when the command is stopped */
 #define KILL_SHARE 10 /* … and when it is killed */
 #define STILL_LEAST_US 100000 /* a process that is late by less was only waiting for a processor */
-#define ANSWER_LEAST_US 200000 /* for the answer that tells whether the lock is still held */
+#define ANSWER_LEAST_US 200000 /* for the answer that says whether the lock is still held */
 #define ASK_SHARE  20 /* of the validity is given to an answer, and to a daemon that could not tell */
 
 /*

@@ -149,7 +149,7 @@ void acquire_start(struct engine *e, struct contender *k, enum cause why)
 /* A name of which a release waits would find our own dead value: it waits for that. */
 bool acquire_admitted(struct engine *e, struct contender *k)
 {
-	if (k->name->given_back > 0)
+	if (k->name->releases > 0)
 		admission_park(&k->entry);
 	else
 		acquire_start(e, k, CAUSE_ADMITTED);

@@ -88,7 +88,7 @@ bool release_waits(struct engine *e, struct release *r)
 		return true;
 	if (admit(e, &r->entry, INSTANT_PAST, NULL))
 		return false;
-	r->calls.name->given_back++;
+	r->calls.name->releases++;
 	return true;
 }
 
@@ -96,7 +96,7 @@ void release_admitted(struct engine *e, struct release *r)
 {
 	struct contender *k = contender_of_name(r->calls.name);
 
-	if (--r->calls.name->given_back == 0 && k->entry.parked)
+	if (--r->calls.name->releases == 0 && k->entry.parked)
 		admission_queue(&e->admission, &k->entry, INSTANT_NEVER, TAILQ_FIRST(&k->waiters)->origin);
 }
 

@@ -11,7 +11,7 @@ struct name {
 	struct map_node node;
 	char *text;             /* behind what it is the name of; a long one is on the heap. See NAME_ESCAPE */
 	unsigned refs;          /* calls and notices that are about it */
-	unsigned given_back;    /* releases of it that wait for admission */
+	unsigned releases;      /* of it, that wait for admission */
 	uint16_t n;
 	struct nodeset put_off; /* stores that were too busy to be told of a release: a dead value of ours may stand there yet */
 };

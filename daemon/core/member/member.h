@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * Membership of the stores: a node gives votes only while it is joined, that is, while its marker is the one that this daemon verified on this connection.
- * A vote that it gave before stands until its moment, whatever the node has lost since: quarantine lasts longer than any vote. A node that may have lost
+ * A vote that it gave before counts until its moment, whatever the node has lost since: quarantine lasts longer than any vote. A node that may have lost
  * memory (restarted, flushed, replaced, evicting, its clock jumped) is in quarantine until every lease that anybody may still rely on has ended:
  *
  *   A  marker "j|cfg|run_id|replid|nonce|…" with our configuration and its present identity: joined

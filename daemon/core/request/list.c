@@ -79,7 +79,7 @@ void lists_go_on(struct request_context *x)
 		turns_next(&x->lists.turns);
 		if (!listing_goes_on(x, l, &budget)) {
 			listing_over(x, l);
-		} else { /* behind those of the others, which may be short */
+		} else { /* after those of the others, which may be short */
 			turn_leave(&l->turn);
 			turn_wait(&x->lists.turns, &l->turn, l->origin);
 		}

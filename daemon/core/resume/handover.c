@@ -108,6 +108,8 @@ static void line_begin(struct requests *r, const char *tag, const char *verb)
 	buf_append(&r->lines, verb, strlen(verb));
 }
 
+#define NO_TRACE ((struct span){0})
+
 static void line_end(struct requests *r, size_t from, const struct session *s, struct instant at, unsigned priority, uint64_t order, struct span trace)
 {
 	const struct asked asked = {s, at, instant_add(at, -(int64_t)priority * PRIORITY_US), order, from, buf_length(&r->lines) - from, trace};
@@ -225,7 +227,7 @@ static void ask_take(struct requests *r, const struct take *t)
 	put_duration(&r->lines, " ttl=", t->ttl_us);
 	if (t->patient)
 		put_wait(&r->lines, t->asked_at, t->wait_until);
-	line_end(r, from, t->session, t->asked_at, 0, t->place, (struct span){0});
+	line_end(r, from, t->session, t->asked_at, 0, t->place, NO_TRACE);
 }
 
 static void ask_rate(struct requests *r, const struct pending *p)
@@ -239,7 +241,7 @@ static void ask_rate(struct requests *r, const struct pending *p)
 	put_duration(&r->lines, " per=", asked.use.per);
 	put_number(&r->lines, " cost=", (uint64_t)asked.use.cost);
 	put_wait(&r->lines, asked.at, asked.until);
-	line_end(r, from, p->session, asked.at, 0, 0, (struct span){0});
+	line_end(r, from, p->session, asked.at, 0, 0, NO_TRACE);
 }
 
 /* An EXTEND is about the ttl that the hold has by now, whichever was asked for. */
@@ -252,7 +254,7 @@ static void ask_extend(struct requests *r, const struct pending *p)
 	if (p->claim->owner_n > 0)
 		put_text(&r->lines, " owner=", claim_owner(p->claim));
 	put_duration(&r->lines, " ttl=", p->claim->ttl_us);
-	line_end(r, from, p->session, p->asked_at, 0, 0, (struct span){0});
+	line_end(r, from, p->session, p->asked_at, 0, 0, NO_TRACE);
 }
 
 static int asked_compare(const void *a, const void *b)
@@ -274,7 +276,7 @@ static void ask_auth(struct requests *r, const struct pending *p)
 	line_begin(r, p->tag, "AUTH");
 	put_text(&r->lines, " ", user);
 	put_text(&r->lines, " ", secret);
-	line_end(r, from, p->session, at, 0, 0, (struct span){0});
+	line_end(r, from, p->session, at, 0, 0, NO_TRACE);
 }
 
 /* --- requests ---------------------------------------------------------------------------------------------------------- */
@@ -357,7 +359,7 @@ static void session_has_read(struct request_context *x, const struct session *s)
 	rest.lines = &lines;
 	while (rest.count > 0) {
 		(void)lines_ahead_next(&rest, &line);
-		remember_line(x, s, (struct span){line.p, line.n}, (struct instant){0}, line.is_cut ? JOURNAL_IS_CUT : 0, (struct span){0});
+		remember_line(x, s, (struct span){line.p, line.n}, (struct instant){0}, line.is_cut ? JOURNAL_IS_CUT : 0, NO_TRACE);
 	}
 }
 
