@@ -101,10 +101,10 @@ void listing_free(struct listing *l)
 
 /* --- looking through a table: one bucket, one slot --- */
 
-static bool is_listed(const struct request_context *x, const struct listing *to, const struct lock *l)
+static bool is_listed(const struct request_context *x, const struct listing *to, const struct lock *l, unsigned *work)
 {
 	return !lock_is_idle(l) && l->lease.limit != SLOT_OF_SEMAPHORE && span_starts(lock_name(l), (struct span){to->prefix, to->prefix_n}) &&
-	       session_may_look(x->core, to->session, lock_name(l));
+	       session_may_look_at(x->core, to->session, lock_name(l), work);
 }
 
 static void seek_looks_ahead(const struct map_node *ahead)
@@ -132,7 +132,7 @@ static unsigned seek_locks(struct request_context *x, struct listing *l)
 		const struct lock *lock = container_of(node, struct lock, name.node);
 
 		if (map_walk_meets(&l->walk, node))
-			work += is_listed(x, l, lock) ? listing_add(l, lock_name(lock)) : WORK_OF_LOOK;
+			work += is_listed(x, l, lock, &work) ? listing_add(l, lock_name(lock)) : WORK_OF_LOOK;
 	}
 	return work;
 }
@@ -314,9 +314,9 @@ static bool listing_tells(struct request_context *x, struct listing *l, unsigned
 
 bool listing_goes_on(struct request_context *x, struct listing *l, int64_t *budget)
 {
-	bool bounded = *budget >= 0, more = true;
+	bool more = true;
 
-	while (more && (!bounded || *budget > 0)) {
+	while (more && *budget > 0) {
 		unsigned work = 0;
 
 		if (l->phase == LISTING_SEEKS)
@@ -327,7 +327,7 @@ bool listing_goes_on(struct request_context *x, struct listing *l, int64_t *budg
 			work = page_sort(&l->page);
 		else
 			l->phase = LISTING_TELLS;
-		*budget -= bounded ? work : 0;
+		*budget -= work;
 	}
 	return more;
 }

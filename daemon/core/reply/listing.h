@@ -39,7 +39,7 @@ struct request_context;
 /* Of the request being served; in no list yet. */
 struct listing *listing_new(struct request_context *x, struct session *s, bool of_sessions, size_t most);
 void listing_free(struct listing *l);
-/* Goes on until the budget is used up; less than 0: there is no bound. One unit is some 50 ns. False: the LIST is answered. */
+/* Goes on until the budget is used up. One unit is some 50 ns. False: the LIST is answered. */
 bool listing_goes_on(struct request_context *x, struct listing *l, int64_t *budget);
 /* Takes a LIST out of its session. The session's next one goes behind those of the others. */
 void listing_leave(struct request_context *x, struct listing *l);

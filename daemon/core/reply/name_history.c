@@ -11,6 +11,8 @@
 
 #define COMPLETE_DEFAULT 10
 #define COMPLETE_MOST    1000
+#define WORK_OF_LOOK     4 /* in units of some 50 ns, as what it takes to go through the rules */
+#define WORK_MOST        (COMPLETE_LOOKS * WORK_OF_LOOK)
 
 struct note {
 	struct user *user;
@@ -128,12 +130,13 @@ static bool request_limit(struct request_context *x, struct session *s, size_t m
 }
 
 /* False: the session may not look at it. */
-static bool tell_name(struct request_context *x, struct session *s, const struct roll_item *item)
+static bool tell_name(struct request_context *x, struct session *s, const struct roll_item *item, unsigned *work)
 {
 	struct span name = {item->text, item->n};
 	struct reply r;
 
-	if (!session_may_look(x->core, s, name))
+	*work += WORK_OF_LOOK;
+	if (!session_may_look_at(x->core, s, name, work))
 		return false;
 	row_begin(x, x->request.tag, &r);
 	reply_text(&r, "name", name);
@@ -149,8 +152,9 @@ static bool item_starts(const struct roll_item *item, struct span prefix)
 void serve_COMPLETE(struct request_context *x, struct session *s)
 {
 	struct span prefix = x->request.words > 0 ? x->request.word[0] : SPAN("");
-	size_t limit = COMPLETE_DEFAULT, begin = s->unsent, n = 0, looks = 0;
+	size_t limit = COMPLETE_DEFAULT, begin = s->unsent, n = 0;
 	const struct roll_item *item;
+	unsigned work = 0;
 
 	if (!request_limit(x, s, COMPLETE_MOST, &limit))
 		return;
@@ -160,8 +164,8 @@ void serve_COMPLETE(struct request_context *x, struct session *s)
 	}
 	name_history_look(name_history_here(x));
 	item = roll_from(&x->noted->known, prefix.p, prefix.n);
-	for (; item && n < limit && looks++ < COMPLETE_LOOKS && item_starts(item, prefix) && !rows_are_long(x, s->unsent - begin); item = roll_next(item))
-		n += tell_name(x, s, item);
+	for (; item && n < limit && work < WORK_MOST && item_starts(item, prefix) && !rows_are_long(x, s->unsent - begin); item = roll_next(item))
+		n += tell_name(x, s, item, &work);
 	rows_done(x, s, x->request.tag, n, -1);
 }
 
@@ -171,15 +175,16 @@ void serve_RECENT(struct request_context *x, struct session *s)
 	size_t limit = USER_RECENTS, begin = s->unsent, n = 0;
 	struct user *u = name_history_user(x, s);
 	const struct roll_item *item;
+	unsigned work = 0;
 
 	if (!request_limit(x, s, USER_RECENTS, &limit))
 		return;
 	name_history_look(x->noted);
 	TAILQ_FOREACH_REVERSE(item, &u->recent.by_age, roll_items, by_age) {
-		if (n >= limit || rows_are_long(x, s->unsent - begin))
+		if (n >= limit || work >= WORK_MOST || rows_are_long(x, s->unsent - begin))
 			break;
 		if (item_starts(item, prefix))
-			n += tell_name(x, s, item);
+			n += tell_name(x, s, item, &work);
 	}
 	rows_done(x, s, x->request.tag, n, -1);
 }

@@ -12,7 +12,7 @@
 #define NOTES_OF_USER  512    /* grants of one user that are noted in that time */
 #define NOTES_MOST     1024   /* the same, of all users */
 #define NAMES_KNOWN    100000 /* names that are remembered */
-#define COMPLETE_LOOKS 2048   /* names that one COMPLETE goes through, to find some that its session may look at */
+#define COMPLETE_LOOKS 2048   /* names that one COMPLETE goes through, to find some that its session may look at; fewer where many rules are asked */
 
 struct name_history {
 	struct timer timer;

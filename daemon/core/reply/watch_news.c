@@ -67,11 +67,12 @@ static void news_tell_one(struct request_context *x, const struct watching *w, s
 static void news_tell(struct request_context *x, struct span name, struct instant since, uint64_t number, struct span line)
 {
 	const struct watching *w;
+	unsigned work = 0;
 
-	x->news.told += 1 + x->prefixes;
 	TAILQ_FOREACH(w, &x->watchings, in_watchings)
-		if (!w->session->over && watching_includes(w, name, since, number) && session_may_look(x->core, w->session, name))
+		if (!w->session->over && watching_includes(w, name, since, number) && session_may_look_at(x->core, w->session, name, &work))
 			news_tell_one(x, w, line);
+	x->news.told += 1 + x->prefixes + work;
 }
 
 static void news_tell_missed(struct request_context *x)

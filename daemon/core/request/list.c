@@ -120,14 +120,12 @@ static void list_table(struct request_context *x, struct session *s, bool of_ses
 {
 	size_t entries = of_sessions ? x->sessions->count + x->sessions->detached_count : x->engine->table.map.count;
 	struct listing *l = listing_new(x, s, of_sessions, most);
-	int64_t whole = -1;
+	int64_t budget = SLICE_WORK(NAMES_A_SLICE); /* more than so few entries take, unless many rules are asked about each */
 
-	if (entries > names_or(x, NAMES_AT_ONCE)) {
+	if (entries > names_or(x, NAMES_AT_ONCE) || listing_goes_on(x, l, &budget))
 		listing_waits(x, l);
-		return;
-	}
-	listing_goes_on(x, l, &whole);
-	listing_free(l);
+	else
+		listing_free(l);
 }
 
 /* How far its clock is ahead of this host's. */

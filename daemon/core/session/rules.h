@@ -38,6 +38,8 @@ bool rules_allow_some(const struct rules *rules, const struct session *s, unsign
 bool session_may_lock(const struct core *c, const struct session *s, struct span name, unsigned *ret_line);
 /* Whether the session may look at the name: a filter for rows and pushes. */
 bool session_may_look(const struct core *c, const struct session *s, struct span name);
+/* The same. *work grows by what it takes to go through the rules, in units of some 50 ns: a walk through many names bounds that. */
+bool session_may_look_at(const struct core *c, const struct session *s, struct span name, unsigned *work);
 /* Whether it has the name, waits for it, or has lost it. */
 bool session_has_claim(const struct session *s, struct span name);
 /* Whether it may look at the name, or one of its own claims is of it. */

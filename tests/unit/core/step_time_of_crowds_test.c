@@ -368,3 +368,81 @@ TEST(groups_of_64_names_ask_again_after_a_restart)
 		n += (unsigned)sprintf(names64 + n, "n%u ", i);
 	measure(groups_ask_again);
 }
+
+/* --- names under rules that are looked for within them ---------------------------------------------------------------------- */
+
+#define RULES 64
+
+static struct rules *rules_about(const char *before, const char *after)
+{
+	static char names[RULES][32];
+	struct rules *rules = calloc(1, sizeof(*rules) + RULES * sizeof(rules->rule[0]));
+
+	ck_assert_ptr_nonnull(rules);
+	rules->count = RULES;
+	for (unsigned i = 0; i < RULES; i++) {
+		snprintf(names[i], sizeof(names[i]), "%s%02u%s", before, i, after);
+		rules->rule[i] = (struct rule){i + 1, -1, -1, NULL, NULL, i + 1 < RULES ? names[i] : NULL, RIGHT_LOCK | RIGHT_LOOK};
+	}
+	return rules;
+}
+
+static void locks_long_names(unsigned names)
+{
+	char line[600];
+
+	for (unsigned i = 0; i < names; i++) {
+		snprintf(line, sizeof(line), "LOCK %0490u/%u", 0, i);
+		says(1 + i / 500, line);
+		if (i % 250 == 0)
+			lone_service_pass(&w, SEC);
+	}
+}
+
+static void names_are_looked_at(const char *before, const char *after)
+{
+	struct rules *rules = rules_about(before, after);
+
+	sessions_open(1, 100);
+	locks_long_names(3000);
+	w.conf.rules = rules;
+	service_reload(w.service, &w.conf);
+	w.longest_ns = 0;
+	says(1, "COMPLETE \"\" limit=1000");
+	says(1, "COMPLETE 0000 limit=1000");
+	says(1, "RECENT");
+	says(1, "LIST locks");
+	lone_service_pass(&w, SEC);
+	says(1, "LIST sessions");
+	lone_service_pass(&w, SEC);
+	for (uint64_t k = 20; k <= 100; k++)
+		says(k, "WATCH");
+	for (uint64_t k = 1; k <= 5; k++)
+		lone_service_gone(&w, k, GONE_HANGUP);
+	lone_service_pass(&w, SEC);
+	w.conf.rules = NULL;
+	service_reload(w.service, &w.conf);
+	free(rules);
+}
+
+static void names_end_in_a_rule(void)
+{
+	names_are_looked_at("*/no", "");
+}
+
+static void names_contain_a_rule(void)
+{
+	names_are_looked_at("*no/", "*");
+}
+
+static void names_contain_parts_of_a_rule(void)
+{
+	names_are_looked_at("*0*/*0*0.", "*");
+}
+
+LOOP_TEST(names_are_looked_at_under_many_rules, 3)
+{
+	static void (*const story[])(void) = {names_end_in_a_rule, names_contain_a_rule, names_contain_parts_of_a_rule};
+
+	measure(story[_i]);
+}

@@ -181,7 +181,7 @@ TEST(what_is_there_is_denied_like_what_is_not)
 	ck_assert_str_eq(first, not_there);
 }
 
-#define PATTERNS 23
+#define PATTERNS 28
 
 LOOP_TEST(a_pattern_has_stars_for_any_bytes, PATTERNS)
 {
@@ -193,7 +193,8 @@ LOOP_TEST(a_pattern_has_stars_for_any_bytes, PATTERNS)
 		{"a*", "ba", false},     {"*a", "a", true},          {"*a", "aba", true},         {"*a", "ab", false},         {"a*b*c", "axxbyyc", true},
 		{"a*b*c", "abc", true},  {"a*b*c", "acb", false},    {"*ab", "aab", true},        {"a*ab", "aab", true},       {"a*ab", "ab", false},
 		{"**a**", "xay", true},  {"a?", "ab", false},        {"[a]", "a", false},         {"web/*", "web/a/b", true},  {"web/*", "web", false},
-		{"*x*y*", "ayxy", true}, {"*aaab", "aaaaaab", true}, {"a*a*a*b", "aaaaaa", false}};
+		{"*x*y*", "ayxy", true}, {"*aaab", "aaaaaab", true}, {"a*a*a*b", "aaaaaa", false}, {"a*a", "a", false},        {"*ab*b", "ab", false},
+		{"*ab*b", "abb", true},  {"**", "a", true},          {"*a**b*", "ab", true}};
 
 	begins_with(&(const struct rule){7, 33, -1, NULL, NULL, row[_i].pattern, RIGHT_LOCK}, 1);
 	says(WEB, "CHECK %s", row[_i].name);
@@ -347,4 +348,49 @@ TEST(completion_looks_at_so_many_names_at_most)
 	says(WEB, "COMPLETE web/");
 	hears(WEB, "\\* name=web/z");
 	hears(WEB, "OK n=1");
+}
+
+#define LONG_NAMES 8
+
+/* 200 rules about parts of names, and one that lets WEB look at web/…; it locks some long names last. */
+static void locks_under_many_rules(void)
+{
+	static struct rule rule[202];
+	static char part[200][16];
+
+	for (unsigned i = 0; i < 200; i++) {
+		snprintf(part[i], sizeof(part[i]), "*part%03u*", i);
+		rule[i] = (struct rule){i + 1, 33, -1, NULL, NULL, part[i], 0};
+	}
+	rule[200] = (struct rule){201, 33, -1, NULL, NULL, "web/*", RIGHT_LOCK | RIGHT_LOOK};
+	rule[201] = (struct rule){202, 33, -1, NULL, NULL, NULL, RIGHT_LOCK};
+	begins_with(rule, 202);
+	holds(WEB, "web/z");
+	for (int i = 0; i < LONG_NAMES; i++) {
+		says(WEB, "LOCK %0400d", i);
+		hears(WEB, "OK *");
+	}
+}
+
+/* To go through so many rules takes long: a request that asks them about each name gives up earlier. */
+TEST(many_rules_bound_how_many_names_COMPLETE_and_RECENT_look_at)
+{
+	locks_under_many_rules();
+	says(WEB, "COMPLETE");
+	hears(WEB, "OK n=0");
+	says(WEB, "COMPLETE web/");
+	hears(WEB, "\\* name=web/z");
+	hears(WEB, "OK n=1");
+	says(WEB, "RECENT");
+	hears(WEB, "OK n=0");
+}
+
+TEST(many_rules_bound_how_many_names_LIST_looks_at_in_a_step)
+{
+	locks_under_many_rules();
+	says(WEB, "LIST");
+	hears_nothing(WEB);
+	passes(2 * MSEC);
+	hears(WEB, "\\* name=web/z *");
+	hears(WEB, "OK n=1 more=0");
 }
