@@ -56,35 +56,52 @@ static void probe_free(const struct probe *of)
 static void answer_queue_make_room(struct answer_queue *q)
 {
 	if (q->first > q->cap / 2) {
-		memmove(q->answer, q->answer + q->first, (q->end - q->first) * sizeof(*q->answer));
+		memmove(q->event, q->event + q->first, (q->end - q->first) * sizeof(*q->event));
 		q->end -= q->first;
 		q->first = 0;
 		return;
 	}
 	q->cap = q->cap ? 2 * q->cap : 256;
-	q->answer = mem_grow(q->answer, q->cap, sizeof(*q->answer));
+	q->event = mem_grow(q->event, q->cap, sizeof(*q->event));
 }
 
-void answer_queue_add(struct answer_queue *q, const struct answer *a)
+static void answer_keep(struct answer *a)
 {
-	struct answer *copy;
+	text_keep(&a->found);
+	text_keep(&a->text);
+	a->probe = probe_copy(a->probe);
+}
+
+void answer_queue_add(struct answer_queue *q, const struct event *e)
+{
+	struct event *copy;
 
 	if (q->end == q->cap)
 		answer_queue_make_room(q);
-	copy = &q->answer[q->end++];
-	*copy = *a;
-	text_keep(&copy->found);
-	text_keep(&copy->text);
-	copy->probe = probe_copy(a->probe);
+	copy = &q->event[q->end++];
+	*copy = *e;
+	if (e->kind == EVENT_ANSWER) {
+		answer_keep(&copy->answer);
+		return;
+	}
+	text_keep(&copy->node.reason);
+	text_keep(&copy->node.address);
+	q->news[e->node.index]++;
 }
 
 void answer_queue_drop_first(struct answer_queue *q)
 {
-	const struct answer *a = &q->answer[q->first++];
+	const struct event *e = &q->event[q->first++];
 
-	text_free(a->found);
-	text_free(a->text);
-	probe_free(a->probe);
+	if (e->kind == EVENT_ANSWER) {
+		text_free(e->answer.found);
+		text_free(e->answer.text);
+		probe_free(e->answer.probe);
+	} else {
+		text_free(e->node.reason);
+		text_free(e->node.address);
+		q->news[e->node.index]--;
+	}
 	if (q->first == q->end)
 		q->first = q->end = 0;
 }
@@ -93,6 +110,6 @@ void answer_queue_release(struct answer_queue *q)
 {
 	while (!answer_queue_is_empty(q))
 		answer_queue_drop_first(q);
-	mem_free(q->answer);
+	mem_free(q->event);
 	*q = (struct answer_queue){0};
 }

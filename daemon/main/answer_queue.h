@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Answers of Redis servers for which a loop pass had no time: the service gets them in the next passes, in the order in which they came. */
+/*
+ * Answers of Redis servers for which a loop pass had no time, and behind them the ends and beginnings of connections: the service gets them in the next passes,
+ * in the order in which they came.
+ */
 #ifndef MAIN_ANSWER_QUEUE_H
 #define MAIN_ANSWER_QUEUE_H
 
@@ -7,12 +10,13 @@
 
 /* Copies, with all their texts. A zero-filled one is empty. */
 struct answer_queue {
-	struct answer *answer; /* answer[first … end) */
+	struct event *event; /* event[first … end) */
 	size_t first, end, cap;
+	unsigned news[NODES_MAX]; /* how many of them are about the connection of each node */
 };
 
 void answer_queue_release(struct answer_queue *q);
-void answer_queue_add(struct answer_queue *q, const struct answer *a);
+void answer_queue_add(struct answer_queue *q, const struct event *e); /* EVENT_ANSWER, or one of a node */
 void answer_queue_drop_first(struct answer_queue *q);
 
 static inline bool answer_queue_is_empty(const struct answer_queue *q)
@@ -20,9 +24,15 @@ static inline bool answer_queue_is_empty(const struct answer_queue *q)
 	return q->first == q->end;
 }
 
-static inline const struct answer *answer_queue_first(const struct answer_queue *q)
+/* The service does not know yet what became of the connection of this node. */
+static inline bool answer_queue_has_news(const struct answer_queue *q, unsigned node)
 {
-	return &q->answer[q->first];
+	return q->news[node] > 0;
+}
+
+static inline struct event *answer_queue_first(const struct answer_queue *q)
+{
+	return &q->event[q->first];
 }
 
 #endif

@@ -91,9 +91,22 @@ static void pump_call_memory(struct daemon *d, const struct call *call)
 		backlog_add(&d->backlog, call);
 }
 
+/* Its connection has ended, and the service does not know yet. If there is a new one, another server may be there. */
+static void pump_refuse(struct daemon *d, const struct call *call)
+{
+	struct event event = {
+		.kind = EVENT_ANSWER,
+		.answer = {.call = call->id, .node = call->node, .class = ANSWER_REFUSED, .unsent = true, .fence = -1, .pttl_ms = -2,
+		           .text = SPAN("its connection has ended")}};
+
+	answer_queue_add(&d->answers, &event);
+}
+
 static void pump_call(struct daemon *d, const struct call *call)
 {
-	if (d->upstream && !d->restart.silent)
+	if (answer_queue_has_news(&d->answers, call->node))
+		pump_refuse(d, call);
+	else if (d->upstream && !d->restart.silent)
 		upstream_call(d->upstream, call);
 	else if (d->memory)
 		pump_call_memory(d, call);
@@ -322,14 +335,10 @@ const struct net_sink pump_net_sink = {
 	.open = on_open, .line = on_line, .too_long = on_too_long, .half_closed = on_half_closed, .sent = on_sent, .eof = on_eof, .gone = on_gone,
 	.writing = on_writing};
 
-static void pump_answer(struct daemon *d, const struct answer *answer, struct instant now)
+static void pump_heard(struct daemon *d, struct event *event, struct instant now)
 {
-	struct event event;
-
-	event.kind = EVENT_ANSWER;
-	event.answer = *answer;
-	pump_set_time(d, &event, now);
-	service_step(d->service, &event, &d->effects);
+	pump_set_time(d, event, now);
+	service_step(d->service, event, &d->effects);
 	pump_effects(d);
 }
 
@@ -339,52 +348,53 @@ static bool pump_has_time_for_answers(struct daemon *d, struct instant now)
 	return instant_before(now, d->answers_end);
 }
 
-static void pump_queued_first(struct daemon *d, struct instant now)
-{
-	pump_answer(d, answer_queue_first(&d->answers), now);
-	answer_queue_drop_first(&d->answers);
-}
-
 static void pump_queued(struct daemon *d)
 {
 	struct instant now;
+	struct event event;
 
-	while (!answer_queue_is_empty(&d->answers) && pump_has_time_for_answers(d, now = clock_boottime()))
-		pump_queued_first(d, now);
-}
-
-/* What a server has answered comes before its end, and before its next connection. */
-static void pump_queued_all(struct daemon *d)
-{
-	while (!answer_queue_is_empty(&d->answers))
-		pump_queued_first(d, clock_boottime());
+	while (!answer_queue_is_empty(&d->answers) && pump_has_time_for_answers(d, now = clock_boottime())) {
+		event = *answer_queue_first(&d->answers); /* the queue may move as soon as the service steps */
+		pump_heard(d, &event, now);
+		answer_queue_drop_first(&d->answers);
+	}
 }
 
 static void on_answer(void *context, const struct answer *answer)
 {
 	struct daemon *d = context;
 	struct instant now = clock_boottime();
+	struct event event;
 
+	event.kind = EVENT_ANSWER;
+	event.answer = *answer;
 	if (answer_queue_is_empty(&d->answers) && pump_has_time_for_answers(d, now))
-		pump_answer(d, answer, now);
+		pump_heard(d, &event, now);
 	else
-		answer_queue_add(&d->answers, answer);
+		answer_queue_add(&d->answers, &event);
+}
+
+/* What a server has answered comes before the end of its connection, and before its next one. */
+static void pump_node(struct daemon *d, struct event *event)
+{
+	if (answer_queue_is_empty(&d->answers))
+		pump_step(d, event);
+	else
+		answer_queue_add(&d->answers, event);
 }
 
 static void on_up(void *context, unsigned node, const char *address)
 {
 	struct event event = {.kind = EVENT_NODE_UP, .node = {.index = node, .address = span_of(address)}};
 
-	pump_queued_all(context);
-	pump_step(context, &event);
+	pump_node(context, &event);
 }
 
 static void on_down(void *context, unsigned node, enum defect defect, const char *reason, const char *address)
 {
 	struct event event = {.kind = EVENT_NODE_DOWN, .node = {.index = node, .defect = defect, .reason = span_of(reason), .address = span_of(address)}};
 
-	pump_queued_all(context);
-	pump_step(context, &event);
+	pump_node(context, &event);
 }
 
 static void on_message(void *context, unsigned node, char what, struct span name)
@@ -420,14 +430,14 @@ static void on_subscribed(void *context, unsigned node, enum defect defect, cons
 {
 	struct event event = {.kind = EVENT_SUBSCRIBED, .node = {.index = node, .defect = defect, .reason = span_of(refusal)}};
 
-	pump_step(context, &event);
+	pump_node(context, &event);
 }
 
 static void on_unwatched(void *context, unsigned node, enum defect defect, const char *reason)
 {
 	struct event event = {.kind = EVENT_UNWATCHED, .node = {.index = node, .defect = defect, .reason = span_of(reason)}};
 
-	pump_step(context, &event);
+	pump_node(context, &event);
 }
 
 const struct upstream_sink pump_upstream_sink = {

@@ -135,6 +135,39 @@ LOOP_TEST(what_a_server_has_answered_is_heard_before_its_connection_ends, 2)
 		pump_upstream_sink.answer(&d, &a);
 	pump_upstream_sink.answer(&d, &probed);
 	is_told_of_the_end(_i);
-	ck_assert(!pump_is_behind(&d));
+	while (pump_is_behind(&d))
+		pump_pass(&d);
 	ck_assert_int_eq(service_metrics(d.service)->value[METRIC_CALLS_UNKNOWN], 1);
+}
+
+LOOP_TEST(the_end_of_a_connection_with_many_calls_in_flight_takes_several_passes, 2)
+{
+	struct answer a = {.call = 1};
+	unsigned passes = 0;
+
+	while (!pump_is_behind(&d))
+		pump_upstream_sink.answer(&d, &a);
+	for (unsigned i = 0; i < 100000; i++)
+		pump_upstream_sink.answer(&d, &a);
+	is_told_of_the_end(_i);
+	for (; pump_is_behind(&d); passes++)
+		pump_pass(&d);
+	ck_assert_uint_gt(passes, 1);
+}
+
+/* There may be another server by then, which has not been asked who it is. */
+TEST(a_call_is_sent_to_no_connection_of_which_the_service_does_not_know_yet)
+{
+	struct answer a = {.call = 1};
+	struct event up = {.kind = EVENT_NODE_UP};
+	const struct answer *last;
+
+	while (!pump_is_behind(&d))
+		pump_upstream_sink.answer(&d, &a);
+	is_told_of_the_end(false);
+	is_told_of_the_end(true);
+	pump_step(&d, &up); /* the service asks the server who it is */
+	last = &d.answers.event[d.answers.end - 1].answer;
+	ck_assert_int_eq(d.answers.event[d.answers.end - 1].kind, EVENT_ANSWER);
+	ck_assert(last->class == ANSWER_REFUSED && last->unsent);
 }
