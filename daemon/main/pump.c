@@ -305,18 +305,26 @@ static void on_sent(void *context, uint64_t session)
 	pump_step(context, &event);
 }
 
+/* The end of a session with many locks takes a pass of its own. */
+static void pump_step_long(struct daemon *d, struct event *event)
+{
+	pump_step(d, event);
+	if (!instant_before(clock_boottime(), d->pass_end))
+		event_base_loopbreak(d->base);
+}
+
 static void on_eof(void *context, uint64_t session)
 {
 	struct event event = {.kind = EVENT_EOF, .session = {.id = session}};
 
-	pump_step(context, &event);
+	pump_step_long(context, &event);
 }
 
 static void on_gone(void *context, uint64_t session, enum gone how)
 {
 	struct event event = {.kind = EVENT_GONE, .session = {.id = session, .how = how}};
 
-	pump_step(context, &event);
+	pump_step_long(context, &event);
 }
 
 /*

@@ -34,6 +34,7 @@ struct sockets {
 	void (*handle)(struct conn *c, short what); /* what: EV_READ, EV_WRITE, EV_CLOSED; may free c */
 	struct epoll_event reported[SOCKETS_AT_ONCE]; /* [at, n): not handled yet; the pointer of one that is forgotten meanwhile is NULL */
 	unsigned at, n;
+	bool cut, ended; /* of these sockets: a pass was cut before all were handled; one that has ended was among those that were */
 };
 
 /* handshake.h */

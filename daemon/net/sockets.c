@@ -61,14 +61,27 @@ static void sockets_ask(struct sockets *s)
 	n = epoll_wait(s->epoll, s->reported, SOCKETS_AT_ONCE, 0);
 	s->at = 0;
 	s->n = n > 0 ? (unsigned)n : 0;
+	s->cut = s->ended = false;
 }
 
-static void socket_ready(const struct sockets *s, const struct epoll_event *reported)
+/*
+ * The end of a session may take long, and many may end together. So once these have cut the pass, the other ends wait until epoll reports them again, behind
+ * those who ask meanwhile.
+ */
+static bool socket_waits(struct sockets *s, const struct conn *c, uint32_t reported)
+{
+	bool ends = reported & (EPOLLRDHUP | EPOLLHUP | EPOLLERR), waits = ends && s->ended && s->cut && !(c->watched & EV_ET);
+
+	s->ended |= ends;
+	return waits;
+}
+
+static void socket_ready(struct sockets *s, const struct epoll_event *reported)
 {
 	struct conn *c = reported->data.ptr;
 	short what = c ? (short)(events_of(reported->events) & c->watched) : 0;
 
-	if (what)
+	if (what && !socket_waits(s, c, reported->events))
 		s->handle(c, what);
 }
 
@@ -90,6 +103,7 @@ static void on_ready(evutil_socket_t fd, short what, void *context)
 		socket_ready(s, &s->reported[s->at++]);
 		if (s->at == s->n || !pass_is_over(h, end))
 			continue;
+		s->cut = true;
 		event_active(s->ready, EV_READ, 1);
 		event_base_loopbreak(h->base);
 		return;

@@ -30,7 +30,7 @@ static void hub_tell(evutil_socket_t fd, short what, void *context)
 		TAILQ_REMOVE(&h->ready, c, link);
 		c->is_ready = false;
 		conn_told(c);
-		if (!TAILQ_EMPTY(&h->ready) && !instant_before(clock_boottime(), end)) {
+		if (!TAILQ_EMPTY(&h->ready) && (event_base_got_break(h->base) || !instant_before(clock_boottime(), end))) {
 			event_active(h->tell, EV_TIMEOUT, 1);
 			event_base_loopbreak(h->base);
 			return;

@@ -376,6 +376,58 @@ TEST(of_sockets_that_are_ready_together_the_first_may_end_the_others)
 	buf_clear(&w.told);
 }
 
+static struct {
+	int asks; /* a client that sends a line as soon as the first of the others has ended */
+	unsigned gone, before_line;
+} many;
+
+/* As the service does whose step takes long. */
+static void ends_for_long(struct net_loop *world)
+{
+	if (many.gone++ == 0)
+		net_loop_says(world, many.asks, "PING\n");
+	event_base_loopbreak(world->base);
+}
+
+static void hangs_up(struct net_loop *world, uint64_t session)
+{
+	net_hangup(world->net, session);
+	ends_for_long(world);
+}
+
+static void counts_ends(struct net_loop *world, uint64_t session, const char *line)
+{
+	(void)world, (void)session, (void)line;
+	many.before_line = many.gone;
+}
+
+LOOP_TEST(who_asks_while_many_connections_end_is_not_behind_all_of_them, 3)
+{
+	enum { N = 30, UNIX, RESET };
+	static const int how[3] = {UNIX, RESET, 0};
+	int fd[N];
+
+	many = (typeof(many)){.asks = net_loop_unix(&w)};
+	w.quiet = true;
+	w.on_gone = ends_for_long;
+	w.on_end = hangs_up;
+	w.on_line = counts_ends;
+	for (unsigned i = 0; i < N; i++) {
+		fd[i] = how[_i] == UNIX ? net_loop_unix(&w) : net_loop_tcp(&w);
+		net_loop_until(&w, w.opened == i + 2);
+	}
+	for (unsigned i = 0; i < N; i++)
+		if (how[_i] == RESET)
+			net_loop_resets(fd[i]);
+		else
+			close(fd[i]);
+	net_loop_until(&w, net_sessions(w.net) == 1 && w.lines == 1);
+	ck_assert_uint_eq(many.gone, N);
+	ck_assert_uint_le(many.before_line, 2);
+	close(many.asks);
+	net_loop_until(&w, net_sessions(w.net) == 0);
+}
+
 TEST(a_base_without_epoll_serves)
 {
 	const struct net_conf conf = NET_LOOP_CONF;
