@@ -554,6 +554,8 @@ void pump_pass(struct daemon *d)
 
 	if (d->web)
 		web_end_pass(d->web);
+	if (d->api)
+		web_end_pass(d->api);
 	pump_queued(d);
 	if (!d->upstream) {
 		backlog_begin_pass(&d->backlog, PASS_CALLS);

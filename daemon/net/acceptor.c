@@ -22,7 +22,6 @@
 #include <sys/un.h>
 #include <unistd.h>
 
-#define ACCEPTS_PER_PASS 8 /* bounds the delay of existing sessions */
 #define LOG_EVERY        (10 * SEC)
 #define PAUSE_FIRST      (100 * MSEC)
 #define PAUSE_LAST       (1 * SEC)

@@ -11,6 +11,9 @@
 #include <stdint.h>
 #include <sys/types.h>
 
+/* So many connections each listener accepts in a pass of the loop, which bounds how long the clients that are there wait. */
+#define ACCEPTS_PER_PASS 8
+
 /* Who may connect to a Unix socket. */
 struct listener_access {
 	mode_t mode;  /* of the file; 0: 0666 */

@@ -34,6 +34,7 @@ struct web {
 	unsigned being_made; /* snapshots */
 	size_t snapshots;    /* bytes of those that are being made */
 	struct shared *figures; /* the text of /metrics of this pass of the loop; NULL: nobody has asked for it yet */
+	struct instant requests_end; /* when this pass of the loop is cut, so that no request delays others */
 	TAILQ_HEAD(, stream) streams;
 	unsigned streams_n;
 	struct event *beat; /* once a second, while there are streams */

@@ -4,7 +4,7 @@
  * that are over. At most visits.most connections exist: beyond, and while descriptors are short, nothing is accepted.
  *
  * evhttp asks for the bufferevent of a connection before it tells its socket. So on_arrivals sees in a later callback whose it is, and ends it if its peer has
- * its share.
+ * its share. Who is accepted no longer in this pass of the loop is so from then on.
  */
 #include "daemon/web/visits.h"
 
@@ -25,11 +25,12 @@
 #include <sys/socket.h>
 
 #define SWEEP_US    (100 * MSEC)
-#define AGAIN_US    (1 * MSEC) /* after refusals: others may wait behind them */
+#define AGAIN_US    (1 * MSEC) /* after refusals, since others may wait behind them; and while there are more to free */
 #define REQUEST_US  (5 * SEC) /* from accept to the end of the request */
 #define ANSWER_US   (60 * SEC) /* from accept to the end of the answer; a stream has none */
 #define PAUSE_US    (500 * MSEC)
-#define READS_MOST  16 /* before a refusal: whoever sends on and on gets a reset */
+#define FREES_MOST  64         /* in a pass of the loop, which takes some 300 us */
+#define READS_MOST  16         /* before a refusal: whoever sends on and on gets a reset */
 
 _Static_assert(LISTENER_ADDRESSES_MAX + 8 <= WEB_DESCRIPTORS - WEB_CONNECTIONS, "what descriptors.c keeps for a listener");
 
@@ -43,10 +44,15 @@ static void listener_enable(struct evhttp_bound_socket *bound, void *on)
 		evconnlistener_disable(l);
 }
 
+static void listeners_enable(struct web *w, bool on)
+{
+	evhttp_foreach_bound_socket(w->http, listener_enable, on ? w : NULL);
+}
+
 void visits_accept(struct web *w, bool on)
 {
 	w->visits.paused = !on;
-	evhttp_foreach_bound_socket(w->http, listener_enable, on ? w : NULL);
+	listeners_enable(w, on);
 }
 
 static void visits_sweep_soon(struct web *w)
@@ -74,15 +80,20 @@ static void visit_free(struct web *w, struct visit *v)
 	free(v);
 }
 
-static void visits_free_those_over(struct web *w)
+/* False: there may be more, which another pass of the loop frees. */
+static bool visits_free_those_over(struct web *w)
 {
 	struct visit *v, *next;
+	unsigned left = FREES_MOST;
 
-	for (v = TAILQ_FIRST(&w->visits.all); v; v = next) {
+	for (v = TAILQ_FIRST(&w->visits.all); v && left > 0; v = next) {
 		next = TAILQ_NEXT(v, next);
-		if (visit_is_over(v))
-			visit_free(w, v);
+		if (!visit_is_over(v))
+			continue;
+		visit_free(w, v);
+		left--;
 	}
+	return left > 0;
 }
 
 void visit_shut(struct visit *v)
@@ -123,18 +134,17 @@ static bool visit_is_late(const struct visit *v, struct instant now)
 
 static void on_sweep(evutil_socket_t fd, short what, void *context)
 {
+	const struct timeval at_once = {.tv_usec = AGAIN_US};
 	struct web *w = context;
 	struct instant now = clock_boottime();
-	struct visit *v, *next;
+	struct visit *v;
 
 	(void)fd, (void)what;
-	for (v = TAILQ_FIRST(&w->visits.all); v; v = next) {
-		next = TAILQ_NEXT(v, next);
-		if (visit_is_over(v))
-			visit_free(w, v);
-		else if (visit_has_left(v) || visit_is_late(v, now))
+	TAILQ_FOREACH(v, &w->visits.all, next)
+		if (!visit_is_over(v) && (visit_has_left(v) || visit_is_late(v, now)))
 			visit_shut(v);
-	}
+	if (!visits_free_those_over(w))
+		event_add(w->visits.sweep, &at_once);
 	if (w->visits.paused && !w->stopping && !w->paused && w->visits.count < w->visits.most && !instant_before(now, w->visits.pause_end))
 		visits_accept(w, true);
 	if (w->visits.count > 0 || (w->visits.paused && !w->stopping))
@@ -244,6 +254,9 @@ static void on_arrivals(evutil_socket_t fd, short what, void *context)
 	struct visit *v;
 
 	(void)fd, (void)what;
+	w->visits.arrived = 0;
+	if (!w->visits.paused)
+		listeners_enable(w, true);
 	TAILQ_FOREACH(v, &w->visits.all, next) {
 		if (v->origin_n > 0 || v->shut || visit_is_over(v))
 			continue;
@@ -268,7 +281,7 @@ static struct bufferevent *on_accept(struct event_base *base, void *context)
 		mem_exhausted();
 	v = mem_alloc(sizeof(*v));
 	if (w->visits.count + 1 >= w->visits.most)
-		visits_free_those_over(w);
+		(void)visits_free_those_over(w);
 	bufferevent_incref(bev);
 	v->web = w;
 	v->bev = bev;
@@ -276,6 +289,8 @@ static struct bufferevent *on_accept(struct event_base *base, void *context)
 	TAILQ_INSERT_TAIL(&w->visits.all, v, next);
 	if (++w->visits.count >= w->visits.most)
 		visits_accept(w, false);
+	else if (++w->visits.arrived >= ACCEPTS_PER_PASS)
+		listeners_enable(w, false);
 	event_active(w->visits.arrivals, EV_TIMEOUT, 0);
 	visits_sweep_soon(w);
 	return bev;

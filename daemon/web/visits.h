@@ -43,6 +43,7 @@ struct visit {
 struct visits {
 	TAILQ_HEAD(, visit) all;
 	unsigned count, most;
+	unsigned arrived;     /* those accepted in this pass of the loop */
 	bool paused;          /* nothing is accepted */
 	struct instant pause_end;
 	struct event *sweep;

@@ -2,6 +2,7 @@
 /* The web listener: begins, ends, and takes each request to what answers it. */
 #include "daemon/web/web.h"
 
+#include "daemon/base/clock.h"
 #include "daemon/base/log.h"
 #include "daemon/base/mem.h"
 #include "daemon/web/answer.h"
@@ -21,6 +22,7 @@
 #define BODY_MOST  65536 /* of a request for the page, which is refused in any case */
 #define TIMEOUT_S  5
 #define KEEPALIVE_US (60 * SEC)
+#define REQUESTS_US  (1 * MSEC) /* the requests of a pass take no longer, and the first of them */
 
 /* --- what is answered at once --- */
 
@@ -58,6 +60,17 @@ void web_end_pass(struct web *w)
 	if (w->figures)
 		shared_free(w->figures);
 	w->figures = NULL;
+	w->requests_end = INSTANT_NEVER;
+}
+
+/* Most requests make the service step, which cuts a long pass. Those that are answered here may come from hundreds of connections at once as well. */
+static void web_count_time(struct web *w)
+{
+	struct instant now = clock_boottime();
+
+	w->requests_end = instant_min(w->requests_end, instant_add(now, REQUESTS_US));
+	if (!instant_before(now, w->requests_end))
+		event_base_loopbreak(w->base);
 }
 
 static void serve_page(struct web *w, struct evhttp_request *req)
@@ -109,9 +122,8 @@ static bool may_look(struct web *w, struct evhttp_request *req, const struct pat
 	return may;
 }
 
-static void on_request(struct evhttp_request *req, void *context)
+static void web_serve(struct web *w, struct evhttp_request *req)
 {
-	struct web *w = context;
 	const struct path *path = path_find(req);
 	enum evhttp_cmd_type method = evhttp_request_get_command(req);
 	bool by_token = path && path->serve == serve_metrics && gate_has_metrics_token(w, req);
@@ -130,6 +142,12 @@ static void on_request(struct evhttp_request *req, void *context)
 		answer_error(req, 403, "the rules do not let you look");
 	else
 		path->serve(w, req);
+}
+
+static void on_request(struct evhttp_request *req, void *context)
+{
+	web_serve(context, req);
+	web_count_time(context);
 }
 
 /* --- begin and end --- */
@@ -159,6 +177,7 @@ struct web *web_new(struct event_base *base, const struct web_conf *conf, const 
 
 	w->base = base;
 	w->sink = *sink;
+	w->requests_end = INSTANT_NEVER;
 	w->room = conf->room;
 	w->tls = conf->tls;
 	w->path = copy(conf->path);

@@ -85,7 +85,7 @@ void web_look(struct web *w);
 bool web_is_lost(const struct web *w);
 void web_stop(struct web *w);  /* stops listening, ends all streams and snapshots, and opens no session from then on */
 
-/* Before the answers of a pass of the loop leave. All who ask for /metrics in one pass share a text: to make it takes as long as ten other answers. */
+/* At the end of each pass of the loop, before the answers leave. All who ask for /metrics in one pass share a text: it takes as long as ten answers. */
 void web_end_pass(struct web *w);
 
 /* For a restart: nothing is accepted, the service hears that all sessions are gone, and requests for locks are answered with an error. Answers go out. */
