@@ -91,7 +91,7 @@ void carried_unpack(struct carried_conn *from, struct hub *h, struct fdlist *fds
 	scratch_fit(h, from->rest_n);
 	c->rest = buf_unpack(h, from->rest, from->rest_n);
 	c->out = buf_unpack(h, from->out, from->out_n);
-	c->share = from->share ? shares_join(&h->shares, from->share, from->share_n) : NULL;
+	c->share = from->share ? shares_join(&h->shares, from->share, from->share_n) : from->session ? shares_join(&h->shares, "", 0) : NULL;
 	conn_count_held(c);
 	c->blocked = c->out != NULL; /* so what waits for the output is told when the loop has found room at the socket */
 	c->is_unix = from->is_unix;

@@ -50,10 +50,7 @@ void closing_begin(struct conn *c)
 	}
 	if (h->closing_n >= h->conf.sessions_max)
 		closing_evict(h);
-	if (c->is_ready) {
-		TAILQ_REMOVE(&h->ready, c, link);
-		c->is_ready = false;
-	}
+	conn_leave_turns(c);
 	closing_enter(c, "hung-up");
 	conn_end_session(c);
 	conn_drop_input(c);

@@ -6,6 +6,7 @@
  */
 #include "daemon/net/conn.h"
 
+#include "daemon/base/clock.h"
 #include "daemon/net/closing.h"
 #include "daemon/net/conn_state.h"
 #include "daemon/net/ending.h"
@@ -23,6 +24,7 @@
 
 #define SHARE_LINES  8
 #define SHARE_OUTPUT ((size_t)4096)
+#define SHARE_US     INT64_C(100)
 
 /* --- the end ------------------------------------------------------------------------------------------------------- */
 
@@ -38,8 +40,7 @@ static int socket_error(int fd)
 static void conn_end_here(struct conn *c, short events)
 {
 	conn_fail(c, conn_how_gone(c, events, socket_error(c->fd)));
-	TAILQ_REMOVE(&c->hub->ready, c, link);
-	c->is_ready = false;
+	conn_leave_turns(c);
 	conn_told(c);
 }
 
@@ -123,10 +124,12 @@ static void conn_keep(struct conn *c, const struct lines *l)
 	c->partial = !memchr(l->at, '\n', (size_t)(l->end - l->at));
 }
 
-/* In each pass of the loop a connection has a share of lines, and of bytes of answers. So busy connections do not delay the others. */
-static bool share_is_used_up(const struct hub *h, unsigned lines)
+/* In a pass of the loop a connection has a share of lines, of bytes of answers, and of time after its first line. So busy ones do not delay the others. */
+static bool share_is_used_up(struct hub *h, unsigned lines)
 {
-	return lines >= SHARE_LINES || h->spoken >= SHARE_OUTPUT;
+	if (lines == 1)
+		h->turn_ends = instant_add(clock_boottime(), SHARE_US);
+	return lines >= SHARE_LINES || h->spoken >= SHARE_OUTPUT || (lines > 1 && !instant_before(clock_boottime(), h->turn_ends));
 }
 
 /* Passes lines of scratch to the sink until none is left or wanted, or the share of c is used up. False: c may be freed, or must not be read now. */
@@ -142,7 +145,8 @@ static bool conn_tell_lines(struct conn *c, size_t n)
 
 	h->current = c;
 	h->spoken = 0;
-	while (!h->paused && conn_wants_lines(c) && !(c->queued = share_is_used_up(h, told)) && (kind = lines_next(&l, &line, &length)) != LINE_NONE) {
+	while (!h->paused && conn_wants_lines(c) && !(c->queued = l.at < l.end && share_is_used_up(h, told)) &&
+	       (kind = lines_next(&l, &line, &length)) != LINE_NONE) {
 		told++;
 		if (kind == LINE_WHOLE)
 			sink->line(sink->context, c->session, line, length);
@@ -152,7 +156,6 @@ static bool conn_tell_lines(struct conn *c, size_t n)
 			return false;
 	}
 	h->current = NULL;
-	c->queued = c->queued && l.at < l.end;
 	conn_keep(c, &l);
 	if (c->queued)
 		conn_want_telling(c);
@@ -214,6 +217,28 @@ static void closing_ready(struct conn *c, short what)
 	}
 }
 
+static void conn_take_input(struct conn *c, bool parted)
+{
+	c->hub->sockets.handled++;
+	if ((parted || !conn_takes_input(c)) && conn_is_over(c))
+		return;
+	if (c->queued)
+		return;
+	if (!conn_takes_input(c)) {
+		conn_arm(c);
+		return;
+	}
+	/* A mute connection is read to its end, so that the sink gets the end in this pass, unless the lines before it take more than one share. */
+	while (conn_pump(c, true) && c->mute)
+		;
+}
+
+/* Whether it is not its turn: the pass has taken its time, or others of its peer wait to be read. */
+static bool conn_is_late(const struct conn *c)
+{
+	return c->hub->sockets.late || (c->share && c->share->unread > 0);
+}
+
 /* For a session, c is not freed before the last statement of this function. */
 void conn_ready(struct conn *c, short what)
 {
@@ -229,21 +254,12 @@ void conn_ready(struct conn *c, short what)
 	}
 	if (!(what & (EV_READ | EV_CLOSED)))
 		return;
-	if (c->hub->paused) {
+	if (c->hub->paused)
 		conn_arm(c);
-		return;
-	}
-	if (((what & EV_CLOSED) || !conn_takes_input(c)) && conn_is_over(c))
-		return;
-	if (c->queued)
-		return;
-	if (!conn_takes_input(c)) {
-		conn_arm(c);
-		return;
-	}
-	/* A mute connection is read to its end, so that the sink gets the end in this pass, unless the lines before it take more than one share. */
-	while (conn_pump(c, true) && c->mute)
-		;
+	else if (conn_is_late(c))
+		conn_wait_to_be_read(c, what & EV_CLOSED);
+	else
+		conn_take_input(c, what & EV_CLOSED);
 }
 
 /* False: c may be freed. */
@@ -267,16 +283,20 @@ void conn_told(struct conn *c)
 	const struct net_sink *sink = &c->hub->sink;
 	uint64_t session = c->session;
 	enum gone how = c->fate;
+	bool unread = c->unread, parted = c->parted;
 
-	c->queued = false;
+	c->queued = c->unread = c->parted = false;
 	if (c->state == CONN_FAILED) {
 		conn_free(c);
 		sink->gone(sink->context, session, how);
 	} else if (c->state == CONN_DISMISSED) {
 		closing_begin(c);
 		sink->gone(sink->context, session, GONE_RESTART);
-	} else if (conn_tell_sent(c) && conn_takes_input(c)) {
-		(void)conn_pump(c, false);
+	} else if (conn_tell_sent(c)) {
+		if (unread)
+			conn_take_input(c, parted);
+		else if (conn_takes_input(c))
+			(void)conn_pump(c, false);
 	}
 }
 

@@ -26,7 +26,7 @@ struct conn {
 	size_t held;             /* memory of rest and out, as it was counted last */
 	LIST_ENTRY(conn) of_class; /* in share.sessions_of[class], if class > 0 */
 	TAILQ_ENTRY(conn) dirty;
-	TAILQ_ENTRY(conn) link; /* in hub.ready or hub.closing */
+	TAILQ_ENTRY(conn) link; /* in hub.ended, share.waiting or hub.closing */
 	struct share *share; /* of its peer; NULL: no session, or no longer one */
 	int fd;
 	short watched;           /* sockets.h: EV_…; 0: not watched */
@@ -38,7 +38,9 @@ struct conn {
 	bool awaits;  /* the sink wants `sent` */
 	bool blocked; /* the socket is full: waits until it is writable, net_flush skips it */
 	bool queued; /* its share of this pass is used up; the lines in rest wait for the next one */
-	bool is_dirty : 1, is_ready : 1, is_refused : 1;
+	bool is_dirty : 1, is_ready : 1 /* in hub.ended or share.waiting */, is_refused : 1;
+	bool unread : 1; /* at its turn it is to be read … */
+	bool parted : 1; /* … since its peer has shut a side */
 	bool partial : 1; /* rest is the beginning of a line, without its LF */
 	bool is_tls; /* part of a struct secure_conn */
 	bool stuck;  /* TLS must write before it can read, see secure.h */

@@ -24,17 +24,45 @@ void conn_set_state(struct conn *c, enum conn_state state, const char *why)
 
 void conn_want_telling(struct conn *c)
 {
-	if (c->is_ready && !conn_is_ending(c))
-		return;
 	if (c->is_ready)
-		TAILQ_REMOVE(&c->hub->ready, c, link);
+		return;
 	c->is_ready = true;
-	/* The sink gets an end before the waiting lines of other connections. */
-	if (conn_is_ending(c))
-		TAILQ_INSERT_HEAD(&c->hub->ready, c, link);
-	else
-		TAILQ_INSERT_TAIL(&c->hub->ready, c, link);
+	if (conn_is_ending(c)) {
+		TAILQ_INSERT_TAIL(&c->hub->ended, c, link);
+	} else {
+		if (TAILQ_EMPTY(&c->share->waiting))
+			TAILQ_INSERT_TAIL(&c->hub->turns, c->share, in_turns);
+		TAILQ_INSERT_TAIL(&c->share->waiting, c, link);
+		c->share->unread += c->unread;
+	}
 	event_active(c->hub->tell, EV_TIMEOUT, 1);
+}
+
+void conn_leave_turns(struct conn *c)
+{
+	if (!c->is_ready)
+		return;
+	c->is_ready = false;
+	if (conn_is_ending(c)) {
+		TAILQ_REMOVE(&c->hub->ended, c, link);
+		return;
+	}
+	TAILQ_REMOVE(&c->share->waiting, c, link);
+	c->share->unread -= c->unread;
+	if (TAILQ_EMPTY(&c->share->waiting))
+		TAILQ_REMOVE(&c->hub->turns, c->share, in_turns);
+}
+
+void conn_wait_to_be_read(struct conn *c, bool parted)
+{
+	c->parted |= parted;
+	if (c->unread)
+		return;
+	c->unread = true;
+	if (c->is_ready)
+		c->share->unread++;
+	else
+		conn_want_telling(c);
 }
 
 void conn_mark_dirty(struct conn *c)
@@ -57,6 +85,7 @@ void conn_fail(struct conn *c, enum gone how)
 
 	if (c->state >= CONN_FAILED)
 		return;
+	conn_leave_turns(c);
 	conn_set_state(c, CONN_FAILED, why[how]);
 	c->fate = (unsigned char)how;
 	conn_drop_output(c);
@@ -71,6 +100,7 @@ void conn_dismiss(struct conn *c)
 {
 	if (c->state >= CONN_DISMISSED)
 		return;
+	conn_leave_turns(c);
 	conn_set_state(c, CONN_DISMISSED, "restart");
 	if (c->hub->current == c)
 		c->hub->current = NULL;

@@ -57,13 +57,12 @@ void conn_free(struct conn *c)
 	struct hub *h = c->hub;
 
 	assert(h->current != c);
+	conn_leave_turns(c);
 	if (c->session)
 		conn_end_session(c);
 	sockets_forget(c);
 	if (c->is_dirty)
 		TAILQ_REMOVE(&h->dirty, c, dirty);
-	if (c->is_ready)
-		TAILQ_REMOVE(&h->ready, c, link);
 	if (c->state >= CONN_CLOSING)
 		closing_leave(c);
 	conn_drop_input(c);

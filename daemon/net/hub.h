@@ -22,7 +22,7 @@
 struct conn;
 struct event;
 struct ssl_ctx_st;
-TAILQ_HEAD(conn_list, conn);
+TAILQ_HEAD(share_list, share);
 TAILQ_HEAD(handshake_list, handshake);
 TAILQ_HEAD(shakers_list, shakers);
 
@@ -35,6 +35,8 @@ struct sockets {
 	struct epoll_event reported[SOCKETS_AT_ONCE]; /* [at, n): not handled yet; the pointer of one that is forgotten meanwhile is NULL */
 	unsigned at, n;
 	bool cut, ended; /* of these sockets: a pass was cut before all were handled; one that has ended was among those that were */
+	bool late;       /* this pass has used up its time: those to be read wait for their turns */
+	unsigned handled; /* of these sockets: how many did not wait for their turns */
 };
 
 /* handshake.h */
@@ -65,12 +67,14 @@ struct hub {
 	/* The connection for which a callback is running; NULL: none, or the callback has ended that connection. */
 	struct conn *current;
 	size_t spoken; /* bytes that it was sent since its turn began */
+	struct instant turn_ends; /* if it has more than one line */
 	struct conn_list dirty; /* for net_flush: connections with output, or hung up */
-	struct conn_list ready; /* connections for which the loop must make callbacks: kept lines, `sent`, or the end */
+	struct conn_list ended; /* connections whose ends the loop must tell the sink */
+	struct share_list turns; /* peers of which connections wait for the loop: to be read, with kept lines, or for `sent`. The first has its turn next */
 	struct conn_list
 		closing; /* closing connections, oldest first; see closing.h */
 	unsigned closing_n, refused_n; /* length of closing; how many of them were refused */
-	struct event *tell;            /* runs through ready */
+	struct event *tell;            /* runs through ended and turns */
 	struct event *deadline;        /* expires with the oldest of closing */
 	/* A connection has a buffer only while there is something in it. These are spare. */
 	struct buf *spare[HUB_SPARES];

@@ -5,9 +5,9 @@
  * may call every function but net_free. A line callback may hang up its own session; the bytes of the line stay valid until the callback returns.
  *
  * Each pass of the loop makes one recv(2) of at most 16 KiB per ready connection. net_flush makes one send(2) per connection; much unsent output is sent
- * sooner. The share of a connection in one pass of the loop ends after 8 lines or 4 KiB of answers; further lines wait for the next pass, and all connections
- * with such lines share 50 us of each pass. Each pass accepts at most 8 connections per listening socket. When descriptors run out, accepting pauses and is
- * tried again. Not thread-safe; one event base.
+ * sooner. The share of a connection in one pass of the loop ends after 8 lines, 4 KiB of answers, or when lines after the first take 100 us; further lines
+ * wait for a turn, and all that wait have 100 us of each pass, peer by peer. Each pass accepts at most 8 connections per listening socket. When descriptors
+ * run out, accepting pauses and is tried again. Not thread-safe; one event base.
  *
  * A connection inside TLS becomes a session when its handshake is done. What is said here of recv(2) and send(2) goes for its records of at most 16 KiB.
  *

@@ -99,6 +99,7 @@ struct share *shares_join(struct shares *s, const char *name, size_t n)
 
 	if (!share) {
 		share = mem_alloc(sizeof(*share));
+		TAILQ_INIT(&share->waiting);
 		share->n = n;
 		memcpy(share->name, name, n);
 		map_insert(&s->by_peer, &share->by_peer, map_hash(&s->by_peer, name, n));

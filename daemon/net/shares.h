@@ -2,7 +2,8 @@
 /*
  * Who may have one more session. A peer, as peer_origin() tells them apart, has one share: limits.peer, and never the
  * last sixteenth of all. Root and the user of the daemon on the Unix socket may have any number, and the last few are kept for them. limits.peer does not bind
- * loopback: behind that may be anybody of this host. A share counts what its sessions have in their buffers as well: see held.c.
+ * loopback: behind that may be anybody of this host. A share counts what its sessions have in their buffers as well: see held.c. Its sessions wait for their
+ * turns together: see turns.h.
  */
 #ifndef NET_SHARES_H
 #define NET_SHARES_H
@@ -16,6 +17,7 @@
 #define HELD_CLASSES 32 /* of bytes: class n has less than 2^n, and no less than half of that; class 0 has none, and is in no list */
 
 struct conn;
+TAILQ_HEAD(conn_list, conn);
 
 /* What a peer has. */
 struct share {
@@ -26,6 +28,9 @@ struct share {
 	unsigned char class;
 	LIST_ENTRY(share) of_class;
 	LIST_HEAD(, conn) sessions_of[HELD_CLASSES];
+	struct conn_list waiting; /* for their turns */
+	unsigned unread;          /* how many of these are to be read */
+	TAILQ_ENTRY(share) in_turns; /* while some wait */
 	size_t n;
 	char name[PEER_ORIGIN_MAX];
 };

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * The sockets of the connections have an epoll of their own, which the loop watches. The epoll of libevent reports all that are ready in each pass, and a pass
- * is short: with thousands ready, the loop would do nothing else than ask for them. Here a pass asks for SOCKETS_AT_ONCE at most, and handles them for
- * SOCKETS_US, whatever they do. The others come first in the next pass.
+ * is short: with thousands ready, the loop would do nothing else than ask for them. Here a pass asks for SOCKETS_AT_ONCE, and reads them for SOCKETS_US.
+ * The others wait for their turns, peer by peer, and so do those of their peers that become ready meanwhile: see turns.h. So a peer whose requests take much
+ * time delays another's by one turn.
  */
 #ifndef NET_SOCKETS_H
 #define NET_SOCKETS_H

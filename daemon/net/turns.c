@@ -6,6 +6,7 @@
 #include "daemon/base/mem.h"
 #include "daemon/net/closing.h"
 #include "daemon/net/conn.h"
+#include "daemon/net/conn_state.h"
 #include "daemon/net/ending.h"
 #include "daemon/net/handshakes.h"
 #include "daemon/net/output.h"
@@ -17,20 +18,37 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-#define TELL_US    INT64_C(50) /* share of a loop pass for connections in hub.ready */
+#define TURNS_US   INT64_C(100) /* of a pass of the loop, for connections that wait for their turns */
+
+static bool hub_has_turns(const struct hub *h)
+{
+	return !TAILQ_EMPTY(&h->ended) || (!TAILQ_EMPTY(&h->turns) && !h->paused);
+}
+
+/* Ends come first. Then peers take turns, and so do the connections of a peer. */
+static struct conn *hub_next(struct hub *h)
+{
+	struct share *share = TAILQ_FIRST(&h->turns);
+	struct conn *c = TAILQ_FIRST(&h->ended);
+
+	if (!c) {
+		c = TAILQ_FIRST(&share->waiting);
+		TAILQ_REMOVE(&h->turns, share, in_turns);
+		TAILQ_INSERT_TAIL(&h->turns, share, in_turns);
+	}
+	conn_leave_turns(c);
+	return c;
+}
 
 static void hub_tell(evutil_socket_t fd, short what, void *context)
 {
 	struct hub *h = context;
-	struct instant end = instant_add(clock_boottime(), TELL_US);
-	struct conn *c;
+	struct instant end = instant_add(clock_boottime(), TURNS_US);
 
 	(void)fd, (void)what;
-	while ((c = TAILQ_FIRST(&h->ready)) && (!h->paused || conn_is_ending(c))) {
-		TAILQ_REMOVE(&h->ready, c, link);
-		c->is_ready = false;
-		conn_told(c);
-		if (!TAILQ_EMPTY(&h->ready) && (event_base_got_break(h->base) || !instant_before(clock_boottime(), end))) {
+	while (hub_has_turns(h)) {
+		conn_told(hub_next(h));
+		if (hub_has_turns(h) && (event_base_got_break(h->base) || !instant_before(clock_boottime(), end))) {
 			event_active(h->tell, EV_TIMEOUT, 1);
 			event_base_loopbreak(h->base);
 			return;
@@ -82,7 +100,8 @@ int hub_init(struct hub *h, struct event_base *base, const struct net_conf *conf
 	pool_init(&h->conns, sizeof(struct conn));
 	pool_init(&h->secure_conns, sizeof(struct secure_conn));
 	TAILQ_INIT(&h->dirty);
-	TAILQ_INIT(&h->ready);
+	TAILQ_INIT(&h->ended);
+	TAILQ_INIT(&h->turns);
 	TAILQ_INIT(&h->closing);
 	h->scratch = mem_grow(NULL, conf->line_max + HUB_READ, 1);
 	return 0;

@@ -164,3 +164,64 @@ TEST(sessions_are_read_between_new_connections)
 		close(others[i]);
 	close(fd);
 }
+
+/* As the service does whose step takes long. */
+static void takes_long(struct net_loop *world, uint64_t session, const char *line)
+{
+	(void)session, (void)line;
+	event_base_loopbreak(world->base);
+}
+
+/* More of the one peer than the kernel reports at once: the other's is behind them all. In the second case each has several lines. */
+LOOP_TEST(who_asks_behind_many_of_another_peer_waits_for_a_turn_of_theirs, 2)
+{
+	enum { N = 300 };
+	int fd[N], b;
+
+	net_loop_again(&w, 2 * N);
+	w.on_line = takes_long;
+	for (unsigned i = 0; i < N; i++) {
+		fd[i] = net_loop_tcp(&w);
+		net_loop_until(&w, w.opened == i + 1);
+	}
+	b = net_loop_unix(&w);
+	net_loop_until(&w, w.opened == N + 1);
+	buf_clear(&w.told);
+	for (unsigned i = 0; i < N; i++)
+		net_loop_says(&w, fd[i], _i ? "a\na\na\na\n" : "a\n");
+	net_loop_says(&w, b, "b\n");
+	heard_all();
+	ck_assert_uint_le(before(" a\n", " b\n"), 2 * TURN);
+	ck_assert_uint_eq(w.lines, _i ? 4 * N + 1 : N + 1);
+	buf_clear(&w.told);
+	for (unsigned i = 0; i < N; i++)
+		close(fd[i]);
+	close(b);
+}
+
+/* Those that did not reset their connections are heard. After a half-close a TCP session goes on. */
+TEST(those_that_wait_to_be_read_may_end_meanwhile)
+{
+	enum { N = 100 };
+	int fd[N];
+
+	net_loop_again(&w, 2 * N);
+	w.on_line = takes_long;
+	for (unsigned i = 0; i < N; i++) {
+		fd[i] = i % 2 ? net_loop_tcp(&w) : net_loop_unix(&w);
+		net_loop_until(&w, w.opened == i + 1);
+	}
+	for (unsigned i = 0; i < N; i++)
+		net_loop_says(&w, fd[i], "a\n");
+	net_loop_pass(&w);
+	for (unsigned i = 0; i < N; i++) {
+		if (i % 4 == 1)
+			net_loop_resets(fd[i]);
+		else
+			close(fd[i]);
+	}
+	net_loop_until(&w, net_sessions(w.net) == N / 4);
+	net_loop_settle(&w);
+	ck_assert_uint_ge(w.lines, N - N / 4);
+	buf_clear(&w.told);
+}
