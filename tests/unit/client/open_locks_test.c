@@ -107,17 +107,17 @@ TEST(a_lock_that_its_caller_gave_up_meanwhile_is_released)
 
 /* --- redlock run --- */
 
-#define BEGUN                                                                                                                          \
-	"< HELLO 1 name=\"redlock run \n> OK proto=1 session=7 secret=s7\n< LOCK n wait=forever\n> OK name=n fence=17 valid_ms=600 ttl_ms=600 count=1\n" \
-	"< CHECK n\n> OK name=n fence=17 valid_ms=600 ttl_ms=600 count=1\n"
+#define BEGUN(ms)                                                                                                                      \
+	"< HELLO 1 name=\"redlock run \n> OK proto=1 session=7 secret=s7\n< LOCK n wait=forever\n> OK name=n fence=17 valid_ms=" ms " ttl_ms=" ms " count=1\n" \
+	"< CHECK n\n> OK name=n fence=17 valid_ms=" ms " ttl_ms=" ms " count=1\n"
 
 TEST(a_command_goes_on_while_its_lock_is_open)
 {
 	struct outcome o;
 
-	PLAYED(&o, BEGUN OPEN NOT_YET NOT_YET "* OK name=n fence=17 valid_ms=600 ttl_ms=600 count=1\n"
+	PLAYED(&o, BEGUN("4000") OPEN NOT_YET NOT_YET "^ asked\n* OK name=n fence=17 valid_ms=4000 ttl_ms=4000 count=1\n"
 	       "< UNLOCK n fence=17 count=0$\n> OK name=n count=0\n" QUIT, "run",
-	       "n", "sh", "-c", "sleep 1; exit 7");
+	       "n", "sh", "-c", "while [ ! -s $FOLDER/asked ]; do sleep 0.05; done; exit 7");
 	ck_assert_msg(o.code == 7, "%d %s", o.code, o.err);
 }
 
@@ -137,7 +137,7 @@ TEST(a_command_is_stopped_in_time_when_its_lock_stays_open)
 {
 	struct outcome o;
 
-	IN_TIME(1500000, PLAYED(&o, BEGUN OPEN NOT_YET "* ERR QUORUM not confirmed yet\n" QUIT "@ pid\n", "run", "n", "sh", "-c",
+	IN_TIME(1500000, PLAYED(&o, BEGUN("600") OPEN NOT_YET "* ERR QUORUM not confirmed yet\n" QUIT "@ pid\n", "run", "n", "sh", "-c",
 				"trap '' TERM; echo $$ >$FOLDER/pid; while :; do sleep 0.05; done"));
 	ck_assert_int_eq(o.code, EXIT_LOST);
 }
