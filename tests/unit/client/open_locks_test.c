@@ -137,7 +137,7 @@ TEST(a_command_is_stopped_in_time_when_its_lock_stays_open)
 {
 	struct outcome o;
 
-	IN_TIME(1500000, PLAYED(&o, BEGUN("600") OPEN NOT_YET "* ERR QUORUM not confirmed yet\n" QUIT "@ pid\n", "run", "n", "sh", "-c",
+	IN_TIME(1500000, PLAYED(&o, BEGUN("600") OPEN NOT_YET "* ERR QUORUM not confirmed yet\nq\n@ pid\n", "run", "n", "sh", "-c",
 				"trap '' TERM; echo $$ >$FOLDER/pid; while :; do sleep 0.05; done"));
 	ck_assert_int_eq(o.code, EXIT_LOST);
 }
