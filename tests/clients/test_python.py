@@ -29,6 +29,7 @@ import verdict
 from daemon import Daemon
 from history import History
 from redlockd import _base, _core
+from redlockd._requests import Ready
 from process import BUILD, ROOT, reap, spawn, temp_folder, until
 
 OTHERS = re.compile(r"^(?:import|from) (?:pytest|django|celery|apscheduler)\b", re.M)  # programs that test_python_users.py runs
@@ -563,6 +564,12 @@ class WithoutIO(unittest.TestCase):
         self.assertLess(pauses[1], 0.011)
         self.assertLess(abs(now - 40.0), 0.6)
         self.assertEqual(self.core.state.name, "OFF")
+
+    def test_who_waits_in_vain_for_the_first_connection_is_told_the_address(self):
+        core, ready = _core.Core(self.core.settings), Ready(5.0)
+        core.submit(ready, 0.0)
+        core.tick(5.0)
+        self.assertIn(self.core.settings.address + ": ", str(ready.error))
 
     def test_while_somebody_dials_the_core_asks_for_no_tick(self):
         self.core.disconnected("cut", 10.0)

@@ -128,7 +128,7 @@ TEST(a_command_begins_when_its_grant_is_confirmed)
 
 	PLAYED(&o,
 	       "< HELLO 1 name=\"redlock run \n> OK proto=1 session=7 secret=s7\n< LOCK n wait=forever\n" "> " GRANT "\n< CHECK n\n" OPEN NOT_YET NOT_YET
-	       NOT_YET CHECK "< UNLOCK n fence=17 count=0$\n> OK name=n count=0\n" QUIT,
+	       NOT_YET "* OK name=n fence=17 valid_ms=6000 count=1\n< UNLOCK n fence=17 count=0$\n> OK name=n count=0\n" QUIT,
 	       "run", "n", "sh", "-c", "exit 7");
 	ck_assert_msg(o.code == 7, "%d %s", o.code, o.err);
 }
@@ -137,7 +137,7 @@ TEST(a_command_is_stopped_in_time_when_its_lock_stays_open)
 {
 	struct outcome o;
 
-	IN_TIME(1500000, PLAYED(&o, BEGUN("600") OPEN NOT_YET "* ERR QUORUM not confirmed yet\nq\n@ pid\n", "run", "n", "sh", "-c",
+	IN_TIME(3900000, PLAYED(&o, BEGUN("3000") "! 0\n" OPEN NOT_YET "* ERR QUORUM not confirmed yet\nq\n@ pid\n", "run", "n", "sh", "-c",
 				"trap '' TERM; echo $$ >$FOLDER/pid; while :; do sleep 0.05; done"));
 	ck_assert_int_eq(o.code, EXIT_LOST);
 }
