@@ -4,6 +4,7 @@
 # What tests set up: servers, daemons, clients. The unit tests themselves are listed in tests/unit/suites.def.
 FIXTURE := \
 	tests/fixture/answer_sink.c \
+	tests/fixture/client_clock.c \
 	tests/fixture/clocked_redis.c \
 	tests/fixture/cluster.c \
 	tests/fixture/cluster_journal.c \

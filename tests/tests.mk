@@ -39,13 +39,15 @@ always:
 $(O)/unit.list: always
 	@mkdir -p $(@D)
 	@echo '$(UNIT)' | cmp -s - $@ || echo '$(UNIT)' >$@
+comma := ,
+# The unit tests of libredlock move its clock: tests/fixture/client_clock.c.
+UNIT_WRAP := $(addprefix -Wl$(comma)--wrap=,clock_gettime poll)
 $(O)/unit: $(call obj,$(UNIT) $(filter-out %/main.c,$(SIM))) $(O)/fixture.a $(O)/parts.a $(O)/unit.list | $(O)/clock_shim.so
 	$(call say,LD)
-	$(Q)$(LINK) -o $@ $(filter-out %.list,$^) $(LIBS_CHECK) $(LIBS_LOOP) $(LIBS_REDIS) $(LIBS_JOBS) $(LIBS_CONF) $(LIBS_CRYPT) $(LIBS_TABLE) $(LIBS_SIM)
+	$(Q)$(LINK) $(UNIT_WRAP) -o $@ $(filter-out %.list,$^) $(LIBS_CHECK) $(LIBS_LOOP) $(LIBS_REDIS) $(LIBS_JOBS) $(LIBS_CONF) $(LIBS_CRYPT) $(LIBS_TABLE) $(LIBS_SIM)
 
 # Nothing in a simulated world may read a clock, draw by chance or open a socket: each of these aborts.
 SIM_WRAP := clock_gettime gettimeofday time getrandom socket poll
-comma := ,
 
 # A daemon can be killed at each fence of these files. They come before the rest of the product, but not before a file with a mistake.
 KILL_POINTS := -include tests/sim/world/kill_point.h
@@ -98,7 +100,7 @@ $(O)/mutant/%: tests/sim/mutant/%.patch $(O)/sim tests/sim/plant.sh tests/sim/pl
 $(O)/mutant/%.unit: tests/sim/mutant/%.patch $(O)/unit tests/sim/plant.sh tests/sim/plant.awk
 	$(Q)mkdir -p $(@D) && sh tests/sim/plant.sh $* $@.d >$@.sources
 	$(call say,CC)
-	$(Q)$(LINK) $(MUTANT_FLAGS) -o $@ $$(cat $@.sources) $(call obj,$(UNIT) $(filter-out %/main.c,$(SIM))) $(O)/fixture.a $(O)/parts.a $(LIBS_CHECK) $(LIBS_LOOP) $(LIBS_REDIS) $(LIBS_JOBS) $(LIBS_CONF) $(LIBS_CRYPT) $(LIBS_TABLE) $(LIBS_SIM)
+	$(Q)$(LINK) $(MUTANT_FLAGS) $(UNIT_WRAP) -o $@ $$(cat $@.sources) $(call obj,$(UNIT) $(filter-out %/main.c,$(SIM))) $(O)/fixture.a $(O)/parts.a $(LIBS_CHECK) $(LIBS_LOOP) $(LIBS_REDIS) $(LIBS_JOBS) $(LIBS_CONF) $(LIBS_CRYPT) $(LIBS_TABLE) $(LIBS_SIM)
 
 # The daemon with one of these mistakes, for tests/faults: a row must see the mistake as well.
 $(O)/planted/%: tests/sim/mutant/%.patch $(O)/redlockd $(O)/parts.a tests/sim/plant.sh tests/sim/plant.awk

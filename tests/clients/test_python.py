@@ -29,7 +29,8 @@ import verdict
 from daemon import Daemon
 from history import History
 from redlockd import _base, _core
-from process import BUILD, ROOT, spawn, temp_folder, until
+from redlockd._requests import Ready
+from process import BUILD, ROOT, reap, spawn, temp_folder, until
 
 OTHERS = re.compile(r"^(?:import|from) (?:pytest|django|celery|apscheduler)\b", re.M)  # programs that test_python_users.py runs
 
@@ -179,6 +180,21 @@ class Threads(WithDaemon):
             until(lambda: "waiter" in self.roles("busy"), "it waits")
             process.send_signal(signal.SIGINT)
             self.assertEqual(process.communicate(timeout=120)[0], b"holder\n")
+
+    def test_a_signal_that_does_not_interrupt_the_wait_ends_it_soon(self):
+        """One that comes just before the wait begins, or that the kernel gives to another thread: this one has it from the first on."""
+        program = "import redlockd, signal, sys, threading\nclient = redlockd.connect()\nsignal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGINT])\n" \
+                  "if sys.argv[1] == 'second':\n    threading.Thread(target=client.lock('busy').acquire, daemon=True).start()\n" \
+                  "try:\n    client.lock('busy').acquire()\n" \
+                  "except KeyboardInterrupt:\n    print(*[row['role'] for row in client.ask('SHOW busy').rows])\n"
+        for place, roles in (("first", "holder"), ("second", "holder waiter")):
+            with self.subTest(place), self.connect().lock("busy"):
+                process = spawn([sys.executable, "-c", program, place], env=dict(os.environ, REDLOCK_ADDR=self.daemon.addr, PYTHONPATH=SOURCE),
+                                stdout=subprocess.PIPE)
+                self.addCleanup(reap, process)
+                until(lambda: self.roles("busy") == (roles + " waiter").split(), "it waits")
+                process.send_signal(signal.SIGINT)
+                self.assertEqual(process.communicate(timeout=30)[0].decode().strip(), roles)
 
     def test_a_client_that_nobody_closed_warns(self):
         with warnings.catch_warnings(record=True) as caught:
@@ -548,6 +564,12 @@ class WithoutIO(unittest.TestCase):
         self.assertLess(pauses[1], 0.011)
         self.assertLess(abs(now - 40.0), 0.6)
         self.assertEqual(self.core.state.name, "OFF")
+
+    def test_who_waits_in_vain_for_the_first_connection_is_told_the_address(self):
+        core, ready = _core.Core(self.core.settings), Ready(5.0)
+        core.submit(ready, 0.0)
+        core.tick(5.0)
+        self.assertIn(self.core.settings.address + ": ", str(ready.error))
 
     def test_while_somebody_dials_the_core_asks_for_no_tick(self):
         self.core.disconnected("cut", 10.0)

@@ -39,7 +39,7 @@ export type State = "off" | "away" | "greeting" | "up" | "closed";
 /** See the top of this file. */
 export class Core {
   state: State = "off";
-  why = "";
+  why: string;
   time = 0;
   dialAt = NEVER;
   wake = NEVER;
@@ -65,6 +65,7 @@ export class Core {
 
   constructor(readonly settings: Settings, private readonly chance: () => number = Math.random) {
     this.grace = settings.grace;
+    this.why = `${settings.address}: no connection yet`;
   }
 
   // --- what the front end looks at ---

@@ -58,7 +58,7 @@ class Core:
 
     def __init__(self, settings: Settings, chance: random.Random | None = None) -> None:
         self.settings, self.chance = settings, chance or random.Random()
-        self.state, self.why, self.time = State.OFF, "", 0.0
+        self.state, self.why, self.time = State.OFF, f"{settings.address}: no connection yet", 0.0
         self.dial_at = self.wake = self.give_up_at = self.beat_at = NEVER
         self.lease, self.grace = 10.0, settings.grace
         self.id = self.secret = ""

@@ -37,6 +37,8 @@ PARKED = 3
 """When the keeper has found somebody else reading so often in a row, the reader calls it when it leaves."""
 TORN = 1.0
 """Seconds after which a reader that does nothing has none of its part any more."""
+GLANCE = 1.0
+"""Seconds after which the main thread looks up from a wait: a signal that comes just before the wait begins, or to another thread, does not interrupt it."""
 _NOT_YET = (BlockingIOError, InterruptedError, ssl.SSLWantReadError, ssl.SSLWantWriteError)
 _log = logging.getLogger("redlockd")
 _engines: weakref.WeakSet[Engine] = weakref.WeakSet()
@@ -135,7 +137,8 @@ class Engine:
             else:
                 self.reader = mine
         if gate is not None:
-            gate.acquire()  # until an answer, or until the part is free
+            while not gate.acquire(timeout=GLANCE if _in_main() else -1):  # until an answer, or until the part is free
+                pass
         else:
             self._read(mine, lambda: request.finished)
 
@@ -168,7 +171,7 @@ class Engine:
             if enough():
                 return
             self.until = self.core.wake
-            seconds = self.until - _place.now()
+            seconds = min(self.until - _place.now(), GLANCE if _in_main() else NEVER)
             poll, sock = self.poll, self.sock
             self.steps += 1
             self.polling = mine
@@ -356,6 +359,11 @@ class Engine:
 
 def _nothing() -> None:
     """A task that only wakes the keeper."""
+
+
+def _in_main() -> bool:
+    """Whether this is the thread that runs the handlers of signals."""
+    return threading.get_ident() == threading.main_thread().ident
 
 
 def _wait_for(poll: select.poll | None, bell: socket.socket, sock: socket.socket | None, seconds: float | None) -> bool:

@@ -199,7 +199,7 @@ public final class Adapter {
 
     private Object connect(Args a) {
         ClientBuilder builder = RedlockClient.builder().grace(a.duration("grace", Duration.ZERO)).heartbeat(a.duration("heartbeat", Duration.ZERO))
-                .onRisk(held -> tell("risk", held));
+                .timeout(Duration.ofMinutes(1)).onRisk(held -> tell("risk", held)); // TLS takes long in a machine that was started just now
         if (a.get("address") != null) {
             builder.address(a.text("address"));
         }

@@ -110,6 +110,14 @@ public final class WithoutIO {
         check(quit.finished() && quit.error() == null && hold.lost().reason().equals("closed"));
     }
 
+    void whoWaitsInVainForTheFirstConnectionIsToldTheAddress() {
+        Core slow = new Core(new Settings("here", null, 0, 0, null, null));
+        Ready ready = new Ready(seconds(5));
+        slow.submit(ready, 0);
+        slow.tick(seconds(5));
+        check(ready.error() instanceof DisconnectedException && ready.error().getMessage().startsWith("here: "));
+    }
+
     void nothingIsLeftBehindByALockAndItsRelease() {
         for (int at = 0; at < 5; at++) {
             core.free(hold(at, "x"), "", seconds(at + 0.5));

@@ -4,6 +4,7 @@
  * "@ pid" behind "=" is a command that ended before its lock did.
  */
 #include "client/cli/run/task.h"
+#include "tests/fixture/in_time.h"
 #include "tests/fixture/run_transcript.h"
 
 #include <fnmatch.h>
@@ -37,12 +38,9 @@ TEST(the_lock_is_checked_while_the_command_runs)
 
 static void gone_in_time(struct outcome *o, const char *script, const char *command)
 {
-	int64_t before = redlock_now_us();
-
-	PLAYED(o, script, "run", "n", "sh", "-c", command);
-	ck_assert_int_eq(o->code, EXIT_LOST);
 	/* Some CHECKs may have been answered; none of these scripts answers more than three. */
-	ck_assert_int_le(redlock_now_us() - before, 3 * SHORT_US);
+	IN_TIME(3 * SHORT_US, PLAYED(o, script, "run", "n", "sh", "-c", command));
+	ck_assert_int_eq(o->code, EXIT_LOST);
 }
 
 TEST(a_daemon_that_stops_answering_ends_the_command_in_time)
@@ -95,12 +93,10 @@ LOOP_TEST(a_LOST_of_this_grant_stops_the_command, (int)(sizeof(losses) / sizeof(
 
 TEST(a_loss_that_is_final_leaves_a_short_grace_only)
 {
-	int64_t before = redlock_now_us();
 	struct outcome o;
 
-	PLAYED(&o, LOCK CHECK "! 0\n> ! LOST name=n fence=17 reason=evicted\n=\n@ pid\n", "run", "n", "sh", "-c", STUBBORN);
+	IN_TIME(3000000, PLAYED(&o, LOCK CHECK "! 0\n> ! LOST name=n fence=17 reason=evicted\n=\n@ pid\n", "run", "n", "sh", "-c", STUBBORN));
 	ck_assert_int_eq(o.code, EXIT_LOST);
-	ck_assert_int_le(redlock_now_us() - before, 3000000);
 }
 
 /* In a process of its own, because a keeper takes all its children for those of the command. Its exit code is that of redlock. */

@@ -10,7 +10,6 @@
 #include <stdio.h>
 #include <unistd.h>
 
-#define AWAY      "- 300\n+\n" RESUME
 #define ROW_TWO   "> * name=n fence=17 valid_ms=7000 count=2\n> OK session=7 n=1\n"
 #define ROW_ONE   "> * name=n fence=17 valid_ms=7000 count=1\n> OK session=7 n=1\n"
 #define ROW_NONE  "> OK session=7 n=0\n"
@@ -22,7 +21,6 @@
 
 static void pinged(struct scripted_session *s)
 {
-	redlock_set_timeout(s->c, PATIENCE);
 	ck_assert_int_eq(redlock_request(s->c, "PING", 0, NULL, NULL), 0);
 }
 
@@ -31,12 +29,20 @@ static void locks_again(struct scripted_session *s, int expected)
 	ck_assert_int_eq(redlock_lock(s->c, "n", NULL, &s->grant), expected);
 }
 
-/* The call waits for its answer for 20 ms and the timeout. A LOCK without wait= gets a second more. */
+static const struct redlock_options brief = {.size = sizeof(brief), .wait_ms = 20};
+
 static void locks_in_vain(struct scripted_session *s)
 {
-	const struct redlock_options brief = {.size = sizeof(brief), .wait_ms = 20};
-
+	scripted_session_gives_up_away(s);
 	ck_assert_int_eq(redlock_lock(s->c, "n", &brief, &s->grant), -ECONNABORTED);
+	scripted_session_back(s);
+}
+
+static void unlocks_in_vain(struct scripted_session *s)
+{
+	scripted_session_gives_up_away(s);
+	ck_assert_int_eq(redlock_unlock(s->c, "n", 0), -ECONNABORTED);
+	scripted_session_back(s);
 }
 
 static void unlocks(struct scripted_session *s, int64_t count)
@@ -67,7 +73,6 @@ LOOP_TEST(a_second_LOCK_that_was_given_up_is_released, ARRAY_N(second_locks))
 
 	snprintf(script, sizeof(script), HELLO LOCK "%s" PING "< UNLOCK n fence=17 count=0$\n> OK name=n count=0\n" QUIT, second_locks[_i]);
 	scripted_session_begin(&s, script);
-	redlock_set_timeout(s.c, 50);
 	locks_in_vain(&s);
 	pinged(&s);
 	unlocks(&s, 0);
@@ -79,9 +84,7 @@ TEST(a_second_LOCK_that_is_tried_again_counts_once)
 	struct scripted_session s;
 
 	scripted_session_begin(&s, HELLO LOCK "< LOCK n wait=20ms count=2$\n" AWAY ROW_TWO "< LOCK n count=2$\n> " TWICE "\n< CHECK n$\n> " TWICE "\n" QUIT);
-	redlock_set_timeout(s.c, 50);
 	locks_in_vain(&s);
-	redlock_set_timeout(s.c, PATIENCE);
 	locks_again(&s, 0);
 	ck_assert_int_eq(s.grant.count, 2);
 	scripted_session_end(&s);
@@ -96,7 +99,6 @@ TEST(a_grant_behind_a_loss_that_was_given_up_is_released)
 				   "> * name=n fence=18 valid_ms=7000 count=1\n> OK session=7 n=1\n"
 				   "< UNLOCK n count=0$\n> OK name=n count=0\n" PING QUIT);
 	scripted_session_refused(&s, redlock_check(s.c, "n", &s.grant), "LOST");
-	redlock_set_timeout(s.c, 50);
 	locks_in_vain(&s);
 	pinged(&s);
 	scripted_session_refused(&s, redlock_unlock(s.c, "n", 0), "LOST");
@@ -105,14 +107,13 @@ TEST(a_grant_behind_a_loss_that_was_given_up_is_released)
 
 TEST(a_release_is_not_forgotten_before_it_is_answered)
 {
-	struct redlock_options brief = {.size = sizeof(brief), .wait_ms = 20};
 	struct scripted_session s;
 
 	scripted_session_open(&s,
 		   HELLO "< LOCK n wait=20ms count=1$\n" AWAY ROW_ONE "< UNLOCK n count=0$\n+\n" RESUME ROW_ONE
 			 "< UNLOCK n count=0$\n> OK name=n count=0\n" PING QUIT,
-		   50);
-	ck_assert_int_eq(redlock_lock(s.c, "n", &brief, &s.grant), -ECONNABORTED);
+		   PATIENCE);
+	locks_in_vain(&s);
 	pinged(&s);
 	scripted_session_end(&s);
 }
@@ -124,7 +125,6 @@ TEST(a_second_LOCK_is_released_though_its_lock_is_open)
 
 	scripted_session_begin(&s, HELLO LOCK "< LOCK n wait=20ms count=2$\n" AWAY "> OK session=7 n=0 open=1\n< CHECK n$\n> ERR QUORUM not yet\n"
 			       BACK_TO_1 PING CHECK PING QUIT);
-	redlock_set_timeout(s.c, 50);
 	locks_in_vain(&s);
 	pinged(&s);
 	scripted_session_check(&s, 0);
@@ -152,8 +152,7 @@ LOOP_TEST(an_UNLOCK_that_was_given_up_counts_once, ARRAY_N(first_unlocks))
 	snprintf(script, sizeof(script), HELLO LOCK LOCK_TWO "< UNLOCK n fence=17 count=1$\n" AWAY "%s" PING BACK_TO_1 LAST QUIT, first_unlocks[_i]);
 	scripted_session_begin(&s, script);
 	locks_again(&s, 0);
-	redlock_set_timeout(s.c, 50);
-	ck_assert_int_eq(redlock_unlock(s.c, "n", 0), -ECONNABORTED);
+	unlocks_in_vain(&s);
 	pinged(&s);
 	unlocks(&s, 1);
 	unlocks(&s, 0);
@@ -165,8 +164,7 @@ TEST(a_last_UNLOCK_that_was_given_up_and_done_is_no_loss)
 	struct scripted_session s;
 
 	scripted_session_begin(&s, HELLO LOCK "< UNLOCK n fence=17 count=0$\n" AWAY ROW_NONE PING LAST LOCK QUIT);
-	redlock_set_timeout(s.c, 50);
-	ck_assert_int_eq(redlock_unlock(s.c, "n", 0), -ECONNABORTED);
+	unlocks_in_vain(&s);
 	pinged(&s);
 	ck_assert_ptr_null(redlock_next_push(s.c));
 	unlocks(&s, 0);
@@ -217,14 +215,14 @@ TEST(a_LOCK_that_was_granted_and_left_out_is_not_counted_twice)
 
 /* --- the CHECK behind a LOCK --- */
 
-#define GRANTED_OPEN "< LOCK n count=1$\n> " GRANT "\n< CHECK n$\n+\n" RESUME "> OK session=7 n=0 open=1\n"
+#define GRANTED_OPEN "> " GRANT "\n< CHECK n$\n+\n" RESUME "> OK session=7 n=0 open=1\n"
 #define NOT_YET      "< CHECK n$\n> ERR QUORUM not confirmed yet\n"
 
 TEST(a_LOCK_waits_until_its_grant_is_confirmed)
 {
 	struct scripted_session s;
 
-	scripted_session_open(&s, HELLO GRANTED_OPEN NOT_YET NOT_YET NOT_YET CHECK QUIT, PATIENCE);
+	scripted_session_open(&s, HELLO "< LOCK n count=1$\n" GRANTED_OPEN NOT_YET NOT_YET NOT_YET CHECK QUIT, PATIENCE);
 	locks_again(&s, 0);
 	ck_assert_int_eq(s.grant.fence, 17);
 	scripted_session_end(&s);
@@ -234,8 +232,11 @@ TEST(a_grant_that_is_not_confirmed_in_time_is_released)
 {
 	struct scripted_session s;
 
-	scripted_session_open(&s, HELLO GRANTED_OPEN "* ERR QUORUM not confirmed yet\n< UNLOCK n count=0$\n> OK name=n count=0\n" PING QUIT, 1500);
-	locks_again(&s, -ECONNABORTED);
+	scripted_session_open(&s, HELLO "< LOCK n wait=20ms count=1$\n" GRANTED_OPEN "* ERR QUORUM not confirmed yet\n< UNLOCK n count=0$\n"
+			      "> OK name=n count=0\n" PING QUIT, PATIENCE);
+	scripted_session_gives_up_put_off(&s);
+	ck_assert_int_eq(redlock_lock(s.c, "n", &brief, &s.grant), -ECONNABORTED);
+	redlock_set_timeout(s.c, PATIENCE);
 	pinged(&s);
 	scripted_session_end(&s);
 }

@@ -181,18 +181,20 @@ TEST(what_nobody_waits_for_any_more_is_given_back)
 	const struct redlock_options brief = {.size = sizeof(brief), .wait_ms = 20};
 	struct scripted_session s;
 
-	scripted_session_open(&s, HELLO "< LOCKALL a b wait=20ms count=1$\n- 400\n+\n" RESUME ROW_A ROW_B
+	scripted_session_open(&s, HELLO "< LOCKALL a b wait=20ms count=1$\n" AWAY ROW_A ROW_B
 			      "> OK session=7 n=2\n< UNLOCK b count=0$\n> OK name=b count=0\n"
-			      "< UNLOCK a count=0$\n> OK name=a count=0\n< PING$\n> OK\n" QUIT, 50);
+			      "< UNLOCK a count=0$\n> OK name=a count=0\n< PING$\n> OK\n" QUIT, PATIENCE);
+	scripted_session_gives_up_away(&s);
 	ck_assert_int_eq(redlock_lock_all(s.c, names, 2, &brief, grants), -ECONNABORTED);
-	ck_assert_int_eq(redlock_set_timeout(s.c, PATIENCE), 0);
+	scripted_session_back(&s);
 	ck_assert_int_eq(redlock_request(s.c, "PING", 0, NULL, NULL), 0);
 	scripted_session_end(&s);
 	/* the connection breaks behind the answer, and CHECK is given up */
-	scripted_session_open(&s, HELLO ALL ROWS "< CHECK a$\n- 400\n+\n" RESUME ROW_A ROW_B "> OK session=7 n=2\n< UNLOCK b count=0$\n> OK name=b count=0\n"
-			      "< UNLOCK a count=0$\n> OK name=a count=0\n< PING$\n> OK\n" QUIT, 50);
+	scripted_session_open(&s, HELLO ALL ROWS "< CHECK a$\n" AWAY ROW_A ROW_B "> OK session=7 n=2\n< UNLOCK b count=0$\n> OK name=b count=0\n"
+			      "< UNLOCK a count=0$\n> OK name=a count=0\n< PING$\n> OK\n" QUIT, PATIENCE);
+	scripted_session_gives_up_away(&s);
 	ck_assert_int_eq(all(&s), -ECONNABORTED);
-	ck_assert_int_eq(redlock_set_timeout(s.c, PATIENCE), 0);
+	scripted_session_back(&s);
 	ck_assert_int_eq(redlock_request(s.c, "PING", 0, NULL, NULL), 0);
 	scripted_session_end(&s);
 }

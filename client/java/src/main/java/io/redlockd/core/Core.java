@@ -41,7 +41,7 @@ public final class Core {
 
     final Settings settings;
     private State state = State.OFF;
-    private String why = "";
+    private String why;
     private long time;
     private long dialAt = Time.NEVER;
     private long wake = Time.NEVER;
@@ -72,6 +72,7 @@ public final class Core {
     public Core(Settings settings) {
         this.settings = settings;
         this.grace = settings.grace();
+        this.why = settings.address() + ": no connection yet";
     }
 
     // --- what the front end looks at ---
