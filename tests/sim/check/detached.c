@@ -58,7 +58,7 @@ static uint64_t detached_count(const struct conn *of, bool all)
 
 	TAILQ_FOREACH(c, &w->conns, in_world)
 	{
-		int64_t since = c->daemon == d && c->run == d->run ? c->detached_run_us : d->started_run_us;
+		int64_t since = c->run == d->run ? later(c->detached_run_us, d->restored_run_us) : d->restored_run_us;
 
 		if (c->detached_at > 0 && (all || c->peer.is_unix == of->peer.is_unix) && c->daemon == d &&
 		    host_run_us(&d->host, w->now) - since < longest && has_session(c))

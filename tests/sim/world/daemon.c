@@ -159,7 +159,7 @@ void daemon_start(struct sim_daemon *d)
 		return;
 	d->run++;
 	d->started_at = w->now;
-	d->started_run_us = host_run_us(&d->host, w->now);
+	d->restored_run_us = host_run_us(&d->host, w->now);
 	d->first_lease_us = d->conf.lease_us;
 	stream_init(&seed, (uint64_t)w->plan->seed, DRAW_SERVICE, d->index * 1000 + d->run);
 	d->conf.seed[0] = stream_next(&seed);

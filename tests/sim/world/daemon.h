@@ -58,7 +58,7 @@ struct sim_daemon {
 	struct sim_journal journal;
 	uint64_t run; /* 1, 2, …: counts its services */
 	int64_t started_at, died_at[RUNS_MAX];
-	int64_t started_run_us; /* host_run_us() then */
+	int64_t restored_run_us; /* host_run_us() when its sessions were restored last: then their graces began anew */
 	int64_t first_lease_us; /* its lease when it started */
 	char id[24]; /* how the values of this run begin */
 	struct sim_store *store;          /* NULL: its stores are servers */

@@ -51,6 +51,7 @@ static void process_begins(struct sim_daemon *d, const struct effects *records)
 	if (d->store)
 		store_start(d->store);
 	d->service = service_new(&d->conf);
+	d->restored_run_us = host_run_us(&d->host, d->world->now);
 	d->state = DAEMON_RUNNING;
 	recount_goes_on(d);
 	d->journal.failed = d->journal.mended = d->journal.rewriting = false;
