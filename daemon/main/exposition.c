@@ -106,6 +106,6 @@ void exposition_write(const struct daemon *d, struct buf *out)
 {
 	struct page page = {out, METRIC_N};
 
-	service_tally(d->service, &(struct sampler){&page, sample_write});
+	service_tally(d->service, &(struct sampler){&page, sample_write, true});
 	process_write(d, out);
 }

@@ -15,7 +15,7 @@ static void sample_log(void *context, const struct sample *s)
 	size_t n = 0;
 
 	(void)context;
-	if (s->value == 0 || sample_is_bucket(s))
+	if (s->value == 0)
 		return;
 	sample_name(s, name);
 	sample_text(s, value);
@@ -31,5 +31,5 @@ void status_log(struct daemon *d)
 	service_status(d->service, text, sizeof(text));
 	log_event(LOG_NOTICE, "status", "version=%s pid=%d up_s=%" PRId64 " store=%s now=\"%s\" connections=%u%s", REDLOCKD_VERSION, (int)getpid(),
 	          instant_diff(clock_boottime(), d->started) / SEC, d->core_conf.store, text, net_sessions(d->net), d->stopping ? " stopping=yes" : "");
-	service_tally(d->service, &(struct sampler){NULL, sample_log});
+	service_tally(d->service, &(struct sampler){NULL, sample_log, false});
 }

@@ -241,19 +241,58 @@ void job_rows_forget(struct job_store *s, struct job_queue *q, struct job_row *j
 		job_rows_drop(s, q);
 }
 
+/* --- DEFERs that were carried out --- */
+
+static bool nonce_matches(const struct map_node *node, const void *key, size_t n)
+{
+	const struct job_note *note = container_of(node, struct job_note, by_nonce);
+
+	return span_equal((struct span){note->nonce, note->n}, (struct span){key, n});
+}
+
+struct job_note *job_note_find(const struct job_store *s, struct span nonce)
+{
+	struct map_node *node = map_find(&s->deferred, map_hash(&s->deferred, nonce.p, nonce.n), nonce.p, nonce.n, nonce_matches);
+
+	return node ? container_of(node, struct job_note, by_nonce) : NULL;
+}
+
+void job_note_add(struct job_store *s, struct span nonce, int64_t until_ms)
+{
+	struct job_note *note = mem_alloc(sizeof(*note) + nonce.n);
+
+	memcpy(note->nonce, nonce.p, nonce.n);
+	note->n = (uint32_t)nonce.n;
+	note->until_ms = until_ms;
+	map_insert(&s->deferred, &note->by_nonce, map_hash(&s->deferred, nonce.p, nonce.n));
+	STAILQ_INSERT_TAIL(&s->notes, note, in_notes);
+}
+
+void job_note_remove_first(struct job_store *s)
+{
+	struct job_note *note = STAILQ_FIRST(&s->notes);
+
+	STAILQ_REMOVE_HEAD(&s->notes, in_notes);
+	map_remove(&s->deferred, &note->by_nonce);
+	mem_free(note);
+}
+
 void job_store_init(struct job_store *s, const uint64_t seed[2], struct ledger *ledger)
 {
 	*s = (struct job_store){.seed = {seed[0], seed[1]}, .ledger = ledger};
 	heap_init(&s->dead);
 	TAILQ_INIT(&s->changed);
-	s->deferred = job_rows_new(s, SPAN(""));
+	map_init(&s->deferred, seed);
+	STAILQ_INIT(&s->notes);
 }
 
 void job_store_release(struct job_store *s)
 {
 	for (size_t i = 0; i < s->count; i++)
 		job_rows_free(s->queue[i]);
-	job_rows_free(s->deferred);
+	while (!STAILQ_EMPTY(&s->notes))
+		job_note_remove_first(s);
+	map_release(&s->deferred);
 	heap_release(&s->dead);
 	mem_free(s->queue);
 	mem_free(s->gone);

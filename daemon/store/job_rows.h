@@ -42,6 +42,15 @@ struct job_queue {
 	struct timer dead;  /* in job_store.dead */
 };
 
+/* A DEFER that was carried out. Its job may be gone long since, and is charged to nobody: so this is small. */
+struct job_note {
+	struct map_node by_nonce;
+	STAILQ_ENTRY(job_note) in_notes;
+	int64_t until_ms; /* from then on no try of it may be */
+	uint32_t n;
+	char nonce[];
+};
+
 struct job_store {
 	struct job_file *file; /* NULL: the jobs end with the process */
 	struct job_queue **queue; /* those that have jobs, in the order of their names */
@@ -55,8 +64,8 @@ struct job_store {
 	size_t gone_n, gone_cap;
 	size_t unwritten;  /* about so many bytes */
 	uint64_t inode;    /* of the file that has the rest */
-	/* No queue: the DEFERs that were carried out, each by its nonce, in the list DUE by the moment from which on no try of it may be. */
-	struct job_queue *deferred;
+	struct map deferred; /* the DEFERs that were carried out, by their nonces */
+	STAILQ_HEAD(, job_note) notes; /* likewise, as they came */
 	uint64_t seed[2];
 };
 
@@ -83,6 +92,10 @@ int64_t job_queue_bytes(struct span name);
 /* The ledger gets, or loses, the bytes of the job. */
 void job_row_charge(struct job_store *s, const struct job_row *j, int sign);
 void job_row_remove(struct job_queue *q, struct job_row *j);
+/* NULL: it has none. */
+struct job_note *job_note_find(const struct job_store *s, struct span nonce);
+void job_note_add(struct job_store *s, struct span nonce, int64_t until_ms);
+void job_note_remove_first(struct job_store *s);
 size_t job_rows_count(const struct job_queue *q); /* of all kinds; q: may be NULL */
 struct job_queue *job_rows_find(const struct job_store *s, struct span name);
 struct job_queue *job_rows_add(struct job_store *s, struct span name, struct span peer);

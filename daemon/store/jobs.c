@@ -46,25 +46,26 @@ static void job_fail(struct job_op *o, struct job_row *j, int64_t delay_ms, int6
 
 static bool defer_was_carried_out(const struct job_op *o, struct span nonce)
 {
-	const struct job_row *j = job_row_find(o->store->deferred, nonce);
+	const struct job_note *note = job_note_find(o->store, nonce);
 
-	return j && j->ms >= o->now_ms;
+	return note && note->until_ms >= o->now_ms;
 }
 
 static void defer_note(struct job_op *o, struct span nonce, int64_t not_after_ms)
 {
-	struct job_queue *q = o->store->deferred;
+	struct job_store *s = o->store;
 	int64_t until_ms = o->now_ms + KEEP_MS;
-	struct job_row *j;
+	struct job_note *note;
 
-	for (unsigned i = 0; i < JOB_SWEEP && q->list[DUE].count > 0 && q->list[DUE].row[0]->ms < o->now_ms; i++)
-		job_row_remove(q, q->list[DUE].row[0]);
-	j = job_row_find(q, nonce);
-	if (j)
-		job_row_leave(q, j);
+	if (not_after_ms > 0 && not_after_ms < until_ms)
+		until_ms = not_after_ms;
+	for (unsigned i = 0; i < JOB_SWEEP && !STAILQ_EMPTY(&s->notes) && STAILQ_FIRST(&s->notes)->until_ms < o->now_ms; i++)
+		job_note_remove_first(s);
+	note = job_note_find(s, nonce);
+	if (note)
+		note->until_ms = until_ms;
 	else
-		j = job_row_add(o->store, q, nonce);
-	job_row_enter(q, j, DUE, not_after_ms > 0 && not_after_ms < until_ms ? not_after_ms : until_ms);
+		job_note_add(s, nonce, until_ms);
 }
 
 /* The arguments of a DEFER. */

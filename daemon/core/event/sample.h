@@ -29,14 +29,13 @@ struct sample {
 struct sampler {
 	void *context;
 	void (*take)(void *context, const struct sample *s);
+	bool buckets; /* also of the distributions of histograms, not only of their sums and counts */
 };
 
 /* The value for people and programs: "12", or "1.250000" in seconds. */
 void sample_text(const struct sample *s, char out[SAMPLE_TEXT]);
 /* Its name without redlockd_ before it. Returns the length. */
 size_t sample_name(const struct sample *s, char out[SAMPLE_NAME]);
-/* Whether it belongs to the distribution of a histogram, and not to its sum or count. */
-bool sample_is_bucket(const struct sample *s);
 
 /* label, more: the labels of the row, in its order; .name NULL: there is none. */
 void sampler_tell(const struct sampler *to, enum metric which, struct sample_label label, struct sample_label more, int64_t value);

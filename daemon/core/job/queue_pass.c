@@ -161,7 +161,7 @@ static void take_give(struct request_context *x, struct take *take, struct job *
 {
 	struct job_queue *queue = take->queue;
 
-	take_leave_line(take);
+	take_leave_line(x, take);
 	queue->asking++;
 	take->job = job;
 	take->payload = job_text_keep(payload);
@@ -176,15 +176,15 @@ static void take_give(struct request_context *x, struct take *take, struct job *
  * Nobody has got the job. If that is because the first that waits may not have its lock, the home is asked next for another one, who may wish for another
  * lease. A job that none of them may have is left out.
  */
-static bool queue_is_denied(const struct request_context *x, struct job_queue *queue, const struct job *job, int64_t due_ms)
+static bool queue_is_denied(struct request_context *x, struct job_queue *queue, const struct job *job, int64_t due_ms)
 {
 	struct take *first = TAILQ_FIRST(&queue->waiting);
 	bool over = first && first->ends;
 
 	if (!first || first->denied_in != queue->pass || job->lock.n == 0)
 		return false;
-	take_leave_line(first);
-	take_join_line(first, NULL);
+	take_leave_line(x, first);
+	take_join_line(x, first, NULL);
 	if (over)
 		take_end_with_pass(first);
 	if (!take_may_have(x, queue, job))

@@ -179,7 +179,7 @@ static void job_adopt(struct request_context *x, struct job *job)
 	bool ours = value_read(x->core, job->former, &job->value);
 
 	if (job->unsure) {
-		job->state = JOB_ENDING;
+		job_set_state(x, job, JOB_ENDING);
 		job->unsure = ours;
 		job->until = instant_min(job->until, until);
 		heap_set(&x->core->timers, &job->timer, now);

@@ -72,7 +72,7 @@ static void take_free(struct request_context *x, struct take *take)
 	if (take->job)
 		queue->asking--;
 	else
-		take_leave_line(take);
+		take_leave_line(x, take);
 	if (!TAILQ_EMPTY(&queue->waiting))
 		job_queue_count_for(queue, TAILQ_FIRST(&queue->waiting)->session->origin);
 	LIST_REMOVE(take, in_session);
@@ -197,7 +197,7 @@ void take_give_back(struct request_context *x, struct take *take, bool wakes)
 	take->group = NULL;
 	job_text_free(&take->payload);
 	take->queue->asking--;
-	take_join_line(take, TAILQ_FIRST(&take->queue->waiting));
+	take_join_line(x, take, TAILQ_FIRST(&take->queue->waiting));
 	job->wakes = wakes;
 	job_end(x, job, JOB_BACK, NULL);
 }
@@ -297,7 +297,7 @@ void takes_finish_up(struct request_context *x, struct session *s)
 		if (!take->patient)
 			continue;
 		heap_cancel(&x->core->timers, &take->timer);
-		take_wait_no_more(take);
+		take_wait_no_more(x, take);
 		if (!take->job && !take->queue->question)
 			take_cancel(x, take);
 	}

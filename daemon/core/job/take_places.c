@@ -81,11 +81,11 @@ void place_stand(struct request_context *x, struct take *take)
 	take->place = take->patient ? place_again(x, take->session, take->queue->name) : 0;
 	if (take->place == 0) {
 		take->place = ++x->places;
-		take_join_line(take, NULL);
+		take_join_line(x, take, NULL);
 		return;
 	}
 	TAILQ_FOREACH(other, &take->queue->waiting, in_queue)
 		if (other->place > take->place)
 			break;
-	take_join_line(take, other);
+	take_join_line(x, take, other);
 }

@@ -88,9 +88,24 @@ static size_t text_put(char *out, size_t at, struct span text)
 	return at + text.n;
 }
 
+char *label_put(char *at, struct span label)
+{
+	bool quoted = span_starts(label, SPAN("@"));
+
+	for (size_t i = 0; i < label.n; i++)
+		quoted |= label.p[i] == '=' || label.p[i] == ':';
+	if (!quoted)
+		return at + text_put(at, 0, label);
+	*at++ = '\'';
+	for (size_t i = 0; i < label.n; i++)
+		*at++ = label.p[i] == '\'' ? '?' : label.p[i];
+	*at++ = '\'';
+	return at;
+}
+
 size_t holder_text_who(const struct holder_text *c, char *out)
 {
-	size_t at = text_put(out, 0, c->label);
+	size_t at = (size_t)(label_put(out, c->label) - out);
 
 	if (at > 0 && (c->pid >= 0 || c->peer.n > 0))
 		out[at++] = ' ';

@@ -39,6 +39,8 @@ void holder_text_put(struct buf *out, const struct holder_text *c);
 bool holder_text_read_question(struct span message, struct holder_text *ret_card);
 bool holder_text_read(struct span message, struct holder_text *ret_card);
 
+/* The label, as people are shown it: in quotes if it could be taken for what a daemon knows, pid=1, an address, or @host. At most two bytes longer. */
+char *label_put(char *at, struct span label);
 /* The client, as session_who() shows one: "label pid=1 uid=2", "label 10.0.0.5:51234". Returns the length, 0: not known; out has CARD_WHO_MAX bytes. */
 #define CARD_WHO_MAX (2 * CARD_TEXT_MAX + 64)
 size_t holder_text_who(const struct holder_text *c, char *out);

@@ -4,7 +4,6 @@
 
 #include "daemon/core/member/health.h"
 #include "daemon/core/member/quorum.h"
-#include "daemon/core/session/jobs.h"
 
 #include <ctype.h>
 #include <string.h>
@@ -135,26 +134,6 @@ static void tell_family(const struct request_context *x, enum metric which, cons
 	}
 }
 
-static int64_t jobs_held(const struct request_context *x)
-{
-	const struct job *job;
-	int64_t n = 0;
-
-	LIST_FOREACH(job, &x->jobs, in_all)
-		n += job_is_had(job);
-	return n;
-}
-
-static int64_t takes_waiting(const struct request_context *x)
-{
-	const struct job_queue *queue;
-	int64_t n = 0;
-
-	LIST_FOREACH(queue, &x->queues, in_all)
-		n += queue->patient;
-	return n;
-}
-
 static int64_t value_now(const struct request_context *x, enum metric which)
 {
 	const struct metrics *m = &x->core->metrics;
@@ -164,10 +143,6 @@ static int64_t value_now(const struct request_context *x, enum metric which)
 		return (int64_t)x->engine->table.map.count;
 	case METRIC_TIMERS:
 		return (int64_t)x->core->timers.count;
-	case METRIC_JOBS_HELD:
-		return jobs_held(x);
-	case METRIC_TAKES_WAITING:
-		return takes_waiting(x);
 	case METRIC_FAILURE_RATE:
 		return failure_rate(m);
 	case METRIC_RENEWALS_MISSED_ALL:

@@ -60,7 +60,6 @@ void serve_HELP(struct request_context *x, struct session *s)
 struct telling {
 	struct request_context *x;
 	struct session *session;
-	bool all;
 	size_t bytes;
 	uint64_t told, left;
 };
@@ -72,8 +71,6 @@ static void row_stats(void *context, const struct sample *sample)
 	char name[SAMPLE_NAME], value[SAMPLE_TEXT];
 	struct reply r;
 
-	if (sample_is_bucket(sample) && !t->all)
-		return;
 	if (rows_are_long(t->x, t->bytes)) {
 		t->left++;
 		return;
@@ -91,12 +88,13 @@ static void row_stats(void *context, const struct sample *sample)
 
 void serve_STATS(struct request_context *x, struct session *s)
 {
-	struct telling t = {.x = x, .session = s, .all = x->request.words > 0};
+	struct telling t = {.x = x, .session = s};
+	bool all = x->request.words > 0;
 
-	if (t.all && !word_is(x->request.word[0], "all")) {
+	if (all && !word_is(x->request.word[0], "all")) {
 		tell_mistake(x, s, ERROR_ARG, "STATS takes all, or nothing");
 		return;
 	}
-	tally(x, &(struct sampler){&t, row_stats});
+	tally(x, &(struct sampler){&t, row_stats, all});
 	rows_done(x, s, x->request.tag, t.told, t.left > 0 ? (int64_t)t.left : -1);
 }

@@ -2,6 +2,7 @@
 #include "daemon/core/session/client_identity.h"
 
 #include "daemon/base/mem.h"
+#include "daemon/core/lock/holder_text.h"
 #include "proto/decimal.h"
 
 #include <inttypes.h>
@@ -104,9 +105,9 @@ size_t session_who(const struct session *s, char *out)
 	struct span address = session_address(whose);
 	char *at = out;
 
-	_Static_assert(256 + 1 + 2 * (5 + DECIMAL_MAX) <= WHO_MAX, "there is room for the longest label and two numbers; an address is no longer");
+	_Static_assert(256 + 2 + 1 + 2 * (5 + DECIMAL_MAX) <= WHO_MAX, "there is room for the longest label and two numbers; an address is no longer");
 	if (whose->label) {
-		at = client_identity_text(at, span_of(whose->label));
+		at = label_put(at, span_of(whose->label));
 		*at++ = ' ';
 	}
 	if (whose->is_unix) {

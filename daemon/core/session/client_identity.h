@@ -21,7 +21,7 @@ size_t session_origin(const struct core *core, const struct session *s, char out
 bool session_is_owner(const struct core *core, const struct session *s);
 /* The subject of the certificate that the peer has shown, as in "CN=db3"; "": none. */
 struct span session_subject(const struct session *s);
-/* "label pid=1 uid=2", "label 10.0.0.5:51234"; of the previous run "label session=3". Returns the length; out has WHO_MAX bytes. */
+/* With label_put(): "label pid=1 uid=2", "label 10.0.0.5:51234"; of the previous run "label session=3". Returns the length; out has WHO_MAX bytes. */
 size_t session_who(const struct session *s, char *out);
 /* Logs that a session did not end by its own wish. */
 void session_ended(struct session_table *t, const struct session *s, const char *reason);

@@ -27,6 +27,12 @@ void job_text_set(struct span *text, struct span to)
 	*text = kept;
 }
 
+static void job_count(struct request_context *x, const struct job *job, int n)
+{
+	x->jobs_at_stake += (unsigned)(job->state != JOB_LOST ? n : 0);
+	metric_add(&x->core->metrics, METRIC_JOBS_HELD, job_is_had(job) ? n : 0);
+}
+
 struct job *job_new(struct request_context *x, struct span queue, struct span id, struct span lock)
 {
 	struct job *job = mem_alloc(sizeof(*job));
@@ -38,15 +44,15 @@ struct job *job_new(struct request_context *x, struct span queue, struct span id
 	job->timer.kind = TIMER_JOB;
 	job->until = job->renew_at = INSTANT_NEVER;
 	LIST_INSERT_HEAD(&x->jobs, job, in_all);
-	x->jobs_at_stake++;
+	job_count(x, job, 1);
 	return job;
 }
 
 void job_set_state(struct request_context *x, struct job *job, enum job_state to)
 {
-	x->jobs_at_stake += (to != JOB_LOST);
-	x->jobs_at_stake -= (job->state != JOB_LOST);
+	job_count(x, job, -1);
 	job->state = to;
+	job_count(x, job, 1);
 }
 
 void job_free(struct request_context *x, struct job *job)
@@ -56,7 +62,7 @@ void job_free(struct request_context *x, struct job *job)
 	heap_cancel(&x->core->timers, &job->timer);
 	job_set_session(job, NULL);
 	LIST_REMOVE(job, in_all);
-	x->jobs_at_stake -= job->state != JOB_LOST;
+	job_count(x, job, -1);
 	job_text_free(&job->queue);
 	job_text_free(&job->id);
 	job_text_free(&job->lock);
@@ -231,32 +237,38 @@ void take_share_leave(struct take *take)
 	mem_free(take->share);
 }
 
-void take_join_line(struct take *take, struct take *before)
+static void patient_count(struct request_context *x, struct job_queue *queue, int n)
+{
+	queue->patient += (unsigned)n;
+	metric_add(&x->core->metrics, METRIC_TAKES_WAITING, n);
+}
+
+void take_join_line(struct request_context *x, struct take *take, struct take *before)
 {
 	if (before)
 		TAILQ_INSERT_BEFORE(before, take, in_queue);
 	else
 		TAILQ_INSERT_TAIL(&take->queue->waiting, take, in_queue);
-	take->queue->patient += take->patient;
+	patient_count(x, take->queue, take->patient);
 	if (!take->patient)
 		take_end_with_pass(take);
 }
 
-void take_leave_line(struct take *take)
+void take_leave_line(struct request_context *x, struct take *take)
 {
 	TAILQ_REMOVE(&take->queue->waiting, take, in_queue);
-	take->queue->patient -= take->patient;
+	patient_count(x, take->queue, -take->patient);
 	if (take->ends)
 		TAILQ_REMOVE(&take->queue->ending, take, in_ending);
 	take->ends = false;
 }
 
-void take_wait_no_more(struct take *take)
+void take_wait_no_more(struct request_context *x, struct take *take)
 {
 	take->patient = false;
 	if (take->job)
 		return;
-	take->queue->patient--;
+	patient_count(x, take->queue, -1);
 	take_end_with_pass(take);
 }
 

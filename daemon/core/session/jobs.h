@@ -175,12 +175,12 @@ void take_share_join(struct take *take); /* one more of it */
 void take_share_leave(struct take *take);
 
 /* Among those that wait in its queue, in front of this one; NULL: at the end. */
-void take_join_line(struct take *take, struct take *before);
-void take_leave_line(struct take *take);
+void take_join_line(struct request_context *x, struct take *take, struct take *before);
+void take_leave_line(struct request_context *x, struct take *take);
 /* Of one that is in the line: it ends when nothing is left to take. */
 void take_end_with_pass(struct take *take);
 /* It was patient: from now on it is answered as if it had never waited. */
-void take_wait_no_more(struct take *take);
+void take_wait_no_more(struct request_context *x, struct take *take);
 /* What a home says of a job that it has leased. The texts are those of the answer. */
 struct job_leased {
 	struct span id, lock, payload;

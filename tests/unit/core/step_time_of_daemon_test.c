@@ -197,3 +197,24 @@ TEST(a_snapshot_of_the_journal_is_taken)
 {
 	measure(snapshot_is_taken);
 }
+
+/* The most groups that may be configured, each with two histograms. */
+static void many_groups_are_told(void)
+{
+	char groups[64 * 70], *at = groups;
+
+	for (unsigned i = 0; i < 64; i++)
+		at += snprintf(at, 70, "%sthe-group-with-the-number-%u\tg%u/*", i > 0 ? "\n" : "", i, i);
+	sessions_open(1, 1);
+	w.conf.name_groups = groups;
+	w.conf.limits.output = 16 << 20;
+	service_reload(w.service, &w.conf);
+	w.longest_ns = 0;
+	says(1, "STATS all");
+	w.conf.name_groups = NULL;
+}
+
+TEST(figures_of_many_groups_of_names_are_told)
+{
+	measure_within(many_groups_are_told, MOST_NS / 2);
+}

@@ -8,6 +8,7 @@
 #include "daemon/store/memory_key.h"
 
 #include <check.h>
+#include <malloc.h>
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -196,4 +197,24 @@ TEST(what_is_set_aside_is_told)
 	ck_assert_int_eq(unlink(home_run_path("jobs.db")), 0);
 	memory_look_jobs(home_run.memory);
 	ck_assert_int_eq(home_run.file.aside, -EIDRM);
+}
+
+/* Its nonce, for as long as a try of it may come: about a hundred bytes, and no more of the job. */
+TEST(a_defer_leaves_little_behind_once_its_job_is_gone)
+{
+	size_t before = 0;
+	char nonce[32];
+
+	for (unsigned i = 0; i < 12000; i++) {
+		if (i == 2000)
+			before = mallinfo2().uordblks;
+		snprintf(nonce, sizeof(nonce), "0123456789abcdef-%010u", i);
+		ck_assert_int_eq(home_run_ask("q", "j", "defer", "a", "x", "", "0", "9", nonce, "0", "peer", "1000000000", "0", KEEP_MS, NULL), 'D');
+		ck_assert_int_eq(home_run_ask("q", "j", "drop", "a", NULL), 'R');
+	}
+	ck_assert_uint_le(mallinfo2().uordblks, before + 10000 * (size_t)112);
+	home_run.now.us += 16 * SEC;
+	for (unsigned i = 0; i < 1000; i++)
+		defer("q", "a", "x");
+	ck_assert_uint_le(mallinfo2().uordblks, before);
 }

@@ -173,3 +173,20 @@ TEST(the_client_is_shown_as_on_its_own_host)
 	is_shown_as(SPAN("worker 7"), SPAN(""), -1, "worker 7");
 	is_shown_as(SPAN(""), SPAN(""), -1, "");
 }
+
+TEST(a_label_is_told_apart_from_what_the_daemon_knows)
+{
+	char longest[CARD_TEXT_MAX + 1], who[CARD_TEXT_MAX + 8];
+
+	is_shown_as(SPAN("backup pid=1 uid=0"), SPAN("10.0.0.5:51234"), -1, "'backup pid=1 uid=0' 10.0.0.5:51234");
+	is_shown_as(SPAN("pid=1"), SPAN("unix"), 4211, "'pid=1' pid=4211 uid=33");
+	is_shown_as(SPAN("a 10.0.0.9:1"), SPAN("10.0.0.5:51234"), -1, "'a 10.0.0.9:1' 10.0.0.5:51234");
+	is_shown_as(SPAN("@db1"), SPAN(""), -1, "'@db1'");
+	is_shown_as(SPAN("10.0.0.9:1"), SPAN(""), -1, "'10.0.0.9:1'");
+	is_shown_as(SPAN("a@db1"), SPAN(""), -1, "a@db1");
+	is_shown_as(SPAN("a' pid=1 uid=0 '"), SPAN("unix"), 4211, "'a? pid=1 uid=0 ?' pid=4211 uid=33");
+	memset(longest, '=', CARD_TEXT_MAX);
+	longest[CARD_TEXT_MAX] = '\0';
+	snprintf(who, sizeof(who), "'%s' x", longest);
+	is_shown_as(span_of(longest), SPAN("x"), -1, who);
+}

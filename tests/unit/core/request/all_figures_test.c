@@ -35,7 +35,7 @@ static void sample_keep(void *context, const struct sample *s)
 static void tells(unsigned d)
 {
 	told.n = 0;
-	service_tally(cluster.daemon[d].service, &(struct sampler){NULL, sample_keep});
+	service_tally(cluster.daemon[d].service, &(struct sampler){NULL, sample_keep, true});
 }
 
 static bool is_told(const char *text)
@@ -52,7 +52,7 @@ static void told_now(const char *text)
 	ck_assert_msg(is_told(text), "not told: %s", text);
 }
 
-static const struct sampler keeper = {NULL, sample_keep};
+static const struct sampler keeper = {NULL, sample_keep, true};
 
 static const char *text_of(int64_t us)
 {
@@ -87,6 +87,24 @@ TEST(a_histogram_is_told_in_parts)
 	ck_assert_str_eq(told.text[HISTOGRAM_BOUNDS], "* metric=redis_round_trip_seconds_bucket value=3 server=x le=+Inf");
 	ck_assert_str_eq(told.text[HISTOGRAM_BOUNDS + 1], "* metric=redis_round_trip_seconds_count value=3 server=x");
 	ck_assert_str_eq(told.text[HISTOGRAM_BOUNDS + 2], "* metric=redis_round_trip_seconds_sum value=0.000007 server=x");
+	for (unsigned i = 0; i < HISTOGRAM_BOUNDS; i++) {
+		char le[40];
+
+		snprintf(le, sizeof(le), " le=%g", (double)histogram_bound_us[i] / (double)SEC);
+		ck_assert_str_eq(strrchr(told.text[i], ' '), le);
+	}
+}
+
+TEST(a_histogram_is_told_without_its_buckets_to_those_who_do_not_want_them)
+{
+	const struct sampler brief = {NULL, sample_keep, false};
+	const struct histogram h = {.count = {1, [HISTOGRAM_BOUNDS] = 1}};
+
+	told.n = 0;
+	sampler_tell_histogram(&brief, METRIC_ROUND_TRIPS, "server", "x", &h, 7);
+	ck_assert_uint_eq(told.n, 2);
+	ck_assert_str_eq(told.text[0], "* metric=redis_round_trip_seconds_count value=2 server=x");
+	ck_assert_str_eq(told.text[1], "* metric=redis_round_trip_seconds_sum value=0.000007 server=x");
 }
 
 FIXTURE(.teardown = cluster_close)
