@@ -125,10 +125,10 @@ static void node_fail_there(struct node *n, enum defect defect, const char *reas
 {
 	char where[300], text[sizeof(n->reason)];
 
-	if (n->sentinel && n->state == NODE_DIALLING && defect == DEFECT_UNREACHED) {
+	if (n->sentinel && n->state != NODE_UP && (defect == DEFECT_UNREACHED || defect == DEFECT_UNKNOWN_HOST)) {
 		sentinel_where(n->sentinel, where, sizeof(where));
-		(void)snprintf(text, sizeof(text), "%.160s, which the sentinels told: %.64s", where, reason);
-		node_fail(n, defect, text);
+		(void)snprintf(text, sizeof(text), "%.100s, which the sentinels told: %.120s", where, reason);
+		node_fail(n, defect == DEFECT_UNKNOWN_HOST ? DEFECT_SENTINEL : defect, text);
 	} else {
 		node_fail(n, defect, reason);
 	}
@@ -226,7 +226,6 @@ static bool node_may_recall(const struct node *n)
 static void node_on_ready(void *context)
 {
 	struct node *n = context;
-	char where[300] = "";
 
 	if (++n->ready < n->conf->links)
 		return;
@@ -251,9 +250,10 @@ static void node_on_ready(void *context)
 	if (n->sentinel) {
 		(void)snprintf(n->known, sizeof(n->known), "%s", link_run_id(n->links.item[0]));
 		sentinel_follow(n->sentinel, true);
-		sentinel_where(n->sentinel, where, sizeof(where));
+		if (!*n->where)
+			sentinel_where(n->sentinel, n->where, sizeof(n->where));
 	}
-	n->conf->sink->up(n->conf->sink->context, n->index, where);
+	n->conf->sink->up(n->conf->sink->context, n->index, n->where);
 	if (n->named)
 		node_tell_name(n);
 	node_watch_name(n);
@@ -371,6 +371,58 @@ static void node_follow_path(struct node *n)
 	}
 }
 
+/* --- where sentinels tell the address -------------------------------------------------------------------------------- */
+
+/* A server at a Unix socket speaks no TLS. */
+void node_expect_name(struct node *n, const char *name)
+{
+	links_expect(&n->links, name);
+	redial_expect(n->redial, name);
+	if (n->subscriber)
+		subscriber_expect(n->subscriber, &n->conf->link->tls, name);
+}
+
+static void node_rename(struct node *n, const char *host, uint16_t port)
+{
+	if (n->port == port && !strcmp(n->host, host))
+		return;
+	n->renamed = n->port;
+	resolver_forget(n->lookup);
+	n->lookup = NULL;
+	n->addresses.count = 0;
+	free(n->host);
+	n->host = mem_copy(host, strlen(host));
+	n->port = port;
+	node_expect_name(n, n->conf->server_name ? n->conf->server_name : n->host);
+}
+
+/*
+ * The new name is resolved, or not in time. If it leads to the address that is connected, or was last, it is only another spelling. Else what was known of
+ * another server serves no more, and if the sentinels keep silent from now on, the former server is not used again.
+ */
+static void node_follow_sentinels(struct node *n)
+{
+	char where[sizeof(n->where)], reason[sizeof(n->reason)];
+
+	if (!n->renamed)
+		return;
+	n->renamed = false;
+	if (addresses_have(&n->addresses, &n->dialled)) {
+		sentinel_follow(n->sentinel, n->state == NODE_UP);
+		if (n->state == NODE_UP && n->demoted)
+			node_arm(n, 0);
+		else if (n->state == NODE_UP)
+			evtimer_del(n->timer);
+		return;
+	}
+	n->known[0] = n->where[0] = '\0';
+	sentinel_where(n->sentinel, where, sizeof(where));
+	(void)snprintf(reason, sizeof(reason), "the sentinels name another master: %.200s", where);
+	node_leave(n, DEFECT_SENTINEL, reason, where);
+}
+
+/* --- attempts -------------------------------------------------------------------------------------------------------- */
+
 static void node_on_addresses(void *context, const struct addresses *found, enum defect defect, const char *reason)
 {
 	struct node *n = context;
@@ -378,6 +430,7 @@ static void node_on_addresses(void *context, const struct addresses *found, enum
 	n->lookup = NULL;
 	if (found->count)
 		n->addresses = *found;
+	node_follow_sentinels(n);
 	if (n->state == NODE_UP && n->named && found->count)
 		node_follow_name(n);
 	else if (n->state == NODE_UP && n->named)
@@ -388,7 +441,7 @@ static void node_on_addresses(void *context, const struct addresses *found, enum
 	if (n->addresses.count)
 		node_dial_all(n);
 	else
-		node_fail(n, defect, reason);
+		node_fail_there(n, defect, reason);
 }
 
 static void node_resolve(struct node *n)
@@ -405,9 +458,12 @@ static void node_resolve(struct node *n)
 
 static void node_locate(struct node *n)
 {
-	if (!addresses_are_known(n->path, n->host, n->port, &n->addresses))
+	if (!addresses_are_known(n->path, n->host, n->port, &n->addresses)) {
 		node_resolve(n);
-	else if (n->addresses.count)
+		return;
+	}
+	node_follow_sentinels(n);
+	if (n->addresses.count)
 		node_dial_all(n);
 	else
 		node_fail(n, DEFECT_UNREACHED, "the path of the socket is too long");
@@ -425,45 +481,17 @@ static void node_begin(struct node *n)
 	}
 }
 
-/* --- where sentinels tell the address -------------------------------------------------------------------------------- */
-
-static void node_on_moved(void *context, const char *where)
+static void node_on_moved(void *context, const char *host, uint16_t port)
 {
 	struct node *n = context;
-	char reason[sizeof(n->reason)];
 
-	n->known[0] = '\0'; /* if the sentinels keep silent from now on, the former server is not used again */
-	(void)snprintf(reason, sizeof(reason), "the sentinels name another master: %s", where);
-	node_leave(n, DEFECT_SENTINEL, reason, where);
-}
-
-/* A server at a Unix socket speaks no TLS. */
-void node_expect_name(struct node *n, const char *name)
-{
-	links_expect(&n->links, name);
-	redial_expect(n->redial, name);
-	if (n->subscriber)
-		subscriber_expect(n->subscriber, &n->conf->link->tls, name);
-}
-
-/* What was known of another server serves no more. */
-static void node_move(struct node *n, const char *host, uint16_t port)
-{
-	char where[300];
-
-	if (n->port == port && !strcmp(n->host, host))
+	node_rename(n, host, port);
+	if (addresses_are_known(NULL, n->host, n->port, &n->addresses)) {
+		node_follow_sentinels(n);
 		return;
-	if (n->port) {
-		sentinel_where(n->sentinel, where, sizeof(where));
-		node_on_moved(n, where);
 	}
-	resolver_forget(n->lookup);
-	n->lookup = NULL;
-	n->addresses.count = 0;
-	free(n->host);
-	n->host = mem_copy(host, strlen(host));
-	n->port = port;
-	node_expect_name(n, n->conf->server_name ? n->conf->server_name : n->host);
+	node_arm(n, PATIENCE_US);
+	n->lookup = resolver_ask(n->conf->resolver, n->host, n->port, node_on_addresses, n);
 }
 
 /*
@@ -476,7 +504,7 @@ static void node_on_told(void *context, const char *host, uint16_t port, enum de
 
 	n->recalled = !host && node_may_recall(n);
 	if (host)
-		node_move(n, host, port);
+		node_rename(n, host, port);
 	else
 		node_note(n, defect, reason);
 	if (host || n->recalled)
@@ -511,6 +539,12 @@ static void node_look_up(struct node *n)
 		n->lookup = resolver_ask(n->conf->resolver, n->host, n->port, node_on_addresses, n);
 }
 
+static void node_miss_addresses(struct node *n)
+{
+	node_follow_sentinels(n);
+	node_fail_there(n, DEFECT_UNKNOWN_HOST, "the name is not resolved in time");
+}
+
 static void node_on_timer(evutil_socket_t fd, short what, void *context)
 {
 	struct node *n = context;
@@ -521,7 +555,9 @@ static void node_on_timer(evutil_socket_t fd, short what, void *context)
 	else if (n->state == NODE_RESOLVING && n->addresses.count)
 		node_dial_all(n);
 	else if (n->state == NODE_RESOLVING)
-		node_fail(n, DEFECT_UNKNOWN_HOST, "the name is not resolved in time");
+		node_miss_addresses(n);
+	else if (n->renamed)
+		node_follow_sentinels(n);
 	else if (n->state == NODE_UP && n->named)
 		node_look_up(n);
 	else if (n->state == NODE_UP && n->path)
@@ -562,6 +598,15 @@ static void node_make_links(struct node *n)
 		node_expect_name(n, n->conf->server_name ? n->conf->server_name : n->host);
 }
 
+/* Where the process before found the master. */
+static void node_recall(struct node *n)
+{
+	sentinel_recall(n->sentinel, n->host, n->port);
+	sentinel_where(n->sentinel, n->where, sizeof(n->where));
+	if (addresses_are_known(NULL, n->host, n->port, &n->addresses))
+		n->dialled = n->addresses.item[0];
+}
+
 struct node *node_new(const struct node_conf *conf, unsigned index, const struct upstream_address *address)
 {
 	struct node *n = mem_alloc(sizeof(*n));
@@ -576,7 +621,7 @@ struct node *node_new(const struct node_conf *conf, unsigned index, const struct
 	if (address->master)
 		n->sentinel = sentinel_new(conf->sentinel, address, &sentinel_sink);
 	if (n->sentinel && n->port)
-		sentinel_recall(n->sentinel, n->host, n->port);
+		node_recall(n);
 	n->known_at = address->heard;
 	if (n->sentinel && address->run_id)
 		(void)snprintf(n->known, sizeof(n->known), "%s", address->run_id);

@@ -130,11 +130,9 @@ static void sentinel_answer(struct sentinel *s, const struct item *leader)
 
 static void sentinel_move(struct sentinel *s, const struct item *to)
 {
-	char where[MASTER_HOST_MAX + 16];
-
 	sentinel_follow(s, false);
-	where_write(where, sizeof(where), to->host, to->port);
-	s->sink.moved(s->sink.context, where);
+	sentinel_recall(s, to->host, to->port);
+	s->sink.moved(s->sink.context, s->host, s->port);
 }
 
 static void sentinel_hear(const struct sentinel *s, bool told, bool agreed)

@@ -20,7 +20,7 @@ struct sentinel_sink {
 	/* Answers sentinel_ask. host NULL: none told, and reason says why. The texts are borrowed during the call. */
 	void (*told)(void *context, const char *host, uint16_t port, enum defect defect, const char *reason);
 	/* While it is followed: a majority of those that answer names another server than was told last. Then it is not followed any more. */
-	void (*moved)(void *context, const char *address);
+	void (*moved)(void *context, const char *host, uint16_t port);
 	/* While it is followed, after each round: why none tells where the master is, or what each names if they differ; "": they agree. May be NULL. */
 	void (*heard)(void *context, enum defect defect, const char *reason);
 };

@@ -72,7 +72,8 @@ struct doctor_stores {
 	struct findings *findings;
 	int64_t lease_ms;                 /* as HELLO told it; 0: not told */
 	int64_t nodes, joined;            /* stores */
-	int64_t clock_least, clock_most;  /* of the host of the daemon and of the stores, as far ahead of the former, milliseconds */
+	int64_t clocks;                   /* of the stores whose clock is known */
+	int64_t clock_least, clock_most;  /* … how far they are ahead of that of the daemon's host, milliseconds */
 	bool memory;
 	bool needs_saving; /* there are jobs, or rate limits were asked for */
 	int64_t quarantined, left_ms[NODES_TOLD]; /* stores in quarantine, and for how much longer */
@@ -142,8 +143,11 @@ static void node_row(void *arg, const struct redlock_line *row)
 	field_show(row, "cause", cause, TEXT_BYTES);
 	w->nodes++;
 	w->memory |= field_is(row, "node", "memory");
-	w->clock_least = MIN(w->clock_least, clock_ms);
-	w->clock_most = MAX(w->clock_most, clock_ms);
+	if (redlock_line_find(row, "clock_ms").p) {
+		w->clock_least = w->clocks ? MIN(w->clock_least, clock_ms) : clock_ms;
+		w->clock_most = w->clocks ? MAX(w->clock_most, clock_ms) : clock_ms;
+		w->clocks++;
+	}
 	if (!strcmp(state, "joined"))
 		joined_tell(w, row, node);
 	else if (!strcmp(state, "quarantine") && !cause[0])
@@ -173,10 +177,25 @@ static int64_t quarantine_wait_ms(struct doctor_stores *w, int64_t quorum)
 	return w->left_ms[missing - 1];
 }
 
+/* If all stores agree it is the host's that is wrong. */
+static void clocks_tell(struct doctor_stores *w)
+{
+	int64_t least = MIN(w->clock_least, 0), most = MAX(w->clock_most, 0), apart_ms = most - least, tenths = (apart_ms + 99) / 100;
+	bool alike = w->clocks > 1 && w->clock_most - w->clock_least <= CLOCKS_APART_MS;
+
+	if (apart_ms > CLOCKS_APART_MS && alike)
+		finding_tell(w->findings, "clocks", FINDING_WARN, "run chrony or another NTP client on this host",
+			     "this host's clock is %" PRId64 ".%d s %s the stores'", tenths / 10, (int)(tenths % 10), most > 0 ? "behind" : "ahead of");
+	else if (apart_ms > CLOCKS_APART_MS)
+		finding_tell(w->findings, "clocks", FINDING_WARN, "run chrony or another NTP client on all hosts",
+			     "the clocks of this host and of the stores are up to %" PRId64 ".%d s apart", tenths / 10, (int)(tenths % 10));
+	else if (!w->memory && w->joined)
+		finding_tell(w->findings, "clocks", FINDING_OK, "", "the clocks of this host and of the stores agree to %" PRId64 " ms", apart_ms);
+}
+
 static void all_tell(struct doctor_stores *w)
 {
-	int64_t quorum = w->nodes / 2 + 1, apart_ms = w->clock_most - w->clock_least, apart_tenths = (apart_ms + 99) / 100;
-	int64_t wait_ms;
+	int64_t quorum = w->nodes / 2 + 1, wait_ms;
 	char age[AGE_BYTES];
 
 	if (w->joined < quorum && (wait_ms = quarantine_wait_ms(w, quorum)) >= 0)
@@ -193,11 +212,7 @@ static void all_tell(struct doctor_stores *w)
 	if (w->nodes % 2 == 0)
 		finding_tell(w->findings, "even", FINDING_WARN, "use an odd number: 1, 3 or 5",
 			     "%" PRId64 " stores are an even number: they survive no more failures than %" PRId64, w->nodes, w->nodes - 1);
-	if (apart_ms > CLOCKS_APART_MS)
-		finding_tell(w->findings, "clocks", FINDING_WARN, "run chrony or another NTP client on all hosts",
-			     "the clocks of this host and of the stores are up to %" PRId64 ".%d s apart", apart_tenths / 10, (int)(apart_tenths % 10));
-	else if (!w->memory && w->joined)
-		finding_tell(w->findings, "clocks", FINDING_OK, "", "the clocks of this host and of the stores agree to %" PRId64 " ms", apart_ms);
+	clocks_tell(w);
 }
 
 static void figure_row(void *arg, const struct redlock_line *row)

@@ -204,8 +204,9 @@ static void release_settled(struct engine *e, struct release *r)
 {
 	if (r->pending)
 		release_answer(e, r, r->entry.waits ? REFUSED_NOT_ADMITTED : REFUSED_QUORUM);
-	/* Only a keep= beyond the lock-delay can be cut short: the TTL of a key includes the lock-delay. */
-	if (r->kind == RELEASE_LEAVE && r->px_us > r->delay_us && nodeset_count(r->done) < engine_quorum(e) && core_may_log(e->core, BURST_LOST))
+	/* Only a keep= beyond the lock-delay can be cut short: the TTL of a key includes the lock-delay, and what a permit leaves. */
+	if (r->kind == RELEASE_LEAVE && r->px_us > r->delay_us && r->value.limit == 0 && nodeset_count(r->done) < engine_quorum(e) &&
+	    core_may_log(e->core, BURST_LOST))
 		core_log(e->core, LOG_WARN, "keep-lost", "name=%s stores=%u note=\"it may be granted before its time\"",
 		         core_quoted(e->core, name_unescaped(name_text(r->calls.name))), nodeset_count(r->done));
 	release_delist(&e->releases, r);

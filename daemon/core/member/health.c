@@ -6,6 +6,7 @@
 
 #include <inttypes.h>
 #include <stdio.h>
+#include <stdlib.h>
 
 #define LATE_IS_SLOW 3    /* answers in a row that came after the timeout: fewer may be a pause of this process, or of the store */
 #define PROBE_APART_US (SEC / 4)
@@ -203,17 +204,70 @@ static void health_note_name(struct members *ms, struct member *m, const struct 
 	health_tell(ms, m, LOG_ERROR, &m->misnamed, "all daemons call it alike", same);
 }
 
+/* By how much the store's clock is ahead of this host's, at least; negative: behind. */
+static int64_t clock_ahead(const struct members *ms, const struct member *m)
+{
+	int64_t host = ms->core->wall_us - ms->core->now.us, ahead = m->clock.low - host, behind = host - m->clock.high;
+
+	return ahead > 0 ? ahead : behind > 0 ? -behind : 0;
+}
+
+static bool clocks_agree(const struct member_clock *a, const struct member_clock *b)
+{
+	return b->known && a->low - b->high <= APART_US && b->low - a->high <= APART_US;
+}
+
+/* Two stores at least: a lone one proves nothing against this host. */
+static bool clock_is_as_most(const struct members *ms, const struct member *m)
+{
+	unsigned alike = 0;
+
+	for (unsigned i = 0; m->clock.known && i < ms->core->conf.nodes; i++)
+		alike += ms->node[i].connected && clocks_agree(&m->clock, &ms->node[i].clock);
+	return alike >= 2 && alike > ms->core->conf.nodes / 2;
+}
+
+static bool clock_is_apart(int64_t ahead_us, bool was)
+{
+	return llabs(ahead_us) > (was ? APART_US - APART_US / 5 : APART_US); /* at the edge it would come and go */
+}
+
+static void clock_words(char *to, size_t size, const char *whose, int64_t ahead_us, const char *others)
+{
+	int64_t apart = llabs(ahead_us);
+
+	snprintf(to, size, "%s clock is %" PRId64 ".%" PRId64 " s %s %s", whose, apart / SEC, apart % SEC / (SEC / 10), ahead_us > 0 ? "ahead of" : "behind",
+	         others);
+}
+
+/* This host's clock, where most stores agree: the clock of the stores is then one of theirs. */
+static void health_note_host_clock(struct members *ms)
+{
+	int64_t ahead = ms->core->wall_us - members_clock_us(ms, ms->core->now);
+	bool was = ms->host_apart;
+	char text[80];
+
+	ms->host_apart = clock_is_apart(ahead, was);
+	if (ms->host_apart == was)
+		return;
+	clock_words(text, sizeof(text), "this host's", ahead, "most stores'");
+	core_log(ms->core, was ? LOG_NOTICE : LOG_WARN, "clock", "%s=%s", was ? "note" : "reason",
+	         core_quoted(ms->core, span_of(was ? "this host's clock and most stores' agree" : text)));
+}
+
 /* Also that of a lone store, which no other can be compared with. */
 static void health_note_clock(struct members *ms, struct member *m)
 {
-	int64_t host = ms->core->wall_us - ms->core->now.us, ahead = m->clock.low - host, behind = host - m->clock.high;
-	int64_t apart = ahead > behind ? ahead : behind, most = m->apart.defect ? APART_US - APART_US / 5 : APART_US; /* at the edge it would come and go */
-	bool same = health_becomes(&m->apart, ms->core->conf.shared && m->clock.known && apart > most ? DEFECT_CLOCK : DEFECT_NONE, SPAN(""));
+	bool as_most = clock_is_as_most(ms, m), apart, same;
+	int64_t ahead = clock_ahead(ms, m);
 
-	if (m->apart.defect)
-		snprintf(m->apart.text, sizeof(m->apart.text), "its clock is %" PRId64 ".%" PRId64 " s %s this host's", apart / SEC,
-		         apart % SEC / (SEC / 10), ahead > behind ? "ahead of" : "behind");
-	health_tell(ms, m, LOG_WARN, &m->apart, "its clock and this host's agree", same);
+	if (as_most)
+		health_note_host_clock(ms);
+	apart = ms->core->conf.shared && m->clock.known && !(as_most && ms->host_apart) && clock_is_apart(ahead, m->apart.defect);
+	same = health_becomes(&m->apart, apart ? DEFECT_CLOCK : DEFECT_NONE, SPAN(""));
+	if (apart)
+		clock_words(m->apart.text, sizeof(m->apart.text), "its", ahead, "this host's");
+	health_tell(ms, m, LOG_WARN, &m->apart, as_most && ms->host_apart ? "most stores' clocks and its agree" : "its clock and this host's agree", same);
 }
 
 static void health_tell_silence(struct members *ms, struct member *m, bool again)

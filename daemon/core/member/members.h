@@ -191,6 +191,7 @@ struct members {
 	int64_t fence_most; /* the largest fence that our node showed before it was joined anew; see fences.h */
 	bool trusting;      /* trust_first_start is still open */
 	struct instant trust_until; /* waiting for the slower nodes to be probed */
+	bool host_apart;    /* this host's clock is far from that of most stores, which agree */
 	bool gained;        /* a node became usable; cleared by those who retry what waits for a quorum */
 	/* By how much the votes of each node fall: its clock jumped, this host stood still, or its server moved. The engine lowers them and clears this. */
 	int64_t votes_fall_us[NODES_MAX];

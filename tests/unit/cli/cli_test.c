@@ -102,6 +102,19 @@ TEST(doctor_survives_a_lease_and_clocks_that_no_daemon_has)
 	ck_assert_ptr_nonnull(strstr(o.out, "\"check\":\"clocks\",\"status\":\"warn\""));
 }
 
+TEST(doctor_says_that_the_clock_of_the_host_is_wrong_if_all_stores_agree)
+{
+	struct outcome o;
+
+	PLAYED(&o,
+	       "< HELLO 1\n> OK server=redlockd/1 store=redis lease_ms=10000\n"
+	       "< LIST queues limit=1\n> OK n=0 more=0\n< STATS\n> OK n=0\n"
+	       "< LIST nodes\n> * node=a state=joined rtt_us=800 clock_ms=-3600000\n> * node=b state=joined rtt_us=800 clock_ms=-3599900\n"
+	       "> * node=c state=down\n> OK n=3\n< LIST locks\n> OK n=0 more=0\n=\n",
+	       "doctor", "--json");
+	ck_assert_ptr_nonnull(strstr(o.out, "\"this host's clock is 3600.0 s ahead of the stores'\""));
+}
+
 TEST(watch_prints_events_until_the_daemon_goes)
 {
 	static const char events[] = "< WATCH \"a b\"$\n> OK prefixes=1\n> ! EVENT kind=granted name=\"a b/1\" session=3 who=\"w pid=1\" fence=17 waiters=0 "

@@ -26,6 +26,7 @@ static struct node_conf node_conf;
 static struct node *node;
 static struct rng rng;
 static unsigned ups, downs, moves, answers;
+static enum defect defect_told;
 static char address[300], reason[512], where[64], trouble[300];
 
 static void on_up(void *context, unsigned index, const char *told)
@@ -37,7 +38,8 @@ static void on_up(void *context, unsigned index, const char *told)
 
 static void on_down(void *context, unsigned index, enum defect defect, const char *why, const char *moved)
 {
-	(void)context, (void)index, (void)defect;
+	(void)context, (void)index;
+	defect_told = defect;
 	downs++;
 	moves += *moved != '\0';
 	(void)snprintf(reason, sizeof(reason), "%s", why);
@@ -401,4 +403,81 @@ TEST(after_a_restart_the_word_of_a_sentinel_counts_more_than_what_was_before)
 	is_at(1);
 	ck_assert_uint_eq(moves, 1);
 	ck_assert_uint_eq(server[0].connections, 0);
+}
+
+/* As after `announce-hostnames yes`: what is connected stays, and so does what its votes are worth. */
+TEST(another_spelling_of_the_address_that_is_connected_is_no_other_master)
+{
+	node_make();
+	resolver_loop_await(&ups, 1);
+	resolver_loop_host(0, "127.0.0.2");
+	resolver_loop_host(1, "127.0.0.1");
+	master_is_at(0, "redis.example");
+	resolver_loop_await_asked(1);
+	resolver_loop_run(800 * MSEC);
+	ck_assert_uint_eq(moves + downs, 0);
+	ck_assert_uint_eq(ups, 1);
+	master_is_at(0, "Redis.example");
+	resolver_loop_await_asked(2);
+	resolver_loop_run(100 * MSEC);
+	master_is(0);
+	resolver_loop_run(200 * MSEC);
+	ck_assert_uint_eq(moves + downs, 0);
+	resolver_loop_host(0, "127.0.0.1");
+	master_is_at(1, "redis.example"); /* the same host, another port */
+	resolver_loop_await(&ups, 2);
+	ck_assert_uint_ge(moves, 1);
+}
+
+TEST(another_spelling_that_leads_elsewhere_is_another_master)
+{
+	node_make();
+	resolver_loop_await(&ups, 1);
+	resolver_loop_host(0, "127.0.0.2");
+	master_is_at(0, "redis.example");
+	resolver_loop_await(&moves, 1);
+	ck_assert_ptr_nonnull(strstr(reason, "the sentinels name another master: redis.example:"));
+}
+
+TEST(another_spelling_that_is_not_resolved_in_time_is_another_master)
+{
+	node_make();
+	resolver_loop_await(&ups, 1);
+	resolver_loop_hang();
+	master_is_at(0, "redis.example");
+	resolver_loop_await(&moves, 1);
+	resolver_loop_go_on(8);
+}
+
+/* The connection breaks, and then the sentinels name the server otherwise. */
+TEST(another_spelling_of_the_address_that_was_connected_is_no_other_master)
+{
+	sentinel_conf.poll_us = 60 * SEC;
+	node_make();
+	resolver_loop_await(&ups, 1);
+	master_is_at(0, "redis.example");
+	fake_redis_hang_up(&server[0]);
+	resolver_loop_await(&ups, 2);
+	ck_assert_uint_eq(moves, 0);
+	is_at(0); /* the service takes another address for another server */
+}
+
+TEST(after_a_restart_another_spelling_of_the_server_of_before_is_no_other_master)
+{
+	server[0].run_id = RUN_A;
+	master_is_at(0, "redis.example");
+	node_make_that_recalls(0, "a");
+	resolver_loop_await(&ups, 1);
+	ck_assert_uint_eq(moves, 0);
+	is_at(0);
+}
+
+TEST(a_host_that_sentinels_name_and_nobody_resolves_is_told_as_theirs)
+{
+	resolver_loop_fail(-2);
+	master_is_at(0, "no.such.host");
+	node_make();
+	resolver_loop_await(&downs, 1);
+	ck_assert_ptr_nonnull(strstr(reason, "which the sentinels told: no.such.host: "));
+	ck_assert_int_eq(defect_told, DEFECT_SENTINEL);
 }

@@ -38,11 +38,11 @@ static void on_told(void *context, const char *to_host, uint16_t to_port, enum d
 	(void)snprintf(reason, sizeof(reason), "%s", why);
 }
 
-static void on_moved(void *context, const char *where)
+static void on_moved(void *context, const char *to, uint16_t to_port)
 {
 	(void)context;
 	moved++;
-	(void)snprintf(reason, sizeof(reason), "%s", where);
+	(void)snprintf(reason, sizeof(reason), "%s:%u", to, to_port);
 }
 
 static void on_heard(void *context, enum defect why_defect, const char *why)

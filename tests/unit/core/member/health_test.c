@@ -94,3 +94,46 @@ TEST(a_clock_that_runs_slow_is_told)
 	passes(2 * SEC);
 	ck_assert_str_eq(store_told(0, 0), "joined");
 }
+
+/* Slowly: a step ahead is a jump. */
+static void clocks_go(unsigned from, unsigned to, int64_t us)
+{
+	int64_t step = us > 0 ? 4 * MSEC : -30 * MSEC;
+
+	for (int64_t gone = 0; gone != us; gone += step) {
+		for (unsigned n = from; n < to; n++)
+			cluster.node[n].clock_us += step;
+		passes(100 * MSEC);
+	}
+	passes(2 * SEC);
+}
+
+TEST(a_clock_of_this_host_from_which_most_stores_differ_alike_is_told_once_and_is_no_fault_of_theirs)
+{
+	cluster_begin(3);
+	clocks_go(0, 2, -600 * MSEC);
+	ck_assert_str_eq(store_told(0, 0), "joined");
+	ck_assert_str_eq(store_told(0, 1), "joined");
+	ck_assert_str_eq(store_told(0, 2), "joined"); /* alone, but as this host */
+	ck_assert(was_logged("clock reason=\"this host's clock is 0.? s ahead of most stores'\""));
+	clocks_go(2, 3, -1500 * MSEC);
+	ck_assert_str_eq(store_told(0, 0), "joined");
+	ck_assert_str_eq(store_told(0, 2), "joined: its clock is 1.5 s behind this host's"); /* nor as most stores */
+	ck_assert(!was_logged("clock *"));
+	clocks_go(2, 3, 900 * MSEC);
+	ck_assert_str_eq(store_told(0, 2), "joined");
+	clocks_go(0, 3, 600 * MSEC);
+	ck_assert(was_logged("clock note=*"));
+	for (unsigned i = 0; i < 3; i++)
+		ck_assert_str_eq(store_told(0, i), "joined");
+	ck_assert(!was_logged("node *cause=clock*"));
+}
+
+TEST(a_clock_that_only_one_of_several_stores_shows_is_told_of_that_store)
+{
+	cluster_begin(3);
+	clocks_go(1, 2, -600 * MSEC);
+	ck_assert_str_eq(store_told(0, 0), "joined");
+	ck_assert_str_eq(store_told(0, 1), "joined: its clock is 0.6 s behind this host's");
+	ck_assert(!was_logged("clock *"));
+}

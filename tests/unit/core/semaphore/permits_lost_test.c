@@ -58,6 +58,24 @@ TEST(a_slot_that_lost_its_quorum_goes_to_nobody_before_its_promise_is_over)
 	hears(3, "OK name=a permit=? *");
 }
 
+/* What a lost permit leaves at the stores goes no sooner than its keys would have: only UNLOCK keep= asks for more. */
+TEST(a_permit_lost_while_a_store_refuses_writes_is_not_told_as_a_keep_that_is_lost)
+{
+	cluster_begin(1);
+	says(2, "ACQUIRE a limit=2 ttl=9s"); /* the mark outlives the slot of the other */
+	hears(2, "OK name=a permit=? *");
+	says(1, "ACQUIRE a limit=2 ttl=3s");
+	hears(1, "OK name=a permit=? *");
+	says(2, "RELEASE a");
+	hears(2, "OK name=a *");
+	refuses(0, "NOREPLICAS Not enough good replicas to write.");
+	passes(20 * SEC);
+	hears(1, "! RISK name=a permit=? *");
+	hears(1, "! LOST name=a permit=? fence=* reason=quorum");
+	ck_assert_int_eq(figure(0, METRIC_OUTSTANDING_RELEASES), 0);
+	ck_assert(!was_logged("keep-lost *"));
+}
+
 /* The mark is adopted for the sake of the other permit, which was promised more. */
 TEST(a_slot_that_is_lost_while_the_mark_is_being_adopted_is_the_loss_of_the_permit)
 {
