@@ -21,7 +21,6 @@
 #define BODY_MOST       8192
 #define HEARTBEAT_LEAST (2 * SEC)
 #define HEARTBEAT_MOST  (3600 * SEC)
-#define HEARTBEAT       " heartbeat=30s"
 #define GRACE           " grace=10s"
 #define QUOTED_NAME     (NAME_MAX_BYTES * 4 + 3)
 

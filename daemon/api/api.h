@@ -18,7 +18,7 @@
  * waits, as long as its connection stands (a PING goes out for it). An open stream of events is none, because the kernel keeps it open for a client that is
  * stuck. Without a sign of life for a heartbeat the service cuts the session off, and it ends when its grace is over too. Whoever comes before that, or after a
  * restart of the daemon, is taken to it by RESUME, whatever the uid or the certificate: a SESSION that is not known here is asked for so, and 410 says that it
- * is gone. A session of the line protocol keeps the heartbeat that it has: without one it lives until DELETE or KILL.
+ * is gone. A session of the line protocol keeps the heartbeat that it has; without one it gets that of a POST.
  *
  * Order. The requests of a session go to the service in the order in which they have come, each with a tag, and each is answered when the service answers it.
  * So one that waits keeps none of the others; a client that needs an order awaits each answer.

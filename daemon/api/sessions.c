@@ -274,6 +274,7 @@ struct api_session *session_new(struct api *api, struct evhttp_request *req)
 	uint32_t *groups = peer_of(req, &peer, s->subject);
 	bool open;
 
+	peer.heartbeat_us = HEARTBEAT_US;
 	s->uid = peer.uid;
 	s->is_local = peer.is_local;
 	s->origin_n = peer_origin(peer.is_unix, peer.uid, peer.address, strlen(peer.address), s->origin);

@@ -8,6 +8,10 @@
 
 #include "daemon/api/internal.h"
 
+/* Of a session that is made, or taken over, without one. */
+#define HEARTBEAT    " heartbeat=30s"
+#define HEARTBEAT_US (30 * SEC)
+
 /* A session for this request, which HELLO or RESUME begins. NULL: the request was answered. */
 struct api_session *session_new(struct api *api, struct evhttp_request *req);
 struct api_session *session_find(struct api *api, uint64_t number, const char *secret);

@@ -13,6 +13,7 @@ struct peer {
 	bool is_admin;    /* may send admin requests */
 	bool is_web;      /* asks for a client of the web page: such a session is in no figure and in no list */
 	int64_t pid, uid; /* SO_PEERCRED; -1 on TCP */
+	int64_t heartbeat_us; /* of a session without one that it takes over; 0: none, as its connection ends */
 	const char *subject; /* of the certificate that the peer has shown, as in "CN=db3"; NULL: none. Borrowed */
 	const uint32_t *groups; /* all groups of a Unix peer, if rules ask for them; borrowed */
 	unsigned groups_n;

@@ -375,7 +375,7 @@ class Gate(ApiTest):
 
 
 class Lives(ApiTest):
-    COST = 15
+    COST = 45
 
     def test_a_session_ends_by_its_heartbeat(self):
         _, api = self.start()
@@ -420,6 +420,16 @@ class Lives(ApiTest):
         self.assertEqual(other.get("b").status, 200, "it comes back to HTTP")
         c.ok("KILL session=%d" % other.made.json["session"])
         until(lambda: other.ping().status == 410, "it has ended")
+
+    def test_a_session_of_the_line_protocol_has_a_heartbeat_from_now_on(self):
+        d, api = self.start()
+        c, other = self.client(d), self.client(d)
+        hello = c.ok("HELLO 1 grace=1s")
+        c.ok("LOCK a")
+        self.assertEqual(api.ask("/v1/sessions/%s-%s" % (hello["session"], hello["secret"]), "PUT").status, 200)
+        begin = time.monotonic()
+        other.ok("LOCK a wait=60s", 60)
+        self.assertGreater(time.monotonic() - begin, 29)
 
     def test_kill_9_of_a_client_that_waits(self):
         d, api = self.start()

@@ -45,6 +45,7 @@ void session_set_peer(struct session_table *t, struct session *s, const struct p
 	s->is_admin = peer->is_admin;
 	s->pid = peer->pid;
 	s->uid = peer->uid;
+	s->resumed_heartbeat_us = peer->heartbeat_us;
 	s->at_unix = strcmp(peer->address, UNIX_ADDRESS) == 0;
 	session_set_groups(s, peer);
 	s->has_subject = peer->subject != NULL;

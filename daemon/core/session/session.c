@@ -339,7 +339,7 @@ void session_take_over(struct session_table *t, struct session *to, struct sessi
 		from->label = NULL;
 	}
 	if (!to->heartbeat_us) {
-		to->heartbeat_us = from->heartbeat_us;
+		to->heartbeat_us = from->heartbeat_us ? from->heartbeat_us : to->resumed_heartbeat_us;
 		session_heard(t, to);
 	}
 	if (!to->grace_us)

@@ -53,6 +53,7 @@ struct session {
 	char *address;           /* of the peer, as text; NULL: none, or that of all Unix sockets; then, if has_subject, its subject. See client_identity.h */
 	struct instant opened_at, heard_at;
 	int64_t heartbeat_us;    /* 0: no heartbeat */
+	int64_t resumed_heartbeat_us; /* of a session without one that it takes over: see struct peer */
 	struct timer timer;      /* the heartbeat; after the end of input: how long rounds may still answer */
 	int64_t grace_us;        /* how long the session outlives its connection; 0: not at all */
 	struct claims claims;    /* all of them, waiting, held and lost */

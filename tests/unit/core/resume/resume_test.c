@@ -305,6 +305,56 @@ TEST(resuming_itself_changes_nothing)
 	ck_assert(!hung_up(1));
 }
 
+static void opens_over_HTTP(unsigned k)
+{
+	session_opens_from(k, 0, &(const struct peer){.is_unix = true, .is_local = true, .pid = 1000, .uid = 1000, .address = "unix", .heartbeat_us = 30 * SEC});
+}
+
+static void is_cut_off_after(unsigned k, int64_t us)
+{
+	passes(us - SEC / 10);
+	ck_assert(!hung_up(k));
+	passes(SEC / 5);
+	ck_assert(hung_up(k));
+}
+
+TEST(a_session_that_goes_on_over_HTTP_has_a_heartbeat)
+{
+	held_with_grace(3, "grace=20s", "", &s1);
+	opens_over_HTTP(2);
+	resumes(2, &s1);
+	ignores(2);
+	is_cut_off_after(2, 30 * SEC);
+	passes(20 * SEC);
+	resumes(3, &s1);
+	hears(3, "ERR NOTFOUND *");
+}
+
+LOOP_TEST(over_HTTP_a_session_keeps_the_heartbeat_that_it_has, 2)
+{
+	static const int64_t own[] = {SEC, 60 * SEC};
+
+	held_with_grace(3, _i == 0 ? "grace=20s heartbeat=1s" : "grace=20s heartbeat=60s", "", &s1);
+	opens_over_HTTP(2);
+	resumes(2, &s1);
+	ignores(2);
+	is_cut_off_after(2, own[_i]);
+}
+
+/* 1: the daemon is killed meanwhile. */
+LOOP_TEST(the_heartbeat_that_HTTP_has_given_a_session_stays_its_own, 2)
+{
+	held_with_grace(3, "grace=20s", "", &s1);
+	opens_over_HTTP(2);
+	resumes(2, &s1);
+	ignores(2);
+	if (_i == 1)
+		daemon_returns(0);
+	resumes(3, &s1);
+	ignores(3);
+	is_cut_off_after(3, 30 * SEC);
+}
+
 TEST(a_HELLO_before_RESUME_counts_for_the_session_that_goes_on)
 {
 	struct secret fresh;
