@@ -217,22 +217,25 @@ static bool link_take(struct link *l, const void *p, size_t n)
 	return true;
 }
 
-/* A server that refuses a connection sends the reason before it closes. It is read even if a write noticed the end first. */
-static bool link_take_rest(struct link *l)
+static void link_fail(struct link *l, int error)
+{
+	if (error == EPROTO)
+		link_break(l, DEFECT_TLS, tls_reason());
+	else
+		link_break(l, failure_errno_defect(error), failure_errno(error));
+}
+
+/* A server that refuses a connection sends the reason before it closes, as bytes or as an alert. It is read even if a write noticed the end first. */
+static void link_take_rest(struct link *l)
 {
 	char rest[READ_MOST];
 	ssize_t n;
 
 	while ((n = link_get(l, rest)) > 0) {
 		if (!link_take(l, rest, (size_t)n))
-			return false;
+			return;
 	}
-	return true;
-}
-
-static void link_fail(struct link *l, int error)
-{
-	link_break(l, failure_errno_defect(error), failure_errno(error));
+	link_fail(l, n < 0 && errno == EPROTO ? EPROTO : l->error);
 }
 
 static void link_read(struct link *l)
@@ -244,10 +247,8 @@ static void link_read(struct link *l)
 		(void)link_take(l, bytes, (size_t)n);
 	else if (n == 0)
 		link_break(l, DEFECT_CLOSED, l->state == LINK_READY ? "closed by the server" : "closed by the server during the handshake");
-	else if (errno == EPROTO)
-		link_break(l, DEFECT_TLS, tls_reason());
 	else if (errno != EAGAIN && errno != EINTR && errno != EBUSY)
-		link_fail(l, l->error ? l->error : errno);
+		link_fail(l, l->error && errno != EPROTO ? l->error : errno);
 }
 
 static void link_shake(struct link *l)
@@ -284,8 +285,7 @@ static bool link_write(struct link *l)
 	if (!l->error)
 		link_send(l);
 	if (l->error) {
-		if (link_take_rest(l))
-			link_fail(l, l->error);
+		link_take_rest(l);
 		return false;
 	}
 	link_watch_socket(l);

@@ -3,6 +3,7 @@
 import os
 import shutil
 import signal
+import time
 
 from authority import Authority
 from harness import FuncTest
@@ -12,7 +13,7 @@ from sentinels import Sentinel
 
 
 class RedisTls(FuncTest):
-    COST = 10
+    COST = 18
 
     @classmethod
     def setUpClass(cls):
@@ -76,6 +77,18 @@ class RedisTls(FuncTest):
         server = self.tls_server(clients="yes")
         self.never_up(self.tls_daemon([server]), r"state=down .*(certificate required|alert|reset)")
         self.works(self.tls_daemon([server], {"cert_file": self.client[0], "key_file": self.client[1]}), [server])
+
+    def test_a_certificate_that_has_ended_is_the_one_cause(self):
+        """Whether the daemon first reads why the server closes, or first writes what the server no longer reads."""
+        server = self.tls_server(clients="yes")
+        cert, key = self.ca.sign("/CN=redlockd", days=-1)
+        daemon = self.tls_daemon([server], {"cert_file": cert, "key_file": key})
+        daemon.logged(r"state=down .*cause=tls reason=.*certificate expired")
+        client, causes, end = self.client_of(daemon), set(), time.monotonic() + 8
+        while time.monotonic() < end:
+            causes.add(client.ok("LIST nodes").rows[0]["cause"])
+            time.sleep(0.02)
+        self.assertEqual(causes, {"tls"})
 
     def test_a_name_that_is_not_in_the_certificate(self):
         server = self.tls_server()
