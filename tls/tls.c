@@ -219,16 +219,29 @@ ssize_t tls_send(struct ssl_st *t, const void *bytes, size_t size)
 	return -1;
 }
 
-const char *tls_reason_of(unsigned long error)
+const char *tls_reason(void)
 {
-	const char *reason = ERR_reason_error_string(error);
+	const char *reason = ERR_reason_error_string(ERR_peek_error());
 
 	return reason ? reason : strerror(EPROTO);
 }
 
-const char *tls_reason(void)
+/* libevent keeps what SSL_get_error says, too, which names no library. */
+static const char *reason_of(unsigned long error)
 {
-	return tls_reason_of(ERR_peek_error());
+	return ERR_GET_LIB(error) && ERR_GET_REASON(error) != SSL_R_UNEXPECTED_EOF_WHILE_READING ? ERR_reason_error_string(error) : NULL;
+}
+
+const char *tls_end_reason(struct ssl_st *t, unsigned long error)
+{
+	const char *reason = reason_of(error);
+	char rest[256];
+
+	if (reason)
+		return reason;
+	while (tls_recv(t, rest, sizeof(rest)) > 0)
+		;
+	return reason_of(ERR_peek_error());
 }
 
 /* --- who it is ------------------------------------------------------------------------------------------------------- */

@@ -40,7 +40,8 @@ ssize_t tls_recv(struct ssl_st *t, void *bytes, size_t size);
 ssize_t tls_send(struct ssl_st *t, const void *bytes, size_t size);
 /* After a call that failed with EPROTO: what was wrong. */
 const char *tls_reason(void);
-const char *tls_reason_of(unsigned long error); /* the same, of an error that libevent kept */
+/* A connection of libevent ended; error: what libevent kept of that. Why, also if the alert lies unread; NULL: the peer has just closed it. */
+const char *tls_end_reason(struct ssl_st *t, unsigned long error);
 void tls_end(struct ssl_st *t); /* sends close_notify, if the socket takes it at once; only tls_recv and tls_free may follow */
 
 /* The subject of the peer's certificate, as in "CN=db3,O=Example" (RFC 2253, in UTF-8). False: it showed none, or the subject is too long. */

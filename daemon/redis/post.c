@@ -174,17 +174,21 @@ static void post_on_event(struct bufferevent *bev, short what, void *context)
 {
 	struct post *p = context;
 	int error = EVUTIL_SOCKET_ERROR();
+	struct ssl_st *tls = bufferevent_openssl_get_ssl(bev); /* NULL: none */
+	const char *why;
+	char reason[128];
 
-	(void)bev;
 	if (what & BEV_EVENT_CONNECTED)
 		return;
+	why = tls ? tls_end_reason(tls, bufferevent_get_openssl_error(bev)) : NULL;
 	if (p->asked && p->again) {
 		post_close(p);
 		post_ask(p);
-	} else if (what & BEV_EVENT_EOF) {
-		post_fail(p, "hung up");
+	} else if (why) {
+		(void)snprintf(reason, sizeof(reason), "fails in TLS: %s", why);
+		post_fail(p, reason);
 	} else {
-		post_fail(p, error ? failure_errno(error) : "fails in TLS");
+		post_fail(p, what & BEV_EVENT_EOF || !error ? "hung up" : failure_errno(error));
 	}
 }
 

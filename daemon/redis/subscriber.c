@@ -288,11 +288,15 @@ static void subscriber_on_read(struct bufferevent *bev, void *context)
 static void subscriber_on_event(struct bufferevent *bev, short what, void *context)
 {
 	struct subscriber *e = context;
-	unsigned long error = e->tls && *e->tls ? bufferevent_get_openssl_error(bev) : 0;
+	struct ssl_st *tls = bufferevent_openssl_get_ssl(bev); /* NULL: none */
+	const char *reason;
 
-	if (error)
-		subscriber_fail(e, DEFECT_TLS, tls_reason_of(error));
-	else if (!(what & BEV_EVENT_CONNECTED))
+	if (what & BEV_EVENT_CONNECTED)
+		return;
+	reason = tls ? tls_end_reason(tls, bufferevent_get_openssl_error(bev)) : NULL;
+	if (reason)
+		subscriber_fail(e, DEFECT_TLS, reason);
+	else
 		subscriber_fail(e, DEFECT_CLOSED, what & BEV_EVENT_EOF ? "closed by the server" : "connection lost");
 }
 

@@ -13,7 +13,7 @@ from sentinels import Sentinel
 
 
 class RedisTls(FuncTest):
-    COST = 18
+    COST = 35
 
     @classmethod
     def setUpClass(cls):
@@ -57,6 +57,15 @@ class RedisTls(FuncTest):
         daemon.logged(why)
         self.client_of(daemon).err("LOCK a", "QUORUM")
 
+    def troubles(self, daemon, seconds):
+        """What LIST nodes says of the first server within that time."""
+        client, found, end = self.client_of(daemon), set(), time.monotonic() + seconds
+        while time.monotonic() < end:
+            row = client.ok("LIST nodes").rows[0].fields
+            found.add((row.get("cause"), row.get("reason")))
+            time.sleep(0.02)
+        return found
+
     def test_one_and_three_servers(self):
         for count in (1, 3):
             servers = [self.tls_server() for _ in range(count)]
@@ -84,11 +93,7 @@ class RedisTls(FuncTest):
         cert, key = self.ca.sign("/CN=redlockd", days=-1)
         daemon = self.tls_daemon([server], {"cert_file": cert, "key_file": key})
         daemon.logged(r"state=down .*cause=tls reason=.*certificate expired")
-        client, causes, end = self.client_of(daemon), set(), time.monotonic() + 8
-        while time.monotonic() < end:
-            causes.add(client.ok("LIST nodes").rows[0]["cause"])
-            time.sleep(0.02)
-        self.assertEqual(causes, {"tls"})
+        self.assertEqual({cause for cause, _ in self.troubles(daemon, 8)}, {"tls"})
 
     def test_a_name_that_is_not_in_the_certificate(self):
         server = self.tls_server()
@@ -106,6 +111,14 @@ class RedisTls(FuncTest):
         server.cut_connections("pubsub")
         daemon.logged(r"subscriber node=.* state=refused reason=.*certificate verify failed")
         self.assertEqual(self.client_of(daemon).ok("LIST nodes").rows[0].fields["cause"], "tls")
+
+    def test_a_certificate_that_is_no_longer_accepted_for_SUBSCRIBE(self):
+        server = self.tls_server(clients="yes")
+        daemon = self.tls_daemon([server], {"cert_file": self.client[0], "key_file": self.client[1]}).joined()
+        server.cli.config_set("tls-ca-cert-file", self.other.cert)
+        server.cut_connections("pubsub")
+        daemon.logged(r"subscriber node=.* state=refused reason=.*unknown ca")
+        self.assertEqual(self.troubles(daemon, 8), {("tls", "it does not carry out SUBSCRIBE: tlsv1 alert unknown ca")})
 
     def test_an_authority_that_is_not_trusted(self):
         server = self.tls_server(self.other.sign("/CN=redis"), ca=self.other.cert)
@@ -143,11 +156,11 @@ class RedisTls(FuncTest):
         daemon = self.daemon({"store": "redis", "redis": {"nodes": [server.node, secure.secure], "tls": {"ca_file": self.ca.cert}}})
         self.works(daemon, [server, secure])
 
-    def tls_sentinel(self, server, pair, ca):
+    def tls_sentinel(self, server, pair, ca, clients="no"):
         """A sentinel that speaks TLS, to the server as well. Its address."""
         port = free_port()
         sentinel = Sentinel("locks", int(server.secure.rpartition(":")[2]), 1, 60000, [
-            "tls-port %d" % port, "tls-cert-file " + pair[0], "tls-key-file " + pair[1], "tls-ca-cert-file " + ca, "tls-auth-clients no",
+            "tls-port %d" % port, "tls-cert-file " + pair[0], "tls-key-file " + pair[1], "tls-ca-cert-file " + ca, "tls-auth-clients " + clients,
             "tls-replication yes"])
         self.addCleanup(sentinel.stop)
         sentinel.start()
@@ -160,9 +173,19 @@ class RedisTls(FuncTest):
         bad = self.tls_sentinel(server, self.other.sign("/CN=redis", names="IP:127.0.0.1"), self.other.cert)
         good = self.tls_sentinel(server, self.pair, self.ca.cert)
         server.secure = {"sentinel": {"master": "locks", "addresses": [bad]}}
-        self.never_up(self.tls_daemon([server]), r"state=down .*no sentinel tells where locks is: %s fails in TLS" % bad)
+        self.never_up(self.tls_daemon([server]), r"state=down .*no sentinel tells where locks is: %s fails in TLS: certificate verify failed" % bad)
         server.secure["sentinel"]["addresses"].append(good)
         self.works(self.tls_daemon([server]), [server])
+
+    def test_a_sentinel_that_does_not_accept_the_certificate(self):
+        server = self.tls_server()
+        at = self.tls_sentinel(server, self.pair, self.ca.cert, "yes")
+        cert, key = self.ca.sign("/CN=redlockd", days=-1)
+        server.secure = {"sentinel": {"master": "locks", "addresses": [at]}}
+        daemon = self.tls_daemon([server], {"cert_file": cert, "key_file": key})
+        daemon.logged(r"state=down .*cause=sentinel reason=.*certificate expired")
+        self.assertEqual({cause + ": " + reason.partition(at)[2] for cause, reason in self.troubles(daemon, 8)},
+                         {"sentinel:  fails in TLS: sslv3 alert certificate expired"})
 
     def test_wrong_files(self):
         folder = self.folder()
