@@ -100,10 +100,16 @@ static void node_note(struct node *n, enum defect defect, const char *reason)
 		(void)snprintf(n->reason, sizeof(n->reason), "%s", reason);
 }
 
+/* A further address that cannot be reached: what another has answered says more. */
+static bool node_is_less(const struct node *n, enum defect defect)
+{
+	return n->state == NODE_DIALLING && n->fresh && n->next > 0 && defect == DEFECT_UNREACHED;
+}
+
 /* An attempt without the word of a sentinel fails for that reason. */
 void node_fail(struct node *n, enum defect defect, const char *reason)
 {
-	if (n->state == NODE_UP || !n->recalled)
+	if (n->state == NODE_UP || (!n->recalled && !node_is_less(n, defect)))
 		node_note(n, defect, reason);
 	if (n->state == NODE_UP) {
 		n->failures.broken++;

@@ -116,6 +116,21 @@ TEST(a_name_whose_addresses_all_fail_is_down_and_asked_again)
 	resolver_loop_await(&ups, 1);
 }
 
+TEST(what_one_address_answers_is_told_though_another_cannot_be_reached)
+{
+	fake.greeting = "-ERR max number of clients reached\r\n";
+	resolver_loop_host(0, "127.0.0.1");
+	resolver_loop_host(1, "127.0.0.2");
+	node_dial_name("redis.example");
+	for (unsigned n = 1; n <= 3; n++) {
+		resolver_loop_await(&downs, n);
+		ck_assert_str_eq(reason, "ERR max number of clients reached");
+	}
+	resolver_loop_host(0, "127.0.0.3");
+	resolver_loop_await(&downs, downs + 2);
+	ck_assert_str_eq(reason, "Connection refused");
+}
+
 TEST(a_master_that_its_name_no_longer_leads_to_is_told_and_kept)
 {
 	node_conf.name_us = 30 * MSEC;
