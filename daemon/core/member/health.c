@@ -254,14 +254,14 @@ void member_unwatched(struct members *ms, unsigned node, enum defect defect, str
 
 void health_note_probe(struct members *ms, struct member *m, const struct probe *probe)
 {
+	bool denied = m->lesser.defect || m->refusal.defect;
 	bool same = health_becomes(&m->lesser, probe->lesser ? probe->defect : DEFECT_NONE, probe->lesser ? probe->refusal : SPAN(""));
 
 	health_tell(ms, m, LOG_WARN, &m->lesser, "it no longer refuses that", same);
 	same = health_becomes(&m->refusal, probe->lesser ? DEFECT_NONE : probe->defect, probe->lesser ? SPAN("") : probe->refusal);
-	if (!same && !m->refusal.defect) {
-		ms->gained = true;
+	ms->gained |= !same && !m->refusal.defect;
+	if (denied && !m->lesser.defect && !m->refusal.defect)
 		m->denial.defect = DEFECT_NONE; /* that was of the same */
-	}
 	health_tell(ms, m, LOG_ERROR, &m->refusal, "it refuses nothing any more", same);
 	health_note_name(ms, m, probe);
 	health_note_clock(ms, m);

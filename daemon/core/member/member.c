@@ -242,6 +242,7 @@ static void member_join(struct members *ms, struct member *m, struct span marker
 
 static void member_refuse(struct members *ms, struct member *m, enum defect defect, const char *reason)
 {
+	m->denial.defect = DEFECT_NONE; /* a probe says so now */
 	member_become(ms, m, MEMBER_REFUSED, defect, reason);
 	member_schedule(ms, m);
 }

@@ -26,6 +26,33 @@ TEST(a_server_that_refuses_calls_and_no_probes_is_told)
 	ck_assert_str_eq(store_state(0, 0), "joined");
 }
 
+/* 0: what locks do not need; 1: what they need; 2: the probe as a whole. */
+LOOP_TEST(what_a_probe_was_refused_and_is_not_any_more_is_over_for_calls_too, 3)
+{
+	struct probe *probe = &cluster.node[0].probe;
+
+	cluster_begin(1);
+	refuses(0, "NOPERM this user has no permissions to run the 'publish' command");
+	says(1, "LOCK a");
+	hears(1, "ERR *");
+	ck_assert_str_eq(store_state(0, 0), "joined: it refused a call: NOPERM this user has no permissions to run the 'publish' command");
+	cluster.node[0].mute = _i == 2;
+	probe->refusal = SPAN("PUBLISH NOPERM no");
+	probe->defect = DEFECT_PERMISSION;
+	probe->lesser = _i == 0;
+	passes(1100 * MSEC);
+	says(1, "LOCK a");
+	hears(1, "ERR *");
+	ck_assert_str_ne(store_state(0, 0), "joined");
+	feels(0, MOOD_WELL);
+	cluster.node[0].mute = false;
+	probe->refusal = SPAN("");
+	probe->defect = DEFECT_NONE;
+	probe->lesser = false;
+	passes(1100 * MSEC);
+	ck_assert_str_eq(store_state(0, 0), "joined");
+}
+
 /* A script that has run for too long may be over long before the next look. */
 TEST(a_server_that_is_busy_with_a_script_is_asked_again_soon)
 {
