@@ -91,7 +91,7 @@ static bool number_parse(int64_t n, const struct entry *e, struct answer *a)
 	}
 }
 
-/* {code, fence, pttl, holder or marker}, or a number */
+/* {code, fence, pttl, holder or marker}, or a number. Behind that of an acquire: why its ticket was not queued. */
 static bool row_parse(const struct resp *r, const struct resp_value *row, const struct entry *e, struct answer *ret_answer)
 {
 	struct answer a = nothing_told;
@@ -109,7 +109,9 @@ static bool row_parse(const struct resp *r, const struct resp_value *row, const 
 		if (!refusal_parse(r, row, &a))
 			return false;
 	} else {
-		if (row->children != 4 || !code_is_possible(code, e->kind))
+		bool placeless = row->children == 5 && e->kind == CALL_ACQUIRE && is_text(&row[5]);
+
+		if ((row->children != 4 && !placeless) || !code_is_possible(code, e->kind))
 			return false;
 		if (!is_number(&row[2], 0, FENCE_MAX) || !is_number(&row[3], -2, INT64_MAX) || !is_text(&row[4]))
 			return false;
@@ -118,6 +120,10 @@ static bool row_parse(const struct resp *r, const struct resp_value *row, const 
 		a.fence = row[2].integer;
 		a.pttl_ms = pttl_of(row[3].integer);
 		a.found = resp_text(r, &row[4]);
+		if (placeless) {
+			a.text = resp_text(r, &row[5]);
+			a.defect = failure_defect(a.text);
+		}
 		if (a.found.n > found_max(a.code, e->kind))
 			return false;
 	}

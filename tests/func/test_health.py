@@ -384,6 +384,22 @@ class RefusesWhatLocksNeed(HealthTest):
         self.advises(daemon, "key", "another type under the name of the slot a#", "another program wrote")
         daemon.logged("warn node node=.* state=joined cause=key name=a#")
 
+    def test_a_key_of_another_type_at_the_queue_of_a_lock(self):
+        store = self.redis()
+        one, two = (self.daemon(on_redis([store], LEASE_1S)).joined() for _ in range(2))
+        store.cli.rpush("redlockd:lock:q:a", "junk")
+        holder, waiter = self.client(one), self.client(two)
+        holder.ok("LOCK a")
+        for _ in range(2):
+            self.assertEqual(waiter.ask("LOCK a wait=300ms").kind, "TIMEOUT")
+        self.becomes(two, "joined", "key")
+        self.advises(two, "key", "no place in the queue of the lock a: WRONGTYPE", "another program wrote")
+        two.logged("warn node node=.* state=joined cause=key name=a reason=.*WRONGTYPE")
+        self.assertEqual(two.log().count("cause=key"), 1, "one line, not one a call")
+        waiter.begin("@w LOCK a wait=20s")
+        holder.ok("UNLOCK a")
+        self.assertEqual(waiter.reply("@w").kind, "OK")
+
     def test_a_job_whose_lock_is_of_another_type_is_passed_over(self):
         store = self.redis()
         daemon = self.daemon(on_redis([store], LEASE_1S)).joined()

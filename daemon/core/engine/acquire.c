@@ -368,6 +368,8 @@ enum round_outcome acquire_answered(struct engine *e, struct round *r, const str
 		l->contender->taught = true;
 		if (a->code == 'K')
 			health_note_wrong_type(&e->members, a->node, name_text(r->calls.name));
+		else if (a->defect)
+			health_note_unqueued(&e->members, a, name_text(r->calls.name));
 	}
 	if (r->decided) {
 		if (placed == &l->lease.placed)

@@ -147,7 +147,7 @@ struct answer {
 	 * for "!". Q, and MARK: the marker.
 	 */
 	struct span found;
-	struct span text;     /* refused, unknown: the reason, for people */
+	struct span text;     /* refused, unknown: the reason, for people; ACQUIRE, if its ticket was not queued: why */
 	enum defect defect;     /* … as one word, if it is an error of the server; DEFECT_NONE: the server has said nothing */
 	const struct probe *probe;
 };

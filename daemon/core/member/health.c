@@ -294,14 +294,25 @@ static void health_note_denial(struct members *ms, struct member *m, enum defect
 		         core_quoted(ms->core, span_of(m->denial.text)));
 }
 
-void health_note_wrong_type(struct members *ms, unsigned node, struct span key)
+static void health_note_key(struct members *ms, unsigned node, struct span key, enum defect defect, const char *what, struct span text)
 {
 	bool slot = span_starts(key, SPAN(SLOT_PREFIX));
 	struct span name = slot ? (struct span){key.p + sizeof(SLOT_PREFIX) - 1, key.n - (sizeof(SLOT_PREFIX) - 1)} : name_unescaped(key);
-	char text[120];
+	char told[120];
 
-	snprintf(text, sizeof(text), "it has a key of another type under the name of the %s %s", slot ? "slot" : "lock", core_quoted(ms->core, name));
-	health_note_denial(ms, &ms->node[node], DEFECT_KEY, name, text, SPAN(""));
+	snprintf(told, sizeof(told), "%s the %s %s%s", what, slot ? "slot" : "lock", core_quoted(ms->core, name), text.n > 0 ? ": " : "");
+	health_note_denial(ms, &ms->node[node], defect, name, told, text);
+}
+
+void health_note_wrong_type(struct members *ms, unsigned node, struct span key)
+{
+	health_note_key(ms, node, key, DEFECT_KEY, "it has a key of another type under the name of", SPAN(""));
+}
+
+void health_note_unqueued(struct members *ms, const struct answer *a, struct span key)
+{
+	if (health_is_of_one_call(a->defect))
+		health_note_key(ms, a->node, key, a->defect, "it gives no place in the queue of", a->text);
 }
 
 bool health_note_failure(struct members *ms, struct member *m, const struct answer *a)

@@ -46,6 +46,8 @@ bool health_note_failure(struct members *ms, struct member *m, const struct answ
 struct trouble health_note_break(struct members *ms, struct member *m, struct trouble why);
 /* It has a key of another type under the name of a lock or slot, as calls know it. */
 void health_note_wrong_type(struct members *ms, unsigned node, struct span key);
+/* A ticket was not queued: why. */
+void health_note_unqueued(struct members *ms, const struct answer *a, struct span key);
 /* A call was answered after that time, and the store is slow, or was, or this answer is late. */
 void health_note_trip(struct members *ms, struct member *m, int64_t us);
 /* A call that was sent then was answered after the timeout. */

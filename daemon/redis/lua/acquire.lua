@@ -7,6 +7,7 @@
 -- token. Where shares stand, a reader that would pass a writer in the queue is refused.
 -- row: base (granted with the TTL that it asked for) | G base px '' or since (of a share: since when a writer waits) | B fence pttl holder
 --      W fence 0 '' (free, but reserved for an older ticket)
+--      (B, S and K: and the error, if the ticket was not queued)
 --      S fence pttl holder (readers hold it) | K fence pttl '' | Q fence -2 marker | L fence -2 '' (late) | F fence -2 '' (range beyond the limit) | ! message
 local acquire = acquires and function(key, queue, value, px, proposal, range, late, ticket, ticket_ms, reserve_ms, shared)
   if not joined then return {'Q', fence, -2, marker} end
@@ -30,15 +31,17 @@ local acquire = acquires and function(key, queue, value, px, proposal, range, la
     joins = #list < SHARES_MOST and share_suits(list, value) -- whoever wants the name of a semaphore as a lock is refused
   end
   if current and current ~= value and not joins then
+    local placeless = ticket ~= '' and queue_join(queue, ticket, ticket_ms)
     if ticket ~= '' then
-      queue_join(queue, ticket, ticket_ms)
       if list and not shared then
         tell_readers(list, 'c', key)
       elseif type(current) == 'string' and not list then
         tell(string.match(public(current), '^([^:]+):'), 'c', key)
       end
     end
-    return occupied(key, current, list, broken)
+    local row = occupied(key, current, list, broken)
+    if placeless and row[4] then row[5] = placeless end
+    return row
   end
   if current and not list then
     local pttl = call('PTTL', key)

@@ -103,15 +103,17 @@ local queue_served = queued and function(queue, line, ticket)
   for other in pairs(line.since) do call('ZREM', queue, '~' .. other) end
 end
 
--- KEYS[3] lasts at least as long as any queue.
+-- KEYS[3] lasts at least as long as any queue. Returns the error, or false: the lock can do without its queue, so nothing is refused.
 local queue_join = (asked.a or asked.s or asked.n) and function(queue, ticket, ticket_ms)
   ticket_ms = tonumber(ticket_ms)
   local left = call('PTTL', KEYS[3])
   if type(left) ~= 'number' or left < 3 * ticket_ms then call('SET', KEYS[3], '1', 'PX', 6 * ticket_ms) end
   anybody = true
-  call('ZADD', queue, now_ms + ticket_ms, ticket)
+  local err = refused(call('ZADD', queue, now_ms + ticket_ms, ticket))
+  if err then return err end
   call('ZREM', queue, '~' .. ticket)
   call('PEXPIRE', queue, 3 * ticket_ms)
+  return false
 end
 
 local tell_ticket = wakes and function(ticket, key)

@@ -30,7 +30,7 @@ static struct call call[CALLS_MAX];
 static char ticket[CALLS_MAX][64];
 static struct answer told[CALLS_MAX];
 static unsigned calls, tolds;
-static unsigned met[CALL_BREAK + 1][128], errors, kept;
+static unsigned met[CALL_BREAK + 1][128], errors, kept, unqueued;
 
 static const char *const lock_key[NAMES] = {"lock:a", "lock:\xff:\n", "lock:q:a"};
 static const char *const queue_key[NAMES] = {"redlockd:lock:q:a", "redlockd:lock:q:\xff:\n", "redlockd:lock:q:q:a"};
@@ -289,6 +289,7 @@ static void answers_check(int64_t fence)
 
 	for (unsigned i = 0; i < calls; i++) {
 		met[call[i].kind][(unsigned char)(told[i].code ? told[i].code : '!')]++;
+		unqueued += told[i].class == ANSWER_EXECUTED && told[i].defect == DEFECT_KEY;
 		if (told[i].code == 'G')
 			ck_assert_msg(least < 0 || told[i].fence > least, "%s %lld after %lld", pair.note, (long long)told[i].fence, (long long)least);
 		if (told[i].class == ANSWER_EXECUTED && least >= 0 && told[i].fence > least)
@@ -336,6 +337,7 @@ static void all_rows_met(void)
 			ck_assert_msg(met[kind][(unsigned char)*c] > 0, "no call of kind %u was answered %c", kind, *c);
 	ck_assert_uint_gt(errors, 0);
 	ck_assert_uint_gt(kept, 0);
+	ck_assert_uint_gt(unqueued, 0);
 }
 
 FIXTURE(.before_all = suite_start, .after_all = suite_stop, .seconds = 120)

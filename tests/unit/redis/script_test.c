@@ -99,6 +99,24 @@ TEST(a_row_may_be_refused_alone)
 	check_answer(2, 3, ANSWER_UNKNOWN, 0);
 }
 
+TEST(an_acquire_may_say_why_its_ticket_was_not_queued)
+{
+	add(CALL_ACQUIRE, 1);
+	ck_assert_int_eq(answer_text("*2\r\n:5\r\n*5\r\n$1\r\nB\r\n:43\r\n:9\r\n$4\r\nd1:7\r\n$12\r\nWRONGTYPE no\r\n"), 0);
+	check_answer(0, 1, ANSWER_EXECUTED, 'B');
+	ck_assert(span_equal(told[0].found, SPAN("d1:7")));
+	ck_assert(span_equal(told[0].text, SPAN("WRONGTYPE no")));
+	ck_assert_int_eq(told[0].defect, DEFECT_KEY);
+}
+
+LOOP_TEST(a_row_that_is_too_long_is_garbage, 2)
+{
+	add(_i == 0 ? CALL_LOOK : CALL_ACQUIRE, 1);
+	ck_assert_int_eq(answer_text(_i == 0 ? "*2\r\n:5\r\n*5\r\n$1\r\nB\r\n:43\r\n:9\r\n$4\r\nd1:7\r\n$12\r\nWRONGTYPE no\r\n"
+	                                     : "*2\r\n:5\r\n*5\r\n$1\r\nB\r\n:43\r\n:9\r\n$4\r\nd1:7\r\n:1\r\n"),
+	                 -EPROTO);
+}
+
 TEST(an_error_answers_the_whole_batch)
 {
 	add(CALL_RELEASE, 1);
