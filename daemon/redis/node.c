@@ -164,6 +164,8 @@ static void node_on_tried(void *context, enum defect defect, const char *reason)
 {
 	struct node *n = context;
 
+	if (!defect)
+		n->cert_ends = redial_cert_ends(n->redial);
 	n->shut.defect = defect;
 	(void)snprintf(n->shut.reason, sizeof(n->shut.reason), "%s%s", defect ? "it takes no new connection: " : "", reason);
 	node_tell_trouble(n);
@@ -199,14 +201,19 @@ static void node_tell_name(struct node *n)
 	node_tell_where(n, text);
 }
 
-/* What answers probes and what publishes for us are one server, unless a balancer is between. It stays told until all connections are made anew. */
-static void node_compare(struct node *n, struct span run_id)
+/* All connections lead to one server, unless a balancer is between, or its name has those of several. It stays told until all of them are made anew. */
+static void node_compare(struct node *n, struct span one, struct span other)
 {
-	struct span other = span_of(n->subscriber ? subscriber_run_id(n->subscriber) : "");
-
-	n->split |= other.n > 0 && run_id.n > 0 && !span_equal(other, run_id);
+	n->split |= other.n > 0 && one.n > 0 && !span_equal(other, one);
 	if (n->split)
 		node_tell_name(n);
+}
+
+static void node_on_reached(void *context, const char *run_id)
+{
+	struct node *n = context;
+
+	node_compare(n, span_of(link_run_id(n->links.item[0])), span_of(run_id));
 }
 
 void node_watch_name(struct node *n)
@@ -223,13 +230,31 @@ static bool node_may_recall(const struct node *n)
 	return *n->known && instant_diff(clock_boottime(), n->known_at) < n->conf->recall_us;
 }
 
+static bool addresses_have(const struct addresses *a, const struct endpoint *e)
+{
+	bool found = false;
+
+	for (unsigned i = 0; i < a->count; i++)
+		found |= endpoint_equal(&a->item[i], e);
+	return found;
+}
+
+/* Its name leads to the former server as well. Daemons whose connections to that one last stay there: so does this one. */
+static bool node_has_strayed(const struct node *n)
+{
+	const char *run_id = link_run_id(n->links.item[0]);
+
+	return n->named && *n->known && *run_id && strcmp(n->known, run_id) != 0 && !endpoint_equal(&n->home, &n->dialled) &&
+	       addresses_have(&n->addresses, &n->home);
+}
+
 static void node_on_ready(void *context)
 {
 	struct node *n = context;
 
 	if (++n->ready < n->conf->links)
 		return;
-	if (!links_agree(&n->links)) {
+	if (!links_agree(&n->links) || node_has_strayed(n)) {
 		node_fail(n, DEFECT_UNKNOWN_HOST, NODE_SPLIT);
 		return;
 	}
@@ -244,11 +269,13 @@ static void node_on_ready(void *context)
 	n->split = n->taken = n->astray = false;
 	n->unknown = n->elsewhere = 0;
 	n->wrong.defect = n->shut.defect = DEFECT_NONE;
-	redial_begin(n->redial, (const struct sockaddr *)&n->dialled.name, n->dialled.n);
+	n->home = n->dialled;
+	n->cert_ends = link_cert_ends(n->links.item[0]);
+	(void)snprintf(n->known, sizeof(n->known), "%s", link_run_id(n->links.item[0]));
+	redial_begin(n->redial, &n->home, &n->addresses);
 	if (n->subscriber)
 		subscriber_open(n->subscriber, (const struct sockaddr *)&n->dialled.name, n->dialled.n);
 	if (n->sentinel) {
-		(void)snprintf(n->known, sizeof(n->known), "%s", link_run_id(n->links.item[0]));
 		sentinel_follow(n->sentinel, true);
 		if (!*n->where)
 			sentinel_where(n->sentinel, n->where, sizeof(n->where));
@@ -270,7 +297,7 @@ static void node_dial(struct node *n)
 		socket_place(n->path, &n->place);
 	rc = links_dial(&n->links, &n->dialled);
 	if (rc < 0)
-		node_fail_there(n, n->path && (rc == -EACCES || rc == -EPERM) ? DEFECT_SOCKET : failure_errno_defect(-rc), failure_errno(-rc));
+		node_fail_there(n, failure_dial_defect((const struct sockaddr *)&n->dialled.name, -rc), failure_errno(-rc));
 }
 
 /* Begins an attempt with the first of the known addresses. */
@@ -279,15 +306,6 @@ static void node_dial_all(struct node *n)
 	n->fresh = true;
 	n->next = 0;
 	node_dial(n);
-}
-
-static bool addresses_have(const struct addresses *a, const struct endpoint *e)
-{
-	bool found = false;
-
-	for (unsigned i = 0; i < a->count; i++)
-		found |= a->item[i].n == e->n && !memcmp(&a->item[i].name, &e->name, e->n);
-	return found;
 }
 
 /* Another server has taken the place of the one to which the node was connected. That is told even of a node that is down. */
@@ -319,12 +337,12 @@ static void node_follow_name(struct node *n)
 	node_leave(n, DEFECT_UNKNOWN_HOST, reason, n->host);
 }
 
-/* What is connected serves on. A name server that is away for a moment says nothing. */
+/* What is connected serves on. A name server that is away for a moment says nothing. That this daemon lacks a descriptor is told of new connections. */
 static void node_miss_name(struct node *n, enum defect defect, const char *why)
 {
 	char reason[sizeof(n->reason)];
 
-	if (++n->unknown < LOOKS_TOLD)
+	if (defect == DEFECT_DESCRIPTORS || ++n->unknown < LOOKS_TOLD)
 		return;
 	(void)snprintf(reason, sizeof(reason), "%.150s, for a minute now: no daemon that starts can connect", why);
 	node_on_heard(n, defect, reason);
@@ -525,7 +543,7 @@ static void node_on_answer(void *context, const struct answer *a)
 	if (n->demoted && !was && n->state == NODE_UP && (n->sentinel || n->named))
 		node_arm(n, 0);
 	if (a->probe && a->class == ANSWER_EXECUTED && n->state == NODE_UP)
-		node_compare(n, a->probe->run_id);
+		node_compare(n, a->probe->run_id, span_of(n->subscriber ? subscriber_run_id(n->subscriber) : ""));
 	if (a->probe && a->class == ANSWER_EXECUTED && !a->probe->defect && n->subscriber)
 		subscriber_note_published(n->subscriber);
 	n->conf->sink->answer(n->conf->sink->context, a);
@@ -583,7 +601,7 @@ static void node_make_links(struct node *n)
 	};
 	const struct script_sink watched = {.context = n, .answer = node_on_answer};
 	const struct upstream_sink *to = n->conf->sink;
-	const struct redial_sink redial_sink = {.context = n, .tried = node_on_tried};
+	const struct redial_sink redial_sink = {.context = n, .tried = node_on_tried, .reached = node_on_reached};
 	const struct subscriber_sink subscriber_sink = {.context = to->context, .message = to->message, .subscribed = to->subscribed};
 
 	if (n->sentinel || n->named || n->conf->channel)
@@ -623,6 +641,7 @@ struct node *node_new(const struct node_conf *conf, unsigned index, const struct
 	if (n->sentinel && n->port)
 		node_recall(n);
 	n->known_at = address->heard;
+	n->cert_ends = INT64_MAX;
 	if (n->sentinel && address->run_id)
 		(void)snprintf(n->known, sizeof(n->known), "%s", address->run_id);
 	n->named = !n->sentinel && !addresses_are_known(n->path, n->host, n->port, &n->addresses);
@@ -686,6 +705,11 @@ bool node_waits(const struct node *n)
 const char *node_reason(const struct node *n)
 {
 	return n->reason;
+}
+
+int64_t node_cert_ends(const struct node *n)
+{
+	return n->cert_ends;
 }
 
 struct upstream_failures node_failures(const struct node *n)

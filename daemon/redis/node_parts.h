@@ -27,8 +27,9 @@ struct node {
 	char *label, *path, *host; /* path or host */
 	uint16_t port;
 	struct sentinel *sentinel; /* tells host and port; NULL: they stay */
-	char known[48]; /* where it does: the run id of the server that was up last; "": not known */
-	char where[300]; /* … and its host and port, as the sentinels told them when it was first found; "": not known */
+	char known[48]; /* the run id of the server that was up last; "": not known */
+	struct endpoint home; /* … and where it was */
+	char where[300]; /* its host and port, as the sentinels told them when it was first found; "": not known */
 	bool renamed;    /* … and they name another host or port now: whether that is another server is not known before it is resolved */
 	struct instant known_at; /* until when it was, as far as is known: it answered later than that */
 	bool recalled;  /* no sentinel tells where the master is: this attempt is for that server alone */
@@ -43,7 +44,7 @@ struct node {
 	struct instant up_since;
 	struct lookup *lookup;      /* under way; may outlast an attempt; NULL: none */
 	struct addresses addresses; /* the last successful answer of the resolver */
-	struct endpoint dialled;    /* address of this attempt, or the last; the resolver may change `addresses` meanwhile */
+	struct endpoint dialled;    /* address of this attempt, or of the last; the resolver may change `addresses` meanwhile */
 	struct socket_place place;  /* … if it is a path */
 	unsigned next;              /* index in addresses: which to dial */
 	bool named;                 /* its host is a name, which no sentinel tells */
@@ -57,6 +58,7 @@ struct node {
 	bool fresh;                 /* the addresses belong to this attempt */
 	enum defect defect;
 	char reason[256];
+	int64_t cert_ends;          /* what its last connection that was taken has shown */
 	struct upstream_failures failures;
 };
 

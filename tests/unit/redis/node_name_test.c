@@ -13,6 +13,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/resource.h>
+#include <sys/stat.h>
 #include <sys/un.h>
 #include <unistd.h>
 
@@ -25,6 +26,7 @@ static struct node *node, *other;
 static struct rng rng;
 static unsigned ups, downs, moves, answers;
 static char trouble[160];
+static enum defect cause; /* … of it */
 
 static void on_up(void *context, unsigned index, const char *address)
 {
@@ -43,6 +45,7 @@ static void on_down(void *context, unsigned index, enum defect defect, const cha
 static void on_unwatched(void *context, unsigned index, enum defect defect, const char *why)
 {
 	(void)context, (void)index;
+	cause = defect;
 	(void)snprintf(trouble, sizeof(trouble), "%s%s", defect == DEFECT_UNKNOWN_HOST ? "host: " : "", why);
 }
 
@@ -168,6 +171,24 @@ TEST(a_name_that_is_gone_for_a_minute_is_told)
 	ck_assert_str_eq(trouble, "");
 }
 
+TEST(a_daemon_without_a_descriptor_does_not_blame_the_name_of_a_server)
+{
+	struct rlimit before, none = {0};
+
+	node_conf.name_us = node_conf.redial_us = 30 * MSEC;
+	node_dial_name("redis.example");
+	resolver_loop_await(&ups, 1);
+	ck_assert_int_eq(getrlimit(RLIMIT_NOFILE, &before), 0);
+	none.rlim_max = before.rlim_max;
+	ck_assert_int_eq(setrlimit(RLIMIT_NOFILE, &none), 0);
+	resolver_loop_fail(EAI_AGAIN);
+	resolver_loop_await_asked(resolver_loop.asked + 16);
+	ck_assert_int_eq(setrlimit(RLIMIT_NOFILE, &before), 0);
+	ck_assert_str_eq(trouble, "it takes no new connection: this daemon has no file descriptor left");
+	ck_assert_int_eq(cause, DEFECT_DESCRIPTORS);
+	ck_assert_uint_eq(downs, 0);
+}
+
 TEST(a_name_of_several_servers_is_told)
 {
 	node_conf.name_us = 30 * MSEC;
@@ -177,6 +198,107 @@ TEST(a_name_of_several_servers_is_told)
 	resolver_loop_await(&ups, 1);
 	resolver_loop_await_asked(3);
 	ck_assert_str_eq(trouble, "host: redis.example has several addresses: each daemon may use another server");
+	ck_assert_uint_eq(downs, 0);
+}
+
+static void trouble_becomes(const char *text)
+{
+	for (unsigned i = 0; i < 100 && strcmp(trouble, text) != 0; i++)
+		resolver_loop_run(20 * MSEC);
+	ck_assert_str_eq(trouble, text);
+}
+
+#define SEVERAL_SERVERS "its connections lead to several servers, so each daemon may use another one: name each server itself"
+#define SERVER_A        "$2\r\naa\r\n"
+#define SERVER_B        "$2\r\nbb\r\n"
+
+/* The name leads to both the fake, which is dialled, and this one. */
+static void node_dial_two(struct fake_redis *rival)
+{
+	fake_redis_start_beside(rival, &fake, 0x7f000002);
+	fake.run_id = SERVER_A;
+	rival->run_id = SERVER_B;
+	resolver_loop_host(0, "127.0.0.1");
+	resolver_loop_host(1, "127.0.0.2");
+	node_dial_name("redis.example");
+	resolver_loop_await(&ups, 1);
+	ck_assert_uint_ge(fake.connections, 2);
+}
+
+TEST(a_further_address_of_another_server_is_told)
+{
+	struct fake_redis rival;
+
+	node_dial_two(&rival);
+	trouble_becomes("host: " SEVERAL_SERVERS);
+	ck_assert_uint_eq(downs, 0);
+	fake_redis_stop(&rival);
+}
+
+/* 1: nobody listens at the further one. */
+LOOP_TEST(a_further_address_of_the_same_server_is_no_other, 2)
+{
+	struct fake_redis rival;
+
+	node_conf.redial_us = 20 * MSEC;
+	fake_redis_start_beside(&rival, &fake, 0x7f000002);
+	fake.run_id = rival.run_id = SERVER_A;
+	if (_i == 1)
+		fake_redis_stop(&rival);
+	resolver_loop_host(1, "127.0.0.2");
+	node_dial_name("redis.example");
+	resolver_loop_await(&fake.connections, 6);
+	ck_assert_str_eq(trouble, "host: redis.example has several addresses: each daemon may use another server");
+	ck_assert_uint_eq(downs, 0);
+	if (_i == 0) {
+		ck_assert_uint_ge(rival.connections, 1);
+		fake_redis_stop(&rival);
+	}
+}
+
+/* Daemons whose connections to the first one last would stay there. */
+TEST(a_node_does_not_go_on_with_another_server_of_its_name)
+{
+	struct fake_redis rival;
+
+	node_dial_two(&rival);
+	fake.greeting = "-ERR max number of clients reached\r\n";
+	fake_redis_hang_up(&fake);
+	resolver_loop_await(&downs, 3);
+	ck_assert_str_eq(reason, SEVERAL_SERVERS);
+	ck_assert_uint_eq(ups, 1);
+	fake.greeting = NULL;
+	fake.run_id = "$2\r\ncc\r\n"; /* it may have been started anew */
+	resolver_loop_await(&ups, 2);
+	fake_redis_stop(&rival);
+}
+
+TEST(a_node_goes_on_where_its_name_leads_now)
+{
+	struct fake_redis rival;
+
+	node_dial_two(&rival);
+	resolver_loop_host(0, "127.0.0.2");
+	resolver_loop_host(1, NULL);
+	fake.greeting = "-ERR max number of clients reached\r\n";
+	fake_redis_hang_up(&fake);
+	resolver_loop_await(&ups, 2);
+	ck_assert_uint_ge(rival.connections, 2);
+	fake_redis_stop(&rival);
+}
+
+TEST(an_address_whose_new_connections_reach_another_server_is_told)
+{
+	node_conf.redial_us = 30 * MSEC;
+	fake.run_id = SERVER_A;
+	node_dial_name("127.0.0.1");
+	resolver_loop_await(&fake.connections, 4);
+	resolver_loop_run(20 * MSEC);
+	ck_assert_str_eq(trouble, "");
+	fake.run_id = SERVER_B;
+	trouble_becomes("host: " SEVERAL_SERVERS);
+	resolver_loop_run(100 * MSEC);
+	ck_assert_str_eq(trouble, "host: " SEVERAL_SERVERS);
 	ck_assert_uint_eq(downs, 0);
 }
 
@@ -420,13 +542,6 @@ static void node_dial_tried_each(int64_t us)
 	resolver_loop_await(&ups, 1);
 }
 
-static void trouble_becomes(const char *text)
-{
-	for (unsigned i = 0; i < 100 && strcmp(trouble, text) != 0; i++)
-		resolver_loop_run(20 * MSEC);
-	ck_assert_str_eq(trouble, text);
-}
-
 TEST(a_server_that_takes_no_new_connection_is_told_while_it_serves)
 {
 	node_dial_tried_each(60 * MSEC);
@@ -449,6 +564,22 @@ TEST(a_server_that_takes_no_new_connection_is_told_while_it_serves)
 	trouble[0] = '\0';
 	resolver_loop_run(300 * MSEC);
 	ck_assert_str_eq(trouble, "");
+}
+
+TEST(a_path_to_which_this_daemon_may_no_longer_connect_is_told)
+{
+	struct fake_redis local = {0};
+
+	node_conf.redial_us = 60 * MSEC;
+	node_dial_path(&local);
+	ck_assert_int_eq(chmod(local.dir, 0755), 0);
+	ck_assert_int_eq(chmod(path_of(&local), 0), 0);
+	ck_assert_int_eq(getuid() == 0 ? seteuid(65534) : 0, 0);
+	trouble_becomes("it takes no new connection: Permission denied");
+	ck_assert_int_eq(getuid() == 0 ? seteuid(0) : 0, 0);
+	ck_assert_int_eq(cause, DEFECT_SOCKET);
+	ck_assert_uint_eq(downs, 0);
+	fake_redis_stop(&local);
 }
 
 TEST(one_connection_that_is_not_taken_says_nothing)
