@@ -3,11 +3,11 @@
 """
 How many locks a second are taken and released, and how soon another process has one: python3 tests/clients/speed.py [--seconds S] [--language NAME …]
 
-Each client on the memory store and on three Redis servers, beside a peer of its language on one Redis and, where it can, on three: redis-py's Lock, node-redlock,
-redsync, Redisson's RLock. Each cell is a process of its own; the cells take turns, and the best of three intervals counts. "The lines alone" is a socket without
-a client: no client with one caller can be faster than the daemon and its stores are there. A hand-over is the time from the call that releases until the call of
-another process that waits has returned, the middle one of eleven, each with its defaults. A language whose tools or peers are not here is skipped by name. Last
-line: "N passed, N failed": whether all cells ran.
+Each client on the memory store and on three Redis servers, beside a peer of its language on one Redis and, where it can, on three: redis-py's Lock,
+node-redlock, redsync, Redisson's RLock. Each cell is a process of its own; the cells take turns, and the best of three intervals counts. "The lines alone" is a
+socket without a client: no client with one caller is faster than the daemon and its stores. A hand-over is the time from the call that releases until the call
+of another process that waits has returned, the middle one of eleven, with the defaults of each. A language whose tools or peers are not here is skipped by name.
+Last line: "N passed, N failed": whether all cells ran.
 """
 import argparse
 import asyncio
@@ -146,7 +146,8 @@ class Duel(NamedTuple):
 
 ALONE = "the lines alone"
 HANDS = {"redis-py, hand-over": redis_lock, "redlockd, Python, hand-over": redlockd_lock}
-PYTHON = {ALONE: lines_alone, "redis-py, a thread": redis_py, "redlockd, a thread": threads, "redis.asyncio, 64 tasks": redis_aio, "redlockd.aio, 64 tasks": aio}
+PYTHON = {ALONE: lines_alone, "redis-py, a thread": redis_py, "redlockd, a thread": threads,
+          "redis.asyncio, 64 tasks": redis_aio, "redlockd.aio, 64 tasks": aio}
 
 
 def python(side, stores, seconds):

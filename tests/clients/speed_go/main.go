@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
 
-// Takes and releases locks for some seconds, and prints how many pairs a second: speed redlockd|redsync GOROUTINES SECONDS ADDRESS … Without goroutines it takes
-// and releases one as it is told, and prints when.
+// Takes and releases locks for some seconds, and prints how many pairs a second: speed redlockd|redsync GOROUTINES SECONDS ADDRESS … Without goroutines it
+// takes and releases one as it is told, and prints when.
 package main
 
 import (
