@@ -233,7 +233,8 @@ func (t *take) error(l line) error {
 	if l.kind == "ERR" {
 		return refusal(about, l)
 	}
-	e := &Error{Kind: ErrBusy, Name: because(l.get("name"), about), Holder: l.get("holder"), Trace: l.get("trace"), Code: l.kind, RetryAfter: -1, Text: about + " is busy"}
+	e := &Error{Kind: ErrBusy, Name: because(l.get("name"), about), Holder: l.get("holder"), Trace: l.get("trace"), Code: l.kind, RetryAfter: -1,
+		Text: about + " is busy"}
 	if l.kind == "TIMEOUT" || t.wait != 0 {
 		e.Kind, e.Text = ErrTimeout, about+": not granted"
 		if t.until != never {

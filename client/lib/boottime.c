@@ -3,6 +3,7 @@
 #include "client/lib/boottime.h"
 #include "client/lib/redlock.h"
 
+#include <pthread.h>
 #include <sys/param.h>
 #include <time.h>
 
@@ -14,6 +15,30 @@ int64_t redlock_now_us(void)
 
 	clock_gettime(CLOCK_BOOTTIME, &now);
 	return (int64_t)now.tv_sec * 1000000 + now.tv_nsec / 1000;
+}
+
+static int64_t forked_us;
+
+static void fork_note(void)
+{
+	forked_us = redlock_now_us();
+}
+
+static void forks_watch(void)
+{
+	(void)!pthread_atfork(NULL, NULL, fork_note);
+}
+
+void boottime_notice_forks(void)
+{
+	static pthread_once_t once = PTHREAD_ONCE_INIT;
+
+	(void)!pthread_once(&once, forks_watch);
+}
+
+int64_t boottime_forked_us(void)
+{
+	return forked_us;
 }
 
 int64_t boottime_after(int64_t ms)

@@ -139,6 +139,15 @@ int conn_name(struct redlock *c, const char *name, size_t most, const char *what
 	return n > 0 && n <= most ? 0 : conn_says(c, -EINVAL, "%s has 1 to %zu bytes", what, most);
 }
 
+int conn_usable(struct redlock *c)
+{
+	if (!c->user || c->user == getpid() || c->broken == -ESTALE)
+		return c->broken;
+	channel_close(&c->channel);
+	c->pending.in_flight = c->answered = false;
+	return conn_break(c, -ESTALE, "the connection belongs to the process that forked this one, which holds nothing; open another");
+}
+
 int conn_break(struct redlock *c, int err, const char *why)
 {
 	c->broken = err;
@@ -174,7 +183,7 @@ void conn_lost(struct redlock *c, int err, const char *why)
 	subscriptions_end(&c->watches);
 	if (c->link == LINK_UP && c->pending.in_flight && !pending_is_repeated(&c->pending)) {
 		c->pending.in_flight = c->answered = false;
-		c->aborted = true;
+		c->aborted = "broke off before it answered; the request may have been done";
 	}
 	conn_move(c, LINK_DOWN);
 	(void)!conn_withdraw(c);

@@ -65,12 +65,12 @@ enum link {
 
 struct redlock {
 	int broken; /* 0, or the errno that ended it; the descriptor stays open, because a close frees what the session holds */
-	pid_t user; /* the process that made the first request; 0: there was none */
+	pid_t user; /* the process that made the first request, and alone may make others; 0: there was none */
 	int64_t timeout_ms;
 	struct channel channel;
 
 	struct pending pending;
-	bool aborted; /* the connection broke under a request without a name, and its caller was not told yet */
+	const char *aborted; /* a request ended without an answer, and its caller was not told yet why; the session goes on. NULL: none */
 	void (*row)(void *arg, const struct redlock_line *line);
 	void *row_arg;
 
@@ -114,6 +114,8 @@ int conn_says(struct redlock *c, int err, const char *format, ...) __attribute__
 int conn_take_struct(struct redlock *c, void *to, size_t n, const void *from) REDLOCK_MUST;
 /* -EINVAL: the name has too few or too many bytes. what: it, for a person. */
 int conn_name(struct redlock *c, const char *name, size_t most, const char *what) REDLOCK_MUST;
+/* 0, or what has ended the connection. In a child of the process that uses it that is -ESTALE: the child holds nothing, and lets go of the descriptor. */
+int conn_usable(struct redlock *c) REDLOCK_MUST;
 /* Ends the connection for good. Returns err. */
 int conn_break(struct redlock *c, int err, const char *why);
 /* What to say when the connection broke; static memory of this thread. why: "", or more of it. */

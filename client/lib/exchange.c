@@ -14,9 +14,10 @@
 int exchange_draft(struct redlock *c, enum pending_kind kind, const char *name)
 {
 	struct draft *d = &c->draft;
+	int r = conn_usable(c);
 
-	if (c->broken)
-		return c->broken;
+	if (r)
+		return r;
 	if (!d->error && kind >= PENDING_LOCK && d->n > LINE_MAX_DEFAULT - COUNTED_BYTES)
 		d->error = -EMSGSIZE;
 	if (d->error)
@@ -29,10 +30,11 @@ int exchange_draft(struct redlock *c, enum pending_kind kind, const char *name)
 int exchange_begin(struct redlock *c)
 {
 	c->row = NULL;
-	c->aborted = false;
+	c->aborted = NULL;
 	if (!c->user)
 		c->user = getpid();
 	pending_begin(&c->pending, redlock_now_us());
+	c->pending.timeout_ms = c->timeout_ms;
 	if (c->greeting.resumes && tracking_knows_loss(&c->holds, &c->pending))
 		return conn_answer_lost(c);
 	return c->link == LINK_UP ? recovery_send(c) : 0;
@@ -49,34 +51,51 @@ int exchange_send(struct redlock *c, enum pending_kind kind, const char *name, i
 /* While the daemon is away a LOCK ends at once: it is undone when the daemon is there again. A TAKE is asked again then, and withdrawn. */
 int redlock_cancel(struct redlock *c)
 {
-	int r;
+	int r = conn_usable(c);
 
-	if (c->broken)
-		return c->broken;
+	if (r)
+		return r;
 	if (!c->pending.in_flight || c->pending.line.p[0] != '@' || !(pending_locks(&c->pending) || c->pending.kind == PENDING_TAKE))
 		return conn_says(c, -EINVAL, "no request is in flight that can be cancelled");
 	if (c->pending.cancelled)
 		return 0;
 	c->pending.cancelled = true;
+	c->pending.busy_ms = (redlock_now_us() - c->pending.asked_us) / US_PER_MS; /* it waits no longer */
 	if (c->link == LINK_UP && !c->again_us)
 		return conn_cancel(c);
 	r = conn_withdraw(c);
 	return !r && c->link == LINK_UP && c->holds.unsettled ? recovery_release(c) : r;
 }
 
-/* The caller has waited long enough. 0: the connection is there, and the daemon is silent. -ECONNABORTED: the session goes on. */
-static int exchange_give_up(struct redlock *c)
+/* Until when the daemon may be silent. */
+static int64_t answer_due_us(const struct redlock *c)
 {
-	bool up = c->link == LINK_UP;
+	const struct pending *p = &c->pending;
 
-	if (up && !c->again_us)
+	if (!p->in_flight || p->busy_ms < 0 || p->busy_ms > (INT64_MAX - p->asked_us) / US_PER_MS - p->timeout_ms)
+		return INT64_MAX;
+	return p->asked_us + (p->busy_ms + p->timeout_ms) * US_PER_MS;
+}
+
+/* The time of the request in flight is over. With grace the session goes on, over another connection if the daemon is silent. */
+static int exchange_limit(struct redlock *c)
+{
+	bool up = c->link == LINK_UP, silent = up && !c->again_us;
+	char why[PLACE_BYTES + 40];
+
+	if (redlock_now_us() < answer_due_us(c))
 		return 0;
+	snprintf(why, sizeof(why), "redlockd at %s does not answer", c->place);
+	if (silent && !c->greeting.resumes)
+		return conn_break(c, -ETIMEDOUT, why);
 	count_field_give_up(&c->holds, &c->pending);
 	c->pending.in_flight = c->answered = false;
+	c->aborted = silent ? "does not answer; the request may have been done" : up ? "could not tell in time" : "is away, and did not come back in time";
 	if (up)
 		c->again_us = 0;
-	return conn_says(c, -ECONNABORTED,
-			 up ? "redlockd at %s could not tell in time" : "redlockd at %s is away, and did not come back in time", c->place);
+	if (silent)
+		conn_lost(c, -ETIMEDOUT, why);
+	return 0;
 }
 
 int exchange_refuse(struct redlock *c, const char *name)
@@ -200,15 +219,22 @@ static int lines_read(struct redlock *c)
 
 int redlock_process(struct redlock *c)
 {
-	int r = c->broken ? c->broken : recovery_act(c);
+	int r = conn_usable(c);
 
-	if (r || c->channel.fd < 0 || c->link == LINK_CONNECTING)
-		return r;
-	r = conn_drain(c);
 	if (!r)
-		r = lines_read(c);
-	recovery_limit(c);
-	return r;
+		r = recovery_act(c);
+	if (!r && c->channel.fd >= 0 && c->link != LINK_CONNECTING) {
+		r = conn_drain(c);
+		if (!r)
+			r = lines_read(c);
+		recovery_limit(c);
+	}
+	return r ? r : exchange_limit(c);
+}
+
+int64_t redlock_due_us(const struct redlock *c)
+{
+	return MIN(recovery_due_us(c), answer_due_us(c));
 }
 
 /* --- waiting --- */
@@ -218,7 +244,7 @@ static int await_something(struct redlock *c, int64_t until)
 {
 	struct pollfd fd = {.fd = c->channel.fd, .events = redlock_events(c)};
 
-	if (poll(&fd, 1, boottime_poll_ms(MIN(until, recovery_due_us(c)))) < 0 && errno != EINTR)
+	if (poll(&fd, 1, boottime_poll_ms(MIN(until, redlock_due_us(c)))) < 0 && errno != EINTR)
 		return conn_break(c, -errno, "waiting failed");
 	return 0;
 }
@@ -241,14 +267,17 @@ static int await_end(struct redlock *c, int64_t until)
 
 int redlock_finish(struct redlock *c, int64_t timeout_ms)
 {
-	int r;
+	int r = conn_usable(c);
 
+	if (r == -ESTALE)
+		return r;
 	if (!c->pending.in_flight && !c->answered && !c->aborted)
 		return conn_says(c, -EINVAL, "nothing was asked");
 	r = await_end(c, boottime_after(timeout_ms));
 	if (c->aborted) {
-		c->aborted = false;
-		return conn_says(c, -ECONNABORTED, "the connection broke before the answer came; the request may have been done");
+		conn_says(c, -ECONNABORTED, "redlockd at %s %s", c->place, c->aborted);
+		c->aborted = NULL;
+		return -ECONNABORTED;
 	}
 	/* A complete answer counts, even if the connection ended right after it. */
 	return c->pending.in_flight ? r : outcome_of(&c->answer.parsed, c->code, c->message);
@@ -278,18 +307,7 @@ int redlock_wait_push(struct redlock *c, int64_t timeout_ms, const struct redloc
 
 int await_answer(struct redlock *c, int r)
 {
-	int64_t busy_ms = c->pending.busy_ms;
-
-	if (r)
-		return r;
-	r = redlock_finish(c, busy_ms < 0 || busy_ms > INT64_MAX - c->timeout_ms ? REDLOCK_FOREVER : busy_ms + c->timeout_ms);
-	if (r != -EAGAIN)
-		return r;
-	r = exchange_give_up(c);
-	if (r)
-		return r;
-	c->broken = -ETIMEDOUT;
-	return conn_says(c, -ETIMEDOUT, "redlockd at %s does not answer", c->place);
+	return r ? r : redlock_finish(c, REDLOCK_FOREVER);
 }
 
 int await_draft(struct redlock *c, enum pending_kind kind, int64_t busy_ms, void (*row)(void *arg, const struct redlock_line *line), void *arg)

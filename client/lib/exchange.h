@@ -22,8 +22,8 @@ int exchange_refuse(struct redlock *c, const char *name) REDLOCK_MUST;
 #define ONCE_MS 1000 /* how long the daemon keeps a LOCK without a wait, or an EXTEND, when the stores are busy: redlock-protocol(7) */
 
 /*
- * r: what sending the request has returned. If that is 0, waits for the outcome, busy_ms of the request longer than the timeout of the connection. Then gives
- * the request up: -ECONNABORTED if the session goes on (exchange_give_up), else the connection breaks with -ETIMEDOUT.
+ * r: what sending the request has returned. If that is 0, waits for the outcome. The time of a request is the timeout of the connection and its busy_ms. Then
+ * redlock_process gives it up, here and in a loop of the caller: -ECONNABORTED if the session goes on, else the connection breaks with -ETIMEDOUT.
  */
 int await_answer(struct redlock *c, int r) REDLOCK_MUST;
 /* Sends c->draft as a request that is about no lock, and waits for its outcome in the same way. row: NULL drops the rows. -EBUSY, -EMSGSIZE. */

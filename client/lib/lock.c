@@ -52,9 +52,9 @@ static int grant_await(struct redlock *c, int r, struct redlock_grant *ret_grant
 
 int64_t redlock_left_us(const struct redlock_grant *grant)
 {
-	int64_t left = grant->until_us - redlock_now_us();
+	int64_t left = grant->until_us - redlock_now_us(), asked = grant->until_us - grant->valid_ms * US_PER_MS;
 
-	return left > 0 ? left : 0;
+	return left > 0 && asked > boottime_forked_us() ? left : 0;
 }
 
 /* --- LOCK --- */

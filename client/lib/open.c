@@ -206,8 +206,10 @@ static int open_show(struct redlock *c)
 int redlock_open(const char *addr, int64_t timeout_ms, struct redlock **ret_connection)
 {
 	struct redlock *c;
-	int r = redlock_connect(addr, timeout_ms, &c);
+	int r;
 
+	boottime_notice_forks();
+	r = redlock_connect(addr, timeout_ms, &c);
 	if (r)
 		return r;
 	r = open_show(c);
@@ -299,7 +301,7 @@ int redlock_send(struct redlock *c, const char *line)
 	if (!c->broken && !c->pending.in_flight && !line_is_answered(line))
 		return conn_says(c, -EINVAL, "not a request: empty, a comment, or more than one line");
 	draft_verb(&c->draft, line);
-	return exchange_send(c, PENDING_ONCE, "", 0);
+	return exchange_send(c, PENDING_ONCE, "", REDLOCK_FOREVER);
 }
 
 int redlock_request(struct redlock *c, const char *line, int64_t wait_ms, void (*row)(void *arg, const struct redlock_line *line),
@@ -389,11 +391,6 @@ const struct redlock_line *redlock_answer(const struct redlock *c)
 const struct redlock_line *redlock_next_push(struct redlock *c)
 {
 	return pushes_next(&c->pushes);
-}
-
-int64_t redlock_due_us(const struct redlock *c)
-{
-	return recovery_due_us(c);
 }
 
 bool redlock_in_flight(const struct redlock *c)

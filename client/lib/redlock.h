@@ -14,15 +14,14 @@
  * library does not repeat some requests, such as those of redlock_request. If it is not known whether the daemon carried out such a
  * request, the call returns -ECONNABORTED, too. The session lives on, and the next call tries again. If a LOCK returned -ECONNABORTED
  * and the daemon granted it all the same, the library gives the grant back. If an UNLOCK returned -ECONNABORTED, call it again: the
- * two count as one. A daemon process that is stopped but not ended keeps its connections: calls then return -ETIMEDOUT, with grace
- * and without.
+ * two count as one. A daemon process that is stopped but not ended keeps its connections, and the library ends them: the call that
+ * gets no answer in time returns -ECONNABORTED, or -ETIMEDOUT without grace.
  *
  * Time. Durations are milliseconds in int64_t. Moments are microseconds of CLOCK_BOOTTIME, as redlock_now_us() reads it.
  *
- * Threads. One thread at a time uses a connection; connections are independent of each other. After fork(2) one of the two
- * processes may continue to use a connection, and the other may only close it; the session ends when both have closed it. With
- * grace only the process that called redlock_hello may use it, and its close ends the session. Inside TLS the same holds for the
- * process that made the first request.
+ * Threads. One thread at a time uses a connection; connections are independent of each other. A connection belongs to the process
+ * that made its first request. After fork(2) the child holds nothing: its calls return -ESTALE, and redlock_left_us is 0 for what was
+ * granted before. It may only close the connection, which it should, for without grace the session ends when both have closed it.
  *
  * A connection has one request in flight at a time. getaddrinfo(3) resolves host names; timeouts do not bound it.
  */
@@ -211,7 +210,7 @@ int redlock_check(struct redlock *c, const char *name, struct redlock_grant *ret
  * grace. A session with grace has no owners: while an owner is set, redlock_hello with grace returns -EINVAL.
  */
 int redlock_set_owner(struct redlock *c, const char *owner) REDLOCK_MUST;
-/* The time that is left of a grant by the local clock, at least 0. Does not ask the daemon. */
+/* The time that is left of a grant by the local clock, at least 0. 0 in a child of the process that was granted it. Does not ask the daemon. */
 int64_t redlock_left_us(const struct redlock_grant *grant);
 
 /* --- deferred work. When the connection breaks, the library repeats only redlock_take; the other calls return -ECONNABORTED --- */
@@ -406,12 +405,18 @@ int redlock_wait_push(struct redlock *c, int64_t timeout_ms, const struct redloc
 int redlock_fd(const struct redlock
 		       *c); /* poll it for redlock_events(). With grace it may change, and is -1 while there is no connection */
 short redlock_events(const struct redlock *c); /* POLLIN; also POLLOUT while something is unsent */
-/* With grace: call redlock_process at this moment, even if the descriptor is not ready. INT64_MAX: there is no such moment. */
+/*
+ * Call redlock_process at this moment, even if the descriptor is not ready: the time of a request is over, or with grace the next attempt to connect is due.
+ * INT64_MAX: there is no such moment.
+ */
 int64_t redlock_due_us(const struct redlock *c);
 /* Sends and reads without waiting, and keeps the pushes and a complete answer. 0 or a negative errno. */
 int redlock_process(struct redlock *c) REDLOCK_MUST;
 
-/* These calls send a request and do not wait for the answer. -EBUSY: another request is in flight. */
+/*
+ * These calls send a request and do not wait for the answer. Its time is that of the call that waits; for redlock_send it has no end. -EBUSY: another request
+ * is in flight.
+ */
 int redlock_send(struct redlock *c, const char *line) REDLOCK_MUST;
 int redlock_lock_send(struct redlock *c, const char *name, const struct redlock_options *options) REDLOCK_MUST;
 /* Sends LOCKALL or LOCKANY. After a wait the answer does not say how much of a lease is left: call redlock_check for each lock. */

@@ -64,6 +64,7 @@ struct pending {
 	size_t wait_at, wait_n; /* as in struct draft */
 	int64_t wait_until_us;  /* the end of that wait: 0 does not wait; INT64_MAX for ever */
 	int64_t busy_ms;        /* how much longer than the timeout of the connection the answer may take, or REDLOCK_FOREVER */
+	int64_t timeout_ms;     /* that one, when the caller asked */
 	int64_t asked_us;       /* when the caller asked; the line may be sent more than once */
 	int64_t sent_us;        /* read before it was last sent */
 	bool sent;              /* over some connection: the daemon may have done it */

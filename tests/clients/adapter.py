@@ -24,7 +24,7 @@ ADAPTERS = {  # name: its command and what it needs in the environment; the last
     "java": (["java", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-Xshare:auto", "-jar", os.path.join(BUILD, "client-java", "adapter.jar")], {}),
 }
 RARE = {"fork", "fork-ask", "finaliser", "preload", "doubt", "threads", "once-ends", "once-left"}  # what an adapter says that it can
-COMMON = {"many", "keeper", "fence", "bytes", "microseconds", "quit", "repeat", "strays", "abort-rate", "silence", "grace-ends"}  # or that it lacks
+COMMON = {"many", "keeper", "fence", "bytes", "microseconds", "quit", "repeat", "strays", "abort-rate", "grace-ends"}  # or that it lacks
 CLEAN = ("REDLOCK_ADDR", "REDLOCK_USER", "REDLOCK_SECRET", "REDLOCK_SECRET_FILE", "REDLOCK_TLS_CA", "REDLOCK_TLS_CERT", "REDLOCK_TLS_KEY", "REDLOCK_TLS_NAME")
 
 

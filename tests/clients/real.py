@@ -373,7 +373,7 @@ def runs_once(world):
 TESTS = [daemon_killed, daemon_killed_without_grace, daemon_replaced, daemon_restarted, daemon_stopped, client_stopped, quorum_lost, connections_cut, broken,
          client_killed, waits_aborted, runs_once, everything_at_once, random_requests_over_crashes, random_requests]
 LONG = [daemon_stopped_for_long, client_stopped_for_long]
-NEEDS = {daemon_stopped_for_long: {"silence", "keeper"}, client_stopped_for_long: {"keeper"}}  # of adapter.COMMON
+NEEDS = {daemon_stopped_for_long: {"keeper"}, client_stopped_for_long: {"keeper"}}  # of adapter.COMMON
 
 
 def play(name, test, options):

@@ -1,15 +1,20 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: BSD-2-Clause
 """
-How many locks a second are taken and released: python3 tests/clients/speed.py [--seconds S] [--language NAME …]
+How many locks a second are taken and released, and how soon another process has one: python3 tests/clients/speed.py [--seconds S] [--language NAME …]
 
-Each client on the memory store and on three Redis servers, beside a peer of its language on one Redis and, where it can, on three: redis-py's Lock, node-redlock,
-redsync, Redisson's RLock. Each cell is a process of its own; the cells take turns, and the best of three intervals counts. A language whose tools or peers are
-not here is skipped by name. Last line: "N passed, N failed": whether all cells ran.
+Each client on the memory store and on three Redis servers, beside a peer of its language on one Redis and, where it can, on three: redis-py's Lock,
+node-redlock, redsync, Redisson's RLock. Each cell is a process of its own; the cells take turns, and the best of three intervals counts. "The lines alone" is a
+socket without a client: no client with one caller is faster than the daemon and its stores. A hand-over is the time from the call that releases until the call
+of another process that waits has returned, the middle one of eleven, with the defaults of each. A language whose tools or peers are not here is skipped by name.
+Last line: "N passed, N failed": whether all cells ran.
 """
 import argparse
 import asyncio
 import os
+import random
+import socket
+import statistics
 import subprocess
 import sys
 import time
@@ -38,6 +43,23 @@ def pairs(seconds, pair):
     return n / (time.monotonic() - begun)
 
 
+def lines_alone(path, seconds):
+    with socket.socket(socket.AF_UNIX) as daemon:
+        daemon.connect(path)
+
+        def pair():
+            daemon.send(b"LOCK bench wait=forever count=1\n")
+            daemon.recv(4096)
+            daemon.send(b"UNLOCK bench count=0\n")
+            daemon.recv(4096)
+        return pairs(seconds, pair)
+
+
+def redis_lock(path, name):
+    import redis  # pylint: disable=import-outside-toplevel
+    return redis.Redis(unix_socket_path=path).lock(name, timeout=10)
+
+
 def redis_py(path, seconds):
     import redis  # pylint: disable=import-outside-toplevel
     server = redis.Redis(unix_socket_path=path)
@@ -49,6 +71,11 @@ def redis_py(path, seconds):
     return pairs(seconds, pair)
 
 
+def redlockd_lock(path, name):
+    import redlockd  # pylint: disable=import-outside-toplevel
+    return redlockd.connect(path).lock(name)
+
+
 def threads(path, seconds):
     import redlockd  # pylint: disable=import-outside-toplevel
     with redlockd.connect(path) as client:
@@ -56,6 +83,18 @@ def threads(path, seconds):
             with client.lock("bench"):
                 pass
         return pairs(seconds, pair)
+
+
+def hand_over(lock):
+    """Takes and releases a lock as it is told, and prints when. The programs of the other languages do the same."""
+    for word in sys.stdin:
+        if word == "lock\n":
+            lock.acquire()
+            print(time.monotonic(), flush=True)
+        else:
+            at = time.monotonic()
+            lock.release()
+            print(at, flush=True)
 
 
 async def many(count, seconds, pair):
@@ -105,7 +144,10 @@ class Duel(NamedTuple):
     three: bool  # the peer can ask three servers
 
 
-PYTHON = {"redis-py, a thread": redis_py, "redlockd, a thread": threads, "redis.asyncio, 64 tasks": redis_aio, "redlockd.aio, 64 tasks": aio}
+ALONE = "the lines alone"
+HANDS = {"redis-py, hand-over": redis_lock, "redlockd, Python, hand-over": redlockd_lock}
+PYTHON = {ALONE: lines_alone, "redis-py, a thread": redis_py, "redlockd, a thread": threads,
+          "redis.asyncio, 64 tasks": redis_aio, "redlockd.aio, 64 tasks": aio}
 
 
 def python(side, stores, seconds):
@@ -113,7 +155,7 @@ def python(side, stores, seconds):
 
 
 def go(callers):
-    """The program in speed_go, which takes unix sockets."""
+    """The program in speed_go, which takes unix sockets. 0 callers: it hands over."""
     def program(side, stores, seconds):
         return [os.path.join(GO, "speed"), side.split(",")[0], str(callers), str(seconds), *(store.path for store in stores)]
     return program
@@ -129,10 +171,10 @@ def node(callers):
 
 
 def java(side, stores, seconds):
-    """java_speed/Speed.java; Redisson takes host and port."""
+    """java_speed/Speed.java; Redisson takes host and port. 0 seconds: it hands over."""
     ours = side.startswith("redlockd")
     where = stores[0].path if ours else ",".join("127.0.0.1:%d" % store.port for store in stores)
-    return ["java", "-cp", JAVA_CLASSES, "Speed", "redlockd" if ours else "redisson", where, str(seconds)]
+    return ["java", "-cp", JAVA_CLASSES, "Speed", "redlockd" if ours else "redisson", where, str(0 if "hand-over" in side else seconds)]
 
 
 GO = os.path.join(os.path.abspath(BUILD), "speed-go")
@@ -148,6 +190,12 @@ DUELS = [
     Duel("go", "redsync, a goroutine", "redlockd, Go, a goroutine", 2.0, go(1), True),
     Duel("go", "redsync, 64 goroutines", "redlockd, Go, 64 goroutines", 2.0, go(64), True),
     Duel("java", "Redisson, Java", "redlockd, Java", 2.0, java, True),
+]
+OVER = [  # the goal is that of the time
+    Duel("python", "redis-py, hand-over", "redlockd, Python, hand-over", 10.0, python, False),
+    Duel("node", "node-redlock, hand-over", "redlockd, Node, hand-over", 10.0, node(0), False),
+    Duel("go", "redsync, hand-over", "redlockd, Go, hand-over", 10.0, go(0), False),
+    Duel("java", "Redisson, hand-over", "redlockd, Java, hand-over", 10.0, java, False),
 ]
 
 
@@ -190,6 +238,52 @@ def figure_of(argv, seconds):
     return float(done.stdout) if done.returncode == 0 else 0.0
 
 
+class Hand:
+    """A process that takes and releases a lock as it is told."""
+
+    def __init__(self, argv):
+        self.process = subprocess.Popen(argv, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+
+    def say(self, word):
+        self.process.stdin.write(word + "\n")
+        self.process.stdin.flush()
+
+    def at(self):
+        return float(self.process.stdout.readline())
+
+    def do(self, word):
+        self.say(word)
+        return self.at()
+
+    def end(self):
+        self.process.stdin.close()
+        self.process.wait(10)
+        self.process.stdout.close()
+
+
+def handed_over(argv):
+    """Milliseconds of a hand-over between two processes; 0: they have failed."""
+    one, other = hands = [Hand(argv), Hand(argv)]
+    took = []
+    try:
+        for hand in hands:  # a compiler of theirs has seen it
+            for word in ("lock", "unlock") * 200:
+                hand.do(word)
+        for _ in range(11):
+            one.do("lock")
+            other.say("lock")
+            time.sleep(0.2 + random.random() * 0.3)  # it waits, and polls at some phase of its own
+            begun = one.do("unlock")
+            took.append(other.at() - begun)
+            other.do("unlock")
+    except ValueError:
+        return 0.0
+    finally:
+        for hand in hands:
+            hand.end()
+    return 1000 * statistics.median(took)
+
+
 class Place(NamedTuple):
     """A daemon, as a store of the clients."""
     path: str
@@ -201,6 +295,9 @@ def main():
     options.add_argument("--language", action="append", choices=PREPARE)
     options.add_argument("--cell", nargs=2, help=argparse.SUPPRESS)
     given = options.parse_args()
+    if given.cell and given.cell[0] in HANDS:
+        hand_over(HANDS[given.cell[0]](given.cell[1], "over"))
+        return 0
     if given.cell:
         print(PYTHON[given.cell[0]](given.cell[1], given.seconds))
         return 0
@@ -211,7 +308,8 @@ def main():
     duels = [duel for duel in DUELS if lacks.get(duel.language) == ""]
     servers = [Redis(tcp=True).start() for _ in range(4)]
     daemons = {"memory": Daemon({"lease": "10s"}).start().joined(), "three Redis": Daemon(on_redis(servers[1:])).start().joined()}
-    cells = {}  # (side, store): its command
+    cells = {(ALONE, store): python(ALONE, [Place(daemon.addr)], given.seconds) for store, daemon in daemons.items()}  # (side, store): its command
+    over = {}
     for duel in duels:
         for store, asked in [("one Redis", servers[:1])] + [("three Redis", servers[1:])] * duel.three:
             cells[duel.peer, store] = duel.program(duel.peer, asked, given.seconds)
@@ -222,6 +320,11 @@ def main():
         for _ in range(3):
             for key, argv in cells.items():
                 best[key] = max(best[key], figure_of(argv, given.seconds))
+        for duel in OVER:
+            if lacks.get(duel.language) == "":
+                over[duel.peer, "one Redis"] = handed_over(duel.program(duel.peer, servers[:1], given.seconds))
+                for store, daemon in daemons.items():
+                    over[duel.client, store] = handed_over(duel.program(duel.client, [Place(daemon.addr)], given.seconds))
     finally:
         for daemon in daemons.values():
             daemon.dispose()
@@ -233,8 +336,16 @@ def main():
             ours, theirs = best[duel.client, store], best[duel.peer, beside]
             print("%-28s%-12s%8.0f pairs/s   %-24s%-12s%8.0f   %5.2f x (goal %g: %s)" % (
                 duel.client, store, ours, duel.peer, beside, theirs, ours / theirs if theirs else 0, duel.goal, "met" if ours >= duel.goal * theirs else "missed"))
-    failed = sum(not figure for figure in best.values())
-    print("%d passed, %d failed" % (len(cells) - failed, failed))
+    for store in daemons:
+        print("%-28s%-12s%8.0f pairs/s" % (ALONE, store, best[ALONE, store]))
+    for duel in OVER:
+        for store in daemons if (duel.peer, "one Redis") in over else ():
+            ours, theirs = over[duel.client, store], over[duel.peer, "one Redis"]
+            print("%-28s%-12s%8.2f ms        %-24s%-12s%8.2f   %5.1f x sooner (goal %g: %s)" % (
+                duel.client, store, ours, duel.peer, "one Redis", theirs, theirs / ours if ours else 0, duel.goal,
+                "met" if 0 < ours * duel.goal <= theirs else "missed"))
+    failed = sum(not figure for figure in [*best.values(), *over.values()])
+    print("%d passed, %d failed" % (len(best) + len(over) - failed, failed))
     return 1 if failed else 0
 
 

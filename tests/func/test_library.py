@@ -203,7 +203,7 @@ class Killed(FuncTest):
         c.ok("timeout 300")
         self.d.freeze()
         begun = time.monotonic()
-        c.fails("complete", "ETIMEDOUT")
+        c.fails("complete", "ECONNABORTED")
         self.assertLess(time.monotonic() - begun, LATE)
         self.d.thaw()
 

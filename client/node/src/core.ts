@@ -7,7 +7,7 @@
 import { Disconnected, LockLost, type RedlockError } from "./errors.js";
 import { Auth, Greeting, Hello, Resume } from "./greeting.js";
 import { Hold, type HoldNews, JobHold, type Key, NEVER, Permit, keyFor, keyOf } from "./holds.js";
-import { Ask, Check, Extend, Free, PATIENCE, Quiet, Quit, Ready, type Request, Take, type Terms } from "./requests.js";
+import { type Ask, Check, Extend, Free, PATIENCE, Quiet, Quit, Ready, type Request, Take, type Terms } from "./requests.js";
 import { Line, ProtocolError, Reader, decode, duration, encode, quote } from "./wire.js";
 
 const PAUSE_FIRST = 0.01;

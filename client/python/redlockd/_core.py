@@ -85,6 +85,11 @@ class Core:
         """Whether the session outlives its connection."""
         return bool(self.secret) and self.grace > 0 and self.state is not State.CLOSED
 
+    @property
+    def unsent(self) -> bool:
+        """Whether there is output to take."""
+        return bool(self._out)
+
     def take_output(self) -> bytes:
         """The bytes that are to be sent. They are handed out once."""
         if not self._out:

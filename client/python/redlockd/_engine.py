@@ -209,7 +209,7 @@ class Engine:
         if self.sock is not None:
             if not self.core.online:
                 self._drop_socket()
-            else:
+            elif self.core.unsent or self.unsent:
                 self._flush()
         if self.core.events:
             for event in self.core.take_events():
@@ -223,11 +223,8 @@ class Engine:
             self.tasks.put(_nothing)
 
     def _flush(self) -> None:
-        data = self.core.take_output()
-        if not data and not self.unsent:
-            return
         assert self.sock is not None
-        data, before = self.unsent + data, bool(self.unsent)
+        data, before = self.unsent + self.core.take_output(), bool(self.unsent)
         try:
             self.unsent = data[self.sock.send(data):]
         except _NOT_YET:
@@ -370,8 +367,7 @@ def _wait_for(poll: select.poll | None, bell: socket.socket, sock: socket.socket
     """Waits until there is something to read. Whether it is the bell."""
     if poll is not None:
         ready = poll.poll(None if seconds is None else min(seconds * 1000 + 1, 2 ** 30))
-        number = bell.fileno()
-        return any(fd == number for fd, _ in ready)
+        return bool(ready) and (len(ready) > 1 or ready[0][0] == bell.fileno())
     return bell in select.select([bell, sock] if sock else [bell], [], [], seconds)[0]
 
 

@@ -82,8 +82,6 @@ bool takes(const struct call *k);
 bool goes_on(int r);
 /* The beginning of a call, or what follows an answer. Returns what has ended the connection, or 0. */
 int call_go(struct call *k);
-/* Until when the daemon may be silent. */
-int64_t patience_us(const struct call *k);
 
 /* --- said.c --- */
 

@@ -292,12 +292,3 @@ int call_go(struct call *k)
 		call_end(k, r);
 	return goes_on(r) ? 0 : r;
 }
-
-int64_t patience_us(const struct call *k)
-{
-	bool waits = k->stage == ASKED && takes(k);
-
-	if (waits && wait_ms(k) < 0)
-		return INT64_MAX;
-	return k->asked_us + 1000 * (ANSWER_MS + (waits ? wait_ms(k) : 0));
-}

@@ -2,6 +2,8 @@
 import io.redlockd.RedlockClient;
 import java.util.Arrays;
 import java.util.List;
+import java.util.Locale;
+import java.util.Scanner;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.locks.Lock;
 import org.redisson.Redisson;
@@ -9,7 +11,10 @@ import org.redisson.api.RLock;
 import org.redisson.api.RedissonClient;
 import org.redisson.config.Config;
 
-/** Pairs a second of lock and unlock: redlockd ADDRESS SECONDS, or redisson HOST:PORT[,HOST:PORT …] SECONDS. Half a second before does not count. */
+/**
+ * Pairs a second of lock and unlock: redlockd ADDRESS SECONDS, or redisson HOST:PORT[,HOST:PORT …] SECONDS. Half a second before does not count. With 0 seconds
+ * it takes and releases a lock as it is told, and prints when.
+ */
 public final class Speed {
     private Speed() {
     }
@@ -35,8 +40,26 @@ public final class Speed {
     }
 
     private static void measure(Lock lock, double seconds) {
+        if (seconds == 0) {
+            handOver(lock);
+            return;
+        }
         pairs(lock, Math.max(0.5, seconds / 2));
         System.out.println(pairs(lock, seconds));
+    }
+
+    private static void handOver(Lock lock) {
+        for (Scanner in = new Scanner(System.in); in.hasNextLine();) {
+            boolean takes = in.nextLine().equals("lock");
+            long at = System.nanoTime(); // of CLOCK_MONOTONIC: the same in all processes
+            if (takes) {
+                lock.lock();
+                at = System.nanoTime();
+            } else {
+                lock.unlock();
+            }
+            System.out.printf(Locale.ROOT, "%.6f%n", at / 1e9);
+        }
     }
 
     private static double pairs(Lock lock, double seconds) {

@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: BSD-2-Clause
 
-// Takes and releases locks for some seconds, and prints how many pairs a second: speed redlockd|redsync GOROUTINES SECONDS ADDRESS …
+// Takes and releases locks for some seconds, and prints how many pairs a second: speed redlockd|redsync GOROUTINES SECONDS ADDRESS … Without goroutines it
+// takes and releases one as it is told, and prints when.
 package main
 
 import (
+	"bufio"
 	"context"
 	"fmt"
 	"log"
@@ -21,24 +23,22 @@ import (
 	redlockd "github.com/redlockd/redlockd/client/go"
 )
 
-// A pair takes a lock and releases it.
-type pair func(ctx context.Context, name string) error
+// A side takes a lock, and returns what releases it.
+type side func(ctx context.Context, name string) (func() error, error)
 
-func ours(addresses []string) pair {
+func ours(addresses []string) side {
 	client, err := redlockd.Dial(context.Background(), redlockd.Addr(addresses[0]))
-	if err != nil {
-		log.Fatal(err)
-	}
-	return func(ctx context.Context, name string) error {
+	must(err)
+	return func(ctx context.Context, name string) (func() error, error) {
 		lock, err := client.Lock(ctx, name)
 		if err != nil {
-			return err
+			return nil, err
 		}
-		return lock.Unlock()
+		return func() error { return lock.Unlock() }, nil
 	}
 }
 
-func theirs(addresses []string) pair {
+func theirs(addresses []string) side {
 	pools := []pool.Pool{}
 	for _, address := range addresses {
 		network := "tcp"
@@ -48,24 +48,51 @@ func theirs(addresses []string) pair {
 		pools = append(pools, goredis.NewPool(redis.NewClient(&redis.Options{Network: network, Addr: address, PoolSize: 64})))
 	}
 	maker := redsync.New(pools...)
-	return func(ctx context.Context, name string) error {
+	return func(ctx context.Context, name string) (func() error, error) {
 		mutex := maker.NewMutex(name)
 		if err := mutex.LockContext(ctx); err != nil {
-			return err
+			return nil, err
 		}
-		_, err := mutex.UnlockContext(ctx)
-		return err
+		return func() error {
+			_, err := mutex.UnlockContext(ctx)
+			return err
+		}, nil
+	}
+}
+
+func must(err error) {
+	if err != nil {
+		log.Fatal(err)
+	}
+}
+
+func handOver(take side) {
+	give := func() error { return nil }
+	for in := bufio.NewScanner(os.Stdin); in.Scan(); {
+		at, err := time.Now(), error(nil)
+		if in.Text() == "lock" {
+			give, err = take(context.Background(), "over")
+			at = time.Now()
+		} else {
+			err = give()
+		}
+		must(err)
+		fmt.Printf("%.6f\n", float64(at.UnixMicro())/1e6)
 	}
 }
 
 func main() {
 	n, _ := strconv.Atoi(os.Args[2])
 	seconds, _ := strconv.ParseFloat(os.Args[3], 64)
-	side := theirs
+	of := theirs
 	if os.Args[1] == "redlockd" {
-		side = ours
+		of = ours
 	}
-	one := side(os.Args[4:])
+	take := of(os.Args[4:])
+	if n == 0 {
+		handOver(take)
+		return
+	}
 	var count atomic.Int64
 	var all sync.WaitGroup
 	begun := time.Now()
@@ -74,9 +101,9 @@ func main() {
 		go func(name string) {
 			defer all.Done()
 			for time.Since(begun).Seconds() < seconds {
-				if err := one(context.Background(), name); err != nil {
-					log.Fatal(err)
-				}
+				give, err := take(context.Background(), name)
+				must(err)
+				must(give())
 				count.Add(1)
 			}
 		}(fmt.Sprintf("bench/%d", i))

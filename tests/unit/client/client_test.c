@@ -229,6 +229,27 @@ TEST(a_poll_loop_of_ones_own_never_waits)
 	redlock_close(c);
 }
 
+TEST(a_poll_loop_of_ones_own_learns_that_the_time_of_a_request_is_over)
+{
+	struct redlock *c;
+	struct fake_daemon f;
+	int64_t before;
+
+	fake_daemon_begin(&f, "< @lock LOCK n wait=5000ms\n< @cancel CANCEL\n=\n");
+	c = opened(&f, 40);
+	ck_assert(redlock_due_us(c) == INT64_MAX);
+	before = redlock_now_us();
+	ck_assert_int_eq(redlock_lock_send(c, "n", &(struct redlock_options){.size = sizeof(struct redlock_options), .wait_ms = 5000, .cancellable = true}), 0);
+	ck_assert_int_ge(redlock_due_us(c), before + 5040000);
+	ck_assert_int_eq(redlock_cancel(c), 0);
+	ck_assert_int_le(redlock_due_us(c), redlock_now_us() + 40000);
+	while (redlock_now_us() < redlock_due_us(c))
+		(void)!poll(NULL, 0, 1);
+	ck_assert_int_eq(redlock_process(c), -ETIMEDOUT);
+	ck_assert_int_eq(redlock_finish(c, 0), -ETIMEDOUT);
+	ends(c, &f);
+}
+
 TEST(an_answer_that_came_whole_counts_although_the_daemon_went)
 {
 	struct redlock_grant grant;

@@ -51,13 +51,15 @@ TEST(a_daemon_that_gives_no_grace_leaves_the_session_without)
 	scripted_session_end(&s);
 }
 
-TEST(a_daemon_that_is_stopped_breaks_no_connection)
+TEST(the_connection_of_a_daemon_that_is_silent_is_closed_and_the_session_resumed)
 {
 	struct scripted_session s;
 
-	scripted_session_open(&s, HELLO "< CHECK n\n" QUIT_BY, 50);
-	scripted_session_check(&s, -ETIMEDOUT);
-	scripted_session_check(&s, -ETIMEDOUT);
+	scripted_session_open(&s, HELLO "< CHECK n$\n=\n" NOTHING "< PING$\n> OK\n" QUIT, 50);
+	scripted_session_check(&s, -ECONNABORTED);
+	ck_assert_msg(strstr(redlock_errmsg(s.c), "does not answer") != NULL, "%s", redlock_errmsg(s.c));
+	redlock_set_timeout(s.c, PATIENCE);
+	ck_assert_int_eq(redlock_ping(s.c), 0);
 	scripted_session_end(&s);
 }
 

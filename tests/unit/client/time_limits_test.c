@@ -254,6 +254,59 @@ TEST(only_a_session_with_HELLO_says_QUIT)
 	scripted_session_end(&s);
 }
 
+/* 0, or the line where it is not so. */
+static int child_look(const struct scripted_session *s)
+{
+	struct redlock_grant grant;
+
+	if (redlock_left_us(&s->grant))
+		return __LINE__;
+	if (redlock_check(s->c, "n", &grant) != -ESTALE || redlock_process(s->c) != -ESTALE || redlock_finish(s->c, 0) != -ESTALE)
+		return __LINE__;
+	if (redlock_fd(s->c) != -1 || redlock_cancel(s->c) != -ESTALE || redlock_ping(s->c) != -ESTALE)
+		return __LINE__;
+	redlock_close(s->c);
+	return 0;
+}
+
+TEST(a_child_holds_nothing_and_leaves_the_connection_alone)
+{
+	struct scripted_session s;
+	pid_t pid;
+	int status;
+
+	scripted_session_begin(&s, HELLO LOCK CHECK QUIT);
+	pid = fork();
+	ck_assert_int_ge(pid, 0);
+	if (pid == 0)
+		_exit(child_look(&s) % 256);
+	ck_assert_int_eq(waitpid(pid, &status, 0), pid);
+	ck_assert_msg(status == 0, "line %d", WEXITSTATUS(status));
+	ck_assert_int_gt(redlock_left_us(&s.grant), 0);
+	scripted_session_check(&s, 0);
+	scripted_session_end(&s);
+}
+
+TEST(a_child_has_no_answer_of_its_parent)
+{
+	struct redlock_grant grant;
+	struct scripted_session s;
+	pid_t pid;
+	int status;
+
+	scripted_session_open(&s, HELLO "< CHECK n$\n> " CHECKED "\n" QUIT, PATIENCE);
+	ck_assert_int_eq(redlock_check_send(s.c, "n"), 0);
+	ck_assert_int_eq(redlock_finish(s.c, PATIENCE), 0);
+	pid = fork();
+	ck_assert_int_ge(pid, 0);
+	if (pid == 0)
+		_exit(redlock_finish(s.c, 0) == -ESTALE && redlock_grant(s.c, &grant) == -EINVAL ? 0 : 1);
+	ck_assert_int_eq(waitpid(pid, &status, 0), pid);
+	ck_assert_int_eq(status, 0);
+	ck_assert_int_eq(redlock_grant(s.c, &grant), 0);
+	scripted_session_end(&s);
+}
+
 TEST(a_QUIT_overtakes_a_LOCK_that_waits)
 {
 	struct scripted_session s;
