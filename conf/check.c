@@ -238,6 +238,9 @@ static void web_check(const struct conf *c, struct conf_report *report)
 	token_check(c, KEY_HTTP_METRICS_TOKEN_FILE, conf_metrics_token, report);
 	if (good(c, KEY_HTTP_TOKEN_FILE) && !c->http.token_file && is_open(&c->listen.http))
 		ERROR_AT(c, KEY_LISTEN_HTTP, report, "other hosts may reach %s: set http.token_file, or listen on 127.0.0.1", c->listen.http.label);
+	if (c->http.metrics_token_file && !c->http.token_file && !c->rules && good(c, KEY_HTTP_TOKEN_FILE) && good(c, KEY_RULES))
+		conf_warn(c, KEY_HTTP_METRICS_TOKEN_FILE, report,
+		          "this token alone protects nothing: whoever reaches listen.http reads /metrics without it; set http.token_file or rules, too");
 }
 
 /* Whoever reaches it could lock: it is never without a token or a certificate, and no token crosses a network in the clear. */

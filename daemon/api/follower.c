@@ -37,24 +37,35 @@ void follower_end(struct follower *f)
 
 /* --- what is told --------------------------------------------------------------------------------------------------- */
 
+static void happening_set(struct api_session *s, uint64_t id, char *text, size_t n)
+{
+	struct happening *h = &s->event[id % EVENTS_KEPT];
+
+	s->event_bytes += n;
+	s->event_bytes -= h->n;
+	mem_free(h->text);
+	*h = (struct happening){text, n};
+}
+
 void follower_keep(struct api_session *s, const struct reply_line *push)
 {
-	struct happening *h = &s->event[++s->events % EVENTS_KEPT];
 	struct buf text;
 
+	s->events++;
 	buf_init(&text);
 	buf_printf(&text, "id: %llu\nevent: %.*s\ndata: ", (unsigned long long)s->events, (int)push->code.n, push->code.p);
 	notation_line(&text, push);
 	notation_raw(&text, "\n\n");
-	mem_free(h->text);
-	*h = (struct happening){mem_copy(buf_begin(&text), buf_length(&text)), buf_length(&text)};
-	buf_release(&text);
-	if (!s->follower)
-		return;
-	if (sse_unsent(&s->follower->out) > EVENTS_UNSENT)
+	happening_set(s, s->events, mem_copy(buf_begin(&text), buf_length(&text)), buf_length(&text));
+	if (s->events - s->before > EVENTS_KEPT)
+		s->before = s->events - EVENTS_KEPT;
+	while (s->event_bytes > EVENTS_BYTES && s->before + 1 < s->events)
+		happening_set(s, ++s->before, NULL, 0);
+	if (s->follower && sse_unsent(&s->follower->out) > EVENTS_UNSENT)
 		follower_end(s->follower);
-	else
-		sse_say(&s->follower->out, h->text, h->n);
+	else if (s->follower)
+		sse_say(&s->follower->out, buf_begin(&text), buf_length(&text));
+	buf_release(&text);
 }
 
 /* The ids of a session that is resumed begin anew, and higher: a client that knows one of before is told all that is kept. */
@@ -66,8 +77,6 @@ static void follower_catch_up(struct follower *f)
 
 	if (last > s->events)
 		last = 0;
-	if (s->events - id > EVENTS_KEPT)
-		id = s->events - EVENTS_KEPT;
 	while (++id <= s->events)
 		if (id > last)
 			sse_say(&f->out, s->event[id % EVENTS_KEPT].text, s->event[id % EVENTS_KEPT].n);

@@ -11,6 +11,7 @@
 #define SESSIONS_PATH "/v1/sessions"
 #define SECRET_MOST   64
 #define EVENTS_KEPT   64
+#define EVENTS_BYTES  ((size_t)64 * 1024) /* of those of one session */
 #define SUBJECT_MAX   257 /* of the subject of a certificate, with its end */
 
 struct api;
@@ -55,7 +56,8 @@ struct api_session {
 	bool is_local;
 	char subject[SUBJECT_MAX];
 	struct happening event[EVENTS_KEPT]; /* that of id stands at id % EVENTS_KEPT */
-	uint64_t before, events;             /* that before the first id, and the last id */
+	size_t event_bytes;
+	uint64_t before, events;             /* the id before the first one that is kept, and the last id */
 	struct follower *follower; /* its stream of events; NULL: none */
 };
 

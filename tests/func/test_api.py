@@ -244,6 +244,20 @@ class Locks(ApiTest):
         stream.close()
         newer.close()
 
+    def test_events_are_kept_as_far_as_64_KiB_hold_them(self):
+        api = self.start()[1]
+        s, n = api.session(), 40
+        for i in range(n):  # each byte takes six in JSON
+            self.assertEqual(s.post(b"\xff" * 505 + b"%02d" % i, owner="\udcff" * 256, renew="no", ttl="300ms").status, 200)
+        until(lambda: s.get(b"\xff" * 505 + b"%02d" % (n - 1), "?owner=" + "%ff" * 256).status == 409, "the last lock to be lost")
+        stream, told = Stream(s), []
+        while not told or told[-1][1] < n - 1:
+            number, _, data = stream.next()
+            told.append((number, int(data["name"][-2:])))
+        stream.close()
+        self.assertEqual(told, [(told[-1][0] + i + 1 - n, i) for i in range(told[0][1], n)])
+        self.assertTrue(12 <= len(told) <= 16, told)
+
     def test_mistakes_are_told(self):
         _, api = self.start()
         s = api.session()
