@@ -148,8 +148,14 @@ static bool part_takes_back(const struct audit_file *f, size_t n)
 /* All or nothing, where that can be; *ret_kept: bytes that stay although it is not all. 0 or an errno. */
 static int all_write(struct audit_file *f, const char *bytes, size_t n, size_t *ret_kept)
 {
-	ssize_t written = write(f->fd, bytes, n);
-	int error = written < 0 ? errno : ENOSPC;
+	ssize_t written = write(f->fd, bytes, n), rest;
+	int error = errno;
+
+	if (written >= 0 && written < (ssize_t)n) {
+		rest = write(f->fd, bytes + written, n - (size_t)written); /* it says why the first was short */
+		error = rest < 0 ? errno : ENOSPC;
+		written += rest > 0 ? rest : 0;
+	}
 
 	*ret_kept = 0;
 	if (written == (ssize_t)n) {

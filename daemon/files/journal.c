@@ -129,8 +129,9 @@ bool journal_is_there(const struct journal *j)
 
 	if (j->fd < 0)
 		return true;
-	return fstatat(j->dir, FILE_NAME, &named, AT_SYMLINK_NOFOLLOW) == 0 && fstat(j->fd, &open) == 0 && named.st_dev == open.st_dev &&
-	       named.st_ino == open.st_ino && (size_t)open.st_size >= j->size;
+	if (fstatat(j->dir, FILE_NAME, &named, AT_SYMLINK_NOFOLLOW))
+		return errno != ENOENT;
+	return fstat(j->fd, &open) == 0 && named.st_dev == open.st_dev && named.st_ino == open.st_ino && (size_t)open.st_size >= j->size;
 }
 
 bool journal_next(struct journal *j, struct span *ret_record)
@@ -158,17 +159,19 @@ void journal_close(struct journal *j)
 
 /* --- writing ------------------------------------------------------------------------------------------------------------ */
 
-/* One pwrite(2). A short write means that the device is full. */
+/* After a short write the next one says why: the device may be full, or the file as large as it may be. */
 static int fd_write(int fd, struct span bytes, size_t at)
 {
+	size_t done = 0;
 	ssize_t n;
 
-	do
-		n = pwrite(fd, bytes.p, bytes.n, (off_t)at);
-	while (n < 0 && errno == EINTR);
-	if (n < 0)
-		return -errno;
-	return (size_t)n == bytes.n ? 0 : -ENOSPC;
+	while (done < bytes.n) {
+		n = pwrite(fd, bytes.p + done, bytes.n - done, (off_t)(at + done));
+		if (n < 0 && errno != EINTR)
+			return -errno;
+		done += n > 0 ? (size_t)n : 0;
+	}
+	return 0;
 }
 
 

@@ -15,6 +15,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#define LOCK_NAME "redlockd.lock"
+
 static int runtime_choose(struct runtime *r, const char *configured)
 {
 	const char *systemd = getenv("RUNTIME_DIRECTORY"), *xdg = getenv("XDG_RUNTIME_DIR");
@@ -66,7 +68,7 @@ static int runtime_lock(struct runtime *r)
 	char path[sizeof(r->dir) + 16];
 	int rc;
 
-	snprintf(path, sizeof(path), "%s/redlockd.lock", r->dir);
+	snprintf(path, sizeof(path), "%s/" LOCK_NAME, r->dir);
 	r->lock = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
 	r->folder = r->lock < 0 ? -1 : open(r->dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	if (r->folder < 0)
@@ -110,11 +112,15 @@ bool runtime_is_chosen(const struct runtime *r, const char *configured, struct r
 	return runtime_choose(ret_chosen, configured) == 0 && strcmp(ret_chosen->dir, r->dir) == 0;
 }
 
-bool runtime_is_there(const struct runtime *r)
+int runtime_look(const struct runtime *r)
 {
 	struct stat named, locked;
 
-	return stat(r->dir, &named) == 0 && fstat(r->folder, &locked) == 0 && named.st_dev == locked.st_dev && named.st_ino == locked.st_ino;
+	if (stat(r->dir, &named))
+		return errno == ENOENT || errno == ENOTDIR ? 1 : -errno;
+	if (fstat(r->folder, &locked) || named.st_dev != locked.st_dev || named.st_ino != locked.st_ino)
+		return 1;
+	return fstatat(r->folder, LOCK_NAME, &locked, AT_SYMLINK_NOFOLLOW) && errno != ENOENT ? -errno : 0;
 }
 
 int runtime_again(struct runtime *r)

@@ -24,8 +24,8 @@ int runtime_go_on(struct runtime *r, const char *dir, int lock, int folder, cons
 bool runtime_is_chosen(const struct runtime *r, const char *configured, struct runtime *ret_chosen);
 /* What such an error means. */
 const char *runtime_trouble(int r);
-/* False: somebody has removed the directory, or has put another in its place. */
-bool runtime_is_there(const struct runtime *r);
+/* 0; 1: somebody has removed the directory, or has put another in its place; a negative errno: it cannot be looked into. */
+int runtime_look(const struct runtime *r);
 /* Makes and locks it again. Errors as runtime_open; then nothing has changed. */
 int runtime_again(struct runtime *r) __attribute__((warn_unused_result));
 void runtime_close(struct runtime *r);

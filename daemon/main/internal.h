@@ -99,7 +99,9 @@ struct daemon {
 	struct event *tick_event; /* ready, watchdog, status, state file */
 	struct instant started, watchdog_at, status_at;
 	struct instant look_at; /* vanished.c: the next look … */
-	int folder_error;       /* … and why the runtime directory is not there, as the log says */
+	int folder_error;       /* … and why the runtime directory is not there, or cannot be entered, as the log says */
+	int files_error;        /* … why the files of names cannot be looked at, or made again */
+	int mark_error;         /* … and why the last mark of the memory store could not be written */
 	int64_t wall_ahead_at_start_us; /* CLOCK_REALTIME - CLOCK_BOOTTIME, when this process was started */
 	struct reloaded reloaded;
 	char status[160];

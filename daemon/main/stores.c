@@ -187,8 +187,11 @@ void stores_mark(struct daemon *d)
 {
 	int r = state_mark(&d->state, d->memory, clock_boottime());
 
-	if (r < 0)
+	if (r < 0 && r != d->mark_error)
 		log_event(LOG_ERROR, "state", "dir=%s error=\"%s\" note=\"after a crash the next start may trust an old file\"", d->runtime.dir, strerror(-r));
+	else if (r == 0 && d->mark_error)
+		log_event(LOG_NOTICE, "state", "dir=%s note=\"its file is written again\"", d->runtime.dir);
+	d->mark_error = r;
 }
 
 static int configure_memory(struct daemon *d)

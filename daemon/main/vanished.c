@@ -82,34 +82,42 @@ static void daemon_ends(const struct daemon *d, const char *what, uint32_t id)
 	_exit(EX_IOERR);
 }
 
-/* The directory, if it had to be made again; else NULL. */
+/* The directory, if it had to be made again; else NULL. What cannot be looked into is not gone. */
 static const char *folder_look(struct daemon *d)
 {
-	int r;
+	int r = runtime_look(&d->runtime), was = d->folder_error;
+	bool gone = r > 0;
 
-	if (runtime_is_there(&d->runtime)) {
-		d->folder_error = 0;
-		return NULL;
-	}
-	r = runtime_again(&d->runtime);
-	if (r == 0)
+	if (gone)
+		r = runtime_again(&d->runtime);
+	d->folder_error = r;
+	if (gone && r == 0)
 		log_event(LOG_ERROR, "runtime", "dir=%s note=\"somebody had removed the directory: it is made again, with what it had\"", d->runtime.dir);
-	else if (r != d->folder_error)
+	else if (gone && r != was)
 		log_event(LOG_ERROR, "runtime", "dir=%s error=\"the directory was removed, and cannot be made again: %s\" note=\"%s\"", d->runtime.dir,
 		          runtime_trouble(r), "it is tried again; systemctl restart redlockd makes it");
-	d->folder_error = r;
-	return r == 0 ? d->runtime.dir : NULL;
+	else if (r != 0 && r != was)
+		log_event(LOG_ERROR, "runtime", "dir=%s error=\"%s\" note=\"redlockd must be able to enter and write the directory\"", d->runtime.dir,
+		          strerror(-r));
+	else if (r == 0 && was != 0)
+		log_event(LOG_NOTICE, "runtime", "dir=%s note=\"the directory can be used again\"", d->runtime.dir);
+	return gone && r == 0 ? d->runtime.dir : NULL;
 }
 
 static void store_look(struct daemon *d, const char *dir)
 {
-	enum keyfile_sight keys = state_look(&d->state, dir);
+	int error, was = d->files_error;
+	enum keyfile_sight keys = state_look(&d->state, dir, &error);
 
 	if (keys == KEYFILE_CUT)
 		daemon_ends(d, KEYFILE_KEYS, keyfile_id(d->state.keys));
-	if (keys == KEYFILE_GONE)
+	d->files_error = error;
+	if (error && error != was)
+		log_event(LOG_ERROR, "state", "dir=%s error=\"%s\" note=\"files of names %s\"", d->runtime.dir, strerror(-error),
+		          keys == KEYFILE_GONE ? "were removed, and cannot be made again; it is tried again" : "cannot be looked at");
+	else if (keys == KEYFILE_GONE && !error)
 		log_event(LOG_ERROR, "state", "dir=%s note=\"somebody had removed files of names: they are made again\"", d->runtime.dir);
-	if (keys == KEYFILE_GONE)
+	if (keys == KEYFILE_GONE && (!error || error != was))
 		stores_mark(d);
 }
 

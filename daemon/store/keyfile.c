@@ -46,6 +46,7 @@ struct mapped {
 struct keyfile {
 	int fd;
 	uint32_t id;
+	int nameless;           /* why it could not be renewed; 0: it has a name */
 	struct file_head *head; /* mapped */
 	size_t bytes;           /* of the file */
 	struct mapped *slabs;
@@ -166,7 +167,7 @@ void *keyfile_slab(struct keyfile *f, size_t object, size_t *ret_bytes)
 	struct mapped *m;
 	struct slab_head *head;
 
-	if (keyfile_lost(f))
+	if (f->head->lost)
 		return NULL;
 	head = file_grow(f, bytes);
 	if (!head) {
@@ -190,20 +191,28 @@ void keyfile_lose(struct keyfile *f)
 
 bool keyfile_lost(const struct keyfile *f)
 {
-	return f->head->lost;
+	return f->head->lost || f->nameless;
 }
 
-enum keyfile_sight keyfile_look(const struct keyfile *f, int dir)
+int keyfile_nameless(const struct keyfile *f)
+{
+	return f->nameless;
+}
+
+enum keyfile_sight keyfile_look(const struct keyfile *f, int dir, int *ret_error)
 {
 	struct stat open, named;
 	char name[NAME_MAX_];
 
+	*ret_error = 0;
 	if (fstat(f->fd, &open) || (size_t)open.st_size < f->bytes)
 		return KEYFILE_CUT;
 	file_name(name, f->id);
-	if (fstatat(dir, name, &named, AT_SYMLINK_NOFOLLOW) || named.st_dev != open.st_dev || named.st_ino != open.st_ino)
-		return KEYFILE_GONE;
-	return KEYFILE_THERE;
+	if (fstatat(dir, name, &named, AT_SYMLINK_NOFOLLOW)) {
+		*ret_error = errno == ENOENT ? 0 : -errno;
+		return errno == ENOENT ? KEYFILE_GONE : KEYFILE_THERE;
+	}
+	return named.st_dev == open.st_dev && named.st_ino == open.st_ino ? KEYFILE_THERE : KEYFILE_GONE;
 }
 
 /* Parts of the source may be poisoned: see poison.h. Its bytes are a multiple of 8. */
@@ -271,11 +280,8 @@ static int file_renew(struct keyfile *f, int dir)
 
 int keyfile_renew(struct keyfile *f, int dir)
 {
-	int r = file_renew(f, dir);
-
-	if (r)
-		keyfile_lose(f);
-	return r;
+	f->nameless = file_renew(f, dir);
+	return f->nameless;
 }
 
 uint32_t keyfile_id(const struct keyfile *f)

@@ -28,15 +28,17 @@ struct keyfile;
  */
 int keyfile_new(int dir, uint32_t id, uint32_t layout, struct keyfile **ret) __attribute__((warn_unused_result));
 void keyfile_free(struct keyfile *f); /* unmaps and closes it; the file stays */
-/* A slab for objects of this size, zero-filled, aligned to 16 bytes. NULL: there is no space, and keyfile_lost is true from now on. */
+/* A slab for objects of this size, zero-filled, aligned to 16 bytes. NULL: there is no space, and the file no longer holds all keys. */
 void *keyfile_slab(struct keyfile *f, size_t object, size_t *ret_bytes);
 void keyfile_lose(struct keyfile *f); /* a key is elsewhere: the file no longer holds all */
-bool keyfile_lost(const struct keyfile *f);
+bool keyfile_lost(const struct keyfile *f); /* it does not hold all, or has no name */
+int keyfile_nameless(const struct keyfile *f); /* why it could not be renewed, a negative errno; 0: it has a name */
 /* Looks whether somebody has removed the file, or has cut it: then what is mapped cannot be read any more. */
 enum keyfile_sight { KEYFILE_THERE, KEYFILE_GONE, KEYFILE_CUT };
-/* The file is gone: another of the same bytes takes its place, behind the same addresses. 0 or an error: then keyfile_lost is true from now on. */
+/* The file is gone: another of the same bytes takes its place, behind the same addresses. 0 or an error: then it has no name until that succeeds. */
 int keyfile_renew(struct keyfile *f, int dir);
-enum keyfile_sight keyfile_look(const struct keyfile *f, int dir);
+/* *ret_error: why nobody can tell, a negative errno; else 0. */
+enum keyfile_sight keyfile_look(const struct keyfile *f, int dir, int *ret_error);
 uint32_t keyfile_id(const struct keyfile *f);
 
 /* Visits all objects of a file that another run left. -ENOENT; -EBADMSG: it is damaged, or of another layout; -EXDEV: it does not hold all keys. */

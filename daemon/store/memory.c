@@ -134,11 +134,16 @@ static void probe_files(struct memory *m)
 {
 	int error = jobs_error(&m->home->jobs);
 	bool loses = m->file_error || keyspace_loses(&m->keys);
+	int nameless = m->keys.file ? keyfile_nameless(m->keys.file) : 0;
 
 	m->refusal[0] = '\0';
 	if (error)
 		snprintf(m->refusal, sizeof(m->refusal), "DEFER its jobs cannot be written: %s%s", jobs_trouble(error),
 		         loses ? "; nor can new names" : "");
+	else if (nameless)
+		snprintf(m->refusal, sizeof(m->refusal),
+		         " its file of names is gone, and cannot be made again (%s): if the daemon is killed, the next refuses all for max_lease",
+		         strerror(-nameless));
 	else if (loses)
 		snprintf(m->refusal, sizeof(m->refusal), " new names find no room in its file: if the daemon is killed, the next refuses all for max_lease");
 	m->probe.defect = error ? DEFECT_JOBS : loses ? DEFECT_FILES : DEFECT_NONE;

@@ -14,6 +14,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h> /* renameat */
+#include <sys/stat.h>
 #include <unistd.h>
 
 #define FILE_NAME "state"
@@ -302,21 +303,36 @@ static void state_move(struct state *s, const char *dir)
 	s->dir = fd;
 }
 
-enum keyfile_sight state_look(struct state *s, const char *dir)
+/* Only a file that is certainly not there is gone. 0 or a negative errno. */
+static int mark_look(const struct state *s, enum keyfile_sight *ret_sight)
 {
-	enum keyfile_sight keys;
+	struct stat st;
 
+	if (!s->marked || fstatat(s->dir, FILE_NAME, &st, AT_SYMLINK_NOFOLLOW) == 0)
+		return 0;
+	if (errno != ENOENT)
+		return -errno;
+	*ret_sight = KEYFILE_GONE;
+	return 0;
+}
+
+enum keyfile_sight state_look(struct state *s, const char *dir, int *ret_error)
+{
+	enum keyfile_sight keys = KEYFILE_THERE;
+
+	*ret_error = 0;
 	if (dir)
 		state_move(s, dir);
-	keys = s->keys ? keyfile_look(s->keys, s->dir) : KEYFILE_THERE;
+	if (s->keys)
+		keys = keyfile_look(s->keys, s->dir, ret_error);
 	if (keys == KEYFILE_CUT)
 		return keys;
-	if (keys == KEYFILE_GONE && keyfile_lost(s->keys))
+	if (keys == KEYFILE_GONE && keyfile_lost(s->keys) && !keyfile_nameless(s->keys))
 		keys = KEYFILE_THERE;
 	if (keys == KEYFILE_GONE)
-		(void)keyfile_renew(s->keys, s->dir);
-	else if (s->marked && faccessat(s->dir, FILE_NAME, F_OK, AT_SYMLINK_NOFOLLOW))
-		keys = KEYFILE_GONE;
+		*ret_error = keyfile_renew(s->keys, s->dir);
+	else if (!*ret_error)
+		*ret_error = mark_look(s, &keys);
 	s->marked &= keys == KEYFILE_THERE;
 	return keys;
 }

@@ -118,8 +118,9 @@ bool state_loses_names(const struct state *s);
 /*
  * Looks after the files of a store that is in use. dir: the folder that is there now in place of the one of state_open; or NULL. KEYFILE_GONE: something was
  * removed; the keys are in a file again, or state_loses_names. A mark is due. KEYFILE_CUT: the keys cannot be read any more, so the process must end.
+ * *ret_error: why the files cannot be looked at, or not be made again, a negative errno; else 0. The next look tries again.
  */
-enum keyfile_sight state_look(struct state *s, const char *dir);
+enum keyfile_sight state_look(struct state *s, const char *dir, int *ret_error);
 /* 0, STATE_UNSURE, or a negative errno (-EFBIG: more than STATE_FILE_MAX). */
 int state_finish(struct state *s, struct memory *m, struct instant now) __attribute__((warn_unused_result));
 void state_close(struct state *s);

@@ -62,6 +62,15 @@ class Disk(FuncTest):
         self.assertFalse(os.path.exists(daemon.journal))
         return mark
 
+    def test_a_limit_of_the_size_of_files_is_told_as_what_it_is(self):
+        daemon = self.on_new_redis()
+        client = self.client(daemon)
+        with_grace(client)
+        resource.prlimit(daemon.pid, resource.RLIMIT_FSIZE, (2048, resource.RLIM_INFINITY))
+        for i in range(40):
+            client.ok("LOCK n%d-%s" % (i, "y" * 100))
+        daemon.logged(r"error journal .*File too large")
+
     def test_a_full_device_is_survived(self):
         folder = self.tmpfs("256k")
         daemon = self.on_new_redis(runtime_dir=folder)

@@ -4,6 +4,7 @@
 #include "tests/fixture/store_run.h"
 
 #include <check.h>
+#include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
 #include <stdio.h>
@@ -51,15 +52,16 @@ TEST(a_keyfile_that_somebody_removes_is_made_again_with_all_keys)
 {
 	struct store_run a, b;
 	char name[16], file[32];
+	int error;
 
 	store_run_begin(&a, BOOT);
 	for (unsigned i = 0; i < 2000; i++) {
 		if (i == 1000) {
 			snprintf(file, sizeof(file), KEYFILE_KEYS "%08x", (unsigned)keyfile_id(a.state.keys));
-			ck_assert_int_eq(state_look(&a.state, NULL), KEYFILE_THERE);
+			ck_assert_int_eq(state_look(&a.state, NULL, &error), KEYFILE_THERE);
 			ck_assert_int_eq(unlinkat(a.state.dir, file, 0), 0);
-			ck_assert_int_eq(state_look(&a.state, NULL), KEYFILE_GONE);
-			ck_assert_int_eq(state_look(&a.state, NULL), KEYFILE_THERE);
+			ck_assert_int_eq(state_look(&a.state, NULL, &error), KEYFILE_GONE);
+			ck_assert_int_eq(state_look(&a.state, NULL, &error), KEYFILE_THERE);
 			ck_assert(!state_loses_names(&a.state));
 		}
 		snprintf(name, sizeof(name), "n%u", i);
@@ -79,13 +81,13 @@ TEST(a_keyfile_that_somebody_cuts_is_known_as_cut)
 {
 	struct store_run a;
 	char file[32];
-	int fd;
+	int fd, error;
 
 	store_run_begin(&a, BOOT);
 	snprintf(file, sizeof(file), KEYFILE_KEYS "%08x", (unsigned)keyfile_id(a.state.keys));
 	fd = openat(a.state.dir, file, O_RDWR | O_CLOEXEC);
 	ck_assert_int_eq(ftruncate(fd, 0), 0);
-	ck_assert_int_eq(state_look(&a.state, NULL), KEYFILE_CUT);
+	ck_assert_int_eq(state_look(&a.state, NULL, &error), KEYFILE_CUT);
 	ck_assert_int_eq(ftruncate(fd, 4096), 0);
 	close(fd);
 	store_run_crash(&a);
@@ -252,6 +254,64 @@ static enum defect trouble_of(struct store_run *l)
 	store_run_call(l, (struct call){.kind = CALL_PROBE}, &a);
 	ck_assert(a.probe->lesser == (a.probe->defect != DEFECT_NONE));
 	return a.probe->defect;
+}
+
+static void folder_becomes(mode_t mode)
+{
+	ck_assert_int_eq(seteuid(0), 0);
+	ck_assert_int_eq(chmod(here.dir, mode), 0);
+	if (mode != 0700)
+		ck_assert_int_eq(seteuid(65534), 0);
+}
+
+/* Somebody else than root, whom modes do not bind. */
+TEST(files_that_cannot_be_looked_at_are_not_gone)
+{
+	struct store_run l;
+	int error;
+
+	if (getuid() != 0)
+		return;
+	store_run_begin(&l, BOOT);
+	folder_becomes(0);
+	ck_assert_int_eq(state_look(&l.state, NULL, &error), KEYFILE_THERE);
+	ck_assert_int_eq(error, -EACCES);
+	ck_assert(!state_loses_names(&l.state));
+	folder_becomes(0700);
+	ck_assert_int_eq(state_look(&l.state, NULL, &error), KEYFILE_THERE);
+	ck_assert_int_eq(error, 0);
+	ck_assert_int_eq(store_run_acquire(&l, SPAN("held"), 10000), 'G');
+	store_run_crash(&l);
+	ck_assert_int_eq(next_run_finds(BOOT), STATE_KEPT);
+}
+
+TEST(a_keyfile_that_cannot_be_made_again_is_made_once_that_is_possible)
+{
+	struct store_run l;
+	char path[128];
+	int error;
+
+	if (getuid() != 0)
+		return;
+	store_run_begin(&l, BOOT);
+	keyfile_path(&l, path);
+	ck_assert_int_eq(unlink(path), 0);
+	folder_becomes(0555);
+	for (unsigned i = 0; i < 2; i++) {
+		ck_assert_int_eq(state_look(&l.state, NULL, &error), KEYFILE_GONE);
+		ck_assert_int_eq(error, -EACCES);
+		ck_assert(state_loses_names(&l.state));
+		ck_assert_int_eq(trouble_of(&l), DEFECT_FILES);
+	}
+	ck_assert_int_eq(store_run_acquire(&l, SPAN("held"), 10000), 'G');
+	folder_becomes(0700);
+	ck_assert_int_eq(state_look(&l.state, NULL, &error), KEYFILE_GONE);
+	ck_assert_int_eq(error, 0);
+	ck_assert_int_eq(trouble_of(&l), DEFECT_NONE);
+	ck_assert_int_eq(state_look(&l.state, NULL, &error), KEYFILE_THERE);
+	ck_assert_int_eq(state_mark(&l.state, l.memory, here.now), 0);
+	store_run_crash(&l);
+	ck_assert_int_eq(next_run_finds(BOOT), STATE_KEPT);
 }
 
 TEST(a_key_that_finds_no_space_makes_the_next_crash_one_without_names)
