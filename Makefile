@@ -88,23 +88,11 @@ CONF := \
 	conf/check.c \
 	conf/conf.c \
 	conf/file.c \
-	conf/groups.c \
-	conf/list.c \
-	conf/live.c \
-	conf/load.c \
-	conf/modes.c \
-	conf/number.c \
-	conf/print.c \
-	conf/protect.c \
+	conf/nodes.c \
 	conf/reader.c \
 	conf/report.c \
 	conf/rules.c \
 	conf/schema.c \
-	conf/secret.c \
-	conf/sentinel.c \
-	conf/show.c \
-	conf/source.c \
-	conf/users.c \
 	conf/value.c \
 	conf/words.c \
 	conf/yaml.c
@@ -608,7 +596,7 @@ $(COMPLETIONS): $(O)/completion.%: client/cli/completion/redlock.% $(O)/completi
 	$(Q)$(O)/completion $* >$@ && cat $< >>$@
 
 # Renders the example file and the keys of redlockd.yaml(5) from conf/schema.def; `make rendered` brings both up to date.
-$(O)/conf-docgen: $(call obj,conf/docgen.c $(CONF))
+$(O)/conf-docgen: $(call obj,conf/docgen.c $(CONF) $(PROTO))
 	$(call say,LD)
 	$(Q)$(LINK) -o $@ $^ $(LIBS_CONF)
 

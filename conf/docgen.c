@@ -7,7 +7,6 @@
  *   conf-docgen manual <page       the page with its keys rendered anew
  */
 #include "conf/schema.h"
-#include "conf/value.h"
 #include "conf/words.h"
 
 #include <stdlib.h>
@@ -65,7 +64,7 @@ static void default_print(const struct setting *s, FILE *out)
 	if (!s->given)
 		fputs(s->unset, out);
 	else if (s->type == TYPE_TEXT)
-		value_print_text(s->given, out);
+		text_print(s->given, out);
 	else
 		fputs(s->given, out);
 }
@@ -73,14 +72,13 @@ static void default_print(const struct setting *s, FILE *out)
 /* "Takes a duration from 1ms to 10s; the default is 50ms." */
 static char *range_text(const struct setting *s)
 {
-	char range[200], *text = NULL;
+	char range[RANGE_MAX], *text = NULL;
 	size_t n;
 	FILE *out = open_memstream(&text, &n);
 
 	if (!out)
 		abort();
-	setting_range(s, range, sizeof(range));
-	fprintf(out, "Takes %s; %s", range, s->given ? "the default is " : "without it: ");
+	fprintf(out, "Takes %s; %s", setting_range(s, range), s->given ? "the default is " : "without it: ");
 	default_print(s, out);
 	fputc('.', out);
 	if (fclose(out))

@@ -5,7 +5,7 @@
 
 standing='
 proto                  text nearest command defect duration foreign help json quote token reader reply request docgen
-conf                   number words source schema address report yaml file secret users modes protect groups rules check sentinel list value reader load live conf show print docgen
+conf                   words schema report yaml address nodes rules value reader check file conf docgen
 daemon/base            mem arena map rng backoff buf clock fdlist file heap histogram log netstring offload pack peer pool roll
 daemon/systemd         systemd fdstore unit
 daemon/files           audit_file credentials frame journal runtime

@@ -132,7 +132,7 @@ $(O)/%_shim.so: tests/%_shim.c Makefile | $(FIRST)
 	$(Q)$(CC) $(BASEFLAGS) $(CFLAGS) -shared -fPIC -o $@ $<
 
 # The configuration without the daemon, for tests/conf.
-$(O)/conf-tool: $(call obj,tests/conf/tool.c $(CONF))
+$(O)/conf-tool: $(call obj,tests/conf/tool.c $(CONF) $(PROTO))
 	$(call say,LD)
 	$(Q)$(LINK) -o $@ $^ $(LIBS_CONF)
 

@@ -270,13 +270,13 @@ static int password_first(const struct conf *c, bool goes_on, char **ret_passwor
 	*ret_sentinel_password = NULL;
 	if (!goes_on)
 		signals_hold_ends(false);
-	r = conf_password(c, ret_password);
+	r = conf_secret(c, KEY_REDIS_PASSWORD_FILE, ret_password);
 	signals_hold_ends(true);
 	if (r < 0) {
 		log_event(LOG_ERROR, "password", "file=%s error=\"%s\"", c->redis.password_file, strerror(-r));
 		return r;
 	}
-	r = conf_sentinel_password(c, ret_sentinel_password);
+	r = conf_secret(c, KEY_REDIS_SENTINEL_PASSWORD_FILE, ret_sentinel_password);
 	if (r < 0) {
 		log_event(LOG_ERROR, "password", "file=%s error=\"%s\"", c->redis.sentinel_password_file, strerror(-r));
 		secret_free(*ret_password);

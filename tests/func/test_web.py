@@ -190,7 +190,7 @@ class Asking(WebTest):
         with open(token, "w", opener=private):
             pass
         tree = {"listen": {"http": "0.0.0.0:%d" % port}, "http": {"token_file": token, "hosts": ["locks.example", "other.example"]}}
-        self.refused(tree, "error: the file holds no token", 78)
+        self.refused(tree, "it holds no secret", 78)
         with open(token, "w") as out:
             out.write("s3cret\n")
         d, web = self.start(Web(("127.0.0.1", port)), tree)
