@@ -350,17 +350,10 @@ WEB := \
 	daemon/api/sessions.c \
 	daemon/web/answer.c \
 	daemon/web/asker.c \
-	daemon/web/audience.c \
-	daemon/web/carry.c \
 	daemon/web/gate.c \
-	daemon/web/greeting.c \
-	daemon/web/listed.c \
-	daemon/web/notation.c \
-	daemon/web/query.c \
 	daemon/web/snapshot.c \
-	daemon/web/sse.c \
-	daemon/web/totals.c \
 	daemon/web/stream.c \
+	daemon/web/translate.c \
 	daemon/web/visits.c \
 	daemon/web/web.c
 

@@ -29,7 +29,7 @@ daemon/core/service    deliver hangup command after_step due_timers service serv
 daemon/store           keyfile keyspace shown share_list ledger rate table job_rows job_keep job_op job_show jobs home memory_key breaking sharing memory memory_whole statefile state
 daemon/redis           word batch departure failure flight handshake resp script stream socket resolver link links redial post sentinel subscriber node upstream
 daemon/net             address admin lines slots shares listener inherited tcp_listeners hub sockets held conn_state secure ending closing room output conn admission handshakes acceptor turns net carried carry
-daemon/web             notation query answer listed totals greeting visits sse asker gate snapshot audience stream web carry
+daemon/web             translate answer visits asker gate snapshot stream web
 daemon/api             fields problem calls follower sessions api
 daemon/restart         parcel once trial records carry restart carried
 daemon/main            backlog answer_queue program reach passed descriptors rest verifier timer signals lasting guard wrong_port pump stores vanished listen exposition site status supervise outer_figures daemon main

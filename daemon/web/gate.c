@@ -1,13 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * See gate.h. A page of a foreign site can make a browser ask here, by a name that it lets resolve to this address. The browser then names that site as the
+ * Who is let in. A page of a foreign site can make a browser ask here, by a name that it lets resolve to this address. The browser then names that site as the
  * Host, so only known names are answered (DNS rebinding).
  */
-#include "daemon/web/gate.h"
+#include "daemon/web/internal.h"
 
 #include "daemon/net/address.h"
 #include "daemon/net/admin.h"
-#include "daemon/web/internal.h"
 
 #include <arpa/inet.h>
 #include <event2/bufferevent.h>
