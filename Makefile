@@ -617,7 +617,7 @@ $(O)/states: $(call obj,daemon/states.c daemon/core/lock/state.c)
 rendered: $(O)/conf-docgen $(O)/docgen $(O)/figures $(O)/states ## write what manuals and the example file have of the tables anew
 	$(O)/states >daemon/core/STATES.md
 	$(O)/figures <daemon/redlockd.8 >$(O)/redlockd.8 && cp $(O)/redlockd.8 daemon/redlockd.8
-	$(O)/docgen --write proto/redlock-protocol.7
+	$(O)/docgen <proto/redlock-protocol.7 >$(O)/redlock-protocol.7 && cp $(O)/redlock-protocol.7 proto/redlock-protocol.7
 	$(O)/conf-docgen example >$(O)/redlockd.yaml && cp $(O)/redlockd.yaml conf/redlockd.yaml
 	$(O)/conf-docgen manual <conf/redlockd.yaml.5 >$(O)/redlockd.yaml.5 && cp $(O)/redlockd.yaml.5 conf/redlockd.yaml.5
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The stream of events of a session. With EVENTS_UNSENT unread the stream is ended. Its client comes back with Last-Event-ID, and is told what it has missed, as far as it was
- * kept.
+ * The stream of events of a session. With EVENTS_UNSENT unread it is ended. Its client comes back with Last-Event-ID, and is told what it has missed, as far
+ * as it was kept.
  */
 #include "daemon/api/internal.h"
 
