@@ -34,28 +34,17 @@ char *conf_strdup(const char *text)
 	return conf_strndup(text, strlen(text));
 }
 
-const char *alternative_get(const char *alternatives, unsigned index, size_t *ret_n)
-{
-	const char *p = alternatives;
-
-	for (; index && *p; index--)
-		p += strcspn(p, "|") + (p[strcspn(p, "|")] == '|');
-	*ret_n = strcspn(p, "|");
-	return p;
-}
-
 int alternative_find(const char *alternatives, const char *word)
 {
 	size_t n;
+	int i = 0;
 
-	for (unsigned i = 0;; i++) {
-		const char *one = alternative_get(alternatives, i, &n);
-
-		if (n == 0)
-			return -1;
+	for (const char *one = alternatives; *one; one += n + (one[n] == '|'), i++) {
+		n = strcspn(one, "|");
 		if (strlen(word) == n && strncasecmp(one, word, n) == 0)
-			return (int)i;
+			return i;
 	}
+	return -1;
 }
 
 size_t utf8_decode(const char *p, size_t n, uint32_t *ret_rune)

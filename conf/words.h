@@ -21,8 +21,6 @@ char *conf_strndup(const char *text, size_t n);
 
 /* The index of the word in "a|b|c", or -1. ASCII case is ignored. */
 int alternative_find(const char *alternatives, const char *word);
-/* The alternative of that index and its length, 0 after the last. */
-const char *alternative_get(const char *alternatives, unsigned index, size_t *ret_n);
 
 /* The code point at p and its length in bytes; length 0 if it is no valid UTF-8, or n is 0. */
 size_t utf8_decode(const char *p, size_t n, uint32_t *ret_rune);

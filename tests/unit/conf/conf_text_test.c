@@ -6,18 +6,12 @@
 #include <check.h>
 #include <string.h>
 
-TEST(alternatives_are_found_by_word_and_by_number)
+TEST(alternatives_are_found_by_word)
 {
-	size_t n;
-
 	ck_assert_int_eq(alternative_find("memory|redis", "redis"), 1);
 	ck_assert_int_eq(alternative_find("memory|redis", "Memory"), 0);
 	ck_assert_int_eq(alternative_find("memory|redis", "red"), -1);
 	ck_assert_int_eq(alternative_find("memory|redis", ""), -1);
-	ck_assert_str_eq(alternative_get("memory|redis", 1, &n), "redis");
-	ck_assert_uint_eq(n, 5);
-	(void)alternative_get("memory|redis", 2, &n);
-	ck_assert_uint_eq(n, 0);
 }
 
 TEST(only_valid_utf8_is_decoded)
