@@ -5,6 +5,7 @@
  */
 #include "conf/internal.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -14,7 +15,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#define FILE_MAX        (1024 * 1024) /* bytes */
+#define FILE_MAX        ((off_t)1024 * 1024) /* bytes */
 #define SECRET_MAX      4096
 #define API_TOKEN_LEAST 16 /* bytes: nothing slows down those who guess */
 #define USERS_MOST      10000
@@ -253,6 +254,7 @@ struct conf_users *conf_users(struct conf *c, struct conf_report *report)
 	size_t n;
 	int error = conf_file(c, KEY_AUTH_USERS_FILE, &text, &n);
 
+	assert(error || text); /* the key has a value */
 	if (!error && memchr(text, '\0', n))
 		error = -EINVAL;
 	if (error) {

@@ -7,6 +7,7 @@
 #include "proto/proto.h"
 #include "proto/text.h"
 
+#include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -88,6 +89,7 @@ static int bounded_parse(const struct setting *s, const char *text, int64_t *ret
 	int64_t number = number_parse(s->type, text);
 	char hint[SHOW_MAX + 32] = "", show[SHOW_MAX];
 
+	assert(s->given && s->low && s->high);
 	if (s->type == TYPE_DURATION && number == DURATION_NO_UNIT)
 		snprintf(hint, sizeof(hint), " (did you mean %s%s?)", text_show(text, show), s->given + strspn(s->given, "0123456789"));
 	if (number < number_parse(s->type, s->low) || number > number_parse(s->type, s->high))
@@ -106,6 +108,7 @@ static int text_parse(const struct setting *s, const char *text, char **ret_fiel
 {
 	int64_t n = (int64_t)strlen(text);
 
+	assert(s->low && s->high);
 	if (n < count_parse(span_of(s->low), INT64_MAX) || n > count_parse(span_of(s->high), INT64_MAX) || (s->type == TYPE_FOLDER && *text != '/'))
 		return range_refuse(s, text, "", why);
 	text_replace(ret_field, text);

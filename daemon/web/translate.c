@@ -55,6 +55,7 @@ void notation_line(struct buf *out, const struct reply_line *line)
 bool url_decode(struct span from, bool blank, char *ret_text, size_t size, size_t *ret_n)
 {
 	size_t out = 0;
+	int high, low;
 
 	for (size_t i = 0; i < from.n; i++, out++) {
 		if (out == size)
@@ -62,9 +63,11 @@ bool url_decode(struct span from, bool blank, char *ret_text, size_t size, size_
 		ret_text[out] = blank && from.p[i] == '+' ? ' ' : from.p[i];
 		if (from.p[i] != '%')
 			continue;
-		if (from.n - i < 3 || hex_digit(from.p[i + 1]) < 0 || hex_digit(from.p[i + 2]) < 0)
+		high = from.n - i < 3 ? -1 : hex_digit(from.p[i + 1]);
+		low = high < 0 ? -1 : hex_digit(from.p[i + 2]);
+		if (low < 0)
 			return false;
-		ret_text[out] = (char)(hex_digit(from.p[i + 1]) << 4 | hex_digit(from.p[i + 2]));
+		ret_text[out] = (char)(high << 4 | low);
 		i += 2;
 	}
 	*ret_n = out;

@@ -435,8 +435,12 @@ int visits_init(struct web *w)
 
 void visits_release(struct web *w)
 {
-	while (!TAILQ_EMPTY(&w->visits.all))
-		visit_free(w, TAILQ_FIRST(&w->visits.all));
+	struct visit *v, *next;
+
+	for (v = TAILQ_FIRST(&w->visits.all); v; v = next) {
+		next = TAILQ_NEXT(v, next);
+		visit_free(w, v);
+	}
 	for (unsigned i = 0; i < 2; i++)
 		listening[i] = listening[i] == w ? NULL : listening[i];
 	if (w->visits.greet)
