@@ -88,23 +88,11 @@ CONF := \
 	conf/check.c \
 	conf/conf.c \
 	conf/file.c \
-	conf/groups.c \
-	conf/list.c \
-	conf/live.c \
-	conf/load.c \
-	conf/modes.c \
-	conf/number.c \
-	conf/print.c \
-	conf/protect.c \
+	conf/nodes.c \
 	conf/reader.c \
 	conf/report.c \
 	conf/rules.c \
 	conf/schema.c \
-	conf/secret.c \
-	conf/sentinel.c \
-	conf/show.c \
-	conf/source.c \
-	conf/users.c \
 	conf/value.c \
 	conf/words.c \
 	conf/yaml.c
@@ -362,17 +350,10 @@ WEB := \
 	daemon/api/sessions.c \
 	daemon/web/answer.c \
 	daemon/web/asker.c \
-	daemon/web/audience.c \
-	daemon/web/carry.c \
 	daemon/web/gate.c \
-	daemon/web/greeting.c \
-	daemon/web/listed.c \
-	daemon/web/notation.c \
-	daemon/web/query.c \
 	daemon/web/snapshot.c \
-	daemon/web/sse.c \
-	daemon/web/totals.c \
 	daemon/web/stream.c \
+	daemon/web/translate.c \
 	daemon/web/visits.c \
 	daemon/web/web.c
 
@@ -608,7 +589,7 @@ $(COMPLETIONS): $(O)/completion.%: client/cli/completion/redlock.% $(O)/completi
 	$(Q)$(O)/completion $* >$@ && cat $< >>$@
 
 # Renders the example file and the keys of redlockd.yaml(5) from conf/schema.def; `make rendered` brings both up to date.
-$(O)/conf-docgen: $(call obj,conf/docgen.c $(CONF))
+$(O)/conf-docgen: $(call obj,conf/docgen.c $(CONF) $(PROTO))
 	$(call say,LD)
 	$(Q)$(LINK) -o $@ $^ $(LIBS_CONF)
 
@@ -636,7 +617,7 @@ $(O)/states: $(call obj,daemon/states.c daemon/core/lock/state.c)
 rendered: $(O)/conf-docgen $(O)/docgen $(O)/figures $(O)/states ## write what manuals and the example file have of the tables anew
 	$(O)/states >daemon/core/STATES.md
 	$(O)/figures <daemon/redlockd.8 >$(O)/redlockd.8 && cp $(O)/redlockd.8 daemon/redlockd.8
-	$(O)/docgen --write proto/redlock-protocol.7
+	$(O)/docgen <proto/redlock-protocol.7 >$(O)/redlock-protocol.7 && cp $(O)/redlock-protocol.7 proto/redlock-protocol.7
 	$(O)/conf-docgen example >$(O)/redlockd.yaml && cp $(O)/redlockd.yaml conf/redlockd.yaml
 	$(O)/conf-docgen manual <conf/redlockd.yaml.5 >$(O)/redlockd.yaml.5 && cp $(O)/redlockd.yaml.5 conf/redlockd.yaml.5
 

@@ -2,11 +2,10 @@
 /*
  * Splits addresses and checks their form. Resolves nothing.
  */
-#include "conf/address.h"
+#include "conf/internal.h"
 
-#include "conf/number.h"
-#include "conf/source.h"
-#include "conf/words.h"
+#include "proto/proto.h"
+#include "proto/text.h"
 
 #include <arpa/inet.h>
 #include <stdarg.h>
@@ -33,8 +32,6 @@ int value_refuse(char why[WHY_MAX], const char *format, ...)
 	return VALUE_BAD;
 }
 
-static const char host_letters[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-";
-
 /* A link-local address may name its interface: fe80::1%eth0. */
 static bool host_is_v6(const char *host)
 {
@@ -45,14 +42,14 @@ static bool host_is_v6(const char *host)
 
 	memcpy(bare, host, n);
 	bare[n] = '\0';
-	return inet_pton(AF_INET6, bare, &a) == 1 && *zone && !zone[strspn(zone, host_letters)];
+	return inet_pton(AF_INET6, bare, &a) == 1 && *zone && !zone[strspn(zone, WORD_LETTERS)];
 }
 
 bool host_is_name(const char *host)
 {
 	struct in_addr a;
 
-	if (!*host || *host == '-' || *host == '.' || host[strspn(host, host_letters)])
+	if (!*host || *host == '-' || *host == '.' || host[strspn(host, WORD_LETTERS)])
 		return false;
 	/* A host of digits and dots is meant as an IPv4 address; some resolvers also take 127.1 or 300 for one. */
 	return host[strspn(host, "0123456789.")] || inet_pton(AF_INET, host, &a) == 1;
@@ -95,12 +92,12 @@ static int host_check(const struct halves *h, char why[WHY_MAX])
 			    h->bracketed ? "IPv6 address" : "host name and no IPv4 address");
 }
 
-static int port_check(const char *text, uint64_t least, uint16_t *ret_port, char why[WHY_MAX])
+static int port_check(const char *text, int64_t least, uint16_t *ret_port, char why[WHY_MAX])
 {
 	char show[SHOW_MAX];
-	uint64_t port;
+	int64_t port = count_parse(span_of(text), UINT16_MAX);
 
-	if (number_count(text, &port) || port < least || port > UINT16_MAX)
+	if (port < least)
 		return value_refuse(why, "'%s' is no port; ports are %u to 65535", text_show(text, show), (unsigned)least);
 	*ret_port = (uint16_t)port;
 	return 0;
@@ -124,18 +121,14 @@ static int url_refuse(const char *text, char why[WHY_MAX])
 	if (!strncasecmp(text, "rediss:", 7) || !strncasecmp(text, "tls:", 4))
 		value_refuse(why, "an address is host:port; TLS has a key of its own: redis.tls");
 	else
-		value_refuse(
-			why,
-			"an address is host:port, [v6]:port or unix:/path; the user, the password and the database have keys "
-			"of their own: "
-			"redis.user, redis.password_file, redis.database");
+		value_refuse(why, "an address is host:port, [v6]:port or unix:/path; the user, the password and the database have keys of their own: "
+		                  "redis.user, redis.password_file, redis.database");
 	return strchr(text, '@') ? VALUE_SECRET : VALUE_BAD;
 }
 
-static int bare_parse(const char *text, struct conf_address *ret_address, char why[WHY_MAX])
+static int bare_parse(const char *text, uint16_t port, struct conf_address *ret_address, char why[WHY_MAX])
 {
 	struct halves h = {0};
-	uint16_t port = REDIS_PORT;
 
 	if (strstr(text, "://") || strchr(text, '@'))
 		return url_refuse(text, why);
@@ -149,18 +142,18 @@ static int bare_parse(const char *text, struct conf_address *ret_address, char w
 	return 0;
 }
 
-int address_parse(const char *text, struct conf_address *ret_address, char why[WHY_MAX])
+int address_parse(const char *text, uint16_t port, struct conf_address *ret_address, char why[WHY_MAX])
 {
-	size_t n = strspn(text, host_letters);
+	size_t n = strspn(text, WORD_LETTERS);
 	char show[SHOW_MAX];
 	int r;
 
 	if (text[n] != '=')
-		return bare_parse(text, ret_address, why);
+		return bare_parse(text, port, ret_address, why);
 	if (n < 1 || n > NODE_NAME_MAX)
 		return value_refuse(why, "'%s' has no name before '='; a name has 1 to %d characters of A-Z a-z 0-9 . _ -, as in red1=10.0.0.1:6379",
 		                    text_show(text, show), NODE_NAME_MAX);
-	r = bare_parse(text + n + 1, ret_address, why);
+	r = bare_parse(text + n + 1, port, ret_address, why);
 	if (r)
 		return r;
 	ret_address->name = conf_strdup(text);
@@ -168,37 +161,25 @@ int address_parse(const char *text, struct conf_address *ret_address, char why[W
 	return 0;
 }
 
-void sentinel_release(struct conf_sentinel *s)
-{
-	if (!s)
-		return;
-	for (size_t i = 0; i < s->count; i++)
-		address_release(&s->address[i]);
-	free(s->master);
-	free(s);
-}
-
+/* NOLINTBEGIN(misc-no-recursion): the addresses of sentinels have no sentinels. */
 void address_release(struct conf_address *a)
 {
+	for (size_t i = 0; a->sentinel && i < a->sentinel->count; i++)
+		address_release(&a->sentinel->address[i]);
+	if (a->sentinel)
+		free(a->sentinel->master);
+	free(a->sentinel);
 	free(a->name);
 	free(a->label);
 	free(a->path);
 	free(a->host);
-	sentinel_release(a->sentinel);
 	*a = (struct conf_address){0};
 }
 
-bool address_has_port(const char *text)
-{
-	const char *end = strchr(text, ']');
-
-	return strchr(end ? end : text, ':') != NULL;
-}
-
-bool sentinel_equal(const struct conf_sentinel *a, const struct conf_sentinel *b)
+static bool sentinel_equal(const struct conf_sentinel *a, const struct conf_sentinel *b)
 {
 	if (!a || !b || a->count != b->count || strcmp(a->master, b->master) != 0)
-		return a == b;
+		return false;
 	for (size_t i = 0; i < a->count; i++)
 		if (!address_equal(&a->address[i], &b->address[i]))
 			return false;
@@ -213,18 +194,18 @@ bool address_equal(const struct conf_address *a, const struct conf_address *b)
 		return a->path && b->path && !strcmp(a->path, b->path);
 	return a->port == b->port && !strcasecmp(a->host, b->host);
 }
+/* NOLINTEND(misc-no-recursion) */
 
 int listener_parse(const char *text, const char *usual, char **ret_host, uint16_t *ret_port, char why[WHY_MAX])
 {
 	char show[SHOW_MAX];
 	struct halves h = {0};
 	uint16_t port = 0;
-	uint64_t number;
 
 	text_show(text, show);
 	if (*text == '/')
 		return value_refuse(why, "'%s' is a path; Unix sockets belong under listen.unix", show);
-	if (!number_count(text, &number))
+	if (count_parse(span_of(text), INT64_MAX) >= 0)
 		return value_refuse(why, "a host is missing (did you mean 127.0.0.1:%s?)", show);
 	if (*text == ':')
 		return value_refuse(why, "a host is missing (did you mean 0.0.0.0%s?)", show);
@@ -254,7 +235,8 @@ int web_address_parse(const char *text, struct conf_address *ret_address, char w
 	return 0;
 }
 
-bool host_is_loopback(const char *host)
+/* In doubt an address is beyond loopback: a wrong yes costs a line in the configuration, a wrong no opens the daemon to the network. */
+bool conf_host_is_local(const char *host)
 {
 	struct in_addr a;
 

@@ -2,15 +2,8 @@
 /*
  * Checks that concern several keys. They leave out a key that was refused before: its mistake was reported, and its value is not the one that was meant.
  */
-#include "conf/conf.h"
+#include "conf/internal.h"
 
-#include "conf/address.h"
-#include "conf/protect.h"
-#include "conf/report.h"
-#include "conf/rules.h"
-#include "conf/schema.h"
-
-#include <errno.h>
 #include <limits.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -20,24 +13,36 @@
 #define RESERVED          "redlockd:"
 #define SOCKET_NAME       "/redlockd.sock"
 #define SENTINEL_LEAST_US (10 * INT64_C(1000000))
-#define API_TOKEN_LEAST   16 /* bytes: nothing slows down those who guess */
 
 /* The source of a message if neither key of a conflict was written. The defaults agree with each other, so this does not happen. */
 static const struct conf_source nowhere = {.label = (char[]){"redlockd"}};
 
-#define ERROR_AT(c, key, report, ...)   report_error((report), source_of((c), (key)), place_of((c), (key)), __VA_ARGS__)
-#define WARNING_AT(c, key, report, ...) report_warning((report), source_of((c), (key)), place_of((c), (key)), __VA_ARGS__)
-
-static const struct conf_source *source_of(const struct conf *c, enum conf_key key)
+static void __attribute__((format(printf, 5, 0)))
+key_report(const struct conf *c, enum conf_key key, struct conf_report *report, enum grade grade, const char *format, va_list values)
 {
-	const struct conf_source *s = c->origin[key].source;
+	const struct conf_origin *o = &c->origin[key];
+	char text[2 * PATH_MAX + WHY_MAX];
 
-	return s ? s : &nowhere;
+	vsnprintf(text, sizeof(text), format, values);
+	report_add(report, grade, o->source ? o->source : &nowhere, (struct source_place){o->line, o->column}, "%s", text);
 }
 
-static struct source_place place_of(const struct conf *c, enum conf_key key)
+void conf_refuse(const struct conf *c, enum conf_key key, struct conf_report *report, const char *format, ...)
 {
-	return (struct source_place){c->origin[key].line, c->origin[key].column};
+	va_list values;
+
+	va_start(values, format);
+	key_report(c, key, report, GRADE_ERROR, format, values);
+	va_end(values);
+}
+
+void conf_warn(const struct conf *c, enum conf_key key, struct conf_report *report, const char *format, ...)
+{
+	va_list values;
+
+	va_start(values, format);
+	key_report(c, key, report, GRADE_WARNING, format, values);
+	va_end(values);
 }
 
 static bool given(const struct conf *c, enum conf_key key)
@@ -71,7 +76,7 @@ static void listeners_check(const struct conf *c, struct conf_report *report)
 	bool all = good(c, KEY_LISTEN_UNIX) && good(c, KEY_LISTEN_TCP) && good(c, KEY_LISTEN_TLS);
 
 	if (all && !c->listen.tcp_host && !c->listen.tls_host && c->listen.unix_path && !*c->listen.unix_path)
-		ERROR_AT(c, KEY_LISTEN_TCP, report, "nobody could connect: listen.unix and listen.tcp are both switched off");
+		conf_refuse(c, KEY_LISTEN_TCP, report, "nobody could connect: listen.unix and listen.tcp are both switched off");
 }
 
 static void unix_check(struct conf *c, struct conf_report *report)
@@ -79,28 +84,41 @@ static void unix_check(struct conf *c, struct conf_report *report)
 	const char *group = c->listen.unix_group;
 
 	if (group && good(c, KEY_LISTEN_UNIX_GROUP) && !rules_group(group, &c->listen.unix_gid))
-		ERROR_AT(c, KEY_LISTEN_UNIX_GROUP, report, "this host has no group '%.200s'", group);
+		conf_refuse(c, KEY_LISTEN_UNIX_GROUP, report, "this host has no group '%.200s'", group);
 }
 
-/* key needs another one, which has no value. */
+/* key needs another one. */
 static void need_check(const struct conf *c, enum conf_key key, enum conf_key other, struct conf_report *report)
 {
-	if (good(c, key) && good(c, other))
-		ERROR_AT(c, key, report, "%s needs %s, as in %s: %s", setting_table[key].path, setting_table[other].path, setting_leaf(&setting_table[other]),
-			 setting_table[other].example);
+	const struct setting *needed = &setting_table[other];
+
+	if (good(c, key) && good(c, other) && !written(c, other))
+		conf_refuse(c, key, report, "%s needs %s, as in %s: %s", setting_table[key].path, needed->path, setting_leaf(needed), needed->example);
+}
+
+static void needs_check(const struct conf *c, struct conf_report *report)
+{
+	static const enum conf_key needs[][2] = {
+		{KEY_REDIS_TLS_CERT_FILE, KEY_REDIS_TLS_KEY_FILE},
+		{KEY_REDIS_TLS_KEY_FILE, KEY_REDIS_TLS_CERT_FILE},
+		{KEY_REDIS_USER, KEY_REDIS_PASSWORD_FILE},
+		{KEY_REDIS_SENTINEL_USER, KEY_REDIS_SENTINEL_PASSWORD_FILE},
+	};
+
+	for (size_t i = 0; i < sizeof(needs) / sizeof(needs[0]); i++)
+		if (written(c, needs[i][0]))
+			need_check(c, needs[i][0], needs[i][1], report);
 }
 
 static void tls_check(const struct conf *c, struct conf_report *report)
 {
 	enum conf_key by = c->listen.tls_host ? KEY_LISTEN_TLS : KEY_API_TLS;
 
-	if ((c->listen.tls_host || c->api.tls) && !c->tls.cert_file)
-		need_check(c, by, KEY_TLS_CERT_FILE, report);
-	else if ((c->listen.tls_host || c->api.tls) && !c->tls.key_file)
-		need_check(c, by, KEY_TLS_KEY_FILE, report);
+	if (c->listen.tls_host || c->api.tls)
+		need_check(c, by, c->tls.cert_file ? KEY_TLS_KEY_FILE : KEY_TLS_CERT_FILE, report);
 	for (int key = KEY_TLS_CERT_FILE; key <= KEY_TLS_CLIENT_CA_FILE; key++)
 		if (!given(c, KEY_LISTEN_TLS) && !c->api.tls && given(c, (enum conf_key)key) && good(c, KEY_LISTEN_TLS))
-			WARNING_AT(c, (enum conf_key)key, report,
+			conf_warn(c, (enum conf_key)key, report,
 				   "this file is not used: listen.tls is no, the default (did you mean to add 'tls: 0.0.0.0:7422' under 'listen'?)");
 }
 
@@ -110,12 +128,8 @@ static void redis_tls_check(const struct conf *c, struct conf_report *report)
 
 	for (int key = KEY_REDIS_TLS_CA_FILE; key <= KEY_REDIS_TLS_SERVER_NAME; key++)
 		if (!on && given(c, (enum conf_key)key))
-			ERROR_AT(c, (enum conf_key)key, report, "%s is set, but redis.tls is no%s (did you mean to set redis.tls to yes?)",
+			conf_refuse(c, (enum conf_key)key, report, "%s is set, but redis.tls is no%s (did you mean to set redis.tls to yes?)",
 				 setting_table[key].path, by_default(c, KEY_REDIS_TLS));
-	if (c->redis.tls.cert_file && !c->redis.tls.key_file)
-		need_check(c, KEY_REDIS_TLS_CERT_FILE, KEY_REDIS_TLS_KEY_FILE, report);
-	if (c->redis.tls.key_file && !c->redis.tls.cert_file)
-		need_check(c, KEY_REDIS_TLS_KEY_FILE, KEY_REDIS_TLS_CERT_FILE, report);
 }
 
 /* a may not be longer than b. */
@@ -123,7 +137,7 @@ static void order_check(const struct conf *c, enum conf_key a, int64_t value_a, 
 			struct conf_report *report)
 {
 	if (good(c, a) && good(c, b) && value_a > value_b)
-		ERROR_AT(c, blamed(c, a, b), report, "%s (%s%s) is longer than %s (%s%s)", setting_table[a].path, written(c, a),
+		conf_refuse(c, blamed(c, a, b), report, "%s (%s%s) is longer than %s (%s%s)", setting_table[a].path, written(c, a),
 			 by_default(c, a), setting_table[b].path, written(c, b), by_default(c, b));
 }
 
@@ -136,7 +150,7 @@ static void leases_check(const struct conf *c, struct conf_report *report)
 static void timeout_check(const struct conf *c, struct conf_report *report)
 {
 	if (good(c, KEY_LEASE) && good(c, KEY_REDIS_TIMEOUT) && c->lease < 4 * c->redis.timeout)
-		WARNING_AT(c, blamed(c, KEY_REDIS_TIMEOUT, KEY_LEASE), report,
+		conf_warn(c, blamed(c, KEY_REDIS_TIMEOUT, KEY_LEASE), report,
 			   "the lease (%s%s) is shorter than four times redis.timeout (%s%s): one slow node may cost it",
 			   written(c, KEY_LEASE), by_default(c, KEY_LEASE), written(c, KEY_REDIS_TIMEOUT),
 			   by_default(c, KEY_REDIS_TIMEOUT));
@@ -147,9 +161,9 @@ static void quorum_check(const struct conf *c, struct conf_report *report)
 	size_t n = c->redis.nodes;
 
 	if (!n && good(c, KEY_REDIS_NODES))
-		ERROR_AT(c, KEY_STORE, report, "store: redis needs redis.nodes, as in nodes: [127.0.0.1:6379]");
+		conf_refuse(c, KEY_STORE, report, "store: redis needs redis.nodes, as in nodes: [127.0.0.1:6379]");
 	if (n && n % 2 == 0)
-		WARNING_AT(c, KEY_REDIS_NODES, report,
+		conf_warn(c, KEY_REDIS_NODES, report,
 			   "%zu nodes survive the failure of %zu, as %zu would: an odd number is best", n, n / 2 - 1, n - 1);
 }
 
@@ -161,7 +175,7 @@ static void sentinel_check(const struct conf *c, struct conf_report *report)
 	for (size_t i = 0; i < c->redis.nodes; i++)
 		watched |= c->redis.node[i].sentinel != NULL;
 	if (watched && good(c, KEY_REDIS_NODES) && good(c, KEY_MAX_LEASE) && c->max_lease + c->max_delay < SENTINEL_LEAST_US)
-		WARNING_AT(c, blamed(c, KEY_MAX_LEASE, KEY_REDIS_NODES), report,
+		conf_warn(c, blamed(c, KEY_MAX_LEASE, KEY_REDIS_NODES), report,
 		           "max_lease (%s%s) is short where sentinels tell the address: daemons may hear of a fail-over that far apart; 10s or more is safe",
 		           written(c, KEY_MAX_LEASE), by_default(c, KEY_MAX_LEASE));
 }
@@ -175,7 +189,7 @@ static void store_check(const struct conf *c, struct conf_report *report)
 		timeout_check(c, report);
 		sentinel_check(c, report);
 	} else if (c->redis.nodes && !given(c, KEY_STORE)) {
-		WARNING_AT(c, KEY_REDIS_NODES, report,
+		conf_warn(c, KEY_REDIS_NODES, report,
 			   "these nodes are not used: the store is memory, the default (did you mean to add 'store: redis'?)");
 	}
 }
@@ -190,54 +204,21 @@ static void prefix_check(const struct conf *c, struct conf_report *report)
 	size_t n = strlen(prefix), reserved = strlen(RESERVED);
 
 	if (!strncmp(prefix, RESERVED, n < reserved ? n : reserved))
-		ERROR_AT(c, KEY_REDIS_KEY_PREFIX, report,
+		conf_refuse(c, KEY_REDIS_KEY_PREFIX, report,
 			 "with this prefix a lock could hit redlockd's own keys, which begin with '%s'", RESERVED);
-}
-
-static void credentials_check(const struct conf *c, struct conf_report *report)
-{
-	if (c->redis.user && !c->redis.password_file && good(c, KEY_REDIS_PASSWORD_FILE))
-		ERROR_AT(c, KEY_REDIS_USER, report, "redis.user needs redis.password_file");
-	if (c->redis.sentinel_user && !c->redis.sentinel_password_file && good(c, KEY_REDIS_SENTINEL_PASSWORD_FILE))
-		ERROR_AT(c, KEY_REDIS_SENTINEL_USER, report, "redis.sentinel_user needs redis.sentinel_password_file");
 }
 
 static bool is_open(const struct conf_address *a)
 {
-	return a->host && !host_is_loopback(a->host);
-}
-
-/* get: reads the token of that key. */
-static void token_check(const struct conf *c, enum conf_key key, int (*get)(const struct conf *c, char **ret_token), struct conf_report *report)
-{
-	char *token = NULL;
-	int r;
-
-	if (!good(c, key))
-		return;
-	r = get(c, &token);
-	if (r == -EINVAL)
-		ERROR_AT(c, key, report, "the file holds no token: it must have one line, with the token alone");
-	else if (r == -ENOTSUP)
-		ERROR_AT(c, key, report, "this is no regular file");
-	else if (r < 0)
-		ERROR_AT(c, key, report, "the file cannot be read: %s", strerror(-r));
-	else if (key == KEY_API_TOKEN_FILE && token && strlen(token) < API_TOKEN_LEAST)
-		ERROR_AT(c, key, report, "the token can be guessed: it has %zu bytes, and needs %d (did you mean the output of 'openssl rand -hex 16'?)",
-		         strlen(token), API_TOKEN_LEAST);
-	if (token)
-		explicit_bzero(token, strlen(token));
-	free(token);
+	return a->host && !conf_host_is_local(a->host);
 }
 
 static void web_check(const struct conf *c, struct conf_report *report)
 {
 	if (!c->listen.http.label || !good(c, KEY_LISTEN_HTTP))
 		return;
-	token_check(c, KEY_HTTP_TOKEN_FILE, conf_token, report);
-	token_check(c, KEY_HTTP_METRICS_TOKEN_FILE, conf_metrics_token, report);
 	if (good(c, KEY_HTTP_TOKEN_FILE) && !c->http.token_file && is_open(&c->listen.http))
-		ERROR_AT(c, KEY_LISTEN_HTTP, report, "other hosts may reach %s: set http.token_file, or listen on 127.0.0.1", c->listen.http.label);
+		conf_refuse(c, KEY_LISTEN_HTTP, report, "other hosts may reach %s: set http.token_file, or listen on 127.0.0.1", c->listen.http.label);
 	if (c->http.metrics_token_file && !c->http.token_file && !c->rules && good(c, KEY_HTTP_TOKEN_FILE) && good(c, KEY_RULES))
 		conf_warn(c, KEY_HTTP_METRICS_TOKEN_FILE, report,
 		          "this token alone protects nothing: whoever reaches listen.http reads /metrics without it; set http.token_file or rules, too");
@@ -250,13 +231,11 @@ static void api_check(const struct conf *c, struct conf_report *report)
 
 	if (!c->listen.api.label || !good(c, KEY_LISTEN_API) || !good(c, KEY_API_TOKEN_FILE) || !good(c, KEY_API_TLS))
 		return;
-	if (c->api.token_file)
-		token_check(c, KEY_API_TOKEN_FILE, conf_api_token, report);
-	else if (!shown)
-		ERROR_AT(c, KEY_LISTEN_API, report,
+	if (!c->api.token_file && !shown)
+		conf_refuse(c, KEY_LISTEN_API, report,
 		         "listen.api needs api.token_file, or api.tls: yes with tls.client_ca_file: whoever reaches it could take and release locks");
 	if (is_open(&c->listen.api) && !c->api.tls && !c->insecure && good(c, KEY_INSECURE))
-		ERROR_AT(c, KEY_LISTEN_API, report,
+		conf_refuse(c, KEY_LISTEN_API, report,
 		         "the token would cross the network in the clear: set api.tls to yes, listen on 127.0.0.1, or say 'insecure: yes'");
 }
 
@@ -264,7 +243,7 @@ static void folder_check(const struct conf *c, struct conf_report *report)
 {
 	if (c->runtime_dir && !c->listen.unix_path && good(c, KEY_LISTEN_UNIX) &&
 	    strlen(c->runtime_dir) + strlen(SOCKET_NAME) > SOCKET_PATH_MAX)
-		ERROR_AT(c, KEY_RUNTIME_DIR, report,
+		conf_refuse(c, KEY_RUNTIME_DIR, report,
 			 "too long for the path of a socket in it (%d bytes); set listen.unix, or use a shorter one",
 			 SOCKET_PATH_MAX);
 }
@@ -273,32 +252,36 @@ static void folder_check(const struct conf *c, struct conf_report *report)
 static void line_check(const struct conf *c, struct conf_report *report)
 {
 	if (good(c, KEY_LIMITS_LINE) && good(c, KEY_LIMITS_NAME) && c->limits.line < c->limits.name + 16)
-		WARNING_AT(c, blamed(c, KEY_LIMITS_LINE, KEY_LIMITS_NAME), report,
+		conf_warn(c, blamed(c, KEY_LIMITS_LINE, KEY_LIMITS_NAME), report,
 			   "a name of limits.name bytes (%s%s) does not fit into a line of limits.line (%s%s)",
 			   written(c, KEY_LIMITS_NAME), by_default(c, KEY_LIMITS_NAME), written(c, KEY_LIMITS_LINE),
 			   by_default(c, KEY_LIMITS_LINE));
 }
 
-void conf_refuse(const struct conf *c, enum conf_key key, struct conf_report *report, const char *format, ...)
+bool conf_is_protected(const struct conf *c)
 {
-	char text[WHY_MAX];
-	va_list values;
-
-	va_start(values, format);
-	vsnprintf(text, sizeof(text), format, values);
-	va_end(values);
-	ERROR_AT(c, key, report, "%s", text);
+	return c->auth.users_file || c->rules || c->insecure;
 }
 
-void conf_warn(const struct conf *c, enum conf_key key, struct conf_report *report, const char *format, ...)
+/* Refuses an address beyond loopback that nothing protects. */
+static void protection_check(const struct conf *c, enum conf_key key, const char *host, const char *what, struct conf_report *report)
 {
-	char text[2 * PATH_MAX + WHY_MAX];
-	va_list values;
+	bool known = good(c, KEY_AUTH_USERS_FILE) && good(c, KEY_RULES) && good(c, KEY_INSECURE);
 
-	va_start(values, format);
-	vsnprintf(text, sizeof(text), format, values);
-	va_end(values);
-	WARNING_AT(c, key, report, "%s", text);
+	if (host && known && good(c, key) && !conf_host_is_local(host) && !conf_is_protected(c))
+		conf_refuse(c, key, report,
+		            "everybody who reaches this address could take and release locks; set %s, use 127.0.0.1, or say 'insecure: yes'", what);
+}
+
+/* A rule for users when there are none. */
+static void rules_check(const struct conf *c, struct conf_report *report)
+{
+	if (!c->rules || !good(c, KEY_RULES) || c->auth.users_file || !good(c, KEY_AUTH_USERS_FILE))
+		return;
+	for (size_t i = 0; i < c->rules->count; i++)
+		if (c->rules->rule[i].user)
+			report_add(report, GRADE_WARNING, c->origin[KEY_RULES].source, (struct source_place){c->rules->rule[i].line, 1},
+			           "nobody is user '%s', as there are no users: set auth.users_file", c->rules->rule[i].user);
 }
 
 int conf_check(struct conf *c, struct conf_report *report)
@@ -307,16 +290,19 @@ int conf_check(struct conf *c, struct conf_report *report)
 
 	listeners_check(c, report);
 	unix_check(c, report);
+	needs_check(c, report);
 	tls_check(c, report);
 	redis_tls_check(c, report);
 	leases_check(c, report);
 	store_check(c, report);
 	prefix_check(c, report);
-	credentials_check(c, report);
 	folder_check(c, report);
 	web_check(c, report);
 	api_check(c, report);
 	line_check(c, report);
-	protect_check(c, report);
+	protection_check(c, KEY_LISTEN_TCP, c->listen.tcp_host, "auth.users_file or rules", report);
+	if (!c->tls.client_ca_file && good(c, KEY_TLS_CLIENT_CA_FILE))
+		protection_check(c, KEY_LISTEN_TLS, c->listen.tls_host, "tls.client_ca_file, auth.users_file or rules", report);
+	rules_check(c, report);
 	return report->errors == before ? 0 : -1;
 }

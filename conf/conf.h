@@ -66,7 +66,7 @@ struct conf_source;
 struct conf_origin {
 	const struct conf_source *source;
 	unsigned line, column; /* from 1; characters, not bytes */
-	char *written;         /* numbers and durations: as written; else NULL */
+	char *written;         /* the value as YAML in one line; NULL: none */
 	bool bad;              /* the written value was refused; the earlier value stays */
 };
 
@@ -106,7 +106,7 @@ struct conf {
 		bool foreign;
 		char *user; /* NULL: AUTH with the password alone */
 		char *sentinel_user, *sentinel_password_file; /* the same for sentinels */
-		char *password_file; /* NULL: no AUTH; a relative name is looked up in $CREDENTIALS_DIRECTORY first, then beside the configuration file */
+		char *password_file; /* NULL: no AUTH */
 		struct {
 			bool on;
 			char *ca_file; /* NULL: the authorities of the system */
@@ -163,7 +163,7 @@ struct conf_report {
 	FILE *out; /* NULL: count only */
 	unsigned errors, warnings;
 	bool files; /* conf_read opens and checks the files that the configuration names, too */
-	int (*more)(const struct conf *c, struct conf_report *report); /* conf_read makes these checks as well: 0, or -1 if it added errors. NULL: none */
+	int (*more)(const struct conf *c, struct conf_report *report); /* conf_read makes these checks as well. NULL: none */
 	struct conf_message *first;
 };
 
@@ -205,15 +205,6 @@ struct conf_users {
 /* Reads auth.users_file, which must be set. NULL: it added errors to the report, which must be printed while the configuration is there. */
 struct conf_users *conf_users(struct conf *c, struct conf_report *report);
 void conf_users_free(struct conf_users *users); /* NULL is allowed */
-/* Reads the file of users. 0, or -1 if it added errors. */
-int conf_users_check(struct conf *c, struct conf_report *report) __attribute__((warn_unused_result));
-
-/*
- * Whether secrets and keys are closed to other users of the host, and others can write neither the file of users, the authorities nor the configuration.
- * path: of the configuration; NULL: none. 0, or -1 if it added errors.
- */
-int conf_modes_check(const struct conf *c, const char *path, struct conf_report *report) __attribute__((warn_unused_result));
-
 /* Prints the effective YAML, with the origin of each value as a comment. Reading it gives the same configuration. It contains no secret. */
 void conf_dump(const struct conf *c, FILE *out);
 /* One line: "ok: store redis, 3 nodes, quorum 2, 2 listeners". */
@@ -235,31 +226,15 @@ unsigned conf_diff(const struct conf *from, const struct conf *to, conf_diff_fn 
 void conf_take_live(struct conf *c, struct conf *fresh);
 
 /*
- * The password that redis.password_file names, without its line end. The caller frees *ret_password; it is NULL if none is configured.
- * 0; -EINVAL if it is empty, binary or too long; or a negative errno of reading it.
+ * The secret in the file that this key names, one line without its end; the caller frees it. NULL if the key has no value. The file must be a regular one,
+ * so that reading it never blocks. 0; -EINVAL if the file is empty, binary or too long; -ENOTSUP; or a negative errno of reading it.
  */
-int conf_password(const struct conf *c, char **ret_password) __attribute__((warn_unused_result));
+int conf_secret(const struct conf *c, enum conf_key key, char **ret_secret) __attribute__((warn_unused_result));
 
-/* The same for redis.sentinel_password_file, which must be a regular file. */
-int conf_sentinel_password(const struct conf *c, char **ret_password) __attribute__((warn_unused_result));
-
-/* The same for the tokens that http.token_file, http.metrics_token_file and api.token_file name. */
-int conf_token(const struct conf *c, char **ret_token) __attribute__((warn_unused_result));
-int conf_metrics_token(const struct conf *c, char **ret_token) __attribute__((warn_unused_result));
-int conf_api_token(const struct conf *c, char **ret_token) __attribute__((warn_unused_result));
-
-/* Whether they could be read now. 0, or -1 if it added an error. That of the servers is not looked at in a file that is no regular one. */
-int conf_password_check(const struct conf *c, struct conf_report *report);
-
-/*
- * For a running daemon, which must not block on a pipe. conf_may_be_read_again: false if the file exists and is no regular file.
- * conf_password_again: as conf_password, but -ENOTSUP for such a file.
- */
+/* Whether a running daemon may read the configuration again, which must not block on a pipe: false if the file exists and is no regular file. */
 bool conf_may_be_read_again(const char *path);
-bool conf_password_may_be_read_again(const struct conf *c); /* likewise, of the file that conf_password reads, which refuses a directory */
 /* Whether a reload may use the password of *fresh; call it before conf_take_live. If redis.user differs, its password waits with it for the restart. */
 bool conf_password_is_live(const struct conf *now, const struct conf *fresh);
-int conf_password_again(const struct conf *c, char **ret_password) __attribute__((warn_unused_result));
 
 /*
  * The content of the file that this key names, as one text of *ret_n bytes and a NUL, which the caller frees; NULL if the key has no value. It must be a

@@ -7,8 +7,8 @@
  *   conf-docgen manual <page       the page with its keys rendered anew
  */
 #include "conf/schema.h"
-#include "conf/value.h"
 #include "conf/words.h"
+#include "proto/manual.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -24,22 +24,11 @@ static const char preface[] = "redlockd.yaml: the configuration of redlockd; the
 			      "redlockd --check-config says what is wrong with a file; --dump-config prints the result.\n"
 			      "A key marked with * takes effect at a reload (SIGHUP), any other key at a restart.\n";
 
-/* How many bytes of text[0..n) fit into a line of that width: up to a blank, if there is one. */
-static size_t line_take(const char *text, size_t n, size_t width)
-{
-	size_t take = n;
-
-	if (n > width)
-		for (take = width; take > 1 && text[take] != ' '; take--)
-			;
-	return take;
-}
-
 /* Prints text[0..n) in lines of at most WIDTH columns, each after the indent and "# ". */
 static void comment_wrap(const char *indent, const char *text, size_t n)
 {
 	while (n) {
-		size_t take = line_take(text, n, WIDTH - strlen(indent) - 2);
+		size_t take = manual_line(text, n, WIDTH - strlen(indent) - 2);
 
 		printf("%s# %.*s\n", indent, (int)take, text);
 		take += take < n;
@@ -65,7 +54,7 @@ static void default_print(const struct setting *s, FILE *out)
 	if (!s->given)
 		fputs(s->unset, out);
 	else if (s->type == TYPE_TEXT)
-		value_print_text(s->given, out);
+		text_print(s->given, out);
 	else
 		fputs(s->given, out);
 }
@@ -73,14 +62,13 @@ static void default_print(const struct setting *s, FILE *out)
 /* "Takes a duration from 1ms to 10s; the default is 50ms." */
 static char *range_text(const struct setting *s)
 {
-	char range[200], *text = NULL;
+	char range[RANGE_MAX], *text = NULL;
 	size_t n;
 	FILE *out = open_memstream(&text, &n);
 
 	if (!out)
 		abort();
-	setting_range(s, range, sizeof(range));
-	fprintf(out, "Takes %s; %s", range, s->given ? "the default is " : "without it: ");
+	fprintf(out, "Takes %s; %s", setting_range(s, range), s->given ? "the default is " : "without it: ");
 	default_print(s, out);
 	fputc('.', out);
 	if (fclose(out))
@@ -124,35 +112,14 @@ static void example_print(void)
 	}
 }
 
-/* Prints text for mdoc: no line may look like a request, and no character like an escape. */
-static void mdoc_text(const char *text, size_t n)
-{
-	while (n) {
-		size_t take = line_take(text, n, MDOC_WIDTH);
-
-		if (*text == '.' || *text == '\'')
-			fputs("\\&", stdout);
-		for (size_t i = 0; i < take; i++) {
-			if (text[i] == '\\')
-				fputs("\\e", stdout);
-			else
-				putchar(text[i]);
-		}
-		putchar('\n');
-		take += take < n;
-		text += take;
-		n -= take;
-	}
-}
-
 /* Prints each sentence on a new line. */
 static void mdoc_sentences(const char *text)
 {
 	const char *end;
 
 	for (; (end = strstr(text, ". ")); text = end + 2)
-		mdoc_text(text, (size_t)(end - text) + 1);
-	mdoc_text(text, strlen(text));
+		manual_text(text, (size_t)(end - text) + 1, MDOC_WIDTH);
+	manual_text(text, strlen(text), MDOC_WIDTH);
 }
 
 static void manual_key(const struct setting *s)
@@ -161,13 +128,13 @@ static void manual_key(const struct setting *s)
 
 	printf(".It Cm %s\n", s->path);
 	mdoc_sentences(s->help);
-	mdoc_text(range, strlen(range));
+	manual_text(range, strlen(range), MDOC_WIDTH);
 	free(range);
 	if (s->live)
 		puts("A reload puts it into effect.");
 }
 
-static void manual_keys(void)
+static bool manual_keys(const char *name)
 {
 	const struct section *now = NULL;
 	bool open = false;
@@ -188,33 +155,13 @@ static void manual_keys(void)
 		manual_key(&setting_table[i]);
 	}
 	puts(".El");
-}
-
-/* Copies the page from standard input, and replaces the text between the marks by the keys. */
-static int manual_print(void)
-{
-	char line[1024];
-	bool inside = false, seen = false;
-
-	while (fgets(line, sizeof(line), stdin)) {
-		if (!strncmp(line, ".\\\" END of the keys", 19))
-			inside = false;
-		if (!inside)
-			fputs(line, stdout);
-		if (!strncmp(line, ".\\\" BEGIN of the keys", 21)) {
-			manual_keys();
-			inside = seen = true;
-		}
-	}
-	if (!seen || inside)
-		fputs("conf-docgen: the page lacks its marks\n", stderr);
-	return seen && !inside ? EXIT_SUCCESS : EXIT_FAILURE;
+	return strcmp(name, "the keys") == 0;
 }
 
 int main(int argc, char **argv)
 {
 	if (argc == 2 && !strcmp(argv[1], "manual"))
-		return manual_print();
+		return manual_render(manual_keys, 1);
 	if (argc != 2 || strcmp(argv[1], "example") != 0) {
 		fputs("usage: conf-docgen example | manual <page\n", stderr);
 		return EXIT_FAILURE;

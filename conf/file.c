@@ -1,21 +1,26 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Opens and reads files that the configuration names. It must never wait for a file. */
-#include "conf/file.h"
+/*
+ * Files that the configuration names: secrets, users, and who may read and write them. It must never wait for a file. A secret is never a value of the
+ * configuration, and neither it nor a line of the file of users is part of a message.
+ */
+#include "conf/internal.h"
 
-#include "conf/report.h"
-#include "conf/schema.h"
-#include "conf/source.h"
-
+#include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
-#include <stdio.h>
+#include <search.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
-#define FILE_MAX (1024 * 1024) /* bytes */
+#define FILE_MAX        ((off_t)1024 * 1024) /* bytes */
+#define SECRET_MAX      4096
+#define API_TOKEN_LEAST 16 /* bytes: nothing slows down those who guess */
+#define USERS_MOST      10000
+#define USER_NAME_MOST  256
+#define HASH_MOST       383 /* crypt(3): CRYPT_OUTPUT_SIZE, less its NUL */
 
 const char *conf_file_name(const struct conf *c, enum conf_key key)
 {
@@ -55,28 +60,6 @@ bool conf_file_path(const struct conf *c, enum conf_key key, char *ret_path)
 	return snprintf(ret_path, PATH_MAX, "%s", name) < PATH_MAX;
 }
 
-int file_open(const struct conf *c, enum conf_key key, int how)
-{
-	char path[PATH_MAX];
-
-	return conf_file_path(c, key, path) ? open(path, how | O_RDONLY | O_CLOEXEC) : -1;
-}
-
-/* Reads size bytes, or as many as there are. */
-static ssize_t file_read(int fd, char *text, size_t size)
-{
-	size_t n = 0;
-	ssize_t r = 1;
-
-	while (n < size && r) {
-		r = read(fd, text + n, size - n);
-		if (r < 0 && errno != EINTR)
-			return -errno;
-		n += r > 0 ? (size_t)r : 0;
-	}
-	return (ssize_t)n;
-}
-
 static int file_take(int fd, char **ret_text, size_t *ret_n)
 {
 	struct stat st;
@@ -85,36 +68,268 @@ static int file_take(int fd, char **ret_text, size_t *ret_n)
 
 	if (fstat(fd, &st))
 		return -errno;
-	if (S_ISDIR(st.st_mode))
-		return -EISDIR;
 	if (!S_ISREG(st.st_mode))
-		return -ENOTSUP;
+		return S_ISDIR(st.st_mode) ? -EISDIR : -ENOTSUP;
 	if (st.st_size > FILE_MAX)
 		return -EFBIG;
 	text = conf_alloc((size_t)st.st_size + 1);
-	n = file_read(fd, text, (size_t)st.st_size);
-	if (n < 0) {
-		free(text);
-		return (int)n;
-	}
-	text[n] = '\0';
-	*ret_text = text;
-	*ret_n = (size_t)n;
-	return 0;
+	n = read(fd, text, (size_t)st.st_size); /* of a regular file, so all of it */
+	*ret_text = n < 0 ? NULL : text;
+	*ret_n = n < 0 ? 0 : (size_t)n;
+	if (n >= 0)
+		return 0;
+	n = -errno;
+	free(text);
+	return (int)n;
 }
 
 int conf_file(const struct conf *c, enum conf_key key, char **ret_text, size_t *ret_n)
 {
+	char path[PATH_MAX];
 	int fd, r;
 
 	*ret_text = NULL;
 	*ret_n = 0;
 	if (!conf_file_name(c, key))
 		return 0;
-	fd = file_open(c, key, O_NONBLOCK);
+	if (!conf_file_path(c, key, path))
+		return -errno;
+	fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
 	if (fd < 0)
 		return -errno;
 	r = file_take(fd, ret_text, ret_n);
 	close(fd);
 	return r;
+}
+
+int conf_secret(const struct conf *c, enum conf_key key, char **ret_secret)
+{
+	char *text;
+	size_t n, length, end;
+	int r = conf_file(c, key, &text, &n);
+
+	*ret_secret = NULL;
+	if (r || !text)
+		return r;
+	length = strcspn(text, "\r\n");
+	end = length + strspn(text + length, "\r\n");
+	if (length > 0 && length <= SECRET_MAX && end == n)
+		*ret_secret = conf_strndup(text, length);
+	explicit_bzero(text, n);
+	free(text);
+	return *ret_secret ? 0 : -EINVAL;
+}
+
+static void secret_check(const struct conf *c, enum conf_key key, struct conf_report *report)
+{
+	const char *elsewhere = getenv("CREDENTIALS_DIRECTORY") ? ", nor is it in $CREDENTIALS_DIRECTORY" : "; $CREDENTIALS_DIRECTORY is not set";
+	char path[PATH_MAX] = "", *secret = NULL;
+	int r;
+
+	if (!conf_file_name(c, key) || c->origin[key].bad)
+		return;
+	(void)conf_file_path(c, key, path);
+	r = conf_secret(c, key, &secret);
+	if (r == -EINVAL)
+		conf_refuse(c, key, report, "%s: it holds no secret: it must have one line of 1 to %d bytes, the secret alone", path, SECRET_MAX);
+	else if (r == -ENOTSUP)
+		conf_refuse(c, key, report, "%s: it is no regular file", path);
+	else if (r < 0)
+		conf_refuse(c, key, report, "%s: cannot be read: %s%s", path, strerror(-r), r == -ENOENT && *conf_file_name(c, key) != '/' ? elsewhere : "");
+	else if (key == KEY_API_TOKEN_FILE && strlen(secret) < API_TOKEN_LEAST)
+		conf_refuse(c, key, report, "the token can be guessed: it has %zu bytes, and needs %d (did you mean the output of 'openssl rand -hex 16'?)",
+		            strlen(secret), API_TOKEN_LEAST);
+	if (secret)
+		explicit_bzero(secret, strlen(secret));
+	free(secret);
+}
+
+void secrets_check(const struct conf *c, struct conf_report *report)
+{
+	static const enum conf_key secret[] = {KEY_REDIS_PASSWORD_FILE, KEY_REDIS_SENTINEL_PASSWORD_FILE, KEY_HTTP_TOKEN_FILE, KEY_HTTP_METRICS_TOKEN_FILE,
+	                                       KEY_API_TOKEN_FILE};
+
+	for (size_t i = 0; i < sizeof(secret) / sizeof(secret[0]); i++)
+		secret_check(c, secret[i], report);
+}
+
+struct users_reading {
+	struct conf_report *report;
+	const struct conf_source *source;
+	struct conf_users *users;
+	void *by_name; /* tsearch(3): the loop of a daemon waits for a reload, so no name is compared with all others */
+	unsigned line;
+	bool bad;
+};
+
+/* No source line is shown: it holds a hash, or a secret that was put there by mistake. */
+#define refuse(r, ...) ((r)->bad = true, report_add((r)->report, GRADE_SECRET, (r)->source, (struct source_place){(r)->line, 1}, __VA_ARGS__))
+
+static int names_compare(const void *a, const void *b)
+{
+	const struct conf_user *one = a, *other = b;
+
+	return strcmp(one->name, other->name);
+}
+
+/* False: another has it. */
+static bool name_is_new(struct users_reading *r, struct conf_user *user)
+{
+	struct conf_user **found = tsearch(user, &r->by_name, names_compare);
+
+	if (!found)
+		abort(); /* as conf_alloc */
+	return *found == user;
+}
+
+/* The tree has no users of its own. */
+static void user_keep(void *user)
+{
+	(void)user;
+}
+
+static void user_add(struct users_reading *r, char *name, char *hash)
+{
+	struct conf_user *user = &r->users->user[r->users->count];
+	char show[SHOW_MAX];
+
+	if (strlen(name) > USER_NAME_MOST || !text_printable(name, strlen(name))) {
+		refuse(r, "the name of a user is a text of 1 to %d bytes", USER_NAME_MOST);
+		return;
+	}
+	if (*hash != '$' || strlen(hash) > HASH_MOST || !text_printable(hash, strlen(hash))) {
+		refuse(r, "behind '%s' stands no hash as 'redlock passwd NAME' prints it", text_show(name, show));
+		return;
+	}
+	if (r->users->count == USERS_MOST) {
+		refuse(r, "at most %d users", USERS_MOST);
+		return;
+	}
+	user->name = name;
+	if (!name_is_new(r, user)) {
+		refuse(r, "user '%s' stands here a second time", text_show(name, show));
+		return;
+	}
+	*user = (struct conf_user){conf_strdup(name), conf_strdup(hash)};
+	r->users->count++;
+}
+
+/* An empty line, and one that begins with #, is ignored. */
+static void user_read(struct users_reading *r, char *line)
+{
+	static const char blanks[] = " \t\r";
+	char *rest = NULL, *name, *hash;
+
+	r->line++;
+	if (line[strspn(line, blanks)] == '#')
+		return;
+	name = strtok_r(line, blanks, &rest);
+	if (!name)
+		return;
+	hash = strtok_r(NULL, blanks, &rest);
+	if (!hash || strtok_r(NULL, blanks, &rest))
+		refuse(r, "a line is a name and a hash, as 'redlock passwd NAME' prints it");
+	else
+		user_add(r, name, hash);
+}
+
+static const char *users_fault(int error)
+{
+	switch (error) {
+	case ENOTSUP:
+		return "it is no regular file";
+	case EFBIG:
+		return "it has more than 1 MiB";
+	case EINVAL:
+		return "it is binary";
+	default:
+		return strerror(error);
+	}
+}
+
+struct conf_users *conf_users(struct conf *c, struct conf_report *report)
+{
+	struct users_reading r = {.report = report};
+	char *text, *line, *rest;
+	size_t n;
+	int error = conf_file(c, KEY_AUTH_USERS_FILE, &text, &n);
+
+	assert(error || text); /* the key has a value */
+	if (!error && memchr(text, '\0', n))
+		error = -EINVAL;
+	if (error) {
+		conf_refuse(c, KEY_AUTH_USERS_FILE, report, "the file cannot be used: %s", users_fault(-error));
+		free(text);
+		return NULL;
+	}
+	r.source = source_add(&c->sources, c->auth.users_file, "", 0);
+	r.users = conf_alloc(sizeof(*r.users) + USERS_MOST * sizeof(r.users->user[0]));
+	for (rest = text; (line = strsep(&rest, "\n"));)
+		user_read(&r, line);
+	tdestroy(r.by_name, user_keep);
+	explicit_bzero(text, n);
+	free(text);
+	if (r.bad) {
+		conf_users_free(r.users);
+		return NULL;
+	}
+	return r.users;
+}
+
+void conf_users_free(struct conf_users *users)
+{
+	for (size_t i = 0; users && i < users->count; i++) {
+		free(users->user[i].name);
+		free(users->user[i].hash);
+	}
+	free(users);
+}
+
+enum use { SECRET, TRUSTED };
+
+static const struct {
+	enum conf_key key;
+	enum use use;
+} guarded[] = {
+	{KEY_REDIS_PASSWORD_FILE, SECRET},
+	{KEY_REDIS_SENTINEL_PASSWORD_FILE, SECRET},
+	{KEY_REDIS_TLS_KEY_FILE, SECRET},
+	{KEY_HTTP_TOKEN_FILE, SECRET},
+	{KEY_HTTP_METRICS_TOKEN_FILE, SECRET},
+	{KEY_API_TOKEN_FILE, SECRET},
+	{KEY_TLS_KEY_FILE, SECRET},
+	{KEY_REDIS_TLS_CA_FILE, TRUSTED},
+	{KEY_TLS_CLIENT_CA_FILE, TRUSTED},
+	{KEY_AUTH_USERS_FILE, TRUSTED},
+};
+
+/*
+ * Nobody but owner and group may read a secret, or write what says whom to trust. An owner gives a file to a group on purpose; "others" are all users of
+ * the host. Another check says what is wrong with a file that is not there. A pipe or a device is guarded by other means.
+ */
+static void mode_check(const char *path, enum use use, const struct conf_source *source, struct source_place place, struct conf_report *report)
+{
+	unsigned forbidden = use == SECRET ? S_IRWXO : S_IWOTH;
+	struct stat st;
+
+	if (stat(path, &st) || !S_ISREG(st.st_mode) || !(st.st_mode & forbidden))
+		return;
+	report_error(report, source, place, "every user of this host may %s %s (mode %04o): chmod %s %s", st.st_mode & S_IWOTH ? "write" : "read", path,
+	             (unsigned)st.st_mode & 07777, use == SECRET ? "0640" : "0644", path);
+}
+
+void modes_check(const struct conf *c, const char *path, struct conf_report *report)
+{
+	char where[PATH_MAX];
+
+	for (const struct conf_source *s = c->sources; s && path; s = s->next)
+		if (strcmp(s->label, path) == 0)
+			mode_check(path, TRUSTED, s, (struct source_place){0}, report);
+	for (size_t i = 0; i < sizeof(guarded) / sizeof(guarded[0]); i++) {
+		enum conf_key key = guarded[i].key;
+		const struct conf_origin *o = &c->origin[key];
+
+		if (conf_file_name(c, key) && !o->bad && conf_file_path(c, key, where))
+			mode_check(where, guarded[i].use, o->source, (struct source_place){o->line, o->column}, report);
+	}
 }

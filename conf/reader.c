@@ -1,411 +1,210 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Reads YAML into the fields of the table. After a mistake reading goes on, so one run reports all mistakes. A refused value marks its key
- * bad, and later checks leave that key out.
+ * Reads texts of a file, the command line or a caller into the fields of the table. After a mistake reading goes on, so one run reports all mistakes. A refused
+ * value marks its key bad, and later checks leave that key out. A text that is no YAML gets one message, and all keys are bad.
  */
-#include "conf/reader.h"
+#include "conf/internal.h"
 
-#include "conf/groups.h"
-#include "conf/list.h"
-#include "conf/rules.h"
-#include "conf/value.h"
-#include "conf/words.h"
-#include "conf/yaml.h"
-
-#include <stdio.h>
+#include <errno.h>
+#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#define PATH_MOST 128 /* bytes of the path of a key */
 
 struct reader {
 	struct yaml yaml;
 	struct conf *conf;
-	unsigned key_line[CONF_KEYS]; /* line of the key in this text; 0: not met yet */
-	unsigned *section_line;       /* the same for sections */
-	bool assignment;              /* for --set: the parsed text is a value without its key */
+	unsigned key_line[CONF_KEYS];     /* line of the key in this text; 0: not met yet */
+	unsigned section_line[CONF_KEYS]; /* the same for sections, of which there are fewer */
 };
 
-#define complain(r, place, ...) report_error((r)->yaml.report, (r)->yaml.source, (place), __VA_ARGS__)
+/* NOLINTBEGIN(misc-no-recursion): no key of a section is a section, and no key of redis.tls has keys. */
+static void keys_read(struct reader *r, const char *above, const yaml_node_t *mapping);
 
-static void origin_set(struct reader *r, const struct setting *s, struct source_place place, const char *written)
+static void section_read(struct reader *r, const char *name, const yaml_node_t *value)
 {
-	struct conf_origin *o = &r->conf->origin[s->key];
+	char rule[PATH_MOST + 80];
 
-	free(o->written);
-	*o = (struct conf_origin){.source = r->yaml.source,
-				  .line = place.line,
-				  .column = place.column,
-				  .written = written ? conf_strdup(written) : NULL};
-}
-
-/* The key has no valid value; the mistake is reported elsewhere. */
-static void value_spoil(struct reader *r, const struct setting *s)
-{
-	r->conf->origin[s->key].bad = true;
-}
-
-static void scalar_read(struct reader *r, const struct setting *s)
-{
-	const yaml_event_t *e = &r->yaml.event;
-	const char *text = (const char *)e->data.scalar.value;
-	char why[WHY_MAX];
-	bool written;
-	int outcome;
-
-	if (yaml_is_continued(&r->yaml)) { /* reported already */
-		value_spoil(r, s);
-		return;
-	}
-	outcome = value_parse(r->conf, s, text, e->data.scalar.length, &written, why);
-	if (!outcome) {
-		origin_set(r, s, yaml_place(&r->yaml), written ? text : NULL);
-		return;
-	}
-	list_complain(&r->yaml, outcome, why);
-	value_spoil(r, s);
-}
-
-static void list_read(struct reader *r, const struct setting *s, struct source_place place)
-{
-	struct list list = {.bad = false};
-	struct source_place start = yaml_place(&r->yaml);
-
-	list_items(&r->yaml, &list);
-	if (!list.count && !list.bad && !r->yaml.over) {
-		complain(r, start, "%s needs at least one address", s->path);
-		list.bad = true;
-	}
-	if (list.bad || r->yaml.over) {
-		for (size_t i = 0; i < list.count; i++)
-			address_release(&list.node[i]);
-		value_spoil(r, s);
-		return;
-	}
-	value_set_nodes(r->conf, list.node, list.count);
-	origin_set(r, s, place, NULL);
-}
-
-static void rules_take(struct reader *r, const struct setting *s, struct source_place place)
-{
-	struct conf_rules *rules = rules_read(&r->yaml);
-
-	if (!rules) {
-		value_spoil(r, s);
-		return;
-	}
-	rules_free(r->conf->rules);
-	r->conf->rules = rules;
-	origin_set(r, s, place, NULL);
-}
-
-static void groups_take(struct reader *r, const struct setting *s, struct source_place place)
-{
-	char *text = groups_read(&r->yaml, s);
-
-	if (!text) {
-		value_spoil(r, s);
-		return;
-	}
-	free(r->conf->metrics.groups);
-	r->conf->metrics.groups = text;
-	origin_set(r, s, place, NULL);
-}
-
-static void hosts_read(struct reader *r, const struct setting *s)
-{
-	struct source_place start = yaml_place(&r->yaml);
-	char *text = list_words(&r->yaml, s->path, s->example), why[WHY_MAX];
-	bool written;
-
-	if (text && !value_parse(r->conf, s, text, strlen(text), &written, why)) {
-		origin_set(r, s, start, NULL);
-	} else {
-		if (text)
-			complain(r, start, "%s", why);
-		value_spoil(r, s);
-	}
-	free(text);
-}
-
-/* NOLINTBEGIN(misc-no-recursion): no key of a branch is a branch. */
-static void value_read(struct reader *r, const struct setting *s, struct source_place place);
-
-/* Whether there are keys that begin with the path of s and a dot: s may hold them, as a mapping. */
-static bool is_branch(const struct setting *s)
-{
-	return s->key == KEY_REDIS_TLS;
-}
-
-/* The key of a branch: "ca_file" in redis.tls is redis.tls.ca_file. NULL: there is none. */
-static const struct setting *twig_find(const struct setting *s, const char *leaf)
-{
-	char path[128];
-
-	snprintf(path, sizeof(path), "%s.%s", s->path, leaf);
-	return setting_find_path(path);
-}
-
-static void twig_unknown(struct reader *r, const struct setting *s, const char *name)
-{
-	char path[128], hint[HINT_MAX] = "", show[SHOW_MAX];
-
-	snprintf(path, sizeof(path), "%s.%s", s->path, name);
-	setting_hint_path(path, hint);
-	complain(r, yaml_place(&r->yaml), "%s has no key '%s'%s", s->path, text_show(name, show), hint);
-	/* It may have been meant for any that is not met. */
-	for (size_t i = 0; i < CONF_KEYS; i++)
-		if (!strncmp(setting_table[i].path, path, strlen(s->path) + 1) && !r->key_line[i])
-			value_spoil(r, &setting_table[i]);
-}
-
-/* Reads one key of a branch, and its value. */
-static void twig_read(struct reader *r, const struct setting *s)
-{
-	const yaml_event_t *e = &r->yaml.event;
-	struct source_place place = yaml_place(&r->yaml);
-	const char *name = e->type == YAML_SCALAR_EVENT ? (const char *)e->data.scalar.value : NULL;
-	const struct setting *twig = name && strlen(name) == e->data.scalar.length ? twig_find(s, name) : NULL;
-
-	if (twig && !r->key_line[twig->key]) {
-		r->key_line[twig->key] = place.line;
-		yaml_next(&r->yaml);
-		value_read(r, twig, place);
-		return;
-	}
-	if (twig)
-		complain(r, place, "duplicate key '%s' (first in line %u)", name, r->key_line[twig->key]);
-	else if (!name)
-		complain(r, place, "a key is a plain word; this is %s", yaml_kind(&r->yaml));
-	else
-		twig_unknown(r, s, text_printable(name, e->data.scalar.length) ? name : "?");
-	yaml_skip(&r->yaml);
-	yaml_next(&r->yaml);
-	yaml_skip(&r->yaml);
-}
-
-/* A mapping in place of the value of s, which is yes then. */
-static void branch_read(struct reader *r, const struct setting *s, struct source_place place)
-{
-	char why[WHY_MAX];
-	bool written;
-
-	if (value_parse(r->conf, s, "yes", 3, &written, why))
-		value_spoil(r, s);
-	origin_set(r, s, place, NULL);
-	while (yaml_next(&r->yaml) != YAML_MAPPING_END_EVENT && !r->yaml.over)
-		twig_read(r, s);
-}
-
-/* Reads the value of a key, from its first event to its last. place: of the key. */
-static void value_read(struct reader *r, const struct setting *s, struct source_place place)
-{
-	yaml_event_type_t type = r->yaml.event.type;
-
-	if (type == YAML_SCALAR_EVENT && yaml_is_null(&r->yaml)) {
-		complain(r, place, "%s has no value%s", s->path,
-			 r->assignment ? "" : "; leave the line out, or make it a comment, to get the default");
-	} else if (type == YAML_SEQUENCE_START_EVENT && s->type == TYPE_RULES) {
-		rules_take(r, s, place);
-		return;
-	} else if (type == YAML_MAPPING_START_EVENT && s->type == TYPE_GROUPS) {
-		groups_take(r, s, place);
-		return;
-	} else if (type == YAML_SEQUENCE_START_EVENT && setting_is_list(s)) {
-		list_read(r, s, place);
-		return;
-	} else if (type == YAML_MAPPING_START_EVENT && is_branch(s)) {
-		branch_read(r, s, place);
-		return;
-	} else if (type == YAML_SEQUENCE_START_EVENT && s->type == TYPE_HOSTS) {
-		hosts_read(r, s);
-		return;
-	} else if (type == YAML_SCALAR_EVENT && !setting_is_list(s) && s->type != TYPE_GROUPS) {
-		scalar_read(r, s);
-		return;
-	} else if (type != YAML_ALIAS_EVENT && type != YAML_NO_EVENT) {
-		complain(r, yaml_place(&r->yaml), "%s is %s, as in %s; this is %s", s->path, setting_kind(s), s->given ? s->given : s->example,
-			 yaml_kind(&r->yaml));
-	}
-	value_spoil(r, s);
-	yaml_skip(&r->yaml);
-}
-/* NOLINTEND(misc-no-recursion) */
-
-/* NOLINTBEGIN(misc-no-recursion): sections exist at the top only, so there are at most two levels. */
-static void section_read(struct reader *r, const struct section *section);
-
-static void section_enter(struct reader *r, const struct section *section)
-{
-	yaml_event_type_t type = yaml_next(&r->yaml);
-
-	if (type == YAML_MAPPING_START_EVENT) {
-		section_read(r, section);
-		return;
-	}
+	snprintf(rule, sizeof(rule), "'%s' is a section; its keys follow in lines of their own, indented", name);
 	/* A section without a value is empty: all its keys may be comments. */
-	if (type != YAML_ALIAS_EVENT && type != YAML_NO_EVENT && !(type == YAML_SCALAR_EVENT && yaml_is_null(&r->yaml)))
-		complain(r, yaml_place(&r->yaml), "'%s' is a section; its keys follow in lines of their own, indented",
-			 section->name);
-	yaml_skip(&r->yaml);
+	if (!yaml_is_null(value) && yaml_is(&r->yaml, value, YAML_MAPPING_NODE, rule))
+		keys_read(r, name, value);
+}
+
+/* redis.tls may hold its keys, as a mapping, and is yes then. */
+static void branch_read(struct reader *r, const struct setting *s, const yaml_node_t *value)
+{
+	char why[WHY_MAX];
+
+	if (conf_value_parse(r->conf, s, "yes", why) == 0)
+		origin_set(r->conf, s->key, r->yaml.source, yaml_place(&r->yaml, value), conf_strdup("yes"));
+	keys_read(r, s->path, value);
 }
 
 /* A key may occur only once in a text: YAML does not define which of two counts. */
-static bool first_time(struct reader *r, unsigned *line, const char *name)
+static bool first_time(struct reader *r, unsigned *line, const yaml_node_t *key, const char *name)
 {
-	struct source_place place = yaml_place(&r->yaml);
+	unsigned first = *line;
 
-	if (*line) {
-		complain(r, place, "duplicate key '%s' (first in line %u)", name, *line);
-		return false;
-	}
-	*line = place.line;
-	return true;
+	*line = first ? first : yaml_place(&r->yaml, key).line;
+	if (first)
+		complain(&r->yaml, key, "duplicate key '%s' (first in line %u)", name, first);
+	return !first;
 }
 
-static void key_unknown(struct reader *r, const struct section *section, const char *name)
+static void key_unknown(struct reader *r, const yaml_node_t *key, const char *path, const char *name)
 {
 	char hint[HINT_MAX], show[SHOW_MAX];
 
-	if (!text_printable(name, r->yaml.event.data.scalar.length)) {
-		complain(r, yaml_place(&r->yaml), "a key is a plain word; this one holds a control character");
+	report_add(r->yaml.report, strncmp(name, "pass", 4) ? GRADE_ERROR : GRADE_SECRET, r->yaml.source, yaml_place(&r->yaml, key), "unknown key '%s'%s",
+	           text_show(path, show), setting_hint(path, hint));
+}
+
+static void pair_read(struct reader *r, const char *path, const yaml_node_t *key, const char *name, const yaml_node_t *value)
+{
+	const struct setting *s = setting_find(path);
+	const struct section *section = section_find(path);
+
+	if (!s && !section)
+		key_unknown(r, key, path, name);
+	else if (!first_time(r, s ? &r->key_line[s->key] : &r->section_line[section - section_table], key, name))
 		return;
-	}
-	if (!strcmp(name, "<<")) {
-		complain(r, yaml_place(&r->yaml), "merge keys have no use here: write the keys themselves");
-		return;
-	}
-	setting_hint(section, name, hint);
-	if (!strncmp(name, "pass", 4))
-		report_secret(r->yaml.report, r->yaml.source, yaml_place(&r->yaml), "unknown key '%s'%s", text_show(name, show),
-			      hint);
+	else if (section)
+		section_read(r, name, value);
+	else if (s->key == KEY_REDIS_TLS && value->type == YAML_MAPPING_NODE)
+		branch_read(r, s, value);
 	else
-		complain(r, yaml_place(&r->yaml), "unknown key '%s'%s", text_show(name, show), hint);
+		conf_value_read(r->conf, s, &r->yaml, value);
 }
 
-/* Reads one key of a mapping, and its value or section. */
-static void pair_read(struct reader *r, const struct section *section)
+/* Reads the keys of a mapping; above: the path of the section or key that it belongs to, "" of the whole. */
+static void keys_read(struct reader *r, const char *above, const yaml_node_t *mapping)
 {
-	const char *name = (const char *)r->yaml.event.data.scalar.value;
-	struct source_place place = yaml_place(&r->yaml);
-	bool whole = strlen(name) == r->yaml.event.data.scalar.length; /* "lease\0" is not lease */
-	const struct setting *s = whole ? setting_find(section, name) : NULL;
-	const struct section *deeper = section || !whole ? NULL : section_find(name);
+	for (yaml_node_pair_t *pair = mapping->data.mapping.pairs.start; pair < mapping->data.mapping.pairs.top; pair++) {
+		const yaml_node_t *key = yaml_node(&r->yaml, pair->key);
+		const char *name = yaml_text(&r->yaml, key, "a key is a plain word");
+		char path[PATH_MOST];
 
-	if (s && first_time(r, &r->key_line[s->key], name)) {
-		yaml_next(&r->yaml);
-		value_read(r, s, place);
-	} else if (deeper && first_time(r, &r->section_line[deeper - section_table], name)) {
-		section_enter(r, deeper);
-	} else {
-		if (!s && !deeper)
-			key_unknown(r, section, name);
-		yaml_next(&r->yaml);
-		yaml_skip(&r->yaml);
-	}
-}
-
-static void section_read(struct reader *r, const struct section *section)
-{
-	while (yaml_next(&r->yaml) != YAML_MAPPING_END_EVENT && !r->yaml.over) {
-		if (r->yaml.event.type == YAML_SCALAR_EVENT) {
-			pair_read(r, section);
+		if (!name)
 			continue;
-		}
-		if (r->yaml.event.type != YAML_ALIAS_EVENT)
-			complain(r, yaml_place(&r->yaml), "a key is a plain word; this is %s", yaml_kind(&r->yaml));
-		yaml_skip(&r->yaml);
-		yaml_next(&r->yaml);
-		yaml_skip(&r->yaml);
+		snprintf(path, sizeof(path), "%s%s%s", above, *above ? "." : "", name);
+		pair_read(r, path, key, name, yaml_node(&r->yaml, pair->value));
 	}
 }
 /* NOLINTEND(misc-no-recursion) */
 
 /* Reads the whole text: one mapping, or only comments. */
-static void root_read(struct reader *r, const struct setting *s)
+static void root_read(struct reader *r)
 {
-	yaml_event_type_t type = yaml_next(&r->yaml);
+	yaml_node_t *root = yaml_root(&r->yaml);
 
-	if (s) {
-		value_read(r, s, (struct source_place){1, 1});
-	} else if (type == YAML_MAPPING_START_EVENT) {
-		section_read(r, NULL);
-	} else {
-		if (type != YAML_NO_EVENT && type != YAML_ALIAS_EVENT && !(type == YAML_SCALAR_EVENT && yaml_is_null(&r->yaml)))
-			complain(r, yaml_place(&r->yaml), "a configuration is keys and values, as in 'lease: 10s'; this is %s",
-				 yaml_kind(&r->yaml));
-		yaml_skip(&r->yaml);
-	}
+	if (root && !yaml_is_null(root) && yaml_is(&r->yaml, root, YAML_MAPPING_NODE, "a configuration is keys and values, as in 'lease: 10s'"))
+		keys_read(r, "", root);
 }
 
-static int bare_read(struct conf *c, const struct conf_source *source, size_t from, const struct setting *s, struct conf_report *report)
+int conf_load_text(struct conf *c, const char *label, const char *text, size_t n, struct conf_report *report)
 {
-	struct reader r = {.conf = c, .yaml = {.source = source, .report = report}};
-	struct source_place place = {1, 1};
-	char why[WHY_MAX];
-	bool written;
-	uint32_t rune;
-	size_t n = source->n - from, at = lookalike_find(source->text + from, n, false, &rune);
-	int outcome = at < n ? VALUE_BAD : value_parse(c, s, source->text + from, n, &written, why);
-
-	if (at < n)
-		snprintf(why, WHY_MAX, LOOKALIKE_FLAW, (unsigned)rune, lookalike_name(lookalike_of(rune)));
-	if (!outcome) {
-		origin_set(&r, s, place, written ? source->text + from : NULL);
-		return 0;
-	}
-	place.column += (unsigned)from;
-	report_error(report, source, place, "%s", why);
-	value_spoil(&r, s);
-	return -1;
-}
-
-static void stream_read(struct reader *r, const struct setting *s)
-{
-	unsigned documents = 0;
-
-	while (yaml_next(&r->yaml) != YAML_STREAM_END_EVENT && !r->yaml.over) {
-		if (r->yaml.event.type != YAML_DOCUMENT_START_EVENT)
-			continue;
-		if (documents++) {
-			complain(r, yaml_place(&r->yaml), "a second document begins here; a configuration is one");
-			r->yaml.over = true;
-			return;
-		}
-		root_read(r, s);
-	}
-	/* An empty assignment is an empty stream. */
-	if (s && !documents && !r->yaml.over)
-		complain(r, ((struct source_place){1, 1}), "%s has no value", s->path);
-}
-
-/* Reading ended early: the keys that were not met may be in the rest, so they are marked bad. */
-static void unread_spoil(struct reader *r)
-{
-	for (size_t i = 0; i < CONF_KEYS; i++)
-		if (!r->key_line[i])
-			value_spoil(r, &setting_table[i]);
-}
-
-int reader_run(struct conf *c, const struct conf_source *source, size_t from, const struct setting *s, struct conf_report *report)
-{
-	struct reader r = {.conf = c, .assignment = s != NULL};
-	unsigned before = report->errors;
+	const struct conf_source *source = source_add(&c->sources, label, text, n);
+	struct reader r = {.conf = c};
 	struct source_place place;
-	size_t usable = source->n;
-	const char *flaw = source_flaw(source, &place, &usable);
+	unsigned before = report->errors;
+	const char *flaw = source_flaw(source, &place);
+	bool sound = !flaw && yaml_open(&r.yaml, report, source, 0);
 
 	if (flaw)
 		report_error(report, source, place, "%s", flaw);
-	if (flaw && s)
-		return -1;
-	if (s && value_is_bare(s, source->text + from, source->n - from))
-		return bare_read(c, source, from, s, report);
-	r.section_line = conf_alloc(section_count * sizeof(*r.section_line));
-	yaml_open(&r.yaml, report, source, from, usable);
-	r.yaml.flawed = flaw != NULL;
-	stream_read(&r, s);
-	if (!s && (flaw || r.yaml.over))
-		unread_spoil(&r);
+	if (sound)
+		root_read(&r);
+	for (size_t i = 0; i < CONF_KEYS && !sound; i++)
+		c->origin[i].bad = true;
 	yaml_close(&r.yaml);
-	free(r.section_line);
+	return report->errors == before ? 0 : -1;
+}
+
+/* Reads up to one byte more than a configuration may have, so that a longer file is detected. */
+static ssize_t file_read(const char *path, char *text, size_t size)
+{
+	size_t n = 0;
+	ssize_t r = 1;
+	int fd = open(path, O_RDONLY | O_CLOEXEC);
+
+	if (fd < 0)
+		return -errno;
+	while (n < size && r) {
+		r = read(fd, text + n, size - n);
+		if (r < 0 && errno != EINTR)
+			break;
+		n += r > 0 ? (size_t)r : 0;
+	}
+	r = r < 0 ? -errno : (ssize_t)n;
+	close(fd);
+	return r;
+}
+
+bool conf_may_be_read_again(const char *path)
+{
+	struct stat st;
+
+	return !path || stat(path, &st) || S_ISREG(st.st_mode);
+}
+
+int conf_load(struct conf *c, const char *path, struct conf_report *report)
+{
+	char *text = conf_alloc(SOURCE_MAX + 1);
+	ssize_t n = file_read(path, text, SOURCE_MAX + 1);
+	int r = -1;
+
+	if (n < 0)
+		report_error(report, source_add(&c->sources, path, "", 0), (struct source_place){0}, "cannot be read: %s", strerror((int)-n));
+	else
+		r = conf_load_text(c, path, text, (size_t)n, report);
+	free(text);
+	return r;
+}
+
+/* A value that begins with a quote, or with a bracket that no address has, is YAML; any other is a text as it stands. */
+static void assignment_read(struct conf *c, const struct setting *s, const struct conf_source *source, size_t from, struct conf_report *report)
+{
+	struct reader r = {.conf = c};
+	struct source_place place = {1, (unsigned)from + 1};
+	const char *text = source->text + from;
+	char why[WHY_MAX];
+
+	if (*text && strchr(s->type == TYPE_LISTENER || s->type == TYPE_WEB ? "\"'" : "\"'[{", *text)) {
+		if (yaml_open(&r.yaml, report, source, from))
+			pair_read(&r, s->path, yaml_root(&r.yaml), s->path, yaml_root(&r.yaml));
+		yaml_close(&r.yaml);
+	} else if (conf_value_parse(c, s, text, why)) {
+		report_error(report, source, place, "%s", why);
+	} else {
+		origin_set(c, s->key, source, place, text_line(text));
+	}
+}
+
+int conf_set(struct conf *c, const char *assignment, struct conf_report *report)
+{
+	struct conf_source *source = source_add(&c->sources, "--set", assignment, strlen(assignment));
+	const char *equals = strchr(assignment, '=');
+	char *path = conf_strndup(assignment, equals ? (size_t)(equals - assignment) : 0), hint[HINT_MAX], show[SHOW_MAX];
+	const struct setting *s = setting_find(path);
+	struct source_place start = {1, 1};
+	unsigned before = report->errors;
+
+	if (!equals)
+		report_error(report, source, start, "an assignment is path=value, as in lease=30s");
+	else if (!text_printable(assignment, strlen(assignment)))
+		report_error(report, source, start, "an assignment is one line, without control characters");
+	else if (section_find(path))
+		report_error(report, source, start, "'%s' is a section; name one of its keys, as in redis.timeout=80ms", path);
+	else if (!s)
+		report_error(report, source, start, "unknown key '%s'%s", text_show(path, show), setting_hint(path, hint));
+	else
+		assignment_read(c, s, source, (size_t)(equals + 1 - assignment), report);
+	if (s && report->errors != before)
+		c->origin[s->key].bad = true;
+	free(path);
 	return report->errors == before ? 0 : -1;
 }

@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Messages with a place. Each is formatted when it is found, since its source may be freed before it is printed, and sorted by
- * source, line and column. Only printable characters are printed, whatever the source contains.
+ * Sources, and messages with a place. A message is formatted when it is found, since its source may be freed before it is printed, and sorted by source, line
+ * and column. Only printable characters are printed, whatever the source contains. Columns count characters, not bytes.
  */
 #include "conf/report.h"
 
 #include "conf/words.h"
 
+#include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -19,6 +20,87 @@ struct conf_message {
 	struct source_place place;
 	char *text;
 };
+
+struct conf_source *source_add(struct conf_source **list, const char *label, const char *text, size_t n)
+{
+	struct conf_source *s = conf_alloc(sizeof(*s));
+	size_t mark = n >= 3 && !memcmp(text, "\xef\xbb\xbf", 3) ? 3 : 0;
+
+	s->label = conf_strdup(label);
+	s->text = conf_strndup(text + mark, n - mark);
+	s->n = n - mark;
+	s->order = *list ? (*list)->order + 1 : 0;
+	s->next = *list;
+	*list = s;
+	return s;
+}
+
+void source_free(struct conf_source *list)
+{
+	while (list) {
+		struct conf_source *next = list->next;
+
+		free(list->label);
+		free(list->text);
+		free(list);
+		list = next;
+	}
+}
+
+static size_t line_length(const char *p, size_t n)
+{
+	const char *end = memchr(p, '\n', n);
+
+	return end ? (size_t)(end - p) : n;
+}
+
+const char *source_line(const struct conf_source *s, unsigned line, size_t *ret_n)
+{
+	size_t at = 0, n;
+
+	for (; line > 1 && at < s->n; line--)
+		at += line_length(s->text + at, s->n - at) + 1;
+	if (at > s->n)
+		at = s->n;
+	n = line_length(s->text + at, s->n - at);
+	*ret_n = n && s->text[at + n - 1] == '\r' ? n - 1 : n;
+	return s->text + at;
+}
+
+/* The flaw of one character, or NULL. indent: only blanks precede it in its line. */
+static const char *rune_flaw(const char *p, size_t n, bool indent, size_t *ret_length)
+{
+	uint32_t rune;
+	size_t length = utf8_decode(p, n, &rune);
+
+	if (!length)
+		return "this is not valid UTF-8";
+	*ret_length = length;
+	if (!rune)
+		return "a NUL byte has no place in a configuration";
+	if (rune == '\t')
+		return indent ? "a tab cannot indent; use spaces" : NULL;
+	if (rune == '\n' || (rune == '\r' && (n == 1 || p[1] == '\n')))
+		return NULL;
+	return rune_printable(rune) ? NULL : "a control character has no place in a configuration";
+}
+
+const char *source_flaw(const struct conf_source *s, struct source_place *ret_place)
+{
+	struct source_place place = {1, 1};
+	const char *flaw = s->n > SOURCE_MAX ? "this is larger than 1 MiB, too large for a configuration" : NULL;
+	bool indent = true;
+
+	for (size_t at = 0, length; at < s->n && !flaw; at += length) {
+		flaw = rune_flaw(s->text + at, s->n - at, indent, &length);
+		if (flaw)
+			break;
+		indent = s->text[at] == '\n' || (indent && s->text[at] == ' ');
+		place = s->text[at] == '\n' ? (struct source_place){place.line + 1, 1} : (struct source_place){place.line, place.column + 1};
+	}
+	*ret_place = place;
+	return flaw;
+}
 
 /* Prints one character; *ret_width is its width in columns. */
 static size_t rune_show(FILE *out, const char *p, size_t n, size_t *ret_width)
@@ -38,38 +120,30 @@ static size_t rune_show(FILE *out, const char *p, size_t n, size_t *ret_width)
 	return length;
 }
 
-/* The first byte to print, so that the caret is in the margin. */
-static size_t line_start(const char *p, size_t n, unsigned column)
-{
-	size_t skip = column > MARGIN - 16 ? column - (MARGIN - 16) : 0, at = 0;
-	uint32_t rune;
-
-	for (; skip && at < n; skip--) {
-		size_t length = utf8_decode(p + at, n - at, &rune);
-
-		at += length ? length : 1;
-	}
-	return at;
-}
-
-/* Prints the line, and a caret under the column. A byte that is not UTF-8 counts as one character. */
+/* Prints the line, and a caret under the column. Of a line that is longer than the margin, it prints what is around the column. */
 static void line_show(FILE *out, const char *p, size_t n, unsigned column)
 {
-	size_t at = line_start(p, n, column), shown = at ? 3 : 0, caret = 0, width = 0;
-	unsigned now = column > MARGIN - 16 ? column - (MARGIN - 16) + 1 : 1;
+	unsigned first = column > MARGIN - 16 ? column - (MARGIN - 16) + 1 : 1, now = 1;
+	size_t at = 0, shown, caret, width;
+	uint32_t rune;
 
+	for (; now < first && at < n; now++) {
+		width = utf8_decode(p + at, n - at, &rune);
+		at += width ? width : 1;
+	}
 	fputs(at ? "  ..." : "  ", out);
+	shown = caret = at ? 3 : 0;
 	for (; at < n && shown < MARGIN; now++) {
-		if (now == column)
-			caret = shown + 1;
 		at += rune_show(out, p + at, n - at, &width);
 		shown += width;
+		if (now < column)
+			caret = shown;
 	}
-	fprintf(out, "%s\n  %*s^\n", at < n ? "..." : "", (int)(caret ? caret - 1 : shown), "");
+	fprintf(out, "%s\n  %*s^\n", at < n ? "..." : "", (int)caret, "");
 }
 
-static char *__attribute__((format(printf, 5, 0))) message_render(const struct conf_source *s, struct source_place place,
-								  const char *kind, bool show, const char *format, va_list args)
+static char *__attribute__((format(printf, 4, 0)))
+message_render(enum grade grade, const struct conf_source *s, struct source_place place, const char *format, va_list args)
 {
 	char *text = NULL;
 	size_t n;
@@ -80,10 +154,10 @@ static char *__attribute__((format(printf, 5, 0))) message_render(const struct c
 	fputs(s->label, out);
 	if (place.line)
 		fprintf(out, ":%u:%u", place.line, place.column);
-	fprintf(out, ": %s: ", kind);
+	fputs(grade == GRADE_WARNING ? ": warning: " : ": error: ", out);
 	vfprintf(out, format, args);
 	fputc('\n', out);
-	if (place.line && show) {
+	if (place.line && grade != GRADE_SECRET) {
 		const char *line = source_line(s, place.line, &n);
 
 		line_show(out, line, n, place.column);
@@ -102,52 +176,24 @@ static bool message_before(const struct conf_message *a, const struct conf_messa
 	return a->place.column < b->place.column;
 }
 
-static void __attribute__((format(printf, 6, 0)))
-report_add(struct conf_report *r, const struct conf_source *s, struct source_place place, const char *kind, bool show,
-	   const char *format, va_list args)
+void report_add(struct conf_report *r, enum grade grade, const struct conf_source *s, struct source_place place, const char *format, ...)
 {
 	struct conf_message *m, **at = &r->first;
+	va_list args;
 
+	*(grade == GRADE_WARNING ? &r->warnings : &r->errors) += 1;
 	if (!r->out || r->errors + r->warnings > MESSAGES_MAX)
 		return;
 	m = conf_alloc(sizeof(*m));
 	m->order = s->order;
 	m->place = place;
-	m->text = message_render(s, place, kind, show, format, args);
+	va_start(args, format);
+	m->text = message_render(grade, s, place, format, args);
+	va_end(args);
 	while (*at && !message_before(m, *at))
 		at = &(*at)->next;
 	m->next = *at;
 	*at = m;
-}
-
-void report_error(struct conf_report *r, const struct conf_source *s, struct source_place place, const char *format, ...)
-{
-	va_list args;
-
-	r->errors++;
-	va_start(args, format);
-	report_add(r, s, place, "error", true, format, args);
-	va_end(args);
-}
-
-void report_warning(struct conf_report *r, const struct conf_source *s, struct source_place place, const char *format, ...)
-{
-	va_list args;
-
-	r->warnings++;
-	va_start(args, format);
-	report_add(r, s, place, "warning", true, format, args);
-	va_end(args);
-}
-
-void report_secret(struct conf_report *r, const struct conf_source *s, struct source_place place, const char *format, ...)
-{
-	va_list args;
-
-	r->errors++;
-	va_start(args, format);
-	report_add(r, s, place, "error", false, format, args);
-	va_end(args);
 }
 
 void conf_report_print(struct conf_report *r)

@@ -1,63 +1,54 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * See rules.h. After a mistake reading goes on, so one run reports all of them. A rule with a mistake could be the one that denies, so a list with a mistake
- * is no list.
+ * Reads the list of rules, and the groups of names. After a mistake reading goes on, so one run reports all of them. A rule with a mistake could be the one
+ * that denies, so a list with a mistake is no list.
  */
-#include "conf/rules.h"
+#include "conf/internal.h"
 
-#include "conf/number.h"
-#include "conf/source.h"
-#include "conf/words.h"
+#include "proto/proto.h"
+#include "proto/text.h"
 
 #include <grp.h>
 #include <pwd.h>
 #include <stdlib.h>
 #include <string.h>
 
-#define RIGHTS "lock|look|admin"
-#define CONDITION_MOST 512 /* bytes */
-#define NUMBER_MOST ((uint64_t)UINT32_MAX - 1) /* (uid_t)-1 is nobody's */
+#define RIGHTS      "lock|look|admin"
+#define RULES_MOST  1000
+#define NUMBER_MOST ((int64_t)UINT32_MAX - 1) /* (uid_t)-1 is nobody's */
+
+#define GROUPS_MOST 64
+#define LABEL_MOST  64 /* bytes */
+
+#define PATTERN_MOST 512 /* bytes, of a condition as well */
 
 enum word { WORD_UID, WORD_GROUP, WORD_USER, WORD_CERT, WORD_NAMES, WORD_ALLOW, WORDS };
 
 static const char *const word_text[WORDS] = {"uid", "group", "user", "cert", "names", "allow"};
 
-/* The rules read so far. */
-struct rules {
-	struct yaml *yaml;
-	struct conf_rules *list;
-	size_t cap;
-	bool bad;
-};
-
-#define complain(r, place, ...) ((r)->bad = true, report_error((r)->yaml->report, (r)->yaml->source, (place), __VA_ARGS__))
-
 static char **rule_text(struct conf_rule *rule, enum word word)
 {
-	switch (word) {
-	case WORD_UID:
-		return &rule->uid;
-	case WORD_GROUP:
-		return &rule->group;
-	case WORD_USER:
-		return &rule->user;
-	case WORD_CERT:
-		return &rule->cert;
-	default:
-		return &rule->names;
-	}
+	char **const field[WORD_ALLOW] = {&rule->uid, &rule->group, &rule->user, &rule->cert, &rule->names};
+
+	return field[word];
 }
 
-/* A number stands for itself. */
-static bool user_number(const char *text, int64_t *ret_number)
+/* Digits stand for a number, however large. */
+static bool is_number(const char *text, int64_t *ret_number)
+{
+	bool digits = *text && !text[strspn(text, "0123456789")];
+
+	if (digits)
+		*ret_number = count_parse(span_of(text), NUMBER_MOST);
+	return digits;
+}
+
+static bool rules_user(const char *text, int64_t *ret_number)
 {
 	const struct passwd *p;
-	uint64_t number;
 
-	if (!number_count(text, &number)) {
-		*ret_number = (int64_t)number;
-		return number <= NUMBER_MOST;
-	}
+	if (is_number(text, ret_number))
+		return *ret_number >= 0;
 	p = getpwnam(text);
 	if (p)
 		*ret_number = (int64_t)p->pw_uid;
@@ -67,159 +58,98 @@ static bool user_number(const char *text, int64_t *ret_number)
 bool rules_group(const char *text, int64_t *ret_number)
 {
 	const struct group *g;
-	uint64_t number;
 
-	if (!number_count(text, &number)) {
-		*ret_number = (int64_t)number;
-		return number <= NUMBER_MOST;
-	}
+	if (is_number(text, ret_number))
+		return *ret_number >= 0;
 	g = getgrnam(text);
 	if (g)
 		*ret_number = (int64_t)g->gr_gid;
 	return g != NULL;
 }
 
-static void condition_take(struct rules *r, struct conf_rule *rule, enum word word)
+/* A text of 1 to PATTERN_MOST bytes. NULL: complained. */
+static const char *pattern_text(struct yaml *y, const yaml_node_t *node, const char *what)
 {
-	const yaml_event_t *e = &r->yaml->event;
-	const char *text = (const char *)e->data.scalar.value;
-	struct source_place place = yaml_place(r->yaml);
+	char rule[128 + LABEL_MOST];
+	const char *text;
+
+	snprintf(rule, sizeof(rule), "%s is a text of 1 to %d bytes", what, PATTERN_MOST);
+	text = yaml_text(y, node, rule);
+	if (text && *text && strlen(text) <= PATTERN_MOST)
+		return text;
+	if (text)
+		complain(y, node, "%s", rule);
+	return NULL;
+}
+
+static void condition_read(struct yaml *y, const yaml_node_t *node, struct conf_rule *rule, enum word word)
+{
+	const char *text = pattern_text(y, node, word_text[word]);
 	char show[SHOW_MAX];
 
-	if (yaml_is_continued(r->yaml)) { /* reported already */
-		r->bad = true;
+	if (!text)
 		return;
-	}
-	if (yaml_is_null(r->yaml) || !*text || strlen(text) > CONDITION_MOST || !text_printable(text, e->data.scalar.length)) {
-		complain(r, place, "%s is a text of 1 to %d bytes", word_text[word], CONDITION_MOST);
-		return;
-	}
-	if (word == WORD_UID && !user_number(text, &rule->uid_n))
-		complain(r, place, "this host has no user '%s'", text_show(text, show));
+	if (word == WORD_UID && !rules_user(text, &rule->uid_n))
+		complain(y, node, "this host has no user '%s'", text_show(text, show));
 	if (word == WORD_GROUP && !rules_group(text, &rule->group_n))
-		complain(r, place, "this host has no group '%s'", text_show(text, show));
+		complain(y, node, "this host has no group '%s'", text_show(text, show));
 	*rule_text(rule, word) = conf_strdup(text);
 }
 
-static void right_take(struct rules *r, struct conf_rule *rule)
+static void rights_read(struct yaml *y, const yaml_node_t *list, struct conf_rule *rule)
 {
-	const char *text = (const char *)r->yaml->event.data.scalar.value;
-	int right = r->yaml->event.type == YAML_SCALAR_EVENT ? alternative_find(RIGHTS, text) : -1;
 	char show[SHOW_MAX];
 
-	if (right >= 0)
-		rule->allow |= 1u << right;
-	else if (r->yaml->event.type == YAML_SCALAR_EVENT)
-		complain(r, yaml_place(r->yaml), "a rule allows lock, look and admin, not '%s'", text_show(text, show));
+	if (!yaml_is(y, list, YAML_SEQUENCE_NODE, "allow is a list, as in allow: [lock, look]"))
+		return;
+	for (yaml_node_item_t *item = list->data.sequence.items.start; item < list->data.sequence.items.top; item++) {
+		const yaml_node_t *node = yaml_node(y, *item);
+		const char *text = yaml_text(y, node, "a rule allows lock, look and admin");
+		int right = text ? alternative_find(RIGHTS, text) : 0;
+
+		if (right < 0)
+			complain(y, node, "a rule allows lock, look and admin, not '%s'", text_show(text, show));
+		else
+			rule->allow |= 1u << right;
+	}
+}
+
+static void rule_read(struct yaml *y, const yaml_node_t *node, struct conf_rule *rule)
+{
+	yaml_node_t *value[WORDS];
+
+	rule->line = yaml_place(y, node).line;
+	if (!yaml_is(y, node, YAML_MAPPING_NODE, "a rule is a mapping, as in {uid: www-data, names: \"web/*\", allow: [lock, look]}"))
+		return;
+	yaml_fields(y, node, word_text, WORDS, "a rule has uid, group, user, cert, names and allow, each once", value);
+	for (enum word word = 0; word < WORD_ALLOW; word++)
+		if (value[word])
+			condition_read(y, value[word], rule, word);
+	if (value[WORD_ALLOW])
+		rights_read(y, value[WORD_ALLOW], rule);
 	else
-		complain(r, yaml_place(r->yaml), "a rule allows lock, look and admin; this is %s", yaml_kind(r->yaml));
-	if (right < 0)
-		yaml_skip(r->yaml);
+		complain(y, node, "the rule does not say what it allows, as in allow: [lock, look]; a rule that denies has allow: []");
 }
 
-static void rights_take(struct rules *r, struct conf_rule *rule)
+struct conf_rules *rules_read(struct yaml *y, const yaml_node_t *list)
 {
-	if (r->yaml->event.type != YAML_SEQUENCE_START_EVENT) {
-		complain(r, yaml_place(r->yaml), "allow is a list, as in allow: [lock, look]; this is %s", yaml_kind(r->yaml));
-		yaml_skip(r->yaml);
-		return;
-	}
-	while (yaml_next(r->yaml) != YAML_SEQUENCE_END_EVENT && !r->yaml->over)
-		right_take(r, rule);
-}
+	size_t count = (size_t)(list->data.sequence.items.top - list->data.sequence.items.start);
+	unsigned before = y->report->errors;
+	struct conf_rules *rules;
 
-static int word_find(const struct yaml *y)
-{
-	const yaml_event_t *e = &y->event;
-
-	for (int i = 0; e->type == YAML_SCALAR_EVENT && i < WORDS; i++)
-		if (!strcmp(word_text[i], (const char *)e->data.scalar.value) && strlen(word_text[i]) == e->data.scalar.length)
-			return i;
-	return -1;
-}
-
-/* The present event is a key. */
-static void pair_take(struct rules *r, struct conf_rule *rule, unsigned *met)
-{
-	int word = word_find(r->yaml);
-	char show[SHOW_MAX];
-
-	if (word < 0 || *met & 1u << word) {
-		const char *text = r->yaml->event.type == YAML_SCALAR_EVENT ? (const char *)r->yaml->event.data.scalar.value : yaml_kind(r->yaml);
-
-		complain(r, yaml_place(r->yaml), word < 0 ? "a rule has uid, group, user, cert, names and allow, not '%s'" : "a rule has only one '%s'",
-			 text_show(text, show));
-		yaml_skip(r->yaml);
-		yaml_next(r->yaml);
-		yaml_skip(r->yaml);
-		return;
-	}
-	*met |= 1u << word;
-	yaml_next(r->yaml);
-	if (word == WORD_ALLOW) {
-		rights_take(r, rule);
-	} else if (r->yaml->event.type == YAML_SCALAR_EVENT) {
-		condition_take(r, rule, (enum word)word);
-	} else {
-		complain(r, yaml_place(r->yaml), "%s is a single value; this is %s", word_text[word], yaml_kind(r->yaml));
-		yaml_skip(r->yaml);
-	}
-}
-
-static struct conf_rule *rules_add(struct rules *r)
-{
-	if (!r->list || r->list->count == r->cap) {
-		size_t count = r->list ? r->list->count : 0;
-		struct conf_rules *more = conf_alloc(sizeof(*more) + (2 * r->cap + 8) * sizeof(more->rule[0]));
-
-		r->cap = 2 * r->cap + 8;
-		if (count > 0)
-			memcpy(more->rule, r->list->rule, count * sizeof(more->rule[0]));
-		more->count = count;
-		free(r->list);
-		r->list = more;
-	}
-	return &r->list->rule[r->list->count++];
-}
-
-/* The present event begins a mapping. */
-static void rule_take(struct rules *r)
-{
-	struct conf_rule *rule = rules_add(r);
-	struct source_place place = yaml_place(r->yaml);
-	unsigned met = 0;
-
-	rule->line = place.line;
-	while (yaml_next(r->yaml) != YAML_MAPPING_END_EVENT && !r->yaml->over)
-		pair_take(r, rule, &met);
-	if (!(met & 1u << WORD_ALLOW) && !r->yaml->over)
-		complain(r, place, "the rule does not say what it allows, as in allow: [lock, look]; a rule that denies has allow: []");
-}
-
-struct conf_rules *rules_read(struct yaml *y)
-{
-	struct rules r = {.yaml = y};
-	struct source_place start = yaml_place(y);
-
-	while (yaml_next(y) != YAML_SEQUENCE_END_EVENT && !y->over) {
-		if (r.list && r.list->count == RULES_MOST) {
-			complain(&r, yaml_place(y), "at most %d rules", RULES_MOST);
-			yaml_skip(y);
-		} else if (y->event.type == YAML_MAPPING_START_EVENT) {
-			rule_take(&r);
-		} else {
-			complain(&r, yaml_place(y), "a rule is a mapping, as in {uid: www-data, names: \"web/*\", allow: [lock, look]}; this is %s",
-				 yaml_kind(y));
-			yaml_skip(y);
-		}
-	}
-	if (!r.list && !r.bad && !y->over)
-		complain(&r, start, "without a rule nobody could do anything; leave the key out, and everybody may lock and look");
-	if (r.bad || y->over) {
-		rules_free(r.list);
+	if (count == 0)
+		complain(y, list, "without a rule nobody could do anything; leave the key out, and everybody may lock and look");
+	if (count > RULES_MOST)
+		complain(y, list, "at most %d rules", RULES_MOST);
+	if (count == 0 || count > RULES_MOST)
 		return NULL;
-	}
-	return r.list;
+	rules = conf_alloc(sizeof(*rules) + count * sizeof(rules->rule[0]));
+	for (rules->count = 0; rules->count < count; rules->count++)
+		rule_read(y, yaml_node(y, list->data.sequence.items.start[rules->count]), &rules->rule[rules->count]);
+	if (y->report->errors == before)
+		return rules;
+	rules_free(rules);
+	return NULL;
 }
 
 void rules_free(struct conf_rules *rules)
@@ -230,59 +160,68 @@ void rules_free(struct conf_rules *rules)
 	free(rules);
 }
 
-static bool text_same(const char *a, const char *b)
+static bool has_label(const char *groups, const char *label)
 {
-	return a == b || (a && b && !strcmp(a, b));
+	size_t n = strlen(label);
+
+	for (const char *at = groups; *at; at += strcspn(at, "\n"), at += *at == '\n')
+		if (!strncmp(at, label, n) && at[n] == '\t')
+			return true;
+	return false;
 }
 
-static bool rule_equal(const struct conf_rule *a, const struct conf_rule *b)
+/* The label of a group. NULL: complained. */
+static const char *label_read(struct yaml *y, const yaml_node_t *node, const char *groups)
 {
-	return text_same(a->uid, b->uid) && text_same(a->group, b->group) && a->uid_n == b->uid_n && a->group_n == b->group_n &&
-	       text_same(a->user, b->user) && text_same(a->cert, b->cert) && text_same(a->names, b->names) && a->allow == b->allow;
+	const char *text = yaml_text(y, node, "a label is a word");
+	char show[SHOW_MAX];
+
+	if (!text)
+		return NULL;
+	if (!*text || strlen(text) > LABEL_MOST || text[strspn(text, WORD_LETTERS)])
+		complain(y, node, "a label has 1 to %d letters, digits, _, - and ., not '%s'", LABEL_MOST, text_show(text, show));
+	else if (has_label(groups, text))
+		complain(y, node, "two groups are called '%s'", text);
+	else
+		return text;
+	return NULL;
 }
 
-bool rules_equal(const struct conf_rules *a, const struct conf_rules *b)
+/* The pattern of a label. NULL: complained. */
+static const char *pattern_read(struct yaml *y, const yaml_node_t *node, const char *label)
 {
-	if (!a || !b || a->count != b->count)
-		return a == b;
-	for (size_t i = 0; i < a->count; i++)
-		if (!rule_equal(&a->rule[i], &b->rule[i]))
-			return false;
-	return true;
+	char what[64 + LABEL_MOST], show[SHOW_MAX];
+	const char *text, *star;
+
+	snprintf(what, sizeof(what), "metrics.groups: the pattern of '%s'", label);
+	text = pattern_text(y, node, what);
+	star = text ? strchr(text, '*') : NULL;
+	if (!star || !star[1])
+		return text;
+	complain(y, node, "%s is a name, or a beginning of names and one * at its end, as in \"orders/*\", not '%s'", what, text_show(text, show));
+	return NULL;
 }
 
-static void rule_print(const struct conf_rule *rule, FILE *out)
+char *groups_read(struct yaml *y, const yaml_node_t *mapping)
 {
-	struct conf_rule copy = *rule;
-	const char *comma = "";
-	char right[16];
+	yaml_node_pair_t *pair = mapping->data.mapping.pairs.start, *end = mapping->data.mapping.pairs.top;
+	char *groups = conf_strdup("");
 
-	fputc('{', out);
-	for (enum word word = 0; word < WORD_ALLOW; word++) {
-		const char *text = *rule_text(&copy, word);
+	if (pair == end)
+		complain(y, mapping, "metrics.groups has no group; leave the key out if there is none");
+	if (end - pair > GROUPS_MOST)
+		complain(y, mapping, "at most %d groups", GROUPS_MOST);
+	for (; pair < end; pair++) {
+		const char *label = label_read(y, yaml_node(y, pair->key), groups);
+		const char *pattern = label ? pattern_read(y, yaml_node(y, pair->value), label) : NULL;
+		char *longer = NULL;
 
-		if (!text)
+		if (!pattern)
 			continue;
-		fprintf(out, "%s: ", word_text[word]);
-		value_print_text(text, out);
-		fputs(", ", out);
+		if (asprintf(&longer, "%s%s%s\t%s", groups, *groups ? "\n" : "", label, pattern) < 0)
+			abort();
+		free(groups);
+		groups = longer;
 	}
-	fputs("allow: [", out);
-	for (unsigned i = 0; alternative_get(RIGHTS, i, right, sizeof(right)); i++) {
-		if (!(rule->allow & 1u << i))
-			continue;
-		fprintf(out, "%s%s", comma, right);
-		comma = ", ";
-	}
-	fputs("]}", out);
-}
-
-void rules_print(const struct conf_rules *rules, FILE *out)
-{
-	fputc('[', out);
-	for (size_t i = 0; i < rules->count; i++) {
-		fputs(i ? ", " : "", out);
-		rule_print(&rules->rule[i], out);
-	}
-	fputc(']', out);
+	return groups;
 }

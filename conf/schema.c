@@ -4,7 +4,7 @@
  */
 #include "conf/schema.h"
 
-#include "conf/words.h"
+#include "proto/proto.h"
 
 #include <stddef.h>
 #include <stdio.h>
@@ -43,7 +43,8 @@ const struct section section_table[] = {
 #undef KEY
 #undef SECTION
 
-const size_t section_count = sizeof(section_table) / sizeof(section_table[0]);
+#define SECTIONS (sizeof(section_table) / sizeof(section_table[0]))
+const size_t section_count = SECTIONS;
 
 /* Names that other programs use, for which a spelling distance finds no key. */
 static const char *const other_name[][2] = {
@@ -86,22 +87,7 @@ const struct section *setting_section(const struct setting *s)
 	return NULL;
 }
 
-bool setting_is_list(const struct setting *s)
-{
-	return s->type == TYPE_NODES || s->type == TYPE_RULES;
-}
-
-const char *setting_kind(const struct setting *s)
-{
-	return setting_is_list(s) ? "a list" : s->type == TYPE_GROUPS ? "a mapping" : "a single value";
-}
-
-bool setting_is_text(const struct setting *s)
-{
-	return s->type == TYPE_TEXT || s->type == TYPE_FILENAME || s->type == TYPE_FOLDER || s->type == TYPE_SOCKET;
-}
-
-const struct setting *setting_find_path(const char *path)
+const struct setting *setting_find(const char *path)
 {
 	for (size_t i = 0; i < CONF_KEYS; i++)
 		if (!strcmp(setting_table[i].path, path))
@@ -109,151 +95,80 @@ const struct setting *setting_find_path(const char *path)
 	return NULL;
 }
 
-const struct setting *setting_find(const struct section *section, const char *leaf)
+static const char *last_word(const char *path)
+{
+	const char *dot = strrchr(path, '.');
+
+	return dot ? dot + 1 : path;
+}
+
+/* The key of that last word in another section, or a section. */
+static const char *elsewhere_find(const char *word)
 {
 	for (size_t i = 0; i < CONF_KEYS; i++)
-		if (setting_section(&setting_table[i]) == section && !strcmp(setting_leaf(&setting_table[i]), leaf))
-			return &setting_table[i];
-	return NULL;
-}
-
-/* The nearest name so far, and its distance. */
-struct nearest {
-	const char *typed, *name;
-	unsigned distance;
-};
-
-static void nearest_try(struct nearest *n, const char *candidate)
-{
-	unsigned d;
-
-	if (word_near(n->typed, candidate, &d) && d < n->distance) {
-		n->name = candidate;
-		n->distance = d;
-	}
-}
-
-static const struct setting *other_name_find(const char *typed)
-{
+		if (!strcmp(last_word(setting_table[i].path), word))
+			return setting_table[i].path;
 	for (size_t i = 0; i < sizeof(other_name) / sizeof(other_name[0]); i++)
-		if (!strcasecmp(other_name[i][0], typed))
-			return setting_find_path(other_name[i][1]);
-	return NULL;
+		if (!strcasecmp(other_name[i][0], word))
+			return other_name[i][1];
+	return section_find(word) ? word : NULL;
 }
 
-/* The key of exactly that name in another section. */
-static const struct setting *elsewhere_find(const char *typed)
+const char *setting_hint(const char *path, char out[HINT_MAX])
 {
-	const struct setting *path = setting_find_path(typed);
+	const char *word[CONF_KEYS + SECTIONS], *near;
 
-	for (size_t i = 0; !path && i < CONF_KEYS; i++)
-		if (!strcmp(setting_leaf(&setting_table[i]), typed))
-			path = &setting_table[i];
-	return path ? path : other_name_find(typed);
+	for (size_t i = 0; i < CONF_KEYS; i++)
+		word[i] = setting_table[i].path;
+	for (size_t i = 0; i < SECTIONS; i++)
+		word[CONF_KEYS + i] = section_table[i].name;
+	near = nearest_word(span_of(path), word, CONF_KEYS + SECTIONS);
+	if (!near)
+		near = elsewhere_find(last_word(path));
+	*out = '\0';
+	if (near)
+		snprintf(out, HINT_MAX, " (did you mean '%s'?)", near);
+	return out;
 }
 
-static void hint_write(const struct setting *s, const struct section *here, char ret_hint[HINT_MAX])
+/* "a, b or c" of "a|b|c". */
+static void words_range(const char *words, char out[RANGE_MAX])
 {
-	const struct section *there = setting_section(s);
+	size_t at = 0, n;
 
-	if (there == here)
-		snprintf(ret_hint, HINT_MAX, " (did you mean '%s'?)", setting_leaf(s));
-	else if (there)
-		snprintf(ret_hint, HINT_MAX, " (did you mean '%s' under '%s'?)", setting_leaf(s), there->name);
+	for (const char *word = words; *word && at < RANGE_MAX; word += n + (word[n] == '|')) {
+		n = strcspn(word, "|");
+		at += (size_t)snprintf(out + at, RANGE_MAX - at, "%s%.*s", word == words ? "" : word[n] ? ", " : " or ", (int)n, word);
+	}
+}
+
+const char *setting_range(const struct setting *s, char out[RANGE_MAX])
+{
+	/* With a second part, the least stands before it and the most behind it. */
+	static const struct {
+		const char *start, *to, *end;
+	} form[] = {
+		[TYPE_BOOL] = {.start = "yes or no"},
+		[TYPE_COUNT] = {"a whole number from ", " to ", ""},
+		[TYPE_SIZE] = {"a size from ", " to ", ""},
+		[TYPE_DURATION] = {"a duration from ", " to ", ""},
+		[TYPE_TEXT] = {"a text of ", " to ", " bytes"},
+		[TYPE_FILENAME] = {.start = "the name of a file"},
+		[TYPE_FOLDER] = {.start = "an absolute path"},
+		[TYPE_SOCKET] = {.start = "a path of at most 107 bytes, or no"},
+		[TYPE_LISTENER] = {.start = "an address with a port, or no"},
+		[TYPE_WEB] = {.start = "an address with a port, unix:/path, or no"},
+		[TYPE_HOSTS] = {"a list of ", " to ", " host names"},
+		[TYPE_NODES] = {"a list of ", " to ", " addresses"},
+		[TYPE_RULES] = {.start = "a list of rules"},
+		[TYPE_GROUPS] = {"a mapping of ", " to ", " labels to patterns"},
+	};
+
+	if (s->type == TYPE_CHOICE)
+		words_range(s->words, out);
+	else if (form[s->type].to)
+		snprintf(out, RANGE_MAX, "%s%s%s%s%s", form[s->type].start, s->low, form[s->type].to, s->high, form[s->type].end);
 	else
-		snprintf(ret_hint, HINT_MAX, " (did you mean '%s' at the top level?)", s->path);
-}
-
-void setting_hint(const struct section *section, const char *typed, char ret_hint[HINT_MAX])
-{
-	struct nearest n = {.typed = typed, .distance = 3};
-	const struct setting *s = elsewhere_find(typed);
-
-	*ret_hint = '\0';
-	for (size_t i = 0; i < CONF_KEYS; i++)
-		if (setting_section(&setting_table[i]) == section)
-			nearest_try(&n, setting_leaf(&setting_table[i]));
-	for (size_t i = 0; !section && i < section_count; i++)
-		nearest_try(&n, section_table[i].name);
-	if (n.name)
-		snprintf(ret_hint, HINT_MAX, " (did you mean '%s'?)", n.name);
-	else if (s)
-		hint_write(s, section, ret_hint);
-	else if (section && section_find(typed))
-		snprintf(ret_hint, HINT_MAX, " (did you mean '%s' at the top level?)", typed);
-}
-
-void setting_hint_path(const char *typed, char ret_hint[HINT_MAX])
-{
-	struct nearest n = {.typed = typed, .distance = 3};
-	const struct setting *s = elsewhere_find(typed);
-
-	*ret_hint = '\0';
-	for (size_t i = 0; i < CONF_KEYS; i++)
-		nearest_try(&n, setting_table[i].path);
-	if (n.name || s)
-		snprintf(ret_hint, HINT_MAX, " (did you mean '%s'?)", n.name ? n.name : s->path);
-}
-
-static void words_range(const char *words, char *out, size_t size)
-{
-	char word[64];
-	size_t n = 0;
-
-	for (unsigned i = 0; n < size && alternative_get(words, i, word, sizeof(word)); i++) {
-		bool last = !alternative_get(words, i + 1, (char[64]){0}, 64);
-
-		n += (size_t)snprintf(out + n, size - n, "%s%s", !i ? "" : last ? " or " : ", ", word);
-	}
-}
-
-void setting_range(const struct setting *s, char *out, size_t size)
-{
-	switch (s->type) {
-	case TYPE_BOOL:
-		snprintf(out, size, "yes or no");
-		break;
-	case TYPE_CHOICE:
-		words_range(s->words, out, size);
-		break;
-	case TYPE_COUNT:
-		snprintf(out, size, "a whole number from %s to %s", s->low, s->high);
-		break;
-	case TYPE_SIZE:
-		snprintf(out, size, "a size from %s to %s", s->low, s->high);
-		break;
-	case TYPE_DURATION:
-		snprintf(out, size, "a duration from %s to %s", s->low, s->high);
-		break;
-	case TYPE_TEXT:
-		snprintf(out, size, "a text of %s to %s bytes", s->low, s->high);
-		break;
-	case TYPE_FILENAME:
-		snprintf(out, size, "the name of a file");
-		break;
-	case TYPE_FOLDER:
-		snprintf(out, size, "an absolute path");
-		break;
-	case TYPE_SOCKET:
-		snprintf(out, size, "a path of at most %s bytes, or no", s->high);
-		break;
-	case TYPE_LISTENER:
-		snprintf(out, size, "an address with a port, or no");
-		break;
-	case TYPE_WEB:
-		snprintf(out, size, "an address with a port, unix:/path, or no");
-		break;
-	case TYPE_HOSTS:
-		snprintf(out, size, "a list of %s to %s host names", s->low, s->high);
-		break;
-	case TYPE_NODES:
-		snprintf(out, size, "a list of %s to %s addresses", s->low, s->high);
-		break;
-	case TYPE_RULES:
-		snprintf(out, size, "a list of rules");
-		break;
-	case TYPE_GROUPS:
-		snprintf(out, size, "a mapping of %s to %s labels to patterns", s->low, s->high);
-		break;
-	}
+		snprintf(out, RANGE_MAX, "%s", form[s->type].start);
+	return out;
 }

@@ -7,6 +7,7 @@
 
 #include "conf/conf.h"
 
+/* The first five are numbers, which are compared as such; their fields and those of pointers can be swapped. */
 enum setting_type {
 	TYPE_BOOL,     /* bool */
 	TYPE_CHOICE,   /* an enum, as wide as int */
@@ -17,12 +18,12 @@ enum setting_type {
 	TYPE_FILENAME, /* char * */
 	TYPE_FOLDER,   /* char *, absolute */
 	TYPE_SOCKET,   /* char *, "" = no */
+	TYPE_HOSTS,    /* char *, host names, a blank between two */
+	TYPE_GROUPS,   /* char *, see internal.h */
+	TYPE_RULES,    /* struct conf_rules *, NULL = none */
 	TYPE_LISTENER, /* struct conf.listen.tcp_host and tcp_port, NULL = no */
 	TYPE_WEB,      /* struct conf_address; its label NULL = no */
 	TYPE_NODES,    /* struct conf.redis.node and nodes */
-	TYPE_HOSTS,    /* char *, host names, a blank between two */
-	TYPE_RULES,    /* struct conf_rules *, NULL = none */
-	TYPE_GROUPS,   /* char *, see groups.h */
 };
 
 struct setting {
@@ -52,21 +53,15 @@ extern const size_t section_count;
 const char *setting_leaf(const struct setting *s);
 /* The section that the path begins with, or NULL. */
 const struct section *setting_section(const struct setting *s);
-bool setting_is_list(const struct setting *s);
-const char *setting_kind(const struct setting *s); /* "a list": what its value is in a file */
-bool setting_is_text(const struct setting *s); /* any text is a value of it, or nearly any */
-/* "A duration between 1ms and 10s.": the permitted values, for the manual and the example. */
-void setting_range(const struct setting *s, char *out, size_t size);
+/* "a duration from 1ms to 10s": the permitted values, for messages, the manual and the example. */
+#define RANGE_MAX 200
+const char *setting_range(const struct setting *s, char out[RANGE_MAX]);
 
 const struct section *section_find(const char *name);
-/* section NULL: the top level. */
-const struct setting *setting_find(const struct section *section, const char *leaf);
-const struct setting *setting_find_path(const char *path);
+const struct setting *setting_find(const char *path);
 
 #define HINT_MAX 128
-/* " (did you mean 'listen'?)" for a key that is not in the section, else "". */
-void setting_hint(const struct section *section, const char *typed, char ret_hint[HINT_MAX]);
-/* The same for a whole path, as in --set. */
-void setting_hint_path(const char *typed, char ret_hint[HINT_MAX]);
+/* " (did you mean 'listen.tcp'?)" for a path that is neither a key nor a section, else "". */
+const char *setting_hint(const char *path, char out[HINT_MAX]);
 
 #endif

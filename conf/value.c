@@ -1,14 +1,13 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Reads values, one small reader per type. A refused value never changes its field.
+ * The value of one key: read from a text or from YAML, compared, freed. A refused value never changes its field.
  */
-#include "conf/value.h"
+#include "conf/internal.h"
 
-#include "conf/number.h"
-#include "conf/rules.h"
-#include "conf/source.h"
-#include "conf/words.h"
+#include "proto/proto.h"
+#include "proto/text.h"
 
+#include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -16,17 +15,29 @@ _Static_assert(sizeof(enum conf_store) == sizeof(int) && sizeof(enum conf_guard)
 		       sizeof(enum conf_home_lost) == sizeof(int),
 	       "a CHOICE is as wide as int");
 
+/* redis.node and redis.nodes, which are one value. */
+#define NODES_SIZE (sizeof(((struct conf *)0)->redis.node) + sizeof(((struct conf *)0)->redis.nodes))
+_Static_assert(offsetof(struct conf, redis.nodes) == offsetof(struct conf, redis.node) + sizeof(((struct conf *)0)->redis.node), "they stand together");
+
 static void *field_of(struct conf *c, const struct setting *s)
 {
 	return (char *)c + s->offset;
 }
 
-static int bool_parse(const char *text, bool *ret_on)
+/* The reason for a text that is not of the type or beyond the range of the key; hint: "" or what was probably meant. */
+static int range_refuse(const struct setting *s, const char *text, const char *hint, char why[WHY_MAX])
+{
+	char range[RANGE_MAX], show[SHOW_MAX];
+
+	return value_refuse(why, "%s is %s, not '%s'%s", s->path, setting_range(s, range), text_show(text, show), hint);
+}
+
+static int bool_parse(const struct setting *s, const char *text, bool *ret_on, char why[WHY_MAX])
 {
 	int word = alternative_find("no|yes|false|true|off|on", text);
 
 	if (word < 0)
-		return VALUE_BAD;
+		return range_refuse(s, text, "", why);
 	*ret_on = word & 1;
 	return 0;
 }
@@ -34,79 +45,56 @@ static int bool_parse(const char *text, bool *ret_on)
 /* Whether the text is "no", for a field that accepts "no" besides its values. */
 static bool says_no(const char *text)
 {
-	bool on = false;
+	int word = alternative_find("no|yes|false|true|off|on", text);
 
-	return !bool_parse(text, &on) && !on;
+	return word >= 0 && !(word & 1);
 }
 
 static int choice_parse(const struct setting *s, const char *text, int *ret_choice, char why[WHY_MAX])
 {
 	int choice = alternative_find(s->words, text);
-	char one[SHOW_MAX], show[SHOW_MAX], range[WHY_MAX], hint[HINT_MAX] = "";
-	unsigned d;
 
-	if (choice < 0) {
-		for (unsigned i = 0; !*hint && alternative_get(s->words, i, one, sizeof(one)); i++)
-			if (word_near(text, one, &d))
-				snprintf(hint, sizeof(hint), " (did you mean '%.64s'?)", one);
-		setting_range(s, range, sizeof(range));
-		return value_refuse(why, "%s is %.100s, not '%s'%s", s->path, range, text_show(text, show), hint);
-	}
+	if (choice < 0)
+		return range_refuse(s, text, "", why);
 	memcpy(ret_choice, &choice, sizeof(choice));
 	return 0;
 }
 
-static int number_refuse(const struct setting *s, enum number_outcome outcome, const char *text, char why[WHY_MAX])
+/* "512", "8k", "4m", "1g": bytes. -1: it is none, or too large. */
+static int64_t size_parse(const char *text)
 {
-	char show[SHOW_MAX];
+	static const char units[] = "kmg";
+	size_t digits = strspn(text, "0123456789");
+	const char *unit = text[digits] ? strchr(units, text[digits] | 0x20) : NULL;
+	int shift = unit ? 10 * (int)(unit - units + 1) : 0;
+	int64_t number;
 
-	text_show(text, show);
-	switch (outcome) {
-	case NUMBER_OK:
-		return value_refuse(why, "%s: %s is out of range, %s to %s", s->path, show, s->low, s->high);
-	case NUMBER_UNIT_MISSING:
-		return value_refuse(why, "a duration needs a unit (did you mean %s%s?)", show,
-				    s->given + strcspn(s->given, "umsh"));
-	case NUMBER_NEGATIVE:
-		return value_refuse(why, "%s: %s is negative; the range is %s to %s", s->path, show, s->low, s->high);
-	case NUMBER_LARGE:
-		return value_refuse(why, "%s: %s is far too large; the range is %s to %s", s->path, show, s->low, s->high);
-	case NUMBER_MALFORMED:
-		break;
-	}
-	if (s->type == TYPE_DURATION)
-		return value_refuse(why, "'%s' is no duration; it is a number and us, ms, s, m or h, as in %s", show, s->given);
-	if (s->type == TYPE_SIZE)
-		return value_refuse(why, "'%s' is no size; it is a whole number of bytes, or of k, m or g, as in %s", show,
-				    s->given);
-	return value_refuse(why, "'%s' is no whole number", show);
+	if (text[digits] && (!unit || text[digits + 1]))
+		return -1;
+	number = count_parse((struct span){text, digits}, INT64_MAX >> shift);
+	return number < 0 ? -1 : number << shift;
 }
 
-static enum number_outcome number_read(enum setting_type type, const char *text, uint64_t *ret_number)
+/* A count, a size or a duration; negative: it is none, or too large. */
+static int64_t number_parse(enum setting_type type, const char *text)
 {
-	int64_t us;
-	enum number_outcome outcome;
-
-	if (type == TYPE_COUNT)
-		return number_count(text, ret_number);
-	if (type == TYPE_SIZE)
-		return number_size(text, ret_number);
-	outcome = number_duration(text, &us);
-	if (!outcome)
-		*ret_number = (uint64_t)us;
-	return outcome;
+	if (type == TYPE_DURATION)
+		return duration_parse(span_of(text));
+	return type == TYPE_SIZE ? size_parse(text) : count_parse(span_of(text), INT64_MAX);
 }
 
-/* Counts, sizes and durations: all have 64 bits, and none is negative. */
-static int number_parse(const struct setting *s, const char *text, void *ret_field, char why[WHY_MAX])
+/* Their fields have 64 bits each. */
+static int bounded_parse(const struct setting *s, const char *text, int64_t *ret_number, char why[WHY_MAX])
 {
-	uint64_t number = 0, low = 0, high = 0;
-	enum number_outcome outcome = number_read(s->type, text, &number);
+	int64_t number = number_parse(s->type, text);
+	char hint[SHOW_MAX + 32] = "", show[SHOW_MAX];
 
-	if (outcome || number_read(s->type, s->low, &low) || number_read(s->type, s->high, &high) || number < low ||
-	    number > high)
-		return number_refuse(s, outcome, text, why);
-	memcpy(ret_field, &number, sizeof(number));
+	assert(s->given && s->low && s->high);
+	if (s->type == TYPE_DURATION && number == DURATION_NO_UNIT)
+		snprintf(hint, sizeof(hint), " (did you mean %s%s?)", text_show(text, show), s->given + strspn(s->given, "0123456789"));
+	if (number < number_parse(s->type, s->low) || number > number_parse(s->type, s->high))
+		return range_refuse(s, text, hint, why);
+	memcpy(ret_number, &number, sizeof(number));
 	return 0;
 }
 
@@ -118,21 +106,17 @@ static void text_replace(char **field, const char *text)
 
 static int text_parse(const struct setting *s, const char *text, char **ret_field, char why[WHY_MAX])
 {
-	size_t n = strlen(text);
-	uint64_t low, high;
+	int64_t n = (int64_t)strlen(text);
 
-	if (number_count(s->low, &low) || number_count(s->high, &high) || n < low || n > high)
-		return value_refuse(why, "%s has %zu bytes; it may have %s to %s", s->path, n, s->low, s->high);
-	if (s->type == TYPE_FOLDER && *text != '/')
-		return value_refuse(why, "%s is an absolute path: it begins with '/'", s->path);
+	assert(s->low && s->high);
+	if (n < count_parse(span_of(s->low), INT64_MAX) || n > count_parse(span_of(s->high), INT64_MAX) || (s->type == TYPE_FOLDER && *text != '/'))
+		return range_refuse(s, text, "", why);
 	text_replace(ret_field, text);
 	return 0;
 }
 
 static int socket_parse(const struct setting *s, const char *text, char **ret_field, char why[WHY_MAX])
 {
-	char show[SHOW_MAX];
-
 	if (says_no(text)) {
 		text_replace(ret_field, "");
 		return 0;
@@ -140,8 +124,7 @@ static int socket_parse(const struct setting *s, const char *text, char **ret_fi
 	if (!strncmp(text, "unix:", 5))
 		text += 5;
 	if (!strchr(text, '/'))
-		return value_refuse(why, "'%s' is no path; the path of a socket begins with '/', and no switches it off",
-				    text_show(text, show));
+		return range_refuse(s, text, "", why);
 	return text_parse(s, text, ret_field, why);
 }
 
@@ -169,39 +152,17 @@ static int web_parse(const char *text, struct conf_address *ret_field, char why[
 	return 0;
 }
 
-/* Blanks separate names here, whatever separated them in the file. */
-static int hosts_parse(const struct setting *s, const char *text, char **ret_field, char why[WHY_MAX])
+int conf_value_parse(struct conf *c, const struct setting *s, const char *text, char why[WHY_MAX])
 {
-	char *copy = conf_strdup(text), *rest, show[SHOW_MAX];
-	uint64_t n = 0, high;
-	int r = 0;
-
-	for (const char *name = strtok_r(copy, " ", &rest); name && !r; name = strtok_r(NULL, " ", &rest), n++)
-		if (!host_is_name(name))
-			r = value_refuse(why, "'%s' is no host name; it has no port and no blank, as in %s", text_show(name, show), s->example);
-	free(copy);
-	if (!r && (!n || number_count(s->high, &high) || n > high))
-		r = value_refuse(why, "%s has %s to %s host names", s->path, s->low, s->high);
-	if (!r)
-		text_replace(ret_field, text);
-	return r;
-}
-
-static int typed_parse(struct conf *c, const struct setting *s, const char *text, char why[WHY_MAX])
-{
-	char show[SHOW_MAX];
-
 	switch (s->type) {
 	case TYPE_BOOL:
-		if (!bool_parse(text, field_of(c, s)))
-			return 0;
-		return value_refuse(why, "%s is yes or no, not '%s'", s->path, text_show(text, show));
+		return bool_parse(s, text, field_of(c, s), why);
 	case TYPE_CHOICE:
 		return choice_parse(s, text, field_of(c, s), why);
 	case TYPE_COUNT:
 	case TYPE_SIZE:
 	case TYPE_DURATION:
-		return number_parse(s, text, field_of(c, s), why);
+		return bounded_parse(s, text, field_of(c, s), why);
 	case TYPE_TEXT:
 	case TYPE_FILENAME:
 	case TYPE_FOLDER:
@@ -213,70 +174,151 @@ static int typed_parse(struct conf *c, const struct setting *s, const char *text
 	case TYPE_WEB:
 		return web_parse(text, field_of(c, s), why);
 	case TYPE_HOSTS:
-		return hosts_parse(s, text, field_of(c, s), why);
 	case TYPE_NODES:
 	case TYPE_RULES:
 	case TYPE_GROUPS:
-		break; /* never a scalar */
+		break;
 	}
-	return VALUE_BAD;
+	return value_refuse(why, "%s is no single value, but as in %s", s->path, s->example);
 }
 
-int value_parse(struct conf *c, const struct setting *s, const char *text, size_t n, bool *ret_written, char why[WHY_MAX])
+/* Host names, with a blank between two. */
+static char *hosts_read(struct yaml *y, const yaml_node_t *list, const struct setting *s)
 {
-	int r;
+	char *hosts = conf_strdup(""), *longer, show[SHOW_MAX], range[RANGE_MAX];
+	int64_t count = list->data.sequence.items.top - list->data.sequence.items.start;
 
-	/* An escape such as "\0" or "\n" may produce characters that the file itself may not contain. */
-	if (!text_printable(text, n))
-		return value_refuse(why, "%s holds a control character", s->path);
-	r = typed_parse(c, s, text, why);
-	if (!r)
-		*ret_written = s->type == TYPE_COUNT || s->type == TYPE_SIZE || s->type == TYPE_DURATION;
-	return r;
+	if (count < 1 || count > count_parse(span_of(s->high), INT64_MAX))
+		complain(y, list, "%s is %s", s->path, setting_range(s, range));
+	for (int64_t i = 0; i < count; i++) {
+		const yaml_node_t *item = yaml_node(y, list->data.sequence.items.start[i]);
+		const char *name = yaml_text(y, item, "a host name is a word");
+
+		if (name && !host_is_name(name))
+			complain(y, item, "'%s' is no host name; it has no port and no blank, as in %s", text_show(name, show), s->example);
+		if (asprintf(&longer, "%s%s%s", hosts, *hosts ? " " : "", name ? name : "") < 0)
+			abort();
+		free(hosts);
+		hosts = longer;
+	}
+	return hosts;
 }
 
-bool value_is_bare(const struct setting *s, const char *text, size_t n)
+static size_t value_size(enum setting_type type)
 {
-	bool colon = n > 0 && (text[n - 1] == ':' || memmem(text, n, ": ", 2));
-
-	return setting_is_text(s) && colon && !strchr(" \t\"'[]{}&*!|>%@`#,?-", *text);
+	switch (type) {
+	case TYPE_BOOL:
+		return sizeof(bool);
+	case TYPE_CHOICE:
+		return sizeof(int);
+	case TYPE_COUNT:
+	case TYPE_SIZE:
+	case TYPE_DURATION:
+		return sizeof(int64_t);
+	case TYPE_NODES:
+		return NODES_SIZE;
+	default:
+		return sizeof(char *);
+	}
 }
 
-void value_set_nodes(struct conf *c, struct conf_address *node, size_t count)
+static void field_swap(struct conf *a, struct conf *b, const struct setting *s)
 {
-	for (size_t i = 0; i < c->redis.nodes; i++)
-		address_release(&c->redis.node[i]);
-	if (count)
-		memcpy(c->redis.node, node, count * sizeof(*node));
-	c->redis.nodes = count;
+	char kept[NODES_SIZE];
+	size_t n = value_size(s->type);
+
+	memcpy(kept, field_of(a, s), n);
+	memcpy(field_of(a, s), field_of(b, s), n);
+	memcpy(field_of(b, s), kept, n);
 }
 
-void value_release(struct conf *c, const struct setting *s)
+void conf_value_swap(struct conf *a, struct conf *b, const struct setting *s)
+{
+	struct conf_origin origin = a->origin[s->key];
+
+	field_swap(a, b, s);
+	a->origin[s->key] = b->origin[s->key];
+	b->origin[s->key] = origin;
+}
+
+/* Numbers are compared as such: 60s is 1m. Other values are the same if they are written alike. */
+bool conf_value_equal(const struct conf *a, const struct conf *b, const struct setting *s)
+{
+	const char *one = a->origin[s->key].written, *other = b->origin[s->key].written;
+
+	if (s->type <= TYPE_DURATION)
+		return !memcmp((const char *)a + s->offset, (const char *)b + s->offset, value_size(s->type));
+	return one && other ? !strcmp(one, other) : one == other;
+}
+
+void conf_value_release(struct conf *c, const struct setting *s)
 {
 	char **text = field_of(c, s);
 
-	switch (s->type) {
-	case TYPE_TEXT:
-	case TYPE_FILENAME:
-	case TYPE_FOLDER:
-	case TYPE_SOCKET:
-	case TYPE_LISTENER:
-	case TYPE_HOSTS:
-	case TYPE_GROUPS:
-		free(*text);
-		*text = NULL;
-		break;
-	case TYPE_WEB:
+	if (s->type == TYPE_WEB) {
 		address_release(field_of(c, s));
-		break;
-	case TYPE_NODES:
-		value_set_nodes(c, NULL, 0);
-		break;
-	case TYPE_RULES:
+	} else if (s->type == TYPE_NODES) {
+		for (; c->redis.nodes > 0; c->redis.nodes--)
+			address_release(&c->redis.node[c->redis.nodes - 1]);
+	} else if (s->type == TYPE_RULES) {
 		rules_free(c->rules);
 		c->rules = NULL;
-		break;
-	default:
-		break;
+	} else if (s->type > TYPE_DURATION) {
+		free(*text);
+		*text = NULL;
 	}
+}
+
+void origin_set(struct conf *c, enum conf_key key, const struct conf_source *source, struct source_place place, char *written)
+{
+	struct conf_origin *o = &c->origin[key];
+
+	free(o->written);
+	*o = (struct conf_origin){.source = source, .line = place.line, .column = place.column, .written = written};
+}
+
+/* Takes a list or a mapping, whose type of YAML is right. */
+static void list_read(struct conf *c, const struct setting *s, struct yaml *y, const yaml_node_t *node)
+{
+	unsigned before = y->report->errors;
+	struct conf fresh = {0};
+
+	if (s->type == TYPE_NODES)
+		fresh.redis.nodes = nodes_read(y, node, fresh.redis.node);
+	else if (s->type == TYPE_RULES)
+		fresh.rules = rules_read(y, node);
+	else if (s->type == TYPE_GROUPS)
+		fresh.metrics.groups = groups_read(y, node);
+	else
+		fresh.http.hosts = hosts_read(y, node, s);
+	if (y->report->errors == before)
+		field_swap(c, &fresh, s);
+	conf_value_release(&fresh, s);
+}
+
+static void scalar_read(struct conf *c, const struct setting *s, struct yaml *y, const yaml_node_t *node, const char *rule)
+{
+	const char *text = yaml_text(y, node, rule);
+	char why[WHY_MAX];
+
+	if (text && conf_value_parse(c, s, text, why))
+		complain(y, node, "%s", why);
+}
+
+void conf_value_read(struct conf *c, const struct setting *s, struct yaml *y, const yaml_node_t *node)
+{
+	unsigned before = y->report->errors;
+	char rule[WHY_MAX], range[RANGE_MAX];
+
+	snprintf(rule, sizeof(rule), "%s is %s, as in %s", s->path, setting_range(s, range), s->given ? s->given : s->example);
+	if (s->type == TYPE_NODES || s->type == TYPE_RULES || s->type == TYPE_HOSTS || s->type == TYPE_GROUPS) {
+		if (yaml_is(y, node, s->type == TYPE_GROUPS ? YAML_MAPPING_NODE : YAML_SEQUENCE_NODE, rule))
+			list_read(c, s, y, node);
+	} else {
+		scalar_read(c, s, y, node, rule);
+	}
+	if (y->report->errors == before)
+		origin_set(c, s->key, y->source, yaml_place(y, node), yaml_line(y, node));
+	else
+		c->origin[s->key].bad = true;
 }

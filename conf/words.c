@@ -1,127 +1,58 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Spelling distance, alternatives and UTF-8.
+ * Memory, alternatives and UTF-8.
  */
 #include "conf/words.h"
 
-#include <stdio.h>
-#include <string.h>
+#include "proto/proto.h"
+#include "proto/text.h"
+
+#include <stdlib.h>
 #include <strings.h>
 
-#define WORD_MAX 64
-
-static char lower(char c)
+void *conf_alloc(size_t size)
 {
-	return c >= 'A' && c <= 'Z' ? (char)(c + ('a' - 'A')) : c;
-}
+	void *p = calloc(1, size);
 
-static unsigned least(unsigned a, unsigned b)
-{
-	return a < b ? a : b;
-}
-
-static bool swapped(const char *a, const char *b)
-{
-	return lower(a[0]) == lower(b[1]) && lower(a[1]) == lower(b[0]);
-}
-
-/* Fills one row of the table: the edits from the first i characters of a to the first j characters of b. */
-static void distance_row(unsigned row[3][WORD_MAX + 1], const char *a, size_t i, const char *b, size_t nb)
-{
-	unsigned *now = row[i % 3], *before = row[(i + 2) % 3], *second = row[(i + 1) % 3];
-
-	now[0] = (unsigned)i;
-	for (size_t j = 1; j <= nb; j++) {
-		unsigned d = before[j - 1] + (lower(a[i - 1]) != lower(b[j - 1]));
-
-		d = least(d, least(before[j], now[j - 1]) + 1);
-		if (i > 1 && j > 1 && swapped(a + i - 2, b + j - 2))
-			d = least(d, second[j - 2] + 1);
-		now[j] = d;
+	if (!p) {
+		fputs("redlockd: out of memory\n", stderr);
+		abort();
 	}
+	return p;
 }
 
-unsigned word_distance(const char *a, const char *b)
+char *conf_strndup(const char *text, size_t n)
 {
-	unsigned row[3][WORD_MAX + 1];
-	size_t na = strlen(a), nb = strlen(b);
+	char *copy = conf_alloc(n + 1);
 
-	if (na > WORD_MAX || nb > WORD_MAX)
-		return WORD_MAX;
-	for (size_t j = 0; j <= nb; j++)
-		row[0][j] = (unsigned)j;
-	for (size_t i = 1; i <= na; i++)
-		distance_row(row, a, i, b, nb);
-	return row[na % 3][nb];
+	memcpy(copy, text, n);
+	return copy;
 }
 
-bool word_near(const char *typed, const char *meant, unsigned *ret_distance)
+char *conf_strdup(const char *text)
 {
-	unsigned d = word_distance(typed, meant);
-
-	if (d > 2 || d > strlen(typed) / 3)
-		return false;
-	*ret_distance = d;
-	return true;
-}
-
-size_t alternative_get(const char *alternatives, unsigned index, char *out, size_t size)
-{
-	const char *p = alternatives;
-	size_t n;
-
-	for (; index; index--) {
-		p = strchr(p, '|');
-		if (!p)
-			return 0;
-		p++;
-	}
-	n = strcspn(p, "|");
-	if (n >= size)
-		return 0;
-	memcpy(out, p, n);
-	out[n] = '\0';
-	return n;
+	return conf_strndup(text, strlen(text));
 }
 
 int alternative_find(const char *alternatives, const char *word)
 {
-	char one[WORD_MAX];
+	size_t n;
+	int i = 0;
 
-	for (unsigned i = 0; alternative_get(alternatives, i, one, sizeof(one)); i++)
-		if (!strcasecmp(one, word))
-			return (int)i;
+	for (const char *one = alternatives; *one; one += n + (one[n] == '|'), i++) {
+		n = strcspn(one, "|");
+		if (strlen(word) == n && strncasecmp(one, word, n) == 0)
+			return i;
+	}
 	return -1;
-}
-
-static size_t utf8_length(unsigned char lead)
-{
-	if (lead < 0x80)
-		return 1;
-	if (lead >= 0xc2 && lead < 0xe0)
-		return 2;
-	if (lead >= 0xe0 && lead < 0xf0)
-		return 3;
-	return lead >= 0xf0 && lead < 0xf5 ? 4 : 0;
 }
 
 size_t utf8_decode(const char *p, size_t n, uint32_t *ret_rune)
 {
-	static const uint32_t first[5] = {0, 0, 0x80, 0x800, 0x10000};
-	size_t length = n ? utf8_length((unsigned char)*p) : 0;
-	uint32_t rune;
+	size_t length = n > 0 && (unsigned char)*p < 0x80 ? 1 : utf8_length((struct span){p, n});
 
-	if (!length || length > n)
-		return 0;
-	rune = (unsigned char)*p & (length == 1 ? 0x7fu : 0xffu >> (length + 1));
-	for (size_t i = 1; i < length; i++) {
-		if (((unsigned char)p[i] & 0xc0) != 0x80)
-			return 0;
-		rune = rune << 6 | ((unsigned char)p[i] & 0x3f);
-	}
-	if (rune < first[length] || rune > 0x10ffff || (rune >= 0xd800 && rune < 0xe000))
-		return 0;
-	*ret_rune = rune;
+	if (length > 0)
+		*ret_rune = length == 1 ? (unsigned char)*p : utf8_rune((struct span){p, length});
 	return length;
 }
 
@@ -136,7 +67,7 @@ size_t utf8_count(const char *p, size_t n)
 
 bool rune_printable(uint32_t rune)
 {
-	if (rune < 0x20 || (rune >= 0x7f && rune < 0xa0)) /* C0, DEL, C1 with NEL */
+	if (rune < 0x20 || rune == 0x7f) /* utf8_decode knows no C1 */
 		return false;
 	if (rune >= 0x2028 && rune < 0x202f) /* line and paragraph separator, direction overrides */
 		return false;
@@ -195,19 +126,16 @@ const char *text_show(const char *text, char out[SHOW_MAX])
 	return out;
 }
 
-/* Whether every YAML reader takes the unquoted text for a string. */
+/* Whether YAML takes the unquoted text for this text, and for a value. */
 static bool text_is_plain(const char *text)
 {
 	static const char first[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789/._";
-	static const char later[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789/._:@+-";
 	size_t n = strlen(text);
 
-	if (!n || !strchr(first, *text) || text[strspn(text, later)] || text[n - 1] == ':')
-		return false;
-	return alternative_find("no|yes|false|true|off|on|null|y|n", text) < 0;
+	return n > 0 && strchr(first, *text) && !text[strspn(text, WORD_LETTERS "/:@+")] && text[n - 1] != ':' && strcasecmp(text, "null") != 0;
 }
 
-void value_print_text(const char *text, FILE *out)
+void text_print(const char *text, FILE *out)
 {
 	if (text_is_plain(text)) {
 		fputs(text, out);
@@ -220,4 +148,18 @@ void value_print_text(const char *text, FILE *out)
 		fputc(*text, out);
 	}
 	fputc('"', out);
+}
+
+char *text_line(const char *text)
+{
+	char *line = NULL;
+	size_t n;
+	FILE *out = open_memstream(&line, &n);
+
+	if (!out)
+		abort();
+	text_print(text, out);
+	if (fclose(out))
+		abort();
+	return line;
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Words and characters: spelling distance, alternatives "a|b|c", UTF-8, texts as YAML has them. No state; internal to conf.
+ * Words and characters: alternatives "a|b|c", UTF-8, texts as YAML has them. No state; internal to conf.
  */
 #ifndef CONF_WORDS_H
 #define CONF_WORDS_H
@@ -12,18 +12,15 @@
 #include <stdint.h>
 #include <stdio.h>
 
-/*
- * Damerau-Levenshtein distance (optimal string alignment), ignoring ASCII case. A result above 2 only means: more than 2. A word longer
- * than 64 bytes is more than 2 away from every word.
- */
-unsigned word_distance(const char *a, const char *b);
-/* Whether the distance is at most 2, and at most a third of the length of typed. */
-bool word_near(const char *typed, const char *meant, unsigned *ret_distance);
+#define WORD_LETTERS "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-" /* of hosts, of names of nodes, of labels */
 
-/* The index of the word in "a|b|c", or -1. */
+/* calloc, strdup and strndup that end the process if memory is exhausted. */
+void *conf_alloc(size_t size);
+char *conf_strdup(const char *text);
+char *conf_strndup(const char *text, size_t n);
+
+/* The index of the word in "a|b|c", or -1. ASCII case is ignored. */
 int alternative_find(const char *alternatives, const char *word);
-/* Copies the alternative of that index; returns its length, 0 after the last. */
-size_t alternative_get(const char *alternatives, unsigned index, char *out, size_t size);
 
 /* The code point at p and its length in bytes; length 0 if it is no valid UTF-8, or n is 0. */
 size_t utf8_decode(const char *p, size_t n, uint32_t *ret_rune);
@@ -37,7 +34,6 @@ bool rune_printable(uint32_t rune);
  * end; or any of them anywhere. Returns where it is; n: there is none.
  */
 size_t lookalike_find(const char *text, size_t n, bool anywhere, uint32_t *ret_rune);
-#define LOOKALIKE_FLAW "U+%04X looks like %s, and is none: type it anew"
 
 #define SHOW_MAX 96
 /* The text for a message: unprintable bytes escaped, a long text cut with "...". Returns out. */
@@ -45,6 +41,7 @@ const char *text_show(const char *text, char out[SHOW_MAX]);
 /* Whether the text is valid UTF-8, and all of it is printable. */
 bool text_printable(const char *text, size_t n);
 /* Prints a text as YAML, unquoted if that is safe. */
-void value_print_text(const char *text, FILE *out);
+void text_print(const char *text, FILE *out);
+char *text_line(const char *text); /* the same as a text, which the caller frees */
 
 #endif

@@ -1,55 +1,36 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Filters the events of libyaml. libyaml's marks count characters from zero; ours count from one. Nothing here knows a key.
+ * Trees of libyaml. libyaml's marks count characters from zero; ours count from one. Nothing here knows a key.
  */
 #include "conf/yaml.h"
 
-#include "conf/address.h"
 #include "conf/words.h"
 
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
 
 static struct source_place mark_place(const struct yaml *y, yaml_mark_t mark)
 {
-	unsigned column = (unsigned)mark.column + 1;
+	unsigned skipped = mark.line ? 0 : (unsigned)y->from;
 
-	if (!mark.line)
-		column += (unsigned)y->skipped;
-	return (struct source_place){(unsigned)mark.line + 1, column};
+	return (struct source_place){(unsigned)mark.line + 1, (unsigned)mark.column + 1 + skipped};
 }
 
-void yaml_open(struct yaml *y, struct conf_report *report, const struct conf_source *source, size_t from, size_t to)
+struct source_place yaml_place(const struct yaml *y, const yaml_node_t *node)
 {
-	*y = (struct yaml){.report = report, .source = source, .skipped = from};
-	if (!yaml_parser_initialize(&y->parser))
-		abort();
-	yaml_parser_set_encoding(&y->parser, YAML_UTF8_ENCODING);
-	yaml_parser_set_input_string(&y->parser, (const unsigned char *)source->text + from, to - from);
-}
-
-void yaml_close(struct yaml *y)
-{
-	yaml_event_delete(&y->event);
-	yaml_parser_delete(&y->parser);
-}
-
-struct source_place yaml_place(const struct yaml *y)
-{
-	return mark_place(y, y->event.start_mark);
+	return mark_place(y, node->start_mark);
 }
 
 /* A hint that libyaml's message lacks: the usual syntax mistakes with addresses. */
-static const char *syntax_hint(const struct yaml *y, const char *context, char out[SHOW_MAX])
+static const char *syntax_hint(const struct yaml *y, const yaml_parser_t *p, const char *context, char out[SHOW_MAX])
 {
-	struct source_place place = mark_place(y, y->parser.problem_mark);
+	struct source_place place = mark_place(y, p->problem_mark);
 	size_t n;
 	uint32_t rune;
 	const char *line = source_line(y->source, place.line, &n);
 
-	if (!strcmp(context, "while scanning an alias"))
+	if (!strcmp(context, "while scanning an alias") || !strcmp(p->problem, "found undefined alias"))
 		return "; a value that begins with '*' must be quoted";
 	if (strstr(context, "flow") && memmem(line, n, "::", 2))
 		return "; an IPv6 address must be quoted: \"[::1]:6379\"";
@@ -59,150 +40,205 @@ static const char *syntax_hint(const struct yaml *y, const char *context, char o
 	return out;
 }
 
-/* Reports a syntax error. Nothing further is read, because the meaning of the rest is unknown. */
-static void syntax_report(struct yaml *y)
+static void syntax_report(struct yaml *y, const yaml_parser_t *p)
 {
-	const yaml_parser_t *p = &y->parser;
-	const char *problem = p->problem ? p->problem : "out of memory", *context = p->context ? p->context : "";
-	bool at_end = strstr(problem, "end of stream") && *context; /* the end has no useful place; the place of the open construct is shown */
+	const char *context = p->context ? p->context : "";
+	bool at_end = strstr(p->problem, "end of stream") && *context; /* the end has no useful place; the place of the open construct is shown */
 	struct source_place place = mark_place(y, at_end ? p->context_mark : p->problem_mark);
-	char hint[SHOW_MAX];
+	char hint[SHOW_MAX], begins[64] = "";
 
-	if (y->flawed)
-		return;
 	if (!at_end && *context && p->context_mark.line != p->problem_mark.line)
-		report_error(y->report, y->source, place, "%s %s that begins in line %zu%s", problem, context,
-			     p->context_mark.line + 1, syntax_hint(y, context, hint));
-	else
-		report_error(y->report, y->source, place, "%s%s%s%s", problem, *context ? " " : "", context,
-			     syntax_hint(y, context, hint));
+		snprintf(begins, sizeof(begins), " that begins in line %zu", p->context_mark.line + 1);
+	report_error(y->report, y->source, place, "%s%s%s%s%s", p->problem, *context ? " " : "", context, begins, syntax_hint(y, p, context, hint));
 }
 
-static void node_check(struct yaml *y, const unsigned char *anchor, const unsigned char *tag)
+static bool document_load(struct yaml *y, yaml_parser_t *parser, yaml_document_t *document)
 {
-	if (anchor)
-		report_error(y->report, y->source, yaml_place(y), "anchors have no use here: write the value itself");
-	if (tag)
-		report_error(y->report, y->source, yaml_place(y), "tags have no use here: each key knows the type of its value");
+	if (yaml_parser_load(parser, document))
+		return true;
+	if (!parser->problem)
+		abort(); /* no memory */
+	syntax_report(y, parser);
+	return false;
 }
 
-bool yaml_is_continued(const struct yaml *y)
+/* Whether no second document follows. */
+static bool is_alone(struct yaml *y, yaml_parser_t *parser)
 {
-	return y->event.start_mark.line != y->event.end_mark.line;
+	yaml_document_t second;
+	const yaml_node_t *root;
+
+	if (!document_load(y, parser, &second))
+		return false;
+	root = yaml_document_get_root_node(&second);
+	if (root)
+		complain(y, root, "a second document begins here; a configuration is one");
+	yaml_document_delete(&second);
+	return !root;
 }
 
-/* Without quotes of ASCII a value has the quotes and blanks that it is pasted with. */
-static void plain_check(struct yaml *y)
+bool yaml_open(struct yaml *y, struct conf_report *report, const struct conf_source *source, size_t from)
 {
-	const char *text = (const char *)y->event.data.scalar.value;
-	size_t n = y->event.data.scalar.length, at;
-	struct source_place place = yaml_place(y);
-	uint32_t rune;
+	yaml_parser_t parser;
+	bool sound;
 
-	at = lookalike_find(text, n, false, &rune);
-	if (at == n)
-		return;
-	place.column += (unsigned)utf8_count(text, at);
-	report_error(y->report, y->source, place, LOOKALIKE_FLAW, (unsigned)rune, lookalike_name(lookalike_of(rune)));
+	*y = (struct yaml){.report = report, .source = source, .from = from};
+	if (!yaml_parser_initialize(&parser))
+		abort();
+	yaml_parser_set_encoding(&parser, YAML_UTF8_ENCODING);
+	yaml_parser_set_input_string(&parser, (const unsigned char *)source->text + from, source->n - from);
+	sound = document_load(y, &parser, &y->document) && (!yaml_root(y) || is_alone(y, &parser));
+	yaml_parser_delete(&parser);
+	return sound;
 }
 
-static void scalar_check(struct yaml *y)
+void yaml_close(struct yaml *y)
 {
-	if (y->event.data.scalar.style == YAML_PLAIN_SCALAR_STYLE && !yaml_is_continued(y))
-		plain_check(y);
-	node_check(y, y->event.data.scalar.anchor, y->event.data.scalar.tag);
-	if (yaml_is_continued(y))
-		report_error(y->report, y->source, yaml_place(y),
-			     "this value goes on in the next line; a key stands in a line of its own, with the same indent as "
-			     "its neighbours");
+	yaml_document_delete(&y->document);
 }
 
-static void event_check(struct yaml *y)
+yaml_node_t *yaml_root(struct yaml *y)
 {
-	const yaml_event_t *e = &y->event;
-
-	switch (e->type) {
-	case YAML_SCALAR_EVENT:
-		scalar_check(y);
-		break;
-	case YAML_SEQUENCE_START_EVENT:
-		node_check(y, e->data.sequence_start.anchor, e->data.sequence_start.tag);
-		break;
-	case YAML_MAPPING_START_EVENT:
-		node_check(y, e->data.mapping_start.anchor, e->data.mapping_start.tag);
-		break;
-	case YAML_ALIAS_EVENT:
-		report_error(
-			y->report, y->source, yaml_place(y),
-			"'*' begins an alias, which has no use here: write the value itself, in quotes if it begins with '*'");
-		break;
-	default:
-		break;
-	}
+	return yaml_document_get_root_node(&y->document);
 }
 
-yaml_event_type_t yaml_next(struct yaml *y)
+yaml_node_t *yaml_node(struct yaml *y, int index)
 {
-	yaml_event_delete(&y->event);
-	y->event.type = YAML_NO_EVENT;
-	if (y->over)
-		return YAML_NO_EVENT;
-	if (!yaml_parser_parse(&y->parser, &y->event)) {
-		y->over = true;
-		syntax_report(y);
-		return YAML_NO_EVENT;
-	}
-	event_check(y);
-	return y->event.type;
+	return yaml_document_get_node(&y->document, index);
 }
 
-bool yaml_is_null(const struct yaml *y)
+bool yaml_is_null(const yaml_node_t *node)
 {
-	const char *text = (const char *)y->event.data.scalar.value;
+	const char *text = (const char *)node->data.scalar.value;
 
-	if (y->event.data.scalar.style != YAML_PLAIN_SCALAR_STYLE)
+	if (node->type != YAML_SCALAR_NODE || node->data.scalar.style != YAML_PLAIN_SCALAR_STYLE)
 		return false;
 	return !*text || !strcmp(text, "~") || !strcasecmp(text, "null");
 }
 
-const char *yaml_kind(const struct yaml *y)
+const char *yaml_kind(const yaml_node_t *node)
 {
-	switch (y->event.type) {
-	case YAML_SEQUENCE_START_EVENT:
+	if (node->type == YAML_SEQUENCE_NODE)
 		return "a list";
-	case YAML_MAPPING_START_EVENT:
+	if (node->type == YAML_MAPPING_NODE)
 		return "a mapping";
-	case YAML_ALIAS_EVENT:
-		return "an alias";
-	default:
-		return "a single value";
+	return yaml_is_null(node) ? "no value" : "a single value";
+}
+
+bool yaml_is(struct yaml *y, const yaml_node_t *node, yaml_node_type_t type, const char *rule)
+{
+	if (node->type == type)
+		return true;
+	complain(y, node, "%s; this is %s", rule, yaml_kind(node));
+	return false;
+}
+
+/* Without quotes of ASCII a value has the quotes and blanks that it is pasted with. False: complained. */
+static bool is_plain_ascii(struct yaml *y, const yaml_node_t *node)
+{
+	const char *text = (const char *)node->data.scalar.value;
+	struct source_place place = yaml_place(y, node);
+	size_t n = node->data.scalar.length;
+	uint32_t rune;
+	size_t at = lookalike_find(text, n, false, &rune);
+
+	if (node->data.scalar.style != YAML_PLAIN_SCALAR_STYLE || at == n)
+		return true;
+	place.column += (unsigned)utf8_count(text, at);
+	report_error(y->report, y->source, place, "U+%04X looks like %s, and is none: type it anew", (unsigned)rune, lookalike_name(lookalike_of(rune)));
+	return false;
+}
+
+const char *yaml_text(struct yaml *y, const yaml_node_t *node, const char *rule)
+{
+	const char *text = (const char *)node->data.scalar.value;
+
+	if (node->type != YAML_SCALAR_NODE || yaml_is_null(node)) {
+		complain(y, node, "%s; this is %s", rule, yaml_kind(node));
+		return NULL;
+	}
+	if (node->start_mark.line != node->end_mark.line) {
+		complain(y, node, "this value goes on in the next line; a key stands in a line of its own, with the same indent as its neighbours");
+		return NULL;
+	}
+	if (strcmp((const char *)node->tag, YAML_STR_TAG) != 0) {
+		complain(y, node, "tags have no use here: each key knows the type of its value");
+		return NULL;
+	}
+	if (!is_plain_ascii(y, node))
+		return NULL;
+	/* An escape such as "\0" or "\n" may produce characters that the file itself may not contain. */
+	if (text_printable(text, node->data.scalar.length))
+		return text;
+	complain(y, node, "this text holds a control character");
+	return NULL;
+}
+
+static bool field_is(const yaml_node_t *key, const char *word)
+{
+	return key->type == YAML_SCALAR_NODE && strlen(word) == key->data.scalar.length && !strcmp(word, (const char *)key->data.scalar.value);
+}
+
+void yaml_fields(struct yaml *y, const yaml_node_t *mapping, const char *const *word, size_t words, const char *rule, yaml_node_t **ret_value)
+{
+	char show[SHOW_MAX];
+
+	for (size_t i = 0; i < words; i++)
+		ret_value[i] = NULL;
+	for (yaml_node_pair_t *pair = mapping->data.mapping.pairs.start; pair < mapping->data.mapping.pairs.top; pair++) {
+		const yaml_node_t *key = yaml_node(y, pair->key);
+		size_t i = 0;
+
+		while (i < words && !field_is(key, word[i]))
+			i++;
+		if (i < words && !ret_value[i])
+			ret_value[i] = yaml_node(y, pair->value);
+		else
+			complain(y, key, "'%s' has no place: %s",
+			         key->type == YAML_SCALAR_NODE ? text_show((const char *)key->data.scalar.value, show) : yaml_kind(key), rule);
 	}
 }
 
-static int depth_change(yaml_event_type_t type)
+/* NOLINTBEGIN(misc-no-recursion): what was read has few levels. */
+static void node_print(struct yaml *y, const yaml_node_t *node, FILE *out)
 {
-	if (type == YAML_SEQUENCE_START_EVENT || type == YAML_MAPPING_START_EVENT)
-		return 1;
-	return type == YAML_SEQUENCE_END_EVENT || type == YAML_MAPPING_END_EVENT ? -1 : 0;
-}
+	const char *comma = "";
 
-void yaml_skip(struct yaml *y)
-{
-	int depth = depth_change(y->event.type);
-
-	while (depth > 0 && !y->over) {
-		depth += depth_change(yaml_next(y));
-		if (depth > YAML_DEPTH_MAX) {
-			report_error(y->report, y->source, yaml_place(y), "nested deeper than %d", YAML_DEPTH_MAX);
-			y->over = true;
+	switch (node->type) {
+	case YAML_SEQUENCE_NODE:
+		fputc('[', out);
+		for (yaml_node_item_t *item = node->data.sequence.items.start; item < node->data.sequence.items.top; item++, comma = ", ") {
+			fputs(comma, out);
+			node_print(y, yaml_node(y, *item), out);
 		}
+		fputc(']', out);
+		break;
+	case YAML_MAPPING_NODE:
+		fputc('{', out);
+		for (yaml_node_pair_t *pair = node->data.mapping.pairs.start; pair < node->data.mapping.pairs.top; pair++, comma = ", ") {
+			fputs(comma, out);
+			node_print(y, yaml_node(y, pair->key), out);
+			fputs(": ", out);
+			node_print(y, yaml_node(y, pair->value), out);
+		}
+		fputc('}', out);
+		break;
+	default:
+		text_print((const char *)node->data.scalar.value, out);
 	}
 }
+/* NOLINTEND(misc-no-recursion) */
 
-void list_complain(struct yaml *y, int outcome, const char *why)
+char *yaml_line(struct yaml *y, const yaml_node_t *node)
 {
-	if (outcome == VALUE_SECRET)
-		report_secret(y->report, y->source, yaml_place(y), "%s", why);
-	else
-		report_error(y->report, y->source, yaml_place(y), "%s", why);
+	char *text = NULL;
+	size_t n;
+	FILE *out = open_memstream(&text, &n);
+
+	if (!out)
+		abort();
+	node_print(y, node, out);
+	if (fclose(out))
+		abort();
+	return text;
 }

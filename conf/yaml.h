@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * YAML as a configuration needs it: one document of mappings, lists and scalars, each with its place. Other features of YAML
- * (anchors, aliases, tags, merges, values over several lines, deep nesting) are reported here, once, with their place. Internal to conf.
+ * One YAML document as a tree, with the place of each node, and the questions that readers of keys ask about a node. A reader finds out whether a part of the
+ * tree was right by comparing report->errors before and after. Internal to conf.
  */
 #ifndef CONF_YAML_H
 #define CONF_YAML_H
@@ -10,35 +10,42 @@
 
 #include <yaml.h>
 
-#define YAML_DEPTH_MAX 16
-
 struct yaml {
-	yaml_parser_t parser;
-	yaml_event_t event; /* the present event */
+	yaml_document_t document;
 	struct conf_report *report;
 	const struct conf_source *source;
-	size_t skipped; /* characters of the first line before the text that is parsed */
-	bool flawed;    /* the text was cut at a flaw that was reported, so errors at its end are ignored */
-	bool over;      /* no further event: the end, or a syntax error */
+	size_t from; /* characters of the first line before the text that is parsed */
 };
 
-/* Parses source->text[from..to). */
-void yaml_open(struct yaml *y, struct conf_report *report, const struct conf_source *source, size_t from, size_t to);
+/*
+ * Parses source->text[from..). False: it is no YAML, or more than one document, and that was reported: nothing can be read from it. The root is NULL if the
+ * text is empty. The caller closes it in both cases.
+ */
+bool yaml_open(struct yaml *y, struct conf_report *report, const struct conf_source *source, size_t from);
 void yaml_close(struct yaml *y);
+yaml_node_t *yaml_root(struct yaml *y);
+yaml_node_t *yaml_node(struct yaml *y, int index); /* of an item of a list, or of a pair */
 
-/* Moves to the next event; returns its type, YAML_NO_EVENT if there is none. */
-yaml_event_type_t yaml_next(struct yaml *y);
-/* Where the present event begins. */
-struct source_place yaml_place(const struct yaml *y);
-/* Whether the present scalar is empty, ~ or null. */
-bool yaml_is_null(const struct yaml *y);
-/* Whether the present scalar has several lines, which yaml_next has reported. */
-bool yaml_is_continued(const struct yaml *y);
-/* "a list", "a mapping", "a value", "an alias": the present event, for messages. */
-const char *yaml_kind(const struct yaml *y);
-/* The present event begins a node: moves to the last event of that node. */
-void yaml_skip(struct yaml *y);
-/* Reports what is wrong with the present scalar; outcome: VALUE_BAD or VALUE_SECRET (address.h). */
-void list_complain(struct yaml *y, int outcome, const char *why);
+struct source_place yaml_place(const struct yaml *y, const yaml_node_t *node);
+bool yaml_is_null(const yaml_node_t *node); /* empty, ~ or null */
+const char *yaml_kind(const yaml_node_t *node); /* "a list", "a mapping", "a single value", "no value": for messages */
+
+/* Adds an error at a node. */
+#define complain(y, node, ...) report_add((y)->report, GRADE_ERROR, (y)->source, yaml_place((y), (node)), __VA_ARGS__)
+
+/* Whether the node is of this type. If not, an error says what it must be: "rule; this is a list". */
+bool yaml_is(struct yaml *y, const yaml_node_t *node, yaml_node_type_t type, const char *rule);
+/*
+ * The text of a single value. NULL: it is none, or a character in it has no place, and that was reported; rule: what it must be. No text has a control
+ * character, goes over several lines, or has a tag.
+ */
+const char *yaml_text(struct yaml *y, const yaml_node_t *node, const char *rule);
+/*
+ * The values of a mapping whose keys are these words: ret_value[i] belongs to word[i], and is NULL if that is missing. Any other key, and one that comes a
+ * second time, is reported with the rule.
+ */
+void yaml_fields(struct yaml *y, const yaml_node_t *mapping, const char *const *word, size_t words, const char *rule, yaml_node_t **ret_value);
+/* The node as YAML in one line. The caller frees it. Only of a tree that was read without a mistake, so it has the depth of what was read. */
+char *yaml_line(struct yaml *y, const yaml_node_t *node);
 
 #endif

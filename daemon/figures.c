@@ -4,28 +4,11 @@
  * between the two marks of the page by the list of the figures of STATS.
  */
 #include "daemon/core/event/metric.h"
-
-#include <stdbool.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
+#include "proto/manual.h"
 
 #define COLUMNS 78
 
-/* Prints lines of at most COLUMNS bytes, broken at blanks. */
-static void text_print(const char *text)
-{
-	const char *stop;
-
-	for (; strlen(text) > COLUMNS; text = stop + 1) {
-		for (stop = text + COLUMNS; *stop != ' '; stop--)
-			;
-		printf("%.*s\n", (int)(stop - text), text);
-	}
-	puts(text);
-}
-
-static void figures_print(void)
+static bool figures_print(const char *name)
 {
 	const struct metric_row *family = metric_table;
 	int i;
@@ -42,27 +25,13 @@ static void figures_print(void)
 			printf(".It Cm %s Pq %s\n", row->name, row->labels);
 		else
 			printf(".It Cm %s\n", row->name);
-		text_print(row->help);
+		manual_text(row->help, strlen(row->help), COLUMNS);
 	}
 	puts(".El");
+	return strcmp(name, "the figures") == 0;
 }
 
 int main(void)
 {
-	char line[1024];
-	bool inside = false, seen = false;
-
-	while (fgets(line, sizeof(line), stdin)) {
-		if (!strncmp(line, ".\\\" END of the figures", 22))
-			inside = false;
-		if (!inside)
-			fputs(line, stdout);
-		if (!strncmp(line, ".\\\" BEGIN of the figures", 24)) {
-			figures_print();
-			inside = seen = true;
-		}
-	}
-	if (!seen || inside)
-		fputs("figures: the page lacks its marks\n", stderr);
-	return seen && !inside ? EXIT_SUCCESS : EXIT_FAILURE;
+	return manual_render(figures_print, 1);
 }

@@ -46,11 +46,11 @@ for page; do
 done
 
 # The rendered parts of the pages agree with the tables.
-"$build/docgen" --check proto/redlock-protocol.7
+"$build/docgen" <proto/redlock-protocol.7 | diff -u proto/redlock-protocol.7 -
 verdict $? "proto/redlock-protocol.7 differs from the tables (make rendered)"
 sed '/BEGIN of LOCK$/,/END of LOCK$/d' proto/redlock-protocol.7 >"$scratch/planted.7"
 sed 's/\(BEGIN\|END\) of UNLOCK$/\1 of LOCK/' proto/redlock-protocol.7 >"$scratch/twice.7"
-! "$build/docgen" --check "$scratch/planted.7" 2>/dev/null && ! "$build/docgen" --check "$scratch/twice.7" 2>/dev/null
+! "$build/docgen" <"$scratch/planted.7" >/dev/null 2>&1 && ! "$build/docgen" <"$scratch/twice.7" >/dev/null 2>&1
 verdict $? "a request that the page lacks, or has twice, is not found"
 "$build/figures" <daemon/redlockd.8 >"$scratch/rendered"
 diff -u daemon/redlockd.8 "$scratch/rendered"

@@ -17,7 +17,7 @@ trap 'rm -rf "$scratch"' EXIT
 includes='
 proto         @pure stdio.h proto/
 tls           @libc openssl/ tls/
-conf          @libc yaml.h conf/ proto/lookalike.h
+conf          @libc yaml.h conf/ proto/
 daemon/base   @libc sanitizer/asan_interface.h daemon/base/ proto/span.h
 daemon/core   @pure stdio.h proto/ daemon/core/ daemon/base/ !daemon/base/clock.h
 daemon/store  @pure sqlite3.h stdio.h dirent.h fcntl.h unistd.h sys/mman.h sys/stat.h daemon/store/ daemon/core/event/event.h daemon/base/ !daemon/base/clock.h proto/span.h
@@ -161,7 +161,6 @@ plant tls '"proto/proto.h"'
 plant daemon/core '"tls/tls.h"'
 plant daemon/net '<openssl/ssl.h>'
 plant conf '"daemon/base/mem.h"'
-plant conf '"proto/proto.h"'
 plant daemon/base '"daemon/core/event/event.h"'
 plant daemon/base '<event2/event.h>'
 plant daemon/core '"daemon/base/clock.h"'

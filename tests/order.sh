@@ -5,7 +5,7 @@
 
 standing='
 proto                  text nearest command defect duration foreign help json quote token reader reply request docgen
-conf                   number words source schema address report yaml file secret users modes protect groups rules check sentinel list value reader load live conf show print docgen
+conf                   words schema report yaml address nodes rules value reader check file conf docgen
 daemon/base            mem arena map rng backoff buf clock fdlist file heap histogram log netstring offload pack peer pool roll
 daemon/systemd         systemd fdstore unit
 daemon/files           audit_file credentials frame journal runtime
@@ -29,7 +29,7 @@ daemon/core/service    deliver hangup command after_step due_timers service serv
 daemon/store           keyfile keyspace shown share_list ledger rate table job_rows job_keep job_op job_show jobs home memory_key breaking sharing memory memory_whole statefile state
 daemon/redis           word batch departure failure flight handshake resp script stream socket resolver link links redial post sentinel subscriber node upstream
 daemon/net             address admin lines slots shares listener inherited tcp_listeners hub sockets held conn_state secure ending closing room output conn admission handshakes acceptor turns net carried carry
-daemon/web             notation query answer listed totals greeting visits sse asker gate snapshot audience stream web carry
+daemon/web             translate answer visits asker gate snapshot stream web
 daemon/api             fields problem calls follower sessions api
 daemon/restart         parcel once trial records carry restart carried
 daemon/main            backlog answer_queue program reach passed descriptors rest verifier timer signals lasting guard wrong_port pump stores vanished listen exposition site status supervise outer_figures daemon main

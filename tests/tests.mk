@@ -134,7 +134,7 @@ $(O)/%_shim.so: tests/%_shim.c Makefile | $(FIRST)
 	$(Q)$(CC) $(BASEFLAGS) $(CFLAGS) -shared -fPIC -o $@ $<
 
 # The configuration without the daemon, for tests/conf.
-$(O)/conf-tool: $(call obj,tests/conf/tool.c $(CONF))
+$(O)/conf-tool: $(call obj,tests/conf/tool.c $(CONF) $(PROTO))
 	$(call say,LD)
 	$(Q)$(LINK) -o $@ $^ $(LIBS_CONF)
 
@@ -407,7 +407,7 @@ build-fuzzers: | $(FIRST)
 	+@$(SUBMAKE) O=$(O)/fuzz CC=$(CLANG) SAN=fuzzer-no-link,address,undefined $(patsubst tests/fuzz/%.c,$(O)/fuzz/%,$(FUZZ))
 
 $(O)/fuzz_session: $(call obj,$(STORY))
-$(O)/fuzz_fields: $(call obj,daemon/api/fields.c daemon/web/query.c)
+$(O)/fuzz_fields: $(call obj,daemon/api/fields.c daemon/web/translate.c)
 $(O)/fuzz_%: $(O)/tests/fuzz/fuzz_%.o $(O)/inner.a
 	$(call say,LD)
 	$(Q)$(LINK) -fsanitize=fuzzer -o $@ $(filter %.o,$^) $(filter %.a,$^) $(LIBS_LOOP) $(LIBS_REDIS) $(LIBS_JOBS) $(LIBS_CONF) $(LIBS_CRYPT)

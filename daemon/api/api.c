@@ -2,16 +2,10 @@
 /* See api.h. From a request of HTTP to a line. */
 #include "daemon/api/api.h"
 
-#include "daemon/api/calls.h"
 #include "daemon/api/fields.h"
-#include "daemon/api/follower.h"
-#include "daemon/api/problem.h"
-#include "daemon/api/sessions.h"
+#include "daemon/api/internal.h"
 #include "daemon/base/mem.h"
-#include "daemon/web/answer.h"
-#include "daemon/web/gate.h"
-#include "daemon/web/internal.h"
-#include "daemon/web/query.h"
+#include "daemon/web/translate.h"
 
 #include <errno.h>
 #include <stdio.h>

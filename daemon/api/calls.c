@@ -1,11 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* See calls.h, and api.h for what holds. */
-#include "daemon/api/calls.h"
+/* The requests of a session that the service has not answered yet; see api.h for what holds. */
+#include "daemon/api/internal.h"
 
-#include "daemon/api/problem.h"
 #include "daemon/base/mem.h"
-#include "daemon/web/answer.h"
-#include "daemon/web/internal.h"
 
 #include <event2/bufferevent.h>
 #include <inttypes.h>

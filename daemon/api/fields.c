@@ -2,7 +2,7 @@
 /* See fields.h. It recurses nowhere: objects and lists inside the object are refused. */
 #include "daemon/api/fields.h"
 
-#include "daemon/web/query.h"
+#include "daemon/web/translate.h"
 #include "proto/text.h"
 
 #include <stdarg.h>

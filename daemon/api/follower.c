@@ -1,14 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * See follower.h. With EVENTS_UNSENT unread the stream is ended. Its client comes back with Last-Event-ID, and is told what it has missed, as far as it was
- * kept.
+ * The stream of events of a session. With EVENTS_UNSENT unread it is ended. Its client comes back with Last-Event-ID, and is told what it has missed, as far
+ * as it was kept.
  */
-#include "daemon/api/follower.h"
+#include "daemon/api/internal.h"
 
 #include "daemon/base/mem.h"
-#include "daemon/web/answer.h"
-#include "daemon/web/internal.h"
-#include "daemon/web/notation.h"
+#include "daemon/web/translate.h"
 
 #include <stdlib.h>
 

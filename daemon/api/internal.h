@@ -3,8 +3,7 @@
 #ifndef API_INTERNAL_H
 #define API_INTERNAL_H
 
-#include "daemon/base/peer.h"
-#include "daemon/web/asker.h"
+#include "daemon/web/internal.h"
 
 #include <sys/queue.h>
 
@@ -12,12 +11,12 @@
 #define SECRET_MOST   64
 #define EVENTS_KEPT   64
 #define EVENTS_BYTES  ((size_t)64 * 1024) /* of those of one session */
+/* Of a session that is made, or taken over, without one. */
+#define HEARTBEAT    " heartbeat=30s"
+#define HEARTBEAT_US (30 * SEC)
 #define SUBJECT_MAX   257 /* of the subject of a certificate, with its end */
 
 struct api;
-struct event;
-struct evhttp_request;
-struct visit;
 
 enum ask { ASK_HELLO, ASK_RESUME, ASK_QUIT, ASK_LOCK, ASK_HAD, ASK_SUBSCRIBE, ASK_OTHER };
 
@@ -68,5 +67,65 @@ struct api {
 	struct event *beat; /* each tick, while requests wait or streams are open */
 	unsigned ticks;
 };
+
+/* --- problem.c: answers, a line of the protocol as JSON, or a problem (RFC 9457) --- */
+
+/* The status of a line that answers a request: 200, or that of its error. */
+int problem_status(const struct reply_line *line);
+/* 200 or 201: its fields; else the problem that it tells. */
+void problem_answer(struct evhttp_request *req, int status, const struct reply_line *line);
+/* code: of the protocol. */
+void problem(struct evhttp_request *req, int status, const char *code, const char *detail);
+
+/* --- calls.c: the requests of a session that the service has not answered yet, and the lines that go out for those that were cut off --- */
+
+/*
+ * A line for the service. req NULL: nobody waits for its answer. waits: the request may hold its connection for as long as it takes, if its peer has a share
+ * left. what: see struct call.
+ */
+void call_new(struct api_session *s, struct evhttp_request *req, enum ask ask, bool waits, const char *what, const char *line);
+struct call *call_add(struct api_session *s, enum ask ask, const char *what, const char *line);
+void call_begin(struct call *c); /* sends it, once the session is open */
+void call_send(struct call *c);
+
+void call_free(struct call *c);
+struct evhttp_request *call_end(struct call *c); /* frees it; the request is the caller's. NULL: its client has gone */
+bool call_is_left(const struct call *c);         /* its client has closed the connection, and evhttp has not noticed */
+void call_drop_client(struct call *c);           /* closes the connection, with the request */
+/* Its client has gone. What it has asked for and is not done yet is not done; the rest of it is done, and told to nobody. */
+void call_is_cut(struct call *c);
+
+void session_refuse_all(struct api_session *s, int status, const char *code, const char *why); /* answers all of its calls so */
+void session_expel(struct api_session *s); /* answers those that wait that the token is another one, and withdraws them */
+/* Whether one of its requests waits, with its client there. Closes up to so many of those whose client has gone. */
+bool session_waits(struct api_session *s, unsigned *cuts);
+void calls_beat(struct api *api); /* there is a request that waits, or a stream */
+
+/* --- follower.c: GET …/events, the stream of server-sent events of a session --- */
+
+#define EVENTS_UNSENT ((size_t)64 * 1024)
+
+struct follower {
+	struct api_session *session;
+	struct sse out;
+};
+
+/* A stream for this request, which is taken, in place of the one that the session has. It begins with what was kept behind this id. */
+void follower_begin(struct api_session *s, struct evhttp_request *req, struct visit *v);
+void follower_end(struct follower *f); /* as the protocol has it; NULL is allowed */
+/* Keeps an event, which the stream tells, if there is one. */
+void follower_keep(struct api_session *s, const struct reply_line *push);
+
+/* --- sessions.c: those that have a session of the service now. One is freed when the service ends it, or refuses to take it up again --- */
+
+/* A session for this request, which HELLO or RESUME begins. NULL: the request was answered. */
+struct api_session *session_new(struct api *api, struct evhttp_request *req);
+struct api_session *session_find(struct api *api, uint64_t number, const char *secret);
+/* Whether this client may use it: that of the same uid or certificate, and of this host as the one that made it. */
+bool session_is_for(const struct api_session *s, struct evhttp_request *req);
+void session_is_gone(struct evhttp_request *req); /* answers so */
+void session_drop(struct api_session *s); /* its calls were answered; the service hears that its client is gone */
+int sessions_init(struct api *api); /* 0 or -ENOMEM */
+void sessions_release(struct api *api);
 
 #endif

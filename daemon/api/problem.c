@@ -1,11 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* See problem.h. */
-#include "daemon/api/problem.h"
+/* Answers of the API: a line of the protocol as JSON, or a problem (RFC 9457). */
+#include "daemon/api/internal.h"
 
-#include "daemon/web/answer.h"
-#include "daemon/web/notation.h"
+#include "daemon/web/translate.h"
 
-#include <event2/http.h>
 #include <stdio.h>
 
 #define TYPE_PROBLEM "application/problem+json"

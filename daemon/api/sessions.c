@@ -1,16 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* See sessions.h, and api.h for what holds. */
-#include "daemon/api/sessions.h"
+/* The sessions of the API that have a session of the service now; see api.h for what holds. */
+#include "daemon/api/internal.h"
 
-#include "daemon/api/calls.h"
-#include "daemon/api/follower.h"
-#include "daemon/api/problem.h"
 #include "daemon/base/clock.h"
 #include "daemon/base/mem.h"
-#include "daemon/web/answer.h"
-#include "daemon/web/gate.h"
-#include "daemon/web/greeting.h"
-#include "daemon/web/internal.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -226,7 +219,7 @@ static uint32_t *peer_of(struct evhttp_request *req, struct peer *ret_peer, char
 {
 	uint32_t *groups = gate_peer(req, ret_peer);
 
-	if (greeting_subject(req, subject, SUBJECT_MAX))
+	if (visit_subject(req, subject, SUBJECT_MAX))
 		ret_peer->subject = subject;
 	else
 		subject[0] = '\0';

@@ -70,12 +70,12 @@ static void token_forget(char *token)
 /* The tokens were checked when the configuration was read. 0, or -errno and none. */
 static int tokens_of(const struct conf *c, bool api, char **ret_token, char **ret_metrics_token)
 {
-	int r = api ? conf_api_token(c, ret_token) : conf_token(c, ret_token);
+	int r = conf_secret(c, api ? KEY_API_TOKEN_FILE : KEY_HTTP_TOKEN_FILE, ret_token);
 
 	*ret_metrics_token = NULL;
 	if (r < 0)
 		return r;
-	r = api ? 0 : conf_metrics_token(c, ret_metrics_token);
+	r = api ? 0 : conf_secret(c, KEY_HTTP_METRICS_TOKEN_FILE, ret_metrics_token);
 	if (r < 0)
 		token_forget(*ret_token);
 	return r;
@@ -119,19 +119,18 @@ int site_start(struct daemon *d)
 	return 0;
 }
 
-typedef int token_get(const struct conf *c, char **ret_token);
 typedef void token_set(struct web *w, const char *token);
 
-static void token_reload(const struct conf *c, struct web *w, const char *file, token_get *get, token_set *set)
+static void token_reload(const struct conf *c, struct web *w, enum conf_key key, token_set *set)
 {
 	char *token;
 	int r;
 
 	if (!w)
 		return;
-	r = get(c, &token);
+	r = conf_secret(c, key, &token);
 	if (r < 0) {
-		log_event(LOG_ERROR, "token", "file=%s error=\"%s\" note=\"the former one stays in use\"", file, strerror(-r));
+		log_event(LOG_ERROR, "token", "file=%s error=\"%s\" note=\"the former one stays in use\"", conf_file_name(c, key), strerror(-r));
 		return;
 	}
 	set(w, token);
@@ -142,9 +141,9 @@ void site_reload(struct daemon *d)
 {
 	const struct conf *c = d->conf;
 
-	token_reload(c, d->web, c->http.token_file, conf_token, web_set_token);
-	token_reload(c, d->web, c->http.metrics_token_file, conf_metrics_token, web_set_metrics_token);
-	token_reload(c, d->api, c->api.token_file, conf_api_token, web_set_token);
+	token_reload(c, d->web, KEY_HTTP_TOKEN_FILE, web_set_token);
+	token_reload(c, d->web, KEY_HTTP_METRICS_TOKEN_FILE, web_set_metrics_token);
+	token_reload(c, d->api, KEY_API_TOKEN_FILE, web_set_token);
 }
 
 void site_stop(struct daemon *d)

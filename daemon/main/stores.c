@@ -276,13 +276,13 @@ static int password_first(const struct conf *c, bool goes_on, char **ret_passwor
 	*ret_sentinel_password = NULL;
 	if (!goes_on)
 		signals_hold_ends(false);
-	r = conf_password(c, ret_password);
+	r = conf_secret(c, KEY_REDIS_PASSWORD_FILE, ret_password);
 	signals_hold_ends(true);
 	if (r < 0) {
 		log_event(LOG_ERROR, "password", "file=%s error=\"%s\"", c->redis.password_file, strerror(-r));
 		return r;
 	}
-	r = conf_sentinel_password(c, ret_sentinel_password);
+	r = conf_secret(c, KEY_REDIS_SENTINEL_PASSWORD_FILE, ret_sentinel_password);
 	if (r < 0) {
 		log_event(LOG_ERROR, "password", "file=%s error=\"%s\"", c->redis.sentinel_password_file, strerror(-r));
 		secret_free(*ret_password);
@@ -405,7 +405,7 @@ static void attempt_run(struct attempt *t, const struct upstream_conf *conf)
 	event_base_free(t->base);
 }
 
-/* A password that can be read only once is left to the next process. */
+/* A secret that cannot be read is told by the check of the configuration. */
 bool stores_try(const struct conf *c)
 {
 	struct attempt t = {.needed = (unsigned)c->redis.nodes / 2 + 1};
@@ -414,7 +414,8 @@ bool stores_try(const struct conf *c)
 	struct credentials credentials;
 	char *password = NULL, *sentinel_password = NULL;
 
-	if (c->store != STORE_REDIS || conf_password_again(c, &password) < 0 || conf_sentinel_password(c, &sentinel_password) < 0) {
+	if (c->store != STORE_REDIS || conf_secret(c, KEY_REDIS_PASSWORD_FILE, &password) < 0 ||
+	    conf_secret(c, KEY_REDIS_SENTINEL_PASSWORD_FILE, &sentinel_password) < 0) {
 		secret_free(password);
 		return true;
 	}

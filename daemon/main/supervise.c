@@ -68,12 +68,7 @@ static void reload_password(struct daemon *d)
 
 	if (!d->upstream)
 		return;
-	r = conf_password_again(d->conf, &password);
-	if (r == -ENOTSUP) {
-		log_event(LOG_WARN, "password", "file=%s note=\"no regular file, so it is not read again: the former password stays in use\"",
-		          d->conf->redis.password_file);
-		return;
-	}
+	r = conf_secret(d->conf, KEY_REDIS_PASSWORD_FILE, &password);
 	if (r < 0) {
 		log_event(LOG_ERROR, "password", "file=%s error=\"%s\"", d->conf->redis.password_file, strerror(-r));
 		return;

@@ -90,17 +90,8 @@ static void secret_begin(struct daemon *d)
 	d->restart.until = instant_add(clock_boottime(), SECRET_US);
 }
 
-/* NULL, or the file that the next process could not read: what came through a pipe is gone. It would begin with other stores, or wait for ever. */
-static const char *file_read_once(const struct daemon *d)
-{
-	if (!conf_may_be_read_again(d->args->config))
-		return d->args->config;
-	return conf_password_may_be_read_again(d->conf) ? NULL : d->conf->redis.password_file;
-}
-
 void restart_ask(struct daemon *d)
 {
-	const char *once;
 	int r;
 
 	if (d->stopping || d->restart.phase != RESTART_NONE) {
@@ -111,9 +102,10 @@ void restart_ask(struct daemon *d)
 		log_event(LOG_ERROR, "restart", "error=\"the daemon drains\" note=\"it goes on as it is\"");
 		return;
 	}
-	once = file_read_once(d);
-	if (once) {
-		log_event(LOG_ERROR, "restart", "file=%s error=\"no regular file, so it cannot be read again\" note=\"the daemon goes on as it is\"", once);
+	/* What came through a pipe is gone. The next process would begin with other stores, or wait for ever. */
+	if (!conf_may_be_read_again(d->args->config)) {
+		log_event(LOG_ERROR, "restart", "file=%s error=\"no regular file, so it cannot be read again\" note=\"the daemon goes on as it is\"",
+		          d->args->config);
 		return;
 	}
 	r = trial_begin(&d->restart.trial, d->args->program, passed_kinds(&d->systemd), clock_boottime());

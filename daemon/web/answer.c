@@ -1,13 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* See answer.h. */
-#include "daemon/web/answer.h"
+/* Answers to HTTP requests. Each ends its connection. */
+#include "daemon/web/internal.h"
 
 #include "daemon/base/mem.h"
 
-#include <event2/buffer.h>
 #include <event2/bufferevent.h>
-#include <event2/event.h>
-#include <event2/http.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -90,38 +87,25 @@ void answer(struct evhttp_request *req, int status, const char *type, const void
 	answer_body(req, status, type, out, n, csp);
 }
 
-struct shared *shared_new(struct buf *text)
-{
-	struct shared *s = mem_alloc(sizeof(*s));
-
-	s->owners = 1;
-	s->text = *text;
-	buf_init(text);
-	return s;
-}
-
-void shared_free(struct shared *s)
-{
-	if (--s->owners > 0)
-		return;
-	buf_release(&s->text);
-	mem_free(s);
-}
-
-static void on_sent(const void *bytes, size_t n, void *shared)
+static void on_sent(const void *bytes, size_t n, void *text)
 {
 	(void)bytes, (void)n;
-	shared_free(shared);
+	buf_release(text);
+	mem_free(text);
 }
 
-void answer_shared(struct evhttp_request *req, const char *type, struct shared *s)
+void answer_long(struct evhttp_request *req, const char *type, struct buf *text)
 {
 	struct evbuffer *out = evbuffer_new();
-	size_t n = buf_length(&s->text);
+	struct buf *kept = mem_alloc(sizeof(*kept));
+	size_t n = buf_length(text);
 
-	if (!out || (!request_is_head(req) && evbuffer_add_reference(out, buf_begin(&s->text), n, on_sent, s)))
+	*kept = *text;
+	buf_init(text);
+	if (!out || evbuffer_add_reference(out, buf_begin(kept), n, on_sent, kept))
 		mem_exhausted();
-	s->owners += !request_is_head(req);
+	if (request_is_head(req))
+		evbuffer_drain(out, n);
 	answer_body(req, HTTP_OK, type, out, n, NULL);
 }
 

@@ -83,11 +83,6 @@ void asker_close(struct asker *a)
 	asker_goes(a, GONE_HANGUP);
 }
 
-void asker_leave(struct asker *a)
-{
-	asker_goes(a, GONE_RESTART);
-}
-
 void asker_say(struct asker *a, const char *format, ...)
 {
 	char line[REPLY_MAX];
@@ -245,14 +240,14 @@ int askers_init(struct web *w)
 	return w->askers.work ? 0 : -ENOMEM;
 }
 
-void askers_end(struct web *w)
+void askers_end(struct web *w, enum gone how)
 {
 	for (unsigned i = 0; i < w->askers.n; i++) {
 		struct asker *a = w->askers.slot[i];
 
 		if (!a)
 			continue;
-		asker_leave(a);
+		asker_goes(a, how);
 		a->over(a);
 	}
 }

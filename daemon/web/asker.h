@@ -8,12 +8,12 @@
 
 #include "daemon/base/buf.h"
 #include "daemon/base/instant.h"
+#include "daemon/base/peer.h"
 #include "proto/proto.h"
 
 #include <sys/queue.h>
 
 struct event;
-struct peer;
 struct web;
 
 struct asker {
@@ -42,7 +42,7 @@ struct askers {
 };
 
 int askers_init(struct web *w);
-void askers_end(struct web *w); /* the service hears that a restart ends them, and whoever holds one that it is over */
+void askers_end(struct web *w, enum gone how); /* the service hears so, and whoever holds one that it is over */
 void askers_silence(struct web *w); /* no callback of the sink follows */
 void askers_release(struct web *w);
 
@@ -52,7 +52,6 @@ bool askers_have_time(const struct web *w);
 /* On behalf of this peer. line and over are set. False: all sessions are in use, or the service stops. */
 bool asker_open(struct web *w, struct asker *a, const struct peer *peer);
 void asker_close(struct asker *a); /* once, or again without effect */
-void asker_leave(struct asker *a); /* likewise, and the service takes it for a connection that a restart has ended: a grace begins */
 /* A line without its end; format as printf. */
 void asker_say(struct asker *a, const char *format, ...) __attribute__((format(printf, 2, 3)));
 

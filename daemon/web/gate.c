@@ -1,13 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * See gate.h. A page of a foreign site can make a browser ask here, by a name that it lets resolve to this address. The browser then names that site as the
+ * Who is let in. A page of a foreign site can make a browser ask here, by a name that it lets resolve to this address. The browser then names that site as the
  * Host, so only known names are answered (DNS rebinding).
  */
-#include "daemon/web/gate.h"
+#include "daemon/web/internal.h"
 
 #include "daemon/net/address.h"
 #include "daemon/net/admin.h"
-#include "daemon/web/internal.h"
 
 #include <arpa/inet.h>
 #include <event2/bufferevent.h>
@@ -49,29 +48,7 @@ static bool is_listed(const char *hosts, const char *host)
 	return false;
 }
 
-/* The address that the client has connected to. */
-static void address_here(struct evhttp_request *req, char out[INET6_ADDRSTRLEN])
-{
-	evutil_socket_t fd = bufferevent_getfd(evhttp_connection_get_bufferevent(evhttp_request_get_connection(req)));
-	union {
-		struct sockaddr any;
-		struct sockaddr_in v4;
-		struct sockaddr_in6 v6;
-		struct sockaddr_storage room;
-	} a;
-	socklen_t n = sizeof(a);
-
-	out[0] = '\0';
-	if (getsockname(fd, &a.any, &n))
-		return;
-	if (a.any.sa_family == AF_INET)
-		inet_ntop(AF_INET, &a.v4.sin_addr, out, INET6_ADDRSTRLEN);
-	else if (a.any.sa_family == AF_INET6 && IN6_IS_ADDR_V4MAPPED(&a.v6.sin6_addr))
-		inet_ntop(AF_INET, &a.v6.sin6_addr.s6_addr[12], out, INET6_ADDRSTRLEN);
-	else if (a.any.sa_family == AF_INET6)
-		inet_ntop(AF_INET6, &a.v6.sin6_addr, out, INET6_ADDRSTRLEN);
-}
-
+/* A browser that names an address as the Host has connected to that address, whoever its page is from. */
 static bool is_literal(const char *host)
 {
 	struct in6_addr room;
@@ -79,31 +56,12 @@ static bool is_literal(const char *host)
 	return inet_pton(AF_INET, host, &room) == 1 || inet_pton(AF_INET6, host, &room) == 1;
 }
 
-static bool is_wildcard(const char *host)
+static bool host_is_ours(const struct web *w, const char *text)
 {
-	return strcmp(host, "0.0.0.0") == 0 || strcmp(host, "::") == 0 || strcmp(host, "*") == 0;
-}
+	char host[HOST_ROOM];
 
-/* The same address may be written in several ways. */
-static bool address_equal(const char *a, const char *b)
-{
-	struct in6_addr x, y;
-
-	if (inet_pton(AF_INET6, a, &x) == 1 && inet_pton(AF_INET6, b, &y) == 1)
-		return memcmp(&x, &y, sizeof(x)) == 0;
-	return strcasecmp(a, b) == 0;
-}
-
-static bool host_is_ours(const struct web *w, struct evhttp_request *req, const char *text)
-{
-	char host[HOST_ROOM], here[INET6_ADDRSTRLEN];
-
-	if (!host_bare(text, host))
-		return false;
-	if (strcasecmp(host, "localhost") == 0 || is_listed(w->hosts, host))
-		return true;
-	address_here(req, here);
-	return address_equal(host, here) || (w->host && (address_equal(host, w->host) || (is_wildcard(w->host) && is_literal(host))));
+	return host_bare(text, host) &&
+	       (strcasecmp(host, "localhost") == 0 || is_literal(host) || is_listed(w->hosts, host) || (w->host && strcasecmp(host, w->host) == 0));
 }
 
 bool secret_is(const char *secret, const char *text)
@@ -180,7 +138,7 @@ int gate_refuses(struct web *w, struct evhttp_request *req, bool open)
 	}
 	if (!headers_are_plain(req))
 		return HTTP_BADREQUEST;
-	if ((host && !host_is_ours(w, req, host)) || (named && *named && !host_is_ours(w, req, named)))
+	if ((host && !host_is_ours(w, host)) || (named && *named && !host_is_ours(w, named)))
 		return 421;
 	return open || !w->token || has_token(w->token, req) ? 0 : 401;
 }

@@ -1,17 +1,13 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * See snapshot.h. It asks LIST nodes, STATS, LIST locks, LIST queues, and SHOW for each lock, a few at a time, so that others are served meanwhile. The locks
- * are not seen at one moment: a lock may change, or go, between LIST and SHOW. Queues are left out while no store can be asked for them; the service gives
- * each store its time, so that the answer comes in any case.
+ * GET /api/v1/snapshot. It asks LIST nodes, STATS, LIST locks, LIST queues, and SHOW for each lock, a few at a time, so that others are served meanwhile. The
+ * locks are not seen at one moment: a lock may change, or go, between LIST and SHOW. Queues are left out while no store can be asked for them; the service
+ * gives each store its time, so that the answer comes in any case.
  */
-#include "daemon/web/snapshot.h"
+#include "daemon/web/internal.h"
 
 #include "daemon/base/mem.h"
-#include "daemon/web/internal.h"
-#include "daemon/web/listed.h"
-#include "daemon/web/notation.h"
-#include "daemon/web/query.h"
-#include "daemon/web/totals.h"
+#include "daemon/web/translate.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -23,11 +19,33 @@
 #define BYTES_MOST    ((size_t)8 << 20) /* of one answer: it ends after the lock that fills them */
 #define BYTES_LEAST   ((size_t)64 << 10) /* likewise, while all answers that are not read yet have BYTES_OF_ALL */
 #define BYTES_OF_ALL  ((size_t)32 << 20)
+#define AT_ONCE       (WEB_SESSIONS - STREAMS_MOST) /* each has a session */
+#define TOTALS_NAME   96
+
+/* What LIST locks and LIST queues have for one page, in the order of names. Zero-filled it is empty. It owns its names. */
+struct listed_row {
+	char *name;
+	size_t n;
+	bool queue;        /* else a lock or a semaphore */
+	size_t begin, end; /* where whoever added it has its fields */
+};
+
+struct listed {
+	struct listed_row *row;
+	size_t n, cap;
+	size_t queues; /* how many rows are queues */
+	size_t bytes;  /* of all names */
+};
+
+/* The figures of STATS, those with labels summed up. Histograms are left to /metrics. */
+struct totals {
+	char name[TOTALS_NAME]; /* the figure whose rows are being summed up; "" before the first */
+	double sum;
+};
 
 struct snapshot {
 	struct asker asker;
-	struct snapshot_taker taker;
-	char *query; /* NULL: none */
+	struct evhttp_request *req;
 	enum { ASKS_NODES, ASKS_STATS, ASKS_LOCKS, ASKS_QUEUES, ASKS_HOLDERS } phase;
 	struct buf out;
 	size_t counted; /* bytes of all that it has, in web.snapshots */
@@ -41,45 +59,176 @@ struct snapshot {
 	size_t most;   /* rows of the page */
 };
 
-void snapshot_free(struct snapshot *s)
+/* --- pages ---------------------------------------------------------------------------------------------------------- */
+
+static struct listed_row *listed_add(struct listed *l, struct span name, bool queue)
 {
-	if (!s)
+	struct listed_row *row;
+
+	if (l->n == l->cap) {
+		l->cap = l->cap ? 2 * l->cap : 64;
+		l->row = mem_grow(l->row, l->cap, sizeof(*l->row));
+	}
+	row = &l->row[l->n++];
+	*row = (struct listed_row){.name = mem_copy(name.p, name.n), .n = name.n, .queue = queue};
+	l->queues += queue;
+	l->bytes += name.n;
+	return row;
+}
+
+static int name_order(const struct listed_row *a, const struct listed_row *b)
+{
+	int order = memcmp(a->name, b->name, a->n < b->n ? a->n : b->n);
+
+	return order ? order : (a->n > b->n) - (a->n < b->n);
+}
+
+static int row_order(const void *a, const void *b)
+{
+	const struct listed_row *x = a, *y = b;
+	int order = name_order(x, y);
+
+	return order ? order : x->queue - y->queue;
+}
+
+/* Leaves n rows, or one more that shares the name of the last one. */
+static void page_end(struct listed *l, size_t n)
+{
+	if (n > 0 && n < l->n && name_order(&l->row[n - 1], &l->row[n]) == 0)
+		n++;
+	while (l->n > n) {
+		l->n--;
+		l->bytes -= l->row[l->n].n;
+		l->queues -= l->row[l->n].queue;
+		free(l->row[l->n].name);
+	}
+}
+
+/* A list that has more rows ends the page with its last one here: what is missing comes behind that. */
+static void page_bound(struct listed *l, bool queue)
+{
+	size_t last = l->n;
+
+	while (last > 0 && l->row[last - 1].queue != queue)
+		last--;
+	if (last > 0)
+		page_end(l, last);
+}
+
+/*
+ * After the last row was added. more_locks, more_queues: these lists have rows beyond those that were added. Leaves a page of `most` rows, or of one more:
+ * the next page begins behind a name, so a lock and a queue of one name stay together. Returns whether there is more behind the page.
+ */
+static bool listed_arrange(struct listed *l, size_t most, bool more_locks, bool more_queues)
+{
+	size_t found;
+
+	if (l->n > 0)
+		qsort(l->row, l->n, sizeof(*l->row), row_order);
+	if (more_locks)
+		page_bound(l, false);
+	if (more_queues)
+		page_bound(l, true);
+	found = l->n;
+	page_end(l, most);
+	return more_locks || more_queues || l->n < found;
+}
+
+static void listed_release(struct listed *l)
+{
+	page_end(l, 0);
+	free(l->row);
+}
+
+/* --- totals --------------------------------------------------------------------------------------------------------- */
+
+static bool is_part_of_histogram(struct span name)
+{
+	static const char *const part[] = {"_bucket", "_sum", "_count"};
+
+	for (size_t i = 0; i < sizeof(part) / sizeof(*part); i++) {
+		size_t n = strlen(part[i]);
+
+		if (name.n > n && !memcmp(name.p + name.n - n, part[i], n))
+			return true;
+	}
+	return false;
+}
+
+static void totals_end(struct totals *t, struct buf *out)
+{
+	if (!t->name[0])
 		return;
+	notation_comma(out);
+	notation_text(out, span_of(t->name));
+	buf_printf(out, ":%.15g", t->sum);
+	t->name[0] = '\0';
+}
+
+static void totals_add(struct totals *t, struct buf *out, const struct reply_line *row)
+{
+	struct span name = reply_find(row, "metric"), value = reply_find(row, "value");
+	char number[32];
+
+	if (name.n == 0 || name.n >= sizeof(t->name) || value.n >= sizeof(number) || is_part_of_histogram(name))
+		return;
+	if (!span_equal(span_of(t->name), name)) {
+		totals_end(t, out);
+		memcpy(t->name, name.p, name.n);
+		t->name[name.n] = '\0';
+		t->sum = 0;
+	}
+	snprintf(number, sizeof(number), "%.*s", (int)value.n, value.p);
+	t->sum += strtod(number, NULL);
+}
+
+/* --- the end -------------------------------------------------------------------------------------------------------- */
+
+/* Its request is the caller's. */
+static struct evhttp_request *snapshot_free(struct snapshot *s)
+{
+	struct evhttp_request *req = s->req;
+	struct evhttp_connection *c = evhttp_request_get_connection(req);
+
+	if (c)
+		evhttp_connection_set_closecb(c, NULL, NULL);
 	s->asker.web->snapshots -= s->counted;
+	s->asker.web->snapshots_n--;
 	asker_close(&s->asker);
 	listed_release(&s->rows);
 	buf_release(&s->out);
 	buf_release(&s->fields);
 	buf_release(&s->waiters);
-	mem_free(s->query);
-	free(s);
+	mem_free(s);
+	return req;
+}
+
+static void on_close(struct evhttp_connection *c, void *context)
+{
+	(void)c;
+	request_abandoned(snapshot_free(context));
 }
 
 static void snapshot_fails(struct snapshot *s, int status, const char *text)
 {
-	struct snapshot_taker taker = s->taker;
-
-	snapshot_free(s);
-	taker.failed(taker.context, status, text);
+	answer_error(snapshot_free(s), status, text);
 }
 
 static void snapshot_done(struct snapshot *s)
 {
-	struct snapshot_taker taker = s->taker;
 	struct buf out;
 
 	notation_raw(&s->out, s->more ? "],\"more\":true}\n" : "],\"more\":false}\n");
 	out = s->out;
 	buf_init(&s->out);
-	snapshot_free(s);
-	taker.made(taker.context, &out);
+	answer_long(snapshot_free(s), TYPE_JSON, &out);
 }
 
 /* --- what is asked --- */
 
 static void snapshot_asks(struct snapshot *s, const char *what)
 {
-	const char *query = s->query;
+	const char *query = evhttp_uri_get_query(evhttp_request_get_evhttp_uri(s->req));
 	char line[REPLY_MAX], limit[32] = "";
 	size_t n = 0;
 
@@ -309,7 +458,7 @@ static void on_line(struct asker *a, const struct reply_line *line)
 
 static void on_over(struct asker *a)
 {
-	snapshot_fails((struct snapshot *)a, HTTP_SERVUNAVAIL, "the daemon is stopping");
+	snapshot_fails((struct snapshot *)a, HTTP_SERVUNAVAIL, "the daemon restarts or stops, or has another token: ask again");
 }
 
 /* The server tells of itself as a row does. */
@@ -330,20 +479,26 @@ static void server_write(struct snapshot *s)
 	buf_release(&row);
 }
 
-struct snapshot *snapshot_begin(struct web *w, const struct peer *peer, const char *query, const struct snapshot_taker *taker)
+void snapshot_begin(struct web *w, struct evhttp_request *req)
 {
 	struct snapshot *s = mem_alloc(sizeof(*s));
+	struct peer peer;
+	uint32_t *groups = gate_peer(req, &peer);
+	bool open;
 
+	s->req = req;
 	s->most = ROWS_DEFAULT;
 	s->asker.line = on_line;
 	s->asker.over = on_over;
-	if (!asker_open(w, &s->asker, peer)) {
-		free(s);
-		return NULL;
+	open = w->snapshots_n < AT_ONCE && asker_open(w, &s->asker, &peer);
+	free(groups);
+	if (!open) {
+		mem_free(s);
+		answer_error(req, HTTP_SERVUNAVAIL, "too many requests at a time");
+		return;
 	}
-	s->taker = *taker;
-	s->query = query ? mem_copy(query, strlen(query)) : NULL;
+	w->snapshots_n++;
+	evhttp_connection_set_closecb(evhttp_request_get_connection(req), on_close, s);
 	server_write(s);
 	asker_say(&s->asker, "LIST nodes");
-	return s;
 }

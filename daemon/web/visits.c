@@ -6,18 +6,16 @@
  * evhttp asks for the bufferevent of a connection before it tells its socket. So on_arrivals sees in a later callback whose it is, and ends it if its peer has
  * its share. Who is accepted no longer in this pass of the loop is so from then on.
  */
-#include "daemon/web/visits.h"
+#include "daemon/web/internal.h"
 
 #include "daemon/base/clock.h"
 #include "daemon/base/mem.h"
 #include "daemon/net/address.h"
-#include "daemon/web/answer.h"
-#include "daemon/web/greeting.h"
-#include "daemon/web/internal.h"
+#include "tls/tls.h"
 
 #include <errno.h>
-#include <event2/buffer.h>
 #include <event2/bufferevent.h>
+#include <event2/bufferevent_ssl.h>
 #include <event2/listener.h>
 #include <poll.h>
 #include <stdlib.h>
@@ -33,6 +31,86 @@
 #define READS_MOST  16         /* before a refusal: whoever sends on and on gets a reset */
 
 _Static_assert(LISTENER_ADDRESSES_MAX + 8 <= WEB_DESCRIPTORS - WEB_CONNECTIONS, "what descriptors.c keeps for a listener");
+
+/* --- TLS: libevent makes the handshake as soon as it may read, so it may not before its turn. An event of our own waits for the first bytes. --- */
+
+static struct bufferevent *greeting_new(struct web *w)
+{
+	struct ssl_st *tls = tls_serve(w->tls, -1);
+	struct bufferevent *bev = tls ? bufferevent_openssl_socket_new(w->base, -1, tls, BUFFEREVENT_SSL_ACCEPTING, BEV_OPT_CLOSE_ON_FREE) : NULL;
+
+	if (bev)
+		bufferevent_openssl_set_allow_dirty_shutdown(bev, 1); /* a request has its length, and says itself where it ends */
+	else
+		tls_free(tls);
+	return bev;
+}
+
+static void greetings_go_on(struct web *w)
+{
+	const struct timeval at_once = {0};
+
+	if (!TAILQ_EMPTY(&w->visits.greeting))
+		event_add(w->visits.greet, &at_once);
+}
+
+static void visit_leaves_greetings(struct web *w, struct visit *v)
+{
+	if (v->greets)
+		TAILQ_REMOVE(&w->visits.greeting, v, in_greeting);
+	v->greets = false;
+}
+
+static void on_greet(evutil_socket_t fd, short what, void *context)
+{
+	struct web *w = context;
+	struct visit *v = TAILQ_FIRST(&w->visits.greeting);
+
+	(void)fd, (void)what;
+	if (!v)
+		return;
+	visit_leaves_greetings(w, v);
+	bufferevent_enable(v->bev, EV_READ);
+	greetings_go_on(w);
+}
+
+static void on_first_bytes(evutil_socket_t fd, short what, void *context)
+{
+	struct visit *v = context;
+	struct web *w = v->web;
+
+	(void)fd, (void)what;
+	v->greets = true;
+	TAILQ_INSERT_TAIL(&w->visits.greeting, v, in_greeting);
+	greetings_go_on(w);
+}
+
+static void greeting_await(struct visit *v)
+{
+	if (!bufferevent_openssl_get_ssl(v->bev) || v->greeting)
+		return;
+	bufferevent_disable(v->bev, EV_READ | EV_WRITE);
+	v->greeting = event_new(v->web->base, bufferevent_getfd(v->bev), EV_READ, on_first_bytes, v);
+	if (!v->greeting || event_add(v->greeting, NULL))
+		mem_exhausted();
+}
+
+static void greeting_release(struct visit *v)
+{
+	if (!v->greeting)
+		return;
+	visit_leaves_greetings(v->web, v);
+	event_free(v->greeting);
+}
+
+bool visit_subject(struct evhttp_request *req, char *out, size_t size)
+{
+	struct ssl_st *tls = bufferevent_openssl_get_ssl(evhttp_connection_get_bufferevent(evhttp_request_get_connection(req)));
+
+	return tls && tls_subject(tls, out, size);
+}
+
+/* --- connections ---------------------------------------------------------------------------------------------------- */
 
 static void listener_enable(struct evhttp_bound_socket *bound, void *on)
 {
@@ -362,21 +440,26 @@ int visits_init(struct web *w)
 	TAILQ_INIT(&w->visits.all);
 	w->visits.most = w->room ? API_CONNECTIONS : WEB_CONNECTIONS;
 	w->visits.pause_end = INSTANT_PAST;
-	if (greetings_init(w))
-		return -ENOMEM;
+	TAILQ_INIT(&w->visits.greeting);
+	w->visits.greet = evtimer_new(w->base, on_greet, w);
 	w->visits.sweep = evtimer_new(w->base, on_sweep, w);
 	w->visits.arrivals = evtimer_new(w->base, on_arrivals, w);
 	evhttp_set_bevcb(w->http, on_accept, w);
-	return w->visits.sweep && w->visits.arrivals ? 0 : -ENOMEM;
+	return w->visits.greet && w->visits.sweep && w->visits.arrivals ? 0 : -ENOMEM;
 }
 
 void visits_release(struct web *w)
 {
-	while (!TAILQ_EMPTY(&w->visits.all))
-		visit_free(w, TAILQ_FIRST(&w->visits.all));
+	struct visit *v, *next;
+
+	for (v = TAILQ_FIRST(&w->visits.all); v; v = next) {
+		next = TAILQ_NEXT(v, next);
+		visit_free(w, v);
+	}
 	for (unsigned i = 0; i < 2; i++)
 		listening[i] = listening[i] == w ? NULL : listening[i];
-	greetings_release(w);
+	if (w->visits.greet)
+		event_free(w->visits.greet);
 	if (w->visits.sweep)
 		event_free(w->visits.sweep);
 	if (w->visits.arrivals)

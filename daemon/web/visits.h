@@ -6,6 +6,9 @@
  * Peers share the connections, and the streams among them: one that has more than VISITS_RATIO times as many as are left gets no further one, but in the place
  * of one that its own client keeps waiting. So a few slow clients do not keep the others of their peer from asking whether the daemon lives. Peers are told
  * apart as peer_origin does.
+ *
+ * TLS: the answer to a client's first bytes needs the private key, which takes longer than all else here, and strangers may ask for it. So each pass of the
+ * loop answers one of them, in the order in which they have come.
  */
 #ifndef WEB_VISITS_H
 #define WEB_VISITS_H
@@ -33,7 +36,7 @@ struct visit {
 	size_t origin_n; /* 0: it has just been accepted, and counts for nobody yet */
 	char origin[PEER_ORIGIN_MAX];
 	bool asked;    /* its request has come */
-	struct event *greeting; /* inside TLS: see greeting.h; else NULL */
+	struct event *greeting; /* inside TLS: waits for the first bytes; else NULL */
 	bool greets;            /* in visits.greeting */
 	TAILQ_ENTRY(visit) in_greeting;
 	bool is_stream;
@@ -55,6 +58,8 @@ struct visits {
 int visits_init(struct web *w);     /* after w->http was made */
 void visits_release(struct web *w); /* after evhttp_free */
 
+/* The subject of the certificate that the client of this request has shown. False: none, or the connection is plain. */
+bool visit_subject(struct evhttp_request *req, char *out, size_t size);
 /* The connection of a request that has come. */
 struct visit *visit_of(struct web *w, struct evhttp_request *req);
 bool visits_are_over(const struct web *w);

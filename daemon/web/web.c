@@ -5,15 +5,12 @@
 #include "daemon/base/clock.h"
 #include "daemon/base/log.h"
 #include "daemon/base/mem.h"
-#include "daemon/web/answer.h"
-#include "daemon/web/audience.h"
-#include "daemon/web/gate.h"
 #include "daemon/web/internal.h"
 #include "daemon/web/page.h"
-#include "daemon/web/stream.h"
 #include "tls/context.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -45,21 +42,14 @@ static void serve_ready(struct web *w, struct evhttp_request *req)
 
 static void serve_metrics(struct web *w, struct evhttp_request *req)
 {
-	struct buf out;
-
-	if (!w->figures) {
-		buf_init(&out);
-		w->sink.metrics(w->sink.context, &out);
-		w->figures = shared_new(&out);
-	}
-	answer_shared(req, TYPE_METRICS, w->figures);
+	if (buf_length(&w->figures) == 0)
+		w->sink.metrics(w->sink.context, &w->figures);
+	answer(req, HTTP_OK, TYPE_METRICS, buf_begin(&w->figures), buf_length(&w->figures), NULL);
 }
 
 void web_end_pass(struct web *w)
 {
-	if (w->figures)
-		shared_free(w->figures);
-	w->figures = NULL;
+	buf_release(&w->figures);
 	w->requests_end = INSTANT_NEVER;
 }
 
@@ -93,7 +83,7 @@ static const struct path paths[] = {
 	{"/livez", serve_live, true, LOOKS_NOT},
 	{"/readyz", serve_ready, true, LOOKS_NOT},
 	{"/metrics", serve_metrics, false, LOOKS_AT_ALL},
-	{"/api/v1/snapshot", audience_join, false, LOOKS_NOT},
+	{"/api/v1/snapshot", snapshot_begin, false, LOOKS_NOT},
 	{"/api/v1/events", stream_begin, false, LOOKS_AT_SOME},
 };
 
@@ -188,7 +178,7 @@ struct web *web_new(struct event_base *base, const struct web_conf *conf, const 
 	w->port = conf->port;
 	w->access = conf->access;
 	TAILQ_INIT(&w->streams);
-	TAILQ_INIT(&w->audiences);
+	buf_init(&w->figures);
 	TAILQ_INIT(&w->visits.all);
 	TAILQ_INIT(&w->askers.due);
 	if (web_start(w))
@@ -288,11 +278,64 @@ void web_stop(struct web *w)
 {
 	w->stopping = true;
 	listeners_close(w);
-	streams_end(w);
-	audiences_end(w); /* a session that begins from now on would take the place of one that the service still keeps */
 	if (w->room)
 		w->room->end(w, "the daemon is stopping");
+	else
+		askers_end(w, GONE_HANGUP);
 }
+
+/* --- a restart: requests end, and the listening sockets go to the next process; who connects meanwhile waits there --- */
+
+void web_pause(struct web *w)
+{
+	w->paused = true;
+	visits_accept(w, false);
+	if (w->room)
+		w->room->end(w, "the daemon restarts: ask again");
+	askers_end(w, GONE_RESTART);
+}
+
+void web_resume(struct web *w)
+{
+	w->paused = false;
+	visits_accept(w, true);
+}
+
+bool web_is_idle(const struct web *w)
+{
+	return visits_are_over(w);
+}
+
+struct packing {
+	struct fdlist *fds;
+	size_t n;
+};
+
+/* evhttp closes its own copy. */
+static void listener_pack(struct evhttp_bound_socket *bound, void *context)
+{
+	struct packing *p = context;
+	int fd = fcntl(evhttp_bound_socket_get_fd(bound), F_DUPFD_CLOEXEC, 3);
+
+	if (fd < 0)
+		return;
+	fdlist_add(p->fds, fd);
+	p->n++;
+}
+
+size_t web_pack(struct web *w, struct fdlist *fds)
+{
+	struct packing packing = {fds, 0};
+
+	evhttp_foreach_bound_socket(w->http, listener_pack, &packing);
+	for (unsigned i = 0; i < w->listeners; i++) {
+		mem_free(w->listener[i].path); /* or it would be unlinked */
+		w->listener[i].path = NULL;
+	}
+	return packing.n;
+}
+
+/* --- what a reload changes --- */
 
 static void token_drop(char **token)
 {
@@ -316,9 +359,10 @@ void web_set_token(struct web *w, const char *token)
 {
 	if (!token_change(&w->token, token))
 		return;
-	streams_end(w);
 	if (w->room)
 		w->room->expel(w);
+	else
+		askers_end(w, GONE_HANGUP);
 }
 
 void web_set_metrics_token(struct web *w, const char *token)

@@ -89,8 +89,9 @@ diff -u "$scratch/empty.yaml.values" "$scratch/bare.yaml.values"
 verdict $? "the example without its comments differs from the defaults"
 sed 's/^\( *\)#\([a-z_]*: \)/\1\2/; s/^store: memory/store: redis/; s|/var/log/redlockd/|/tmp/|' ../../conf/redlockd.yaml >"$scratch/full.yaml"
 umask 077
-echo secret >"$scratch/redis-password" # which full.yaml names, as well as the next two
-echo secret >"$scratch/sentinel-password"
+for secret in redis-password sentinel-password http-token metrics-token api-token; do # which full.yaml names
+	echo 0123456789abcdef >"$scratch/$secret"
+done
 cp users "$scratch/users"
 run --check-config "$scratch/full.yaml" /dev/null
 [ "$code" -eq 0 ] && [ ! -s "$scratch/err" ]

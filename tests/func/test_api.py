@@ -305,7 +305,7 @@ class Gate(ApiTest):
         json_type = {"Content-Type": "application/json"}
         for origin in ("https://evil.example", "null", "http://localhost", "http://127.0.0.1:%d" % api.at[1]):
             self.problem(api.ask("/v1/sessions", "POST", {"Origin": origin, **json_type}, body="{}"), 403, "DENIED", "Origin")
-        for host in ("evil.example", "127.0.0.1.evil.example", "[::1]"):
+        for host in ("evil.example", "127.0.0.1.evil.example", "[::1].evil.example"):
             self.problem(api.ask("/v1/sessions", "POST", json_type, host, "{}"), 421, "DENIED")
         for kind in ("text/plain", "application/x-www-form-urlencoded", "multipart/form-data; boundary=x", "application/jsonx", ""):
             self.problem(api.ask("/v1/sessions", "POST", {"Content-Type": kind}, body="{}"), 415, "ARG")

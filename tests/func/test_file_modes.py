@@ -55,7 +55,7 @@ class FileModes(GuardTest):
         sets = ("store=redis", "redis.nodes=[127.0.0.1:6379]", "listen.tcp=no", "redis.password_file=" + path)
         argv = [word for one in sets for word in ("--set", one)]
         status, _, err = call(REDLOCKD, *argv, "--check-config")
-        self.assertEqual((status, "is no regular file" in err), (78, True), err)
+        self.assertEqual((status, "Is a directory" in err), (78, True), err)
 
     def test_users_that_others_may_write(self):
         d = self.guarded("", users={"ann": "secret"})

@@ -41,8 +41,8 @@ class Words(FuncTest):
     def test_a_missing_password_file_is_told_once_with_its_place(self):
         server = self.redis()
         daemon = self.refused(on_redis([server], {"redis": {"password_file": "no-such-file"}}), "", status=78)
-        self.assertEqual(daemon.log().count("no-such-file: No such file or directory; $CREDENTIALS_DIRECTORY is not set"), 1, daemon.log())
-        self.assertRegex(daemon.log(), r"^\S+redlockd.yaml:\d+:\d+: error: the password cannot be read: ")
+        self.assertEqual(daemon.log().count("no-such-file: cannot be read: No such file or directory; $CREDENTIALS_DIRECTORY is not set"), 1, daemon.log())
+        self.assertRegex(daemon.log(), r"^\S+redlockd.yaml:\d+:\d+: error: \S*no-such-file: cannot be read: ")
         self.assertEqual(daemon.log().count("error"), 1, daemon.log())
 
     def test_the_check_of_a_configuration_reads_the_password_file(self):
@@ -51,9 +51,9 @@ class Words(FuncTest):
         with open(path, "w") as out:
             out.write("store: redis\nredis:\n  nodes: [127.0.0.1:1]\n  password_file: secret\n")
         status, _, err = call(REDLOCKD, "--config", path, "--check-config")
-        self.assertEqual((status, err.splitlines()[0]), (78, "%s:4:18: error: the password cannot be read: %s: No such file or directory; "
+        self.assertEqual((status, err.splitlines()[0]), (78, "%s:4:18: error: %s: cannot be read: No such file or directory; "
                                                             "$CREDENTIALS_DIRECTORY is not set" % (path, password)))
-        for text, says in (("", "is no password file"), ("one\ntwo\n", "is no password file"), ("geheim\n", None)):
+        for text, says in (("", "holds no secret"), ("one\ntwo\n", "holds no secret"), ("geheim\n", None)):
             with open(password, "w", opener=private) as out:
                 out.write(text)
             status, _, err = call(REDLOCKD, "--config", path, "--check-config")

@@ -97,7 +97,7 @@ class Reloaded(GuardTest):
             pass
         write("")
         daemon.reload()
-        daemon.logged(r"error: the file holds no token")
+        daemon.logged(r"holds no secret")
         self.assertEqual((status(""), status("t0ken-two")), (401, 200))
         self.assertNotRegex(daemon.log(), "t0ken")
 

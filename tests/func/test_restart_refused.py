@@ -124,16 +124,6 @@ class CarriesOn(RestartTest):
         c = self.client(daemon)
         c.ok("LOCK a")
         self.carries_on(daemon, c, "error restart file=/dev/fd/.* error=.no regular file")
-        server = Redis(args=["--requirepass", "word"])
-        server.password = "word"
-        self.addCleanup(server.stop)
-        daemon = self.daemon(on_redis([server.start()]), start=False)
-        daemon.config = yaml(merged(daemon.tree, {"redis": {"password_file": "/dev/fd/9"}}))
-        daemon.argv = ["bash", "-c", "exec %s 9< <(echo word)" % " ".join(daemon.command())]
-        daemon.start().joined()
-        c = self.client(daemon)
-        c.ok("LOCK a")
-        self.carries_on(daemon, c, "error restart file=/dev/fd/9 error=.no regular file")
 
     def test_servers_that_would_take_no_connection_of_the_next_process(self):
         """It would have no quorum, and all that is held would be lost. Its password, not that of this process, is the one that counts."""
@@ -183,24 +173,6 @@ class CarriesOn(RestartTest):
         daemon.send_signal(signal.SIGHUP)
         daemon.logged("error reload .*nothing was changed", mark)
         self.carries_on(daemon, c, "error restart .*")
-
-    def test_a_password_that_came_through_a_pipe_outlasts_a_reload(self):
-        server = Redis(args=["--requirepass", "word"])
-        server.password = "word"
-        self.addCleanup(server.stop)
-        daemon = self.daemon(on_redis([server.start()]), start=False)
-        daemon.argv = ["bash", "-c", "exec %s --set redis.password_file=/dev/fd/9 9< <(echo word)" % " ".join(daemon.command())]
-        daemon.start().joined()
-        daemon.config += "log: {level: debug}\n"
-        daemon.write_config()
-        mark = daemon.log_size()
-        daemon.send_signal(signal.SIGHUP)
-        daemon.logged("notice reload key=log.level", mark)  # the rest is reloaded
-        daemon.logged("warn password file=/dev/fd/9 note=.no regular file, so it is not read again: the former password stays in use", mark)
-        server.cut_connections()  # it must show the password again
-        c = self.client(daemon)
-        c.ok("LOCK a wait=10s")
-        self.carries_on(daemon, c, "error restart file=/dev/fd/9 error=.no regular file")
 
     def test_a_mistake_in_the_configuration_at_standard_input(self):
         daemon = self.begin(start=False)

@@ -126,7 +126,7 @@ class Users(GuardTest):
         status, _, err = call(REDLOCKD, "--set", "store=redis", "--set", "redis.nodes=[127.0.0.1:1]", "--set", "redis.password_file=/nonexistent/p",
                               "--check-config")
         self.assertEqual(status, 78)
-        self.assertIn("the password cannot be read: /nonexistent/p: No such file or directory", err)
+        self.assertIn("/nonexistent/p: cannot be read: No such file or directory", err)
 
     def test_passwd_takes_the_secret_from_its_input(self):
         line = crypt_line("ann", SECRET)

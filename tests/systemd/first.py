@@ -221,7 +221,7 @@ class Walk:
             config.write("\n".join(example("store: redis")) + "\n")
         self.two.run("sudo cp /home/ana/new.yaml " + CONFIG)
         check, restart, doctor = commands("--check-config")
-        self.sees(check, r"redlockd.yaml:\d+:\d+: error: the password cannot be read: /etc/redlockd/redis-password: No such file or directory")
+        self.sees(check, r"redlockd.yaml:\d+:\d+: error: /etc/redlockd/redis-password: cannot be read: No such file or directory")
         system("umask 077; echo secret >/etc/redlockd/redis-password; mkdir /etc/systemd/system/redlockd.service.d; "
                "printf '[Service]\\nLoadCredential=redis-password:/etc/redlockd/redis-password\\n' >/etc/systemd/system/redlockd.service.d/override.conf; "
                "chmod 755 /etc/systemd/system/redlockd.service.d; systemctl daemon-reload")

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* conf/live.c, secret.c: what a reload finds and takes over, and the password file. */
-#include "conf/schema.h"
-#include "conf/source.h"
+/* conf/conf.c, file.c: what a reload finds and takes over, and the password file. */
+#include "conf/internal.h"
 #include "daemon/main/internal.h"
 #include "tests/fixture/loaded_conf.h"
 
@@ -57,10 +56,10 @@ TEST(every_key_that_a_reload_must_reach_is_live)
 					   "limits.output", "lease",          "redis.password_file"};
 
 	for (size_t i = 0; i < sizeof(live) / sizeof(live[0]); i++)
-		ck_assert_msg(setting_find_path(live[i])->live, "%s", live[i]);
-	ck_assert(!setting_find_path("max_lease")->live);
-	ck_assert(!setting_find_path("limits.line")->live); /* buffers are as long as a line */
-	ck_assert(!setting_find_path("redis.nodes")->live);
+		ck_assert_msg(setting_find(live[i])->live, "%s", live[i]);
+	ck_assert(!setting_find("max_lease")->live);
+	ck_assert(!setting_find("limits.line")->live); /* buffers are as long as a line */
+	ck_assert(!setting_find("redis.nodes")->live);
 }
 
 /* The memory may have held anything before. */
@@ -171,7 +170,7 @@ static int password_of(const char *bytes, size_t n, char **ret_password)
 	fclose(f);
 	snprintf(assignment, sizeof(assignment), "redis.password_file=%s", path);
 	ck_assert_int_eq(conf_set(&conf, assignment, &report), 0);
-	r = conf_password(&conf, ret_password);
+	r = conf_secret(&conf, KEY_REDIS_PASSWORD_FILE, ret_password);
 	unlink(path);
 	rmdir(folder);
 	return r;
@@ -181,7 +180,7 @@ TEST(a_password_is_one_line_without_its_end)
 {
 	char *password = NULL;
 
-	ck_assert_int_eq(conf_password(&conf, &password), 0);
+	ck_assert_int_eq(conf_secret(&conf, KEY_REDIS_PASSWORD_FILE, &password), 0);
 	ck_assert_ptr_null(password);
 	ck_assert_int_eq(password_of("se cret\r\n", 9, &password), 0);
 	ck_assert_str_eq(password, "se cret");
@@ -206,7 +205,7 @@ TEST(a_password_file_whose_path_is_too_long_is_an_error)
 	memset(text, '/', sizeof(text) - 1);
 	ck_assert_int_eq(setenv("CREDENTIALS_DIRECTORY", text, 1), 0);
 	errno = 0;
-	ck_assert_int_eq(conf_password(&conf, &password), -ENAMETOOLONG);
+	ck_assert_int_eq(conf_secret(&conf, KEY_REDIS_PASSWORD_FILE, &password), -ENAMETOOLONG);
 	unsetenv("CREDENTIALS_DIRECTORY");
 }
 
@@ -225,13 +224,13 @@ TEST(a_relative_password_file_is_a_credential_first_and_then_beside_the_file)
 	fclose(f);
 	ck_assert_int_eq(conf_load_text(&conf, "/nowhere/redlockd.yaml", text, strlen(text), &report), 0);
 	setenv("CREDENTIALS_DIRECTORY", "/nowhere", 1);
-	ck_assert_int_eq(conf_password(&conf, &password), -ENOENT);
+	ck_assert_int_eq(conf_secret(&conf, KEY_REDIS_PASSWORD_FILE, &password), -ENOENT);
 	setenv("CREDENTIALS_DIRECTORY", folder, 1);
-	ck_assert_int_eq(conf_password(&conf, &password), 0);
+	ck_assert_int_eq(conf_secret(&conf, KEY_REDIS_PASSWORD_FILE, &password), 0);
 	free(password);
 	setenv("CREDENTIALS_DIRECTORY", "/nowhere", 1);
 	ck_assert_int_eq(conf_load_text(&conf, label, text, strlen(text), &report), 0);
-	ck_assert_int_eq(conf_password(&conf, &password), 0);
+	ck_assert_int_eq(conf_secret(&conf, KEY_REDIS_PASSWORD_FILE, &password), 0);
 	ck_assert_str_eq(password, "beside");
 	free(password);
 	unlink(path);
@@ -239,7 +238,7 @@ TEST(a_relative_password_file_is_a_credential_first_and_then_beside_the_file)
 }
 
 /* Nobody writes to the pipe, and a reader would wait for it. */
-TEST(a_source_that_is_no_file_is_not_read_again)
+TEST(a_secret_that_is_no_file_is_not_read)
 {
 	char folder[] = "/tmp/conf_test.XXXXXX", path[64], assignment[100], *password;
 	FILE *f;
@@ -250,42 +249,21 @@ TEST(a_source_that_is_no_file_is_not_read_again)
 	ck_assert_int_eq(mkfifo(path, 0600), 0);
 	ck_assert_int_eq(conf_set(&conf, assignment, &report), 0);
 	ck_assert(!conf_may_be_read_again(path));
-	ck_assert_int_eq(conf_password_again(&conf, &password), -ENOTSUP);
-	ck_assert(conf_password_may_be_read_again(&conf)); /* the memory store needs none */
-	ck_assert_int_eq(conf_set(&conf, "store=redis", &report), 0);
-	ck_assert(!conf_password_may_be_read_again(&conf));
+	ck_assert_int_eq(conf_secret(&conf, KEY_REDIS_PASSWORD_FILE, &password), -ENOTSUP);
+	secrets_check(&conf, &report);
+	ck_assert_uint_eq(report.errors, 1);
 	unlink(path);
-	ck_assert(conf_password_may_be_read_again(&conf));
 	ck_assert(conf_may_be_read_again(NULL));
 	ck_assert(conf_may_be_read_again(path));
-	ck_assert_int_eq(conf_password_again(&conf, &password), -ENOENT);
+	ck_assert_int_eq(conf_secret(&conf, KEY_REDIS_PASSWORD_FILE, &password), -ENOENT);
 	f = fopen(path, "w");
 	ck_assert_ptr_nonnull(f);
 	fputs("secret\n", f);
 	fclose(f);
 	ck_assert(conf_may_be_read_again(path));
-	ck_assert_int_eq(conf_password_again(&conf, &password), 0);
+	ck_assert_int_eq(conf_secret(&conf, KEY_REDIS_PASSWORD_FILE, &password), 0);
 	ck_assert_str_eq(password, "secret");
 	free(password);
-	unlink(path);
-	rmdir(folder);
-}
-
-/* A start reads only the password of the servers from one. */
-TEST(a_password_of_sentinels_is_refused_if_it_is_no_file)
-{
-	char folder[] = "/tmp/conf_test.XXXXXX", path[64], assignment[100];
-
-	ck_assert_ptr_nonnull(mkdtemp(folder));
-	snprintf(path, sizeof(path), "%s/secret", folder);
-	ck_assert_int_eq(mkfifo(path, 0600), 0);
-	ck_assert_int_eq(conf_set(&conf, "store=redis", &report), 0);
-	snprintf(assignment, sizeof(assignment), "redis.password_file=%s", path);
-	ck_assert_int_eq(conf_set(&conf, assignment, &report), 0);
-	ck_assert_int_eq(conf_password_check(&conf, &report), 0);
-	snprintf(assignment, sizeof(assignment), "redis.sentinel_password_file=%s", path);
-	ck_assert_int_eq(conf_set(&conf, assignment, &report), 0);
-	ck_assert_int_eq(conf_password_check(&conf, &report), -1);
 	unlink(path);
 	rmdir(folder);
 }

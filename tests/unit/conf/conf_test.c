@@ -48,7 +48,7 @@ TEST(every_row_is_complete)
 		ck_assert_msg(!s->given == (s->unset && s->example), "%s", s->path);
 		ck_assert_msg(n && s->help[n - 1] == '.', "%s", s->path);
 		ck_assert_msg(dotted == (setting_section(s) != NULL), "%s", s->path);
-		ck_assert_msg(setting_find_path(s->path) == s, "%s stands there twice", s->path);
+		ck_assert_msg(setting_find(s->path) == s, "%s stands there twice", s->path);
 		ck_assert_msg(!section_find(s->path), "%s", s->path);
 	}
 }
@@ -148,6 +148,19 @@ TEST(every_bound_holds_on_both_sides)
 		{"listen.tcp=a:65535", 0},
 		{"listen.tcp=a:65536", -1},
 		{"redis.generation=18446744073709551617", -1},
+		{"limits.line=8K", 0},
+		{"limits.line=8kb", -1},
+		{"limits.line=k", -1},
+		{"limits.line=9223372036854775807k", -1},
+		{"limits.line=-1", -1},
+		{"limits.clients=1k", -1},
+		{"limits.clients=1_000", -1},
+		{"limits.clients=0x10", -1},
+		{"lease=10", -1},
+		{"lease=10S", -1},
+		{"lease=1.5s", 0},
+		{"lease=", -1},
+		{"lease=87841h", -1},
 	};
 
 	for (size_t i = 0; i < sizeof(table) / sizeof(table[0]); i++)
@@ -176,6 +189,26 @@ TEST(messages_come_in_the_order_of_the_text)
 	}
 	free(text);
 	report = (struct conf_report){0};
+}
+
+TEST(a_size_counts_in_units_of_1024)
+{
+	ck_assert_int_eq(conf_set(&conf, "limits.stored=3M", &report), 0);
+	ck_assert_uint_eq(conf.limits.stored, 3 << 20);
+	ck_assert_int_eq(conf_set(&conf, "limits.stored=1g", &report), 0);
+	ck_assert_uint_eq(conf.limits.stored, 1 << 30);
+}
+
+/* A dotted key means the same as its key in a section, and YAML's aliases mean what they repeat. */
+TEST(keys_have_the_forms_of_yaml)
+{
+	ck_assert_int_eq(load("redis.links: 3\nlease: &l 9s\nmin_lease: *l\nredis: {tls.ca_file: a, tls: {key_file: b}}\n"), 0);
+	ck_assert_uint_eq(conf.redis.links, 3);
+	ck_assert_int_eq(conf.min_lease, 9 * SECOND);
+	ck_assert_str_eq(conf.redis.tls.ca_file, "a");
+	ck_assert_str_eq(conf.redis.tls.key_file, "b");
+	ck_assert(conf.redis.tls.on);
+	ck_assert_int_eq(load("redis.links: 3\nredis: {links: 4}\n"), -1);
 }
 
 TEST(keys_that_were_refused_take_no_part_in_conflicts)
@@ -213,7 +246,7 @@ TEST(an_assignment_is_one_line)
 {
 	ck_assert_int_eq(conf_set(&conf, "lease=5s\n", &report), -1);
 	ck_assert_int_eq(conf_set(&conf, "lease=5s\r\nmax_lease: 9s", &report), -1);
-	ck_assert_int_eq(conf_set(&conf, "lease=5s # as asked for", &report), 0);
+	ck_assert_int_eq(conf_set(&conf, "lease=5s", &report), 0);
 	ck_assert_int_eq(conf.lease, 5 * SECOND);
 }
 
