@@ -199,14 +199,19 @@ static void node_tell_name(struct node *n)
 	node_tell_where(n, text);
 }
 
-/* What answers probes and what publishes for us are one server, unless a balancer is between. It stays told until all connections are made anew. */
-static void node_compare(struct node *n, struct span run_id)
+/* All connections lead to one server, unless a balancer is between, or its name has those of several. It stays told until all of them are made anew. */
+static void node_compare(struct node *n, struct span one, struct span other)
 {
-	struct span other = span_of(n->subscriber ? subscriber_run_id(n->subscriber) : "");
-
-	n->split |= other.n > 0 && run_id.n > 0 && !span_equal(other, run_id);
+	n->split |= other.n > 0 && one.n > 0 && !span_equal(other, one);
 	if (n->split)
 		node_tell_name(n);
+}
+
+static void node_on_reached(void *context, const char *run_id)
+{
+	struct node *n = context;
+
+	node_compare(n, span_of(link_run_id(n->links.item[0])), span_of(run_id));
 }
 
 void node_watch_name(struct node *n)
@@ -223,6 +228,24 @@ static bool node_may_recall(const struct node *n)
 	return *n->known && instant_diff(clock_boottime(), n->known_at) < n->conf->recall_us;
 }
 
+static bool addresses_have(const struct addresses *a, const struct endpoint *e)
+{
+	bool found = false;
+
+	for (unsigned i = 0; i < a->count; i++)
+		found |= endpoint_equal(&a->item[i], e);
+	return found;
+}
+
+/* Its name leads to the former server as well. Daemons whose connections to that one last stay there: so does this one. */
+static bool node_has_strayed(const struct node *n)
+{
+	const char *run_id = link_run_id(n->links.item[0]);
+
+	return n->named && *n->known && *run_id && strcmp(n->known, run_id) != 0 && !endpoint_equal(&n->home, &n->dialled) &&
+	       addresses_have(&n->addresses, &n->home);
+}
+
 static void node_on_ready(void *context)
 {
 	struct node *n = context;
@@ -230,7 +253,7 @@ static void node_on_ready(void *context)
 
 	if (++n->ready < n->conf->links)
 		return;
-	if (!links_agree(&n->links)) {
+	if (!links_agree(&n->links) || node_has_strayed(n)) {
 		node_fail(n, DEFECT_UNKNOWN_HOST, NODE_SPLIT);
 		return;
 	}
@@ -245,11 +268,12 @@ static void node_on_ready(void *context)
 	n->split = n->taken = n->astray = false;
 	n->unknown = n->elsewhere = 0;
 	n->wrong.defect = n->shut.defect = DEFECT_NONE;
-	redial_begin(n->redial, (const struct sockaddr *)&n->dialled.name, n->dialled.n);
+	n->home = n->dialled;
+	(void)snprintf(n->known, sizeof(n->known), "%s", link_run_id(n->links.item[0]));
+	redial_begin(n->redial, &n->home, &n->addresses);
 	if (n->subscriber)
 		subscriber_open(n->subscriber, (const struct sockaddr *)&n->dialled.name, n->dialled.n);
 	if (n->sentinel) {
-		(void)snprintf(n->known, sizeof(n->known), "%s", link_run_id(n->links.item[0]));
 		sentinel_follow(n->sentinel, true);
 		sentinel_where(n->sentinel, where, sizeof(where));
 	}
@@ -279,15 +303,6 @@ static void node_dial_all(struct node *n)
 	n->fresh = true;
 	n->next = 0;
 	node_dial(n);
-}
-
-static bool addresses_have(const struct addresses *a, const struct endpoint *e)
-{
-	bool found = false;
-
-	for (unsigned i = 0; i < a->count; i++)
-		found |= a->item[i].n == e->n && !memcmp(&a->item[i].name, &e->name, e->n);
-	return found;
 }
 
 /* Another server has taken the place of the one to which the node was connected. That is told even of a node that is down. */
@@ -497,7 +512,7 @@ static void node_on_answer(void *context, const struct answer *a)
 	if (n->demoted && !was && n->state == NODE_UP && (n->sentinel || n->named))
 		node_arm(n, 0);
 	if (a->probe && a->class == ANSWER_EXECUTED && n->state == NODE_UP)
-		node_compare(n, a->probe->run_id);
+		node_compare(n, a->probe->run_id, span_of(n->subscriber ? subscriber_run_id(n->subscriber) : ""));
 	if (a->probe && a->class == ANSWER_EXECUTED && !a->probe->defect && n->subscriber)
 		subscriber_note_published(n->subscriber);
 	n->conf->sink->answer(n->conf->sink->context, a);
@@ -547,7 +562,7 @@ static void node_make_links(struct node *n)
 	};
 	const struct script_sink watched = {.context = n, .answer = node_on_answer};
 	const struct upstream_sink *to = n->conf->sink;
-	const struct redial_sink redial_sink = {.context = n, .tried = node_on_tried};
+	const struct redial_sink redial_sink = {.context = n, .tried = node_on_tried, .reached = node_on_reached};
 	const struct subscriber_sink subscriber_sink = {.context = to->context, .message = to->message, .subscribed = to->subscribed};
 
 	if (n->sentinel || n->named || n->conf->channel)

@@ -27,7 +27,8 @@ struct node {
 	char *label, *path, *host; /* path or host */
 	uint16_t port;
 	struct sentinel *sentinel; /* tells host and port; NULL: they stay */
-	char known[48]; /* where it does: the run id of the server that was up last; "": not known */
+	char known[48]; /* the run id of the server that was up last; "": not known */
+	struct endpoint home; /* … and where it was */
 	struct instant known_at; /* until when it was, as far as is known: it answered later than that */
 	bool recalled;  /* no sentinel tells where the master is: this attempt is for that server alone */
 	enum node_state state;

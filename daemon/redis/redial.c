@@ -7,7 +7,6 @@
 
 #include <event2/event.h>
 #include <stdlib.h>
-#include <string.h>
 
 #define MISSES_TOLD 2 /* in a row: one may be a pause of the server */
 #define SOONER      6 /* after a miss the next one is so many times sooner */
@@ -17,8 +16,10 @@ struct redial {
 	struct link *link;
 	struct event *timer;
 	int64_t every_us;
-	struct sockaddr_storage address;
-	socklen_t address_n;
+	struct endpoint home; /* to which the node is connected */
+	const struct addresses *all;
+	unsigned at;   /* in all: the last further one that was dialled */
+	bool astray;   /* the last one was to it */
 	unsigned misses;
 };
 
@@ -33,9 +34,9 @@ static void redial_arm(struct redial *t)
 
 static void redial_miss(struct redial *t, enum defect defect, const char *reason)
 {
-	t->misses++;
+	t->misses += !t->astray;
 	redial_arm(t);
-	if (t->misses >= MISSES_TOLD)
+	if (!t->astray && t->misses >= MISSES_TOLD)
 		t->sink.tried(t->sink.context, defect, reason);
 	link_close(t->link, "");
 }
@@ -45,9 +46,12 @@ static void redial_on_ready(void *context)
 	struct redial *t = context;
 
 	link_close(t->link, "");
-	t->misses = 0;
+	if (!t->astray)
+		t->misses = 0;
 	redial_arm(t);
-	t->sink.tried(t->sink.context, DEFECT_NONE, "");
+	if (!t->astray)
+		t->sink.tried(t->sink.context, DEFECT_NONE, "");
+	t->sink.reached(t->sink.context, link_run_id(t->link));
 }
 
 static void redial_on_broken(void *context, enum defect defect, const char *reason)
@@ -61,11 +65,26 @@ static void redial_on_answer(void *context, const struct answer *a)
 	(void)context, (void)a;
 }
 
+/* The further address after the last one; NULL: there is none. */
+static const struct endpoint *redial_further(struct redial *t)
+{
+	const struct addresses *all = t->all;
+
+	for (unsigned i = 0; i < all->count; i++) {
+		t->at = (t->at + 1) % all->count;
+		if (!endpoint_equal(&all->item[t->at], &t->home))
+			return &all->item[t->at];
+	}
+	return NULL;
+}
+
 static void redial_on_timer(evutil_socket_t fd, short what, void *context)
 {
 	struct redial *t = context;
-	int r = link_dial(t->link, (const struct sockaddr *)&t->address, t->address_n);
+	const struct endpoint *further = t->astray || t->misses ? NULL : redial_further(t), *to = further ? further : &t->home;
+	int r = link_dial(t->link, (const struct sockaddr *)&to->name, to->n);
 
+	t->astray = further;
 	(void)fd, (void)what;
 	if (r < 0)
 		redial_miss(t, failure_errno_defect(-r), failure_errno(-r));
@@ -98,12 +117,16 @@ void redial_expect(struct redial *t, const char *name)
 	link_expect(t->link, name);
 }
 
-void redial_begin(struct redial *t, const struct sockaddr *address, socklen_t n)
+void redial_begin(struct redial *t, const struct endpoint *home, const struct addresses *all)
 {
-	memcpy(&t->address, address, n);
-	t->address_n = n;
+	t->home = *home;
+	t->all = all;
 	t->misses = 0;
-	redial_arm(t);
+	t->astray = false;
+	if (redial_further(t))
+		event_active(t->timer, EV_TIMEOUT, 0);
+	else
+		redial_arm(t);
 }
 
 void redial_end(struct redial *t)

@@ -30,6 +30,11 @@ struct resolver {
 	resolver_getaddrinfo *how;
 };
 
+bool endpoint_equal(const struct endpoint *a, const struct endpoint *b)
+{
+	return a->n == b->n && !memcmp(&a->name, &b->name, a->n);
+}
+
 static void addresses_fill(struct addresses *a, const struct addrinfo *list)
 {
 	a->count = 0;

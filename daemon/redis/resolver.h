@@ -16,7 +16,7 @@
 #define ADDRESSES_MAX 16
 #define NAME_POLL_US  (5 * SEC) /* daemons that leave a server must do so while the quarantine of the next one lasts */
 #define PATH_POLL_US  SEC
-#define REDIAL_US     (60 * SEC)
+#define REDIAL_US     (10 * SEC)
 #define RECALL_US     (5 * SEC) /* a master that was away for so long may have a successor that grants: see What a fail-over can lose in redlockd(8) */
 
 struct addrinfo;
@@ -46,6 +46,7 @@ void resolver_free(struct resolver *r); /* forgets all lookups; each getaddrinfo
 struct lookup *resolver_ask(struct resolver *r, const char *host, uint16_t port, resolver_done *done, void *context);
 void resolver_forget(struct lookup *q); /* `done` will not be called; q may be NULL */
 
+bool endpoint_equal(const struct endpoint *a, const struct endpoint *b);
 /* Whether host is a numeric address; needs no thread. */
 bool addresses_from_number(const char *host, uint16_t port, struct addresses *ret_addresses);
 /* Whether no resolver is needed: the path of a Unix socket, or a numeric address. count 0: the path is too long. path may be NULL. */

@@ -180,6 +180,107 @@ TEST(a_name_of_several_servers_is_told)
 	ck_assert_uint_eq(downs, 0);
 }
 
+static void trouble_becomes(const char *text)
+{
+	for (unsigned i = 0; i < 100 && strcmp(trouble, text) != 0; i++)
+		resolver_loop_run(20 * MSEC);
+	ck_assert_str_eq(trouble, text);
+}
+
+#define SEVERAL_SERVERS "its connections lead to several servers, so each daemon may use another one: name each server itself"
+#define SERVER_A        "$2\r\naa\r\n"
+#define SERVER_B        "$2\r\nbb\r\n"
+
+/* The name leads to both the fake, which is dialled, and this one. */
+static void node_dial_two(struct fake_redis *rival)
+{
+	fake_redis_start_beside(rival, &fake, 0x7f000002);
+	fake.run_id = SERVER_A;
+	rival->run_id = SERVER_B;
+	resolver_loop_host(0, "127.0.0.1");
+	resolver_loop_host(1, "127.0.0.2");
+	node_dial_name("redis.example");
+	resolver_loop_await(&ups, 1);
+	ck_assert_uint_ge(fake.connections, 2);
+}
+
+TEST(a_further_address_of_another_server_is_told)
+{
+	struct fake_redis rival;
+
+	node_dial_two(&rival);
+	trouble_becomes("host: " SEVERAL_SERVERS);
+	ck_assert_uint_eq(downs, 0);
+	fake_redis_stop(&rival);
+}
+
+/* 1: nobody listens at the further one. */
+LOOP_TEST(a_further_address_of_the_same_server_is_no_other, 2)
+{
+	struct fake_redis rival;
+
+	node_conf.redial_us = 20 * MSEC;
+	fake_redis_start_beside(&rival, &fake, 0x7f000002);
+	fake.run_id = rival.run_id = SERVER_A;
+	if (_i == 1)
+		fake_redis_stop(&rival);
+	resolver_loop_host(1, "127.0.0.2");
+	node_dial_name("redis.example");
+	resolver_loop_await(&fake.connections, 6);
+	ck_assert_str_eq(trouble, "host: redis.example has several addresses: each daemon may use another server");
+	ck_assert_uint_eq(downs, 0);
+	if (_i == 0) {
+		ck_assert_uint_ge(rival.connections, 1);
+		fake_redis_stop(&rival);
+	}
+}
+
+/* Daemons whose connections to the first one last would stay there. */
+TEST(a_node_does_not_go_on_with_another_server_of_its_name)
+{
+	struct fake_redis rival;
+
+	node_dial_two(&rival);
+	fake.greeting = "-ERR max number of clients reached\r\n";
+	fake_redis_hang_up(&fake);
+	resolver_loop_await(&downs, 3);
+	ck_assert_str_eq(reason, SEVERAL_SERVERS);
+	ck_assert_uint_eq(ups, 1);
+	fake.greeting = NULL;
+	fake.run_id = "$2\r\ncc\r\n"; /* it may have been started anew */
+	resolver_loop_await(&ups, 2);
+	fake_redis_stop(&rival);
+}
+
+TEST(a_node_goes_on_where_its_name_leads_now)
+{
+	struct fake_redis rival;
+
+	node_dial_two(&rival);
+	resolver_loop_host(0, "127.0.0.2");
+	resolver_loop_host(1, NULL);
+	fake.greeting = "-ERR max number of clients reached\r\n";
+	fake_redis_hang_up(&fake);
+	resolver_loop_await(&ups, 2);
+	ck_assert_uint_ge(rival.connections, 2);
+	fake_redis_stop(&rival);
+}
+
+TEST(an_address_whose_new_connections_reach_another_server_is_told)
+{
+	node_conf.redial_us = 30 * MSEC;
+	fake.run_id = SERVER_A;
+	node_dial_name("127.0.0.1");
+	resolver_loop_await(&fake.connections, 4);
+	resolver_loop_run(20 * MSEC);
+	ck_assert_str_eq(trouble, "");
+	fake.run_id = SERVER_B;
+	trouble_becomes("host: " SEVERAL_SERVERS);
+	resolver_loop_run(100 * MSEC);
+	ck_assert_str_eq(trouble, "host: " SEVERAL_SERVERS);
+	ck_assert_uint_eq(downs, 0);
+}
+
 /* Long before the next look: somebody makes another server the master, and lets the name lead there. */
 TEST(the_name_of_a_replica_is_resolved_again)
 {
@@ -418,13 +519,6 @@ static void node_dial_tried_each(int64_t us)
 	node_conf.redial_us = us;
 	node_dial_name("127.0.0.1");
 	resolver_loop_await(&ups, 1);
-}
-
-static void trouble_becomes(const char *text)
-{
-	for (unsigned i = 0; i < 100 && strcmp(trouble, text) != 0; i++)
-		resolver_loop_run(20 * MSEC);
-	ck_assert_str_eq(trouble, text);
 }
 
 TEST(a_server_that_takes_no_new_connection_is_told_while_it_serves)
