@@ -164,6 +164,11 @@ enum defect failure_errno_defect(int error)
 	}
 }
 
+enum defect failure_dial_defect(const struct sockaddr *to, int error)
+{
+	return to->sa_family == AF_UNIX && (error == EACCES || error == EPERM) ? DEFECT_SOCKET : failure_errno_defect(error);
+}
+
 enum answer_class failure_class(struct span text)
 {
 	struct span message = message_of(text);

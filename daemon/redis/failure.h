@@ -5,6 +5,8 @@
 
 #include "daemon/core/event/event.h"
 
+#include <sys/socket.h>
+
 /*
  * ANSWER_REFUSED for errors that are known to come before anything was done, also if they were raised inside a script and
  * the server wraps them. ANSWER_UNKNOWN for all others.
@@ -26,5 +28,6 @@ bool failure_is(struct span text, const char *code);
 /* Why the server could not be reached: strerror, or what it means here; and the cause. */
 const char *failure_errno(int error);
 enum defect failure_errno_defect(int error);
+enum defect failure_dial_defect(const struct sockaddr *to, int error); /* of connect(2): also that a Unix socket is not permitted */
 
 #endif

@@ -294,7 +294,7 @@ static void node_dial(struct node *n)
 		socket_place(n->path, &n->place);
 	rc = links_dial(&n->links, &n->dialled);
 	if (rc < 0)
-		node_fail_there(n, n->path && (rc == -EACCES || rc == -EPERM) ? DEFECT_SOCKET : failure_errno_defect(-rc), failure_errno(-rc));
+		node_fail_there(n, failure_dial_defect((const struct sockaddr *)&n->dialled.name, -rc), failure_errno(-rc));
 }
 
 /* Begins an attempt with the first of the known addresses. */

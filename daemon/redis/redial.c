@@ -87,7 +87,7 @@ static void redial_on_timer(evutil_socket_t fd, short what, void *context)
 	t->astray = further;
 	(void)fd, (void)what;
 	if (r < 0)
-		redial_miss(t, failure_errno_defect(-r), failure_errno(-r));
+		redial_miss(t, failure_dial_defect((const struct sockaddr *)&to->name, -r), failure_errno(-r));
 }
 
 struct redial *redial_new(struct event_base *base, const struct link_conf *conf, int64_t every_us, unsigned node, const struct redial_sink *sink)

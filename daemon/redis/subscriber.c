@@ -344,7 +344,8 @@ static void subscriber_attach(struct subscriber *e, struct bufferevent *bev)
 
 static void subscriber_dial(struct subscriber *e)
 {
-	int fd = socket(e->address.ss_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+	const struct sockaddr *to = (const struct sockaddr *)&e->address;
+	int fd = socket(to->sa_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0), error;
 
 	if (fd < 0) {
 		subscriber_fail(e, failure_errno_defect(errno), failure_errno(errno));
@@ -352,10 +353,13 @@ static void subscriber_dial(struct subscriber *e)
 	}
 	subscriber_attach(e, subscriber_wrap(e, fd));
 	subscriber_greet(e);
-	if (bufferevent_socket_connect(e->bev, (const struct sockaddr *)&e->address, (int)e->address_n) < 0)
-		subscriber_fail(e, DEFECT_UNREACHED, "connect");
-	else
+	if (bufferevent_socket_connect(e->bev, to, (int)e->address_n) == 0) {
 		subscriber_arm(e, ASK_US);
+		return;
+	}
+	error = errno;
+	subscriber_hang_up(e);
+	subscriber_fail(e, failure_dial_defect(to, error), failure_errno(error));
 }
 
 static void subscriber_on_timer(evutil_socket_t fd, short what, void *context)

@@ -13,6 +13,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/resource.h>
+#include <sys/stat.h>
 #include <sys/un.h>
 #include <unistd.h>
 
@@ -25,6 +26,7 @@ static struct node *node, *other;
 static struct rng rng;
 static unsigned ups, downs, moves, answers;
 static char trouble[160];
+static enum defect cause; /* … of it */
 
 static void on_up(void *context, unsigned index, const char *address)
 {
@@ -43,6 +45,7 @@ static void on_down(void *context, unsigned index, enum defect defect, const cha
 static void on_unwatched(void *context, unsigned index, enum defect defect, const char *why)
 {
 	(void)context, (void)index;
+	cause = defect;
 	(void)snprintf(trouble, sizeof(trouble), "%s%s", defect == DEFECT_UNKNOWN_HOST ? "host: " : "", why);
 }
 
@@ -543,6 +546,22 @@ TEST(a_server_that_takes_no_new_connection_is_told_while_it_serves)
 	trouble[0] = '\0';
 	resolver_loop_run(300 * MSEC);
 	ck_assert_str_eq(trouble, "");
+}
+
+TEST(a_path_to_which_this_daemon_may_no_longer_connect_is_told)
+{
+	struct fake_redis local = {0};
+
+	node_conf.redial_us = 60 * MSEC;
+	node_dial_path(&local);
+	ck_assert_int_eq(chmod(local.dir, 0755), 0);
+	ck_assert_int_eq(chmod(path_of(&local), 0), 0);
+	ck_assert_int_eq(getuid() == 0 ? seteuid(65534) : 0, 0);
+	trouble_becomes("it takes no new connection: Permission denied");
+	ck_assert_int_eq(getuid() == 0 ? seteuid(0) : 0, 0);
+	ck_assert_int_eq(cause, DEFECT_SOCKET);
+	ck_assert_uint_eq(downs, 0);
+	fake_redis_stop(&local);
 }
 
 TEST(one_connection_that_is_not_taken_says_nothing)

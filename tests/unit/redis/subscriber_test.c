@@ -4,6 +4,8 @@
 
 #include "daemon/base/clock.h"
 #include <check.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 static void setup(void)
 {
@@ -118,6 +120,27 @@ TEST(a_permission_that_is_taken_away_is_told_while_the_subscription_lasts)
 	real_upstream_await(&real_upstream.subscriptions, 1);
 	is_told();
 	ck_assert_uint_eq(real_upstream.downs, 0);
+}
+
+static void may_connect(bool may)
+{
+	const uid_t nobody = 65534;
+
+	ck_assert_int_eq(getuid() == 0 ? seteuid(may ? 0 : nobody) : chmod(real_upstream.server.path, may ? 0700 : 0), 0);
+}
+
+TEST(a_daemon_that_may_no_longer_connect_says_so_until_it_may)
+{
+	real_upstream_up();
+	is_told();
+	may_connect(false);
+	real_redis_tell_line(&real_upstream.server, "CLIENT KILL TYPE pubsub");
+	real_upstream_await(&real_upstream.refusals, 1);
+	may_connect(true);
+	ck_assert_str_eq(real_upstream.refusal, "no connection for SUBSCRIBE: Permission denied");
+	ck_assert_int_eq(real_upstream.refused, DEFECT_SOCKET);
+	real_upstream_await(&real_upstream.subscriptions, 1);
+	is_told();
 }
 
 TEST(a_daemon_that_lacks_a_descriptor_says_so_until_it_has_one)
