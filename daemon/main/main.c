@@ -7,6 +7,7 @@
 #include "daemon/files/audit_file.h"
 #include "daemon/files/credentials.h"
 #include "daemon/main/passed.h"
+#include "daemon/restart/trial.h"
 #include "daemon/systemd/systemd.h"
 #include "daemon/systemd/unit.h"
 
@@ -196,6 +197,8 @@ static int with_configuration(const struct options *o)
 		status = EX_CONFIG;
 	if (o->action == ACTION_CHECK && !o->trial)
 		unit_warn(o, &conf);
+	if (status == EX_OK && o->trial && !stores_try(&conf))
+		status = TRIAL_EX_NO_QUORUM;
 	if (status == EX_OK && o->action == ACTION_DUMP)
 		conf_dump(&conf, stdout);
 	else if (status == EX_OK && !o->quiet)

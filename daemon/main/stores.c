@@ -7,7 +7,9 @@
 #include "daemon/core/member/quorum.h"
 
 #include <errno.h>
+#include <event2/event.h>
 #include <inttypes.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -16,6 +18,7 @@
 #define CONNECT_LEAST_US   SEC
 #define STALL_LEAST_US     (2 * SEC)
 #define PING_US            (500 * MSEC)
+#define TRY_US             (3 * SEC) /* less than a trial may take */
 #define STORE_HOST_MAX     64
 #define MEMORY_WINDOW      64 /* calls under way; a new request waits behind at most this many */
 #define MEMORY_TIMEOUT_US  (10 * SEC) /* the memory store always answers; only a stop of this process can delay it */
@@ -284,29 +287,43 @@ static int password_first(const struct conf *c, bool goes_on, char **ret_passwor
 	return r;
 }
 
-static int redis_start(struct daemon *d)
-{
-	const struct conf *c = d->conf;
+/* Where the servers are, as configured. */
+struct server_places {
 	struct upstream_address address[CONF_NODES_MAX];
 	struct upstream_host sentinel[CONF_NODES_MAX][CONF_SENTINELS_MAX];
-	char recalled[CONF_NODES_MAX][STORE_HOST_MAX];
-	struct service_store store;
+};
+
+/* All but the passwords, the context of TLS and the daemon's name. The texts are those of the configuration. */
+static struct upstream_conf upstream_configured(const struct conf *c, struct server_places *p)
+{
 	struct upstream_conf conf = {
-		.address = address,
+		.address = p->address,
 		.nodes = (unsigned)c->redis.nodes,
 		.links = (unsigned)c->redis.links,
 		.key_prefix = c->redis.key_prefix,
-		.daemon_id = service_daemon_id(d->service),
 		.user = c->redis.user,
 		.sentinel_user = c->redis.sentinel_user,
 		.database = (unsigned)c->redis.database,
+		.server_name = c->redis.tls.server_name,
 		.connect_timeout_us = connection_time_us(c, CONNECT_LEAST_US),
 		.stall_us = connection_time_us(c, STALL_LEAST_US),
 		.ping_us = PING_US,
 		.quarantine_us = quarantine_us(c->max_lease, c->max_delay),
 		.skew_us = SKEW_US,
-		.tolerance_us = 2 * d->core_conf.clock_tol_us,
 	};
+
+	for (unsigned i = 0; i < c->redis.nodes; i++)
+		p->address[i] = address_of(&c->redis.node[i], p->sentinel[i]);
+	return conf;
+}
+
+static int redis_start(struct daemon *d)
+{
+	const struct conf *c = d->conf;
+	struct server_places places;
+	char recalled[CONF_NODES_MAX][STORE_HOST_MAX];
+	struct service_store store;
+	struct upstream_conf conf = upstream_configured(c, &places);
 	struct upstream_sink sink = pump_upstream_sink;
 	char *password, *sentinel_password;
 	int r = password_first(c, d->carried, &password, &sentinel_password);
@@ -314,13 +331,13 @@ static int redis_start(struct daemon *d)
 	if (r < 0)
 		return r;
 	for (unsigned i = 0; i < c->redis.nodes; i++) {
-		address[i] = address_of(&c->redis.node[i], sentinel[i]);
 		service_store(d->service, i, &store);
-		address_recall(&address[i], &store, recalled[i]);
+		address_recall(&places.address[i], &store, recalled[i]);
 	}
+	conf.daemon_id = service_daemon_id(d->service);
+	conf.tolerance_us = 2 * d->core_conf.clock_tol_us;
 	conf.password = password;
 	conf.sentinel_password = sentinel_password;
-	conf.server_name = c->redis.tls.server_name;
 	conf.tls = c->redis.tls.on ? credentials_redis(&d->credentials, c) : NULL;
 	if (c->redis.tls.on && !conf.tls) {
 		r = -EINVAL;
@@ -334,6 +351,87 @@ static int redis_start(struct daemon *d)
 		return r;
 	return d->upstream ? 0 : -ENOMEM;
 }
+
+/* --- a trial --------------------------------------------------------------------------------------------------------- */
+
+struct attempt {
+	struct event_base *base;
+	unsigned up, needed;
+	bool is_up[CONF_NODES_MAX];
+	char reason[CONF_NODES_MAX][256];
+};
+
+static void attempt_on_up(void *context, unsigned node, const char *address)
+{
+	struct attempt *t = context;
+
+	(void)address;
+	t->is_up[node] = true;
+	if (++t->up == t->needed)
+		event_base_loopbreak(t->base);
+}
+
+static void attempt_on_down(void *context, unsigned node, enum defect defect, const char *reason, const char *address)
+{
+	struct attempt *t = context;
+
+	(void)defect, (void)address;
+	t->up -= t->is_up[node];
+	t->is_up[node] = false;
+	(void)snprintf(t->reason[node], sizeof(t->reason[node]), "%s", reason);
+}
+
+/* It makes no calls. */
+static void attempt_on_answer(void *context, const struct answer *a)
+{
+	(void)context, (void)a;
+}
+
+static void attempt_run(struct attempt *t, const struct upstream_conf *conf)
+{
+	const struct upstream_sink sink = {.context = t, .up = attempt_on_up, .down = attempt_on_down, .answer = attempt_on_answer};
+	struct timeval most = {.tv_sec = TRY_US / SEC};
+	struct upstream *u;
+
+	t->base = event_base_new();
+	if (!t->base || event_base_loopexit(t->base, &most) < 0)
+		mem_exhausted();
+	u = upstream_new(t->base, conf, &sink);
+	event_base_dispatch(t->base);
+	upstream_free(u);
+	event_base_free(t->base);
+}
+
+/* A password that can be read only once is left to the next process. */
+bool stores_try(const struct conf *c)
+{
+	struct attempt t = {.needed = (unsigned)c->redis.nodes / 2 + 1};
+	struct server_places places;
+	struct upstream_conf conf = upstream_configured(c, &places);
+	struct credentials credentials;
+	char *password = NULL, *sentinel_password = NULL;
+
+	if (c->store != STORE_REDIS || conf_password_again(c, &password) < 0 || conf_sentinel_password(c, &sentinel_password) < 0) {
+		secret_free(password);
+		return true;
+	}
+	conf.links = 1;
+	conf.password = password;
+	conf.sentinel_password = sentinel_password;
+	credentials_init(&credentials);
+	conf.tls = c->redis.tls.on ? credentials_redis(&credentials, c) : NULL;
+	signal(SIGPIPE, SIG_IGN);
+	if (conf.tls || !c->redis.tls.on)
+		attempt_run(&t, &conf);
+	secret_free(password);
+	secret_free(sentinel_password);
+	for (unsigned i = 0; t.up < t.needed && i < conf.nodes; i++)
+		if (!t.is_up[i])
+			fprintf(stderr, "redlockd: error: %s: %s\n", c->redis.node[i].label, *t.reason[i] ? t.reason[i] : "it does not answer");
+	return t.up >= t.needed;
+}
+
+/* --- begin and end --------------------------------------------------------------------------------------------------- */
 
 int stores_start(struct daemon *d)
 {

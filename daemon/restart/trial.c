@@ -13,7 +13,6 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/wait.h>
-#include <sysexits.h>
 #include <unistd.h>
 
 void trial_init(struct trial *t)
@@ -89,6 +88,10 @@ static enum verdict trial_judge(int status, const char **ret_why)
 {
 	if (WIFEXITED(status) && WEXITSTATUS(status) == EX_OK)
 		return TRIAL_PASSED;
+	if (WIFEXITED(status) && WEXITSTATUS(status) == TRIAL_EX_NO_QUORUM) {
+		*ret_why = "too few servers would take its connections";
+		return TRIAL_NO_QUORUM;
+	}
 	*ret_why = WIFSIGNALED(status)                ? "it was ended by a signal"
 	           : WEXITSTATUS(status) == EX_CONFIG ? "the configuration has a mistake"
 	                                              : "it does not start";

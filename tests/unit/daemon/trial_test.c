@@ -94,6 +94,13 @@ TEST(what_a_check_says_is_kept)
 	ck_assert_str_eq(why, "it was ended by a signal");
 }
 
+TEST(a_next_process_without_a_quorum_is_told_apart)
+{
+	ck_assert_int_eq(verdict_of("echo why; exit 75"), TRIAL_NO_QUORUM);
+	ck_assert_str_eq(said, "why\n");
+	ck_assert_str_eq(why, "too few servers would take its connections");
+}
+
 TEST(a_check_that_says_too_much_is_cut)
 {
 	ck_assert_int_eq(verdict_of("yes | head -c 100000; exit 78"), TRIAL_FAILED);
