@@ -334,12 +334,12 @@ static void node_follow_name(struct node *n)
 	node_leave(n, DEFECT_UNKNOWN_HOST, reason, n->host);
 }
 
-/* What is connected serves on. A name server that is away for a moment says nothing. */
+/* What is connected serves on. A name server that is away for a moment says nothing. That this daemon lacks a descriptor is told of new connections. */
 static void node_miss_name(struct node *n, enum defect defect, const char *why)
 {
 	char reason[sizeof(n->reason)];
 
-	if (++n->unknown < LOOKS_TOLD)
+	if (defect == DEFECT_DESCRIPTORS || ++n->unknown < LOOKS_TOLD)
 		return;
 	(void)snprintf(reason, sizeof(reason), "%.150s, for a minute now: no daemon that starts can connect", why);
 	node_on_heard(n, defect, reason);

@@ -7,11 +7,13 @@
 
 #include <errno.h>
 #include <event2/event.h>
+#include <fcntl.h>
 #include <netdb.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/un.h>
+#include <unistd.h>
 
 struct lookup {
 	struct task task;
@@ -88,12 +90,25 @@ bool addresses_are_known(const char *path, const char *host, uint16_t port, stru
 	return true;
 }
 
+/* Whether this process, or this host, has no descriptor left: an errno, or 0. getaddrinfo then has one of many errors. */
+static int descriptors_lacking(void)
+{
+	int fd = open("/dev/null", O_RDONLY | O_CLOEXEC), error = errno;
+
+	if (fd >= 0)
+		close(fd);
+	return fd < 0 && (error == EMFILE || error == ENFILE) ? error : 0;
+}
+
 static void lookup_work(struct task *t)
 {
 	struct lookup *q = (struct lookup *)t;
+	int error, lacking;
 
 	q->error = addresses_ask(q->how, q->host, q->service, 0, &q->found);
-	q->system_error = q->error == EAI_SYSTEM ? errno : 0;
+	error = errno;
+	lacking = q->error ? descriptors_lacking() : 0;
+	q->system_error = lacking ? lacking : q->error == EAI_SYSTEM ? error : 0;
 }
 
 static void lookup_end(struct task *t, bool wanted)

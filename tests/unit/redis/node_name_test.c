@@ -171,6 +171,24 @@ TEST(a_name_that_is_gone_for_a_minute_is_told)
 	ck_assert_str_eq(trouble, "");
 }
 
+TEST(a_daemon_without_a_descriptor_does_not_blame_the_name_of_a_server)
+{
+	struct rlimit before, none = {0};
+
+	node_conf.name_us = node_conf.redial_us = 30 * MSEC;
+	node_dial_name("redis.example");
+	resolver_loop_await(&ups, 1);
+	ck_assert_int_eq(getrlimit(RLIMIT_NOFILE, &before), 0);
+	none.rlim_max = before.rlim_max;
+	ck_assert_int_eq(setrlimit(RLIMIT_NOFILE, &none), 0);
+	resolver_loop_fail(EAI_AGAIN);
+	resolver_loop_await_asked(resolver_loop.asked + 16);
+	ck_assert_int_eq(setrlimit(RLIMIT_NOFILE, &before), 0);
+	ck_assert_str_eq(trouble, "it takes no new connection: this daemon has no file descriptor left");
+	ck_assert_int_eq(cause, DEFECT_DESCRIPTORS);
+	ck_assert_uint_eq(downs, 0);
+}
+
 TEST(a_name_of_several_servers_is_told)
 {
 	node_conf.name_us = 30 * MSEC;

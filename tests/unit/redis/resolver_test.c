@@ -9,6 +9,7 @@
 #include <netinet/in.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/resource.h>
 
 static unsigned answered;
 static enum defect defect;
@@ -70,6 +71,23 @@ TEST(a_daemon_without_a_descriptor_does_not_blame_the_name)
 	ask();
 	resolver_loop_await(&answered, 1);
 	ck_assert_uint_eq(found.count, 0);
+	ck_assert_str_eq(reason, "redis.example: this daemon has no file descriptor left");
+	ck_assert_int_eq(defect, DEFECT_DESCRIPTORS);
+}
+
+/* The resolver then says what it likes. */
+LOOP_TEST(a_lookup_that_lacks_a_descriptor_does_not_blame_the_name, 3)
+{
+	static const int said[] = {EAI_AGAIN, EAI_NONAME, EAI_FAIL};
+	struct rlimit before, none = {0};
+
+	ck_assert_int_eq(getrlimit(RLIMIT_NOFILE, &before), 0);
+	none.rlim_max = before.rlim_max;
+	resolver_loop_fail(said[_i]);
+	ck_assert_int_eq(setrlimit(RLIMIT_NOFILE, &none), 0);
+	ask();
+	resolver_loop_await(&answered, 1);
+	ck_assert_int_eq(setrlimit(RLIMIT_NOFILE, &before), 0);
 	ck_assert_str_eq(reason, "redis.example: this daemon has no file descriptor left");
 	ck_assert_int_eq(defect, DEFECT_DESCRIPTORS);
 }
