@@ -241,17 +241,30 @@ static int64_t cert_ends(const X509 *x)
 	return ASN1_TIME_to_tm(X509_get0_notAfter(x), &tm) ? (int64_t)timegm(&tm) : INT64_MAX;
 }
 
-int64_t tls_context_ends(struct ssl_ctx_st *context)
+static int64_t chain_ends(const STACK_OF(X509) *chain)
 {
-	const X509 *own = SSL_CTX_get0_certificate(context);
-	int64_t first = own ? cert_ends(own) : INT64_MAX;
-	STACK_OF(X509) *chain = NULL;
+	int64_t first = INT64_MAX;
 
-	SSL_CTX_get0_chain_certs(context, &chain);
 	for (int i = 0; chain && i < sk_X509_num(chain); i++) {
 		int64_t ends = cert_ends(sk_X509_value(chain, i));
 
 		first = ends < first ? ends : first;
 	}
 	return first;
+}
+
+int64_t tls_context_ends(struct ssl_ctx_st *context)
+{
+	const X509 *own = SSL_CTX_get0_certificate(context);
+	int64_t ends = own ? cert_ends(own) : INT64_MAX, above;
+	STACK_OF(X509) *chain = NULL;
+
+	SSL_CTX_get0_chain_certs(context, &chain);
+	above = chain_ends(chain);
+	return ends < above ? ends : above;
+}
+
+int64_t tls_peer_ends(const struct ssl_st *t)
+{
+	return chain_ends(SSL_get0_verified_chain(t));
 }

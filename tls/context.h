@@ -9,6 +9,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+struct ssl_st;
 struct ssl_ctx_st;
 
 /* The content of a PEM file; text NULL: none. */
@@ -37,5 +38,7 @@ void tls_context_free(struct ssl_ctx_st *context); /* NULL is allowed */
 
 /* When the certificate that this side shows ends, or the first of its chain: seconds of CLOCK_REALTIME; INT64_MAX: there is none. */
 int64_t tls_context_ends(struct ssl_ctx_st *context);
+/* The same of the certificate that the peer has shown, and of those above it. */
+int64_t tls_peer_ends(const struct ssl_st *t);
 
 #endif

@@ -144,9 +144,22 @@ int credentials_check(const struct conf *c, struct conf_report *report)
 
 /* --- in use ---------------------------------------------------------------------------------------------------------- */
 
-static void tell_end(const char *file, int64_t ends, enum log_level usual)
+/* Whose certificate: it is in a file, or a server shows it. */
+struct shown {
+	const char *key, *ended, *ends_soon;
+};
+
+static const struct shown in_file = {"file", "it has ended: nobody accepts it; replace the file and reload", "replace the file in time, and reload"};
+static const struct shown by_server = {"server", "it has ended: no new connection is made; renew the server's certificate", "renew the server's certificate in time"};
+
+static int64_t left_s(int64_t ends)
 {
-	int64_t left = ends - clock_wall_us() / SEC;
+	return ends - clock_wall_us() / SEC;
+}
+
+static void tell_end(const struct shown *by, const char *name, int64_t ends, enum log_level usual)
+{
+	int64_t left = left_s(ends);
 	enum log_level level = left <= 0 ? LOG_ERROR : left < AHEAD_DAYS * DAY_S ? LOG_WARN : usual;
 	time_t when = (time_t)ends;
 	char text[32] = "?", quoted[512];
@@ -156,9 +169,9 @@ static void tell_end(const char *file, int64_t ends, enum log_level usual)
 		return;
 	if (gmtime_r(&when, &tm))
 		strftime(text, sizeof(text), "%Y-%m-%dT%H:%M:%SZ", &tm);
-	log_event(level, "certificate", "file=%s ends=%s days=%lld%s", log_quote(file ? file : "", quoted, sizeof(quoted)), text, (long long)(left / DAY_S),
-	          left <= 0 ? " error=\"it has ended: nobody accepts it; replace the file and reload\""
-	          : level == LOG_WARN ? " note=\"replace the file in time, and reload\"" : "");
+	log_event(level, "certificate", "%s=%s ends=%s days=%lld%s%s%s", by->key, log_quote(name ? name : "", quoted, sizeof(quoted)), text,
+	          (long long)(left / DAY_S), left <= 0 ? " error=\"" : level == LOG_WARN ? " note=\"" : "",
+	          left <= 0 ? by->ended : level == LOG_WARN ? by->ends_soon : "", level <= LOG_WARN ? "\"" : "");
 }
 
 static struct ssl_ctx_st *context_use(const struct conf *c, const struct usage *u, int64_t *ends)
@@ -173,7 +186,7 @@ static struct ssl_ctx_st *context_use(const struct conf *c, const struct usage *
 		return NULL;
 	}
 	*ends = tls_context_ends(context);
-	tell_end(conf_file_name(c, u->key[TLS_CERT]), *ends, LOG_INFO);
+	tell_end(&in_file, conf_file_name(c, u->key[TLS_CERT]), *ends, LOG_INFO);
 	return context;
 }
 
@@ -202,6 +215,19 @@ void credentials_tick(struct credentials *k, const struct conf *c)
 	if (instant_before(now, k->tell_at))
 		return;
 	k->tell_at = instant_add(now, DAY_S * SEC);
-	tell_end(conf_file_name(c, KEY_TLS_CERT_FILE), k->listen_ends, LOG_DEBUG);
-	tell_end(conf_file_name(c, KEY_REDIS_TLS_CERT_FILE), k->redis_ends, LOG_DEBUG);
+	tell_end(&in_file, conf_file_name(c, KEY_TLS_CERT_FILE), k->listen_ends, LOG_DEBUG);
+	tell_end(&in_file, conf_file_name(c, KEY_REDIS_TLS_CERT_FILE), k->redis_ends, LOG_DEBUG);
+}
+
+void credentials_look(struct credentials *k, unsigned server, const char *label, int64_t ends)
+{
+	struct instant now;
+
+	if (ends == INT64_MAX || left_s(ends) >= AHEAD_DAYS * DAY_S)
+		return;
+	now = clock_boottime();
+	if (instant_before(now, k->server_due[server]))
+		return;
+	k->server_due[server] = instant_add(now, DAY_S * SEC);
+	tell_end(&by_server, label, ends, LOG_WARN);
 }

@@ -11,6 +11,7 @@ struct ssl_ctx_st;
 /* When the certificates that are in use end, and whether that was told. */
 struct credentials {
 	int64_t listen_ends, redis_ends; /* seconds of CLOCK_REALTIME; INT64_MAX: there is none */
+	struct instant server_due[CONF_NODES_MAX]; /* what a server shows is not told again before then */
 	struct instant tell_at;
 };
 
@@ -25,6 +26,8 @@ void credentials_init(struct credentials *k);
 struct ssl_ctx_st *credentials_listen(struct credentials *k, const struct conf *c);
 struct ssl_ctx_st *credentials_redis(struct credentials *k, const struct conf *c);
 
+/* The same of what a server shows. To be called again and again. */
+void credentials_look(struct credentials *k, unsigned server, const char *label, int64_t ends);
 /* Logs once a day which certificate ends within three weeks, or has ended. */
 void credentials_tick(struct credentials *k, const struct conf *c);
 

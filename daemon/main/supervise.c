@@ -270,6 +270,8 @@ static void on_tick(evutil_socket_t fd, short what, void *context)
 	stores_tick(d);
 	supervise_tick(d);
 	credentials_tick(&d->credentials, d->conf);
+	for (unsigned i = 0; d->upstream && i < d->conf->redis.nodes; i++)
+		credentials_look(&d->credentials, i, d->conf->redis.node[i].label, upstream_cert_ends(d->upstream, i));
 	vanished_look(d);
 }
 

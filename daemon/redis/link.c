@@ -8,6 +8,7 @@
 #include "daemon/base/mem.h"
 #include "daemon/redis/failure.h"
 #include "daemon/redis/socket.h"
+#include "tls/context.h"
 #include "tls/tls.h"
 
 #include <errno.h>
@@ -258,6 +259,7 @@ static void link_shake(struct link *l)
 	switch (tls_shake(l->tls, why, sizeof(why))) {
 	case TLS_DONE:
 		l->state = LINK_HANDSHAKE;
+		l->cert_ends = tls_peer_ends(l->tls);
 		l->full = false;
 		link_hand_over(l);
 		link_watch_socket(l);
@@ -317,6 +319,7 @@ struct link *link_new(struct event_base *base, const struct link_conf *conf, uns
 	l->conf = conf;
 	l->sink = *sink;
 	l->fd = -1;
+	l->cert_ends = INT64_MAX;
 	l->timer = evtimer_new(base, link_on_timer, l);
 	if (!l->timer)
 		mem_exhausted();
@@ -332,6 +335,11 @@ void link_demand_master(struct link *l)
 const char *link_run_id(const struct link *l)
 {
 	return l->stream.run_id;
+}
+
+int64_t link_cert_ends(const struct link *l)
+{
+	return l->cert_ends;
 }
 
 struct instant link_answered(const struct link *l)

@@ -33,6 +33,7 @@ struct link *link_new(struct event_base *base, const struct link_conf *conf, uns
 void link_free(struct link *l); /* answers no calls */
 void link_demand_master(struct link *l); /* later connections break at a replica, before they are ready */
 const char *link_run_id(const struct link *l); /* of the server to which the last handshake led; "": it does not say */
+int64_t link_cert_ends(const struct link *l); /* of the server to which the last handshake of TLS led: as tls_peer_ends; INT64_MAX: it was none */
 struct instant link_answered(const struct link *l); /* the server was there then, or later */
 void link_expect(struct link *l, const char *name); /* what the certificate must be for; borrowed. Without it the link is plain */
 

@@ -24,6 +24,7 @@ struct link {
 	int fd;             /* -1: none */
 	struct ssl_st *tls; /* NULL: plain */
 	const char *name;
+	int64_t cert_ends; /* see link_cert_ends */
 	struct event *io; /* fd can be read or, if `full`, written; NULL: it is not watched */
 	struct event *timer;
 	bool full;    /* the kernel did not take all of stream.out: the rest waits until the socket is writable */

@@ -164,6 +164,8 @@ static void node_on_tried(void *context, enum defect defect, const char *reason)
 {
 	struct node *n = context;
 
+	if (!defect)
+		n->cert_ends = redial_cert_ends(n->redial);
 	n->shut.defect = defect;
 	(void)snprintf(n->shut.reason, sizeof(n->shut.reason), "%s%s", defect ? "it takes no new connection: " : "", reason);
 	node_tell_trouble(n);
@@ -269,6 +271,7 @@ static void node_on_ready(void *context)
 	n->unknown = n->elsewhere = 0;
 	n->wrong.defect = n->shut.defect = DEFECT_NONE;
 	n->home = n->dialled;
+	n->cert_ends = link_cert_ends(n->links.item[0]);
 	(void)snprintf(n->known, sizeof(n->known), "%s", link_run_id(n->links.item[0]));
 	redial_begin(n->redial, &n->home, &n->addresses);
 	if (n->subscriber)
@@ -593,6 +596,7 @@ struct node *node_new(const struct node_conf *conf, unsigned index, const struct
 	if (n->sentinel && n->port)
 		sentinel_recall(n->sentinel, n->host, n->port);
 	n->known_at = address->heard;
+	n->cert_ends = INT64_MAX;
 	if (n->sentinel && address->run_id)
 		(void)snprintf(n->known, sizeof(n->known), "%s", address->run_id);
 	n->named = !n->sentinel && !addresses_are_known(n->path, n->host, n->port, &n->addresses);
@@ -656,6 +660,11 @@ bool node_waits(const struct node *n)
 const char *node_reason(const struct node *n)
 {
 	return n->reason;
+}
+
+int64_t node_cert_ends(const struct node *n)
+{
+	return n->cert_ends;
 }
 
 struct upstream_failures node_failures(const struct node *n)

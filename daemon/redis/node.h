@@ -48,6 +48,7 @@ bool node_flush(struct node *n, struct instant now, bool at_once);
 
 /* Why the node is down; "" while it is up or was not tried yet. Valid until the next callback. */
 const char *node_reason(const struct node *n);
+int64_t node_cert_ends(const struct node *n); /* see upstream_cert_ends */
 struct upstream_failures node_failures(const struct node *n);
 
 bool node_is_quiet(const struct node *n); /* no call is unanswered */

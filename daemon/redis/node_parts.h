@@ -56,6 +56,7 @@ struct node {
 	bool fresh;                 /* the addresses belong to this attempt */
 	enum defect defect;
 	char reason[256];
+	int64_t cert_ends;          /* what its last connection that was taken has shown */
 	struct upstream_failures failures;
 };
 

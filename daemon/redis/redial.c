@@ -112,6 +112,11 @@ void redial_free(struct redial *t)
 	free(t);
 }
 
+int64_t redial_cert_ends(const struct redial *t)
+{
+	return link_cert_ends(t->link);
+}
+
 void redial_expect(struct redial *t, const char *name)
 {
 	link_expect(t->link, name);

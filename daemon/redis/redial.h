@@ -20,6 +20,7 @@ struct redial_sink {
 };
 
 struct redial *redial_new(struct event_base *base, const struct link_conf *conf, int64_t every_us, unsigned node, const struct redial_sink *sink);
+int64_t redial_cert_ends(const struct redial *t); /* as link_cert_ends, of the last connection that was taken */
 void redial_free(struct redial *t);
 void redial_expect(struct redial *t, const char *name); /* as link_expect */
 /* The first one is every_us later, but at once to a further address. all: borrowed until redial_end; what is new there counts from then on. */

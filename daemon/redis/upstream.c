@@ -201,6 +201,11 @@ bool upstream_waits(const struct upstream *u)
 	return waits;
 }
 
+int64_t upstream_cert_ends(const struct upstream *u, unsigned node)
+{
+	return node_cert_ends(u->node[node]);
+}
+
 struct upstream_failures upstream_failures(const struct upstream *u, unsigned node)
 {
 	return node_failures(u->node[node]);

@@ -51,6 +51,8 @@ void upstream_call(struct upstream *u, const struct call *call); /* copied */
 bool upstream_flush(struct upstream *u, struct instant now, bool at_once);
 bool upstream_waits(const struct upstream *u); /* for the answer to a command */
 
+/* When the certificate that the node has shown last ends, or the first of those above it: seconds of CLOCK_REALTIME. INT64_MAX: it has shown none. */
+int64_t upstream_cert_ends(const struct upstream *u, unsigned node);
 struct upstream_failures upstream_failures(const struct upstream *u, unsigned node);
 
 /* Sets the credentials of later handshakes; connections stay. Copies both; NULL: none. */

@@ -7,7 +7,7 @@ import time
 
 from authority import Authority
 from harness import FuncTest
-from process import REDLOCKD, WAIT, call, free_port, merged, until
+from process import REDLOCK, REDLOCKD, WAIT, call, free_port, merged, until
 from redis_server import Redis
 from sentinels import Sentinel
 
@@ -94,6 +94,25 @@ class RedisTls(FuncTest):
         daemon = self.tls_daemon([server], {"cert_file": cert, "key_file": key})
         daemon.logged(r"state=down .*cause=tls reason=.*certificate expired")
         self.assertEqual({cause for cause, _ in self.troubles(daemon, 8)}, {"tls"})
+
+    def test_a_certificate_of_a_server_that_ends_soon_is_told_ahead(self):
+        pairs = [self.ca.sign("/CN=redis", names="IP:127.0.0.1", days=days) for days in (20, 25, 25)]
+        servers = [self.tls_server(pair) for pair in pairs]
+        daemon = self.tls_daemon(servers).joined()
+        daemon.logged(r"warn certificate server=%s ends=\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ days=19 " % servers[0].secure)
+        cert, key = pairs[0]
+        servers[1].cli.config_set("tls-key-file", key, "tls-cert-file", cert)  # only connections that are made from now on show it
+        daemon.logged(r"warn certificate server=%s ends=" % servers[1].secure)
+        servers[0].cut_connections("normal")
+        daemon.logged(r"notice node node=%s state=joined" % servers[0].secure, daemon.log().rindex("certificate"))
+        self.assertEqual(daemon.log().count(" certificate server="), 2, "once a day")
+
+    def test_a_certificate_of_a_server_that_has_ended(self):
+        daemon = self.tls_daemon([self.tls_server(self.ca.sign("/CN=redis", names="IP:127.0.0.1", days=-1))])
+        self.never_up(daemon, r"state=down .*cause=tls reason=.*certificate has expired")
+        status, out, _ = call(REDLOCK, "--addr", daemon.addr, "doctor")
+        self.assertEqual(status, 1)
+        self.assertIn("renew the server's certificate", out)
 
     def test_a_name_that_is_not_in_the_certificate(self):
         server = self.tls_server()
