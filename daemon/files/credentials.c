@@ -150,7 +150,8 @@ struct shown {
 };
 
 static const struct shown in_file = {"file", "it has ended: nobody accepts it; replace the file and reload", "replace the file in time, and reload"};
-static const struct shown by_server = {"server", "it has ended: no new connection is made; renew the server's certificate", "renew the server's certificate in time"};
+static const struct shown by_server = {
+	"server", "it has ended: no new connection is made; renew the server's certificate", "renew the server's certificate in time"};
 
 static int64_t left_s(int64_t ends)
 {

@@ -359,28 +359,33 @@ static int redis_start(struct daemon *d)
 
 struct attempt {
 	struct event_base *base;
-	unsigned up, needed;
-	bool is_up[CONF_NODES_MAX];
+	unsigned good, needed;
+	bool is_good[CONF_NODES_MAX];
 	char reason[CONF_NODES_MAX][256];
 };
 
-static void attempt_on_up(void *context, unsigned node, const char *address)
+static void attempt_note(struct attempt *t, unsigned node, bool is_good)
 {
-	struct attempt *t = context;
-
-	(void)address;
-	t->is_up[node] = true;
-	if (++t->up == t->needed)
+	t->good += is_good;
+	t->good -= t->is_good[node];
+	t->is_good[node] = is_good;
+	if (t->good >= t->needed)
 		event_base_loopbreak(t->base);
 }
 
+static void attempt_on_up(void *context, unsigned node, const char *address)
+{
+	(void)address;
+	attempt_note(context, node, true);
+}
+
+/* While the sentinels keep silent, the next process goes on with the server that this one knows, and the trial does not. */
 static void attempt_on_down(void *context, unsigned node, enum defect defect, const char *reason, const char *address)
 {
 	struct attempt *t = context;
 
-	(void)defect, (void)address;
-	t->up -= t->is_up[node];
-	t->is_up[node] = false;
+	(void)address;
+	attempt_note(t, node, defect == DEFECT_SENTINEL);
 	(void)snprintf(t->reason[node], sizeof(t->reason[node]), "%s", reason);
 }
 
@@ -429,10 +434,10 @@ bool stores_try(const struct conf *c)
 		attempt_run(&t, &conf);
 	secret_free(password);
 	secret_free(sentinel_password);
-	for (unsigned i = 0; t.up < t.needed && i < conf.nodes; i++)
-		if (!t.is_up[i])
+	for (unsigned i = 0; t.good < t.needed && i < conf.nodes; i++)
+		if (!t.is_good[i])
 			fprintf(stderr, "redlockd: error: %s: %s\n", c->redis.node[i].label, *t.reason[i] ? t.reason[i] : "it does not answer");
-	return t.up >= t.needed;
+	return t.good >= t.needed;
 }
 
 /* --- begin and end --------------------------------------------------------------------------------------------------- */

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * A trial: whether the program on disk would start, with the configuration on disk. It runs as a child with --check-config in front of the arguments, and what
- * it says is kept. --trial leaves the audit log out, for a daemon that carries sessions on starts without it, and connects to the servers. Nothing here waits. One at a time. Not
- * thread-safe.
+ * it says is kept. --trial leaves the audit log out, for a daemon that carries sessions on starts without it, and connects to the servers. Nothing here waits.
+ * One at a time. Not thread-safe.
  */
 #ifndef DAEMON_TRIAL_H
 #define DAEMON_TRIAL_H

@@ -102,7 +102,7 @@ class RedisTls(FuncTest):
         daemon.logged(r"warn certificate server=%s ends=\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ days=19 " % servers[0].secure)
         cert, key = pairs[0]
         servers[1].cli.config_set("tls-key-file", key, "tls-cert-file", cert)  # only connections that are made from now on show it
-        daemon.logged(r"warn certificate server=%s ends=" % servers[1].secure)
+        daemon.logged(r"warn certificate server=%s ends=" % servers[1].secure, timeout=40)
         servers[0].cut_connections("normal")
         daemon.logged(r"notice node node=%s state=joined" % servers[0].secure, daemon.log().rindex("certificate"))
         self.assertEqual(daemon.log().count(" certificate server="), 2, "once a day")
