@@ -49,7 +49,7 @@ static bool conn_has_lines(const struct conn *c)
 {
 	int unread = 0;
 
-	return (c->rest && c->is_ready) || (!ioctl(c->fd, FIONREAD, &unread) && unread > 0);
+	return (c->rest && !c->partial) || (!ioctl(c->fd, FIONREAD, &unread) && unread > 0);
 }
 
 /* Tells the sink once that the peer has half-closed. True: the sink has been called, and c may be freed. */

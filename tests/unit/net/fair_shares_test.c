@@ -199,6 +199,31 @@ LOOP_TEST(who_asks_behind_many_of_another_peer_waits_for_a_turn_of_theirs, 2)
 	close(b);
 }
 
+/* Each has more lines than one turn takes. */
+TEST(lines_before_a_hang_up_are_heard_though_others_take_long)
+{
+	enum { N = 20, LINES = 30 };
+	char lines[2 * LINES + 1] = "";
+	int fd[N];
+
+	for (unsigned i = 0; i < LINES; i++)
+		memcpy(lines + 2 * i, "a\n", 3);
+	w.on_line = takes_long;
+	for (unsigned i = 0; i < N; i++) {
+		fd[i] = net_loop_unix(&w);
+		net_loop_until(&w, w.opened == i + 1);
+	}
+	for (unsigned i = 0; i < N; i++)
+		net_loop_says(&w, fd[i], lines);
+	net_loop_pass(&w);
+	net_loop_pass(&w);
+	for (unsigned i = 0; i < N; i++)
+		close(fd[i]);
+	net_loop_until(&w, net_sessions(w.net) == 0);
+	ck_assert_uint_eq(w.lines, N * LINES);
+	buf_clear(&w.told);
+}
+
 /* Those that did not reset their connections are heard. After a half-close a TCP session goes on. */
 TEST(those_that_wait_to_be_read_may_end_meanwhile)
 {
