@@ -72,6 +72,11 @@ static void answer_keep(struct answer *a)
 	a->probe = probe_copy(a->probe);
 }
 
+static bool is_of_connection(const struct event *e)
+{
+	return e->kind == EVENT_NODE_UP || e->kind == EVENT_NODE_DOWN;
+}
+
 void answer_queue_add(struct answer_queue *q, const struct event *e)
 {
 	struct event *copy;
@@ -86,7 +91,7 @@ void answer_queue_add(struct answer_queue *q, const struct event *e)
 	}
 	text_keep(&copy->node.reason);
 	text_keep(&copy->node.address);
-	q->news[e->node.index]++;
+	q->news[e->node.index] += is_of_connection(e);
 }
 
 void answer_queue_drop_first(struct answer_queue *q)
@@ -100,7 +105,7 @@ void answer_queue_drop_first(struct answer_queue *q)
 	} else {
 		text_free(e->node.reason);
 		text_free(e->node.address);
-		q->news[e->node.index]--;
+		q->news[e->node.index] -= is_of_connection(e);
 	}
 	if (q->first == q->end)
 		q->first = q->end = 0;

@@ -12,7 +12,7 @@
 struct answer_queue {
 	struct event *event; /* event[first … end) */
 	size_t first, end, cap;
-	unsigned news[NODES_MAX]; /* how many of them are about the connection of each node */
+	unsigned news[NODES_MAX]; /* how many of them are ends or beginnings of the connection of each node */
 };
 
 void answer_queue_release(struct answer_queue *q);

@@ -125,6 +125,11 @@ static void node_fail_there(struct node *n, enum defect defect, const char *reas
 {
 	char where[300], text[sizeof(n->reason)];
 
+	if (n->state == NODE_DIALLING && endpoint_equal(&n->dialled, &n->home)) {
+		bool shut = strcmp(reason, failure_errno(ECONNREFUSED)) == 0;
+
+		n->home_shut = shut ? instant_min(n->home_shut, clock_boottime()) : INSTANT_NEVER;
+	}
 	if (n->sentinel && n->state != NODE_UP && (defect == DEFECT_UNREACHED || defect == DEFECT_UNKNOWN_HOST)) {
 		sentinel_where(n->sentinel, where, sizeof(where));
 		(void)snprintf(text, sizeof(text), "%.100s, which the sentinels told: %.120s", where, reason);
@@ -239,13 +244,19 @@ static bool addresses_have(const struct addresses *a, const struct endpoint *e)
 	return found;
 }
 
+/* Nobody has listened where the server was for three looks at it: none of its connections has outlived it. */
+static bool node_home_is_gone(const struct node *n)
+{
+	return !instant_before(clock_boottime(), instant_add(n->home_shut, 3 * n->conf->redial_us));
+}
+
 /* Its name leads to the former server as well. Daemons whose connections to that one last stay there: so does this one. */
 static bool node_has_strayed(const struct node *n)
 {
 	const char *run_id = link_run_id(n->links.item[0]);
 
 	return n->named && *n->known && *run_id && strcmp(n->known, run_id) != 0 && !endpoint_equal(&n->home, &n->dialled) &&
-	       addresses_have(&n->addresses, &n->home);
+	       addresses_have(&n->addresses, &n->home) && !node_home_is_gone(n);
 }
 
 static void node_on_ready(void *context)
@@ -270,6 +281,7 @@ static void node_on_ready(void *context)
 	n->unknown = n->elsewhere = 0;
 	n->wrong.defect = n->shut.defect = DEFECT_NONE;
 	n->home = n->dialled;
+	n->home_shut = INSTANT_NEVER;
 	n->cert_ends = link_cert_ends(n->links.item[0]);
 	(void)snprintf(n->known, sizeof(n->known), "%s", link_run_id(n->links.item[0]));
 	redial_begin(n->redial, &n->home, &n->addresses);
@@ -641,6 +653,7 @@ struct node *node_new(const struct node_conf *conf, unsigned index, const struct
 	if (n->sentinel && n->port)
 		node_recall(n);
 	n->known_at = address->heard;
+	n->home_shut = INSTANT_NEVER;
 	n->cert_ends = INT64_MAX;
 	if (n->sentinel && address->run_id)
 		(void)snprintf(n->known, sizeof(n->known), "%s", address->run_id);

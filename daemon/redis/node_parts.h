@@ -29,6 +29,7 @@ struct node {
 	struct sentinel *sentinel; /* tells host and port; NULL: they stay */
 	char known[48]; /* the run id of the server that was up last; "": not known */
 	struct endpoint home; /* … and where it was */
+	struct instant home_shut; /* since when nobody listens there, as far as was tried; INSTANT_NEVER: somebody does, or it was not tried */
 	char where[300]; /* its host and port, as the sentinels told them when it was first found; "": not known */
 	bool renamed;    /* … and they name another host or port now: whether that is another server is not known before it is resolved */
 	struct instant known_at; /* until when it was, as far as is known: it answered later than that */

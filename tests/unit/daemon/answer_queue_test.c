@@ -100,6 +100,19 @@ TEST(the_end_of_a_connection_comes_out_behind_the_answers_and_is_news_until_then
 	assert_first(2);
 }
 
+TEST(what_a_server_publishes_is_no_news_of_its_connection)
+{
+	const struct event said = {.kind = EVENT_SUBSCRIBED, .node = {.index = 2, .reason = SPAN("NOPERM")}};
+
+	answer_queue_add(&u, &said);
+	ck_assert(!answer_queue_has_news(&u, 2));
+	ends(2);
+	answer_queue_drop_first(&u);
+	ck_assert(answer_queue_has_news(&u, 2));
+	answer_queue_drop_first(&u);
+	ck_assert(!answer_queue_has_news(&u, 2));
+}
+
 TEST(what_is_left_is_freed)
 {
 	for (unsigned i = 1; i <= 10; i++)

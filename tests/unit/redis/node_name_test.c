@@ -273,6 +273,24 @@ TEST(a_node_does_not_go_on_with_another_server_of_its_name)
 	fake_redis_stop(&rival);
 }
 
+/* Its server listens at one address of its name alone since it was started anew. */
+TEST(a_node_goes_on_with_another_address_of_its_name_where_nobody_listens_any_more)
+{
+	struct fake_redis rival;
+
+	node_conf.redial_us = 50 * MSEC;
+	fake_redis_start_beside(&rival, &fake, 0x7f000002);
+	rival.run_id = SERVER_A;
+	fake.run_id = SERVER_B;
+	resolver_loop_host(0, "127.0.0.2");
+	resolver_loop_host(1, "127.0.0.1");
+	node_dial_name("redis.example");
+	resolver_loop_await(&ups, 1);
+	fake_redis_stop(&rival);
+	resolver_loop_await(&downs, 1);
+	resolver_loop_await(&ups, 2);
+}
+
 TEST(a_node_goes_on_where_its_name_leads_now)
 {
 	struct fake_redis rival;
