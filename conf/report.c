@@ -11,6 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#define DIRECTIVES_MOST 10 /* libyaml compares each with all */
 #define MESSAGES_MAX 200 /* messages that are printed; all are counted */
 #define MARGIN       96  /* columns of a source line that are printed */
 
@@ -89,10 +90,13 @@ const char *source_flaw(const struct conf_source *s, struct source_place *ret_pl
 {
 	struct source_place place = {1, 1};
 	const char *flaw = s->n > SOURCE_MAX ? "this is larger than 1 MiB, too large for a configuration" : NULL;
+	unsigned directives = 0;
 	bool indent = true;
 
 	for (size_t at = 0, length; at < s->n && !flaw; at += length) {
 		flaw = rune_flaw(s->text + at, s->n - at, indent, &length);
+		if (!flaw && place.column == 1 && s->text[at] == '%' && ++directives > DIRECTIVES_MOST)
+			flaw = "these are more than 10 directives of YAML: a configuration needs none";
 		if (flaw)
 			break;
 		indent = s->text[at] == '\n' || (indent && s->text[at] == ' ');

@@ -28,7 +28,7 @@ void source_free(struct conf_source *list);
 
 /* The line of that number, without its end; empty after the last line. */
 const char *source_line(const struct conf_source *s, unsigned line, size_t *ret_n);
-/* The first flaw of the text: bytes that are not UTF-8, control characters, an indent with a tab, a text that is too long. NULL: there is none. */
+/* The first flaw of the text: bytes that are not UTF-8, control characters, an indent with a tab, many directives, a text too long. NULL: there is none. */
 const char *source_flaw(const struct conf_source *s, struct source_place *ret_place);
 
 /* SECRET is an error whose source line is not printed, because it may contain a password. */

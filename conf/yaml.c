@@ -52,6 +52,57 @@ static void syntax_report(struct yaml *y, const yaml_parser_t *p)
 	report_error(y->report, y->source, place, "%s%s%s%s%s", p->problem, *context ? " " : "", context, begins, syntax_hint(y, p, context, hint));
 }
 
+/* What libyaml does with more of these takes it seconds, in which a reload would stop the daemon. */
+#define DEPTH_MOST   100
+#define ANCHORS_MOST 100
+
+struct census {
+	unsigned depth, anchors;
+};
+
+static const char *event_excess(const yaml_event_t *e, struct census *c)
+{
+	bool begins = e->type == YAML_SEQUENCE_START_EVENT || e->type == YAML_MAPPING_START_EVENT;
+	const yaml_char_t *anchor = e->type == YAML_SCALAR_EVENT           ? e->data.scalar.anchor
+				    : e->type == YAML_SEQUENCE_START_EVENT ? e->data.sequence_start.anchor
+				    : e->type == YAML_MAPPING_START_EVENT  ? e->data.mapping_start.anchor
+									   : NULL;
+
+	c->depth -= e->type == YAML_SEQUENCE_END_EVENT || e->type == YAML_MAPPING_END_EVENT;
+	c->depth += begins;
+	c->anchors += anchor != NULL;
+	return c->depth > DEPTH_MOST ? "nested more than 100 deep" : c->anchors > ANCHORS_MOST ? "more than 100 anchors" : NULL;
+}
+
+static void parser_begin(const struct yaml *y, yaml_parser_t *parser)
+{
+	if (!yaml_parser_initialize(parser))
+		abort();
+	yaml_parser_set_encoding(parser, YAML_UTF8_ENCODING);
+	yaml_parser_set_input_string(parser, (const unsigned char *)y->source->text + y->from, y->source->n - y->from);
+}
+
+/* False: it is refused. What is no YAML is left to document_load. */
+static bool is_moderate(struct yaml *y)
+{
+	struct census census = {0};
+	const char *excess = NULL;
+	yaml_parser_t parser;
+	yaml_event_t event;
+	bool more = true;
+
+	parser_begin(y, &parser);
+	while (more && !excess && yaml_parser_parse(&parser, &event)) {
+		more = event.type != YAML_STREAM_END_EVENT;
+		excess = event_excess(&event, &census);
+		if (excess)
+			report_error(y->report, y->source, mark_place(y, event.start_mark), "%s", excess);
+		yaml_event_delete(&event);
+	}
+	yaml_parser_delete(&parser);
+	return !excess;
+}
+
 static bool document_load(struct yaml *y, yaml_parser_t *parser, yaml_document_t *document)
 {
 	if (yaml_parser_load(parser, document))
@@ -83,10 +134,9 @@ bool yaml_open(struct yaml *y, struct conf_report *report, const struct conf_sou
 	bool sound;
 
 	*y = (struct yaml){.report = report, .source = source, .from = from};
-	if (!yaml_parser_initialize(&parser))
-		abort();
-	yaml_parser_set_encoding(&parser, YAML_UTF8_ENCODING);
-	yaml_parser_set_input_string(&parser, (const unsigned char *)source->text + from, source->n - from);
+	if (!is_moderate(y))
+		return false;
+	parser_begin(y, &parser);
 	sound = document_load(y, &parser, &y->document) && (!yaml_root(y) || is_alone(y, &parser));
 	yaml_parser_delete(&parser);
 	return sound;

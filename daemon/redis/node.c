@@ -214,11 +214,30 @@ static void node_compare(struct node *n, struct span one, struct span other)
 		node_tell_name(n);
 }
 
+/* What sentinels tell. That connections lead to several servers is worse. */
+static void node_on_sentinels(void *context, enum defect defect, const char *reason)
+{
+	struct node *n = context;
+
+	if (n->split)
+		node_tell_name(n);
+	else
+		node_on_heard(n, defect, reason);
+}
+
+/* A replica is all that is left here, and new connections reach another server: the timer ends those that there are. */
+static bool node_is_left_behind(const struct node *n)
+{
+	return n->state == NODE_UP && n->demoted && n->split;
+}
+
 static void node_on_reached(void *context, const char *run_id)
 {
 	struct node *n = context;
 
 	node_compare(n, span_of(link_run_id(n->links.item[0])), span_of(run_id));
+	if (node_is_left_behind(n))
+		node_arm(n, 0);
 }
 
 void node_watch_name(struct node *n)
@@ -588,6 +607,8 @@ static void node_on_timer(evutil_socket_t fd, short what, void *context)
 		node_miss_addresses(n);
 	else if (n->renamed)
 		node_follow_sentinels(n);
+	else if (node_is_left_behind(n))
+		node_fail(n, DEFECT_REPLICA, "it has become a replica, and new connections reach another server");
 	else if (n->state == NODE_UP && n->named)
 		node_look_up(n);
 	else if (n->state == NODE_UP && n->path)
@@ -640,7 +661,7 @@ static void node_recall(struct node *n)
 struct node *node_new(const struct node_conf *conf, unsigned index, const struct upstream_address *address)
 {
 	struct node *n = mem_alloc(sizeof(*n));
-	const struct sentinel_sink sentinel_sink = {.context = n, .told = node_on_told, .moved = node_on_moved, .heard = node_on_heard};
+	const struct sentinel_sink sentinel_sink = {.context = n, .told = node_on_told, .moved = node_on_moved, .heard = node_on_sentinels};
 
 	n->conf = conf;
 	n->index = index;
