@@ -70,8 +70,8 @@ static const char *event_excess(const yaml_event_t *e, struct census *c)
 
 	c->depth -= e->type == YAML_SEQUENCE_END_EVENT || e->type == YAML_MAPPING_END_EVENT;
 	c->depth += begins;
-	c->anchors += anchor != NULL;
-	return c->depth > DEPTH_MOST ? "nested more than 100 deep" : c->anchors > ANCHORS_MOST ? "more than 100 anchors" : NULL;
+	c->anchors += anchor || e->type == YAML_ALIAS_EVENT;
+	return c->depth > DEPTH_MOST ? "nested more than 100 deep" : c->anchors > ANCHORS_MOST ? "more than 100 anchors and aliases" : NULL;
 }
 
 static void parser_begin(const struct yaml *y, yaml_parser_t *parser)

@@ -219,11 +219,11 @@ static void closing_ready(struct conn *c, short what)
 
 static void conn_take_input(struct conn *c, bool parted)
 {
-	c->hub->sockets.handled++;
 	if ((parted || !conn_takes_input(c)) && conn_is_over(c))
 		return;
 	if (c->queued)
 		return;
+	c->hub->sockets.handled++;
 	if (!conn_takes_input(c)) {
 		conn_arm(c);
 		return;

@@ -56,7 +56,7 @@ void conn_leave_turns(struct conn *c)
 void conn_wait_to_be_read(struct conn *c, bool parted)
 {
 	c->parted |= parted;
-	if (c->unread)
+	if (c->unread || conn_is_ending(c))
 		return;
 	c->unread = true;
 	if (c->is_ready)
