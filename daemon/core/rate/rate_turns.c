@@ -21,7 +21,8 @@ struct rate_turn {
 	struct pending *pending; /* its session is there */
 	struct rate_use use;
 	struct instant asked_at;
-	struct timer timer;      /* the end of the wait */
+	struct instant until;    /* the end of the wait; INSTANT_NEVER: it has none */
+	struct timer timer;      /* then */
 	bool over;               /* the wait has ended: the answer of the home that is under way decides */
 };
 
@@ -315,7 +316,7 @@ void rate_lines_free_all(struct request_context *x)
 
 struct rate_asked rate_turn_asks(const struct rate_turn *turn)
 {
-	return (struct rate_asked){line_name(turn->line), turn->use, turn->asked_at, timer_is_set(&turn->timer) ? turn->timer.at : INSTANT_NEVER};
+	return (struct rate_asked){line_name(turn->line), turn->use, turn->asked_at, turn->until};
 }
 
 bool rate_turn_is_asked(const struct rate_turn *turn)
@@ -357,8 +358,9 @@ static void rate_wait(struct request_context *x, struct session *s, const struct
 	turn->asked_at = x->core->asked_at;
 	turn->timer.kind = TIMER_RATE_TURN;
 	TAILQ_INSERT_TAIL(&turn->line->turns, turn, in_line);
+	turn->until = wait == WAIT_FOREVER ? INSTANT_NEVER : instant_add(turn->asked_at, wait);
 	if (wait != WAIT_FOREVER)
-		heap_set(&x->core->timers, &turn->timer, instant_add(turn->asked_at, wait));
+		heap_set(&x->core->timers, &turn->timer, turn->until);
 	line_look(x, turn->line);
 }
 

@@ -125,6 +125,21 @@ TEST(without_the_home_a_use_that_waits_is_refused)
 	cluster_close();
 }
 
+/* A wait that is over while the home is asked ends with its answer, also if that comes to the next process. */
+TEST(a_wait_that_is_over_ends_after_a_restart_too)
+{
+	is_used_up();
+	feels(0, MOOD_SILENT);
+	says(2, "RATE n " ONE " wait=20ms");
+	passes(30 * MSEC);
+	hears_nothing(2);
+	daemon_hands_over(0, NULL);
+	feels(0, MOOD_WELL);
+	passes(3 * SEC);
+	hears(2, "TIMEOUT *");
+	cluster_close();
+}
+
 TEST(a_session_has_no_more_waits_than_limits_waiting)
 {
 	struct core_conf conf;
