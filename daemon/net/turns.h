@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The turns that connections take in a pass of the loop: those with lines or callbacks that wait, those with output, those whose time to close is over. */
+/*
+ * The turns that connections take in a pass of the loop: those to be read, or with lines or callbacks that wait, those with output, those whose time to close
+ * is over. Peers take turns to be read, and so do the connections of a peer: one that has thousands delays another's request by one turn.
+ */
 #ifndef NET_TURNS_H
 #define NET_TURNS_H
 

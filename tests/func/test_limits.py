@@ -70,7 +70,7 @@ ELSEWHERE = {
     ("renewals a second", "all"): unit("renewal_limits", "all_sessions_have_the_whole_and_no_more"),
     ("EXTENDs of a lock under way, likewise", "all"): unit("step_time_of_crowds", "many_extends_of_a_name_are_answered"),
     ("LOCKs of an owner", "each"): unit("restore", "an_owner_holds_a_lock_so_often_and_no_more"),
-    ("slots waited for as the first", "each"): unit("step_time", "a_session_is_the_first_in_line_for_so_many_slots_and_no_more"),
+    ("slots waited for as the first", "each"): unit("step_time_of_permits", "a_session_is_the_first_in_line_for_so_many_slots_and_no_more"),
     ("readers of a lock, at a daemon", "all"): unit("reader_crowd", "one_more_reader_is_told_BUSY_or_waits"),
     ("bytes of jobs, queues, rate limits", "peer"): unit("jobs_limits", "the_clients_of_a_user_fill_half_and_those_of_another_are_still_served"),
     ("bytes of names in use", "peer"): unit("origin", "names_of_a_peer_take_a_quarter_and_those_of_all_the_whole"),

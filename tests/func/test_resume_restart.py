@@ -172,6 +172,12 @@ class KilledWhileItAdopts(RestartTest):
     def ends(self, server):
         return [server.cli.pexpiretime(key) for key in server.lock_keys()]
 
+    def checked(self, client, name):
+        answer = client.ask("CHECK " + name)
+        if answer.kind != "OK":
+            self.assertEqual(answer.code, "QUORUM", answer)
+        return answer if answer.kind == "OK" else None
+
     def killed_while_it_adopts(self, daemon, slow, quick):
         """slow is joined and then stopped. quick makes a quorum with it, so that the daemon asks both, and adopts the locks. Then the daemon is killed."""
         before = max(self.ends(quick))
@@ -194,9 +200,9 @@ class KilledWhileItAdopts(RestartTest):
         self.killed_while_it_adopts(daemon, servers[1], servers[0])
         daemon.start()
         back, held = self.resumed(daemon, ticket)
-        self.assertEqual(held, fences)
-        for name, fence in fences.items():
-            self.assertEqual(back.ok("CHECK " + name).num("fence"), fence)
+        self.assertLessEqual(held.items(), fences.items())
+        for name, fence in fences.items():  # on a busy machine RESUME may be answered before all are adopted
+            self.assertEqual(until(lambda: self.checked(back, name), name + " is adopted").num("fence"), fence)
         back.ok("UNLOCK n-0")
         self.assertGreater(self.client(daemon).ok("LOCK n-0 wait=20s").num("fence"), fences["n-0"])
 
