@@ -368,7 +368,7 @@ static void node_follow_name(struct node *n)
 	node_leave(n, DEFECT_UNKNOWN_HOST, reason, n->host);
 }
 
-/* What is connected serves on. A name server that is away for a moment says nothing. That this daemon lacks a descriptor is told of new connections. */
+/* The connected server goes on serving. A name server that is away for a moment is not reported, nor is a lack of descriptors: new connections report that. */
 static void node_miss_name(struct node *n, enum defect defect, const char *why)
 {
 	char reason[sizeof(n->reason)];

@@ -116,7 +116,11 @@ class History:
             return
         key = self.rng.choice(sorted(self.held))
         count = self.rng.randrange(self.held[key])
-        self.gives_back("UNLOCK %s-%d owner=%s count=%d" % (key[0], key[1], key[0], count), count)
+        request = "UNLOCK %s-%d owner=%s count=%d" % (key[0], key[1], key[0], count)
+        if count > 0:  # the stores are not asked
+            self.counts(self.ok(request), count)
+        else:
+            self.gives_back(request)
         self.held[key] = count
         if count == 0:
             del self.held[key]

@@ -156,37 +156,6 @@ class CarriesOn(RestartTest):
         daemon.logged("node .*state=down")
         self.restart(daemon, quietly=False)
 
-    def test_servers_that_would_take_no_connection_of_the_next_process(self):
-        """It would have no quorum, and all that is held would be lost. Its password, not that of this process, is the one that counts."""
-        path = os.path.join(self.folder(), "password")
-        with open(path, "w") as out:
-            out.write("word\n")
-        os.chmod(path, 0o600)
-        servers = [self.redis() for _ in range(3)]
-        for server in servers:
-            server.cli.execute_command("ACL", "SETUSER", "u", "on", ">word", "~*", "&*", "+@all")
-        daemon = self.daemon(on_redis(servers, {"lease": "5s", "max_lease": "10s", "redis": {"user": "u", "password_file": path}})).joined()
-        c = self.client(daemon)
-        c.ok("LOCK a")
-        servers[0].cli.execute_command("ACL", "SETUSER", "u", "resetpass", ">another")
-        self.restart(daemon, quietly=False)  # the other two are a quorum
-        c.ok("CHECK a")
-        for server in servers[1:]:
-            server.cli.execute_command("ACL", "SETUSER", "u", "resetpass", ">another")
-        self.carries_on(daemon, c, r"error restart .*error=\"too few servers would take its connections\"")
-        self.assertRegex(daemon.log(), r"(?m)^redlockd: error: unix:.*sock: .*WRONGPASS")
-        with open(path, "w") as out:
-            out.write("another\n")
-        self.restart(daemon, quietly=False)
-        c.ok("CHECK a")
-
-    def test_without_a_quorum_it_restarts_whatever_its_servers_do(self):
-        server = self.redis()
-        daemon = self.daemon(on_redis([server], {"lease": "5s", "max_lease": "10s"})).joined()
-        server.stop()
-        daemon.logged("node .*state=down")
-        self.restart(daemon, quietly=False)
-
     def test_a_directory_in_the_place_of_a_password(self):
         path = os.path.join(self.folder(), "password")
         with open(path, "w") as out:

@@ -48,7 +48,7 @@ TEST(every_row_is_complete)
 		ck_assert_msg(!s->given == (s->unset && s->example), "%s", s->path);
 		ck_assert_msg(n && s->help[n - 1] == '.', "%s", s->path);
 		ck_assert_msg(dotted == (setting_section(s) != NULL), "%s", s->path);
-		ck_assert_msg(setting_find(s->path) == s, "%s stands there twice", s->path);
+		ck_assert_msg(setting_find(s->path) == s, "%s is there twice", s->path);
 		ck_assert_msg(!section_find(s->path), "%s", s->path);
 	}
 }
