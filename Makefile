@@ -302,6 +302,7 @@ REDIS := \
 	daemon/redis/link.c \
 	daemon/redis/links.c \
 	daemon/redis/node.c \
+	daemon/redis/node_trouble.c \
 	daemon/redis/post.c \
 	daemon/redis/resolver.c \
 	daemon/redis/resp.c \

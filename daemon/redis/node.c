@@ -19,8 +19,6 @@
 #define STEADY_US      (1 * SEC)    /* a node that was up for less is not dialled again at once */
 #define DEMOTED_US     (1 * SEC)    /* between two looks where the name leads, of a replica or when it leads elsewhere */
 #define TAKEN_US       (10 * MSEC)  /* between two looks whether the path of a Unix socket is another server's, before calls are sent */
-#define NODE_SPLIT     "its connections lead to several servers, so each daemon may use another one: name each server itself"
-#define LOOKS_TOLD     12           /* looks, a minute in all: so long a name is gone before it is reported, and is reported after it led elsewhere */
 #define PATIENCE_US    (500 * MSEC) /* how long to wait for the resolver if older addresses are known */
 
 static const char *const state_names[] = {"waiting", "resolving", "dialling", "up"};
@@ -145,85 +143,6 @@ static void node_on_broken(void *context, enum defect defect, const char *reason
 }
 
 /* --- going up -------------------------------------------------------------------------------------------------------- */
-
-/* Two of one family: a name may have one of each. */
-static bool addresses_are_several(const struct addresses *a)
-{
-	unsigned of_6 = 0;
-
-	for (unsigned i = 0; i < a->count; i++)
-		of_6 += a->item[i].name.ss_family == AF_INET6;
-	return of_6 > 1 || a->count - of_6 > 1;
-}
-
-/* The worse one. */
-static void node_tell_trouble(struct node *n)
-{
-	const struct node_trouble *trouble = n->wrong.defect ? &n->wrong : &n->shut;
-
-	if (n->conf->sink->unwatched)
-		n->conf->sink->unwatched(n->conf->sink->context, n->index, trouble->defect, trouble->reason);
-}
-
-static void node_on_tried(void *context, enum defect defect, const char *reason)
-{
-	struct node *n = context;
-
-	if (!defect)
-		n->cert_ends = redial_cert_ends(n->redial);
-	n->shut.defect = defect;
-	(void)snprintf(n->shut.reason, sizeof(n->shut.reason), "%s%s", defect ? "it takes no new connection: " : "", reason);
-	node_tell_trouble(n);
-}
-
-static void node_on_heard(void *context, enum defect defect, const char *reason)
-{
-	struct node *n = context;
-
-	n->wrong.defect = defect;
-	(void)snprintf(n->wrong.reason, sizeof(n->wrong.reason), "%s", reason);
-	node_tell_trouble(n);
-}
-
-/* "": all is well with its name or path. */
-static void node_tell_where(struct node *n, const char *reason)
-{
-	node_on_heard(n, *reason ? DEFECT_UNKNOWN_HOST : DEFECT_NONE, reason);
-}
-
-static void node_tell_name(struct node *n)
-{
-	char text[300] = "";
-
-	if (n->split)
-		(void)snprintf(text, sizeof(text), NODE_SPLIT);
-	else if (n->named && addresses_are_several(&n->addresses))
-		(void)snprintf(text, sizeof(text), "%s has several addresses: each daemon may use another server", n->host);
-	else if (n->elsewhere == LOOKS_TOLD)
-		(void)snprintf(text, sizeof(text), "%.200s leads to other addresses now", n->host);
-	else if (n->elsewhere)
-		(void)snprintf(text, sizeof(text), "%.200s led to other addresses within the last minute", n->host);
-	node_tell_where(n, text);
-}
-
-/* All connections lead to one server, unless a balancer is between, or its name has those of several. It stays told until all of them are made anew. */
-static void node_compare(struct node *n, struct span one, struct span other)
-{
-	n->split |= other.n > 0 && one.n > 0 && !span_equal(other, one);
-	if (n->split)
-		node_tell_name(n);
-}
-
-/* What sentinels tell. That connections lead to several servers is worse. */
-static void node_on_sentinels(void *context, enum defect defect, const char *reason)
-{
-	struct node *n = context;
-
-	if (n->split)
-		node_tell_name(n);
-	else
-		node_on_heard(n, defect, reason);
-}
 
 /* A replica is all that is left here, and new connections reach another server: the timer ends those that there are. */
 static bool node_is_left_behind(const struct node *n)

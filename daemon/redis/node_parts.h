@@ -69,4 +69,17 @@ void node_fail(struct node *n, enum defect defect, const char *reason); /* close
 void node_watch_name(struct node *n); /* arms the timer of a node that is up, if it has one */
 void node_expect_name(struct node *n, const char *name); /* that certificates must be for */
 
+#define NODE_SPLIT     "its connections lead to several servers, so each daemon may use another one: name each server itself"
+#define LOOKS_TOLD     12           /* looks, a minute in all: so long a name is gone before it is reported, and is reported after it led elsewhere */
+
+/* --- node_trouble.c: what is reported of a server that serves --- */
+
+void node_on_tried(void *context, enum defect defect, const char *reason); /* of redial: whether it takes a new connection; DEFECT_NONE: it does */
+void node_on_heard(void *context, enum defect defect, const char *reason); /* of its place; DEFECT_NONE: all is well */
+void node_on_sentinels(void *context, enum defect defect, const char *reason); /* that connections lead to several servers is worse */
+void node_tell_where(struct node *n, const char *reason); /* "": all is well with its name or path */
+void node_tell_name(struct node *n);
+/* Run ids, "": not known. All connections lead to one server, unless a balancer is between, or its name has several. Reported until all are made anew. */
+void node_compare(struct node *n, struct span one, struct span other);
+
 #endif

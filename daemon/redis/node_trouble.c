@@ -1,0 +1,81 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* What is wrong with a server that serves: with its name or path, or with new connections. The worse one is reported; the connections stay. */
+#include "daemon/redis/node_parts.h"
+
+#include <stdio.h>
+
+/* Two of one family: a name may have one of each. */
+static bool addresses_are_several(const struct addresses *a)
+{
+	unsigned of_6 = 0;
+
+	for (unsigned i = 0; i < a->count; i++)
+		of_6 += a->item[i].name.ss_family == AF_INET6;
+	return of_6 > 1 || a->count - of_6 > 1;
+}
+
+/* The worse one. */
+static void node_tell_trouble(struct node *n)
+{
+	const struct node_trouble *trouble = n->wrong.defect ? &n->wrong : &n->shut;
+
+	if (n->conf->sink->unwatched)
+		n->conf->sink->unwatched(n->conf->sink->context, n->index, trouble->defect, trouble->reason);
+}
+
+void node_on_tried(void *context, enum defect defect, const char *reason)
+{
+	struct node *n = context;
+
+	if (!defect)
+		n->cert_ends = redial_cert_ends(n->redial);
+	n->shut.defect = defect;
+	(void)snprintf(n->shut.reason, sizeof(n->shut.reason), "%s%s", defect ? "it takes no new connection: " : "", reason);
+	node_tell_trouble(n);
+}
+
+void node_on_heard(void *context, enum defect defect, const char *reason)
+{
+	struct node *n = context;
+
+	n->wrong.defect = defect;
+	(void)snprintf(n->wrong.reason, sizeof(n->wrong.reason), "%s", reason);
+	node_tell_trouble(n);
+}
+
+void node_tell_where(struct node *n, const char *reason)
+{
+	node_on_heard(n, *reason ? DEFECT_UNKNOWN_HOST : DEFECT_NONE, reason);
+}
+
+void node_tell_name(struct node *n)
+{
+	char text[300] = "";
+
+	if (n->split)
+		(void)snprintf(text, sizeof(text), NODE_SPLIT);
+	else if (n->named && addresses_are_several(&n->addresses))
+		(void)snprintf(text, sizeof(text), "%s has several addresses: each daemon may use another server", n->host);
+	else if (n->elsewhere == LOOKS_TOLD)
+		(void)snprintf(text, sizeof(text), "%.200s leads to other addresses now", n->host);
+	else if (n->elsewhere)
+		(void)snprintf(text, sizeof(text), "%.200s led to other addresses within the last minute", n->host);
+	node_tell_where(n, text);
+}
+
+void node_compare(struct node *n, struct span one, struct span other)
+{
+	n->split |= other.n > 0 && one.n > 0 && !span_equal(other, one);
+	if (n->split)
+		node_tell_name(n);
+}
+
+void node_on_sentinels(void *context, enum defect defect, const char *reason)
+{
+	struct node *n = context;
+
+	if (n->split)
+		node_tell_name(n);
+	else
+		node_on_heard(n, defect, reason);
+}
