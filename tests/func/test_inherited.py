@@ -102,6 +102,21 @@ class Nested(FuncTest):
         hold, release = "$RL hold --pid $$ a || exit 1;", "$RL hold --release --pid $$ a || exit 2;"
         self.assertEqual(self.script(5 * (hold + release))[0], 0)
 
+    def test_a_run_below_a_run_of_the_same_name_says_that_it_waits_for_itself(self):
+        for names in ("a", "b a"):
+            status, _, err = self.script("$RL run %s -- $RL run --wait 4s a -- echo inner" % names)
+            self.assertEqual(status, 124)
+            self.assertRegex(err, "^redlock: waiting for a .*held by .*, which runs this command: it waits for itself\n")
+            self.assertEqual(err.count("itself"), 1)
+
+    def test_other_waits_wait_for_others(self):
+        """A name that an outer redlock has left behind, and the name of another lock."""
+        self.client(self.d).ok("LOCK a")
+        for text in ("export REDLOCK_NAME=a REDLOCK_FENCE=1; $RL run --wait 3s a -- true", "$RL run b -- $RL run --wait 3s a -- true"):
+            status, _, err = self.script(text)
+            self.assertEqual(status, 124)
+            self.assertNotIn("itself", err)
+
 
 class Alone(FuncTest):
     """redlock leads the session, as under ssh -t: no shell controls its jobs."""

@@ -7,6 +7,7 @@
 
 #include <inttypes.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
 #include <sys/param.h>
@@ -60,6 +61,7 @@ static void place_row(void *arg, const struct redlock_line *row)
 	if (!holder || place->holder[0])
 		return; /* of several readers the first has it longest */
 	holder_show(row, place->holder, sizeof(place->holder));
+	place->itself = place->outer_fence > 0 && redlock_line_number(row, "fence", 0) == place->outer_fence;
 	place->held_ms = redlock_line_number(row, "held_ms", -1);
 }
 
@@ -69,10 +71,27 @@ int queue_place_ask(struct redlock *c, const char *name, struct queue_place *pla
 
 	place->holder[0] = '\0';
 	place->position = 0;
+	place->itself = false;
 	place->held_ms = place->kept_ms = place->ran_ms = -1;
 	r = redlock_show(c, name, NULL, place_row, place);
 	place->unknown = !r && field_of(redlock_answer(c), "known").p;
 	return r;
+}
+
+/* An outer redlock has put its names and fencing tokens into the environment. A name whose token is no more that of the holder was left there. */
+static int64_t outer_fence_of(const char *name)
+{
+	char key[32] = "REDLOCK_NAME", token[32] = "REDLOCK_FENCE";
+	const char *outer, *fence;
+
+	for (unsigned i = 2; (outer = getenv(key)); i++) {
+		fence = getenv(token);
+		if (fence && !strcmp(outer, name))
+			return strtoll(fence, NULL, 10);
+		snprintf(key, sizeof(key), "REDLOCK_NAME_%u", i);
+		snprintf(token, sizeof(token), "REDLOCK_FENCE_%u", i);
+	}
+	return 0;
 }
 
 /* --- too few stores vote --- */
@@ -145,7 +164,9 @@ static void place_text(const struct queue_place *place, const char *shortage, ch
 	if (place->holder[0])
 		at = text_add(out, at, size, "%s held by %s", place->position > 0 ? "," : " ", place->holder);
 	if (place->holder[0] && place->held_ms >= 0)
-		text_add(out, at, size, " for %s", age_text(place->held_ms, age));
+		at = text_add(out, at, size, " for %s", age_text(place->held_ms, age));
+	if (place->itself)
+		at = text_add(out, at, size, ", which runs this command: it waits for itself");
 	if (place->kept_ms >= 0)
 		text_add(out, at, size, "%s kept for %s", place->position > 0 ? "," : " ", age_text(place->kept_ms, age));
 	if (shortage[0])
@@ -197,7 +218,7 @@ static void side_close(struct wait_display *s)
 /* Asks for what the text says. */
 static void status_ask(struct wait_display *s, char *text, size_t size)
 {
-	struct queue_place place = {.session = redlock_session_id(s->c), .held_ms = -1, .kept_ms = -1};
+	struct queue_place place = {.session = redlock_session_id(s->c), .outer_fence = s->outer_fence, .held_ms = -1, .kept_ms = -1};
 	char shortage[QUORUM_SHORTAGE_BYTES] = "";
 
 	if (side_open(s) && (queue_place_ask(s->side, s->in->operand, &place) || (place.unknown && quorum_shortage_ask(s->side, shortage))))
@@ -242,7 +263,7 @@ static void long_wait_say(struct wait_display *s)
 
 static void log_tick(struct wait_display *s, int64_t now)
 {
-	int64_t long_us = s->began_us + LONG_US;
+	int64_t long_us = s->began_us + (s->outer_fence ? 0 : LONG_US);
 
 	if (!s->short_said)
 		shortage_say(s);
@@ -271,6 +292,7 @@ void wait_display_tick(struct wait_display *s)
 void wait_display_begin(struct wait_display *s, const struct invocation *in, const struct redlock *c)
 {
 	*s = (struct wait_display){.in = in, .c = c, .began_us = redlock_now_us(), .terminal = isatty(STDERR_FILENO)};
+	s->outer_fence = in->shared || in->slots ? 0 : outer_fence_of(in->operand);
 	/* Spreads the requests of processes that began at the same moment. */
 	s->due_us = s->began_us + TICK_US + (s->terminal ? 0 : getpid() % 1000 * (TICK_US / 1000));
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * What the user reads on standard error while the lock is waited for. On a terminal one line is redrawn each second. Elsewhere one line says, once, that too
- * few stores answer for anybody to get a lock, and after ten seconds another one who holds it.
+ * few stores answer for anybody to get a lock, and after ten seconds another one who holds it, or at once if the redlock that runs this command does.
  * All ask the daemon over a second connection, since the request that waits occupies the first.
  */
 #ifndef CLIENT_WAIT_DISPLAY_H
@@ -19,6 +19,8 @@ struct queue_place {
 	int64_t held_ms; /* -1: not told */
 	int64_t kept_ms; /* the lock is free, and nobody gets it for that long; -1: it is not kept */
 	int64_t ran_ms;  /* … since it was held that long ago; -1: not told */
+	int64_t outer_fence; /* set by the caller: the fencing token that a redlock which runs this command has for the name; 0: none does */
+	bool itself;     /* that redlock holds it */
 	bool unknown;    /* the daemon cannot tell who holds the lock */
 };
 
@@ -32,6 +34,7 @@ struct wait_display {
 	const struct redlock *c; /* the connection that waits */
 	struct redlock *side;    /* the one that asks; NULL: none */
 	int64_t began_us;
+	int64_t outer_fence; /* see struct queue_place */
 	int64_t due_us; /* when wait_display_tick has something to do; INT64_MAX: never again */
 	bool terminal, drawn;
 	bool short_said, long_said; /* in a log: that too few stores answer, and what it waits for */
