@@ -1,9 +1,9 @@
 #!/bin/sh
 # SPDX-License-Identifier: BSD-2-Clause
 # embed.sh folder script.lua ... : writes folder/scripts.c, the scripts as C string literals. batch is prelude, free, common, shares, long, queue, sharing,
-# acquire, extend, release, look, break and batch in one; mark, probe, table and tell stand alone; home is home and rate, jobs is home and jobs. Lines of comment
-# become empty lines, to keep scripts short: a server that wants a password breaks the connection, and does not say why, when a script is longer than 16 KiB.
-# The batch is: so it is loaded last.
+# acquire, extend, release, look, break and batch in one; mark, probe and tell stand alone; call stands in front of table, of home with rate, and of home with
+# jobs. Lines of comment become empty lines, to keep scripts short: a server that wants a password breaks the connection, and does not say why, when a script is
+# longer than 16 KiB. The batch is: so it is loaded last.
 set -eu
 
 folder=$1
@@ -24,9 +24,9 @@ literal() {
 		"$lua/acquire.lua" "$lua/extend.lua" "$lua/release.lua" "$lua/look.lua" "$lua/break.lua" "$lua/batch.lua"
 	literal mark "$lua/mark.lua"
 	literal probe "$lua/probe.lua"
-	literal table "$lua/table.lua"
-	literal home "$lua/home.lua" "$lua/rate.lua"
-	literal jobs "$lua/home.lua" "$lua/jobs.lua"
+	literal table "$lua/call.lua" "$lua/table.lua"
+	literal home "$lua/call.lua" "$lua/home.lua" "$lua/rate.lua"
+	literal jobs "$lua/call.lua" "$lua/home.lua" "$lua/jobs.lua"
 	literal tell "$lua/tell.lua"
 	printf 'const struct span script_text[SCRIPT_N] = {\n'
 	printf '\t[SCRIPT_BATCH] = {batch, sizeof(batch) - 1},\n'

@@ -169,6 +169,13 @@ enum defect failure_dial_defect(const struct sockaddr *to, int error)
 	return to->sa_family == AF_UNIX && (error == EACCES || error == EPERM) ? DEFECT_SOCKET : failure_errno_defect(error);
 }
 
+struct span failure_told(struct span text)
+{
+	const char *script = memmem(text.p, text.n, " script: ", 9);
+
+	return (struct span){text.p, script ? (size_t)(script - text.p) : text.n};
+}
+
 enum answer_class failure_class(struct span text)
 {
 	struct span message = message_of(text);

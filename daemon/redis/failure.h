@@ -16,6 +16,9 @@ enum answer_class failure_class(struct span text);
 /* Why the server refuses, by the code word and the fixed texts at the beginning of its error; DEFECT_OTHER for all others. */
 enum defect failure_defect(struct span text);
 
+/* An error that was raised inside a script, without the hash and the line that the server puts behind it. */
+struct span failure_told(struct span text);
+
 /* Whether the text starts with this code word ("NOSCRIPT", "NOAUTH"). */
 bool failure_is(struct span text, const char *code);
 

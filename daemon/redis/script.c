@@ -341,7 +341,7 @@ int script_answer(const struct batch *b, const struct resp *r, unsigned node, co
 
 	if (resp_is_error(r)) {
 		text = resp_text(r, &r->value[0]);
-		script_fail(b, node, failure_class(text), failure_defect(text), text, sink);
+		script_fail(b, node, failure_class(text), failure_defect(text), failure_told(text), sink);
 		return 0;
 	}
 	if (r->count < 2)

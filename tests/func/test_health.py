@@ -344,7 +344,7 @@ class RefusesWhatLocksNeed(HealthTest):
                     store.cli.rpush("redlockd:lock:" + key, "junk")
                     began = time.monotonic()
                     reply = self.client(daemon).err(request, "UNAVAILABLE")
-                    self.assertIn("WRONGTYPE", reply.text)
+                    self.assertRegex(reply.text, "WRONGTYPE .*: redlockd:lock:%s(,|$)" % key)
                     self.assertNotIn("did not answer", reply.text)
                     self.assertLess(time.monotonic() - began, 0.9, "to ask again changes nothing")
                     self.assertEqual(store.cli.keys("redlockd:lock:jd:*"), [], "nothing was stored")
@@ -355,6 +355,21 @@ class RefusesWhatLocksNeed(HealthTest):
                     self.assertEqual(daemon.log().count("cause=key"), 1, "one line, not one a call")
                     daemon.stop()
                     store.stop()
+
+    def test_each_key_of_another_type_is_named_once(self):
+        store = self.redis()
+        daemon = self.daemon(on_redis([store], LEASE_1S)).joined()
+        for key, request in (("r:l", "RATE l limit=2 per=60s"), ("!rates", "RATE l limit=2 per=60s"), ("!dead", "TAKE q"), ("!home", "RATE m limit=2 per=60s")):
+            with self.subTest(key):
+                store.cli.delete("redlockd:lock:" + key)
+                store.cli.rpush("redlockd:lock:" + key, "junk")
+                for _ in range(2):
+                    self.client(daemon).err(request, "UNAVAILABLE")
+                self.advises(daemon, "key", "redlockd:lock:" + key, "another program wrote")
+                daemon.logged("warn node node=.* state=joined cause=key reason=.*redlockd:lock:" + key)
+                store.cli.delete("redlockd:lock:" + key)
+                self.assertIn(self.client(daemon).ask(request).kind, ("OK", "BUSY"))
+        self.assertEqual(daemon.log().count("cause=key"), 4)
 
     def test_a_key_of_another_type_at_a_lock(self):
         for requests in (("LOCK a",), ("ACQUIRE a limit=2",), ("DEFER q x lock=a", "TAKE q"), ("DEFER q x lock=a", "TAKE q wait=300ms")):

@@ -338,7 +338,7 @@ static void health_note_denial(struct members *ms, struct member *m, enum defect
 	char now[sizeof(m->denial.text)];
 
 	snprintf(now, sizeof(now), "%s%.*s", what, (int)text.n, text.n ? text.p : "");
-	known &= name.n == 0 || strcmp(m->denial.text, now) == 0; /* each of several locks is named */
+	known &= (name.n == 0 && defect != DEFECT_KEY) || strcmp(m->denial.text, now) == 0; /* each of several locks and keys is named */
 	m->denial.defect = defect;
 	m->denial.at = ms->core->now;
 	strcpy(m->denial.text, now);

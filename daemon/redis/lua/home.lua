@@ -3,8 +3,7 @@
 -- KEYS: 1 marker, 2 fence, 3 there if anybody may wait
 -- ARGV: 1 expected marker, 2 what the daemon calls this store, 3 name of the limit or queue, 4 operation, then its arguments
 -- reply: {server_us, code, text}   Q marker differs (text = it)   N the store goes by another name (text = it)   else as the operation says
-local call = redis.call
-local clock = call('TIME')
+local clock = redis.call('TIME')
 local now_us = clock[1] * 1000000 + clock[2]
 local now_ms = math.floor(now_us / 1000)
 local marker = string.sub(call('GET', KEYS[1]) or '', 1, 256)

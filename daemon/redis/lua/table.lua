@@ -6,22 +6,22 @@
 local ROWS_MAX = 65536 -- bytes of all rows
 local clock = redis.call('TIME')
 local now_us = clock[1] * 1000000 + clock[2]
-local marker = string.sub(redis.call('GET', KEYS[1]) or '', 1, 256)
+local marker = string.sub(call('GET', KEYS[1]) or '', 1, 256)
 if marker ~= ARGV[1] then return {now_us, 'Q', marker} end
 local key, life_us = string.sub(KEYS[1], 1, -6) .. '!circles', tonumber(ARGV[3]) * 1000
 if ARGV[4] == '' then
-  redis.call('HDEL', key, ARGV[2])
+  call('HDEL', key, ARGV[2])
 else
-  redis.call('HSET', key, ARGV[2], string.format('%.0f ', now_us + life_us) .. ARGV[4])
-  redis.call('PEXPIRE', key, ARGV[3])
+  call('HSET', key, ARGV[2], string.format('%.0f ', now_us + life_us) .. ARGV[4])
+  call('PEXPIRE', key, ARGV[3])
 end
 local ids, rows, out = {}, {}, {}
-local found = redis.call('HGETALL', key)
+local found = call('HGETALL', key)
 for i = 1, #found, 2 do
   local till, from = string.match(found[i + 1], '^(%d+) ()')
   local left = tonumber(till or 0) - now_us
   if left <= 0 or left > life_us then -- it is over, or the clock was set back since
-    redis.call('HDEL', key, found[i])
+    call('HDEL', key, found[i])
   else
     ids[#ids + 1], rows[found[i]] = found[i], string.sub(found[i + 1], from)
   end
