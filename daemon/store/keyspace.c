@@ -80,7 +80,9 @@ static bool pool_has_room(struct keyspace *s, unsigned i)
 
 	if (i == KEY_CLASSES)
 		return false;
-	if (!p->free && s->file && (slab = keyfile_slab(s->file, p->size, &bytes)))
+	if (p->free)
+		return true;
+	if (s->file && (slab = keyfile_slab(s->file, p->size, &bytes)))
 		pool_add(p, slab, bytes);
 	return p->free || !s->file;
 }
