@@ -411,7 +411,9 @@ class RefusesWhatLocksNeed(HealthTest):
         self.advises(two, "key", "no place in the queue of the lock a: WRONGTYPE", "another program wrote")
         two.logged("warn node node=.* state=joined cause=key name=a reason=.*WRONGTYPE")
         self.assertEqual(two.log().count("cause=key"), 1, "one line, not one a call")
-        waiter.begin("@w LOCK a wait=20s")
+        waiter.begin("@w LOCK a wait=60s")
+        store.cli.delete("redlockd:lock:q:a")
+        self.becomes(two, "joined", None)
         holder.ok("UNLOCK a")
         self.assertEqual(waiter.reply("@w").kind, "OK")
 
