@@ -43,6 +43,11 @@ void news_free(struct request_context *x)
 		news_drop_first(x);
 }
 
+static bool news_has_time(const struct request_context *x)
+{
+	return x->news.told < core_portion(x->core, TOLD_A_STEP);
+}
+
 /* A prefix brings nothing of what was before it was watched. */
 static bool watching_includes(const struct watching *w, struct span name, struct instant since, uint64_t number)
 {
@@ -64,15 +69,23 @@ static void news_tell_one(struct request_context *x, const struct watching *w, s
 	x->news.told += TOLD_LINE;
 }
 
-static void news_tell(struct request_context *x, struct span name, struct instant since, uint64_t number, struct span line)
+/* False: the step had no time for all of them. Those who were told are not told again. */
+static bool news_tell(struct request_context *x, struct span name, struct instant since, uint64_t number, struct span line)
 {
-	const struct watching *w;
-	unsigned work = 0;
+	struct watching *w;
 
-	TAILQ_FOREACH(w, &x->watchings, in_watchings)
-		if (!w->session->over && watching_includes(w, name, since, number) && session_may_look_at(x->core, w->session, name, &work))
+	TAILQ_FOREACH(w, &x->watchings, in_watchings) {
+		if (w->told >= number)
+			continue;
+		if (!news_has_time(x))
+			return false;
+		w->told = number;
+		x->news.told += w->count;
+		if (!w->session->over && watching_includes(w, name, since, number) &&
+		    session_may_look_at(x->core, w->session, name, &x->news.told))
 			news_tell_one(x, w, line);
-	x->news.told += 1 + x->prefixes + work;
+	}
+	return true;
 }
 
 static void news_tell_missed(struct request_context *x)
@@ -90,11 +103,6 @@ static void news_tell_missed(struct request_context *x)
 	TAILQ_FOREACH(w, &x->watchings, in_watchings)
 		if (!w->session->over && x->news.last_missed > TAILQ_FIRST(&w->prefixes)->after)
 			news_tell_one(x, w, line);
-}
-
-static bool news_has_time(const struct request_context *x)
-{
-	return x->news.told < core_portion(x->core, TOLD_A_STEP);
 }
 
 static void news_keep(struct request_context *x, struct span name, struct instant since, struct span line)
@@ -128,7 +136,8 @@ void news_send(struct request_context *x, struct span name, struct instant since
 		return;
 	}
 	arena_commit(&x->core->out->arena, line.n);
-	news_tell(x, name, since, x->news.number, line);
+	if (!news_tell(x, name, since, x->news.number, line))
+		news_keep(x, name, since, line);
 }
 
 uint64_t news_untold(const struct request_context *x)
@@ -151,11 +160,10 @@ void news_again(struct request_context *x)
 {
 	struct event_kept *k;
 
-	while ((k = TAILQ_FIRST(&x->news.kept)) && news_has_time(x)) {
-		news_tell(x, (struct span){k->bytes, k->name_n}, k->since, k->number,
-		          (struct span){arena_copy(&x->core->out->arena, k->bytes + k->name_n, k->line_n), k->line_n});
+	while ((k = TAILQ_FIRST(&x->news.kept)) && news_has_time(x) &&
+	       news_tell(x, (struct span){k->bytes, k->name_n}, k->since, k->number,
+	                 (struct span){arena_copy(&x->core->out->arena, k->bytes + k->name_n, k->line_n), k->line_n}))
 		news_drop_first(x);
-	}
 	if (k)
 		request_context_again(x);
 	else if (x->news.missed > 0)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Events for the sessions that watch. A step tells so many; the others wait in a line, and the next steps, which follow at once, tell them in order. While
- * the line is full, events are only counted: once it is empty, who watches hears how many were missed.
+ * Events for the sessions that watch. A step tells so much; the rest waits in a line, and the next steps, which follow at once, tell it in order: of the first
+ * event perhaps only some are left to be told. While the line is full, events are only counted: once it is empty, who watches hears how many were missed.
  */
 #ifndef CORE_WATCH_NEWS_H
 #define CORE_WATCH_NEWS_H
@@ -22,6 +22,7 @@ struct watching {
 	struct session *session;
 	TAILQ_HEAD(prefixes, prefix) prefixes;
 	unsigned count; /* of prefixes */
+	uint64_t told;  /* the number of the last event that was compared with them */
 	bool subscribed;
 };
 

@@ -65,6 +65,34 @@ TEST(events_that_a_step_has_no_time_for_are_told_in_order)
 	lone_service_release(&w);
 }
 
+TEST(those_whom_a_step_had_no_time_for_are_told_of_the_same_event_once)
+{
+	memset(told, 0, sizeof(told));
+	lone_service_init(&w);
+	w.sent = notes;
+	lone_service_settle(&w);
+	for (uint64_t k = 1; k <= 3; k++)
+		ck_assert_int_eq(lone_service_open(&w, k), 0);
+	says(2, "WATCH");
+	says(3, "WATCH");
+	says(1, "LOCK a");
+	lone_service_pass(&w, SEC);
+	memset(told, 0, sizeof(told));
+	w.conf.work = 1;
+	service_reload(w.service, &w.conf);
+	lone_service_slow(&w, true);
+	lone_service_gone(&w, 1, GONE_HANGUP);
+	ck_assert_str_eq(told[2], "a");
+	ck_assert_str_eq(told[3], "");
+	says(2, "PING");
+	ck_assert_str_eq(told[2], "a");
+	ck_assert_str_eq(told[3], "a");
+	lone_service_pass(&w, SEC);
+	ck_assert_str_eq(told[2], "a");
+	ck_assert_str_eq(told[3], "a");
+	lone_service_release(&w);
+}
+
 TEST(a_later_event_is_told_behind_them)
 {
 	ends_watched();
