@@ -259,13 +259,15 @@ static void address_recall(struct upstream_address *to, const struct service_sto
 	const char *colon = strrchr(store->address, ':');
 	bool bracket = *store->address == '[';
 
-	if (!to->master || !colon)
+	if (!to->master)
+		return;
+	to->run_id = store->run_id;
+	to->heard = store->heard;
+	if (!colon)
 		return;
 	(void)snprintf(host, STORE_HOST_MAX, "%.*s", (int)(colon - store->address) - 2 * bracket, store->address + bracket);
 	to->host = host;
 	to->port = (uint16_t)strtoul(colon + 1, NULL, 10);
-	to->run_id = store->run_id;
-	to->heard = store->heard;
 }
 
 /* The file may be a pipe or a terminal, and never answer: a signal ends the daemon meanwhile, unless it has sessions already. With Redis that is no crash. */

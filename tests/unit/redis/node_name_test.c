@@ -42,9 +42,9 @@ static void on_down(void *context, unsigned index, enum defect defect, const cha
 	(void)snprintf(reason, sizeof(reason), "%s", why);
 }
 
-static void on_unwatched(void *context, unsigned index, enum defect defect, const char *why)
+static void on_unwatched(void *context, unsigned index, enum defect defect, const char *why, const char *told)
 {
-	(void)context, (void)index;
+	(void)context, (void)index, (void)told;
 	cause = defect;
 	(void)snprintf(trouble, sizeof(trouble), "%s%s", defect == DEFECT_UNKNOWN_HOST ? "host: " : "", why);
 }
