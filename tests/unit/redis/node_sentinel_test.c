@@ -260,6 +260,36 @@ TEST(a_master_that_takes_no_new_connection_is_told_while_it_serves)
 	ck_assert_str_eq(trouble, "");
 }
 
+static void trouble_stays(const char *text)
+{
+	for (unsigned i = 0; i < 500 && strcmp(trouble, text) != 0; i++)
+		resolver_loop_run(20 * MSEC);
+	for (unsigned until = watch.questions + 6; watch.questions < until;) {
+		ck_assert_str_eq(trouble, text);
+		resolver_loop_await(&watch.questions, watch.questions + 1);
+	}
+}
+
+/* What the sentinels say of the master, good or bad, does not make that unsaid. */
+TEST(that_connections_lead_to_several_servers_stays_told)
+{
+	sentinel_conf.poll_us = 10 * MSEC;
+	node_conf.redial_us = 60 * MSEC;
+	server[0].run_id = RUN_A;
+	node_make();
+	resolver_loop_await(&ups, 1);
+	trouble_stays("");
+	server[0].run_id = RUN_B;
+	trouble_stays("its connections lead to several servers, so each daemon may use another one: name each server itself");
+	watch.where = "*-1\r\n";
+	trouble_stays("its connections lead to several servers, so each daemon may use another one: name each server itself");
+	ck_assert_uint_eq(downs, 0);
+	master_is(0);
+	fake_redis_hang_up(&server[0]);
+	resolver_loop_await(&ups, 2);
+	trouble_stays("");
+}
+
 TEST(without_a_word_of_a_sentinel_the_same_server_is_used_again)
 {
 	server[0].run_id = RUN_A;
