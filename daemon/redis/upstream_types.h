@@ -33,8 +33,8 @@ struct upstream_sink {
 	/* The node is up, but publishes nothing for this daemon: why, for people; repeated at each attempt. "": it does again. May be NULL if daemon_id is. */
 	void (*subscribed)(void *context, unsigned node, enum defect defect, const char *refusal);
 	/*
-	 * The node is up, but its sentinels are silent or differ, or its name leads to several servers: why; may be repeated. "": neither. address: where it is, as
-	 * sentinels say now; "": as was told last. May be NULL.
+	 * The node is up, but its sentinels are silent or differ, or its name leads to several servers: why; may be repeated. "": neither.
+	 * address: where it is, as sentinels say now; "": as was told last. May be NULL.
 	 */
 	void (*unwatched)(void *context, unsigned node, enum defect defect, const char *reason, const char *address);
 };
