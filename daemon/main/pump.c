@@ -441,9 +441,9 @@ static void on_subscribed(void *context, unsigned node, enum defect defect, cons
 	pump_node(context, &event);
 }
 
-static void on_unwatched(void *context, unsigned node, enum defect defect, const char *reason)
+static void on_unwatched(void *context, unsigned node, enum defect defect, const char *reason, const char *address)
 {
-	struct event event = {.kind = EVENT_UNWATCHED, .node = {.index = node, .defect = defect, .reason = span_of(reason)}};
+	struct event event = {.kind = EVENT_UNWATCHED, .node = {.index = node, .defect = defect, .reason = span_of(reason), .address = span_of(address)}};
 
 	pump_node(context, &event);
 }

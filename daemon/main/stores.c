@@ -258,13 +258,15 @@ static void address_recall(struct upstream_address *to, const struct service_sto
 	const char *colon = strrchr(store->address, ':');
 	bool bracket = *store->address == '[';
 
-	if (!to->master || !colon)
+	if (!to->master)
+		return;
+	to->run_id = store->run_id;
+	to->heard = store->heard;
+	if (!colon)
 		return;
 	(void)snprintf(host, STORE_HOST_MAX, "%.*s", (int)(colon - store->address) - 2 * bracket, store->address + bracket);
 	to->host = host;
 	to->port = (uint16_t)strtoul(colon + 1, NULL, 10);
-	to->run_id = store->run_id;
-	to->heard = store->heard;
 }
 
 /* The file may be a pipe or a terminal, and never answer: a signal ends the daemon meanwhile, unless it has sessions already. With Redis that is no crash. */
@@ -360,6 +362,7 @@ struct attempt {
 	struct event_base *base;
 	unsigned good, needed;
 	bool is_good[CONF_NODES_MAX];
+	enum defect defect[CONF_NODES_MAX];
 	char reason[CONF_NODES_MAX][256];
 };
 
@@ -385,6 +388,7 @@ static void attempt_on_down(void *context, unsigned node, enum defect defect, co
 
 	(void)address;
 	attempt_note(t, node, defect == DEFECT_SENTINEL);
+	t->defect[node] = defect;
 	(void)snprintf(t->reason[node], sizeof(t->reason[node]), "%s", reason);
 }
 
@@ -407,6 +411,13 @@ static void attempt_run(struct attempt *t, const struct upstream_conf *conf)
 	event_base_dispatch(t->base);
 	upstream_free(u);
 	event_base_free(t->base);
+}
+
+static void attempt_tell(const struct attempt *t, unsigned node, const char *label)
+{
+	const char *reason = t->reason[node], *advice = defect_table[*reason ? t->defect[node] : DEFECT_SILENT].advice;
+
+	fprintf(stderr, "redlockd: error: %s: %s; fix: %s\n", label, *reason ? reason : "it does not answer", advice);
 }
 
 /* A secret that cannot be read is told by the check of the configuration. */
@@ -435,7 +446,7 @@ bool stores_try(const struct conf *c)
 	secret_free(sentinel_password);
 	for (unsigned i = 0; t.good < t.needed && i < conf.nodes; i++)
 		if (!t.is_good[i])
-			fprintf(stderr, "redlockd: error: %s: %s\n", c->redis.node[i].label, *t.reason[i] ? t.reason[i] : "it does not answer");
+			attempt_tell(&t, i, c->redis.node[i].label);
 	return t.good >= t.needed;
 }
 

@@ -77,6 +77,36 @@ static void node_go_down(struct node *n)
 	node_tell_down(n);
 }
 
+/* Another server has taken the place of the one to which the node was connected. That is told even of a node that is down. */
+static void node_leave(struct node *n, enum defect defect, const char *reason, const char *where)
+{
+	if (n->state == NODE_UP)
+		node_fail(n, defect, reason);
+	n->conf->sink->down(n->conf->sink->context, n->index, defect, reason, where);
+}
+
+/* What was known of another server serves no more, and if the sentinels keep silent from now on, the former server is not used again. */
+static void node_be_replaced(struct node *n)
+{
+	char where[300], reason[sizeof(n->reason)];
+
+	n->known[0] = '\0';
+	n->home = (struct endpoint){0};
+	sentinel_where(n->sentinel, where, sizeof(where));
+	(void)snprintf(reason, sizeof(reason), "the sentinels name another master: %.200s", where);
+	node_leave(n, DEFECT_SENTINEL, reason, where);
+}
+
+/*
+ * The sentinels name a server otherwise than they did in the process before. Only its run id shows that it is the same. run_id: "": it cannot be reached, or
+ * tells none.
+ */
+static void node_prove(struct node *n, const char *run_id)
+{
+	if (n->renamed && *n->known && strcmp(n->known, run_id) != 0)
+		node_be_replaced(n);
+}
+
 /* The address failed: tries the next one, or pauses. */
 static void node_give_up(struct node *n)
 {
@@ -88,6 +118,7 @@ static void node_give_up(struct node *n)
 	n->fresh = false;
 	node_wait(n, backoff_next(&n->backoff, n->conf->rng), n->reason);
 	node_close_links(n);
+	node_prove(n, "");
 	node_tell_down(n);
 }
 
@@ -170,7 +201,7 @@ void node_watch_name(struct node *n)
 /* One that was away for longer may have been replaced, and others may rely on its successor by now. */
 static bool node_may_recall(const struct node *n)
 {
-	return *n->known && instant_diff(clock_boottime(), n->known_at) < n->conf->recall_us;
+	return n->port && *n->known && instant_diff(clock_boottime(), n->known_at) < n->conf->recall_us;
 }
 
 static bool addresses_have(const struct addresses *a, const struct endpoint *e)
@@ -200,6 +231,7 @@ static bool node_has_strayed(const struct node *n)
 static void node_on_ready(void *context)
 {
 	struct node *n = context;
+	char where[300] = "";
 
 	if (++n->ready < n->conf->links)
 		return;
@@ -211,6 +243,8 @@ static void node_on_ready(void *context)
 		node_fail(n, n->defect, n->reason);
 		return;
 	}
+	node_prove(n, link_run_id(n->links.item[0]));
+	n->renamed = false;
 	node_set_state(n, NODE_UP, "all links are ready");
 	n->up_since = clock_boottime();
 	n->reason[0] = 0;
@@ -227,10 +261,9 @@ static void node_on_ready(void *context)
 		subscriber_open(n->subscriber, (const struct sockaddr *)&n->dialled.name, n->dialled.n);
 	if (n->sentinel) {
 		sentinel_follow(n->sentinel, true);
-		if (!*n->where)
-			sentinel_where(n->sentinel, n->where, sizeof(n->where));
+		sentinel_where(n->sentinel, where, sizeof(where));
 	}
-	n->conf->sink->up(n->conf->sink->context, n->index, n->where);
+	n->conf->sink->up(n->conf->sink->context, n->index, where);
 	if (n->named)
 		node_tell_name(n);
 	node_watch_name(n);
@@ -256,14 +289,6 @@ static void node_dial_all(struct node *n)
 	n->fresh = true;
 	n->next = 0;
 	node_dial(n);
-}
-
-/* Another server has taken the place of the one to which the node was connected. That is told even of a node that is down. */
-static void node_leave(struct node *n, enum defect defect, const char *reason, const char *where)
-{
-	if (n->state == NODE_UP)
-		node_fail(n, defect, reason);
-	n->conf->sink->down(n->conf->sink->context, n->index, defect, reason, where);
 }
 
 /*
@@ -354,7 +379,7 @@ static void node_rename(struct node *n, const char *host, uint16_t port)
 {
 	if (n->port == port && !strcmp(n->host, host))
 		return;
-	n->renamed = n->port;
+	n->renamed = true;
 	resolver_forget(n->lookup);
 	n->lookup = NULL;
 	n->addresses.count = 0;
@@ -365,17 +390,15 @@ static void node_rename(struct node *n, const char *host, uint16_t port)
 }
 
 /*
- * The new name is resolved, or not in time. If it leads to the address that is connected, or was last, it is only another spelling. Else what was known of
- * another server serves no more, and if the sentinels keep silent from now on, the former server is not used again.
+ * The new name is resolved, or not in time. If it leads to the address that is connected, or was last, it is only another spelling. Where that was is not known
+ * before this process has been connected.
  */
 static void node_follow_sentinels(struct node *n)
 {
-	char where[sizeof(n->where)], reason[sizeof(n->reason)];
-
-	if (!n->renamed)
+	if (!n->renamed || !n->home.n)
 		return;
 	n->renamed = false;
-	if (addresses_have(&n->addresses, &n->dialled)) {
+	if (addresses_have(&n->addresses, &n->home)) {
 		sentinel_follow(n->sentinel, n->state == NODE_UP);
 		if (n->state == NODE_UP && n->demoted)
 			node_arm(n, 0);
@@ -383,10 +406,7 @@ static void node_follow_sentinels(struct node *n)
 			evtimer_del(n->timer);
 		return;
 	}
-	n->known[0] = n->where[0] = '\0';
-	sentinel_where(n->sentinel, where, sizeof(where));
-	(void)snprintf(reason, sizeof(reason), "the sentinels name another master: %.200s", where);
-	node_leave(n, DEFECT_SENTINEL, reason, where);
+	node_be_replaced(n);
 }
 
 /* --- attempts -------------------------------------------------------------------------------------------------------- */
@@ -568,13 +588,13 @@ static void node_make_links(struct node *n)
 		node_expect_name(n, n->conf->server_name ? n->conf->server_name : n->host);
 }
 
-/* Where the process before found the master. */
-static void node_recall(struct node *n)
+/* What the process before knew of the master: where it was, unless that was too long to be handed over, and which server it was. */
+static void node_recall(struct node *n, const struct upstream_address *from)
 {
-	sentinel_recall(n->sentinel, n->host, n->port);
-	sentinel_where(n->sentinel, n->where, sizeof(n->where));
-	if (addresses_are_known(NULL, n->host, n->port, &n->addresses))
-		n->dialled = n->addresses.item[0];
+	(void)snprintf(n->known, sizeof(n->known), "%s", from->run_id ? from->run_id : "");
+	n->known_at = from->heard;
+	if (n->port)
+		sentinel_recall(n->sentinel, n->host, n->port);
 }
 
 struct node *node_new(const struct node_conf *conf, unsigned index, const struct upstream_address *address)
@@ -590,13 +610,10 @@ struct node *node_new(const struct node_conf *conf, unsigned index, const struct
 	n->port = address->port;
 	if (address->master)
 		n->sentinel = sentinel_new(conf->sentinel, address, &sentinel_sink);
-	if (n->sentinel && n->port)
-		node_recall(n);
-	n->known_at = address->heard;
+	if (n->sentinel)
+		node_recall(n, address);
 	n->home_shut = INSTANT_NEVER;
 	n->cert_ends = INT64_MAX;
-	if (n->sentinel && address->run_id)
-		(void)snprintf(n->known, sizeof(n->known), "%s", address->run_id);
 	n->named = !n->sentinel && !addresses_are_known(n->path, n->host, n->port, &n->addresses);
 	n->timer = evtimer_new(conf->base, node_on_timer, n);
 	if (!n->timer)

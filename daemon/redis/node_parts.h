@@ -28,10 +28,9 @@ struct node {
 	uint16_t port;
 	struct sentinel *sentinel; /* tells host and port; NULL: they stay */
 	char known[48]; /* the run id of the server that was up last; "": not known */
-	struct endpoint home; /* … and where it was */
+	struct endpoint home; /* … and where it was; n 0: it was not up in this process */
 	struct instant home_shut; /* since when nobody listens there, as far as was tried; INSTANT_NEVER: somebody does, or it was not tried */
-	char where[300]; /* its host and port, as the sentinels told them when it was first found; "": not known */
-	bool renamed;    /* … and they name another host or port now: whether that is another server is not known before it is resolved */
+	bool renamed; /* the sentinels name another host or port now: whether that is another server is not known before it is resolved, or connected */
 	struct instant known_at; /* until when it was, as far as is known: it answered later than that */
 	bool recalled;  /* no sentinel tells where the master is: this attempt is for that server alone */
 	enum node_state state;

@@ -18,9 +18,12 @@ static bool addresses_are_several(const struct addresses *a)
 static void node_tell_trouble(struct node *n)
 {
 	const struct node_trouble *trouble = n->wrong.defect ? &n->wrong : &n->shut;
+	char where[300] = "";
 
+	if (n->sentinel && n->state == NODE_UP && !n->renamed)
+		sentinel_where(n->sentinel, where, sizeof(where));
 	if (n->conf->sink->unwatched)
-		n->conf->sink->unwatched(n->conf->sink->context, n->index, trouble->defect, trouble->reason);
+		n->conf->sink->unwatched(n->conf->sink->context, n->index, trouble->defect, trouble->reason, where);
 }
 
 void node_on_tried(void *context, enum defect defect, const char *reason)

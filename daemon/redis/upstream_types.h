@@ -32,8 +32,11 @@ struct upstream_sink {
 	void (*message)(void *context, unsigned node, char what, struct span name);
 	/* The node is up, but publishes nothing for this daemon: why, for people; repeated at each attempt. "": it does again. May be NULL if daemon_id is. */
 	void (*subscribed)(void *context, unsigned node, enum defect defect, const char *refusal);
-	/* The node is up, but its sentinels are silent or differ, or its name leads to several servers: why; may be repeated. "": neither. May be NULL. */
-	void (*unwatched)(void *context, unsigned node, enum defect defect, const char *reason);
+	/*
+	 * The node is up, but its sentinels are silent or differ, or its name leads to several servers: why; may be repeated. "": neither.
+	 * address: where it is, as sentinels say now; "": as was told last. May be NULL.
+	 */
+	void (*unwatched)(void *context, unsigned node, enum defect defect, const char *reason, const char *address);
 };
 
 /* Since the daemon was started; a restart in place goes on counting. */

@@ -149,6 +149,19 @@ class CarriesOn(RestartTest):
         self.restart(daemon, quietly=False)
         c.ok("CHECK a")
 
+    def test_a_server_that_has_no_room_for_one_more_connection(self):
+        """The trial connects while this process is connected."""
+        server = self.redis()
+        daemon = self.daemon(on_redis([server], {"lease": "5s", "max_lease": "10s"})).joined()
+        c = self.client(daemon)
+        c.ok("LOCK a")
+        server.cli.config_set("maxclients", server.cli.info("clients")["connected_clients"])
+        self.carries_on(daemon, c, r"error restart .*error=\"too few servers would take its connections\"")
+        self.assertRegex(daemon.log(), r"(?m)^redlockd: error: .*: ERR max number of clients reached; fix: raise maxclients at the server")
+        server.cli.config_set("maxclients", 100)
+        self.restart(daemon, quietly=False)
+        c.ok("CHECK a")
+
     def test_without_a_quorum_it_restarts_whatever_its_servers_do(self):
         server = self.redis()
         daemon = self.daemon(on_redis([server], {"lease": "5s", "max_lease": "10s"})).joined()

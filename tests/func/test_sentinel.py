@@ -172,6 +172,44 @@ class OneOfThree(SentinelTest):
         self.no_second_holder(lambda: None, lost_at_all=False)
 
 
+class AnotherSpelling(SentinelTest):
+    """The sentinels name the host of a master by its name, and then by its number, or the other way round."""
+
+    def is_called(self, host):
+        until(lambda: self.row(self.w.label, self.asker).fields.get("address") == "%s:%d" % (host, self.w.servers[0].port), "it is called " + host)
+
+    def begin(self):
+        self.w = self.watched(replicas=0, host="localhost", lines=["sentinel resolve-hostnames yes"])
+        self.w.call_by_name(True)
+        daemon = self.daemon(on_redis([self.w], {"lease": "5s", "max_lease": "10s"})).joined()
+        self.asker = self.client(daemon)
+        self.is_called("localhost")
+        return daemon
+
+    def test_while_the_daemon_runs(self):
+        daemon = self.begin()
+        lease, mark = Lease(self.asker, "kept"), daemon.log_size()
+        self.w.call_by_name(False)
+        self.is_called("127.0.0.1")
+        self.w.call_by_name(True)
+        self.is_called("localhost")
+        self.assertEqual(lease.check().kind, "OK")
+        self.assertNotIn("state=", daemon.log(mark))
+
+    def test_before_a_restart_in_place(self):
+        """Whether the process before hears of it or not: it is the same server."""
+        daemon = self.begin()
+        fence = self.asker.ok("LOCK kept").num("fence")
+        for host in ("127.0.0.1", "localhost", "127.0.0.1"):
+            mark = daemon.log_size()
+            self.w.call_by_name(host == "localhost")
+            daemon.send_signal(signal.SIGUSR2)
+            daemon.logged("notice restarted ", mark)
+            self.assertEqual(self.asker.ok("CHECK kept").num("fence"), fence)
+            self.is_called(host)
+            self.assertNotIn("another master", daemon.log(mark))
+
+
 class NoWord(SentinelTest):
     """The sentinels do not say where the master is."""
 

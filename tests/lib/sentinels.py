@@ -17,12 +17,12 @@ def table(words):
 class Sentinel:
     """One sentinel, in a private folder on a private port."""
 
-    def __init__(self, name, port, quorum, down_ms, lines=(), password=None):
+    def __init__(self, name, host, port, quorum, down_ms, lines=(), password=None):
         self.folder = temp_folder("redlockd-sentinel-")
         self.port, self.process = free_port(), None
         self.conf = os.path.join(self.folder, "sentinel.conf")
         self.write(["port %d" % self.port, "bind 127.0.0.1", "dir " + self.folder, "logfile " + os.path.join(self.folder, "log"),
-                    "sentinel monitor %s 127.0.0.1 %d %d" % (name, port, quorum), "sentinel down-after-milliseconds %s %d" % (name, down_ms),
+                    "sentinel monitor %s %s %d %d" % (name, host, port, quorum), "sentinel down-after-milliseconds %s %d" % (name, down_ms),
                     "sentinel failover-timeout %s 6000" % name, "sentinel parallel-syncs %s 2" % name, *lines])
         self.cli = redis.Redis(host="127.0.0.1", port=self.port, password=password, socket_timeout=WAIT, decode_responses=True)
 
@@ -51,12 +51,12 @@ class Sentinel:
 class Watched:
     """A master with replicas, and sentinels. servers[0] is the master at first. node: what redis.nodes has for it."""
 
-    def __init__(self, name="locks", replicas=2, sentinels=3, down_ms=1000, lines=(), password=None):
+    def __init__(self, name="locks", replicas=2, sentinels=3, down_ms=1000, lines=(), password=None, host="127.0.0.1"):
         self.name, self.count = name, sentinels
         first = Redis(tcp=True, args=["--repl-diskless-sync-delay", "0"])
         self.servers = [first] + [Redis(tcp=True, args=["--repl-diskless-sync-delay", "0", "--replicaof", "127.0.0.1 %d" % first.port])
                                   for _ in range(replicas)]
-        self.sentinels = [Sentinel(name, first.port, sentinels // 2 + 1, down_ms, lines, password) for _ in range(sentinels)]
+        self.sentinels = [Sentinel(name, host, first.port, sentinels // 2 + 1, down_ms, lines, password) for _ in range(sentinels)]
         self.node = {"sentinel": {"master": name, "addresses": ["127.0.0.1:%d" % s.port for s in self.sentinels]}}
         self.label = "sentinel:" + name
 
@@ -90,6 +90,11 @@ class Watched:
         """Waits until all sentinels name another master, and returns it."""
         until(lambda: self.master() not in (None, before), "the sentinels have promoted a replica", timeout)
         return self.master()
+
+    def call_by_name(self, on):
+        """Whether the sentinels tell the host as the name by which they know it, or as a number."""
+        for sentinel in self.sentinels:
+            sentinel.ask("config", "set", "announce-hostnames", "yes" if on else "no")
 
     def fail_over(self):
         """SENTINEL FAILOVER. Returns at once."""

@@ -204,7 +204,7 @@ struct event {
 			unsigned index;
 			struct span reason; /* DOWN, SUBSCRIBED, UNWATCHED */
 			enum defect defect;   /* … of it */
-			/* If the configuration does not say where the server is. UP: where; DOWN: "", or where another has taken its place. */
+			/* If sentinels say where the server is. UP: where; UNWATCHED: "", or where; DOWN: "", or where another has taken its place. */
 			struct span address;
 		} node;
 		struct {

@@ -296,13 +296,15 @@ void member_subscribed(struct members *ms, unsigned node, enum defect defect, st
 	health_tell_silence(ms, m, false);
 }
 
-void member_unwatched(struct members *ms, unsigned node, enum defect defect, struct span reason)
+void member_unwatched(struct members *ms, unsigned node, enum defect defect, struct span reason, struct span address)
 {
 	struct member *m = &ms->node[node];
 	bool same = m->unwatched.defect == defect;
 
 	m->unwatched.defect = defect;
 	core_keep(m->unwatched.text, sizeof(m->unwatched.text), reason);
+	if (address.n > 0)
+		core_keep(m->address, sizeof(m->address), address);
 	health_tell(ms, m, LOG_WARN, &m->unwatched, "that is over", same);
 }
 

@@ -36,8 +36,8 @@ unsigned members_voting(const struct members *ms); /* slow ones count as well */
 
 /* The store publishes for this daemon, or refuses to. Either is logged once: timers do the work of the messages meanwhile. */
 void member_subscribed(struct members *ms, unsigned node, enum defect defect, struct span refusal);
-/* Whether sentinels tell that it is still the master, and agree; or its name leads to one server. */
-void member_unwatched(struct members *ms, unsigned node, enum defect defect, struct span reason);
+/* Whether sentinels tell that it is still the master, and agree; or its name leads to one server. address: see EVENT_UNWATCHED. */
+void member_unwatched(struct members *ms, unsigned node, enum defect defect, struct span reason, struct span address);
 /* A probe was carried out: what it was refused, or not any more. */
 void health_note_probe(struct members *ms, struct member *m, const struct probe *probe);
 /* A call was not carried out. True: the store has refused it, and is to be probed at once. */

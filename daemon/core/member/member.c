@@ -71,16 +71,11 @@ void member_replaced(struct members *ms, unsigned node)
 	m->vouched.marker[0] = '\0';
 }
 
-/* While the daemon was restarted in place, another server may have taken the place of this one: the first sign of that is the other address. */
 void member_up(struct members *ms, unsigned node, struct span address)
 {
 	struct member *m = &ms->node[node];
-	char former[sizeof(m->address)];
 
-	strcpy(former, m->address);
 	core_keep(m->address, sizeof(m->address), address);
-	if (*former && address.n > 0 && strcmp(former, m->address) != 0)
-		member_replaced(ms, node);
 	m->connected = true;
 	m->unwatched.defect = DEFECT_NONE;
 	m->up_since = ms->core->now;

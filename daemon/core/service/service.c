@@ -204,7 +204,7 @@ static int on_node(struct service *s, const struct event *event)
 	else if (event->kind == EVENT_NODE_DOWN)
 		engine_node_down(&s->engine, node, event->node.defect, event->node.reason, event->node.address);
 	else if (event->kind == EVENT_UNWATCHED)
-		member_unwatched(&s->engine.members, node, event->node.defect, event->node.reason);
+		member_unwatched(&s->engine.members, node, event->node.defect, event->node.reason, event->node.address);
 	else
 		member_subscribed(&s->engine.members, node, event->node.defect, event->node.reason);
 	if (s->engine.fell)

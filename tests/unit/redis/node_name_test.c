@@ -42,9 +42,9 @@ static void on_down(void *context, unsigned index, enum defect defect, const cha
 	(void)snprintf(reason, sizeof(reason), "%s", why);
 }
 
-static void on_unwatched(void *context, unsigned index, enum defect defect, const char *why)
+static void on_unwatched(void *context, unsigned index, enum defect defect, const char *why, const char *told)
 {
-	(void)context, (void)index;
+	(void)context, (void)index, (void)told;
 	cause = defect;
 	(void)snprintf(trouble, sizeof(trouble), "%s%s", defect == DEFECT_UNKNOWN_HOST ? "host: " : "", why);
 }
@@ -318,6 +318,37 @@ TEST(an_address_whose_new_connections_reach_another_server_is_told)
 	resolver_loop_run(100 * MSEC);
 	ck_assert_str_eq(trouble, "host: " SEVERAL_SERVERS);
 	ck_assert_uint_eq(downs, 0);
+}
+
+/* Only both together: a replica alone may be the master again, and of two servers the one that is connected serves. */
+LOOP_TEST(a_replica_is_left_that_new_connections_do_not_reach, 2)
+{
+	struct call call = {.kind = CALL_ACQUIRE, .name = SPAN("a"), .value = SPAN("v"), .px_ms = 1000};
+	bool replica_first = _i == 0;
+	unsigned before;
+
+	node_conf.redial_us = 30 * MSEC;
+	fake.run_id = SERVER_A;
+	node_dial_name("redis.example");
+	resolver_loop_await(&ups, 1);
+	for (unsigned step = 0; step < 2; step++) {
+		ck_assert_uint_eq(downs, 0);
+		if (replica_first == (step == 0)) {
+			fake.script = "-READONLY You can't write against a read only replica. script: x, on @user_script:1.\r\n";
+			ck_assert(node_call(node, &call, 1));
+			(void)node_flush(node, (struct instant){0}, true);
+			resolver_loop_await(&answers, 1);
+		} else {
+			fake.run_id = SERVER_B;
+		}
+		before = fake.connections;
+		if (step == 0)
+			resolver_loop_await(&fake.connections, before + 3);
+	}
+	resolver_loop_await(&downs, 1);
+	ck_assert_str_eq(reason, "it has become a replica, and new connections reach another server");
+	ck_assert_uint_eq(moves, 0);
+	resolver_loop_await(&ups, 2);
 }
 
 /* Long before the next look: somebody makes another server the master, and lets the name lead there. */

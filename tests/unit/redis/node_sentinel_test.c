@@ -26,6 +26,7 @@ static struct node_conf node_conf;
 static struct node *node;
 static struct rng rng;
 static unsigned ups, downs, moves, answers;
+static unsigned ups_before; /* the latest move */
 static enum defect defect_told;
 static char address[300], reason[512], where[64], trouble[300];
 
@@ -41,14 +42,18 @@ static void on_down(void *context, unsigned index, enum defect defect, const cha
 	(void)context, (void)index;
 	defect_told = defect;
 	downs++;
-	moves += *moved != '\0';
+	if (*moved) {
+		moves++;
+		ups_before = ups;
+	}
 	(void)snprintf(reason, sizeof(reason), "%s", why);
 }
 
-static void on_unwatched(void *context, unsigned index, enum defect defect, const char *why)
+static void on_unwatched(void *context, unsigned index, enum defect defect, const char *why, const char *told)
 {
 	(void)context, (void)index, (void)defect;
 	(void)snprintf(trouble, sizeof(trouble), "%s", why);
+	(void)snprintf(address, sizeof(address), "%s", told);
 }
 
 static void on_answer(void *context, const struct answer *a)
@@ -77,12 +82,17 @@ static void master_is(unsigned i)
 	master_is_at(i, "127.0.0.1");
 }
 
-static void is_at(unsigned i)
+static void is_called(unsigned i, const char *host)
 {
 	char expected[64];
 
-	(void)snprintf(expected, sizeof(expected), "127.0.0.1:%u", port_of(&server[i]));
+	(void)snprintf(expected, sizeof(expected), "%s:%u", host, port_of(&server[i]));
 	ck_assert_str_eq(address, expected);
+}
+
+static void is_at(unsigned i)
+{
+	is_called(i, "127.0.0.1");
 }
 
 static struct upstream_address node_address(void)
@@ -98,15 +108,20 @@ static void node_make(void)
 }
 
 /* As after a restart in place: the process before used this server. */
-static void node_make_that_recalls(unsigned i, const char *run_id)
+static void node_make_that_recalls_at(unsigned i, const char *host, const char *run_id)
 {
 	struct upstream_address conf = node_address();
 
-	conf.host = "127.0.0.1";
+	conf.host = host;
 	conf.port = port_of(&server[i]);
 	conf.run_id = run_id;
 	conf.heard = instant_add(clock_boottime(), -SEC);
 	node = node_new(&node_conf, 0, &conf);
+}
+
+static void node_make_that_recalls(unsigned i, const char *run_id)
+{
+	node_make_that_recalls_at(i, "127.0.0.1", run_id);
 }
 
 static void setup(void)
@@ -243,6 +258,36 @@ TEST(a_master_that_takes_no_new_connection_is_told_while_it_serves)
 	server[0].hands = NULL;
 	resolver_loop_run(500 * MSEC);
 	ck_assert_str_eq(trouble, "");
+}
+
+static void trouble_stays(const char *text)
+{
+	for (unsigned i = 0; i < 500 && strcmp(trouble, text) != 0; i++)
+		resolver_loop_run(20 * MSEC);
+	for (unsigned until = watch.questions + 6; watch.questions < until;) {
+		ck_assert_str_eq(trouble, text);
+		resolver_loop_await(&watch.questions, watch.questions + 1);
+	}
+}
+
+/* What the sentinels say of the master, good or bad, does not make that unsaid. */
+TEST(that_connections_lead_to_several_servers_stays_told)
+{
+	sentinel_conf.poll_us = 10 * MSEC;
+	node_conf.redial_us = 60 * MSEC;
+	server[0].run_id = RUN_A;
+	node_make();
+	resolver_loop_await(&ups, 1);
+	trouble_stays("");
+	server[0].run_id = RUN_B;
+	trouble_stays("its connections lead to several servers, so each daemon may use another one: name each server itself");
+	watch.where = "*-1\r\n";
+	trouble_stays("its connections lead to several servers, so each daemon may use another one: name each server itself");
+	ck_assert_uint_eq(downs, 0);
+	master_is(0);
+	fake_redis_hang_up(&server[0]);
+	resolver_loop_await(&ups, 2);
+	trouble_stays("");
 }
 
 TEST(without_a_word_of_a_sentinel_the_same_server_is_used_again)
@@ -417,6 +462,7 @@ TEST(another_spelling_of_the_address_that_is_connected_is_no_other_master)
 	resolver_loop_run(800 * MSEC);
 	ck_assert_uint_eq(moves + downs, 0);
 	ck_assert_uint_eq(ups, 1);
+	is_called(0, "redis.example");
 	master_is_at(0, "Redis.example");
 	resolver_loop_await_asked(2);
 	resolver_loop_run(100 * MSEC);
@@ -459,7 +505,7 @@ TEST(another_spelling_of_the_address_that_was_connected_is_no_other_master)
 	fake_redis_hang_up(&server[0]);
 	resolver_loop_await(&ups, 2);
 	ck_assert_uint_eq(moves, 0);
-	is_at(0); /* the service takes another address for another server */
+	is_called(0, "redis.example");
 }
 
 TEST(after_a_restart_another_spelling_of_the_server_of_before_is_no_other_master)
@@ -469,7 +515,87 @@ TEST(after_a_restart_another_spelling_of_the_server_of_before_is_no_other_master
 	node_make_that_recalls(0, "a");
 	resolver_loop_await(&ups, 1);
 	ck_assert_uint_eq(moves, 0);
+	is_called(0, "redis.example");
+}
+
+/* Where the name led then is not known any more: the run id shows that it is the same server. */
+TEST(after_a_restart_a_number_in_place_of_a_name_is_no_other_master)
+{
+	server[0].run_id = RUN_A;
+	node_make_that_recalls_at(0, "redis.example", "a");
+	resolver_loop_await(&ups, 1);
+	ck_assert_uint_eq(moves, 0);
 	is_at(0);
+	master_is_at(0, "redis.example"); /* from now on its address is known */
+	resolver_loop_await_asked(1);
+	resolver_loop_run(200 * MSEC);
+	ck_assert_uint_eq(moves + downs, 0);
+}
+
+TEST(after_a_restart_another_server_with_a_number_in_place_of_a_name_is_another_master)
+{
+	server[0].run_id = RUN_B;
+	node_make_that_recalls_at(0, "redis.example", "a");
+	resolver_loop_await(&ups, 1);
+	ck_assert_uint_eq(moves, 1);
+	ck_assert_uint_eq(ups_before, 0); /* no vote of it counts sooner */
+	ck_assert_ptr_nonnull(strstr(reason, "the sentinels name another master: 127.0.0.1:"));
+	is_at(0);
+}
+
+TEST(after_a_restart_a_server_that_tells_no_run_id_is_another_master_unless_it_is_named_as_before)
+{
+	node_make_that_recalls_at(0, "redis.example", "a");
+	resolver_loop_await(&ups, 1);
+	ck_assert_uint_eq(moves, 1);
+}
+
+/* Others may hold at it what this daemon held at the former one. */
+TEST(after_a_restart_another_spelling_of_what_cannot_be_reached_is_another_master)
+{
+	server[0].run_id = RUN_A;
+	server[0].greeting = "-ERR max number of clients reached\r\n";
+	node_make_that_recalls_at(0, "redis.example", "a");
+	resolver_loop_await(&moves, 1);
+	resolver_loop_await(&downs, 4);
+	ck_assert_uint_eq(moves, 1);
+	ck_assert_str_eq(reason, "ERR max number of clients reached");
+	server[0].greeting = NULL;
+	resolver_loop_await(&ups, 1);
+	ck_assert_uint_eq(moves, 1);
+}
+
+/* The name of before leads to another server by now, to which no vote was given. */
+TEST(after_a_restart_what_was_dialled_in_vain_is_not_the_server_of_before)
+{
+	server[1].run_id = RUN_B;
+	watch.where = "*-1\r\n";
+	node_make_that_recalls_at(1, "redis.example", "a");
+	resolver_loop_await(&downs, 2);
+	ck_assert_uint_ge(server[1].connections, 1);
+	ck_assert_uint_eq(ups + moves, 0);
+	master_is(1);
+	resolver_loop_await(&ups, 1);
+	is_at(1);
+	ck_assert_uint_eq(moves, 1);
+}
+
+/* Its address was too long to be handed over. */
+TEST(after_a_restart_a_server_of_which_only_the_run_id_is_known_is_another_master_if_that_differs)
+{
+	struct upstream_address conf = node_address();
+
+	conf.run_id = "a";
+	conf.heard = clock_boottime();
+	server[0].run_id = RUN_B;
+	watch.where = "*-1\r\n";
+	node = node_new(&node_conf, 0, &conf);
+	resolver_loop_await(&downs, 2);
+	ck_assert_str_eq(reason, "no sentinel knows a master named locks");
+	ck_assert_uint_eq(moves, 0); /* they have named none */
+	master_is(0);
+	resolver_loop_await(&ups, 1);
+	ck_assert_uint_eq(moves, 1);
 }
 
 TEST(a_host_that_sentinels_name_and_nobody_resolves_is_told_as_theirs)
