@@ -73,6 +73,8 @@ static void pump_ask_memory(struct daemon *d, const struct call *call, struct in
 	memory_call(d->memory, call, now, &event.answer);
 	if (memory_answer_is_unwritten(d->memory, call, &event.answer)) {
 		unwritten_add(&d->unwritten, &event.answer);
+		if (memory_unwritten_is_much(d->memory))
+			backlog_end_pass(&d->backlog);
 		return;
 	}
 	pump_set_time(d, &event, now);

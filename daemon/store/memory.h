@@ -48,6 +48,8 @@ void memory_restore_jobs(struct memory *m, struct job_file *file, int64_t later_
 int memory_write_jobs(struct memory *m);
 /* This answer rests on what the file of jobs does not have yet: it stands only when memory_write_jobs has succeeded. Rows of LIST promise nothing. */
 bool memory_answer_is_unwritten(const struct memory *m, const struct call *call, const struct answer *a);
+/* So many bytes of jobs are unwritten that no further call is carried out before memory_write_jobs: writing them takes a while. */
+bool memory_unwritten_is_much(const struct memory *m);
 /* Tries again what found no room: jobs, and names in their file. Now and then. */
 void memory_look(struct memory *m);
 

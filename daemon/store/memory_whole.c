@@ -5,6 +5,8 @@
 #include "daemon/store/memory.h"
 #include "daemon/store/memory_key.h"
 
+#define UNWRITTEN_MOST ((size_t)256 << 10) /* to write it takes about a millisecond */
+
 /* What a probe is told that never changes while the process runs. */
 static void memory_describe(struct memory *m)
 {
@@ -58,6 +60,11 @@ bool memory_answer_is_unwritten(const struct memory *m, const struct call *call,
 {
 	return call->kind == CALL_HOME && span_starts(call->value, SPAN("1:j")) && a->class == ANSWER_EXECUTED && a->code != 'T' &&
 	       jobs_are_unwritten(&m->home->jobs);
+}
+
+bool memory_unwritten_is_much(const struct memory *m)
+{
+	return m->home->jobs.unwritten > UNWRITTEN_MOST;
 }
 
 void memory_look(struct memory *m)

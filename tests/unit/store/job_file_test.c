@@ -133,6 +133,23 @@ TEST(a_log_that_can_grow_no_more_begins_anew)
 	ck_assert(is_there("jobs.spare"));
 }
 
+TEST(what_a_pass_leaves_unwritten_is_bounded_in_bytes)
+{
+	static char payload[32768];
+	unsigned n = 0;
+
+	memset(payload, 'x', sizeof(payload) - 1);
+	while (!memory_unwritten_is_much(home_run.memory) && ++n < 20) {
+		char id[16];
+
+		snprintf(id, sizeof(id), "%u", n);
+		ck_assert_int_eq(defer("q", id, payload), 'D');
+	}
+	ck_assert(n > 1 && n < 10); /* some hundred KiB */
+	home_run_write();
+	ck_assert(!memory_unwritten_is_much(home_run.memory));
+}
+
 TEST(what_could_not_be_written_is_written_first)
 {
 	defer("q", "a", "x");
