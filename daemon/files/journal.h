@@ -39,8 +39,8 @@
 #define JOURNAL_SNAPSHOT  ((size_t)1 << 20) /* bytes; a smaller file needs no snapshot */
 #define JOURNAL_GROWTH    4                 /* a snapshot is due at this many times the last one, or when half of the room that it left is used */
 #define JOURNAL_PAUSE_US  (1 * SEC)         /* the first pause after a failed write; the next ones double */
-#define JOURNAL_PAUSE_MAX_US (30 * SEC)
-#define JOURNAL_PAUSE_MIB_US (1 * SEC)      /* the least pause for each MiB that a new try must write */
+#define JOURNAL_PAUSE_MAX_US (8 * SEC)
+#define JOURNAL_PAUSE_MIB_US (250 * MSEC)   /* the least pause for each MiB that a new try must write: a hundred times its work */
 
 struct journal {
 	int dir;

@@ -69,7 +69,7 @@ void lasting_tick(struct daemon *d)
 
 	if (d->memory && !instant_before(now, d->jobs_at)) {
 		d->jobs_at = instant_add(now, LOOK_EVERY);
-		memory_look_jobs(d->memory);
+		memory_look(d->memory);
 	}
 	tell_aside(d);
 	error = d->jobs.error;

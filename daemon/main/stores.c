@@ -172,7 +172,6 @@ static int memory_open(struct daemon *d)
 	rng_seed_from_system(memory_conf.seed);
 	memory_conf.epoch_us = d->state.epoch_us;
 	memory_conf.file = d->state.keys;
-	memory_conf.file_error = d->state.keys_error;
 	d->memory = memory_new(&memory_conf);
 	state_restore(&d->state, d->memory);
 	found = d->state.found;
@@ -458,7 +457,7 @@ void stores_stop(struct daemon *d)
 
 	if (!d->memory || !d->state_open)
 		return;
-	memory_look_jobs(d->memory);
+	memory_look(d->memory);
 	(void)memory_write_jobs(d->memory);
 	r = state_finish(&d->state, d->memory, clock_boottime());
 	if (r < 0)

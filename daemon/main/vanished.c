@@ -114,9 +114,9 @@ static void store_look(struct daemon *d, const char *dir)
 	d->files_error = error;
 	if (error && error != was)
 		log_event(LOG_ERROR, "state", "dir=%s error=\"%s\" note=\"files of names %s\"", d->runtime.dir, strerror(-error),
-		          keys == KEYFILE_GONE ? "were removed, and cannot be made again; it is tried again" : "cannot be looked at");
+		          keys == KEYFILE_GONE ? "are missing, and cannot be made; it is tried again" : "cannot be looked at");
 	else if (keys == KEYFILE_GONE && !error)
-		log_event(LOG_ERROR, "state", "dir=%s note=\"somebody had removed files of names: they are made again\"", d->runtime.dir);
+		log_event(LOG_ERROR, "state", "dir=%s note=\"files of names were missing: they are made\"", d->runtime.dir);
 	if (keys == KEYFILE_GONE && (!error || error != was))
 		stores_mark(d);
 }

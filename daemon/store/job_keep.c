@@ -441,12 +441,6 @@ int jobs_write(struct job_store *s)
 	return s->file && s->file->failed ? s->file->error : 0;
 }
 
-void jobs_look(struct job_store *s)
-{
-	if (s->file && (s->file->failed || file_is_lost(s->file)))
-		store_catch_up(s);
-}
-
 static bool former_is_there(struct job_file *f)
 {
 	if (!f->former[0])
@@ -457,11 +451,35 @@ static bool former_is_there(struct job_file *f)
 	return f->error;
 }
 
-/* A transaction is no longer than the spare has room for. The error of a full device stands until there is a spare, whatever else there is room for. */
+/* The error of a full device stands until there is a spare, whatever else there is room for. */
+static void spare_ready(struct job_store *s)
+{
+	struct job_file *f = s->file;
+	int was = f->error;
+
+	f->error = file_ready(s);
+	if (!f->error && !f->spare)
+		f->error = spare_make(f);
+	if (f->error == -ENOSPC && was != -ENOSPC && log_ends(f)) /* not with each request that is refused */
+		f->error = spare_make(f);
+}
+
+void jobs_look(struct job_store *s)
+{
+	struct job_file *f = s->file;
+
+	if (!f || former_is_there(f))
+		return;
+	if (f->failed || file_is_lost(f))
+		store_catch_up(s);
+	if (f->error && !f->failed)
+		spare_ready(s);
+}
+
+/* A transaction is no longer than the spare has room for. */
 bool jobs_may(struct job_store *s, enum job_change change)
 {
 	struct job_file *f = s->file;
-	int was = f ? f->error : 0;
 
 	if (!f)
 		return true;
@@ -469,15 +487,11 @@ bool jobs_may(struct job_store *s, enum job_change change)
 		return false;
 	if (s->unwritten > JOBS_SPARE / 2)
 		(void)jobs_write(s);
-	if (change == JOB_GROWS && !f->failed)
-		jobs_look(s);
+	if (change == JOB_GROWS && !f->failed && file_is_lost(f))
+		store_catch_up(s);
 	if (f->failed || f->spare || change == JOB_ENDS)
 		return !f->failed;
-	f->error = file_ready(s);
-	if (!f->error && !f->spare)
-		f->error = spare_make(f);
-	if (f->error == -ENOSPC && was != -ENOSPC && log_ends(f)) /* not with each request that is refused */
-		f->error = spare_make(f);
+	spare_ready(s);
 	return !f->error;
 }
 

@@ -46,7 +46,8 @@ struct mapped {
 struct keyfile {
 	int fd;
 	uint32_t id;
-	int nameless;           /* why it could not be renewed; 0: it has a name */
+	int nameless;           /* why it could not be made; 0: it has a name */
+	bool full;              /* no slab is asked for: there was no space */
 	struct file_head *head; /* mapped */
 	size_t bytes;           /* of the file */
 	struct mapped *slabs;
@@ -81,45 +82,6 @@ static void *file_grow(struct keyfile *f, size_t bytes)
 	return at;
 }
 
-/* The file gets its name once its head is there, for a run may be killed at any moment: a file without a head would be taken for a damaged one. */
-static int file_make(struct keyfile *f, int dir, uint32_t id, uint32_t layout)
-{
-	char name[NAME_MAX_];
-	int r;
-
-	file_name(name, id);
-	if (faccessat(dir, name, F_OK, AT_SYMLINK_NOFOLLOW) == 0)
-		return -EEXIST;
-	unlinkat(dir, MADE, 0);
-	f->fd = openat(dir, MADE, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
-	if (f->fd < 0)
-		return -errno;
-	f->head = file_grow(f, PAGE);
-	if (f->head) {
-		*f->head = (struct file_head){.magic = MAGIC, .version = VERSION, .layout = layout, .id = id, .bytes = PAGE};
-		if (renameat(dir, MADE, dir, name) == 0)
-			return 0;
-	}
-	r = -errno;
-	unlinkat(dir, MADE, 0);
-	return r;
-}
-
-int keyfile_new(int dir, uint32_t id, uint32_t layout, struct keyfile **ret)
-{
-	struct keyfile *f = mem_alloc(sizeof(*f));
-	int r;
-
-	f->fd = -1;
-	f->id = id;
-	r = file_make(f, dir, id, layout);
-	if (r < 0)
-		keyfile_free(f);
-	else
-		*ret = f;
-	return r;
-}
-
 void keyfile_free(struct keyfile *f)
 {
 	if (!f)
@@ -130,8 +92,7 @@ void keyfile_free(struct keyfile *f)
 		munmap(m->at, m->bytes);
 		mem_free(m);
 	}
-	if (f->head)
-		munmap(f->head, PAGE);
+	munmap(f->head, PAGE);
 	if (f->fd >= 0)
 		close(f->fd);
 	mem_free(f);
@@ -167,11 +128,9 @@ void *keyfile_slab(struct keyfile *f, size_t object, size_t *ret_bytes)
 	struct mapped *m;
 	struct slab_head *head;
 
-	if (f->head->lost)
-		return NULL;
-	head = file_grow(f, bytes);
+	head = f->full ? NULL : file_grow(f, bytes);
 	if (!head) {
-		keyfile_lose(f);
+		f->full = true;
 		return NULL;
 	}
 	slab_begin(head, object, bytes);
@@ -187,6 +146,16 @@ void *keyfile_slab(struct keyfile *f, size_t object, size_t *ret_bytes)
 void keyfile_lose(struct keyfile *f)
 {
 	f->head->lost = 1;
+}
+
+void keyfile_retry(struct keyfile *f)
+{
+	f->full = false;
+}
+
+void keyfile_complete(struct keyfile *f)
+{
+	f->head->lost = 0;
 }
 
 bool keyfile_lost(const struct keyfile *f)
@@ -205,6 +174,8 @@ enum keyfile_sight keyfile_look(const struct keyfile *f, int dir, int *ret_error
 	char name[NAME_MAX_];
 
 	*ret_error = 0;
+	if (f->fd < 0)
+		return KEYFILE_GONE;
 	if (fstat(f->fd, &open) || (size_t)open.st_size < f->bytes)
 		return KEYFILE_CUT;
 	file_name(name, f->id);
@@ -252,6 +223,7 @@ static void map_again(void *at, size_t bytes, int fd, size_t place)
 		abort();
 }
 
+/* The file gets its name once all is in it, for a run may be killed at any moment: a file without a head would be taken for a damaged one. */
 static int file_renew(struct keyfile *f, int dir)
 {
 	char name[NAME_MAX_];
@@ -273,7 +245,8 @@ static int file_renew(struct keyfile *f, int dir)
 	map_again(f->head, PAGE, fd, 0);
 	for (const struct mapped *m = f->slabs; m; m = m->next)
 		map_again(m->at, m->bytes, fd, m->place);
-	close(f->fd);
+	if (f->fd >= 0)
+		close(f->fd);
 	f->fd = fd;
 	return 0;
 }
@@ -281,6 +254,22 @@ static int file_renew(struct keyfile *f, int dir)
 int keyfile_renew(struct keyfile *f, int dir)
 {
 	f->nameless = file_renew(f, dir);
+	return f->nameless;
+}
+
+int keyfile_new(int dir, uint32_t id, uint32_t layout, struct keyfile **ret)
+{
+	struct keyfile *f = mem_alloc(sizeof(*f));
+	void *head = mmap(NULL, PAGE, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	char name[NAME_MAX_];
+
+	if (head == MAP_FAILED)
+		mem_exhausted();
+	*f = (struct keyfile){.fd = -1, .id = id, .head = head, .bytes = PAGE};
+	*f->head = (struct file_head){.magic = MAGIC, .version = VERSION, .layout = layout, .id = id, .bytes = PAGE};
+	file_name(name, id);
+	f->nameless = faccessat(dir, name, F_OK, AT_SYMLINK_NOFOLLOW) == 0 ? -EEXIST : file_renew(f, dir);
+	*ret = f;
 	return f->nameless;
 }
 

@@ -24,15 +24,17 @@ struct keyfile;
 
 /*
  * layout: files of another layout are not read. id: not 0. The folder must stay open. A run that is killed in here leaves no file of this id, or a whole one;
- * what else it may leave, keyfile_remove_others removes.
+ * what else it may leave, keyfile_remove_others removes. On an error *ret has no name, and loses all keys until keyfile_renew has made the file.
  */
-int keyfile_new(int dir, uint32_t id, uint32_t layout, struct keyfile **ret) __attribute__((warn_unused_result));
+int keyfile_new(int dir, uint32_t id, uint32_t layout, struct keyfile **ret);
 void keyfile_free(struct keyfile *f); /* unmaps and closes it; the file stays */
-/* A slab for objects of this size, zero-filled, aligned to 16 bytes. NULL: there is no space, and the file no longer holds all keys. */
+/* A slab for objects of this size, zero-filled, aligned to 16 bytes. NULL: there is no space. */
 void *keyfile_slab(struct keyfile *f, size_t object, size_t *ret_bytes);
 void keyfile_lose(struct keyfile *f); /* a key is elsewhere: the file no longer holds all */
+void keyfile_retry(struct keyfile *f); /* there may be space for slabs again */
+void keyfile_complete(struct keyfile *f); /* each key that was elsewhere is in the file now, or gone */
 bool keyfile_lost(const struct keyfile *f); /* it does not hold all, or has no name */
-int keyfile_nameless(const struct keyfile *f); /* why it could not be renewed, a negative errno; 0: it has a name */
+int keyfile_nameless(const struct keyfile *f); /* why it could not be made, a negative errno; 0: it has a name */
 /* Looks whether somebody has removed the file, or has cut it: then what is mapped cannot be read any more. */
 enum keyfile_sight { KEYFILE_THERE, KEYFILE_GONE, KEYFILE_CUT };
 /* The file is gone: another of the same bytes takes its place, behind the same addresses. 0 or an error: then it has no name until that succeeds. */

@@ -8,6 +8,14 @@
 #include <stdlib.h>
 
 #define RECLAIM 64
+#define SETTLE  8192 /* keys; some milliseconds */
+
+struct key_apart {
+	LIST_ENTRY(key_apart) in_apart;
+	/* the key follows */
+};
+
+_Static_assert(sizeof(struct key_apart) % _Alignof(struct key) == 0, "the key is aligned");
 
 /* Bytes of a key. Most fit the first size; the fifth holds the longest name with the value of one holder, the last 256 readers. A larger key is allocated. */
 static const uint32_t key_size[KEY_CLASSES] = {144, 176, 224, 288, 704, 1792, 4608, 12288, 49152};
@@ -56,37 +64,47 @@ void keyspace_init(struct keyspace *s, const uint64_t seed[2], struct keyfile *f
 
 	s->file = file;
 	s->looked_up = 0;
+	LIST_INIT(&s->apart);
 	map_init(&s->names, seed);
 	heap_init(&s->deadlines);
 	for (i = 0; i < KEY_CLASSES; i++)
 		pool_init(&s->pool[i], key_size[i]);
 }
 
-static struct key *key_of_pool(struct keyspace *s, unsigned i)
+/* Whether a key of this class has a place in the file, if there is one. */
+static bool pool_has_room(struct keyspace *s, unsigned i)
 {
 	struct pool *p = &s->pool[i];
 	size_t bytes = 0;
 	void *slab;
 
+	if (i == KEY_CLASSES)
+		return false;
 	if (!p->free && s->file && (slab = keyfile_slab(s->file, p->size, &bytes)))
 		pool_add(p, slab, bytes);
-	return pool_get(p);
+	return p->free || !s->file;
 }
 
 static struct key *key_of_its_own(struct keyspace *s, size_t bytes)
 {
+	struct key_apart *apart = mem_alloc(sizeof(*apart) + sizeof(struct key) + bytes);
+	struct key *key = (void *)(apart + 1);
+
 	if (s->file)
 		keyfile_lose(s->file);
-	return mem_alloc(sizeof(struct key) + bytes);
+	LIST_INSERT_HEAD(&s->apart, apart, in_apart);
+	key->apart = true;
+	return key;
 }
 
 static struct key *key_new(struct keyspace *s, struct span name, size_t value_n)
 {
 	size_t bytes = name.n + value_n;
 	unsigned i = key_class(bytes);
-	struct key *key = i < KEY_CLASSES ? key_of_pool(s, i) : key_of_its_own(s, bytes);
+	uint32_t cap = i < KEY_CLASSES ? key_room(i) : (uint32_t)bytes;
+	struct key *key = pool_has_room(s, i) ? pool_get(&s->pool[i]) : key_of_its_own(s, cap);
 
-	key->cap = i < KEY_CLASSES ? key_room(i) : (uint32_t)bytes;
+	key->cap = cap;
 	key->name_n = (uint32_t)name.n;
 	memcpy(key->bytes, name.p, name.n);
 	map_insert(&s->names, &key->node, s->looked_up);
@@ -95,12 +113,14 @@ static struct key *key_new(struct keyspace *s, struct span name, size_t value_n)
 
 static void key_free(struct keyspace *s, struct key *key)
 {
-	unsigned i = key_class(key->cap);
+	struct key_apart *apart = (struct key_apart *)(void *)key - 1;
 
-	if (i < KEY_CLASSES)
-		pool_put(&s->pool[i], key);
-	else
-		mem_free(key);
+	if (!key->apart) {
+		pool_put(&s->pool[key_class(key->cap)], key);
+		return;
+	}
+	LIST_REMOVE(apart, in_apart);
+	mem_free(apart);
 }
 
 void keyspace_release(struct keyspace *s)
@@ -190,6 +210,38 @@ struct key *keyspace_set(struct keyspace *s, struct key *key, struct span name, 
 	if (!timer_is_set(&key->timer) || instant_before(until, key->timer.at))
 		heap_set(&s->deadlines, &key->timer, until);
 	return key;
+}
+
+/* False: there is no room for it yet. */
+static bool key_moves(struct keyspace *s, struct key *from)
+{
+	struct key *to;
+
+	if (!pool_has_room(s, key_class(from->name_n + (size_t)from->value_n)))
+		return false;
+	(void)keyspace_find(s, key_name(from));
+	to = key_new(s, key_name(from), from->value_n);
+	to->foreign = from->foreign;
+	key_write(to, key_value(from), from->until);
+	heap_set(&s->deadlines, &to->timer, from->until);
+	keyspace_drop(s, from);
+	return true;
+}
+
+void keyspace_settle(struct keyspace *s)
+{
+	struct key_apart *apart, *next;
+	unsigned moved = 0;
+
+	if (!s->file || !keyfile_lost(s->file))
+		return;
+	keyfile_retry(s->file);
+	for (apart = LIST_FIRST(&s->apart); apart && moved < SETTLE; apart = next) {
+		next = LIST_NEXT(apart, in_apart);
+		moved += key_moves(s, (void *)(apart + 1));
+	}
+	if (LIST_EMPTY(&s->apart))
+		keyfile_complete(s->file);
 }
 
 struct key *keyspace_over(struct keyspace *s, struct instant now)

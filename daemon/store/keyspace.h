@@ -15,6 +15,8 @@
 #include "daemon/base/pool.h"
 #include "proto/span.h"
 
+#include <sys/queue.h>
+
 #define KEY_CLASSES 9
 
 struct keyfile;
@@ -32,16 +34,20 @@ struct key {
 	struct instant until; /* INSTANT_NEVER: no TTL */
 	uint32_t name_n, value_n;
 	uint32_t cap; /* size of bytes */
-	bool foreign; /* a key of another type, without a value */
+	bool foreign : 1; /* a key of another type, without a value */
+	bool apart : 1;   /* it is in no slab */
 	uint8_t state; /* for the next run */
 	char bytes[]; /* the name, then the value */
 };
+
+struct key_apart;
 
 struct keyspace {
 	struct map names;
 	struct heap deadlines;
 	struct pool pool[KEY_CLASSES];
 	struct keyfile *file; /* NULL: keys end with the process */
+	LIST_HEAD(, key_apart) apart; /* keys that are not in the file, or too large for a slab */
 	uint64_t looked_up; /* the hash of the name that keyspace_find looked for last */
 };
 
@@ -63,6 +69,8 @@ void keyspace_drop(struct keyspace *s, struct key *key);
 struct key *keyspace_over(struct keyspace *s, struct instant now);
 /* Frees a bounded number of expired keys, more than one call can add. */
 void keyspace_reclaim(struct keyspace *s, struct instant now);
+/* Moves keys that found no room in the file into it, a bounded number of them; with the last one it holds all again. Now and then. */
+void keyspace_settle(struct keyspace *s);
 /* The live keys in name order, in memory that the caller frees. */
 struct key **keyspace_sorted(const struct keyspace *s, struct instant now, size_t *ret_count);
 

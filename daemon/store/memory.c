@@ -125,15 +125,10 @@ static void call_mark(struct memory *m, const struct call *c, struct answer *a)
 	a->found = marker_of(m);
 }
 
-static bool keyspace_loses(const struct keyspace *s)
-{
-	return s->file && keyfile_lost(s->file);
-}
-
 static void probe_files(struct memory *m)
 {
 	int error = jobs_error(&m->home->jobs);
-	bool loses = m->file_error || keyspace_loses(&m->keys);
+	bool loses = m->keys.file && keyfile_lost(m->keys.file);
 	int nameless = m->keys.file ? keyfile_nameless(m->keys.file) : 0;
 
 	m->refusal[0] = '\0';
@@ -142,7 +137,7 @@ static void probe_files(struct memory *m)
 		         loses ? "; nor can new names" : "");
 	else if (nameless)
 		snprintf(m->refusal, sizeof(m->refusal),
-		         " its file of names is gone, and cannot be made again (%s): if the daemon is killed, the next refuses all for max_lease",
+		         " its file of names cannot be made (%s): if the daemon is killed, the next refuses all for max_lease",
 		         strerror(-nameless));
 	else if (loses)
 		snprintf(m->refusal, sizeof(m->refusal), " new names find no room in its file: if the daemon is killed, the next refuses all for max_lease");

@@ -21,7 +21,6 @@ struct memory_conf {
 	int64_t tolerance_us; /* how much further than skew_us the fence may run */
 	const char *run_id; /* copied */
 	struct keyfile *file; /* NULL: the keys end with the process. It must outlive the store */
-	int file_error; /* why there is none though there should be, a negative errno; 0: there is, or needs to be none */
 };
 
 struct memory *memory_new(const struct memory_conf *conf);
@@ -49,7 +48,8 @@ void memory_restore_jobs(struct memory *m, struct job_file *file, int64_t later_
 int memory_write_jobs(struct memory *m);
 /* This answer rests on what the file of jobs does not have yet: it stands only when memory_write_jobs has succeeded. Rows of LIST promise nothing. */
 bool memory_answer_is_unwritten(const struct memory *m, const struct call *call, const struct answer *a);
-void memory_look_jobs(struct memory *m); /* now and then */
+/* Tries again what found no room: jobs, and names in their file. Now and then. */
+void memory_look(struct memory *m);
 
 /* Visits every live key in name order, so that the state file is reproducible. value "": it matches no call. */
 void memory_each(struct memory *m, struct instant now,

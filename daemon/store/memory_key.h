@@ -19,7 +19,6 @@ struct memory {
 	int64_t fence;
 	struct buf marker;
 	struct probe probe;
-	int file_error;
 	char refusal[192]; /* of the last probe */
 	char *run_id;
 	char shown[SHOWN_MAX]; /* of the last BREAK */

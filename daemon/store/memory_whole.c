@@ -20,7 +20,6 @@ struct memory *memory_new(const struct memory_conf *conf)
 	struct memory *m = mem_alloc(sizeof(*m));
 
 	keyspace_init(&m->keys, conf->seed, conf->file);
-	m->file_error = conf->file_error;
 	buf_init(&m->marker);
 	buf_init(&m->text);
 	m->home = home_new(conf->seed);
@@ -61,9 +60,10 @@ bool memory_answer_is_unwritten(const struct memory *m, const struct call *call,
 	       jobs_are_unwritten(&m->home->jobs);
 }
 
-void memory_look_jobs(struct memory *m)
+void memory_look(struct memory *m)
 {
 	jobs_look(&m->home->jobs);
+	keyspace_settle(&m->keys);
 }
 
 size_t memory_count(const struct memory *m)

@@ -161,7 +161,8 @@ static void state_is_elsewhere(struct state *s, const char **ret_why)
 static void state_new_keys(struct state *s, const struct state_conf *conf)
 {
 	s->others = true;
-	s->keys_error = conf->keyfile ? keyfile_new(s->dir, conf->keyfile, keyspace_layout(), &s->keys) : 0;
+	if (conf->keyfile)
+		keyfile_new(s->dir, conf->keyfile, keyspace_layout(), &s->keys); /* state_look tries it again */
 }
 
 int state_open(struct state *s, const struct state_conf *conf, enum state_found *ret_found, const char **ret_why)
@@ -238,7 +239,7 @@ void state_restore(struct state *s, struct memory *m)
 
 bool state_loses_names(const struct state *s)
 {
-	return s->keys ? keyfile_lost(s->keys) : s->keys_error != 0;
+	return s->keys && keyfile_lost(s->keys);
 }
 
 /* After a crash without names, those of the run before are over once the store has joined. */
@@ -288,9 +289,9 @@ int state_mark(struct state *s, const struct memory *m, struct instant now)
 
 struct instant state_due(const struct state *s, const struct memory *m)
 {
-	bool joined_since = s->found == STATE_CRASH && s->marked && !s->mine.keyfile && !state_loses_names(s) && s->keys && state_knows_names(s, m);
+	bool knows_since = s->marked && !s->mine.keyfile && !state_loses_names(s) && s->keys && state_knows_names(s, m);
 
-	return joined_since ? s->opened : s->due;
+	return knows_since ? s->opened : s->due;
 }
 
 static void state_move(struct state *s, const char *dir)

@@ -37,8 +37,8 @@
  * the next run finds a crash.
  *
  * The mark names the keyfile of its run (keyfile.h), once this has all names of the run before, or these are over. So the file never names a keyfile that
- * does not hold all that is believed. If there is no space for the keyfile, or for one of its keys, the mark names none from the next time on; see
- * state_loses_names.
+ * does not hold all that is believed. If there is no space for the keyfile, or for one of its keys, the mark names none from the next time on, until there
+ * is; see state_loses_names.
  *
  * Errors (negative errno: -ENOSPC, -EROFS, -EACCES, -EDQUOT …) are logged, and the daemon goes on. As long as no mark could be written, not
  * even in place over the old file, the next run would find the old file after a crash: log that at level error. A failed
@@ -84,8 +84,7 @@ struct state_conf {
 struct state {
 	int64_t epoch_us; /* for memory_conf */
 	int dir;
-	struct keyfile *keys; /* of this run; NULL: none */
-	int keys_error;       /* why there is none, a negative errno; 0: it is not wanted */
+	struct keyfile *keys; /* of this run; NULL: none is wanted */
 	enum state_found found;
 	bool rebooted; /* STATE_CRASH: the unknown leases were granted before this boot, so G counts from the boot */
 	bool unsound;        /* STATE_CRASH: the file cannot be read, or is damaged … */

@@ -371,6 +371,9 @@ class RefusesWhatLocksNeed(HealthTest):
                 self.advises(daemon, "key", "another type", "another program wrote")
                 daemon.logged("warn node node=.* state=joined cause=key name=a reason=.*another type")
                 self.assertEqual(daemon.log().count("cause=key"), 1, "one line, not one a call")
+                store.cli.delete("lock:a")
+                client.ok("LOCK a")
+                self.becomes(daemon, "joined", None)
                 daemon.stop()
                 store.stop()
 
@@ -396,7 +399,9 @@ class RefusesWhatLocksNeed(HealthTest):
         self.advises(two, "key", "no place in the queue of the lock a: WRONGTYPE", "another program wrote")
         two.logged("warn node node=.* state=joined cause=key name=a reason=.*WRONGTYPE")
         self.assertEqual(two.log().count("cause=key"), 1, "one line, not one a call")
-        waiter.begin("@w LOCK a wait=20s")
+        waiter.begin("@w LOCK a wait=60s")
+        store.cli.delete("redlockd:lock:q:a")
+        self.becomes(two, "joined", None)
         holder.ok("UNLOCK a")
         self.assertEqual(waiter.reply("@w").kind, "OK")
 

@@ -10,7 +10,7 @@
 
 #define LATE_IS_SLOW 3    /* answers in a row that came after the timeout: fewer may be a pause of this process, or of the store */
 #define PROBE_APART_US (SEC / 4)
-#define DENIAL_SHOWN_US (60 * SEC)
+#define DENIAL_SHOWN_US (60 * SEC) /* after it was met last; a shorter time would let it come and go with calls that come once in a while */
 #define LATE_PART_US  (30 * SEC)
 #define LATE_SHOWN_US (60 * SEC)
 #define LATE_LEAST    4   /* fewer may be pauses of this process; LATE_IS_SLOW in a row make it slow */
@@ -348,25 +348,50 @@ static void health_note_denial(struct members *ms, struct member *m, enum defect
 		         core_quoted(ms->core, span_of(m->denial.text)));
 }
 
-static void health_note_key(struct members *ms, unsigned node, struct span key, enum defect defect, const char *what, struct span text)
+#define WRONG_TYPE "it has a key of another type under the name of"
+#define UNQUEUED   "it gives no place in the queue of"
+#define OF_KEY_MAX 120
+
+/* The name of the lock or slot. */
+static struct span health_of_key(struct members *ms, struct span key, const char *what, char told[OF_KEY_MAX])
 {
 	bool slot = span_starts(key, SPAN(SLOT_PREFIX));
 	struct span name = slot ? (struct span){key.p + sizeof(SLOT_PREFIX) - 1, key.n - (sizeof(SLOT_PREFIX) - 1)} : name_unescaped(key);
-	char told[120];
 
-	snprintf(told, sizeof(told), "%s the %s %s%s", what, slot ? "slot" : "lock", core_quoted(ms->core, name), text.n > 0 ? ": " : "");
+	snprintf(told, OF_KEY_MAX, "%s the %s %s: ", what, slot ? "slot" : "lock", core_quoted(ms->core, name));
+	return name;
+}
+
+static void health_note_key(struct members *ms, unsigned node, struct span key, enum defect defect, const char *what, struct span text)
+{
+	char told[OF_KEY_MAX];
+	struct span name = health_of_key(ms, key, what, told);
+
 	health_note_denial(ms, &ms->node[node], defect, name, told, text);
 }
 
 void health_note_wrong_type(struct members *ms, unsigned node, struct span key)
 {
-	health_note_key(ms, node, key, DEFECT_KEY, "it has a key of another type under the name of", SPAN(""));
+	health_note_key(ms, node, key, DEFECT_KEY, WRONG_TYPE, SPAN("it is no string"));
 }
 
 void health_note_unqueued(struct members *ms, const struct answer *a, struct span key)
 {
 	if (health_is_of_one_call(a->defect))
-		health_note_key(ms, a->node, key, a->defect, "it gives no place in the queue of", a->text);
+		health_note_key(ms, a->node, key, a->defect, UNQUEUED, a->text);
+}
+
+void health_forget_key(struct members *ms, unsigned node, struct span key, bool queued)
+{
+	struct member *m = &ms->node[node];
+	char told[OF_KEY_MAX];
+
+	(void)health_of_key(ms, key, WRONG_TYPE, told);
+	if (strncmp(m->denial.text, told, strlen(told)) == 0)
+		m->denial.defect = DEFECT_NONE;
+	(void)health_of_key(ms, key, UNQUEUED, told);
+	if (queued && strncmp(m->denial.text, told, strlen(told)) == 0)
+		m->denial.defect = DEFECT_NONE;
 }
 
 bool health_note_failure(struct members *ms, struct member *m, const struct answer *a)

@@ -48,6 +48,13 @@ struct trouble health_note_break(struct members *ms, struct member *m, struct tr
 void health_note_wrong_type(struct members *ms, unsigned node, struct span key);
 /* A ticket was not queued: why. */
 void health_note_unqueued(struct members *ms, const struct answer *a, struct span key);
+/* It has executed a call about this lock or slot, which has a key of the right type, then; queued: it gave the ticket a place, too. */
+void health_forget_key(struct members *ms, unsigned node, struct span key, bool queued);
+static inline void health_note_served(struct members *ms, unsigned node, struct span key, bool queued)
+{
+	if (ms->node[node].denial.defect)
+		health_forget_key(ms, node, key, queued);
+}
 /* A call was answered after that time, and the store is slow, or was, or this answer is late. */
 void health_note_trip(struct members *ms, struct member *m, int64_t us);
 /* A call that was sent then was answered after the timeout. */

@@ -100,6 +100,22 @@ TEST(without_space_for_a_file_nothing_is_stored)
 	ck_assert_int_eq(home_run.file.error, 0);
 }
 
+TEST(room_is_noticed_though_nobody_asks)
+{
+	defer("q", "a", "x");
+	home_run_write();
+	ck_assert_int_eq(unlink(home_run_path("jobs.spare")), 0);
+	home_run_again();
+	files_may_have(JOBS_SPARE - 1);
+	refused(defer("q", "b", "y"), "File too large");
+	memory_look(home_run.memory);
+	ck_assert_int_eq(home_run.file.error, -EFBIG);
+	files_may_have(RLIM_INFINITY);
+	memory_look(home_run.memory);
+	ck_assert_int_eq(home_run.file.error, 0);
+	ck_assert(is_there("jobs.spare"));
+}
+
 TEST(a_log_that_can_grow_no_more_begins_anew)
 {
 	struct stat st;
@@ -133,7 +149,7 @@ TEST(what_could_not_be_written_is_written_first)
 	ck_assert_str_eq(jobs_shown("q"), "b due 0 y a leased 0 x ");
 	files_may_have(RLIM_INFINITY);
 	refused(done("q", "v"), "File too large"); /* nobody has looked yet */
-	memory_look_jobs(home_run.memory);
+	memory_look(home_run.memory);
 	ck_assert_int_eq(done("q", "v"), 'R');
 	home_run_kill(); /* b was written before a was done */
 	home_run_begin();
@@ -223,12 +239,12 @@ LOOP_TEST(a_file_that_somebody_removes_or_cuts_is_made_again, 2)
 	files_may_have(100);
 	refused(defer("q", "b", "y"), "File too large");
 	files_may_have(RLIM_INFINITY);
-	memory_look_jobs(home_run.memory);
+	memory_look(home_run.memory);
 	ck_assert_int_eq(defer("q", "b", "y"), 'D');
 	lose_file(_i);
 	ck_assert_int_eq(home_run_ask("q", "j", "renew", "v", "v", "70000", NULL), 'K');
 	lose_file(_i);
-	memory_look_jobs(home_run.memory);
+	memory_look(home_run.memory);
 	ck_assert_int_eq(home_run.file.error, 0);
 	home_run_kill();
 	home_run_begin();

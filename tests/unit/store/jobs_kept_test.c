@@ -192,10 +192,10 @@ TEST(what_is_set_aside_is_told)
 	home_run_write();
 	ck_assert_int_eq(home_run.file.aside, 0);
 	ck_assert_int_eq(truncate(home_run_path("jobs.db"), 0), 0);
-	memory_look_jobs(home_run.memory);
+	memory_look(home_run.memory);
 	ck_assert_int_eq(home_run.file.aside, -ENODATA);
 	ck_assert_int_eq(unlink(home_run_path("jobs.db")), 0);
-	memory_look_jobs(home_run.memory);
+	memory_look(home_run.memory);
 	ck_assert_int_eq(home_run.file.aside, -EIDRM);
 }
 

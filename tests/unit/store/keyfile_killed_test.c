@@ -193,6 +193,7 @@ TEST(a_file_that_was_not_made_to_its_end_is_in_nobodys_way)
 	ck_assert_int_eq(faccessat(dir, KEYFILE_KEYS "new", F_OK, 0), -1);
 	keyfile_free(f);
 	ck_assert_int_eq(keyfile_new(dir, 7, keyspace_layout(), &f), -EEXIST);
+	keyfile_free(f);
 	fd = openat(dir, KEYFILE_KEYS "new", O_CREAT | O_WRONLY, 0600);
 	close(fd);
 	keyfile_remove_others(dir, 7);

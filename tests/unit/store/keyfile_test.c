@@ -314,26 +314,111 @@ TEST(a_keyfile_that_cannot_be_made_again_is_made_once_that_is_possible)
 	ck_assert_int_eq(next_run_finds(BOOT), STATE_KEPT);
 }
 
-TEST(a_key_that_finds_no_space_makes_the_next_crash_one_without_names)
+/* Returns what they might have before. */
+static rlim_t files_may_have(rlim_t bytes)
 {
-	struct rlimit limit = {64 * 1024, 64 * 1024}, before;
-	struct store_run l;
-	char name[16];
+	struct rlimit limit;
+	rlim_t was;
 
 	signal(SIGXFSZ, SIG_IGN);
-	getrlimit(RLIMIT_FSIZE, &before);
-	store_run_begin(&l, BOOT);
-	limit.rlim_max = before.rlim_max;
+	getrlimit(RLIMIT_FSIZE, &limit);
+	was = limit.rlim_cur;
+	limit.rlim_cur = bytes;
 	ck_assert_int_eq(setrlimit(RLIMIT_FSIZE, &limit), 0);
-	ck_assert(!state_loses_names(&l.state));
-	ck_assert_int_eq(trouble_of(&l), DEFECT_NONE);
+	return was;
+}
+
+/* A thousand names, most of which find no space. Returns what files might have before. */
+static rlim_t run_out_of_space(struct store_run *l)
+{
+	char name[16];
+	rlim_t was;
+
+	store_run_begin(l, BOOT);
+	was = files_may_have((rlim_t)64 * 1024);
+	ck_assert(!state_loses_names(&l->state));
+	ck_assert_int_eq(trouble_of(l), DEFECT_NONE);
 	for (unsigned i = 0; i < 1000; i++) {
 		snprintf(name, sizeof(name), "n%u", i);
-		ck_assert_int_eq(store_run_acquire(&l, span_of(name), 10000), 'G');
+		ck_assert_int_eq(store_run_acquire(l, span_of(name), 10000), 'G');
 	}
-	ck_assert(state_loses_names(&l.state));
+	ck_assert(state_loses_names(&l->state));
+	ck_assert_int_eq(trouble_of(l), DEFECT_FILES);
+	return was;
+}
+
+TEST(names_that_found_no_space_are_kept_once_there_is_some)
+{
+	struct store_run l;
+	rlim_t was = run_out_of_space(&l);
+	char name[16];
+
+	ck_assert_int_eq(state_mark(&l.state, l.memory, here.now), 0); /* names no keyfile */
+	memory_look(l.memory);
 	ck_assert_int_eq(trouble_of(&l), DEFECT_FILES);
-	setrlimit(RLIMIT_FSIZE, &before);
+	files_may_have(was);
+	memory_look(l.memory);
+	ck_assert_int_eq(trouble_of(&l), DEFECT_NONE);
+	ck_assert(!state_loses_names(&l.state));
+	ck_assert(!instant_before(here.now, state_due(&l.state, l.memory)));
+	ck_assert_int_eq(state_mark(&l.state, l.memory, here.now), 0);
+	ck_assert(instant_before(here.now, state_due(&l.state, l.memory)));
+	store_run_crash(&l);
+	store_run_begin(&l, BOOT);
+	ck_assert_int_eq(l.state.found, STATE_KEPT);
+	for (unsigned i = 0; i < 1000; i++) {
+		snprintf(name, sizeof(name), "n%u", i);
+		ck_assert_int_eq(store_run_acquire(&l, span_of(name), 10000), 'B');
+	}
+	store_run_crash(&l);
+}
+
+/* Such a key is in no file as long as it stands. */
+TEST(after_a_key_that_is_too_large_for_the_file_names_are_kept_again)
+{
+	static char value[60000];
+	struct store_run l;
+
+	memset(value, 'v', sizeof(value));
+	store_run_begin(&l, BOOT);
+	memory_put(l.memory, SPAN("large"), (struct span){value, sizeof(value)}, instant_add(here.now, SEC));
+	memory_look(l.memory);
+	ck_assert_int_eq(trouble_of(&l), DEFECT_FILES);
+	memory_remove(l.memory, SPAN("large"));
+	memory_look(l.memory);
+	ck_assert_int_eq(trouble_of(&l), DEFECT_NONE);
+	ck_assert_int_eq(store_run_acquire(&l, SPAN("held"), 10000), 'G');
+	store_run_crash(&l);
+	ck_assert_int_eq(next_run_finds(BOOT), STATE_KEPT);
+}
+
+TEST(a_run_that_finds_no_space_for_a_keyfile_makes_one_once_there_is_some)
+{
+	rlim_t was = files_may_have(1000);
+	struct store_run l;
+	int error;
+
+	store_run_begin(&l, BOOT);
+	ck_assert_int_eq(trouble_of(&l), DEFECT_FILES);
+	ck_assert_int_eq(store_run_acquire(&l, SPAN("held"), 10000), 'G');
+	ck_assert_int_eq(state_look(&l.state, NULL, &error), KEYFILE_GONE);
+	ck_assert_int_eq(error, -EFBIG);
+	files_may_have(was);
+	ck_assert_int_eq(state_look(&l.state, NULL, &error), KEYFILE_GONE);
+	ck_assert_int_eq(error, 0);
+	memory_look(l.memory);
+	ck_assert_int_eq(trouble_of(&l), DEFECT_NONE);
+	ck_assert_int_eq(state_mark(&l.state, l.memory, here.now), 0);
+	store_run_crash(&l);
+	ck_assert_int_eq(next_run_finds(BOOT), STATE_KEPT);
+}
+
+TEST(a_key_that_finds_no_space_makes_the_next_crash_one_without_names)
+{
+	struct store_run l;
+	rlim_t was = run_out_of_space(&l);
+
+	files_may_have(was);
 	store_run_crash(&l);
 	ck_assert_int_eq(next_run_finds(BOOT), STATE_CRASH);
 	store_run_begin(&l, BOOT);
