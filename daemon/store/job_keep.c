@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #define FILE_NAME   "jobs.db"
+#define LOG_NAME    "jobs.db-wal"
 #define BAD_NAME    "jobs.db.bad"
 #define SPARE_NAME  "jobs.spare"
 #define FORMER_NAME "jobs" /* of earlier builds */
@@ -75,6 +76,10 @@ const char *jobs_trouble(int error)
 		return "somebody has removed " FILE_NAME;
 	case ENODATA:
 		return "somebody has cut " FILE_NAME;
+	case ENOLINK:
+		return "somebody has removed, cut or replaced " LOG_NAME;
+	case -JOBS_SPARE_LOST:
+		return "somebody has removed or cut " SPARE_NAME;
 	case ESTALE:
 		return FILE_NAME " is another file than before";
 	case EEXIST:
@@ -160,9 +165,9 @@ static void file_set_aside(struct job_file *f, int why)
 
 	job_file_close(f);
 	f->known = false;
-	f->aside = why;
+	f->lost = why;
 	(void)rename(path_of(f, FILE_NAME, from), path_of(f, BAD_NAME, to));
-	(void)rename(path_of(f, FILE_NAME "-wal", from), path_of(f, BAD_NAME "-wal", to));
+	(void)rename(path_of(f, LOG_NAME, from), path_of(f, BAD_NAME "-wal", to));
 }
 
 static int prepare(struct job_file *f, const char *text, struct sqlite3_stmt **ret)
@@ -210,6 +215,40 @@ static int file_judge(struct job_file *f, bool *ret_new)
 	return r == -EPROTO ? -EMEDIUMTYPE : r;
 }
 
+/* Another file than at first is not taken for ours: the next look finds ours lost. */
+static void file_mark(const struct job_file *f, const char *name, struct job_file_mark *m)
+{
+	char path[PATH_SIZE];
+	struct stat st;
+
+	if (stat(path_of(f, name, path), &st) == 0 && (m->inode == st.st_ino || m->inode == 0))
+		*m = (struct job_file_mark){st.st_ino, st.st_size};
+}
+
+static void files_mark(struct job_file *f)
+{
+	file_mark(f, FILE_NAME, &f->file);
+	file_mark(f, LOG_NAME, &f->log);
+}
+
+static int file_look(const struct job_file *f, const char *name, const struct job_file_mark *m)
+{
+	char path[PATH_SIZE];
+	struct stat st;
+
+	if (stat(path_of(f, name, path), &st) < 0)
+		return -EIDRM;
+	return st.st_ino != m->inode ? -ESTALE : st.st_size < m->size ? -ENODATA : 0;
+}
+
+/* Somebody has removed a file, has cut it, or has put another in its place; 0: nobody has. */
+static int file_is_lost(const struct job_file *f)
+{
+	int r = f->db ? file_look(f, FILE_NAME, &f->file) : 0;
+
+	return f->db && !r && file_look(f, LOG_NAME, &f->log) ? -ENOLINK : r;
+}
+
 static int file_set_up(struct job_file *f)
 {
 	bool new = false;
@@ -243,29 +282,19 @@ static int file_open(struct job_file *f, bool make)
 	close(fd);
 	if (r)
 		return r;
-	f->inode = st.st_ino;
+	f->file = (struct job_file_mark){.inode = st.st_ino};
+	f->log = (struct job_file_mark){0}; /* SQLite makes it */
 	errno = 0;
 	r = sqlite3_open_v2(path, &f->db, SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOMUTEX, NULL) ? error_of(f) : file_set_up(f);
 	if (r)
 		job_file_close(f);
 	if (r && make)
 		unlink(path);
+	if (!r)
+		files_mark(f);
 	f->known |= r == 0;
 	f->spare = r == 0 && spare_is_there(f);
 	return r;
-}
-
-/* Somebody has removed it, has cut it, or has put another in its place; 0: nobody has. */
-static int file_is_lost(const struct job_file *f)
-{
-	char path[PATH_SIZE];
-	struct stat st;
-
-	if (!f->db)
-		return 0;
-	if (stat(path_of(f, FILE_NAME, path), &st) < 0)
-		return -EIDRM;
-	return st.st_ino != f->inode ? -ESTALE : st.st_size == 0 ? -ENODATA : 0;
 }
 
 /* --- what changes ------------------------------------------------------------------------------------------------------ */
@@ -347,7 +376,7 @@ static void store_is_written(struct job_store *s)
 		j->stored = true;
 	}
 	s->gone_n = s->unwritten = 0;
-	s->inode = s->file->inode;
+	s->inode = s->file->file.inode;
 }
 
 static int transaction(struct job_store *s)
@@ -366,9 +395,11 @@ static int transaction(struct job_store *s)
 		r = run(f, f->commit);
 	if (r && !sqlite3_get_autocommit(f->db))
 		(void)run_text(f, "ROLLBACK");
-	if (!r)
-		store_is_written(s);
-	return r;
+	if (r)
+		return r;
+	files_mark(f);
+	store_is_written(s);
+	return 0;
 }
 
 /* The file that is known, or else a new one, which has none of the jobs. Another one in its place has the jobs of somebody else. */
@@ -381,7 +412,7 @@ static int file_ready(struct job_store *s)
 		return 0;
 	if (f->known)
 		r = file_open(f, false);
-	if (!r && f->inode != s->inode) {
+	if (!r && f->file.inode != s->inode) {
 		job_file_close(f);
 		return -EEXIST;
 	}
@@ -414,7 +445,11 @@ static int store_write(struct job_store *s)
 /* What is in the log of the database moves into it, and the log gives its space back: on a full device that may be enough. */
 static bool log_ends(struct job_file *f)
 {
-	return f->db && sqlite3_wal_checkpoint_v2(f->db, NULL, SQLITE_CHECKPOINT_TRUNCATE, NULL, NULL) == SQLITE_OK;
+	bool ended = f->db && sqlite3_wal_checkpoint_v2(f->db, NULL, SQLITE_CHECKPOINT_TRUNCATE, NULL, NULL) == SQLITE_OK;
+
+	if (ended)
+		files_mark(f);
+	return ended;
 }
 
 static void store_catch_up(struct job_store *s)
@@ -472,7 +507,11 @@ void jobs_look(struct job_store *s)
 		return;
 	if (f->failed || file_is_lost(f))
 		store_catch_up(s);
-	if (f->error && !f->failed)
+	if (f->spare && !spare_is_there(f)) {
+		f->spare = false;
+		f->lost = JOBS_SPARE_LOST;
+	}
+	if (!f->failed && (f->error || (f->db && !f->spare)))
 		spare_ready(s);
 }
 
@@ -584,7 +623,7 @@ void jobs_restore(struct job_store *s, struct job_file *f, int64_t later_ms, str
 			file_set_aside(f, r);
 		return;
 	}
-	s->inode = f->inode;
+	s->inode = f->file.inode;
 	for (size_t i = 0; i < s->count; i++) {
 		ret->jobs += job_rows_count(s->queue[i]);
 		queue_restored(s, s->queue[i], later_ms);
