@@ -215,38 +215,53 @@ static int file_judge(struct job_file *f, bool *ret_new)
 	return r == -EPROTO ? -EMEDIUMTYPE : r;
 }
 
-/* Another file than at first is not taken for ours: the next look finds ours lost. */
-static void file_mark(const struct job_file *f, const char *name, struct job_file_mark *m)
+/* A transaction has changed the log that is open, whatever has its name by now. */
+static void log_mark(struct job_file *f)
 {
-	char path[PATH_SIZE];
-	struct stat st;
+	struct sqlite3_file *log = NULL;
+	sqlite3_int64 size;
 
-	if (stat(path_of(f, name, path), &st) == 0 && (m->inode == st.st_ino || m->inode == 0))
-		*m = (struct job_file_mark){st.st_ino, st.st_size};
+	if (!sqlite3_file_control(f->db, NULL, SQLITE_FCNTL_JOURNAL_POINTER, &log) && log->pMethods && !log->pMethods->xFileSize(log, &size))
+		f->log.size = size;
 }
 
-static void files_mark(struct job_file *f)
-{
-	file_mark(f, FILE_NAME, &f->file);
-	file_mark(f, LOG_NAME, &f->log);
-}
-
-static int file_look(const struct job_file *f, const char *name, const struct job_file_mark *m)
+static int file_find(const struct job_file *f, const char *name, struct job_file_mark *ret)
 {
 	char path[PATH_SIZE];
 	struct stat st;
 
 	if (stat(path_of(f, name, path), &st) < 0)
+		return -errno;
+	*ret = (struct job_file_mark){st.st_ino, st.st_size};
+	return 0;
+}
+
+static int file_look(const struct job_file *f, const char *name, struct job_file_mark *m)
+{
+	struct job_file_mark now;
+
+	if (file_find(f, name, &now) < 0)
 		return -EIDRM;
-	return st.st_ino != m->inode ? -ESTALE : st.st_size < m->size ? -ENODATA : 0;
+	if (now.inode != m->inode)
+		return -ESTALE;
+	if (now.size < m->size)
+		return -ENODATA;
+	m->size = now.size;
+	return 0;
 }
 
 /* Somebody has removed a file, has cut it, or has put another in its place; 0: nobody has. */
-static int file_is_lost(const struct job_file *f)
+static int file_is_lost(struct job_file *f)
 {
-	int r = f->db ? file_look(f, FILE_NAME, &f->file) : 0;
+	int r;
 
-	return f->db && !r && file_look(f, LOG_NAME, &f->log) ? -ENOLINK : r;
+	if (!f->db || f->seen)
+		return 0;
+	r = file_look(f, FILE_NAME, &f->file);
+	if (!r && file_look(f, LOG_NAME, &f->log) < 0)
+		r = -ENOLINK;
+	f->seen = r == 0;
+	return r;
 }
 
 static int file_set_up(struct job_file *f)
@@ -282,16 +297,15 @@ static int file_open(struct job_file *f, bool make)
 	close(fd);
 	if (r)
 		return r;
-	f->file = (struct job_file_mark){.inode = st.st_ino};
-	f->log = (struct job_file_mark){0}; /* SQLite makes it */
+	f->file = (struct job_file_mark){st.st_ino, st.st_size};
 	errno = 0;
 	r = sqlite3_open_v2(path, &f->db, SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOMUTEX, NULL) ? error_of(f) : file_set_up(f);
+	if (!r)
+		r = file_find(f, LOG_NAME, &f->log);
 	if (r)
 		job_file_close(f);
 	if (r && make)
 		unlink(path);
-	if (!r)
-		files_mark(f);
 	f->known |= r == 0;
 	f->spare = r == 0 && spare_is_there(f);
 	return r;
@@ -377,6 +391,7 @@ static void store_is_written(struct job_store *s)
 	}
 	s->gone_n = s->unwritten = 0;
 	s->inode = s->file->file.inode;
+	log_mark(s->file);
 }
 
 static int transaction(struct job_store *s)
@@ -395,11 +410,9 @@ static int transaction(struct job_store *s)
 		r = run(f, f->commit);
 	if (r && !sqlite3_get_autocommit(f->db))
 		(void)run_text(f, "ROLLBACK");
-	if (r)
-		return r;
-	files_mark(f);
-	store_is_written(s);
-	return 0;
+	if (!r)
+		store_is_written(s);
+	return r;
 }
 
 /* The file that is known, or else a new one, which has none of the jobs. Another one in its place has the jobs of somebody else. */
@@ -448,7 +461,7 @@ static bool log_ends(struct job_file *f)
 	bool ended = f->db && sqlite3_wal_checkpoint_v2(f->db, NULL, SQLITE_CHECKPOINT_TRUNCATE, NULL, NULL) == SQLITE_OK;
 
 	if (ended)
-		files_mark(f);
+		log_mark(f);
 	return ended;
 }
 
@@ -473,6 +486,8 @@ int jobs_write(struct job_store *s)
 {
 	if (jobs_are_unwritten(s) && !s->file->failed)
 		store_catch_up(s);
+	if (s->file)
+		s->file->seen = false;
 	return s->file && s->file->failed ? s->file->error : 0;
 }
 
@@ -505,6 +520,7 @@ void jobs_look(struct job_store *s)
 
 	if (!f || former_is_there(f))
 		return;
+	f->seen = false;
 	if (f->failed || file_is_lost(f))
 		store_catch_up(s);
 	if (f->spare && !spare_is_there(f)) {

@@ -18,12 +18,12 @@
 #define JOBS_SPARE  ((size_t)1 << 20)
 #define JOBS_PATH   4096
 #define JOBS_FORMER (-ENOTUNIQ) /* an earlier redlockd, which kept them otherwise, has left its file */
-#define JOBS_SPARE_LOST (-ENOSR)
+#define JOBS_SPARE_LOST (-ENOSR) /* somebody has removed or cut the spare */
 
 struct sqlite3;
 struct sqlite3_stmt;
 
-/* How a file stood after the last transaction: it grows, or stays. Only who ends the log cuts it. */
+/* How a file was seen last. It never becomes smaller, except that the log may when a transaction ends. */
 struct job_file_mark {
 	uint64_t inode;
 	int64_t size;
@@ -36,6 +36,7 @@ struct job_file {
 	struct sqlite3_stmt *begin, *put, *drop, *commit;
 	struct job_file_mark file, log;
 	bool known;             /* the jobs of the file are those of the store */
+	bool seen;              /* in this pass: they are there, and whole */
 	bool spare;             /* jobs.spare is there */
 	bool failed;            /* the last transaction did: no job changes before jobs_look has caught up */
 	int error;              /* why jobs cannot be written; 0: they can, as far as is known */
