@@ -88,7 +88,7 @@ static bool is_named(const struct item *item, const char *host, uint16_t port)
 	return item->port && item->port == port && !strcmp(item->host, host);
 }
 
-/* Whom most name; of several the first in the order of the configuration, so that all daemons find the same one. NULL: none names any. */
+/* Whom more name than any other; of several the first in the order of the configuration. NULL: none names any. */
 static const struct item *sentinel_leader(const struct sentinel *s, unsigned *ret_votes, unsigned *ret_told)
 {
 	const struct item *leader = NULL;
@@ -114,18 +114,22 @@ void sentinel_recall(struct sentinel *s, const char *host, uint16_t port)
 	s->port = port;
 }
 
-static void sentinel_answer(struct sentinel *s, const struct item *leader)
+/* Without most of those that answer, other daemons may use another server, and grant what this one would. */
+static void sentinel_answer(struct sentinel *s, const struct item *leader, bool believed)
 {
 	char reason[512];
 
 	s->asked = false;
-	if (leader) {
+	if (believed) {
 		sentinel_recall(s, leader->host, leader->port);
 		s->sink.told(s->sink.context, s->host, s->port, DEFECT_NONE, "");
-	} else {
-		reasons_join(s, reason, sizeof(reason));
-		s->sink.told(s->sink.context, NULL, 0, sentinel_defect(s), reason);
+		return;
 	}
+	if (leader)
+		names_join(s, reason, sizeof(reason));
+	else
+		reasons_join(s, reason, sizeof(reason));
+	s->sink.told(s->sink.context, NULL, 0, leader ? DEFECT_SENTINEL : sentinel_defect(s), reason);
 }
 
 static void sentinel_move(struct sentinel *s, const struct item *to)
@@ -156,7 +160,7 @@ static void sentinel_weigh(struct sentinel *s)
 	if (s->pending && votes <= s->count / 2)
 		return;
 	if (s->asked)
-		sentinel_answer(s, leader);
+		sentinel_answer(s, leader, 2 * votes > told);
 	else if (s->followed && votes > s->count / 2 && !is_named(leader, s->host, s->port))
 		sentinel_move(s, leader);
 	else if (s->followed && !s->pending)

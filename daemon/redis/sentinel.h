@@ -17,7 +17,7 @@ struct sentinel;
 
 struct sentinel_sink {
 	void *context;
-	/* Answers sentinel_ask. host NULL: none told, and reason says why. The texts are borrowed during the call. */
+	/* Answers sentinel_ask. host NULL: none told, or no majority of those that did agrees, and reason says why. The texts are borrowed during the call. */
 	void (*told)(void *context, const char *host, uint16_t port, enum defect defect, const char *reason);
 	/* While it is followed: a majority of those that answer names another server than was told last. Then it is not followed any more. */
 	void (*moved)(void *context, const char *host, uint16_t port);

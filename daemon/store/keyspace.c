@@ -72,7 +72,7 @@ void keyspace_init(struct keyspace *s, const uint64_t seed[2], struct keyfile *f
 }
 
 /* Whether a key of this class has a place in the file, if there is one. */
-static bool pool_has_room(struct keyspace *s, unsigned i)
+__attribute__((noinline)) static bool pool_has_room(struct keyspace *s, unsigned i)
 {
 	struct pool *p = &s->pool[i];
 	size_t bytes = 0;
@@ -85,7 +85,7 @@ static bool pool_has_room(struct keyspace *s, unsigned i)
 	return p->free || !s->file;
 }
 
-static struct key *key_of_its_own(struct keyspace *s, size_t bytes)
+__attribute__((noinline)) static struct key *key_of_its_own(struct keyspace *s, size_t bytes)
 {
 	struct key_apart *apart = mem_alloc(sizeof(*apart) + sizeof(struct key) + bytes);
 	struct key *key = (void *)(apart + 1);
@@ -102,7 +102,8 @@ static struct key *key_new(struct keyspace *s, struct span name, size_t value_n)
 	size_t bytes = name.n + value_n;
 	unsigned i = key_class(bytes);
 	uint32_t cap = i < KEY_CLASSES ? key_room(i) : (uint32_t)bytes;
-	struct key *key = pool_has_room(s, i) ? pool_get(&s->pool[i]) : key_of_its_own(s, cap);
+	bool pooled = (i < KEY_CLASSES && s->pool[i].free) || pool_has_room(s, i);
+	struct key *key = pooled ? pool_get(&s->pool[i]) : key_of_its_own(s, cap);
 
 	key->cap = cap;
 	key->name_n = (uint32_t)name.n;
@@ -200,7 +201,8 @@ struct key *keyspace_set(struct keyspace *s, struct key *key, struct span name, 
 
 	if (!key || small)
 		key = key_new(s, name, value.n);
-	key->foreign = false;
+	if (key->foreign)
+		key->foreign = false;
 	if (key->state == KEY_WHOLE && span_equal(key_value(key), value))
 		key->until = until;
 	else

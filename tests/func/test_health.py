@@ -371,9 +371,6 @@ class RefusesWhatLocksNeed(HealthTest):
                 self.advises(daemon, "key", "another type", "another program wrote")
                 daemon.logged("warn node node=.* state=joined cause=key name=a reason=.*another type")
                 self.assertEqual(daemon.log().count("cause=key"), 1, "one line, not one a call")
-                store.cli.delete("lock:a")
-                client.ok("LOCK a")
-                self.becomes(daemon, "joined", None)
                 daemon.stop()
                 store.stop()
 

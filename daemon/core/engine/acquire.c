@@ -372,8 +372,6 @@ enum round_outcome acquire_answered(struct engine *e, struct round *r, const str
 			health_note_unqueued(&e->members, a, name_text(r->calls.name));
 		else
 			health_note_served(&e->members, a->node, name_text(r->calls.name), nodeset_has(l->contender->ticket_at, a->node));
-	} else if (a->class == ANSWER_EXECUTED && a->code == 'G') {
-		health_note_served(&e->members, a->node, name_text(r->calls.name), false);
 	}
 	if (r->decided) {
 		if (placed == &l->lease.placed)

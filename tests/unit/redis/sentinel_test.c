@@ -186,6 +186,20 @@ TEST(one_against_one_moves_nothing)
 	ck_assert_msg(strstr(trouble, "the sentinels do not agree"), "%s", trouble);
 }
 
+/* The daemons that run may use either. */
+TEST(one_against_one_tells_nothing_to_one_that_starts)
+{
+	is_gone(2);
+	fake[0].where = AT_7001;
+	ask();
+	ck_assert_uint_eq(port, 0);
+	ck_assert_int_eq(defect, DEFECT_SENTINEL);
+	ck_assert_msg(strstr(reason, "the sentinels do not agree") && strstr(reason, ":7000") && strstr(reason, ":7001"), "%s", reason);
+	fake[0].where = AT_7000;
+	ask();
+	ck_assert_uint_eq(port, 7000);
+}
+
 TEST(a_name_is_resolved)
 {
 	at[0].host = "sentinel.example";
