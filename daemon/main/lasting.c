@@ -29,14 +29,15 @@ void lasting_close(struct daemon *d)
 	job_file_close(&d->jobs);
 }
 
-static void tell_aside(struct daemon *d)
+static void tell_lost(struct daemon *d)
 {
-	int why = d->jobs.aside;
+	int why = d->jobs.lost;
+	bool spare = why == JOBS_SPARE_LOST;
 
-	d->jobs.aside = 0;
+	d->jobs.lost = 0;
 	if (why)
-		log_event(LOG_ERROR, "jobs", "dir=%s error=\"%s\"%s note=\"redlockd has put its jobs into a new one\"", d->jobs.dir, jobs_trouble(why),
-		          why == -EIDRM ? "" : " moved_to=jobs.db.bad");
+		log_event(LOG_ERROR, "jobs", "dir=%s error=\"%s\"%s note=\"redlockd %s\"", d->jobs.dir, jobs_trouble(why),
+		          spare || why == -EIDRM ? "" : " moved_to=jobs.db.bad", spare ? "makes it again" : "has put its jobs into a new one");
 }
 
 int lasting_restore(struct daemon *d)
@@ -58,7 +59,7 @@ int lasting_restore(struct daemon *d)
 		          "dir=%s error=\"%s\" note=\"it cannot be written that leases end later by the clock of this run. If the daemon is killed before it "
 		          "can be, jobs may be handed out while others run them\"",
 		          d->jobs.dir, jobs_trouble(found.unsaid));
-	d->jobs.aside = 0;
+	d->jobs.lost = 0;
 	return found.stays ? found.error : 0;
 }
 
@@ -71,7 +72,7 @@ void lasting_tick(struct daemon *d)
 		d->jobs_at = instant_add(now, LOOK_EVERY);
 		memory_look(d->memory);
 	}
-	tell_aside(d);
+	tell_lost(d);
 	error = d->jobs.error;
 	if (error == d->jobs_error)
 		return;

@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #define FILE_NAME   "jobs.db"
+#define LOG_NAME    "jobs.db-wal"
 #define BAD_NAME    "jobs.db.bad"
 #define SPARE_NAME  "jobs.spare"
 #define FORMER_NAME "jobs" /* of earlier builds */
@@ -75,6 +76,10 @@ const char *jobs_trouble(int error)
 		return "somebody has removed " FILE_NAME;
 	case ENODATA:
 		return "somebody has cut " FILE_NAME;
+	case ENOLINK:
+		return "somebody has removed, cut or replaced " LOG_NAME;
+	case -JOBS_SPARE_LOST:
+		return "somebody has removed or cut " SPARE_NAME;
 	case ESTALE:
 		return FILE_NAME " is another file than before";
 	case EEXIST:
@@ -160,9 +165,9 @@ static void file_set_aside(struct job_file *f, int why)
 
 	job_file_close(f);
 	f->known = false;
-	f->aside = why;
+	f->lost = why;
 	(void)rename(path_of(f, FILE_NAME, from), path_of(f, BAD_NAME, to));
-	(void)rename(path_of(f, FILE_NAME "-wal", from), path_of(f, BAD_NAME "-wal", to));
+	(void)rename(path_of(f, LOG_NAME, from), path_of(f, BAD_NAME "-wal", to));
 }
 
 static int prepare(struct job_file *f, const char *text, struct sqlite3_stmt **ret)
@@ -210,6 +215,55 @@ static int file_judge(struct job_file *f, bool *ret_new)
 	return r == -EPROTO ? -EMEDIUMTYPE : r;
 }
 
+/* A transaction has changed the log that is open, whatever has its name by now. */
+static void log_mark(struct job_file *f)
+{
+	struct sqlite3_file *log = NULL;
+	sqlite3_int64 size;
+
+	if (!sqlite3_file_control(f->db, NULL, SQLITE_FCNTL_JOURNAL_POINTER, &log) && log->pMethods && !log->pMethods->xFileSize(log, &size))
+		f->log.size = size;
+}
+
+static int file_find(const struct job_file *f, const char *name, struct job_file_mark *ret)
+{
+	char path[PATH_SIZE];
+	struct stat st;
+
+	if (stat(path_of(f, name, path), &st) < 0)
+		return -errno;
+	*ret = (struct job_file_mark){st.st_ino, st.st_size};
+	return 0;
+}
+
+static int file_look(const struct job_file *f, const char *name, struct job_file_mark *m)
+{
+	struct job_file_mark now;
+
+	if (file_find(f, name, &now) < 0)
+		return -EIDRM;
+	if (now.inode != m->inode)
+		return -ESTALE;
+	if (now.size < m->size)
+		return -ENODATA;
+	m->size = now.size;
+	return 0;
+}
+
+/* Somebody has removed a file, has cut it, or has put another in its place; 0: nobody has. */
+static int file_is_lost(struct job_file *f)
+{
+	int r;
+
+	if (!f->db || f->seen)
+		return 0;
+	r = file_look(f, FILE_NAME, &f->file);
+	if (!r && file_look(f, LOG_NAME, &f->log) < 0)
+		r = -ENOLINK;
+	f->seen = r == 0;
+	return r;
+}
+
 static int file_set_up(struct job_file *f)
 {
 	bool new = false;
@@ -243,9 +297,11 @@ static int file_open(struct job_file *f, bool make)
 	close(fd);
 	if (r)
 		return r;
-	f->inode = st.st_ino;
+	f->file = (struct job_file_mark){st.st_ino, st.st_size};
 	errno = 0;
 	r = sqlite3_open_v2(path, &f->db, SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOMUTEX, NULL) ? error_of(f) : file_set_up(f);
+	if (!r)
+		r = file_find(f, LOG_NAME, &f->log);
 	if (r)
 		job_file_close(f);
 	if (r && make)
@@ -253,19 +309,6 @@ static int file_open(struct job_file *f, bool make)
 	f->known |= r == 0;
 	f->spare = r == 0 && spare_is_there(f);
 	return r;
-}
-
-/* Somebody has removed it, has cut it, or has put another in its place; 0: nobody has. */
-static int file_is_lost(const struct job_file *f)
-{
-	char path[PATH_SIZE];
-	struct stat st;
-
-	if (!f->db)
-		return 0;
-	if (stat(path_of(f, FILE_NAME, path), &st) < 0)
-		return -EIDRM;
-	return st.st_ino != f->inode ? -ESTALE : st.st_size == 0 ? -ENODATA : 0;
 }
 
 /* --- what changes ------------------------------------------------------------------------------------------------------ */
@@ -347,7 +390,8 @@ static void store_is_written(struct job_store *s)
 		j->stored = true;
 	}
 	s->gone_n = s->unwritten = 0;
-	s->inode = s->file->inode;
+	s->inode = s->file->file.inode;
+	log_mark(s->file);
 }
 
 static int transaction(struct job_store *s)
@@ -381,7 +425,7 @@ static int file_ready(struct job_store *s)
 		return 0;
 	if (f->known)
 		r = file_open(f, false);
-	if (!r && f->inode != s->inode) {
+	if (!r && f->file.inode != s->inode) {
 		job_file_close(f);
 		return -EEXIST;
 	}
@@ -414,7 +458,11 @@ static int store_write(struct job_store *s)
 /* What is in the log of the database moves into it, and the log gives its space back: on a full device that may be enough. */
 static bool log_ends(struct job_file *f)
 {
-	return f->db && sqlite3_wal_checkpoint_v2(f->db, NULL, SQLITE_CHECKPOINT_TRUNCATE, NULL, NULL) == SQLITE_OK;
+	bool ended = f->db && sqlite3_wal_checkpoint_v2(f->db, NULL, SQLITE_CHECKPOINT_TRUNCATE, NULL, NULL) == SQLITE_OK;
+
+	if (ended)
+		log_mark(f);
+	return ended;
 }
 
 static void store_catch_up(struct job_store *s)
@@ -438,6 +486,8 @@ int jobs_write(struct job_store *s)
 {
 	if (jobs_are_unwritten(s) && !s->file->failed)
 		store_catch_up(s);
+	if (s->file)
+		s->file->seen = false;
 	return s->file && s->file->failed ? s->file->error : 0;
 }
 
@@ -470,9 +520,14 @@ void jobs_look(struct job_store *s)
 
 	if (!f || former_is_there(f))
 		return;
+	f->seen = false;
 	if (f->failed || file_is_lost(f))
 		store_catch_up(s);
-	if (f->error && !f->failed)
+	if (f->spare && !spare_is_there(f)) {
+		f->spare = false;
+		f->lost = JOBS_SPARE_LOST;
+	}
+	if (!f->failed && (f->error || (f->db && !f->spare)))
 		spare_ready(s);
 }
 
@@ -584,7 +639,7 @@ void jobs_restore(struct job_store *s, struct job_file *f, int64_t later_ms, str
 			file_set_aside(f, r);
 		return;
 	}
-	s->inode = f->inode;
+	s->inode = f->file.inode;
 	for (size_t i = 0; i < s->count; i++) {
 		ret->jobs += job_rows_count(s->queue[i]);
 		queue_restored(s, s->queue[i], later_ms);

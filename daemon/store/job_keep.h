@@ -18,21 +18,29 @@
 #define JOBS_SPARE  ((size_t)1 << 20)
 #define JOBS_PATH   4096
 #define JOBS_FORMER (-ENOTUNIQ) /* an earlier redlockd, which kept them otherwise, has left its file */
+#define JOBS_SPARE_LOST (-ENOSR) /* somebody has removed or cut the spare */
 
 struct sqlite3;
 struct sqlite3_stmt;
+
+/* How a file was seen last. It never becomes smaller, except that the log may when a transaction ends. */
+struct job_file_mark {
+	uint64_t inode;
+	int64_t size;
+};
 
 struct job_file {
 	char dir[JOBS_PATH];    /* "": it is not open */
 	char former[JOBS_PATH]; /* where an earlier redlockd kept its jobs; "": nothing is there */
 	struct sqlite3 *db;     /* NULL: there is no file yet, or it cannot be opened */
 	struct sqlite3_stmt *begin, *put, *drop, *commit;
-	uint64_t inode;
+	struct job_file_mark file, log;
 	bool known;             /* the jobs of the file are those of the store */
+	bool seen;              /* in this pass: they are there, and whole */
 	bool spare;             /* jobs.spare is there */
 	bool failed;            /* the last transaction did: no job changes before jobs_look has caught up */
 	int error;              /* why jobs cannot be written; 0: they can, as far as is known */
-	int aside;              /* why the last file was renamed to jobs.db.bad, or -EIDRM: it was removed; 0: none was. The owner tells and clears it */
+	int lost;               /* what somebody has done to a file, which is made again, or why it was set aside; 0: nothing. The owner tells and clears it */
 };
 
 struct jobs_found {
@@ -64,7 +72,7 @@ void job_keep_gone(struct job_store *s, struct job_row *j);
 bool jobs_are_unwritten(const struct job_store *s);
 /* Writes what has changed. 0, or the error of the file: then nothing is tried before jobs_look, since each try may have to wait for the device. */
 int jobs_write(struct job_store *s);
-/* Tries again what has failed, also to make the spare; and if somebody has removed the file, there is another then, with all jobs. Now and then. */
+/* Tries again what has failed, also to make the spare; and if somebody has removed or cut a file, there is another then, with all jobs. Now and then. */
 void jobs_look(struct job_store *s);
 
 /* Fills an empty store from the file, which it keeps from then on. By the clock of this run leases end so much later than they say. */

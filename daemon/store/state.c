@@ -283,6 +283,7 @@ int state_mark(struct state *s, const struct memory *m, struct instant now)
 		keyfile_remove_others(s->dir, s->keys ? keyfile_id(s->keys) : 0);
 	s->others &= r != 0;
 	s->marked = !r;
+	s->mark_size = bytes.n;
 	s->due = instant_add(now, r ? STATE_RETRY_US : STATE_RENEW_US);
 	return r;
 }
@@ -304,16 +305,20 @@ static void state_move(struct state *s, const char *dir)
 	s->dir = fd;
 }
 
-/* Only a file that is certainly not there is gone. 0 or a negative errno. */
+/* Only a file that is certainly not there, or not whole, is gone. 0 or a negative errno. */
 static int mark_look(const struct state *s, enum keyfile_sight *ret_sight)
 {
 	struct stat st;
 
-	if (!s->marked || fstatat(s->dir, FILE_NAME, &st, AT_SYMLINK_NOFOLLOW) == 0)
+	if (!s->marked)
 		return 0;
-	if (errno != ENOENT)
-		return -errno;
-	*ret_sight = KEYFILE_GONE;
+	if (fstatat(s->dir, FILE_NAME, &st, AT_SYMLINK_NOFOLLOW) < 0) {
+		if (errno != ENOENT)
+			return -errno;
+		st.st_size = 0;
+	}
+	if (st.st_size < (off_t)s->mark_size)
+		*ret_sight = KEYFILE_GONE;
 	return 0;
 }
 

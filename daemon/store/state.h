@@ -90,7 +90,8 @@ struct state {
 	bool unsound;        /* STATE_CRASH: the file cannot be read, or is damaged … */
 	uint32_t unread;     /* … or the keyfile of this id; 0: none … */
 	int unread_error;    /* … why, a negative errno: see keyfile_fault() */
-	bool marked;        /* a mark of this run is in the file */
+	bool marked;        /* a mark of this run is in the file … */
+	size_t mark_size;   /* … of so many bytes */
 	bool others;        /* keyfiles of other runs may stand in the folder */
 	struct statefile mine; /* what this run writes */
 	struct instant due; /* of the next mark */
@@ -116,8 +117,8 @@ struct instant state_due(const struct state *s, const struct memory *m);
 bool state_loses_names(const struct state *s);
 /*
  * Looks after the files of a store that is in use. dir: the folder that is there now in place of the one of state_open; or NULL. KEYFILE_GONE: something was
- * removed; the keys are in a file again, or state_loses_names. A mark is due. KEYFILE_CUT: the keys cannot be read any more, so the process must end.
- * *ret_error: why the files cannot be looked at, or not be made again, a negative errno; else 0. The next look tries again.
+ * removed, or the mark was cut; the keys are in a file again, or state_loses_names. A mark is due. KEYFILE_CUT: the keys cannot be read any more, so the
+ * process must end. *ret_error: why the files cannot be looked at, or not be made again, a negative errno; else 0. The next look tries again.
  */
 enum keyfile_sight state_look(struct state *s, const char *dir, int *ret_error);
 /* 0, STATE_UNSURE, or a negative errno (-EFBIG: more than STATE_FILE_MAX). */

@@ -148,6 +148,49 @@ class RemovedFiles(FuncTest):
         c = self.client(self.d)
         self.assertEqual([c.ok("TAKE q wait=30s")["job"] for _ in range(2)], ["1", "2"])
 
+    def test_the_log_of_the_file_of_jobs_is_removed_or_cut(self):
+        for n, lose in enumerate((os.unlink, lambda path: os.truncate(path, 0), lambda path: os.truncate(path, 100))):
+            for how in ("kill", "term", "restart"):
+                q, mark = "q%d%s" % (n, how), self.d.log_size()
+                c = self.client(self.d)
+                c.ok("DEFER %s first id=1" % q)
+                lose(os.path.join(self.d.runtime_dir, "jobs.db-wal"))
+                if how != "restart":
+                    self.d.logged(r'error jobs .*error="somebody has removed, cut or replaced jobs.db-wal" moved_to=jobs.db.bad', mark)
+                c.ok("DEFER %s second id=2" % q)
+                if how == "restart":
+                    self.d.send_signal(signal.SIGUSR2)
+                    self.d.logged(" restarted ", mark)
+                elif how == "term":
+                    self.d.finish()
+                    self.d.start()
+                else:
+                    self.killed()
+                c = self.client(self.d)
+                self.assertEqual([c.ok("TAKE %s wait=30s" % q)["job"] for _ in range(2)], ["1", "2"])
+
+    def test_the_spare_of_the_file_of_jobs(self):
+        self.client(self.d).ok("DEFER q first id=1")
+        path = os.path.join(self.d.runtime_dir, "jobs.spare")
+        size = os.path.getsize(path)
+        for lose in (os.unlink, lambda path: os.truncate(path, 0)):
+            mark = self.d.log_size()
+            lose(path)
+            self.d.logged(r'error jobs dir=.* error="somebody has removed or cut jobs.spare"', mark)
+            self.assertEqual(os.path.getsize(path), size)
+
+    def test_the_state_is_cut(self):
+        self.client(self.d).ok("LOCK a")
+        path = os.path.join(self.d.runtime_dir, "state")
+        for left in (0, 40):
+            mark = self.d.log_size()
+            os.truncate(path, left)
+            self.d.logged("error state dir=.*files of names were missing or cut", mark)
+            until(lambda: os.path.getsize(path) > 40, "it is written again")
+            self.killed()
+            self.d.logged("found=kept", mark)
+            self.client(self.d).busy("LOCK a")
+
     def test_the_keys_are_cut(self):
         self.client(self.d).ok("LOCK a")
         [path] = glob.glob(os.path.join(self.d.runtime_dir, "keys-*"))

@@ -131,6 +131,42 @@ TEST(a_log_that_can_grow_no_more_begins_anew)
 		home_run_write();
 	}
 	ck_assert(is_there("jobs.spare"));
+	ck_assert(!is_there("jobs.db.bad"));
+}
+
+/* The log begins anew when SQLite has moved what is in it into the database: nobody has cut it then. */
+TEST(a_log_that_begins_anew_is_not_taken_for_cut)
+{
+	static char payload[30001];
+	char id[16];
+
+	memset(payload, 'p', sizeof(payload) - 1);
+	for (unsigned i = 0; i < 300; i++) {
+		snprintf(id, sizeof(id), "id%u", i);
+		ck_assert_int_eq(defer("q", id, payload), 'D');
+		home_run_write();
+	}
+	memory_look(home_run.memory);
+	ck_assert(!is_there("jobs.db.bad"));
+	home_run_kill();
+	home_run_begin();
+	ck_assert_uint_eq(home_run.found.jobs, 300);
+}
+
+LOOP_TEST(a_spare_that_somebody_removes_or_cuts_is_made_again, 2)
+{
+	struct stat st;
+
+	defer("q", "a", "x");
+	home_run_write();
+	if (_i)
+		ck_assert_int_eq(unlink(home_run_path("jobs.spare")), 0);
+	else
+		ck_assert_int_eq(truncate(home_run_path("jobs.spare"), 1), 0);
+	memory_look(home_run.memory);
+	ck_assert_int_eq(stat(home_run_path("jobs.spare"), &st), 0);
+	ck_assert_int_eq(st.st_size, JOBS_SPARE);
+	ck_assert_str_eq(jobs_trouble(home_run.file.lost), "somebody has removed or cut jobs.spare");
 }
 
 TEST(what_a_pass_leaves_unwritten_is_bounded_in_bytes)
@@ -238,18 +274,36 @@ TEST(a_lease_that_ends_later_by_this_clock_is_in_the_file_or_it_is_told)
 
 /* --- another file, or none ----------------------------------------------------------------------------------------------- */
 
-static void lose_file(bool removed)
+enum { CUT, REMOVED, LOG_CUT, LOG_CUT_A_LITTLE, LOG_REMOVED, LOG_ANOTHER, WAYS };
+
+static void lose_file(int how)
 {
+	char file[128], log[128];
+	struct stat st;
+
 	home_run_write();
-	if (removed)
-		ck_assert_int_eq(unlink(home_run_path("jobs.db")) | unlink(home_run_path("jobs.db-wal")), 0);
-	else
-		ck_assert_int_eq(truncate(home_run_path("jobs.db"), 0), 0);
+	snprintf(file, sizeof(file), "%s", home_run_path("jobs.db"));
+	snprintf(log, sizeof(log), "%s", home_run_path("jobs.db-wal"));
+	ck_assert_int_eq(stat(log, &st), 0);
+	if (how == CUT)
+		ck_assert_int_eq(truncate(file, 0), 0);
+	if (how == REMOVED)
+		ck_assert_int_eq(unlink(file), 0);
+	if (how == LOG_CUT || how == LOG_CUT_A_LITTLE)
+		ck_assert_int_eq(truncate(log, how == LOG_CUT ? 0 : st.st_size - 1), 0);
+	if (how == REMOVED || how == LOG_REMOVED || how == LOG_ANOTHER)
+		ck_assert_int_eq(unlink(log), 0);
+	if (how == LOG_ANOTHER) {
+		put_file("jobs.db-wal", "");
+		ck_assert_int_eq(truncate(log, st.st_size), 0);
+	}
 }
 
 /* Before anything else is acknowledged, at the end of a pass, or when the daemon looks after its files. */
-LOOP_TEST(a_file_that_somebody_removes_or_cuts_is_made_again, 2)
+LOOP_TEST(a_file_that_somebody_removes_or_cuts_is_made_again, WAYS)
 {
+	struct stat st;
+
 	ck_assert_int_eq(defer("q", "a", "x"), 'D');
 	ck_assert_int_eq(take("q", "v", "60000"), 'J');
 	lose_file(_i);
@@ -263,6 +317,8 @@ LOOP_TEST(a_file_that_somebody_removes_or_cuts_is_made_again, 2)
 	lose_file(_i);
 	memory_look(home_run.memory);
 	ck_assert_int_eq(home_run.file.error, 0);
+	ck_assert_int_eq(stat(home_run_path("jobs.db-wal"), &st), 0);
+	ck_assert_int_gt(st.st_size, 0);
 	home_run_kill();
 	home_run_begin();
 	ck_assert_str_eq(jobs_shown("q"), "b due 0 y a leased 0 x ");

@@ -190,13 +190,13 @@ TEST(what_is_set_aside_is_told)
 {
 	defer("q", "a", "x");
 	home_run_write();
-	ck_assert_int_eq(home_run.file.aside, 0);
+	ck_assert_int_eq(home_run.file.lost, 0);
 	ck_assert_int_eq(truncate(home_run_path("jobs.db"), 0), 0);
 	memory_look(home_run.memory);
-	ck_assert_int_eq(home_run.file.aside, -ENODATA);
+	ck_assert_int_eq(home_run.file.lost, -ENODATA);
 	ck_assert_int_eq(unlink(home_run_path("jobs.db")), 0);
 	memory_look(home_run.memory);
-	ck_assert_int_eq(home_run.file.aside, -EIDRM);
+	ck_assert_int_eq(home_run.file.lost, -EIDRM);
 }
 
 /* Its nonce, for as long as a try of it may come: about a hundred bytes, and no more of the job. */

@@ -93,6 +93,27 @@ TEST(a_keyfile_that_somebody_cuts_is_known_as_cut)
 	store_run_crash(&a);
 }
 
+/* Of whatever length it is then: the run would be taken for one that has crashed without names. */
+LOOP_TEST(a_mark_that_somebody_cuts_is_written_again, 2)
+{
+	struct store_run a, b;
+	struct stat st;
+	int error;
+
+	store_run_begin(&a, BOOT);
+	ck_assert_int_eq(store_run_acquire(&a, SPAN("held"), 10000), 'G');
+	ck_assert_int_eq(fstatat(a.state.dir, "state", &st, 0), 0);
+	ck_assert_int_eq(state_look(&a.state, NULL, &error), KEYFILE_THERE);
+	ck_assert_int_eq(truncate(here.path, _i ? st.st_size - 1 : 0), 0);
+	ck_assert_int_eq(state_look(&a.state, NULL, &error), KEYFILE_GONE);
+	ck_assert_int_eq(state_mark(&a.state, a.memory, here.now), 0);
+	ck_assert_int_eq(state_look(&a.state, NULL, &error), KEYFILE_THERE);
+	store_run_crash(&a);
+	store_run_begin(&b, BOOT);
+	ck_assert_int_eq(b.state.found, STATE_KEPT);
+	store_run_crash(&b);
+}
+
 TEST(tokens_go_on_above_all_that_were_given)
 {
 	struct store_run a, b;
