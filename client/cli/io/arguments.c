@@ -182,7 +182,7 @@ static bool has_false_hyphen(const char *word)
 
 	if (lookalike_of(rune) != '-')
 		return false;
-	complain("'%s' begins with U+%04X, which looks like a hyphen and is none", word, (unsigned)rune);
+	complain("'%s' begins with U+%04X, which is no hyphen; if it is meant, write -- before it", word, (unsigned)rune);
 	return true;
 }
 
