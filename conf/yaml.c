@@ -175,14 +175,6 @@ const char *yaml_kind(const yaml_node_t *node)
 	return yaml_is_null(node) ? "no value" : "a single value";
 }
 
-bool yaml_is(struct yaml *y, const yaml_node_t *node, yaml_node_type_t type, const char *rule)
-{
-	if (node->type == type)
-		return true;
-	complain(y, node, "%s; this is %s", rule, yaml_kind(node));
-	return false;
-}
-
 /* Without quotes of ASCII a value has the quotes and blanks that it is pasted with. False: complained. */
 static bool is_plain_ascii(struct yaml *y, const yaml_node_t *node)
 {
@@ -196,6 +188,15 @@ static bool is_plain_ascii(struct yaml *y, const yaml_node_t *node)
 		return true;
 	place.column += (unsigned)utf8_count(text, at);
 	report_error(y->report, y->source, place, "U+%04X looks like %s, and is none: type it anew", (unsigned)rune, lookalike_name(lookalike_of(rune)));
+	return false;
+}
+
+bool yaml_is(struct yaml *y, const yaml_node_t *node, yaml_node_type_t type, const char *rule)
+{
+	if (node->type == type)
+		return true;
+	if (node->type != YAML_SCALAR_NODE || is_plain_ascii(y, node)) /* a false blank behind the colon makes a single value of a key */
+		complain(y, node, "%s; this is %s", rule, yaml_kind(node));
 	return false;
 }
 

@@ -7,7 +7,9 @@
 
 #include "client/cli/io/complaint.h"
 #include "client/cli/io/options.h"
+#include "proto/lookalike.h"
 #include "proto/proto.h"
+#include "proto/text.h"
 
 #include <getopt.h>
 #include <stdio.h>
@@ -172,8 +174,22 @@ static int options_take(int argc, char **argv, struct invocation *in, uint64_t *
 	return r;
 }
 
-static int operand_take(struct invocation *in, const char *word)
+/* A pasted dash would make a name of an option, and nobody would see it. Behind "--" it is a name. */
+static bool has_false_hyphen(const char *word)
 {
+	size_t n = utf8_length(span_of(word));
+	uint32_t rune = n ? utf8_rune((struct span){word, n}) : 0;
+
+	if (lookalike_of(rune) != '-')
+		return false;
+	complain("'%s' begins with U+%04X, which is no hyphen; if it is meant, write -- before it", word, (unsigned)rune);
+	return true;
+}
+
+static int operand_take(struct invocation *in, const char *word, bool literal)
+{
+	if (!literal && has_false_hyphen(word))
+		return usage_exit(in);
 	if (!in->command)
 		return command_take(in, word);
 	if (in->command->most > 1 && in->names_n < in->command->most) {
@@ -282,7 +298,7 @@ int invocation_parse(int argc, char **argv, struct invocation *ret_in)
 			return r;
 		if (optind >= argc || (in.command && in.command->wraps && in.operand && !more_names(&in, argc, argv, literal)))
 			break;
-		r = operand_take(&in, argv[optind++]);
+		r = operand_take(&in, argv[optind++], literal);
 		if (r)
 			return r;
 	}

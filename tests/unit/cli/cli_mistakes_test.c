@@ -91,6 +91,12 @@ static const struct mistake_row {
 	{{"--addr", "[::1]:x", "ls"}, 69, "redlock: cannot reach redlockd at [::1]:x: a port is a number from 1 to 65535\n"},
 	{{"--addr", "unix:", "ls"}, 69, "redlock: cannot reach redlockd at unix:: an address is host:port, or the path of a Unix socket, with a '/'\n"},
 	{{"ls", "-x"}, 64, "redlock: no option '-x'; redlock --help lists them\n"},
+	{{"run", "\xe2\x80\x94wait", "5s", "x", "true"}, 125,
+	 "redlock: '\xe2\x80\x94wait' begins with U+2014, which is no hyphen; if it is meant, write -- before it\n"},
+	{{"\xe2\x80\x93" "addr", "x", "ls"}, 64,
+	 "redlock: '\xe2\x80\x93" "addr' begins with U+2013, which is no hyphen; if it is meant, write -- before it\n"},
+	{{"--addr", "::1:7420", "show", "--", "\xe2\x80\x94x"}, 69,
+	 "redlock: cannot reach redlockd at ::1:7420: an IPv6 address must be in brackets: [::1]:7420\n"},
 };
 
 LOOP_TEST(a_mistake_is_told_in_one_line, (int)(sizeof(mistakes) / sizeof(mistakes[0])))
