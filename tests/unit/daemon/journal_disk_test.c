@@ -155,8 +155,8 @@ TEST(a_full_file_is_not_tried_again_while_its_records_cannot_fit)
 	journal_run.j.stale = true; /* the old file could not be removed: that is tried whatever it takes */
 	ck_assert(wanted_after(3600 * SEC, 2000));
 	journal_run.j.stale = false;
-	ck_assert(!wanted_after(2 * SEC, 1000)); /* a second for each MiB */
-	ck_assert(wanted_after(4 * SEC, 1000));
+	ck_assert(!wanted_after(600 * MSEC, 1000)); /* a quarter of a second for each MiB */
+	ck_assert(wanted_after(SEC, 1000));
 	snapshot_of(5 * JOURNAL_SNAPSHOT, 1000);
 	ck_assert(journal_run.j.unusable);
 	ck_assert(!wanted_after(3600 * SEC, 1000));
