@@ -115,7 +115,7 @@ static void reply_given_back(struct request_context *x, struct session *s, int64
 /* RELEASE count=0 may be repeated after RESUME, and is answered likewise. */
 static void permit_acknowledge(struct request_context *x, struct session *s, struct permit *p)
 {
-	if (!request_has(&x->request, FIELD_COUNT) || !s->known) {
+	if (!request_has(&x->request, FIELD_COUNT) || s->grace_us == 0) {
 		permit_end(x, p);
 		return;
 	}
