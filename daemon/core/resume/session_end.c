@@ -159,6 +159,7 @@ static void claim_detach(struct request_context *x, struct claim *c)
 			heap_set(&x->core->timers, &c->timer, c->asking->wait_until); /* claim_bound() may have set it to a sooner moment */
 	} else if (c->state == CLAIM_HELD) {
 		heap_cancel(&x->core->timers, &c->timer);
+		c->contended_at = (struct instant){0};
 		if (c->lock->lease.state == LEASE_HELD)
 			c->believed = c->not_notified ? INSTANT_PAST : validity_of(x->engine, c);
 	} else if (c->acknowledged) {
