@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * Records of the journal, as bytes: what the next run of the daemon needs to let clients resume. See ALGORITHMS.md, Adoption. One record is one
- * EFFECT_JOURNAL, and comes back as one EVENT_RESTORE. Only sessions with grace have records.
+ * EFFECT_JOURNAL, and comes back as one EVENT_RESTORE. Only sessions that have grace, or had it, have records.
  *
  *   SESSION  a session begins, or changes its label, grace or heartbeat
  *   OVER     the session has ended; nothing that it held or lost is remembered
@@ -133,7 +133,7 @@ enum journal_kind { JOURNAL_SESSION = 1, JOURNAL_OVER, JOURNAL_HELD, JOURNAL_FRE
 	NUMBER(1, SESSION, session, 1, INT64_MAX, "the number of RESUME, and of people") \
 	TEXT(2, SECRET, secret, 0, 32, "the secret of RESUME; in a restart it may have none") \
 	TEXT(3, LABEL, label, 0, 256, "HELLO name=") \
-	NUMBER(4, GRACE, grace_us, 0, DURATION_MAX, "HELLO grace=; in a restart 0 for none") \
+	NUMBER(4, GRACE, grace_us, 0, DURATION_MAX, "HELLO grace=, 0 for none: such a session ends with the process, but in a restart") \
 	NUMBER(5, HEARTBEAT, heartbeat_us, 0, DURATION_MAX, "HELLO heartbeat=, 0 for none") \
 	TEXT(6, NAME, name, 1, JOURNAL_NAME_MAX, "the lock, or a slot of a semaphore") \
 	TEXT(7, OWNER, owner, 0, 640, "of the session; of the lock of a job: the job; of a permit: what permit_restore.h says") \

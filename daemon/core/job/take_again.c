@@ -8,18 +8,10 @@
 #include "daemon/core/reply/pending.h"
 #include "daemon/core/reply/tell.h"
 
-/* Of those that the client may not know of, the one that was taken first. */
-static struct job *job_unknown(const struct session *s, struct span queue)
+/* The client may not know of it. */
+static bool job_is_unknown(const struct job *job, struct span queue)
 {
-	struct job *job, *first = NULL;
-
-	LIST_FOREACH(job, &s->jobs, in_session) {
-		if (!job_is_had(job) || job->here || job->known || !span_equal(job->queue, queue))
-			continue;
-		if (!first || instant_before(job->taken_at, first->taken_at))
-			first = job;
-	}
-	return first;
+	return job_is_had(job) && !job->here && !job->known && span_equal(job->queue, queue);
 }
 
 /* Its lock is lost, and may be somebody else's by now. */
@@ -38,16 +30,26 @@ static bool job_is_undecided(const struct request_context *x, const struct job *
 	return job->state == JOB_ADOPTING || (c && c->lock->lease.state == LEASE_ADOPTING);
 }
 
-/* Those that lack their locks go back: a client that has not read of the loss would run them without. */
+/*
+ * Of those that the client may not know of, the one that was taken first. Those that lack their locks go back: a client that has not read of the loss would
+ * run them without.
+ */
 static struct job *job_to_give(struct request_context *x, struct session *s, struct span queue)
 {
-	struct job *job;
+	struct job *job, *next, *first = NULL;
 
-	while ((job = job_unknown(s, queue)) && job_lacks_lock(x, job)) {
-		job->unreported = true;
-		job_end(x, job, JOB_FAILED, NULL);
+	for (job = LIST_FIRST(&s->jobs); job; job = next) {
+		next = LIST_NEXT(job, in_session);
+		if (!job_is_unknown(job, queue))
+			continue;
+		if (job_lacks_lock(x, job)) {
+			job->unreported = true;
+			job_end(x, job, JOB_FAILED, NULL);
+		} else if (!first || instant_before(job->taken_at, first->taken_at)) {
+			first = job;
+		}
 	}
-	return job;
+	return first;
 }
 
 bool take_again(struct request_context *x, struct session *s)

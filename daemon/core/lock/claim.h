@@ -77,6 +77,7 @@ struct claim {
 	int64_t token;
 	struct instant granted_at;
 	struct instant believed; /* of a session without a connection: the belief of its client ends by then */
+	struct instant contended_at; /* when its client was last told CONTENDED over the present connection; 0: never */
 	unsigned count;
 	unsigned closing;        /* CLAIM_LOST: the contender's then; 0: it was acknowledged, or does not count there */
 	uint16_t owner_n, note_n;

@@ -151,12 +151,12 @@ static unsigned lock_waiters(const struct request_context *x, const struct lock 
 	return k->patient + (k->want_since.us && instant_diff(x->core->now, k->wanted_at) < TICKET_US);
 }
 
-static void tell_contended(struct request_context *x, const struct claim *c)
+static void tell_contended(struct request_context *x, struct claim *c)
 {
 	const struct lock *l = c->lock;
 	struct reply r;
 
-	l->contender->contended_at = x->core->now;
+	l->contender->contended_at = c->contended_at = x->core->now;
 	reply_begin(&r, session_line(x->sessions), SPAN(""), "! CONTENDED");
 	reply_text(&r, "name", lock_name(l));
 	reply_int(&r, "fence", c->token);
@@ -173,13 +173,18 @@ static bool claim_hears_contended(const struct request_context *x, const struct 
 	       c->lock->lease.state == LEASE_HELD && lock_waiters(x, c->lock) > 0 && session_may_look(x->core, c->session, lock_name(c->lock));
 }
 
-void watch_tell_who_waits(struct request_context *x, const struct claim *c)
+static bool told_of_late(const struct request_context *x, struct instant last)
+{
+	return last.us && instant_diff(x->core->now, last) < CONTENDED_APART_US;
+}
+
+void watch_tell_who_waits(struct request_context *x, struct claim *c)
 {
 	if (claim_hears_contended(x, c))
 		tell_contended(x, c);
 }
 
-void watch_tell_granted(struct request_context *x, const struct claim *c)
+void watch_tell_granted(struct request_context *x, struct claim *c)
 {
 	watch_tell(x, c, WATCH_GRANTED);
 	watch_tell_who_waits(x, c);
@@ -187,11 +192,9 @@ void watch_tell_granted(struct request_context *x, const struct claim *c)
 
 void watch_tell_contended(struct request_context *x, const struct lock *l)
 {
-	struct instant last = l->contender->contended_at;
-
-	if (last.us && instant_diff(x->core->now, last) < CONTENDED_APART_US)
+	if (told_of_late(x, l->contender->contended_at))
 		return;
-	for (const struct claim *c = l->holder; c; c = lock_next_holder(l, c))
+	for (struct claim *c = l->holder; c; c = lock_next_holder(l, c))
 		if (claim_hears_contended(x, c))
 			tell_contended(x, c);
 }
@@ -345,18 +348,18 @@ static void reply_subscribed(struct request_context *x, struct session *s)
 	tell_line(x, s, &r);
 }
 
-/* Those who wait already were told to nobody: so each lock that is held is looked at. */
+/* Who waits already may have been told to nobody: so each lock that is held is looked at. */
 bool watch_subscribe(struct request_context *x, struct session *s)
 {
-	const struct claim *c;
+	struct claim *c;
 
 	reply_subscribed(x, s);
 	if (watch_is_subscribed(s))
 		return false;
 	watching_of(x, s)->subscribed = true;
 	TAILQ_FOREACH(c, &s->claims, in_session)
-		if (claim_hears_contended(x, c))
-			tell_contended(x, c);
+		if (!told_of_late(x, c->contended_at))
+			watch_tell_who_waits(x, c);
 	if (x->engine->draining)
 		tell_drain(x, s);
 	return true;

@@ -19,9 +19,9 @@ enum watch_kind {
 
 void watch_tell(struct request_context *x, const struct claim *c, enum watch_kind kind);
 /* The claim was told OK: who watches hears of it, and the claim itself of those who wait for it. */
-void watch_tell_granted(struct request_context *x, const struct claim *c);
+void watch_tell_granted(struct request_context *x, struct claim *c);
 /* The latter alone. */
-void watch_tell_who_waits(struct request_context *x, const struct claim *c);
+void watch_tell_who_waits(struct request_context *x, struct claim *c);
 /* Tells the holders that have subscribed that others wait; but not more often than every 100 ms. For the notices that are made only where sessions watch. */
 void watch_tell_contended(struct request_context *x, const struct lock *l);
 
@@ -31,13 +31,13 @@ static inline void watch(struct request_context *x, const struct claim *c, enum 
 		watch_tell(x, c, kind);
 }
 
-static inline void watch_granted(struct request_context *x, const struct claim *c)
+static inline void watch_granted(struct request_context *x, struct claim *c)
 {
 	if (x->engine->watched > 0)
 		watch_tell_granted(x, c);
 }
 
-static inline void watch_who_waits(struct request_context *x, const struct claim *c)
+static inline void watch_who_waits(struct request_context *x, struct claim *c)
 {
 	if (x->engine->watched > 0)
 		watch_tell_who_waits(x, c);

@@ -5,9 +5,10 @@
 #include "daemon/base/mem.h"
 #include "daemon/core/session/rules.h"
 
-/* What a step may spend: 1 for a comparison with a prefix, 16 for a line to a session. To send these lines takes the pass as long again. */
+/* What a step may spend: 1 for a comparison with a prefix; 16 for a line to a session, and 1 for 64 bytes of it. To send them takes the pass as long again. */
 #define TOLD_A_STEP 32768
 #define TOLD_LINE   16
+#define TOLD_BYTES  64
 #define KEPT_MOST   ((size_t)4 << 20) /* bytes of events kept for the next steps */
 
 struct event_kept {
@@ -66,7 +67,7 @@ static void news_tell_one(struct request_context *x, const struct watching *w, s
 	w->session->unsent += line.n;
 	effect->send.session = w->session->id;
 	effect->send.bytes = line;
-	x->news.told += TOLD_LINE;
+	x->news.told += TOLD_LINE + (unsigned)(line.n / TOLD_BYTES);
 }
 
 /* False: the step had no time for all of them. Those who were told are not told again. */

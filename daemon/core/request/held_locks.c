@@ -111,7 +111,7 @@ static struct claim *claim_to_unlock(struct request_context *x, struct session *
 		return c;
 	}
 	reply_lost(x, s, c);
-	if (request_has(&x->request, FIELD_COUNT) && s->known) {
+	if (request_has(&x->request, FIELD_COUNT) && s->grace_us > 0) {
 		if (request_count(&x->request) == 0)
 			hold_acknowledge_until(x->engine, c, resume_repeat_until(x, s));
 		return NULL;

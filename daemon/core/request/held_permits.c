@@ -2,6 +2,7 @@
 /* See held_permits.h. */
 #include "daemon/core/request/held_permits.h"
 
+#include "daemon/base/mem.h"
 #include "daemon/core/engine/engine.h"
 #include "daemon/core/reply/pending.h"
 #include "daemon/core/reply/records.h"
@@ -11,6 +12,7 @@
 #include "daemon/core/resume/resume.h"
 
 #include <inttypes.h>
+#include <stdlib.h>
 
 static bool permit_is_of_request(const struct permit *p, const struct request *q)
 {
@@ -113,7 +115,7 @@ static void reply_given_back(struct request_context *x, struct session *s, int64
 /* RELEASE count=0 may be repeated after RESUME, and is answered likewise. */
 static void permit_acknowledge(struct request_context *x, struct session *s, struct permit *p)
 {
-	if (!request_has(&x->request, FIELD_COUNT) || !s->known) {
+	if (!request_has(&x->request, FIELD_COUNT) || s->grace_us == 0) {
 		permit_end(x, p);
 		return;
 	}
@@ -173,8 +175,36 @@ static bool fence_is_old(struct request_context *x, struct session *s)
 	return old;
 }
 
-/* Gives back the permits that were granted last, until the owner has no more than count= says. p: the last one; NULL: it has none. */
-static void permits_give_back_to(struct request_context *x, struct session *s, struct permit *p)
+/* For qsort: those that were granted last come first. */
+static int permit_compare(const void *a, const void *b)
+{
+	const struct permit *p = *(struct permit *const *)a, *q = *(struct permit *const *)b;
+	int64_t later = instant_diff(q->granted_at, p->granted_at);
+
+	if (later == 0)
+		later = q->fence - p->fence;
+	return (later > 0) - (later < 0);
+}
+
+/* Of the permits that the owner has, those that were granted last. */
+static void permits_give_back(struct request_context *x, struct session *s, unsigned has, unsigned count)
+{
+	struct permit **held = mem_alloc(has * sizeof(struct permit *)), *p;
+	unsigned n = 0;
+
+	TAILQ_FOREACH(p, &s->permits, in_session)
+		if (p->state == PERMIT_HELD && permit_is_of_request(p, &x->request))
+			held[n++] = p;
+	qsort(held, n, sizeof(struct permit *), permit_compare);
+	for (unsigned i = 0; i < has - count; i++) {
+		permit_watch(x, held[i], WATCH_RELEASED);
+		permit_end(x, held[i]);
+	}
+	mem_free(held);
+}
+
+/* Gives back permits, until the owner has no more than count= says. p: the one that was granted last; NULL: it has none. */
+static void permits_give_back_to(struct request_context *x, struct session *s, const struct permit *p)
 {
 	const struct request *q = &x->request;
 	unsigned has = permits_held(x, s), count = request_count(q);
@@ -190,12 +220,8 @@ static void permits_give_back_to(struct request_context *x, struct session *s, s
 	} else if (count > has) {
 		tell_mistake(x, s, ERROR_ARG, "count=%u, but this owner has %u permits: RELEASE lowers the count", count, has);
 	} else {
-		for (; has > count; has--, free++) {
-			p = permit_of_request(x, s);
-			permit_watch(x, p, WATCH_RELEASED);
-			permit_end(x, p);
-		}
-		reply_given_back(x, s, free, count);
+		permits_give_back(x, s, has, count);
+		reply_given_back(x, s, free + has - count, count);
 	}
 }
 

@@ -117,7 +117,7 @@ static int restore_session(struct request_context *x, struct session *s, const s
 
 	bool silent = x->handed && r->secret.n == 0; /* it has never asked for a secret */
 
-	if (!secret_is_sound(r->secret) || (r->secret.n != 32 && !silent) || (r->grace_us == 0 && !x->handed))
+	if (!secret_is_sound(r->secret) || (r->secret.n != 32 && !silent))
 		return -EBADMSG;
 	if (!s)
 		s = session_restore(x->sessions, (uint64_t)r->session);
@@ -417,6 +417,18 @@ static void restore_number(struct request_context *x)
 		record_daemon(x);
 }
 
+/* Those that gave their grace up went with the process. */
+static void restore_end_graceless(struct request_context *x)
+{
+	struct session *s, *next;
+
+	for (s = TAILQ_FIRST(&x->sessions->detached); s; s = next) {
+		next = TAILQ_NEXT(s, lasting->in_detached);
+		if (s->grace_us == 0)
+			restore_end_session(x, s);
+	}
+}
+
 static void restore_adopt(struct request_context *x, struct session *s)
 {
 	struct claim *c;
@@ -435,6 +447,8 @@ void restore_end(struct request_context *x)
 	struct session *s;
 
 	restore_drop_torn(x);
+	if (!x->handed)
+		restore_end_graceless(x);
 	restore_number(x);
 	TAILQ_FOREACH(s, &x->sessions->detached, lasting->in_detached) {
 		heap_set(&x->core->timers, &s->lasting->grace, instant_add(x->core->now, s->grace_us > least ? s->grace_us : least));

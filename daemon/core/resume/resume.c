@@ -143,7 +143,7 @@ static bool secret_matches(const struct session *s, struct span secret)
 	return differ == 0;
 }
 
-/* NULL: no session has that number and secret. */
+/* NULL: no session with grace has that number and secret. */
 static struct session *session_of_request(struct request_context *x)
 {
 	struct span id = x->request.word[0];
@@ -158,7 +158,7 @@ static struct session *session_of_request(struct request_context *x)
 		serial = serial * 10 + (uint64_t)(id.p[i] - '0');
 	}
 	s = session_of_serial(x->sessions, serial);
-	return s && secret_matches(s, x->request.word[1]) ? s : NULL;
+	return s && s->grace_us > 0 && secret_matches(s, x->request.word[1]) ? s : NULL;
 }
 
 static void resume_all_of(struct request_context *x, struct session *s, struct session *from)

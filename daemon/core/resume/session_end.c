@@ -136,7 +136,7 @@ static bool session_may_stay(struct request_context *x, const struct session *s)
 	bool peer_is_full = !session_is_owner(x->core, s) && s->origin->detached >= (most + 1) / 2;
 	struct session *vacant = session_is_empty(s) ? NULL : TAILQ_FIRST(peer_is_full ? &s->origin->vacant : &x->sessions->vacant);
 
-	if (!s->known)
+	if (s->grace_us == 0)
 		return false;
 	if (most == 0 || (!peer_is_full && x->sessions->detached_count < most))
 		return true;
@@ -159,6 +159,7 @@ static void claim_detach(struct request_context *x, struct claim *c)
 			heap_set(&x->core->timers, &c->timer, c->asking->wait_until); /* claim_bound() may have set it to a sooner moment */
 	} else if (c->state == CLAIM_HELD) {
 		heap_cancel(&x->core->timers, &c->timer);
+		c->contended_at = (struct instant){0};
 		if (c->lock->lease.state == LEASE_HELD)
 			c->believed = c->not_notified ? INSTANT_PAST : validity_of(x->engine, c);
 	} else if (c->acknowledged) {
@@ -188,5 +189,5 @@ void session_end_connection(struct request_context *x, struct session *s, enum e
 	if (session_may_stay(x, s))
 		leave_connection(x, s);
 	else
-		session_end(x, s, s->known ? ENDING_UNSURE : how); /* with grace its client may go on without a connection */
+		session_end(x, s, s->grace_us > 0 ? ENDING_UNSURE : how); /* with grace its client may go on without a connection */
 }

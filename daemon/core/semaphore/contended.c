@@ -57,5 +57,5 @@ void serve_SUBSCRIBE(struct request_context *x, struct session *s)
 	if (!watch_subscribe(x, s))
 		return;
 	TAILQ_FOREACH(p, &s->permits, in_session)
-		contended_tell(x, p, CONTENDED_FIRST);
+		contended_tell(x, p, CONTENDED_NEWS);
 }

@@ -6,8 +6,8 @@
 #include "daemon/core/reply/permit_lines.h"
 
 enum contended_why {
-	CONTENDED_NEWS,  /* somebody has begun to wait, or says again that he waits; it is told at most every 100 ms */
-	CONTENDED_FIRST, /* the session has got the permit, or has just subscribed */
+	CONTENDED_NEWS,  /* the session has subscribed, or somebody has begun to wait, or says again that he waits; it is told at most every 100 ms */
+	CONTENDED_FIRST, /* the session has got the permit */
 };
 
 void contended_tell(struct request_context *x, struct permit *p, enum contended_why why);

@@ -269,6 +269,7 @@ void permits_detach(struct request_context *x, struct session *s)
 	TAILQ_FOREACH(p, &s->permits, in_session) {
 		p->tag[0] = '\0';
 		p->leaving = false;
+		p->contended_at = (struct instant){0};
 		if (permit_is_asking(p))
 			p->not_notified = true;
 		else if (p->state == PERMIT_HELD && !permit_is_adopting(p))

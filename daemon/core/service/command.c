@@ -54,16 +54,14 @@ static bool grace_is_allowed(struct request_context *x, struct session *s)
 	return false;
 }
 
-/* From now on the session can be resumed, or no longer can: the journal is told all that it has, or that it is over. */
+/* The journal is told once all that the session has: one that gives its grace up may ask for it again, as often as it likes. */
 static void session_set_grace(struct request_context *x, struct session *s)
 {
 	bool was = s->known;
 
 	if (request_has(&x->request, FIELD_GRACE))
 		s->grace_us = x->request.field[FIELD_GRACE].number;
-	if (was && s->grace_us == 0)
-		record_over(x, s);
-	session_set_known(x->sessions, s, s->grace_us > 0);
+	session_set_known(x->sessions, s, was || s->grace_us > 0);
 	if (was)
 		record_session(x, s);
 	else

@@ -86,7 +86,7 @@ void hangup_settle(struct request_context *x, struct session *s)
 	}
 	if (!s->leaving)
 		return;
-	if (s->known) {
+	if (s->grace_us > 0) {
 		hangup_with_grace(x, s);
 		return;
 	}
@@ -150,7 +150,7 @@ static void session_fell_silent(struct request_context *x, struct session *s)
 		session_heard(x->sessions, s);
 		return;
 	}
-	if (!s->known)
+	if (s->grace_us == 0)
 		session_loses_all(x, s, LOSS_IDLE);
 	deliver_notices(x);
 	cut_off(x, s, "heartbeat");

@@ -68,7 +68,7 @@ struct permit {
 	bool leaving;          /* its session has sent its last line: it waits for nobody any more */
 	bool stalled;          /* see semaphore.stalled */
 	bool at_risk;          /* RISK was told */
-	struct instant contended_at; /* when CONTENDED was told last; zero: not yet */
+	struct instant contended_at; /* when CONTENDED was told last over the present connection; zero: not yet */
 	char tag[TAG_MAX + 1]; /* of the ACQUIRE */
 };
 

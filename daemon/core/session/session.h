@@ -98,7 +98,7 @@ struct session {
 	bool over;               /* it is being ended: nothing more is sent */
 	bool killed;             /* KILL: it ends as soon as it was told of what it lost */
 	bool lingered;           /* leaving, and the time of the rounds that may answer it is over */
-	bool known;              /* grace_us > 0: it can be resumed, and is in the journal and in session_table.known */
+	bool known;              /* it has, or had, grace: it is in the journal and in session_table.known */
 	bool detached;           /* without a connection: nothing is sent, and none of its input is served */
 	bool resuming;           /* its RESUME is not answered yet */
 	bool returns;            /* resuming, by a restart and not by a request: nobody is answered */
@@ -148,7 +148,7 @@ void session_close(struct session_table *t, struct session *s);     /* its claim
 struct lasting *session_lasting(struct session_table *t, struct session *s);
 /* known: session_of_serial can find it. */
 void session_set_known(struct session_table *t, struct session *s, bool known);
-struct session *session_of_serial(struct session_table *t, uint64_t serial); /* NULL: none that can be resumed */
+struct session *session_of_serial(struct session_table *t, uint64_t serial); /* NULL: none that is known */
 /* Opens a detached session of the previous run. */
 struct session *session_restore(struct session_table *t, uint64_t serial);
 /* Separates the session from its connection, and drops its lines read ahead. */

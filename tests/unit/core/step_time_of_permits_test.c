@@ -212,3 +212,37 @@ TEST(waits_for_a_permit_end_beside_many_lost_ones)
 {
 	measure(waits_end_beside_lost_permits);
 }
+
+static char long_name[491];
+static unsigned left; /* of the permits that are given back at once */
+
+static void says_of_long_name(const char *verb, const char *fields)
+{
+	char line[800];
+	size_t n = (size_t)snprintf(line, sizeof(line), "%s %s owner=%.255s %s", verb, long_name, long_name, fields);
+
+	ck_assert_int_eq(lone_service_line(&w, 1, line, n), 0);
+}
+
+static void permits_are_given_back(void)
+{
+	char count[32];
+
+	memset(long_name, 's', sizeof(long_name) - 1);
+	sessions_open(1, 1);
+	says(1, "HELLO 1 grace=30s");
+	for (unsigned i = 0; i < LIMIT_MOST; i++)
+		says_of_long_name("ACQUIRE", "limit=1024");
+	lone_service_pass(&w, SEC);
+	snprintf(count, sizeof(count), "count=%u", left);
+	w.longest_ns = 0;
+	says_of_long_name("RELEASE", count);
+	ck_assert_msg(strstr(heard, "OK name=s") && strstr(heard, count), "%s", heard);
+	lone_service_pass(&w, SEC);
+}
+
+LOOP_TEST(many_permits_of_an_owner_are_given_back_at_once, 2)
+{
+	left = (unsigned)_i;
+	measure(permits_are_given_back);
+}

@@ -313,6 +313,44 @@ TEST(many_lines_that_were_read_ahead_are_served)
 	measure(lines_are_served);
 }
 
+static char job_id[55];
+
+/* The client has not read of the jobs, nor that their locks were lost. */
+static void jobs_lack_locks(void)
+{
+	char line[250], secret[100];
+	long long serial = 0;
+
+	memset(job_id, 'j', sizeof(job_id) - 1);
+	w.conf.limits.jobs = 20000;
+	service_reload(w.service, &w.conf);
+	sessions_open(1, 2);
+	says(1, "HELLO 1 grace=1m");
+	ck_assert_int_eq(sscanf(strstr(heard, "session="), "session=%lld", &serial), 1);
+	ck_assert_int_eq(sscanf(strstr(heard, "secret="), "secret=%99s", secret), 1);
+	for (unsigned i = 0; i < 3000; i++) {
+		snprintf(line, sizeof(line), "DEFER q x lock=l%u id=%s%u", i, job_id, i);
+		says(1, line);
+		says(1, "TAKE q ttl=30s");
+		ck_assert_msg(strstr(heard, "OK queue=q"), "%s", heard);
+		snprintf(line, sizeof(line), "UNLOCK l%u owner=job:q/%s%u", i, job_id, i);
+		says(1, line);
+		ck_assert_msg(strstr(heard, "OK name=l"), "%s", heard);
+	}
+	lone_service_gone(&w, 1, GONE_HANGUP);
+	snprintf(line, sizeof(line), "RESUME %lld %s", serial, secret);
+	says(2, line);
+	w.longest_ns = 0;
+	says(2, "TAKE q");
+	lone_service_pass(&w, SEC);
+	ck_assert_msg(strstr(heard, "OK queue=q job=j"), "%s", heard);
+}
+
+TEST(a_take_is_repeated_beside_many_jobs_that_lack_their_locks)
+{
+	measure(jobs_lack_locks);
+}
+
 /* --- AUTH ------------------------------------------------------------------------------------------------------------------ */
 
 #define ASKERS 9000

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* daemon/core/reply/watch.c, contended.c: a holder that subscribed is told who waits for its locks and permits. */
-#include "tests/fixture/cluster.h"
+#include "tests/fixture/resumable.h"
 
 #include <check.h>
 #include <time.h>
@@ -65,6 +65,12 @@ TEST(a_subscriber_with_a_permit_is_told_who_waits_for_one)
 	hears(3, "! CONTENDED name=a permit=? fence=* waiters=1");
 	says(3, "UNSUBSCRIBE");
 	hears(3, "OK");
+	says(3, "SUBSCRIBE");
+	hears(3, "OK");
+	hears_nothing(3);
+	says(3, "UNSUBSCRIBE");
+	hears(3, "OK");
+	passes(100 * MSEC);
 	says(3, "SUBSCRIBE");
 	hears(3, "OK");
 	hears(3, "! CONTENDED name=a permit=? fence=* waiters=1");
@@ -140,6 +146,68 @@ TEST(a_holder_is_told_with_its_grant_and_with_SUBSCRIBE_who_waits_already)
 	hears(2, GRANT);
 	hears(2, "! CONTENDED name=a fence=* waiters=1");
 	hears_nothing(2);
+}
+
+static void subscribes_anew(unsigned k)
+{
+	says(k, "UNSUBSCRIBE");
+	hears(k, "OK");
+	says(k, "SUBSCRIBE");
+	hears(k, "OK");
+}
+
+TEST(a_holder_that_subscribes_again_and_again_is_told_at_most_every_100_ms)
+{
+	cluster_begin(3);
+	says(1, "LOCK a");
+	hears(1, GRANT);
+	says(2, "LOCK a wait=1m");
+	subscribes_anew(1);
+	hears(1, "! CONTENDED name=a fence=* waiters=1");
+	for (int i = 0; i < 9; i++) {
+		passes(10 * MSEC);
+		subscribes_anew(1);
+		hears_nothing(1);
+	}
+	passes(10 * MSEC);
+	subscribes_anew(1);
+	hears(1, "! CONTENDED name=a fence=* waiters=1");
+}
+
+TEST(a_reader_that_subscribes_is_told_what_only_another_reader_was_told)
+{
+	cluster_begin(3);
+	says(1, "LOCK a mode=shared");
+	says(2, "LOCK a mode=shared");
+	ignores(1);
+	ignores(2);
+	subscribes_anew(1);
+	says(3, "LOCK a wait=1m");
+	hears(1, "! CONTENDED name=a fence=* waiters=1");
+	subscribes_anew(2);
+	hears(2, "! CONTENDED name=a fence=* waiters=1");
+	hears_nothing(1);
+}
+
+/* Loop: a lock, or a permit. */
+LOOP_TEST(who_waits_is_told_again_over_the_next_connection, 2)
+{
+	static const char *const request[] = {"LOCK a", "ACQUIRE a limit=1"};
+	struct secret s;
+
+	cluster_begin(3);
+	s = says_hello(1, "grace=20s");
+	says(1, "%s", request[_i]);
+	hears(1, "OK name=a *");
+	says(2, "%s wait=1m", request[_i]);
+	subscribes_anew(1);
+	hears(1, "! CONTENDED name=a *");
+	goes(1, GONE_HANGUP);
+	resumes(3, &s);
+	hears(3, "\\* name=a *");
+	hears(3, "OK session=* n=1");
+	subscribes_anew(3);
+	hears(3, "! CONTENDED name=a *");
 }
 
 /* Readers get the lock together, and each hears of it in turn. */

@@ -73,6 +73,67 @@ TEST(grace_may_be_given_up_and_asked_for_again)
 	hears(2, "OK session=* n=1");
 }
 
+TEST(a_grace_that_is_given_up_and_asked_for_again_is_one_record)
+{
+	unsigned before;
+
+	held_with_grace(3, "grace=60s", "", &s1);
+	for (int i = 0; i < 20; i++)
+		says(1, "LOCK a%d", i), hears(1, "OK *");
+	before = journal_length(0);
+	for (unsigned i = 1; i <= 3; i++) {
+		says(1, "HELLO 1 grace=0"), hears(1, "OK proto=1 *");
+		says(1, "HELLO 1 grace=5s"), hears(1, "OK proto=1 *");
+		ck_assert_uint_eq(journal_length(0), before + 2 * i);
+	}
+}
+
+/* What it takes and lets go without grace. */
+static void without_grace(void)
+{
+	says(1, "HELLO 1 grace=0"), hears(1, "OK *");
+	says(1, "LOCK b"), hears(1, "OK *");
+	says(1, "UNLOCK a"), hears(1, "OK *");
+}
+
+LOOP_TEST(the_next_run_resumes_what_a_session_has_that_asked_for_grace_again, 2)
+{
+	held_with_grace(3, "grace=60s", "", &s1);
+	without_grace();
+	if (_i)
+		journal_is_compacted(0);
+	says(1, "HELLO 1 grace=20s"), hears(1, "OK *");
+	daemon_returns(0);
+	passes(SEC);
+	session_opens(2, 0);
+	resumes(2, &s1);
+	hears(2, "\\* name=b *");
+	hears(2, "OK session=* n=1");
+}
+
+LOOP_TEST(the_next_run_resumes_nothing_of_a_session_that_gave_its_grace_up, 2)
+{
+	held_with_grace(3, "grace=60s", "", &s1);
+	without_grace();
+	if (_i)
+		journal_is_compacted(0);
+	daemon_returns(0);
+	passes(20 * SEC);
+	session_opens(2, 0);
+	resumes(2, &s1);
+	hears(2, "ERR NOTFOUND *");
+	says(2, "LOCK b"), hears(2, "OK *");
+}
+
+TEST(a_session_that_gave_its_grace_up_ends_with_its_connection)
+{
+	held_with_grace(3, "grace=60s", "", &s1);
+	without_grace();
+	half_closes(1);
+	says(2, "LOCK b");
+	hears(2, "OK *");
+}
+
 TEST(a_grace_beyond_the_limit_is_refused_and_changes_nothing)
 {
 	held_with_grace(3, "grace=60s", "", &s1);
