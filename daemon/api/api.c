@@ -12,7 +12,6 @@
 #include <stdlib.h>
 #include <strings.h>
 
-#define BODY_MOST       8192
 #define HEARTBEAT_LEAST (2 * SEC)
 #define HEARTBEAT_MOST  (3600 * SEC)
 #define GRACE           " grace=10s"
@@ -313,4 +312,4 @@ static void stop(struct web *w)
 	w->context = NULL;
 }
 
-const struct web_room api_room = {.body_most = BODY_MOST, .start = start, .serve = serve, .end = end, .expel = expel, .stop = stop};
+const struct web_room api_room = {.start = start, .serve = serve, .end = end, .expel = expel, .stop = stop};

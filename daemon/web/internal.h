@@ -13,6 +13,8 @@
 #include <event2/http.h>
 
 #define STREAMS_MOST 32
+#define HEAD_MOST    8192 /* bytes of a request */
+#define BODY_MOST    8192
 
 struct web {
 	struct event_base *base;

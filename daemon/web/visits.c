@@ -18,6 +18,7 @@
 #include <event2/bufferevent_ssl.h>
 #include <event2/listener.h>
 #include <poll.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -28,9 +29,13 @@
 #define ANSWER_US   (60 * SEC) /* from accept to the end of the answer; a stream has none */
 #define PAUSE_US    (500 * MSEC)
 #define FREES_MOST  64         /* in a pass of the loop, which takes some 300 us */
+#define PASS_US     (1 * MSEC) /* what is read and written in a pass of the loop takes no longer, with the requests in it, and the first and the last of them */
+#define BYTES_MOST  (2 * ((size_t)HEAD_MOST + BODY_MOST)) /* of a request; with what stands between chunks */
+#define LINES_MOST  128        /* of a request */
 #define READS_MOST  16         /* before a refusal: whoever sends on and on gets a reset */
 
 _Static_assert(LISTENER_ADDRESSES_MAX + 8 <= WEB_DESCRIPTORS - WEB_CONNECTIONS, "what descriptors.c keeps for a listener");
+_Static_assert(BYTES_MOST == 32 * 1024 && LINES_MOST == 128, "what on_input says, and docs/http.md");
 
 /* --- TLS: libevent makes the handshake as soon as it may read, so it may not before its turn. An event of our own waits for the first bytes. --- */
 
@@ -277,19 +282,23 @@ static void visit_see_origin(struct visit *v)
 	v->origin_n = peer_origin(peer.is_unix, peer.uid, peer.address, strlen(peer.address), v->origin);
 }
 
-/* What the client has sent is read, so that its kernel does not throw the answer away. */
-static void visit_refuse(struct visit *v)
+/* What the client has sent is read, so that its kernel does not throw the answer away. Inside TLS there is none. */
+static void visit_refuse(struct visit *v, const char *status, const char *why)
 {
-	static const char line[] = "HTTP/1.1 503 Service Unavailable\r\nConnection: close\r\nContent-Type: text/plain; charset=utf-8\r\n\r\n"
-				   "too many connections of this peer\n";
-	char sent[4096];
+	char line[256], sent[4096];
 	int fd = bufferevent_getfd(v->bev);
+	int n = snprintf(line, sizeof(line), "HTTP/1.1 %s\r\nConnection: close\r\nContent-Type: text/plain; charset=utf-8\r\n\r\n%s\n", status, why);
 
 	for (unsigned i = 0; !v->greeting && i < READS_MOST && recv(fd, sent, sizeof(sent), MSG_DONTWAIT) == (ssize_t)sizeof(sent); i++)
 		;
 	if (!v->greeting)
-		(void)!send(fd, line, sizeof(line) - 1, MSG_DONTWAIT | MSG_NOSIGNAL);
+		(void)!send(fd, line, (size_t)n, MSG_DONTWAIT | MSG_NOSIGNAL);
 	visit_shut(v);
+}
+
+static void visit_refuse_place(struct visit *v)
+{
+	visit_refuse(v, "503 Service Unavailable", "too many connections of this peer");
 }
 
 /* It is the client that takes its time: its request is not there, or its answer is not read. */
@@ -311,7 +320,7 @@ static bool visit_makes_room(struct web *w, const struct visit *v)
 	if (other->asked)
 		visit_shut(other);
 	else
-		visit_refuse(other);
+		visit_refuse_place(other);
 	return true;
 }
 
@@ -343,9 +352,66 @@ static void on_arrivals(evutil_socket_t fd, short what, void *context)
 		if (visit_has_share(w, v, false, w->visits.most))
 			continue;
 		if (!visit_gets_place(w, v))
-			visit_refuse(v);
+			visit_refuse_place(v);
 		event_add(w->visits.sweep, &at_once);
 	}
+}
+
+/* --- what they send ------------------------------------------------------------------------------------------------- */
+
+/* Most requests make the service step, which cuts a long pass. What is done here may come from hundreds of connections at once as well. */
+static void pass_count_time(struct web *w)
+{
+	struct instant now = clock_boottime();
+
+	w->requests_end = instant_min(w->requests_end, instant_add(now, PASS_US));
+	if (!instant_before(now, w->requests_end))
+		event_base_loopbreak(w->base);
+}
+
+/* Of the last bytes; more than LINES_MOST are not counted. */
+static unsigned lines_in(struct evbuffer *in, size_t bytes)
+{
+	struct evbuffer_ptr at;
+	unsigned lines = 0;
+
+	evbuffer_ptr_set(in, &at, evbuffer_get_length(in) - bytes, EVBUFFER_PTR_SET);
+	while (lines <= LINES_MOST && (at = evbuffer_search(in, "\n", 1, &at)).pos >= 0) {
+		lines++;
+		evbuffer_ptr_set(in, &at, 1, EVBUFFER_PTR_ADD);
+	}
+	return lines;
+}
+
+static bool visit_sends_too_much(struct visit *v, struct evbuffer *in, size_t bytes)
+{
+	v->bytes += bytes;
+	v->lines += lines_in(in, bytes);
+	return v->bytes > BYTES_MOST || v->lines > LINES_MOST;
+}
+
+/* Bytes have come, which evhttp sees next. */
+static void on_input(struct evbuffer *in, const struct evbuffer_cb_info *info, void *context)
+{
+	struct visit *v = context;
+
+	if (info->n_added == 0)
+		return;
+	pass_count_time(v->web);
+	if (!v->asked && !v->shut && visit_sends_too_much(v, in, info->n_added))
+		visit_refuse(v, "431 Request Header Fields Too Large", "a request has at most 128 lines and 32 KiB");
+	if (v->shut)
+		evbuffer_drain(in, evbuffer_get_length(in));
+}
+
+/* Part of an answer has gone; with its last one the connection ends, which takes as long as a request. */
+static void on_output(struct evbuffer *out, const struct evbuffer_cb_info *info, void *context)
+{
+	struct visit *v = context;
+
+	(void)out;
+	if (info->n_deleted > 0)
+		pass_count_time(v->web);
 }
 
 /* evhttp has accepted a connection, and asks for its bufferevent. */
@@ -364,6 +430,8 @@ static struct bufferevent *on_accept(struct event_base *base, void *context)
 	v->web = w;
 	v->bev = bev;
 	v->since = clock_boottime();
+	if (!evbuffer_add_cb(bufferevent_get_input(bev), on_input, v) || !evbuffer_add_cb(bufferevent_get_output(bev), on_output, v))
+		mem_exhausted();
 	TAILQ_INSERT_TAIL(&w->visits.all, v, next);
 	if (++w->visits.count >= w->visits.most)
 		visits_accept(w, false);

@@ -7,6 +7,9 @@
  * of one that its own client keeps waiting. So a few slow clients do not keep the others of their peer from asking whether the daemon lives. Peers are told
  * apart as peer_origin does.
  *
+ * evhttp bounds the bytes of a head and of a body. But it takes time for each line, and as many as come between the chunks of a body. So whoever sends more
+ * lines or bytes than a request has is cut off here, before evhttp sees them.
+ *
  * TLS: the answer to a client's first bytes needs the private key, which takes longer than all else here, and strangers may ask for it. So each pass of the
  * loop answers one of them, in the order in which they have come.
  */
@@ -35,6 +38,8 @@ struct visit {
 	struct instant since;
 	size_t origin_n; /* 0: it has just been accepted, and counts for nobody yet */
 	char origin[PEER_ORIGIN_MAX];
+	size_t bytes;   /* that it has sent of its request */
+	unsigned lines; /* among these */
 	bool asked;    /* its request has come */
 	struct event *greeting; /* inside TLS: waits for the first bytes; else NULL */
 	bool greets;            /* in visits.greeting */

@@ -15,11 +15,8 @@
 #include <string.h>
 #include <unistd.h>
 
-#define HEAD_MOST  8192
-#define BODY_MOST  65536 /* of a request for the page, which is refused in any case */
 #define TIMEOUT_S  5
 #define KEEPALIVE_US (60 * SEC)
-#define REQUESTS_US  (1 * MSEC) /* the requests of a pass take no longer, and the first of them */
 
 /* --- what is answered at once --- */
 
@@ -51,16 +48,6 @@ void web_end_pass(struct web *w)
 {
 	buf_release(&w->figures);
 	w->requests_end = INSTANT_NEVER;
-}
-
-/* Most requests make the service step, which cuts a long pass. Those that are answered here may come from hundreds of connections at once as well. */
-static void web_count_time(struct web *w)
-{
-	struct instant now = clock_boottime();
-
-	w->requests_end = instant_min(w->requests_end, instant_add(now, REQUESTS_US));
-	if (!instant_before(now, w->requests_end))
-		event_base_loopbreak(w->base);
 }
 
 static void serve_page(struct web *w, struct evhttp_request *req)
@@ -112,8 +99,9 @@ static bool may_look(struct web *w, struct evhttp_request *req, const struct pat
 	return may;
 }
 
-static void web_serve(struct web *w, struct evhttp_request *req)
+static void on_request(struct evhttp_request *req, void *context)
 {
+	struct web *w = context;
 	const struct path *path = path_find(req);
 	enum evhttp_cmd_type method = evhttp_request_get_command(req);
 	bool by_token = path && path->serve == serve_metrics && gate_has_metrics_token(w, req);
@@ -134,12 +122,6 @@ static void web_serve(struct web *w, struct evhttp_request *req)
 		path->serve(w, req);
 }
 
-static void on_request(struct evhttp_request *req, void *context)
-{
-	web_serve(context, req);
-	web_count_time(context);
-}
-
 /* --- begin and end --- */
 
 static char *copy(const char *text)
@@ -155,7 +137,7 @@ static bool web_start(struct web *w)
 		return false;
 	evhttp_set_allowed_methods(w->http, UINT16_MAX); /* on_request refuses: evhttp would answer 501 */
 	evhttp_set_max_headers_size(w->http, HEAD_MOST);
-	evhttp_set_max_body_size(w->http, w->room ? (ev_ssize_t)w->room->body_most : BODY_MOST);
+	evhttp_set_max_body_size(w->http, BODY_MOST);
 	evhttp_set_timeout(w->http, TIMEOUT_S);
 	evhttp_set_gencb(w->http, on_request, w);
 	return !w->room || w->room->start(w) == 0;

@@ -33,7 +33,6 @@ struct web;
 
 /* What is served in place of the page. w->context is its own. */
 struct web_room {
-	size_t body_most;
 	int (*start)(struct web *w); /* 0 or -errno */
 	void (*serve)(struct web *w, struct evhttp_request *req);
 	void (*end)(struct web *w, const char *why); /* answers all requests that wait, and ends all streams; the sessions end afterwards */

@@ -16,7 +16,7 @@ import urllib.parse
 from authority import Authority
 from harness import FuncTest
 from process import LATE, WAIT, merged, private, until
-from web import Answer, Web, drain, free_web
+from web import Answer, Web, drain, free_web, push
 
 TOKEN = "open-sesame-0123"
 BEARER = {"Authorization": "Bearer " + TOKEN}
@@ -618,6 +618,12 @@ class Secure(ApiTest):
         self.assertGreater(s.post("a", wait="30s").json["fence"], fence)
         with contextlib.suppress(ConnectionError):
             self.assertEqual(Web(api.at).raw(b"POST /v1/sessions HTTP/1.0\r\nHost: localhost\r\nAuthorization: Bearer %s\r\n\r\n" % TOKEN.encode())[:5], b"")
+
+    def test_a_request_that_has_no_end_is_cut_off(self):
+        _, api = self.secure()
+        with api.connect() as sock:
+            sock.settimeout(1)  # its kernel may wait for room that the end has taken
+            self.assertLess(push(sock, b"POST / HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n", b"\n"), 16 << 20)
 
     def test_a_client_must_show_a_certificate_and_rules_know_it(self):
         clients = Authority("clients")

@@ -11,7 +11,7 @@ import sys
 import time
 
 from process import WAIT, memory_kib, sanitized, until
-from web import Events, Web, WebTest, beyond_loopback, drain
+from web import Events, Web, WebTest, beyond_loopback, drain, push
 
 
 class Slow(WebTest):
@@ -48,6 +48,16 @@ class Slow(WebTest):
         self.client(d).ok("LOCK a")
         events.sock.settimeout(WAIT)
         self.assertEqual(events.next()[0], "granted")
+
+    def test_a_request_that_has_no_end_is_cut_off(self):
+        """Whatever its lines are: evhttp itself would read on for as long as it may take."""
+        _, web = self.start(Web(os.path.join(self.folder(), "http")))
+        chunked = b"POST / HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n"
+        for head, more in ((chunked, b"\n"), (chunked, b"0"), (chunked, b"1\r\nx\r\n"), (chunked + b"0\r\n", b"a:\n"), (b"GET / HTTP/1.1\r\n", b"a:\n"),
+                           (b"GET / HTTP/1.1\r\na: b\r\n", b" c\n")):
+            with web.connect() as sock:
+                self.assertLess(push(sock, head, more), 1 << 20, "bytes of %r" % more)
+                self.assertRegex(drain(sock), rb"(?s)^HTTP/1\.1 431 .*128 lines and 32 KiB\n$", more)
 
     def test_a_client_that_ends_its_side_or_pauses_gets_the_whole_answer(self):
         """It has 60 s to read it."""

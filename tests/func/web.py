@@ -79,6 +79,16 @@ def drain(sock):
     return got
 
 
+def push(sock, head, more, most=64 << 20):
+    """Sends `more` again and again until the connection ends, or `most` bytes are sent. Returns how many were."""
+    sent = sock.send(head)
+    more *= 65536 // len(more)
+    with contextlib.suppress(OSError):
+        while sent < most:
+            sent += sock.send(more)
+    return sent
+
+
 def free_web():
     return Web(("127.0.0.1", free_port()))
 

@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* daemon/web/visits.c and web.c: how much of a pass of the loop many connections take that come, or ask, at once. */
+/* daemon/web/visits.c and web.c: how much of a pass of the loop many connections take that come, or ask, at once; and what one may send. */
 #include "daemon/base/clock.h"
 #include "daemon/web/internal.h"
 #include "tests/fixture/files.h"
 
 #include <check.h>
+#include <errno.h>
+#include <event2/bufferevent.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -41,6 +43,17 @@ static void client_connects(unsigned i)
 	memcpy(address.sun_path, w.path, strlen(w.path) + 1);
 	w.client[i] = socket(AF_UNIX, SOCK_STREAM, 0);
 	ck_assert_int_eq(connect(w.client[i], (struct sockaddr *)&address, sizeof(address)), 0);
+}
+
+static void all_connect(void)
+{
+	while (w.web->visits.count < CLIENTS)
+		event_base_loop(w.base, EVLOOP_ONCE);
+}
+
+static void client_sends(unsigned i, const char *text)
+{
+	ck_assert_int_eq(send(w.client[i], text, strlen(text), MSG_NOSIGNAL), (ssize_t)strlen(text));
 }
 
 static void clients_leave(void)
@@ -97,10 +110,9 @@ TEST(a_pass_ends_when_requests_have_taken_long)
 {
 	static const char request[] = "GET /readyz HTTP/1.1\r\nHost: localhost\r\n\r\n";
 
-	while (w.web->visits.count < CLIENTS)
-		pass();
+	all_connect();
 	for (unsigned i = 0; i < CLIENTS; i++)
-		ck_assert_int_eq(send(w.client[i], request, sizeof(request) - 1, 0), sizeof(request) - 1);
+		client_sends(i, request);
 	while (w.asked < CLIENTS) {
 		unsigned before = w.asked;
 
@@ -109,12 +121,91 @@ TEST(a_pass_ends_when_requests_have_taken_long)
 	}
 }
 
+static unsigned visits_heard(void)
+{
+	const struct visit *v;
+	unsigned n = 0;
+
+	TAILQ_FOREACH(v, &w.web->visits.all, next)
+		n += evbuffer_get_length(bufferevent_get_input(v->bev)) > 0;
+	return n;
+}
+
+TEST(a_pass_ends_when_parts_of_requests_have_taken_long)
+{
+	all_connect();
+	for (unsigned i = 0; i < CLIENTS; i++)
+		client_sends(i, "GET /rea");
+	for (unsigned before = 0; before < CLIENTS; before = visits_heard()) {
+		w.web->requests_end = INSTANT_PAST;
+		ck_assert_int_ge(event_base_loop(w.base, EVLOOP_ONCE), 0);
+		ck_assert_uint_le(visits_heard() - before, 1);
+	}
+}
+
+static unsigned clients_answered(void)
+{
+	unsigned n = 0;
+	char byte;
+
+	for (unsigned i = 0; i < CLIENTS; i++)
+		n += recv(w.client[i], &byte, 1, MSG_PEEK | MSG_DONTWAIT) == 1;
+	return n;
+}
+
+TEST(a_pass_ends_when_answers_have_taken_long)
+{
+	all_connect();
+	for (unsigned i = 0; i < CLIENTS; i++)
+		client_sends(i, "GET /livez HTTP/1.1\r\nHost: localhost\r\n\r\n");
+	for (unsigned before = 0; before < CLIENTS; before = clients_answered()) {
+		w.web->requests_end = INSTANT_PAST;
+		ck_assert_int_ge(event_base_loop(w.base, EVLOOP_ONCE), 0);
+		ck_assert_uint_le(clients_answered() - before, 1);
+	}
+}
+
+/* The client of this number has sent this again and again. */
+static void assert_is_cut(unsigned i, const char *text, size_t most)
+{
+	char got[64] = "";
+	ssize_t n;
+
+	for (size_t sent = 0; sent < most; sent += strlen(text)) {
+		if (send(w.client[i], text, strlen(text), MSG_NOSIGNAL) < 0)
+			break;
+		ck_assert_int_ge(event_base_loop(w.base, EVLOOP_NONBLOCK), 0);
+		web_end_pass(w.web);
+	}
+	while ((n = recv(w.client[i], got, sizeof(got) - 1, MSG_DONTWAIT)) < 0 && errno == EAGAIN)
+		pass();
+	ck_assert_int_gt(n, 0);
+	ck_assert_msg(strncmp(got, "HTTP/1.1 431 ", 13) == 0, "%s", got);
+}
+
+TEST(a_request_has_a_bounded_number_of_lines)
+{
+	all_connect();
+	client_sends(0, "GET / HTTP/1.1\r\n");
+	assert_is_cut(0, "a:\n", 400);
+	client_sends(1, "POST / HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n");
+	assert_is_cut(1, "\n\n", 400);
+	client_sends(2, "POST / HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n");
+	assert_is_cut(2, "1\r\nx\r\n", 1200);
+}
+
+TEST(a_request_has_a_bounded_number_of_bytes)
+{
+	all_connect();
+	client_sends(0, "POST / HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n");
+	assert_is_cut(0, "00000000000000000000000000000000", 65536);
+}
+
 TEST(connections_that_end_together_are_freed_in_several_passes)
 {
 	unsigned passes = 0;
 
-	while (w.web->visits.count < CLIENTS)
-		pass();
+	all_connect();
 	clients_leave();
 	while (w.web->visits.count > 0) {
 		unsigned before = w.web->visits.count;
