@@ -33,7 +33,7 @@
 /* How the last reading of the configuration went; the first one is that of the start. */
 struct reloaded {
 	int64_t wall_us; /* when it was last taken, by CLOCK_REALTIME */
-	bool failed;     /* since then there was another, and nothing of it was taken */
+	bool failed;     /* since then there was another, and nothing of it was taken; or a file that it names could not be used: the former stays in use */
 };
 
 /* Answers of the memory store about jobs: the service gets them at the end of the pass, when their file has been written. Owned, with their texts. */
