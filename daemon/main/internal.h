@@ -104,6 +104,7 @@ struct daemon {
 	int mark_error;         /* … and why the last mark of the memory store could not be written */
 	int64_t wall_ahead_at_start_us; /* CLOCK_REALTIME - CLOCK_BOOTTIME, when this process was started */
 	struct reloaded reloaded;
+	bool address_lacks; /* one of the configuration could not be had at a restart, and is not used before the next */
 	char status[160];
 	bool ready, stopping, stopped;
 	/* Notifications that the service manager has not taken yet: sent again at the next tick. */

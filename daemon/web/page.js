@@ -253,7 +253,7 @@ function showOne() {
 const TROUBLES = [
 	[t => t.sockets_lost > 0, "nobody can connect to a Unix socket of the daemon: its file was removed, or another one is in its place. Remove that: the log tells the path."],
 	[t => t.config_last_reload_successful === 0,
-		"the configuration that was read last has an error; a restart would fail. Correct what redlockd --check-config shows, and reload."],
+		"the configuration that was read last has an error; a restart would fail. Correct what redlockd --check-config or the log shows, and reload."],
 	[t => t.journal_writable === 0,
 		"the journal cannot be written: no session could be resumed after a restart. Make room on the disk of runtime_dir; the log tells the error."]];
 
