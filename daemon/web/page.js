@@ -251,7 +251,8 @@ function showOne() {
 
 /* At the daemon itself: figures, what they mean, and what to do. */
 const TROUBLES = [
-	[t => t.sockets_lost > 0, "nobody can connect to a Unix socket of the daemon: its file was removed, or another one is in its place. Remove that: the log tells the path."],
+	[t => t.sockets_lost > 0,
+		"nobody can connect to a Unix socket of the daemon: its file was removed, or another one is in its place. Remove that: the log tells the path."],
 	[t => t.config_last_reload_successful === 0,
 		"the configuration that was read last has an error; a restart would fail. Correct what redlockd --check-config or the log shows, and reload."],
 	[t => t.journal_writable === 0,

@@ -38,7 +38,8 @@ class Served(FuncTest):
 @unittest.skipUnless(shutil.which("node"), "node is not installed (Debian package nodejs)")
 class Judged(FuncTest):
     """What the script of the page makes of a snapshot, in Node.js: whatever it asks a browser for is there, and does nothing."""
-    BROWSER = """const any = new Proxy(function () {}, {get: (_, key) => key === Symbol.toPrimitive ? () => "" : key === Symbol.iterator ? [][key].bind([]) : any,
+    BROWSER = """const any = new Proxy(function () {}, {
+        get: (_, key) => key === Symbol.toPrimitive ? () => "" : key === Symbol.iterator ? [][key].bind([]) : any,
         set: () => true, apply: () => any, construct: () => any});
         const document = any, location = any, EventSource = any, addEventListener = any, fetch = any, setTimeout = any, clearTimeout = any, AbortSignal = any;
         """
