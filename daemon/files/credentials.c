@@ -118,6 +118,28 @@ static bool is_complete(const struct conf *c, const struct usage *u)
 	return cert == key && (cert || u != &usage_listen);
 }
 
+/* Whose certificate: it is in a file, or a server shows it. */
+struct shown {
+	const char *key, *ended, *ends_soon;
+};
+
+static const struct shown in_file = {"file", "it has ended: nobody accepts it; replace the file and reload", "replace the file in time, and reload"};
+
+static int64_t left_s(int64_t ends)
+{
+	return ends - clock_wall_us() / SEC;
+}
+
+static void end_warn(const struct conf *c, enum conf_key key, int64_t left, struct conf_report *report)
+{
+	const char *file = conf_file_name(c, key);
+
+	if (left <= 0)
+		conf_warn(c, key, report, "%s: %s", file, in_file.ended);
+	else if (left < AHEAD_DAYS * DAY_S)
+		conf_warn(c, key, report, "%s: it ends in %lld days; %s", file, (long long)(left / DAY_S), in_file.ends_soon);
+}
+
 static void usage_check(const struct conf *c, const struct usage *u, struct conf_report *report)
 {
 	struct ssl_ctx_st *context;
@@ -125,10 +147,12 @@ static void usage_check(const struct conf *c, const struct usage *u, struct conf
 
 	if (!files_read(c, u, report) || !is_complete(c, u))
 		return;
-	if (context_make(c, u, &context, &m))
+	if (context_make(c, u, &context, &m)) {
 		mistake_tell(c, u, &m, report);
-	else
-		tls_context_free(context);
+		return;
+	}
+	end_warn(c, u->key[TLS_CERT], left_s(tls_context_ends(context)), report);
+	tls_context_free(context);
 }
 
 int credentials_check(const struct conf *c, struct conf_report *report)
@@ -144,19 +168,8 @@ int credentials_check(const struct conf *c, struct conf_report *report)
 
 /* --- in use ---------------------------------------------------------------------------------------------------------- */
 
-/* Whose certificate: it is in a file, or a server shows it. */
-struct shown {
-	const char *key, *ended, *ends_soon;
-};
-
-static const struct shown in_file = {"file", "it has ended: nobody accepts it; replace the file and reload", "replace the file in time, and reload"};
 static const struct shown by_server = {
 	"server", "it has ended: no new connection is made; renew the server's certificate", "renew the server's certificate in time"};
-
-static int64_t left_s(int64_t ends)
-{
-	return ends - clock_wall_us() / SEC;
-}
 
 static void tell_end(const struct shown *by, const char *name, int64_t ends, enum log_level usual)
 {

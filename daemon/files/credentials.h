@@ -17,7 +17,7 @@ struct credentials {
 
 /*
  * Reads and checks all files of listen.tls and of redis.tls, if these are on. It leaves out keys that were refused before. Adds an error at the place of the
- * key for each that is wrong. 0, or -1 if there was one.
+ * key for each that is wrong, and a warning for a certificate that ends within three weeks, or has ended. 0, or -1 if there was an error.
  */
 int credentials_check(const struct conf *c, struct conf_report *report) __attribute__((warn_unused_result));
 

@@ -183,6 +183,7 @@ void guard_reload(struct daemon *d, struct core_conf *ret_core)
 	} else {
 		log_event(LOG_ERROR, "auth", "file=%s error=\"it was changed meanwhile and cannot be used\" note=\"the users stay as they were\"",
 		          d->conf->auth.users_file);
+		d->reloaded.failed = true;
 	}
 	d->old_rules = d->rules;
 	d->rules = rules_of(d->conf->rules);

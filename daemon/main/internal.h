@@ -33,7 +33,7 @@
 /* How the last reading of the configuration went; the first one is that of the start. */
 struct reloaded {
 	int64_t wall_us; /* when it was last taken, by CLOCK_REALTIME */
-	bool failed;     /* since then there was another, and nothing of it was taken */
+	bool failed;     /* since then there was another, and nothing of it was taken; or a file that it names could not be used: the former stays in use */
 };
 
 /* Answers of the memory store about jobs: the service gets them at the end of the pass, when their file has been written. Owned, with their texts. */
@@ -104,6 +104,7 @@ struct daemon {
 	int mark_error;         /* … and why the last mark of the memory store could not be written */
 	int64_t wall_ahead_at_start_us; /* CLOCK_REALTIME - CLOCK_BOOTTIME, when this process was started */
 	struct reloaded reloaded;
+	bool address_lacks; /* one of the configuration could not be had at a restart, and is not used before the next */
 	char status[160];
 	bool ready, stopping, stopped;
 	/* Notifications that the service manager has not taken yet: sent again at the next tick. */

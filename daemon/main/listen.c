@@ -248,6 +248,7 @@ static int listen_as_before(struct daemon *d, int r)
 	if (!d->carried || r == UNPROTECTED || net_listen_again(d->net, stays_protected, d) < 0)
 		return r;
 	log_event(LOG_ERROR, "listen", "note=\"the daemon listens where it did before the restart\"");
+	d->address_lacks = true;
 	return 0;
 }
 
@@ -270,5 +271,6 @@ int listen_start(struct daemon *d)
 	if (r < 0)
 		return r;
 	r = listen_web(d);
+	d->address_lacks |= r < 0;
 	return d->carried ? 0 : r;
 }

@@ -55,7 +55,7 @@ static void outer_tell(void *context, enum metric which, const struct sampler *t
 		tell_count(d, which, to);
 		break;
 	case METRIC_RELOAD_SUCCESSFUL:
-		sampler_tell_plain(to, which, !d->reloaded.failed);
+		sampler_tell_plain(to, which, !d->reloaded.failed && !d->address_lacks);
 		break;
 	case METRIC_JOURNAL_WRITABLE:
 		sampler_tell_plain(to, which, !d->journal.unusable && d->folder_error == 0);

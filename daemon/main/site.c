@@ -121,8 +121,9 @@ int site_start(struct daemon *d)
 
 typedef void token_set(struct web *w, const char *token);
 
-static void token_reload(const struct conf *c, struct web *w, enum conf_key key, token_set *set)
+static void token_reload(struct daemon *d, struct web *w, enum conf_key key, token_set *set)
 {
+	const struct conf *c = d->conf;
 	char *token;
 	int r;
 
@@ -131,6 +132,7 @@ static void token_reload(const struct conf *c, struct web *w, enum conf_key key,
 	r = conf_secret(c, key, &token);
 	if (r < 0) {
 		log_event(LOG_ERROR, "token", "file=%s error=\"%s\" note=\"the former one stays in use\"", conf_file_name(c, key), strerror(-r));
+		d->reloaded.failed = true;
 		return;
 	}
 	set(w, token);
@@ -139,11 +141,9 @@ static void token_reload(const struct conf *c, struct web *w, enum conf_key key,
 
 void site_reload(struct daemon *d)
 {
-	const struct conf *c = d->conf;
-
-	token_reload(c, d->web, KEY_HTTP_TOKEN_FILE, web_set_token);
-	token_reload(c, d->web, KEY_HTTP_METRICS_TOKEN_FILE, web_set_metrics_token);
-	token_reload(c, d->api, KEY_API_TOKEN_FILE, web_set_token);
+	token_reload(d, d->web, KEY_HTTP_TOKEN_FILE, web_set_token);
+	token_reload(d, d->web, KEY_HTTP_METRICS_TOKEN_FILE, web_set_metrics_token);
+	token_reload(d, d->api, KEY_API_TOKEN_FILE, web_set_token);
 }
 
 void site_stop(struct daemon *d)

@@ -71,6 +71,7 @@ static void reload_password(struct daemon *d)
 	r = conf_secret(d->conf, KEY_REDIS_PASSWORD_FILE, &password);
 	if (r < 0) {
 		log_event(LOG_ERROR, "password", "file=%s error=\"%s\"", d->conf->redis.password_file, strerror(-r));
+		d->reloaded.failed = true;
 		return;
 	}
 	upstream_set_password(d->upstream, d->conf->redis.user, password);
@@ -79,17 +80,27 @@ static void reload_password(struct daemon *d)
 	free(password);
 }
 
-/* Files that cannot be used leave the former ones in use. */
+typedef struct ssl_ctx_st *credentials_read(struct credentials *k, const struct conf *c);
+
+/* NULL: there is none, or its files cannot be used and leave the former ones in use. */
+static struct ssl_ctx_st *reload_context(struct daemon *d, bool used, credentials_read *read)
+{
+	struct ssl_ctx_st *context = used ? read(&d->credentials, d->conf) : NULL;
+
+	d->reloaded.failed |= used && !context;
+	return context;
+}
+
 static void reload_tls(struct daemon *d)
 {
-	struct ssl_ctx_st *context = daemon_speaks_tls(d) ? credentials_listen(&d->credentials, d->conf) : NULL;
+	struct ssl_ctx_st *context = reload_context(d, daemon_speaks_tls(d), credentials_listen);
 
 	if (context)
 		net_set_tls(d->net, context);
-	context = d->api && d->conf->api.tls ? credentials_listen(&d->credentials, d->conf) : NULL;
+	context = reload_context(d, d->api && d->conf->api.tls, credentials_listen);
 	if (context)
 		web_set_tls(d->api, context);
-	context = d->upstream && d->conf->redis.tls.on ? credentials_redis(&d->credentials, d->conf) : NULL;
+	context = reload_context(d, d->upstream && d->conf->redis.tls.on, credentials_redis);
 	if (context)
 		upstream_set_tls(d->upstream, context);
 }
@@ -113,6 +124,7 @@ static void reload_apply(struct daemon *d, struct conf *fresh)
 
 	conf_diff(d->conf, fresh, say_difference, d);
 	conf_take_live(d->conf, fresh);
+	d->reloaded = (struct reloaded){.wall_us = clock_wall_us(), .failed = false};
 	log_set_level((enum log_level)d->conf->log.level);
 	core_conf_fill(&core, d->conf);
 	guard_reload(d, &core);
@@ -124,7 +136,6 @@ static void reload_apply(struct daemon *d, struct conf *fresh)
 		reload_password(d);
 	reload_tls(d);
 	site_reload(d);
-	d->reloaded = (struct reloaded){.wall_us = clock_wall_us(), .failed = false};
 }
 
 /* The report is collected in memory and then logged, so that a slow reader of standard error cannot block the loop. */

@@ -250,10 +250,12 @@ static void source_look_passed(struct accept_source *s)
 
 	if (getsockname(s->listener.fd, (struct sockaddr *)&address, &n) || address.sun_family != AF_UNIX || address.sun_path[0] != '/')
 		return;
-	if (lstat(address.sun_path, &st) == 0)
-		s->trouble = 0;
-	else
+	if (lstat(address.sun_path, &st))
 		source_trouble(s, address.sun_path, -errno, "the file was removed: systemctl restart redlockd.socket makes it again");
+	else if (!S_ISSOCK(st.st_mode))
+		source_trouble(s, address.sun_path, -ENOTSOCK, "a file that is no socket is there now: remove it, and systemctl restart redlockd.socket");
+	else
+		s->trouble = 0;
 }
 
 void acceptor_look(struct acceptor *a)

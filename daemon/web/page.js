@@ -249,6 +249,17 @@ function showOne() {
 
 /* --- is anything wrong --- */
 
+/* At the daemon itself: figures, what they mean, and what to do. */
+const TROUBLES = [
+	[t => t.sockets_lost > 0,
+		"nobody can connect to a Unix socket of the daemon: its file was removed, or another one is in its place. Remove that: the log tells the path."],
+	[t => t.config_last_reload_successful === 0,
+		"the configuration that was read last has an error; a restart would fail. Correct what redlockd --check-config or the log shows, and reload."],
+	[t => t.journal_writable === 0,
+		"the journal cannot be written: no session could be resumed after a restart. Make room on the disk of runtime_dir; the log tells the error."]];
+
+const troublesOf = s => TROUBLES.filter(([is]) => is(s.totals)).map(([, text]) => "! " + text);
+
 /* A joined store with a cause votes, but not all goes well there. */
 const isBad = n => n.state !== "joined" || n.cause;
 
@@ -259,7 +270,7 @@ function verdictOf(s) {
 		return ["NO QUORUM", how + "; no lock is granted", "bad"];
 	if (s.totals.draining)
 		return ["DRAINING", how + "; nothing new is granted", "warn"];
-	if (s.stores.some(isBad))
+	if (s.stores.some(isBad) || troublesOf(s).length)
 		return ["DEGRADED", how, "warn"];
 	return ["OK", how, "good"];
 }
@@ -289,6 +300,7 @@ function showAlarms(s) {
 	const waited = s.locks.filter(lock => (lock.alarm && !lock.alarm.startsWith("held")) || longest(lock.waiters, "waited_ms") > LONG_MS);
 	const lines = [
 		...s.stores.filter(isBad).map(n => "! Store " + plain(n.node) + " is " + n.state + (n.reason ? ": " + plain(n.reason) : "") + "."),
+		...troublesOf(s),
 		...group(held, "held for too long", "held_ms", lock => lock.holders),
 		...group(waited, "waited for too long", "waited_ms", lock => lock.waiters),
 		...(missed ? ["! " + missed + " events were left out: they came too fast."] : [])];

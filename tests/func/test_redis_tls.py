@@ -178,7 +178,7 @@ class RedisTls(FuncTest):
     def tls_sentinel(self, server, pair, ca, clients="no"):
         """A sentinel that speaks TLS, to the server as well. Its address."""
         port = free_port()
-        sentinel = Sentinel("locks", int(server.secure.rpartition(":")[2]), 1, 60000, [
+        sentinel = Sentinel("locks", "127.0.0.1", int(server.secure.rpartition(":")[2]), 1, 60000, [
             "tls-port %d" % port, "tls-cert-file " + pair[0], "tls-key-file " + pair[1], "tls-ca-cert-file " + ca, "tls-auth-clients " + clients,
             "tls-replication yes"])
         self.addCleanup(sentinel.stop)

@@ -125,9 +125,12 @@ class FormerWeb(RestartTest):
         for listen in ({"tcp": address}, {"http": address}, {"tcp": address, "http": address}):
             self.restart_with(daemon, **listen)
             self.assertEqual(web.ask("/livez").status, 200, listen)
+            daemon.reload()
+            self.assertEqual(self.client(daemon).stats()["config_last_reload_successful"], 0, listen)
         sock.close()
         self.restart_with(daemon, http=address)
         self.assertEqual(Web(("127.0.0.1", int(address.split(":")[1]))).ask("/livez").status, 200)
+        self.assertEqual(self.client(daemon).stats()["config_last_reload_successful"], 1)
         with self.assertRaises(ConnectionRefusedError):
             web.ask("/livez")
 

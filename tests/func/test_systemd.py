@@ -134,6 +134,19 @@ class Activated(FuncTest):
         self.assertEqual(daemon.finish()[0], 0)
         self.assertTrue(os.path.exists(unix.getsockname()), "the daemon has removed a socket that it was passed")
 
+    def test_another_file_in_the_place_of_a_passed_socket_is_told(self):
+        unix, tcp = self.listener(), self.listener(socket.AF_INET)
+        daemon = self.activated([unix, tcp])
+        self.assertTrue(daemon.notify.wait("READY=1", daemon.process), daemon.log())
+        c = Client(tcp.getsockname())
+        self.addCleanup(c.close)
+        self.assertEqual(c.stats()["sockets_lost"], 0)
+        os.unlink(unix.getsockname())
+        with open(unix.getsockname(), "w"):
+            pass
+        until(lambda: c.stats()["sockets_lost"] == 1, "nobody can connect there")
+        daemon.logged("socket=%s error=\"a file that is no socket" % unix.getsockname())
+
     def test_a_descriptor_that_is_no_listener_is_refused(self):
         plain = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
         self.addCleanup(plain.close)

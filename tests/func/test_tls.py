@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """The line protocol inside TLS: listen.tls, and what it must withstand."""
 import os
+import re
 import shutil
 import signal
 import socket
@@ -335,6 +336,7 @@ class Files(TlsTest):
         mark = daemon.log_size()
         daemon.send_signal(signal.SIGHUP)
         daemon.logged(r"certificate file=.*c\.pem ends=", mark)
+        self.assertEqual(self.client(daemon).stats()["config_last_reload_successful"], 1)
         second = shown(context)
         self.assertNotEqual(first, second)
         client.ok("CHECK a")
@@ -344,11 +346,25 @@ class Files(TlsTest):
         daemon.logged(r'error tls file=.*c\.key error="the key does not belong to the certificate"', mark)
         self.assertEqual(shown(context), second, "a bad file has replaced a good one")
         client.ok("CHECK a")
+        self.assertEqual(self.client(daemon).stats()["config_last_reload_successful"], 0, "a restart would fail, and nothing shows it")
 
     def test_the_end_of_a_certificate_is_told_ahead(self):
         daemon = self.secure_daemon(pair=self.ca.sign("/CN=soon", days=5))
         daemon.logged(r"warn certificate file=\S+ ends=20\S+Z days=[45] note=")
         self.secure_client().ok("PING")
+
+    def test_the_check_of_a_configuration_warns_of_the_end_of_a_certificate(self):
+        tls = {"listen": {"tls": "127.0.0.1:%d" % free_port()}}
+        for days, warning in ((30, None), (5, "it ends in [45] days; replace the file in time"), (-1, "it has ended: nobody accepts it")):
+            cert, key = self.ca.sign("/CN=soon", days=days)
+            daemon = self.daemon(merged(tls, {"tls": {"cert_file": cert, "key_file": key}}), start=False)
+            daemon.write_config()
+            status, _, told = call(REDLOCKD, "--config", os.path.join(daemon.folder, "redlockd.yaml"), "--check-config")
+            self.assertEqual(status, 0)
+            if warning:
+                self.assertRegex(told, r": warning: %s: %s" % (re.escape(cert), warning))
+            else:
+                self.assertEqual(told, "")
 
     def test_a_chain_is_shown(self):
         """The authority of the client is the root only: the certificate in between comes from tls.cert_file."""

@@ -2,14 +2,18 @@
 """The page, in a real browser if one is installed (Debian package chromium). Its pictures are left in the build folder: page.png, page-dark.png, page-phone.png."""
 import base64
 import hashlib
+import json
 import os
 import re
+import shutil
+import signal
+import subprocess
 import unittest
 
 from chromium import PROGRAM, Chromium
 from daemon import on_redis
 from harness import FuncTest
-from process import BUILD
+from process import BUILD, until
 from web import free_web
 
 
@@ -29,6 +33,55 @@ class Served(FuncTest):
         self.assertEqual(re.findall(r"(?:src|href|action)\s*=\s*\"(?!#|data:)[^\"]*", page), [])
         self.assertEqual(re.findall(r"innerHTML|outerHTML|insertAdjacentHTML|document\.write|\beval\b|\sstyle=|\son\w+=", page), [])
         self.assertLess(len(page), 32 << 10)
+
+
+@unittest.skipUnless(shutil.which("node"), "node is not installed (Debian package nodejs)")
+class Judged(FuncTest):
+    """What the script of the page makes of a snapshot, in Node.js: whatever it asks a browser for is there, and does nothing."""
+    BROWSER = """const any = new Proxy(function () {}, {
+        get: (_, key) => key === Symbol.toPrimitive ? () => "" : key === Symbol.iterator ? [][key].bind([]) : any,
+        set: () => true, apply: () => any, construct: () => any});
+        const document = any, location = any, EventSource = any, addEventListener = any, fetch = any, setTimeout = any, clearTimeout = any, AbortSignal = any;
+        """
+
+    def setUp(self):
+        super().setUp()
+        self.web = free_web()
+        self.d = self.daemon({"listen": {"http": self.web.listen}}, tcp=True)
+        [self.script] = re.findall("<script>(.*?)</script>", self.web.ask("/").text, re.S)
+
+    def judged(self):
+        """The verdict of the page, and its lines about the daemon itself."""
+        done = subprocess.run(["node", "-"], text=True, capture_output=True, check=False, timeout=60,
+                              input="%s%s;const s = %s; console.log(JSON.stringify([...verdictOf(s), ...troublesOf(s)])); process.exit();" %
+                              (self.BROWSER, self.script, self.web.ask("/api/v1/snapshot").text))
+        self.assertEqual((done.returncode, done.stderr), (0, ""))
+        return json.loads(done.stdout)
+
+    def test_troubles_of_the_daemon_itself_and_what_to_do(self):
+        fine = ["OK", "the memory store: locks of this host only", "good"]
+        self.assertEqual(self.judged(), fine)
+        good = self.d.config
+        self.d.config += "nonsense: 1\n"
+        self.d.write_config()
+        self.d.send_signal(signal.SIGHUP)
+        shutil.rmtree(self.d.runtime_dir)
+        with open(self.d.runtime_dir, "w"):
+            pass
+        os.unlink(self.d.addr)
+        os.mkdir(self.d.addr)
+        lines = ["nobody can connect to a Unix socket", "the configuration that was read last has an error", "the journal cannot be written"]
+        until(lambda: len(self.judged()) == len(fine) + len(lines), "each trouble has a line")
+        word, _, kind, *told = self.judged()
+        self.assertEqual((word, kind), ("DEGRADED", "warn"))
+        for line in lines:
+            self.assertEqual(sum(line in text for text in told), 1, line)
+        os.unlink(self.d.runtime_dir)
+        os.rmdir(self.d.addr)
+        self.d.config = good
+        self.d.write_config()
+        self.d.send_signal(signal.SIGHUP)
+        until(lambda: self.judged() == fine, "all is well again")
 
 
 @unittest.skipUnless(PROGRAM, "no browser is installed (Debian package chromium)")

@@ -229,7 +229,7 @@ static void figure_row(void *arg, const struct redlock_line *row)
 		finding_tell(w->findings, "sockets", FINDING_FAIL, "see the log of redlockd for the path: remove the file that is there",
 		             "nobody can connect to a Unix socket of the daemon: its file was removed, or another one is in its place");
 	if (field_is(row, "metric", "config_last_reload_successful") && !value)
-		finding_tell(w->findings, "reload", FINDING_FAIL, "correct what `redlockd --check-config` shows, and reload",
+		finding_tell(w->findings, "reload", FINDING_FAIL, "correct what `redlockd --check-config` or its log shows, and reload",
 		             "the configuration that was read last has an error: the daemon continues with the former one, and a restart would fail");
 }
 
