@@ -23,6 +23,7 @@ static int file_open(struct audit_file *f)
 	f->fd = open(f->path, O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC | O_NONBLOCK, 0640);
 	if (f->fd < 0)
 		return -errno;
+	f->failing = false;
 	f->torn &= fstat(f->fd, &st) != 0 || !S_ISREG(st.st_mode) || st.st_size > 0;
 	return 0;
 }
@@ -86,7 +87,9 @@ void audit_file_look(struct audit_file *f, struct instant now)
 {
 	struct stat st;
 
-	if (!f->path || f->fd < 0 || fstat(f->fd, &st) || !S_ISREG(st.st_mode) || st.st_nlink > 0)
+	if (f->path && f->fd < 0 && file_open(f) < 0)
+		return;
+	if (!f->path || fstat(f->fd, &st) || !S_ISREG(st.st_mode) || st.st_nlink > 0)
 		return;
 	log_event(LOG_ERROR, "audit", "file=%s note=\"somebody had removed the file: it is made again, without the lines that it had\"", f->path);
 	audit_file_reopen(f, now);
@@ -202,6 +205,7 @@ void audit_file_write(struct audit_file *f, struct instant now, int64_t wall_us)
 {
 	int error = lines_write(f, wall_us);
 
+	f->failing = error != 0;
 	if (error) {
 		f->left_out += f->count;
 		audit_complain(f, now, error);

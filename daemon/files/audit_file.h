@@ -18,6 +18,7 @@ struct audit_file {
 	unsigned count;   /* how many */
 	uint64_t left_out; /* since the last line that was written */
 	bool torn;         /* the file ends within one of them */
+	bool failing;      /* the last lines could not be written */
 	struct instant quiet_until; /* no log line about a failure before this */
 };
 
@@ -27,7 +28,7 @@ int audit_file_open(struct audit_file *f, const char *path) __attribute__((warn_
 int audit_file_check(const char *path) __attribute__((warn_unused_result));
 /* After a rotation. If the file cannot be opened, lines are left out until it can. */
 void audit_file_reopen(struct audit_file *f, struct instant now);
-/* Makes the file again if somebody has removed it, and logs it. A rotation renames it, and is followed by a reload. */
+/* Makes the file again if somebody has removed it, and logs it; opens one that could not be. A rotation renames it, and is followed by a reload. */
 void audit_file_look(struct audit_file *f, struct instant now);
 void audit_file_close(struct audit_file *f);
 
@@ -38,6 +39,12 @@ void audit_file_write(struct audit_file *f, struct instant now, int64_t wall_us)
 static inline bool audit_file_has_news(const struct audit_file *f)
 {
 	return f->count > 0;
+}
+
+/* Lines are left out, or would be. */
+static inline bool audit_file_is_lost(const struct audit_file *f)
+{
+	return f->path && (f->fd < 0 || f->failing);
 }
 
 #endif

@@ -2,6 +2,10 @@
 /* The figures of the daemon around the service: its clients, its connections to the stores, its configuration. */
 #include "daemon/main/internal.h"
 
+#include "daemon/base/clock.h"
+
+#include <sys/param.h>
+
 static void tell_errors(const struct daemon *d, const struct sampler *to)
 {
 	struct service_store store;
@@ -38,6 +42,17 @@ static void tell_count(const struct daemon *d, enum metric which, const struct s
 	sampler_tell_plain(to, which, (int64_t)(which == METRIC_HANDOVER_CLIENTS ? counts.handed_over : counts.refused));
 }
 
+/* Nothing while no certificate is in use. */
+static void tell_certificates(const struct daemon *d, const struct sampler *to)
+{
+	int64_t ends = MIN(d->credentials.listen_ends, d->credentials.redis_ends);
+
+	for (unsigned i = 0; d->upstream && i < d->core_conf.nodes; i++)
+		ends = MIN(ends, upstream_cert_ends(d->upstream, i));
+	if (ends < INT64_MAX)
+		sampler_tell_plain(to, METRIC_CERTIFICATE_EXPIRES, ends - clock_wall_us() / SEC);
+}
+
 static void outer_tell(void *context, enum metric which, const struct sampler *to)
 {
 	const struct daemon *d = context;
@@ -59,6 +74,12 @@ static void outer_tell(void *context, enum metric which, const struct sampler *t
 		break;
 	case METRIC_JOURNAL_WRITABLE:
 		sampler_tell_plain(to, which, !d->journal.unusable && d->folder_error == 0);
+		break;
+	case METRIC_AUDIT_WRITABLE:
+		sampler_tell_plain(to, which, !audit_file_is_lost(&d->audit));
+		break;
+	case METRIC_CERTIFICATE_EXPIRES:
+		tell_certificates(d, to);
 		break;
 	case METRIC_SOCKETS_LOST:
 		sampler_tell_plain(to, which, net_sockets_lost(d->net) + (d->web && web_is_lost(d->web)) + (d->api && web_is_lost(d->api)));

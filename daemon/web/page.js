@@ -256,7 +256,11 @@ const TROUBLES = [
 	[t => t.config_last_reload_successful === 0,
 		"the configuration that was read last has an error; a restart would fail. Correct what redlockd --check-config or the log shows, and reload."],
 	[t => t.journal_writable === 0,
-		"the journal cannot be written: no session could be resumed after a restart. Make room on the disk of runtime_dir; the log tells the error."]];
+		"the journal cannot be written: no session could be resumed after a restart. Make room on the disk of runtime_dir; the log tells the error."],
+	[t => t.audit_writable === 0,
+		"the audit log cannot be written: its lines are left out. Make room on its disk, or its directory again; the log tells the error."],
+	[t => t.certificate_expires_seconds < 21 * 86400,
+		"a certificate of the daemon or of a server ends within 21 days, or has ended. Renew it, and reload: the log tells its file or server."]];
 
 const troublesOf = s => TROUBLES.filter(([is]) => is(s.totals)).map(([, text]) => "! " + text);
 

@@ -4,6 +4,7 @@ import fcntl
 import json
 import os
 import resource
+import shutil
 
 from guard import SECRET, GuardTest
 from process import REDLOCKD, call, until
@@ -69,6 +70,7 @@ class Audit(GuardTest):
         for name in names:
             c.ok("LOCK %s" % name)
         daemon.logged(r"audit .*error=.*the daemon goes on without these lines")
+        self.assertEqual(c.stats()["audit_writable"], 0)
         before = len(self.lines(path))  # each line is whole
         self.assertLess(before, 200)
         resource.prlimit(daemon.pid, resource.RLIMIT_FSIZE, (hard, hard))
@@ -77,6 +79,28 @@ class Audit(GuardTest):
         self.assertEqual(lines[before]["event"], "gap")
         self.assertEqual(before + lines[before]["left_out"], 200)
         self.assertEqual(lines[before + 1]["name"], "last")
+        self.assertEqual(c.stats()["audit_writable"], 1)
+
+    def test_a_folder_that_is_gone_is_told_until_it_is_there_again(self):
+        folder = os.path.join(self.folder(), "away")
+        path = os.path.join(folder, "audit")
+        os.mkdir(folder)
+        daemon = self.guarded("audit: {file: %s}\n" % path)
+        c = self.client(daemon)
+        self.assertEqual(c.stats()["audit_writable"], 1)
+        shutil.rmtree(folder)
+        with open(folder, "w"):
+            pass
+        until(lambda: c.stats()["audit_writable"] == 0, "the figure tells it, although there is no line to write")
+        status, out, _ = self.call_redlock(daemon, "doctor")
+        self.assertEqual(status, 1)
+        self.assertIn("the audit log cannot be written", out)
+        os.unlink(folder)
+        os.mkdir(folder)
+        until(lambda: c.stats()["audit_writable"] == 1, "the file is made again")
+        self.assertEqual(self.call_redlock(daemon, "doctor")[0], 0)
+        c.ok("LOCK a")
+        self.assertEqual(self.audited(daemon, path, 1)[0]["name"], "a")
 
     def test_a_pipe_that_is_full_costs_lines_and_spoils_no_other(self):
         """What a pipe took of a line cannot be taken back: it stands by itself."""

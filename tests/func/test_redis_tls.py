@@ -100,6 +100,7 @@ class RedisTls(FuncTest):
         servers = [self.tls_server(pair) for pair in pairs]
         daemon = self.tls_daemon(servers).joined()
         daemon.logged(r"warn certificate server=%s ends=\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ days=(19|20) " % servers[0].secure)
+        self.assertTrue(19 * 86400 < daemon.client().stats()["certificate_expires_seconds"] <= 20 * 86400)
         cert, key = pairs[0]
         servers[1].cli.config_set("tls-key-file", key, "tls-cert-file", cert)  # only connections that are made from now on show it
         daemon.logged(r"warn certificate server=%s ends=" % servers[1].secure, timeout=40)

@@ -351,7 +351,17 @@ class Files(TlsTest):
     def test_the_end_of_a_certificate_is_told_ahead(self):
         daemon = self.secure_daemon(pair=self.ca.sign("/CN=soon", days=5))
         daemon.logged(r"warn certificate file=\S+ ends=20\S+Z days=[45] note=")
-        self.secure_client().ok("PING")
+        self.assertTrue(4 * 86400 < self.secure_client().stats()["certificate_expires_seconds"] <= 5 * 86400)
+        status, out, _ = self.call_redlock(daemon, "doctor")
+        self.assertEqual(status, 0)
+        self.assertRegex(out, "warn .*a certificate .* ends in 4 days; fix: ")
+
+    def test_a_certificate_that_has_ended_is_told_by_figure_and_doctor(self):
+        daemon = self.secure_daemon(pair=self.ca.sign("/CN=late", days=-1))
+        self.assertLess(self.client(daemon).stats()["certificate_expires_seconds"], 0)
+        status, out, _ = self.call_redlock(daemon, "doctor")
+        self.assertEqual(status, 1)
+        self.assertRegex(out, "fail .*a certificate .* has ended; fix: ")
 
     def test_the_check_of_a_configuration_warns_of_the_end_of_a_certificate(self):
         tls = {"listen": {"tls": "127.0.0.1:%d" % free_port()}}

@@ -109,13 +109,15 @@ class Figures(OnWeb):
                 ("locks_held", ""), ("waiters", ""), ("acquire_wait_seconds_bucket", "result le"), ("acquire_wait_seconds_count", "result"),
                 ("hold_seconds_bucket", "le"), ("releases_total", "reason"), ("leases_lost_total", "reason"), ("renewals_total", "result"),
                 ("redis_up", "server"), ("redis_round_trip_seconds_bucket", "server le"), ("quorum_available", ""), ("event_loop_lag_seconds", ""),
-                ("handover_clients_total", ""), ("journal_writable", ""), ("sockets_lost", ""), ("config_last_reload_successful", ""),
+                ("handover_clients_total", ""), ("journal_writable", ""), ("audit_writable", ""), ("sockets_lost", ""),
+                ("config_last_reload_successful", ""),
                 ("config_last_reload_success_timestamp_seconds", "")):
             self.assertEqual(labels.get(name), {tuple(its.split())}, name)
         self.assertEqual(labels.get("redis_errors_total"), {("server", "kind")} if getattr(self, "r", None) else None)
 
     def test_boards_and_alerts_use_figures_that_there_are(self):
-        names = {"redlockd_" + name for name, *_ in Metrics(self.metrics().text).samples()} | {"redlockd_redis_errors_total", "redlockd_redis_trouble"}  # which a healthy server has not
+        names = {"redlockd_" + name for name, *_ in Metrics(self.metrics().text).samples()} | {
+            "redlockd_redis_errors_total", "redlockd_redis_trouble", "redlockd_certificate_expires_seconds"}  # which a healthy server without TLS has not
         names |= {"redlockd_group_" + one for one in ("requests_total", "losses_total", "wait_seconds_bucket", "hold_seconds_bucket")}  # nor one without groups
         for path in ("contrib/prometheus/redlockd.rules.yml", "contrib/prometheus/redlockd.test.yml", "contrib/grafana/redlockd.json"):
             with open(os.path.join(os.path.dirname(__file__), "..", "..", path), encoding="utf-8") as f:

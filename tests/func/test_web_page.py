@@ -10,10 +10,11 @@ import signal
 import subprocess
 import unittest
 
+from authority import Authority
 from chromium import PROGRAM, Chromium
 from daemon import on_redis
 from harness import FuncTest
-from process import BUILD, until
+from process import BUILD, free_port, until
 from web import free_web
 
 
@@ -47,7 +48,12 @@ class Judged(FuncTest):
     def setUp(self):
         super().setUp()
         self.web = free_web()
-        self.d = self.daemon({"listen": {"http": self.web.listen}}, tcp=True)
+        self.audit, authority = os.path.join(self.folder(), "audit"), Authority()
+        self.addCleanup(authority.remove)
+        os.mkdir(self.audit)
+        self.files = {days: authority.sign("/CN=localhost", days=days) for days in (30, 5)}
+        self.d = self.daemon({"listen": {"http": self.web.listen, "tls": "127.0.0.1:%d" % free_port()}, "audit": {"file": os.path.join(self.audit, "log")},
+                              "tls": dict(zip(("cert_file", "key_file"), self.files[30]))}, tcp=True)
         [self.script] = re.findall("<script>(.*?)</script>", self.web.ask("/").text, re.S)
 
     def judged(self):
@@ -70,7 +76,11 @@ class Judged(FuncTest):
             pass
         os.unlink(self.d.addr)
         os.mkdir(self.d.addr)
-        lines = ["nobody can connect to a Unix socket", "the configuration that was read last has an error", "the journal cannot be written"]
+        shutil.rmtree(self.audit)
+        with open(self.audit, "w"):
+            pass
+        lines = ["the audit log cannot be written", "nobody can connect to a Unix socket",
+                 "the configuration that was read last has an error", "the journal cannot be written"]
         until(lambda: len(self.judged()) == len(fine) + len(lines), "each trouble has a line")
         word, _, kind, *told = self.judged()
         self.assertEqual((word, kind), ("DEGRADED", "warn"))
@@ -78,10 +88,17 @@ class Judged(FuncTest):
             self.assertEqual(sum(line in text for text in told), 1, line)
         os.unlink(self.d.runtime_dir)
         os.rmdir(self.d.addr)
+        os.unlink(self.audit)
+        os.mkdir(self.audit)
         self.d.config = good
         self.d.write_config()
         self.d.send_signal(signal.SIGHUP)
         until(lambda: self.judged() == fine, "all is well again")
+        for good, soon in zip(*self.files.values()):
+            shutil.copy(soon, good)
+        self.d.send_signal(signal.SIGHUP)
+        until(lambda: self.judged() != fine, "the certificate ends soon")
+        self.assertIn("! a certificate of the daemon or of a server ends within 21 days", self.judged()[3])
 
 
 @unittest.skipUnless(PROGRAM, "no browser is installed (Debian package chromium)")

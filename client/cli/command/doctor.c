@@ -22,6 +22,7 @@
 #define NODES_TOLD      16
 #define TEXT_BYTES      256
 #define CLOCKS_APART_MS 500
+#define CERTIFICATE_AHEAD_S (21 * 86400)
 #define CLOCK_MOST_MS   (INT64_MAX / 4) /* the difference of two does not overflow, nor when it is rounded */
 
 /* What the user of the daemon must be allowed at a Redis server; redlockd(8) has the same. */
@@ -228,6 +229,15 @@ static void figure_row(void *arg, const struct redlock_line *row)
 	if (field_is(row, "metric", "sockets_lost") && value > 0)
 		finding_tell(w->findings, "sockets", FINDING_FAIL, "see the log of redlockd for the path: remove the file that is there",
 		             "nobody can connect to a Unix socket of the daemon: its file was removed, or another one is in its place");
+	if (field_is(row, "metric", "audit_writable") && !value)
+		finding_tell(w->findings, "audit", FINDING_FAIL, "see the log of redlockd for the error: make room on its disk, or its directory again",
+		             "the audit log cannot be written: its lines are left out");
+	if (field_is(row, "metric", "certificate_expires_seconds") && value <= 0)
+		finding_tell(w->findings, "certificate", FINDING_FAIL, "see the log of redlockd for its file or server: renew it, and reload",
+		             "a certificate of the daemon or of a server has ended");
+	else if (field_is(row, "metric", "certificate_expires_seconds") && value < CERTIFICATE_AHEAD_S)
+		finding_tell(w->findings, "certificate", FINDING_WARN, "see the log of redlockd for its file or server: renew it in time, and reload",
+		             "a certificate of the daemon or of a server ends in %" PRId64 " days", value / 86400);
 	if (field_is(row, "metric", "config_last_reload_successful") && !value)
 		finding_tell(w->findings, "reload", FINDING_FAIL, "correct what `redlockd --check-config` or its log shows, and reload",
 		             "the configuration that was read last has an error: the daemon continues with the former one, and a restart would fail");
