@@ -149,7 +149,7 @@ void node_fail(struct node *n, enum defect defect, const char *reason)
 	}
 }
 
-/* Where sentinels tell the address, nobody who reads "Connection refused" would know of what. */
+/* Where sentinels tell the address, nobody who reads "Connection refused", or "NOAUTH", would know of what. */
 static void node_fail_there(struct node *n, enum defect defect, const char *reason)
 {
 	char where[300], text[sizeof(n->reason)];
@@ -159,9 +159,9 @@ static void node_fail_there(struct node *n, enum defect defect, const char *reas
 
 		n->home_shut = shut ? instant_min(n->home_shut, clock_boottime()) : INSTANT_NEVER;
 	}
-	if (n->sentinel && n->state != NODE_UP && (defect == DEFECT_UNREACHED || defect == DEFECT_UNKNOWN_HOST)) {
+	if (n->sentinel && n->state != NODE_UP) {
 		sentinel_where(n->sentinel, where, sizeof(where));
-		(void)snprintf(text, sizeof(text), "%.100s, which the sentinels told: %.120s", where, reason);
+		(void)snprintf(text, sizeof(text), "%.90s, which the sentinels told: %.135s", where, reason);
 		node_fail(n, defect == DEFECT_UNKNOWN_HOST ? DEFECT_SENTINEL : defect, text);
 	} else {
 		node_fail(n, defect, reason);

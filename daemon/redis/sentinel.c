@@ -46,13 +46,18 @@ static void where_write(char *out, size_t size, const char *host, uint16_t port)
 	(void)snprintf(out, size, strchr(host, ':') ? "[%s]:%u" : "%s:%u", host, port);
 }
 
-/* Those that refuse the daemon come first: nothing but its configuration helps. */
+/* What the daemon lacks comes first, and then those that refuse it: nothing else helps. */
 static enum defect sentinel_defect(const struct sentinel *s)
 {
-	for (unsigned i = 0; i < s->count; i++)
-		if (s->item[i].defect == DEFECT_SENTINEL_AUTH)
-			return DEFECT_SENTINEL_AUTH;
-	return DEFECT_SENTINEL;
+	enum defect found = DEFECT_SENTINEL;
+
+	for (unsigned i = 0; i < s->count; i++) {
+		enum defect defect = s->item[i].defect;
+
+		if (defect == DEFECT_DESCRIPTORS || (defect == DEFECT_SENTINEL_AUTH && found == DEFECT_SENTINEL))
+			found = defect;
+	}
+	return found;
 }
 
 static void names_join(const struct sentinel *s, char *out, size_t size)

@@ -8,9 +8,11 @@
 
 #include <check.h>
 #include <event2/event.h>
+#include <netdb.h>
 #include <netinet/in.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/resource.h>
 
 #define SENTINELS 3
 #define AT_7000   "*2\r\n$8\r\n10.0.0.1\r\n$4\r\n7000\r\n"
@@ -26,7 +28,7 @@ static struct sentinel *sentinel;
 static unsigned answered, moved, heard;
 static char host[256], reason[512], trouble[512];
 static uint16_t port;
-static enum defect defect;
+static enum defect defect, trouble_defect;
 
 static void on_told(void *context, const char *to_host, uint16_t to_port, enum defect why_defect, const char *why)
 {
@@ -47,8 +49,9 @@ static void on_moved(void *context, const char *to, uint16_t to_port)
 
 static void on_heard(void *context, enum defect why_defect, const char *why)
 {
-	(void)context, (void)why_defect;
+	(void)context;
 	heard++;
+	trouble_defect = why_defect;
 	(void)snprintf(trouble, sizeof(trouble), "%s", why);
 }
 
@@ -323,6 +326,29 @@ TEST(each_tells_why_in_its_own_order)
 		ask();
 		ck_assert_str_eq(reason, expected);
 	}
+}
+
+/* Their connections have ended. 1: one of them has a name. */
+LOOP_TEST(a_daemon_without_a_descriptor_does_not_blame_the_sentinels, 2)
+{
+	struct rlimit before, none = {0};
+
+	if (_i)
+		at[0].host = "sentinel.example";
+	sentinel_make();
+	ask();
+	sentinel_follow(sentinel, true);
+	ck_assert_int_eq(getrlimit(RLIMIT_NOFILE, &before), 0);
+	none.rlim_max = before.rlim_max;
+	ck_assert_int_eq(setrlimit(RLIMIT_NOFILE, &none), 0);
+	resolver_loop_fail(EAI_SYSTEM);
+	fake_redis_hang_up(&fake[0]);
+	fake[1].where = "-NOAUTH Authentication required.\r\n";
+	fake[2].where = UNKNOWN;
+	resolver_loop_await(&heard, heard + 3);
+	ck_assert_int_eq(setrlimit(RLIMIT_NOFILE, &before), 0);
+	ck_assert_msg(strstr(trouble, "this daemon has no file descriptor left"), "%s", trouble);
+	ck_assert_int_eq(trouble_defect, DEFECT_DESCRIPTORS);
 }
 
 static const char *const nonsense[] = {
