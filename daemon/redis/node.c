@@ -90,21 +90,12 @@ static void node_be_replaced(struct node *n)
 {
 	char where[300], reason[sizeof(n->reason)];
 
+	n->voted = false;
 	n->known[0] = '\0';
 	n->home = (struct endpoint){0};
 	sentinel_where(n->sentinel, where, sizeof(where));
 	(void)snprintf(reason, sizeof(reason), "the sentinels name another master: %.200s", where);
 	node_leave(n, DEFECT_SENTINEL, reason, where);
-}
-
-/*
- * The sentinels name a server otherwise than they did in the process before. Only its run id shows that it is the same. run_id: "": it cannot be reached, or
- * tells none.
- */
-static void node_prove(struct node *n, const char *run_id)
-{
-	if (n->renamed && *n->known && strcmp(n->known, run_id) != 0)
-		node_be_replaced(n);
 }
 
 /* The address failed: tries the next one, or pauses. */
@@ -118,7 +109,8 @@ static void node_give_up(struct node *n)
 	n->fresh = false;
 	node_wait(n, backoff_next(&n->backoff, n->conf->rng), n->reason);
 	node_close_links(n);
-	node_prove(n, "");
+	if (n->voted && n->renamed)
+		node_be_replaced(n); /* that it is the same only its run id would have shown */
 	node_tell_down(n);
 }
 
@@ -228,6 +220,20 @@ static bool node_has_strayed(const struct node *n)
 	       addresses_have(&n->addresses, &n->home) && !node_home_is_gone(n);
 }
 
+/*
+ * Whether the sentinels have led to another server than before, by another name or by the same. One that was restarted is the same, and what it has forgotten
+ * its marker tells. Where the process before was connected only a number shows.
+ */
+static bool node_has_another(const struct node *n)
+{
+	const char *run_id = link_run_id(n->links.item[0]);
+	struct addresses number;
+
+	if (!n->sentinel || !n->voted || (*run_id && !strcmp(n->known, run_id)))
+		return false;
+	return n->home.n ? !endpoint_equal(&n->home, &n->dialled) : n->renamed || !addresses_from_number(n->host, n->port, &number);
+}
+
 static void node_on_ready(void *context)
 {
 	struct node *n = context;
@@ -243,8 +249,10 @@ static void node_on_ready(void *context)
 		node_fail(n, n->defect, n->reason);
 		return;
 	}
-	node_prove(n, link_run_id(n->links.item[0]));
+	if (node_has_another(n))
+		node_be_replaced(n);
 	n->renamed = false;
+	n->voted = true;
 	node_set_state(n, NODE_UP, "all links are ready");
 	n->up_since = clock_boottime();
 	n->reason[0] = 0;
@@ -593,6 +601,7 @@ static void node_recall(struct node *n, const struct upstream_address *from)
 {
 	(void)snprintf(n->known, sizeof(n->known), "%s", from->run_id ? from->run_id : "");
 	n->known_at = from->heard;
+	n->voted = *n->known || n->port;
 	if (n->port)
 		sentinel_recall(n->sentinel, n->host, n->port);
 }
