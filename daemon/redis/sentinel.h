@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The sentinels that tell where one master is. All are asked at once, each with a time limit, over connections that stay. The master is whom most of all
- * of them name, also of those that do not answer: so no two daemons are told of two. While the master is followed, they are asked once a second. A master counts as found by their word only: who connects must check its
- * role.
+ * The sentinels that tell where one master is. All are asked at once, each with a time limit, over connections that stay. The master is whom most of them name,
+ * counting those that do not answer: so no two daemons are told of two. While the master is followed, they are asked once a second. A master counts as found by
+ * their word only: who connects must check its role.
  * Callbacks come from the loop only, never from inside a function here; a callback may call all but sentinel_free. Not thread-safe.
  */
 #ifndef REDIS_SENTINEL_H

@@ -141,8 +141,8 @@ TEST(a_minority_tells_nothing_though_no_other_answers)
 	ask();
 	ck_assert_uint_eq(port, 0);
 	ck_assert_int_eq(defect, DEFECT_SENTINEL);
-	snprintf(expected, sizeof(expected), "too few sentinels (1 of 3) tell where locks is: 127.0.0.1:1 Connection refused; 127.0.0.1:%u knows no such master",
-	         at[1].port);
+	snprintf(expected, sizeof(expected),
+	         "too few sentinels (1 of 3) tell where locks is: 127.0.0.1:1 Connection refused; 127.0.0.1:%u knows no such master", at[1].port);
 	ck_assert_str_eq(reason, expected);
 	fake[1].where = AT_7000;
 	ask();
