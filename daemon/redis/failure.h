@@ -26,7 +26,7 @@ bool failure_is(struct span text, const char *code);
 #define FAILURE_GARBAGE "what answers there is no Redis server, or no sound one"
 #define FAILURE_SENTINEL "it is a sentinel, no server"
 #define FAILURE_TLS_PORT "its port speaks TLS"
-#define FAILURE_REPLICA "what the sentinels call the master is a replica: they are asked again"
+#define FAILURE_REPLICA "it is a replica: they are asked again"
 
 /* Why the server could not be reached: strerror, or what it means here; and the cause. */
 const char *failure_errno(int error);

@@ -90,21 +90,12 @@ static void node_be_replaced(struct node *n)
 {
 	char where[300], reason[sizeof(n->reason)];
 
+	n->voted = false;
 	n->known[0] = '\0';
 	n->home = (struct endpoint){0};
 	sentinel_where(n->sentinel, where, sizeof(where));
 	(void)snprintf(reason, sizeof(reason), "the sentinels name another master: %.200s", where);
 	node_leave(n, DEFECT_SENTINEL, reason, where);
-}
-
-/*
- * The sentinels name a server otherwise than they did in the process before. Only its run id shows that it is the same. run_id: "": it cannot be reached, or
- * tells none.
- */
-static void node_prove(struct node *n, const char *run_id)
-{
-	if (n->renamed && *n->known && strcmp(n->known, run_id) != 0)
-		node_be_replaced(n);
 }
 
 /* The address failed: tries the next one, or pauses. */
@@ -118,7 +109,8 @@ static void node_give_up(struct node *n)
 	n->fresh = false;
 	node_wait(n, backoff_next(&n->backoff, n->conf->rng), n->reason);
 	node_close_links(n);
-	node_prove(n, "");
+	if (n->voted && n->renamed)
+		node_be_replaced(n); /* that it is the same only its run id would have shown */
 	node_tell_down(n);
 }
 
@@ -149,7 +141,7 @@ void node_fail(struct node *n, enum defect defect, const char *reason)
 	}
 }
 
-/* Where sentinels tell the address, nobody who reads "Connection refused" would know of what. */
+/* Where sentinels tell the address, nobody who reads "Connection refused", or "NOAUTH", would know of what. */
 static void node_fail_there(struct node *n, enum defect defect, const char *reason)
 {
 	char where[300], text[sizeof(n->reason)];
@@ -159,9 +151,9 @@ static void node_fail_there(struct node *n, enum defect defect, const char *reas
 
 		n->home_shut = shut ? instant_min(n->home_shut, clock_boottime()) : INSTANT_NEVER;
 	}
-	if (n->sentinel && n->state != NODE_UP && (defect == DEFECT_UNREACHED || defect == DEFECT_UNKNOWN_HOST)) {
+	if (n->sentinel && n->state != NODE_UP) {
 		sentinel_where(n->sentinel, where, sizeof(where));
-		(void)snprintf(text, sizeof(text), "%.100s, which the sentinels told: %.120s", where, reason);
+		(void)snprintf(text, sizeof(text), "%.90s, which the sentinels told: %.135s", where, reason);
 		node_fail(n, defect == DEFECT_UNKNOWN_HOST ? DEFECT_SENTINEL : defect, text);
 	} else {
 		node_fail(n, defect, reason);
@@ -228,6 +220,20 @@ static bool node_has_strayed(const struct node *n)
 	       addresses_have(&n->addresses, &n->home) && !node_home_is_gone(n);
 }
 
+/*
+ * Whether the sentinels have led to another server than before, by another name or by the same. One that was restarted is the same, and what it has forgotten
+ * its marker tells. Where the process before was connected only a number shows.
+ */
+static bool node_has_another(const struct node *n)
+{
+	const char *run_id = link_run_id(n->links.item[0]);
+	struct addresses number;
+
+	if (!n->sentinel || !n->voted || (*run_id && !strcmp(n->known, run_id)))
+		return false;
+	return n->home.n ? !endpoint_equal(&n->home, &n->dialled) : n->renamed || !addresses_from_number(n->host, n->port, &number);
+}
+
 static void node_on_ready(void *context)
 {
 	struct node *n = context;
@@ -243,8 +249,10 @@ static void node_on_ready(void *context)
 		node_fail(n, n->defect, n->reason);
 		return;
 	}
-	node_prove(n, link_run_id(n->links.item[0]));
+	if (node_has_another(n))
+		node_be_replaced(n);
 	n->renamed = false;
+	n->voted = true;
 	node_set_state(n, NODE_UP, "all links are ready");
 	n->up_since = clock_boottime();
 	n->reason[0] = 0;
@@ -593,6 +601,7 @@ static void node_recall(struct node *n, const struct upstream_address *from)
 {
 	(void)snprintf(n->known, sizeof(n->known), "%s", from->run_id ? from->run_id : "");
 	n->known_at = from->heard;
+	n->voted = *n->known || n->port;
 	if (n->port)
 		sentinel_recall(n->sentinel, n->host, n->port);
 }

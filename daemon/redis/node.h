@@ -6,9 +6,9 @@
  * The name of a node that is up is resolved again and again. If the address in use is no longer among the answers, a replica is left, and of a master this is
  * reported. The path of a Unix socket is looked at: a server that took it over takes the place of the one that had it, because whoever connects reaches that
  * one.
- * Where sentinels name the address, they are asked before each attempt. While none names it, the server that was up a moment ago is dialled again, unless they
- * have named another one since. Then only that server is used there: its run id must be the same. The node goes down when most sentinels name another server,
- * and when its server becomes a replica.
+ * Where sentinels name the address, they are asked before each attempt. While no majority names one, the server that was up a moment ago is dialled again,
+ * unless they have named another one since. Then only that server is used there: its run id must be the same. The node goes down when a majority names another
+ * server, and when its server becomes a replica.
  */
 #ifndef REDIS_NODE_H
 #define REDIS_NODE_H

@@ -27,6 +27,7 @@ struct node {
 	char *label, *path, *host; /* path or host */
 	uint16_t port;
 	struct sentinel *sentinel; /* tells host and port; NULL: they stay */
+	bool voted;     /* a server was up, in this process or before, and no other has taken its place since */
 	char known[48]; /* the run id of the server that was up last; "": not known */
 	struct endpoint home; /* … and where it was; n 0: it was not up in this process */
 	struct instant home_shut; /* since when nobody listens there, as far as was tried; INSTANT_NEVER: somebody does, or it was not tried */

@@ -14,10 +14,10 @@ static bool addresses_are_several(const struct addresses *a)
 	return of_6 > 1 || a->count - of_6 > 1;
 }
 
-/* The worse one. */
+/* The worse one. Without a descriptor nobody can be asked either. */
 static void node_tell_trouble(struct node *n)
 {
-	const struct node_trouble *trouble = n->wrong.defect ? &n->wrong : &n->shut;
+	const struct node_trouble *trouble = n->wrong.defect && n->shut.defect != DEFECT_DESCRIPTORS ? &n->wrong : &n->shut;
 	char where[300] = "";
 
 	if (n->sentinel && n->state == NODE_UP && !n->renamed)

@@ -30,7 +30,7 @@ struct post {
 	bool asked;        /* a question is unanswered */
 	bool again;        /* … over a connection that answered another before, and may have ended since: then a new one is tried */
 	bool greeting;     /* AUTH is not answered yet */
-	const char *fault; /* found while it was asked, so that the timer tells it; NULL: none */
+	int fault;         /* errno, found while it was asked, so that the timer tells it; 0: none */
 };
 
 static void post_arm(struct post *p, int64_t us)
@@ -50,7 +50,7 @@ void post_close(struct post *p)
 	p->asked = false;
 	p->again = false;
 	p->greeting = false;
-	p->fault = NULL;
+	p->fault = 0;
 	resp_reset(&p->resp);
 }
 
@@ -68,10 +68,15 @@ static void post_fail(struct post *p, const char *reason)
 	post_give_up(p, DEFECT_SENTINEL, reason, false);
 }
 
-/* For a fault that shows at once. */
-static void post_fail_soon(struct post *p, const char *fault)
+static void post_fail_by(struct post *p, int error)
 {
-	p->fault = fault;
+	post_give_up(p, failure_errno_defect(error), failure_errno(error), false);
+}
+
+/* For an error that shows at once. */
+static void post_fail_soon(struct post *p, int error)
+{
+	p->fault = error;
 	post_arm(p, 0);
 }
 
@@ -187,8 +192,10 @@ static void post_on_event(struct bufferevent *bev, short what, void *context)
 	} else if (why) {
 		(void)snprintf(reason, sizeof(reason), "fails in TLS: %s", why);
 		post_fail(p, reason);
+	} else if (what & BEV_EVENT_EOF || !error) {
+		post_fail(p, "hung up");
 	} else {
-		post_fail(p, what & BEV_EVENT_EOF || !error ? "hung up" : failure_errno(error));
+		post_fail_by(p, error);
 	}
 }
 
@@ -228,7 +235,7 @@ static void post_connect(struct post *p, const struct addresses *found)
 	int fd = socket(to->name.ss_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
 
 	if (fd < 0) {
-		post_fail_soon(p, failure_errno(errno));
+		post_fail_soon(p, errno);
 		return;
 	}
 	p->bev = post_wrap(p, fd);
@@ -238,21 +245,20 @@ static void post_connect(struct post *p, const struct addresses *found)
 	bufferevent_enable(p->bev, EV_READ | EV_WRITE);
 	post_question(p, true);
 	if (bufferevent_socket_connect(p->bev, (const struct sockaddr *)&to->name, (int)to->n) < 0)
-		post_fail_soon(p, failure_errno(errno));
+		post_fail_soon(p, errno);
 }
 
 static void post_on_addresses(void *context, const struct addresses *found, enum defect defect, const char *reason)
 {
 	struct post *p = context;
 
-	(void)defect;
 	p->lookup = NULL;
 	if (!p->asked)
 		return; /* too late for that question; the next one asks for the name again */
 	if (found->count)
 		post_connect(p, found);
 	else
-		post_fail(p, reason);
+		post_give_up(p, defect, reason, false);
 }
 
 void post_ask(struct post *p)
@@ -277,7 +283,10 @@ static void post_on_timer(evutil_socket_t fd, short what, void *context)
 
 	(void)fd, (void)what;
 	(void)snprintf(reason, sizeof(reason), "does not answer within %lld ms", (long long)(p->conf->timeout_us / MSEC));
-	post_fail(p, p->fault ? p->fault : reason);
+	if (p->fault)
+		post_fail_by(p, p->fault);
+	else
+		post_fail(p, reason);
 }
 
 struct post *post_new(const struct sentinel_conf *conf, const char *master, const struct upstream_host *at, const struct post_sink *sink)

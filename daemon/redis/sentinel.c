@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Rounds of questions: all are asked at once, and most of those that answer are believed. */
+/* Rounds of questions: all are asked at once, and what most of all say is believed. */
 #include "daemon/redis/sentinel.h"
 #include "daemon/base/mem.h"
 
@@ -46,26 +46,18 @@ static void where_write(char *out, size_t size, const char *host, uint16_t port)
 	(void)snprintf(out, size, strchr(host, ':') ? "[%s]:%u" : "%s:%u", host, port);
 }
 
-/* They stand in the order of the configuration, whoever answered first, so that the same failure has the same text. */
-static void reasons_join(const struct sentinel *s, char *out, size_t size)
-{
-	bool unaware = true;
-	size_t n;
-
-	for (unsigned i = 0; i < s->count; i++)
-		unaware &= s->item[i].unaware;
-	n = (size_t)snprintf(out, size, unaware ? "no sentinel knows a master named %s" : "no sentinel tells where %s is", s->master);
-	for (unsigned i = 0; i < s->count && n < size && !unaware; i++)
-		n += (size_t)snprintf(out + n, size - n, "%s %s %s", i ? ";" : ":", s->item[i].label, s->item[i].reason);
-}
-
-/* Those that refuse the daemon come first: nothing but its configuration helps. */
+/* What the daemon lacks comes first, and then those that refuse it: nothing else helps. */
 static enum defect sentinel_defect(const struct sentinel *s)
 {
-	for (unsigned i = 0; i < s->count; i++)
-		if (s->item[i].defect == DEFECT_SENTINEL_AUTH)
-			return DEFECT_SENTINEL_AUTH;
-	return DEFECT_SENTINEL;
+	enum defect found = DEFECT_SENTINEL;
+
+	for (unsigned i = 0; i < s->count; i++) {
+		enum defect defect = s->item[i].defect;
+
+		if (defect == DEFECT_DESCRIPTORS || (defect == DEFECT_SENTINEL_AUTH && found == DEFECT_SENTINEL))
+			found = defect;
+	}
+	return found;
 }
 
 static void names_join(const struct sentinel *s, char *out, size_t size)
@@ -114,22 +106,71 @@ void sentinel_recall(struct sentinel *s, const char *host, uint16_t port)
 	s->port = port;
 }
 
-/* Without most of those that answer, other daemons may use another server, and grant what this one would. */
-static void sentinel_answer(struct sentinel *s, const struct item *leader, bool believed)
+/* Two majorities have a sentinel in common: no two daemons go to two masters. */
+static bool sentinel_decides(const struct sentinel *s, unsigned votes)
+{
+	return votes > s->count / 2;
+}
+
+/* It stands in the order of the configuration, whoever answered first, so that the same failure has the same text. */
+static void reasons_join(const struct sentinel *s, unsigned told, char *out, size_t size)
+{
+	const char *mark = ":";
+	size_t n;
+
+	if (told)
+		n = (size_t)snprintf(out, size, "too few sentinels (%u of %u) tell where %s is", told, s->count, s->master);
+	else
+		n = (size_t)snprintf(out, size, "no sentinel tells where %s is", s->master);
+	for (unsigned i = 0; i < s->count && n < size; i++) {
+		if (s->item[i].port)
+			continue;
+		n += (size_t)snprintf(out + n, size - n, "%s %s %s", mark, s->item[i].label, s->item[i].reason);
+		mark = ";";
+	}
+}
+
+static bool is_unknown(const struct sentinel *s)
+{
+	bool unaware = true;
+
+	for (unsigned i = 0; i < s->count; i++)
+		unaware &= s->item[i].unaware;
+	return unaware;
+}
+
+/* Why they do not tell where the master is, or would not tell of a fail-over. "": most name it, and the others do not answer. */
+static void sentinel_explain(const struct sentinel *s, const struct item *leader, unsigned votes, unsigned told, char *out, size_t size)
+{
+	char where[MASTER_HOST_MAX + 16];
+
+	*out = '\0';
+	if (is_unknown(s)) {
+		(void)snprintf(out, size, "no sentinel knows a master named %s", s->master);
+	} else if (votes < told) {
+		names_join(s, out, size);
+	} else if (sentinel_decides(s, votes)) {
+		return;
+	} else if (leader && s->port && !is_named(leader, s->host, s->port)) {
+		where_write(where, sizeof(where), leader->host, leader->port);
+		(void)snprintf(out, size, "the sentinels that answer name another master (%s), but they are too few (%u of %u)", where, told, s->count);
+	} else {
+		reasons_join(s, told, out, size);
+	}
+}
+
+static void sentinel_answer(struct sentinel *s, const struct item *leader, unsigned votes, unsigned told)
 {
 	char reason[512];
 
 	s->asked = false;
-	if (believed) {
+	if (sentinel_decides(s, votes)) {
 		sentinel_recall(s, leader->host, leader->port);
 		s->sink.told(s->sink.context, s->host, s->port, DEFECT_NONE, "");
 		return;
 	}
-	if (leader)
-		names_join(s, reason, sizeof(reason));
-	else
-		reasons_join(s, reason, sizeof(reason));
-	s->sink.told(s->sink.context, NULL, 0, leader ? DEFECT_SENTINEL : sentinel_defect(s), reason);
+	sentinel_explain(s, leader, votes, told, reason, sizeof(reason));
+	s->sink.told(s->sink.context, NULL, 0, sentinel_defect(s), reason);
 }
 
 static void sentinel_move(struct sentinel *s, const struct item *to)
@@ -139,16 +180,13 @@ static void sentinel_move(struct sentinel *s, const struct item *to)
 	s->sink.moved(s->sink.context, s->host, s->port);
 }
 
-static void sentinel_hear(const struct sentinel *s, bool told, bool agreed)
+static void sentinel_hear(const struct sentinel *s, const struct item *leader, unsigned votes, unsigned told)
 {
-	char reason[512] = "";
+	char reason[512];
 
-	if (!told)
-		reasons_join(s, reason, sizeof(reason));
-	else if (!agreed)
-		names_join(s, reason, sizeof(reason));
+	sentinel_explain(s, leader, votes, told, reason, sizeof(reason));
 	if (s->sink.heard)
-		s->sink.heard(s->sink.context, *reason ? told ? DEFECT_SENTINEL : sentinel_defect(s) : DEFECT_NONE, reason);
+		s->sink.heard(s->sink.context, *reason ? sentinel_defect(s) : DEFECT_NONE, reason);
 }
 
 /* One has answered, or failed. A majority need not wait for the rest. */
@@ -157,14 +195,14 @@ static void sentinel_weigh(struct sentinel *s)
 	unsigned votes, told;
 	const struct item *leader = sentinel_leader(s, &votes, &told);
 
-	if (s->pending && votes <= s->count / 2)
+	if (s->pending && !sentinel_decides(s, votes))
 		return;
 	if (s->asked)
-		sentinel_answer(s, leader, 2 * votes > told);
-	else if (s->followed && votes > s->count / 2 && !is_named(leader, s->host, s->port))
+		sentinel_answer(s, leader, votes, told);
+	else if (s->followed && sentinel_decides(s, votes) && !is_named(leader, s->host, s->port))
 		sentinel_move(s, leader);
 	else if (s->followed && !s->pending)
-		sentinel_hear(s, told > 0, votes == told);
+		sentinel_hear(s, leader, votes, told);
 	if (s->followed && !s->pending)
 		sentinel_arm(s);
 }

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The sentinels that tell where one master is. All are asked at once, each with a time limit, over connections that stay; whom most of those that answer
- * name is the master. While the master is followed, they are asked once a second. A master counts as found by their word only: who connects must check its
- * role.
+ * The sentinels that tell where one master is. All are asked at once, each with a time limit, over connections that stay. The master is whom most of them name,
+ * counting those that do not answer: so no two daemons are told of two. While the master is followed, they are asked once a second. A master counts as found by
+ * their word only: who connects must check its role.
  * Callbacks come from the loop only, never from inside a function here; a callback may call all but sentinel_free. Not thread-safe.
  */
 #ifndef REDIS_SENTINEL_H
@@ -17,11 +17,11 @@ struct sentinel;
 
 struct sentinel_sink {
 	void *context;
-	/* Answers sentinel_ask. host NULL: none told, or no majority of those that did agrees, and reason says why. The texts are borrowed during the call. */
+	/* Answers sentinel_ask. host NULL: no majority names one, and reason says why. The texts are borrowed during the call. */
 	void (*told)(void *context, const char *host, uint16_t port, enum defect defect, const char *reason);
-	/* While it is followed: a majority of those that answer names another server than was told last. Then it is not followed any more. */
+	/* While it is followed: a majority names another server than was told last. Then it is not followed any more. */
 	void (*moved)(void *context, const char *host, uint16_t port);
-	/* While it is followed, after each round: why none tells where the master is, or what each names if they differ; "": they agree. May be NULL. */
+	/* While it is followed, after each round: why they would not tell of a fail-over, or what each names if they differ; "": all is well. May be NULL. */
 	void (*heard)(void *context, enum defect defect, const char *reason);
 };
 

@@ -161,9 +161,8 @@ class OneOfThree(SentinelTest):
         self.three()
         master = self.w.master()
         for sentinel in self.w.sentinels:
-            sentinel.process.send_signal(signal.SIGSTOP)  # else they would undo it
-        self.w.sentinels[2].process.send_signal(signal.SIGCONT)
-        self.w.sentinels[2].ask("set", self.w.name, "quorum", "3")
+            sentinel.ask("set", self.w.name, "quorum", "3")
+        self.w.sentinels[0].process.send_signal(signal.SIGSTOP)  # else they would undo it
         master.cli.execute_command("REPLICAOF", "127.0.0.1", str(self.w.servers[1].port))
         until(lambda: self.row(self.w.label)["state"] == "down", "it has no vote")
         self.assertIn("sentinel", self.row(self.w.label)["cause"])
@@ -275,6 +274,37 @@ class NoWord(SentinelTest):
         self.assertEqual(client.ok("CHECK kept").num("fence"), fence)
         until(lambda: self.row(self.w.label, client).fields.get("cause") == "sentinel", "a fail-over would not be noticed")
         self.assertEqual(self.row(self.w.label, client)["state"], "joined")
+
+    def test_the_only_sentinel_that_answers_names_another_master(self):
+        """A daemon that runs stays and says so; one that starts waits: no two daemons use two masters."""
+        self.w = self.watched(replicas=0)
+        other = self.redis(tcp=True)
+        daemon = self.daemon(on_redis([self.w], {"lease": "4s", "max_lease": "6s"})).joined()
+        client = self.client(daemon)
+        lease = Lease(client, "kept")
+        for sentinel in self.w.sentinels[1:]:
+            sentinel.process.kill()
+            sentinel.process.wait()
+        until(lambda: "too few sentinels (1 of 3) tell" in self.row(self.w.label, client).fields.get("reason", ""), "a fail-over would not be noticed")
+        self.w.sentinels[0].ask("remove", self.w.name)
+        self.w.sentinels[0].ask("monitor", self.w.name, "127.0.0.1", str(other.port), "2")
+        said = "the sentinels that answer name another master (127.0.0.1:%d), but they are too few (1 of 3)" % other.port
+        until(lambda: self.row(self.w.label, client).fields.get("reason") == said, "the other is told")
+        row = self.row(self.w.label, client)
+        self.assertEqual((row["state"], row.fields.get("cause")), ("joined", "sentinel"))
+        late = self.daemon(on_redis([self.w], {"lease": "4s", "max_lease": "6s"}))
+        waits = self.client(late)
+        until(lambda: "too few sentinels (1 of 3) tell" in self.row(self.w.label, waits).fields.get("reason", ""), "it waits")
+        waits.err("LOCK kept", "QUORUM")
+        self.assertEqual(lease.check().kind, "OK")
+        self.w.sentinels[1].start()
+        time.sleep(2)
+        self.assertNotEqual(self.row(self.w.label, waits)["state"], "joined")  # one against one
+        self.w.sentinels[2].start()
+        until(lambda: self.row(self.w.label, waits)["state"] == "joined", "most agree", 20)
+        self.assertEqual(self.row(self.w.label, waits).fields.get("address"), "127.0.0.1:%d" % self.w.servers[0].port)
+        self.assertEqual(waits.ask("LOCK kept").kind, "BUSY")
+        self.assertEqual(lease.check().kind, "OK")
 
     def test_sentinels_that_end_and_return(self):
         self.w = self.watched(replicas=0)

@@ -189,6 +189,27 @@ TEST(a_daemon_without_a_descriptor_does_not_blame_the_name_of_a_server)
 	ck_assert_uint_eq(downs, 0);
 }
 
+TEST(that_no_descriptor_is_left_is_told_before_what_is_wrong_with_the_name)
+{
+	struct rlimit before, none = {0};
+
+	node_conf.redial_us = 30 * MSEC;
+	resolver_loop_host(1, "127.0.0.2");
+	node_dial_name("redis.example");
+	resolver_loop_await(&ups, 1);
+	ck_assert_int_eq(cause, DEFECT_UNKNOWN_HOST);
+	ck_assert_int_eq(getrlimit(RLIMIT_NOFILE, &before), 0);
+	none.rlim_max = before.rlim_max;
+	ck_assert_int_eq(setrlimit(RLIMIT_NOFILE, &none), 0);
+	for (unsigned i = 0; i < 100 && cause != DEFECT_DESCRIPTORS; i++)
+		resolver_loop_run(20 * MSEC);
+	ck_assert_int_eq(setrlimit(RLIMIT_NOFILE, &before), 0);
+	ck_assert_int_eq(cause, DEFECT_DESCRIPTORS);
+	for (unsigned i = 0; i < 100 && cause != DEFECT_UNKNOWN_HOST; i++)
+		resolver_loop_run(20 * MSEC);
+	ck_assert_int_eq(cause, DEFECT_UNKNOWN_HOST);
+}
+
 TEST(a_name_of_several_servers_is_told)
 {
 	node_conf.name_us = 30 * MSEC;

@@ -12,6 +12,7 @@
 #include <netinet/in.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/resource.h>
 
 #define RUN_A   "$1\r\na\r\n"
 #define RUN_B   "$1\r\nb\r\n"
@@ -27,7 +28,7 @@ static struct node *node;
 static struct rng rng;
 static unsigned ups, downs, moves, answers;
 static unsigned ups_before; /* the latest move */
-static enum defect defect_told;
+static enum defect defect_told, cause;
 static char address[300], reason[512], where[64], trouble[300];
 
 static void on_up(void *context, unsigned index, const char *told)
@@ -51,7 +52,8 @@ static void on_down(void *context, unsigned index, enum defect defect, const cha
 
 static void on_unwatched(void *context, unsigned index, enum defect defect, const char *why, const char *told)
 {
-	(void)context, (void)index, (void)defect;
+	(void)context, (void)index;
+	cause = defect;
 	(void)snprintf(trouble, sizeof(trouble), "%s", why);
 	(void)snprintf(address, sizeof(address), "%s", told);
 }
@@ -197,11 +199,34 @@ TEST(a_replica_is_never_up)
 	server[0].role = REPLICA;
 	node_make();
 	resolver_loop_await(&downs, 1);
-	ck_assert_str_eq(reason, FAILURE_REPLICA);
+	ck_assert_ptr_nonnull(strstr(reason, ", which the sentinels told: " FAILURE_REPLICA));
 	resolver_loop_await(&watch.questions, 4);
 	ck_assert_uint_eq(ups, 0);
 	ck_assert_uint_ge(downs, 2);
 	server[0].role = NULL;
+	resolver_loop_await(&ups, 1);
+}
+
+/* It has no other address that anybody could look for. */
+TEST(where_a_server_is_that_refuses_is_told)
+{
+	char expected[128];
+
+	server[0].hands = "-NOAUTH Authentication required.\r\n";
+	node_make();
+	resolver_loop_await(&downs, 1);
+	(void)snprintf(expected, sizeof(expected), "127.0.0.1:%u, which the sentinels told: NOAUTH Authentication required.", port_of(&server[0]));
+	ck_assert_str_eq(reason, expected);
+	ck_assert_int_eq(defect_told, DEFECT_AUTH);
+	server[0].hands = "";
+	fake_redis_hang_up(&server[0]);
+	while (defect_told != DEFECT_CLOSED && downs < 20) {
+		resolver_loop_run(20 * MSEC);
+		fake_redis_hang_up(&server[0]);
+	}
+	(void)snprintf(expected, sizeof(expected), "127.0.0.1:%u, which the sentinels told: closed by the server during the handshake", port_of(&server[0]));
+	ck_assert_str_eq(reason, expected);
+	server[0].hands = NULL;
 	resolver_loop_await(&ups, 1);
 }
 
@@ -258,6 +283,28 @@ TEST(a_master_that_takes_no_new_connection_is_told_while_it_serves)
 	server[0].hands = NULL;
 	resolver_loop_run(500 * MSEC);
 	ck_assert_str_eq(trouble, "");
+}
+
+/* The connection to the sentinel has ended, too. */
+TEST(a_daemon_without_a_descriptor_does_not_blame_the_sentinel)
+{
+	struct rlimit before, none = {0};
+
+	node_conf.redial_us = 30 * MSEC;
+	node_make();
+	resolver_loop_await(&ups, 1);
+	ck_assert_int_eq(getrlimit(RLIMIT_NOFILE, &before), 0);
+	none.rlim_max = before.rlim_max;
+	ck_assert_int_eq(setrlimit(RLIMIT_NOFILE, &none), 0);
+	fake_redis_hang_up(&watch);
+	for (unsigned i = 0; i < 500 && cause != DEFECT_DESCRIPTORS; i++)
+		resolver_loop_run(10 * MSEC);
+	for (unsigned i = 0; i < 10; i++) {
+		resolver_loop_run(20 * MSEC);
+		ck_assert_int_eq(cause, DEFECT_DESCRIPTORS);
+	}
+	ck_assert_int_eq(setrlimit(RLIMIT_NOFILE, &before), 0);
+	ck_assert_uint_eq(downs, 0);
 }
 
 static void trouble_stays(const char *text)
@@ -559,7 +606,7 @@ TEST(after_a_restart_another_spelling_of_what_cannot_be_reached_is_another_maste
 	resolver_loop_await(&moves, 1);
 	resolver_loop_await(&downs, 4);
 	ck_assert_uint_eq(moves, 1);
-	ck_assert_str_eq(reason, "ERR max number of clients reached");
+	ck_assert_ptr_nonnull(strstr(reason, ", which the sentinels told: ERR max number of clients reached"));
 	server[0].greeting = NULL;
 	resolver_loop_await(&ups, 1);
 	ck_assert_uint_eq(moves, 1);

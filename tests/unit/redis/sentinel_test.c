@@ -8,9 +8,11 @@
 
 #include <check.h>
 #include <event2/event.h>
+#include <netdb.h>
 #include <netinet/in.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/resource.h>
 
 #define SENTINELS 3
 #define AT_7000   "*2\r\n$8\r\n10.0.0.1\r\n$4\r\n7000\r\n"
@@ -26,7 +28,7 @@ static struct sentinel *sentinel;
 static unsigned answered, moved, heard;
 static char host[256], reason[512], trouble[512];
 static uint16_t port;
-static enum defect defect;
+static enum defect defect, trouble_defect;
 
 static void on_told(void *context, const char *to_host, uint16_t to_port, enum defect why_defect, const char *why)
 {
@@ -47,8 +49,9 @@ static void on_moved(void *context, const char *to, uint16_t to_port)
 
 static void on_heard(void *context, enum defect why_defect, const char *why)
 {
-	(void)context, (void)why_defect;
+	(void)context;
 	heard++;
+	trouble_defect = why_defect;
 	(void)snprintf(trouble, sizeof(trouble), "%s", why);
 }
 
@@ -117,16 +120,68 @@ TEST(each_is_asked_and_the_connections_stay)
 	}
 }
 
-TEST(one_that_answers_is_enough)
+TEST(most_of_all_are_enough)
 {
 	is_gone(0);
-	fake[1].where = UNKNOWN;
 	ask();
 	ck_assert_uint_eq(port, 7000);
 	fake_redis_hang_up(&fake[2]);
 	ask();
 	ck_assert_uint_eq(port, 7000);
 	ck_assert_uint_eq(fake[2].connections, 2);
+}
+
+/* Most of the others may name another one to daemons that reach those. */
+TEST(a_minority_tells_nothing_though_no_other_answers)
+{
+	char expected[512];
+
+	is_gone(0);
+	fake[1].where = UNKNOWN;
+	ask();
+	ck_assert_uint_eq(port, 0);
+	ck_assert_int_eq(defect, DEFECT_SENTINEL);
+	snprintf(expected, sizeof(expected),
+	         "too few sentinels (1 of 3) tell where locks is: 127.0.0.1:1 Connection refused; 127.0.0.1:%u knows no such master", at[1].port);
+	ck_assert_str_eq(reason, expected);
+	fake[1].where = AT_7000;
+	ask();
+	ck_assert_uint_eq(port, 7000);
+}
+
+TEST(that_too_few_are_left_to_tell_a_fail_over_is_told)
+{
+	ask();
+	sentinel_follow(sentinel, true);
+	fake[1].where = UNKNOWN;
+	resolver_loop_await(&heard, heard + 2);
+	ck_assert_str_eq(trouble, "");
+	fake[2].where = UNKNOWN;
+	resolver_loop_await(&heard, heard + 2);
+	ck_assert_ptr_nonnull(strstr(trouble, "too few sentinels (1 of 3) tell where locks is: 127.0.0.1:"));
+	fake[2].where = AT_7000;
+	resolver_loop_await(&heard, heard + 2);
+	ck_assert_str_eq(trouble, "");
+}
+
+/* Whoever starts now waits, so nobody else goes there before most name it. */
+TEST(a_minority_that_names_another_moves_nothing_and_is_told)
+{
+	static const char text[] = "the sentinels that answer name another master (10.0.0.1:7001), but they are too few (1 of 3)";
+
+	ask();
+	sentinel_follow(sentinel, true);
+	fake[0].where = AT_7001;
+	fake[1].where = fake[2].where = UNKNOWN;
+	resolver_loop_await(&heard, heard + 3);
+	ck_assert_str_eq(trouble, text);
+	ck_assert_uint_eq(moved, 0);
+	ask();
+	ck_assert_uint_eq(port, 0);
+	ck_assert_str_eq(reason, text);
+	fake[2].where = AT_7001;
+	sentinel_follow(sentinel, true);
+	resolver_loop_await(&moved, 1);
 }
 
 TEST(those_that_hang_are_left_after_their_time)
@@ -137,7 +192,8 @@ TEST(those_that_hang_are_left_after_their_time)
 	fake[0].where = "";
 	fake[1].deaf = true;
 	ask();
-	ck_assert_uint_eq(port, 7000);
+	ck_assert_ptr_nonnull(strstr(reason, "too few sentinels (1 of 3) tell where locks is: 127.0.0.1:"));
+	ck_assert_ptr_nonnull(strstr(reason, " does not answer within 300 ms; 127.0.0.1:"));
 	ck_assert_int_ge(instant_diff(clock_boottime(), begin), LATE_US - 20 * MSEC);
 }
 
@@ -203,7 +259,7 @@ TEST(one_against_one_tells_nothing_to_one_that_starts)
 TEST(a_name_is_resolved)
 {
 	at[0].host = "sentinel.example";
-	fake[1].where = fake[2].where = UNKNOWN;
+	fake[2].where = UNKNOWN;
 	sentinel_make();
 	ask();
 	ck_assert_uint_eq(port, 7000);
@@ -215,7 +271,7 @@ TEST(a_name_that_is_being_resolved_is_not_asked_for_again)
 {
 	conf.timeout_us = LATE_US;
 	at[0].host = "sentinel.example";
-	fake[1].where = fake[2].where = UNKNOWN;
+	fake[2].where = UNKNOWN;
 	resolver_loop_hang_at(at[0].host);
 	sentinel_make();
 	for (unsigned i = 0; i < 3; i++)
@@ -235,7 +291,7 @@ TEST(a_name_that_was_resolved_too_late_is_asked_for_again)
 {
 	conf.timeout_us = LATE_US;
 	at[0].host = "sentinel.example";
-	fake[1].where = fake[2].where = UNKNOWN;
+	fake[2].where = UNKNOWN;
 	resolver_loop_hang_at(at[0].host);
 	sentinel_make();
 	ask();
@@ -272,6 +328,29 @@ TEST(each_tells_why_in_its_own_order)
 	}
 }
 
+/* Their connections have ended. 1: one of them has a name. */
+LOOP_TEST(a_daemon_without_a_descriptor_does_not_blame_the_sentinels, 2)
+{
+	struct rlimit before, none = {0};
+
+	if (_i)
+		at[0].host = "sentinel.example";
+	sentinel_make();
+	ask();
+	sentinel_follow(sentinel, true);
+	ck_assert_int_eq(getrlimit(RLIMIT_NOFILE, &before), 0);
+	none.rlim_max = before.rlim_max;
+	ck_assert_int_eq(setrlimit(RLIMIT_NOFILE, &none), 0);
+	resolver_loop_fail(EAI_SYSTEM);
+	fake_redis_hang_up(&fake[0]);
+	fake[1].where = "-NOAUTH Authentication required.\r\n";
+	fake[2].where = UNKNOWN;
+	resolver_loop_await(&heard, heard + 3);
+	ck_assert_int_eq(setrlimit(RLIMIT_NOFILE, &before), 0);
+	ck_assert_msg(strstr(trouble, "this daemon has no file descriptor left"), "%s", trouble);
+	ck_assert_int_eq(trouble_defect, DEFECT_DESCRIPTORS);
+}
+
 static const char *const nonsense[] = {
 	"+OK\r\n", "*2\r\n$1\r\na\r\n$1\r\nb\r\n", "*2\r\n$1\r\na\r\n$1\r\n0\r\n", "*2\r\n$1\r\na\r\n$5\r\n65536\r\n", "*2\r\n$0\r\n\r\n$4\r\n7000\r\n",
 	"*2\r\n$3\r\na b\r\n$4\r\n7000\r\n", "*1\r\n$1\r\na\r\n", "*2\r\n:1\r\n:2\r\n", "?\r\n", "*2\r\n$1\r\na\r\n$12\r\n999999999999\r\n",
@@ -282,7 +361,7 @@ LOOP_TEST(nonsense_is_no_address, (int)(sizeof(nonsense) / sizeof(nonsense[0])))
 	fake[0].where = nonsense[_i];
 	fake[1].where = UNKNOWN;
 	ask();
-	ck_assert_uint_eq(port, 7000);
+	ck_assert_msg(strstr(reason, "too few sentinels (1 of 3) tell"), "%s", reason);
 }
 
 TEST(a_password_is_shown_to_each_and_never_told)
