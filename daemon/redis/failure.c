@@ -171,9 +171,16 @@ enum defect failure_dial_defect(const struct sockaddr *to, int error)
 
 struct span failure_told(struct span text)
 {
-	const char *script = memmem(text.p, text.n, " script: ", 9);
+	struct span rest = text;
+	const char *script;
 
-	return (struct span){text.p, script ? (size_t)(script - text.p) : text.n};
+	if (text.n < 2 || text.p[text.n - 1] != '.' || !is_digit(text.p[text.n - 2]))
+		return text; /* our own script has put more behind it */
+	while ((script = memmem(rest.p, rest.n, " script: ", 9))) {
+		text.n = (size_t)(script - text.p);
+		rest = (struct span){script + 9, rest.n - (size_t)(script + 9 - rest.p)};
+	}
+	return text;
 }
 
 enum answer_class failure_class(struct span text)

@@ -568,7 +568,7 @@ class Causes(HealthTest):
 
     def test_the_port_of_a_sentinel(self):
         master = self.redis(tcp=True)
-        sentinel = Sentinel("m", master.port, 1, 1000).start()
+        sentinel = Sentinel("m", "127.0.0.1", master.port, 1, 1000).start()
         self.addCleanup(sentinel.stop)
         until(lambda: sentinel.ask("masters") is not None, "the sentinel answers")
         self.case(self.on("127.0.0.1:%d" % sentinel.port), "sentinel-port", "sentinel", "addresses")

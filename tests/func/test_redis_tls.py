@@ -191,10 +191,10 @@ class RedisTls(FuncTest):
         """They are reached with TLS as well, and one that shows a certificate of others tells nothing."""
         server = self.tls_server()
         bad = self.tls_sentinel(server, self.other.sign("/CN=redis", names="IP:127.0.0.1"), self.other.cert)
-        good = self.tls_sentinel(server, self.pair, self.ca.cert)
+        good = [self.tls_sentinel(server, self.pair, self.ca.cert) for _ in range(2)]
         server.secure = {"sentinel": {"master": "locks", "addresses": [bad]}}
         self.never_up(self.tls_daemon([server]), r"state=down .*no sentinel tells where locks is: %s fails in TLS: certificate verify failed" % bad)
-        server.secure["sentinel"]["addresses"].append(good)
+        server.secure["sentinel"]["addresses"] += good
         self.works(self.tls_daemon([server]), [server])
 
     def test_a_sentinel_that_does_not_accept_the_certificate(self):

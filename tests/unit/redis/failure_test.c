@@ -103,6 +103,21 @@ LOOP_TEST(any_other_error_is_unknown, sizeof(unknowns) / sizeof(*unknowns))
 	ck_assert_msg(failure_class(span_of(unknowns[_i])) == ANSWER_UNKNOWN, "%s", unknowns[_i]);
 }
 
+TEST(an_error_is_told_without_the_place_in_our_script)
+{
+	static const char *const row[][2] = {
+		{"WRONGTYPE no: redlockd:lock:!dead script: 0f3c, on @user_script:14.", "WRONGTYPE no: redlockd:lock:!dead"},
+		{"WRONGTYPE no: j: script: x script: 0f3c, on @user_script:14.", "WRONGTYPE no: j: script: x"},
+		{"ERR Unknown Redis command called from script script: 0f3c, on @user_script:8.: TIME",
+		 "ERR Unknown Redis command called from script script: 0f3c, on @user_script:8.: TIME"},
+		{"OOM no.", "OOM no."},
+		{"", ""},
+	};
+
+	for (size_t i = 0; i < sizeof(row) / sizeof(*row); i++)
+		ck_assert_msg(span_equal(failure_told(span_of(row[i][0])), span_of(row[i][1])), "%s", row[i][0]);
+}
+
 TEST(a_text_that_repeats_the_password_is_withheld)
 {
 	char reason[256];
