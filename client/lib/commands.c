@@ -6,7 +6,6 @@
 #include "client/lib/exchange.h"
 
 #include <errno.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/param.h>
 
@@ -176,35 +175,24 @@ int redlock_rate_wait(struct redlock *c, const char *name, int64_t limit, int64_
 
 /* --- pushes: WATCH, SUBSCRIBE and their ends --- */
 
-static struct subscription *watch_of_draft(const struct draft *d, bool events)
-{
-	return d->error ? NULL : subscription_new((struct span){d->line.p, d->n}, events);
-}
-
-/* The request is repeated over the next connection, like one that only asks. A watch is the session's once the daemon has said so. */
+/* The request is repeated over the next connection, like one that only asks. It is the session's once the daemon has said so. */
 static int follow(struct redlock *c, bool events)
 {
-	struct subscription *watch = watch_of_draft(&c->draft, events);
-	int r = c->draft.error || watch ? await_draft(c, PENDING_READ, 0, NULL, NULL) : conn_break(c, -ENOMEM, "out of memory");
+	int r = await_draft(c, PENDING_READ, 0, NULL, NULL);
 
-	if (r) {
-		free(watch);
-		return r;
-	}
 	/* The connection may have ended right behind the answer. */
-	watch->stands = c->link != LINK_DOWN;
-	c->watches.gap |= events && !watch->stands;
-	subscriptions_add(&c->watches, watch);
-	return 0;
+	if (!r && subscriptions_add(&c->watches, (struct span){c->pending.line.p, c->pending.n}, events, c->link != LINK_DOWN))
+		r = conn_break(c, -ENOMEM, "out of memory");
+	return r;
 }
 
-/* Refused as unknown, it is gone as well. */
-static int unfollow(struct redlock *c, struct span followed)
+/* UNWATCH and UNSUBSCRIBE end what the same line without UN has asked for. Refused as unknown, that is gone as well. */
+static int unfollow(struct redlock *c)
 {
 	int r = await_draft(c, PENDING_READ, 0, NULL, NULL);
 
 	if (!r || (r == REDLOCK_REFUSED && !strcmp(c->code, "NOTFOUND")))
-		subscriptions_forget(&c->watches, followed);
+		subscriptions_forget(&c->watches, (struct span){c->pending.line.p + strlen("UN"), c->pending.n - strlen("UN")});
 	return r;
 }
 
@@ -223,17 +211,8 @@ int redlock_watch(struct redlock *c, const char *prefix)
 
 int redlock_unwatch(struct redlock *c, const char *prefix)
 {
-	struct subscription *watch;
-	int r;
-
-	draft_watch(&c->draft, "WATCH", prefix);
-	watch = watch_of_draft(&c->draft, true);
-	if (!watch && !c->draft.error)
-		return conn_break(c, -ENOMEM, "out of memory");
 	draft_watch(&c->draft, "UNWATCH", prefix);
-	r = unfollow(c, watch ? (struct span){watch->line, watch->n} : SPAN(""));
-	free(watch);
-	return r;
+	return unfollow(c);
 }
 
 int redlock_subscribe(struct redlock *c)
@@ -245,7 +224,7 @@ int redlock_subscribe(struct redlock *c)
 int redlock_unsubscribe(struct redlock *c)
 {
 	draft_verb(&c->draft, "UNSUBSCRIBE");
-	return unfollow(c, SPAN("SUBSCRIBE"));
+	return unfollow(c);
 }
 
 /* --- for administrators. None is repeated: done twice, it could hit somebody else --- */

@@ -120,18 +120,6 @@ void subscriptions_release(struct subscriptions *w)
 		subscriptions_drop(w, STAILQ_FIRST(&w->all));
 }
 
-struct subscription *subscription_new(struct span line, bool events)
-{
-	struct subscription *watch = calloc(1, sizeof(*watch) + line.n);
-
-	if (!watch)
-		return NULL;
-	watch->events = events;
-	watch->n = line.n;
-	memcpy(watch->line, line.p, line.n);
-	return watch;
-}
-
 void subscriptions_forget(struct subscriptions *w, struct span line)
 {
 	struct subscription *watch;
@@ -143,10 +131,18 @@ void subscriptions_forget(struct subscriptions *w, struct span line)
 		subscriptions_drop(w, watch);
 }
 
-void subscriptions_add(struct subscriptions *w, struct subscription *watch)
+int subscriptions_add(struct subscriptions *w, struct span line, bool events, bool stands)
 {
-	subscriptions_forget(w, (struct span){watch->line, watch->n});
+	struct subscription *watch = calloc(1, sizeof(*watch) + line.n);
+
+	if (!watch)
+		return -ENOMEM;
+	subscriptions_forget(w, line);
+	*watch = (struct subscription){.events = events, .stands = stands, .n = line.n};
+	memcpy(watch->line, line.p, line.n);
+	w->gap |= events && !stands;
 	STAILQ_INSERT_TAIL(&w->all, watch, next);
+	return 0;
 }
 
 void subscriptions_end(struct subscriptions *w)

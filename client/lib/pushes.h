@@ -55,10 +55,8 @@ struct subscriptions {
 
 void subscriptions_init(struct subscriptions *w);
 void subscriptions_release(struct subscriptions *w);
-/* NULL: out of memory. To be added or freed. */
-struct subscription *subscription_new(struct span line, bool events);
-/* Takes it over. One with the same line stands in its place. */
-void subscriptions_add(struct subscriptions *w, struct subscription *watch);
+/* The daemon has said OK to that line; stands: over the connection of now. It takes the place of one with the same line. -ENOMEM. */
+int subscriptions_add(struct subscriptions *w, struct span line, bool events, bool stands) REDLOCK_MUST;
 void subscriptions_forget(struct subscriptions *w, struct span line);
 
 /* The connection has ended. */
