@@ -271,14 +271,21 @@ void conn_answered(struct redlock *c)
 	c->pauses.n = 0;
 }
 
-static int answer_put(struct redlock *c, const char *text)
+/* A line that the library says itself. */
+static int passing_put(struct redlock *c, const char *text)
 {
 	int r = line_take(&c->passing, text, strlen(text));
 
-	if (r)
-		return conn_break(c, r, r == -ENOMEM ? "out of memory" : text);
-	conn_answered(c);
-	return 0;
+	return r ? conn_break(c, r, r == -ENOMEM ? "out of memory" : text) : 0;
+}
+
+static int answer_put(struct redlock *c, const char *text)
+{
+	int r = passing_put(c, text);
+
+	if (!r)
+		conn_answered(c);
+	return r;
 }
 
 int conn_withdraw(struct redlock *c)
@@ -299,52 +306,38 @@ int conn_answer_lost(struct redlock *c)
 	return r;
 }
 
-/* *ret_push is NULL for one that a later version may say. */
-static int push_read(struct redlock *c, struct span line, struct push **ret_push)
+static int push_keep(struct redlock *c)
 {
-	int r = push_new(line.p, line.n, ret_push);
-
-	if (r == -ENOMSG && c->spoken) {
-		*ret_push = NULL;
-		return 0;
-	}
-	return r ? conn_break(c, r == -ENOMSG ? -EPROTO : r, r == -ENOMEM ? "out of memory" : "redlockd sent a push that cannot be read") : 0;
+	return pushes_add(&c->pushes, &c->passing) ? conn_break(c, -ENOMEM, "out of memory") : 0;
 }
 
-int conn_push(struct redlock *c, struct span line)
+int conn_push(struct redlock *c)
 {
-	struct push *push;
-	int r;
-
 	if (!pushes_make_room(&c->pushes))
 		return conn_break(c, -ENOBUFS, "redlockd sent more pushes than can be kept");
-	r = push_read(c, line, &push);
-	if (r || !push)
-		return r;
-	unchecked_jobs_push(&c->unchecked, &push->line.parsed);
-	if (!c->greeting.resumes || tracking_push(&c->holds, &c->pending, &push->line.parsed))
-		pushes_add(&c->pushes, push);
-	else
-		push_free(push);
-	return 0;
+	unchecked_jobs_push(&c->unchecked, &c->passing.parsed);
+	return !c->greeting.resumes || tracking_push(&c->holds, &c->pending, &c->passing.parsed) ? push_keep(c) : 0;
+}
+
+int conn_tell(struct redlock *c, const char *text)
+{
+	int r = passing_put(c, text);
+
+	(void)pushes_make_room(&c->pushes);
+	return r ? r : push_keep(c);
 }
 
 int conn_tell_losses(struct redlock *c)
 {
 	char line[REPLY_MAX];
-	struct push *push;
 	struct hold *h;
-	size_t n;
-	int r;
+	int r = 0;
 
 	LIST_FOREACH(h, &c->holds.all, next) {
-		if (h->state != HOLD_LOST || !h->reason)
+		if (r || h->state != HOLD_LOST || !h->reason)
 			continue;
-		n = tracking_loss(h, line);
-		r = push_read(c, (struct span){line, n}, &push);
-		if (r)
-			return r;
-		pushes_add(&c->pushes, push);
+		tracking_loss(h, line);
+		r = conn_tell(c, line);
 	}
-	return 0;
+	return r;
 }

@@ -148,8 +148,10 @@ int conn_answer_lost(struct redlock *c) REDLOCK_MUST;
 void conn_wipe(char *text);
 /* Keeps this AUTH, or none, and wipes the one that was kept. */
 void conn_keep_auth(struct redlock *c, char *auth);
-/* Keeps a push, unless it tells a loss again. */
-int conn_push(struct redlock *c, struct span line) REDLOCK_MUST;
+/* c->passing is a push: keeps it, unless it tells a loss again. */
+int conn_push(struct redlock *c) REDLOCK_MUST;
+/* Makes a push that the daemon has not sent. */
+int conn_tell(struct redlock *c, const char *text) REDLOCK_MUST;
 /* Makes a push for each lock that was found to be lost and not told yet. */
 int conn_tell_losses(struct redlock *c) REDLOCK_MUST;
 

@@ -163,14 +163,14 @@ static struct span tag_sent(const struct redlock *c)
 static int line_hear(struct redlock *c, struct span line)
 {
 	bool push = line.n && line.p[0] == '!';
-	int r = line.n >= (push ? REPLY_MAX : LINE_MAX_DEFAULT) ? -EPROTO : push ? 0 : line_take(&c->passing, line.p, line.n);
+	int r = line.n >= (push ? REPLY_MAX : LINE_MAX_DEFAULT) ? -EPROTO : line_take(&c->passing, line.p, line.n);
 
 	if (r == -ENOMSG && c->spoken)
 		return 0;
 	if (r)
 		return conn_break(c, r == -ENOMSG ? -EPROTO : r, r == -ENOMEM ? "out of memory" : "the peer does not speak the protocol of redlockd");
 	if (push)
-		return conn_push(c, line);
+		return conn_push(c);
 	c->spoken = true;
 	if (c->passing.parsed.tag.n && !span_equal(c->passing.parsed.tag, tag_sent(c)))
 		return 0;

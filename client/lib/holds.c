@@ -258,16 +258,15 @@ bool tracking_push(struct holds *holds, const struct pending *p, const struct re
 	return true;
 }
 
-size_t tracking_loss(struct hold *h, char out[REPLY_MAX])
+void tracking_loss(struct hold *h, char out[REPLY_MAX])
 {
 	char name[4 * NAME_MAX_BYTES + 3];
 	size_t n = quote(span_of(h->name), name, sizeof(name) - 1);
 
 	name[n] = '\0';
-	n = (size_t)snprintf(out, REPLY_MAX, "! LOST name=%s fence=%" PRId64 " reason=%s", name, h->fence, h->reason);
+	snprintf(out, REPLY_MAX, "! LOST name=%s fence=%" PRId64 " reason=%s", name, h->fence, h->reason);
 	h->reason = NULL;
 	h->loss_told = h->fence;
-	return n;
 }
 
 /* --- what RESUME tells --- */

@@ -34,24 +34,16 @@ void buffer_release(struct buffer *room)
 
 /* --- lines --- */
 
-int line_fill(struct redlock_line *line, const char *from, size_t n)
-{
-	int r;
-
-	line->n = n;
-	memcpy(line->text, from, n);
-	memcpy(line->scratch, from, n);
-	r = reply_parse(line->scratch, n, &line->parsed);
-	return r > 0 ? -ENOMSG : r ? -EPROTO : 0;
-}
-
 int line_take(struct redlock_line *line, const char *from, size_t n)
 {
-	if (buffer_grow(&line->room, 2 * n + 1)) /* an empty line has a place, too */
-		return -ENOMEM;
-	line->text = line->room.p;
-	line->scratch = line->room.p + n;
-	return line_fill(line, from, n);
+	int r = buffer_grow(&line->room, 2 * n + 1); /* an empty line has a place, too */
+
+	if (r)
+		return r;
+	line->n = n;
+	line->text = memcpy(line->room.p, from, n);
+	r = reply_parse(memcpy(line->text + n, from, n), n, &line->parsed);
+	return r > 0 ? -ENOMSG : r ? -EPROTO : 0;
 }
 
 void line_release(struct redlock_line *line)

@@ -19,16 +19,13 @@ int buffer_grow(struct buffer *room, size_t n) REDLOCK_MUST;
 void buffer_release(struct buffer *room);
 
 struct redlock_line {
-	struct reply_line parsed; /* its spans point into scratch */
+	struct reply_line parsed; /* its spans point into room, to a copy that was unquoted in place */
 	size_t n;
-	char *text;    /* as it came, without LF */
-	char *scratch; /* unquoted in place */
-	struct buffer room; /* of both, if line_take made it */
+	char *text; /* as it came, without LF */
+	struct buffer room; /* of both */
 };
 
-/* Takes n bytes, for which text and scratch have room. -EPROTO: they are no line of the protocol; -ENOMSG: they may be one of a later version (reply_parse). */
-int line_fill(struct redlock_line *line, const char *from, size_t n) REDLOCK_MUST;
-/* The same, and makes the room: line_release frees it. -ENOMEM as well. */
+/* Takes n bytes. -EPROTO: they are no line of the protocol; -ENOMSG: they may be one of a later version (reply_parse); -ENOMEM. line_release frees it. */
 int line_take(struct redlock_line *line, const char *from, size_t n) REDLOCK_MUST;
 void line_release(struct redlock_line *line);
 /* A field as a string; "" if there is none, or if it does not fit. */

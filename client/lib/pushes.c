@@ -12,7 +12,7 @@ void pushes_init(struct pushes *p)
 	STAILQ_INIT(&p->arrived);
 	p->n = 0;
 	p->missed = false;
-	p->shown = NULL;
+	p->shown = (struct redlock_line){.room = {NULL, 0}};
 }
 
 void pushes_release(struct pushes *p)
@@ -20,36 +20,20 @@ void pushes_release(struct pushes *p)
 	p->missed = false;
 	while (pushes_next(p))
 		;
+	line_release(&p->shown);
 }
 
-int push_new(const char *from, size_t n, struct push **ret_push)
+int pushes_add(struct pushes *p, struct redlock_line *line)
 {
-	struct push *push = malloc(sizeof(*push) + 2 * n);
-	int r;
+	struct push *push = malloc(sizeof(*push));
 
 	if (!push)
 		return -ENOMEM;
-	push->line.text = push->bytes;
-	push->line.scratch = push->bytes + n;
-	push->line.room = (struct buffer){NULL, 0};
-	r = line_fill(&push->line, from, n);
-	if (r) {
-		free(push);
-		return r;
-	}
-	*ret_push = push;
-	return 0;
-}
-
-void push_free(struct push *push)
-{
-	free(push);
-}
-
-void pushes_add(struct pushes *p, struct push *push)
-{
+	push->line = *line;
+	*line = (struct redlock_line){.room = {NULL, 0}};
 	STAILQ_INSERT_TAIL(&p->arrived, push, next);
 	p->n++;
+	return 0;
 }
 
 /* The oldest with that code, or without it; NULL: there is none. */
@@ -78,24 +62,27 @@ bool pushes_make_room(struct pushes *p)
 		return false;
 	STAILQ_REMOVE(&p->arrived, push, push, next);
 	p->n--;
-	push_free(push);
+	line_release(&push->line);
+	free(push);
 	return true;
 }
 
 const struct redlock_line *pushes_next(struct pushes *p)
 {
-	free(p->shown);
-	p->shown = NULL;
-	if (p->missed && !push_new(MISSED, strlen(MISSED), &p->shown)) {
+	struct push *push = STAILQ_FIRST(&p->arrived);
+
+	if (p->missed && !line_take(&p->shown, MISSED, strlen(MISSED))) {
 		p->missed = false;
-		return &p->shown->line;
+		return &p->shown;
 	}
-	p->shown = STAILQ_FIRST(&p->arrived);
-	if (!p->shown)
+	if (!push)
 		return NULL;
 	STAILQ_REMOVE_HEAD(&p->arrived, next);
 	p->n--;
-	return &p->shown->line;
+	line_release(&p->shown);
+	p->shown = push->line;
+	free(push);
+	return &p->shown;
 }
 
 /* --- what was asked for --- */
@@ -178,15 +165,14 @@ bool subscriptions_gap(struct subscriptions *w)
 }
 
 /* The prefix is quoted already. */
-size_t subscriptions_refused(struct subscriptions *w, struct span code, char out[WATCH_PUSH_BYTES])
+void subscriptions_refused(struct subscriptions *w, struct span code, char out[WATCH_PUSH_BYTES])
 {
 	struct subscription *watch = subscriptions_next(w);
 	const char *prefix = memchr(watch->line, ' ', watch->n);
 	int code_n = (int)MIN(code.n, CODE_MOST);
 	int n = prefix ? (int)(watch->line + watch->n - ++prefix) : 0;
 
-	n = snprintf(out, WATCH_PUSH_BYTES, "! %s%s%.*s code=%.*s", watch->events ? "UNWATCHED" : "UNSUBSCRIBED", prefix ? " prefix=" : "", n,
+	snprintf(out, WATCH_PUSH_BYTES, "! %s%s%.*s code=%.*s", watch->events ? "UNWATCHED" : "UNSUBSCRIBED", prefix ? " prefix=" : "", n,
 		     prefix ? prefix : "", code_n, code.p);
 	subscriptions_drop(w, watch);
-	return MIN((size_t)n, (size_t)WATCH_PUSH_BYTES - 1);
 }

@@ -14,23 +14,19 @@
 struct push {
 	STAILQ_ENTRY(push) next;
 	struct redlock_line line;
-	char bytes[]; /* text, then scratch */
 };
 
 struct pushes {
 	STAILQ_HEAD(, push) arrived;
 	size_t n;
-	bool missed;        /* an EVENT was dropped: pushes_next says so first */
-	struct push *shown; /* what pushes_next returned last */
+	bool missed;               /* an EVENT was dropped: pushes_next says so first */
+	struct redlock_line shown; /* what pushes_next returned last */
 };
 
 void pushes_init(struct pushes *p);
 void pushes_release(struct pushes *p);
-/* Makes a push of n bytes, for pushes_add or push_free. -ENOMEM; -EPROTO: it cannot be read. */
-int push_new(const char *from, size_t n, struct push **ret_push) REDLOCK_MUST;
-void push_free(struct push *push);
-/* Keeps the push; does not check PUSHES_MAX. */
-void pushes_add(struct pushes *p, struct push *push);
+/* Keeps the line, and leaves an empty one; does not check PUSHES_MAX. -ENOMEM. */
+int pushes_add(struct pushes *p, struct redlock_line *line) REDLOCK_MUST;
 /* Makes room for one push: if there is none, drops the oldest EVENT, or else the oldest that is no LOST. False: all are LOST. */
 bool pushes_make_room(struct pushes *p);
 /* The oldest, taken out, or NULL; valid until the next call. */
@@ -65,7 +61,7 @@ void subscriptions_end(struct subscriptions *w);
 struct subscription *subscriptions_next(const struct subscriptions *w);
 /* Whether events may have been missed that somebody still wants; told once. */
 bool subscriptions_gap(struct subscriptions *w);
-/* The first that does not stand is refused for that reason: forgets it, writes the push that tells so, and returns its length. */
-size_t subscriptions_refused(struct subscriptions *w, struct span code, char out[WATCH_PUSH_BYTES]);
+/* The first that does not stand is refused for that reason: forgets it, and writes the push that tells so. */
+void subscriptions_refused(struct subscriptions *w, struct span code, char out[WATCH_PUSH_BYTES]);
 
 #endif

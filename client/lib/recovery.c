@@ -44,7 +44,7 @@ static int pending_repeat(struct redlock *c)
 static int session_watch(struct redlock *c)
 {
 	struct subscription *w = subscriptions_next(&c->watches);
-	int r = subscriptions_gap(&c->watches) ? conn_push(c, SPAN(MISSED)) : 0;
+	int r = subscriptions_gap(&c->watches) ? conn_tell(c, MISSED) : 0;
 
 	if (r)
 		return r;
@@ -272,10 +272,12 @@ static int watch_answered(struct redlock *c, const struct reply_line *line)
 	char text[WATCH_PUSH_BYTES];
 	int r = 0;
 
-	if (line->kind != LINE_OK)
-		r = conn_push(c, (struct span){text, subscriptions_refused(&c->watches, line->code, text)});
-	else
+	if (line->kind == LINE_OK) {
 		subscriptions_next(&c->watches)->stands = true;
+	} else {
+		subscriptions_refused(&c->watches, line->code, text);
+		r = conn_tell(c, text);
+	}
 	return r ? r : recovery_release(c); /* a request may have been given up meanwhile */
 }
 
