@@ -114,7 +114,7 @@ static int redlock_connect(const char *addr, int64_t timeout_ms, struct redlock 
 		return open_failed(-ENOMEM, "out of memory");
 	redlock_init(c, timeout_ms);
 	shown_text(span_of(addr ? addr : standard), c->place, sizeof(c->place));
-	if (address_is_tls(addr ? addr : standard, c->host, sizeof(c->host)) && !secure()) {
+	if (address_is_tls(addr ? addr : standard, c->host) && !secure()) {
 		free(c);
 		return open_failed(-EPROTONOSUPPORT, "this program speaks no TLS: it must call redlock_use_tls before it opens %s", addr ? addr : standard);
 	}

@@ -147,7 +147,7 @@ TEST(signals_do_not_prolong_connecting)
 /* Zeroes before a number are a number all the same. */
 TEST(a_host_that_is_too_long_for_TLS_is_refused)
 {
-	char addr[400] = "tls://";
+	char addr[600] = "tls://";
 	struct sockaddr_in at = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
 	int fd = socket(AF_INET, SOCK_STREAM, 0);
 	socklen_t n = sizeof(at);
@@ -156,8 +156,8 @@ TEST(a_host_that_is_too_long_for_TLS_is_refused)
 	ck_assert_int_eq(bind(fd, (const struct sockaddr *)&at, sizeof(at)), 0);
 	ck_assert_int_eq(listen(fd, 4), 0);
 	ck_assert_int_eq(getsockname(fd, (struct sockaddr *)&at, &n), 0);
-	memset(addr + 6, '0', 300);
-	snprintf(addr + 306, sizeof(addr) - 306, "177.0.0.1:%d", ntohs(at.sin_port));
+	memset(addr + 6, '0', 520);
+	snprintf(addr + 526, sizeof(addr) - 526, "177.0.0.1:%d", ntohs(at.sin_port));
 	ck_assert_int_eq(redlock_open(addr, PATIENCE, &c), -ENAMETOOLONG);
 	ck_assert_ptr_null(c);
 	close(fd);
