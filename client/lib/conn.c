@@ -316,7 +316,7 @@ int conn_push(struct redlock *c)
 	if (!pushes_make_room(&c->pushes))
 		return conn_break(c, -ENOBUFS, "redlockd sent more pushes than can be kept");
 	unchecked_jobs_push(&c->unchecked, &c->passing.parsed);
-	return !c->greeting.resumes || tracking_push(&c->holds, &c->pending, &c->passing.parsed) ? push_keep(c) : 0;
+	return !c->greeting.resumes || tracking_push(&c->holds, &c->passing.parsed) ? push_keep(c) : 0;
 }
 
 int conn_tell(struct redlock *c, const char *text)

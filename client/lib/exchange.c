@@ -18,7 +18,7 @@ int exchange_draft(struct redlock *c, enum pending_kind kind, const char *name)
 
 	if (r)
 		return r;
-	if (!d->error && kind >= PENDING_LOCK && d->n > LINE_MAX_DEFAULT - COUNTED_BYTES)
+	if (!d->error && (kind >= PENDING_LOCK || d->wait_ms) && d->n > LINE_MAX_DEFAULT - COUNTED_BYTES)
 		d->error = -EMSGSIZE;
 	if (d->error)
 		return conn_drafted(c);
@@ -131,7 +131,7 @@ static int pending_hear(struct redlock *c)
 
 	if (line->kind == LINE_ROW) {
 		if (c->greeting.resumes)
-			lockall_row(&c->holds, line);
+			tracking_told(&c->holds, &c->pending, line);
 		c->pending.told = true;
 		if (c->row)
 			c->row(c->row_arg, &c->passing);

@@ -49,74 +49,54 @@ struct hold *holds_find(const struct holds *holds, struct span name)
 	return found ? *found : NULL;
 }
 
-static int holds_add(struct holds *holds, const char *name)
+static struct hold *holds_add(struct holds *holds, const char *name)
 {
 	struct hold *h = calloc(1, sizeof(*h));
 
 	if (!h)
-		return -ENOMEM;
+		return NULL;
 	memcpy(h->name, name, strlen(name) + 1);
 	if (!tsearch(h, &holds->by_name, by_name)) {
 		free(h);
-		return -ENOMEM;
+		return NULL;
 	}
 	LIST_INSERT_HEAD(&holds->all, h, next);
-	return 0;
+	return h;
 }
 
-int holds_reserve(struct holds *holds, const char *name)
-{
-	return holds_find(holds, span_of(name)) ? 0 : holds_add(holds, name);
-}
-
-/* No LOCKALL or LOCKANY is in flight any more. What it asked for and did not get is forgotten. */
-static void holds_end_lockall(struct holds *holds)
-{
-	struct hold *h, *next;
-
-	for (h = LIST_FIRST(&holds->all); h; h = next) {
-		next = LIST_NEXT(h, next);
-		if (h->in_bundle && h->state == HOLD_ASKED && !h->unsettled)
-			holds_forget(holds, h);
-		else
-			h->in_bundle = false;
-	}
-}
-
-/* --- LOCKALL and LOCKANY --- */
-
-int lockall_begin(struct holds *holds, const char *const *names, size_t n)
+int holds_ask(struct holds *holds, const char *const *names, size_t n)
 {
 	for (size_t i = 0; i < n; i++) {
-		struct hold *h;
-		int r = holds_reserve(holds, names[i]);
+		struct hold *h = holds_find(holds, span_of(names[i]));
 
-		if (r) {
-			holds_end_lockall(holds);
-			return r;
-		}
-		h = holds_find(holds, span_of(names[i]));
-		h->in_bundle = true;
-		h->rank = (unsigned)i;
-		h->part.told = false;
+		if (!h)
+			h = holds_add(holds, names[i]);
+		if (!h)
+			return -ENOMEM;
+		h->asked = (unsigned)i + 1;
+		h->told = false;
 	}
 	return 0;
 }
 
-void lockall_row(struct holds *holds, const struct reply_line *row)
+/* Forgets what nobody asks for, holds or has to settle. */
+static void hold_tidy(struct holds *holds, struct hold *h)
 {
-	struct hold *h = holds_find(holds, reply_find(row, "name"));
-
-	if (h && h->in_bundle)
-		h->part = (struct hold_row){.told = true,
-					    .fence = reply_number(row, "fence", 0),
-					    .valid_ms = line_bounded(row, "valid_ms", 0)};
+	if (h->state == HOLD_ASKED && !h->asked && !h->unsettled)
+		holds_forget(holds, h);
 }
 
-/* Whether it is in flight and asks for this lock. */
-static bool pending_asks_for(const struct pending *p, const struct hold *h)
+static void hold_drop(struct holds *holds, struct hold *h)
 {
-	return p->in_flight && (h->in_bundle || pending_is(p, PENDING_LOCK, h->name));
+	h->state = HOLD_ASKED;
+	h->unlock_open = false;
+	hold_tidy(holds, h);
+}
+
+static void hold_unsettle(struct holds *holds, struct hold *h)
+{
+	h->unsettled = true;
+	holds->unsettled = true;
 }
 
 /* --- what answers tell --- */
@@ -127,60 +107,60 @@ static bool tracking_says_lost(const struct reply_line *line)
 	return line->kind == LINE_ERR && (span_equal(line->code, SPAN("LOST")) || span_equal(line->code, SPAN("NOTHELD")));
 }
 
-/* The answer to a LOCK: the session holds just what its caller knows of. */
-static bool tracking_decides(const struct reply_line *answer)
+static void hold_renewed(struct hold *h, const struct reply_line *line, int64_t asked_us)
 {
-	return answer->kind != LINE_ERR;
+	h->fence = reply_number(line, "fence", h->fence);
+	h->until_us = asked_us + line_bounded(line, "valid_ms", 0) * US_PER_MS;
 }
 
-/* count: how often the daemon counts it; an UNLOCK that was given up is among that for the caller. */
-static void hold_take(struct hold *h, const struct pending *p, int64_t fence, int64_t valid_ms, int64_t count)
+void tracking_told(struct holds *holds, const struct pending *p, const struct reply_line *row)
 {
-	bool held = h->state == HOLD_HELD;
+	struct hold *h = holds_find(holds, reply_find(row, "name"));
 
-	h->count = count >= 0 ? count + (held && h->unlock_open) : (held ? h->count : 0) + 1;
-	h->unlock_open &= held;
-	h->unsettled = false;
-	h->shared = p->shared;
-	h->permit = p->permit;
-	h->state = HOLD_HELD;
-	h->fence = fence;
-	h->until_us = p->sent_us + valid_ms * US_PER_MS;
-}
-
-static void hold_granted(struct hold *h, const struct pending *p, const struct reply_line *line, int64_t count)
-{
-	hold_take(h, p, reply_number(line, "fence", h->fence), line_bounded(line, "valid_ms", 0), count);
+	if (!h || !h->asked)
+		return;
+	h->told = true;
+	hold_renewed(h, row, p->sent_us);
 }
 
 /*
- * A LOCK of several names whose holds differ says no count: each name has one more. A LOCKALL that is repeated and refused may have waited for some of its
- * names alone: the first one had taken the others.
+ * p->count: how often the daemon counts it; an UNLOCK that was given up is among that for the caller. A LOCKALL of several names whose holds differ says no
+ * count: each name has one more.
  */
-static void lockall_answered(struct holds *holds, const struct pending *p, const struct reply_line *answer)
+static void hold_take(struct hold *h, const struct pending *p)
 {
-	bool partly = answer->kind != LINE_OK && p->kind == PENDING_LOCKALL && p->again;
-	struct hold *h, *one = p->kind == PENDING_LOCKANY ? holds_find(holds, reply_find(answer, "name")) : NULL;
+	bool held = h->state == HOLD_HELD;
 
-	if (answer->kind == LINE_OK && one && one->in_bundle)
-		hold_granted(one, p, answer, line_bounded(answer, "count", p->count));
-	LIST_FOREACH(h, &holds->all, next) {
-		if (answer->kind == LINE_OK && p->kind == PENDING_LOCKALL && h->in_bundle && h->part.told)
-			hold_take(h, p, h->part.fence, h->part.valid_ms, p->count);
-		h->unsettled &= !(h->in_bundle && tracking_decides(answer));
-		h->unsettled |= h->in_bundle && partly;
-	}
-	holds->unsettled |= partly;
-	holds_end_lockall(holds);
+	h->count = p->count >= 0 ? p->count + (held && h->unlock_open) : (held ? h->count : 0) + 1;
+	h->unlock_open &= held;
+	h->shared = p->shared;
+	h->permit = p->permit;
+	h->state = HOLD_HELD;
 }
 
-static void lock_answered(struct holds *holds, struct hold *h, const struct pending *p, const struct reply_line *answer)
+/*
+ * What is not refused says just what the session holds. But a LOCKALL that is repeated and refused may have waited for some of its names alone: the first one
+ * had taken the others.
+ */
+static void lock_answered(struct holds *holds, const struct pending *p, const struct reply_line *answer)
 {
-	if (answer->kind == LINE_OK)
-		hold_granted(h, p, answer, p->count);
-	h->unsettled &= !tracking_decides(answer);
-	if (h->state == HOLD_ASKED && !h->unsettled)
-		holds_forget(holds, h);
+	bool partly = answer->kind != LINE_OK && p->kind == PENDING_LOCKALL && p->again;
+	struct hold *h, *next;
+
+	if (answer->kind == LINE_OK && p->kind != PENDING_LOCKALL)
+		tracking_told(holds, p, answer);
+	for (h = LIST_FIRST(&holds->all); h; h = next) {
+		next = LIST_NEXT(h, next);
+		if (!h->asked)
+			continue;
+		if (answer->kind == LINE_OK && h->told)
+			hold_take(h, p);
+		h->asked = 0;
+		h->unsettled &= answer->kind == LINE_ERR;
+		if (partly)
+			hold_unsettle(holds, h);
+		hold_tidy(holds, h);
+	}
 }
 
 static void unlock_answered(struct holds *holds, struct hold *h, const struct pending *p, const struct reply_line *answer)
@@ -194,55 +174,28 @@ static void unlock_answered(struct holds *holds, struct hold *h, const struct pe
 		holds_forget(holds, h);
 }
 
-static void hold_renewed(struct hold *h, const struct pending *p, const struct reply_line *line)
-{
-	if (h->state != HOLD_HELD)
-		return;
-	h->fence = reply_number(line, "fence", h->fence);
-	h->until_us = p->sent_us + line_bounded(line, "valid_ms", 0) * US_PER_MS;
-}
-
-static void hold_forget_loss(struct holds *holds, struct hold *h)
-{
-	if (h->unsettled)
-		h->state = HOLD_ASKED;
-	else
-		holds_forget(holds, h);
-}
-
 void tracking_answer(struct holds *holds, const struct pending *p, const struct reply_line *answer)
 {
-	struct hold *h = p->name[0] ? holds_find(holds, span_of(p->name)) : NULL;
+	struct hold *h;
 
-	if (p->kind == PENDING_LOCKALL || p->kind == PENDING_LOCKANY)
-		lockall_answered(holds, p, answer);
+	if (pending_locks(p))
+		lock_answered(holds, p, answer);
+	h = p->name[0] ? holds_find(holds, span_of(p->name)) : NULL;
 	if (!h)
 		return;
 	/* A loss that the daemon told needs no tracking: the daemon tells it again. */
 	if (tracking_says_lost(answer))
-		hold_forget_loss(holds, h);
-	else if (p->kind == PENDING_LOCK)
-		lock_answered(holds, h, p, answer);
+		hold_drop(holds, h);
 	else if (p->kind == PENDING_UNLOCK)
 		unlock_answered(holds, h, p, answer);
-	else if (answer->kind == LINE_OK)
-		hold_renewed(h, p, answer);
+	else if (p->kind == PENDING_READ && answer->kind == LINE_OK && h->state == HOLD_HELD)
+		hold_renewed(h, answer, p->sent_us);
 }
 
 /* --- what pushes tell --- */
 
 /* A LOCK in flight takes the name anew: its grant is tracked, or given back if the LOCK is given up. */
-static void hold_lost(struct holds *holds, struct hold *h, const struct pending *p)
-{
-	if (!pending_asks_for(p, h)) {
-		holds_forget(holds, h);
-		return;
-	}
-	h->state = HOLD_ASKED;
-	h->unlock_open = false;
-}
-
-bool tracking_push(struct holds *holds, const struct pending *p, const struct reply_line *push)
+bool tracking_push(struct holds *holds, const struct reply_line *push)
 {
 	struct hold *h;
 
@@ -254,7 +207,7 @@ bool tracking_push(struct holds *holds, const struct pending *p, const struct re
 	if (h->loss_told && reply_number(push, "fence", 0) == h->loss_told)
 		return false;
 	if (h->state == HOLD_HELD && reply_number(push, "fence", h->fence) == h->fence)
-		hold_lost(holds, h, p);
+		hold_drop(holds, h);
 	return true;
 }
 
@@ -288,7 +241,7 @@ void tracking_row(struct holds *holds, const struct reply_line *line, int64_t as
 	if (!h->permit && h->fence != reply_number(line, "fence", 0))
 		return;
 	h->seen = true;
-	h->until_us = asked_us + line_bounded(line, "valid_ms", 0) * US_PER_MS;
+	hold_renewed(h, line, asked_us);
 }
 
 /* The UNLOCK in flight was asked for while the lock was believed: it was done, or its answer tells of the loss. */
@@ -342,7 +295,7 @@ bool tracking_knows_loss(const struct holds *holds, const struct pending *p)
 {
 	const struct hold *h = p->name[0] ? holds_find(holds, span_of(p->name)) : NULL;
 
-	return h && h->state == HOLD_LOST && p->kind != PENDING_LOCK;
+	return h && h->state == HOLD_LOST && !pending_locks(p);
 }
 
 void tracking_loss_acknowledged(struct holds *holds, const struct pending *p)
@@ -350,7 +303,7 @@ void tracking_loss_acknowledged(struct holds *holds, const struct pending *p)
 	struct hold *h = holds_find(holds, span_of(p->name));
 
 	if (h && p->kind == PENDING_UNLOCK)
-		hold_forget_loss(holds, h);
+		hold_drop(holds, h);
 }
 
 /* An UNLOCK that was given up is taken for done: the next one asks for the same count. */
@@ -364,54 +317,36 @@ static int64_t hold_count(const struct hold *h)
 /* LOCK in the other mode converts, which keeps the count, or is refused. */
 static int64_t lock_count(const struct hold *h, const struct pending *p)
 {
-	bool converts = hold_count(h) > 0 && h->shared != p->shared;
+	bool converts = p->kind == PENDING_LOCK && hold_count(h) > 0 && h->shared != p->shared;
 
 	return hold_count(h) + !converts;
 }
 
-/* LOCKALL says one count for all names. */
-static int64_t all_count(const struct holds *holds)
+/* LOCKALL says one count for all names. LOCKANY is about the first name that the session has, if it has any. */
+static int64_t locks_count(const struct holds *holds, const struct pending *p)
 {
-	const struct hold *h;
+	const struct hold *h, *first = NULL;
 	int64_t count = -1;
 
 	LIST_FOREACH(h, &holds->all, next) {
-		if (!h->in_bundle)
+		if (!h->asked)
 			continue;
-		if (count >= 0 && count != hold_count(h) + 1)
+		if (p->kind == PENDING_LOCKALL && count >= 0 && count != lock_count(h, p))
 			return -1;
-		count = hold_count(h) + 1;
-	}
-	return count;
-}
-
-/* LOCKANY is about the first name that the session has, if it has any. */
-static int64_t any_count(const struct holds *holds)
-{
-	const struct hold *h, *first = NULL;
-
-	LIST_FOREACH(h, &holds->all, next)
-		if (h->in_bundle && hold_count(h) > 0 && (!first || h->rank < first->rank))
+		count = lock_count(h, p);
+		if (hold_count(h) > 0 && (!first || h->asked < first->asked))
 			first = h;
-	return hold_count(first) + 1;
+	}
+	return p->kind == PENDING_LOCKALL ? count : lock_count(first, p);
 }
 
 static int64_t request_count(const struct holds *holds, const struct pending *p)
 {
 	const struct hold *h = p->name[0] ? holds_find(holds, span_of(p->name)) : NULL;
 
-	switch (p->kind) {
-	case PENDING_LOCK:
-		return lock_count(h, p);
-	case PENDING_LOCKALL:
-		return all_count(holds);
-	case PENDING_LOCKANY:
-		return any_count(holds);
-	case PENDING_UNLOCK:
-		return h && h->state == HOLD_HELD ? h->count - 1 : -1;
-	default:
-		return -1;
-	}
+	if (pending_locks(p))
+		return locks_count(holds, p);
+	return p->kind == PENDING_UNLOCK && h && h->state == HOLD_HELD ? h->count - 1 : -1;
 }
 
 /* Permits of one name have a fence each. */
@@ -420,18 +355,16 @@ static bool has_fence(const struct hold *h)
 	return h && h->state == HOLD_HELD && h->fence && !h->permit;
 }
 
-struct span count_field_line(const struct holds *holds, struct pending *p)
+void count_field_draft(const struct holds *holds, struct pending *p, struct draft *d)
 {
-	const struct hold *h = p->kind == PENDING_UNLOCK ? holds_find(holds, span_of(p->name)) : NULL;
-	char *out = p->line.p;
-	size_t n = p->n, most = n + COUNTED_BYTES;
+	const struct hold *h = holds && p->kind == PENDING_UNLOCK ? holds_find(holds, span_of(p->name)) : NULL;
 
-	p->count = request_count(holds, p);
+	p->count = holds ? request_count(holds, p) : -1;
+	pending_draft(p, d);
 	if (has_fence(h))
-		n += (size_t)snprintf(out + n, most - n, " fence=%" PRId64, h->fence);
+		draft_number(d, "fence", h->fence);
 	if (p->count >= 0)
-		n += (size_t)snprintf(out + n, most - n, " count=%" PRId64, p->count);
-	return (struct span){out, n};
+		draft_number(d, "count", p->count);
 }
 
 bool count_field_is_outdated(const struct holds *holds, const struct pending *p, const struct reply_line *answer)
@@ -443,22 +376,18 @@ bool count_field_is_outdated(const struct holds *holds, const struct pending *p,
 
 /* --- calls that were given up --- */
 
-static void hold_unsettle(struct holds *holds, struct hold *h)
-{
-	h->unsettled = true;
-	holds->unsettled = true;
-}
-
 void count_field_give_up(struct holds *holds, const struct pending *p)
 {
-	struct hold *h;
+	struct hold *h, *next;
 
-	LIST_FOREACH(h, &holds->all, next) {
-		if (pending_asks_for(p, h) && (p->sent || h->state != HOLD_HELD))
+	for (h = LIST_FIRST(&holds->all); h; h = next) {
+		next = LIST_NEXT(h, next);
+		if (h->asked && p->sent)
 			hold_unsettle(holds, h);
 		else if (p->sent && h->state == HOLD_HELD && pending_is(p, PENDING_UNLOCK, h->name))
 			h->unlock_open = true;
-		h->in_bundle = false;
+		h->asked = 0;
+		hold_tidy(holds, h);
 	}
 }
 
@@ -481,7 +410,7 @@ void count_field_resume(struct holds *holds, const struct pending *p)
 	if (!p->in_flight || !p->sent || !pending_locks(p) || request_count(holds, p) >= 0)
 		return;
 	LIST_FOREACH(h, &holds->all, next)
-		if (h->in_bundle)
+		if (h->asked)
 			hold_unsettle(holds, h);
 }
 
@@ -492,7 +421,7 @@ const struct hold *count_field_unsettled(struct holds *holds, const struct pendi
 
 	holds->unsettled = false;
 	LIST_FOREACH(h, &holds->all, next)
-		if (h->unsettled && !(counted && pending_asks_for(p, h)))
+		if (h->unsettled && !(counted && h->asked))
 			return h;
 	return NULL;
 }
@@ -505,15 +434,14 @@ void count_field_settle(const struct hold *h, struct draft *d)
 	draft_number(d, "count", hold_count(h));
 }
 
-void count_field_settled(struct holds *holds, const struct pending *p, const char *name)
+void count_field_settled(struct holds *holds, const char *name)
 {
 	struct hold *h = holds_find(holds, span_of(name));
 
 	if (!h)
 		return;
 	h->unsettled = false;
-	if (h->state == HOLD_ASKED && !pending_asks_for(p, h))
-		holds_forget(holds, h);
+	hold_tidy(holds, h);
 }
 
 /* --- jobs --- */

@@ -18,11 +18,11 @@
 int recovery_send(struct redlock *c)
 {
 	struct pending *p = &c->pending;
-	struct span line = c->greeting.resumes ? count_field_line(&c->holds, p) : (struct span){p->line.p, p->n};
 	int r;
 
 	p->sent_us = redlock_now_us();
-	r = conn_put(c, line.p, line.n);
+	count_field_draft(c->greeting.resumes ? &c->holds : NULL, p, &c->draft);
+	r = conn_put_draft(c);
 	p->sent = true;
 	return !r && p->cancelled ? conn_cancel(c) : r;
 }
@@ -312,7 +312,7 @@ int recovery_hear(struct redlock *c)
 		unchecked_jobs_asked(&c->unchecked, line->kind == LINE_OK);
 		return session_know(c);
 	case LINK_RELEASING:
-		count_field_settled(&c->holds, &c->pending, c->asked);
+		count_field_settled(&c->holds, c->asked);
 		return recovery_release(c);
 	default:
 		return hello_answered(c, line);

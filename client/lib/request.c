@@ -29,15 +29,19 @@ static void draft_wrote(struct draft *d, size_t n)
 	d->line.p[d->n] = '\0';
 }
 
-void draft_text(struct draft *d, const char *text)
+static void draft_span(struct draft *d, const char *text, size_t n)
 {
-	size_t n = strlen(text);
 	char *to = draft_room(d, n);
 
 	if (!to)
 		return;
 	memcpy(to, text, n);
 	draft_wrote(d, n);
+}
+
+void draft_text(struct draft *d, const char *text)
+{
+	draft_span(d, text, strlen(text));
 }
 
 /* Room for the longest that text may become, so far as a line may have that. */
@@ -83,7 +87,7 @@ void draft_ms(struct draft *d, const char *field, int64_t ms)
 
 void draft_verb(struct draft *d, const char *verb)
 {
-	d->n = d->wait_n = 0;
+	d->n = d->wait_at = 0;
 	d->wait_ms = 0;
 	d->error = 0;
 	draft_text(d, verb);
@@ -99,11 +103,6 @@ void draft_wait(struct draft *d, int64_t wait_ms)
 {
 	d->wait_ms = wait_ms;
 	d->wait_at = d->n;
-	if (wait_ms < 0)
-		draft_text(d, " wait=forever");
-	else if (wait_ms)
-		draft_ms(d, "wait", wait_ms);
-	d->wait_n = d->n - d->wait_at;
 }
 
 void draft_options(struct draft *d, const struct redlock_options *o)
@@ -131,7 +130,7 @@ void draft_options(struct draft *d, const struct redlock_options *o)
 
 int pending_set(struct pending *p, enum pending_kind kind, const char *name, const struct draft *d)
 {
-	if (buffer_grow(&p->line, d->n + COUNTED_BYTES))
+	if (buffer_grow(&p->line, d->n + 1))
 		return -ENOMEM;
 	memcpy(p->name, name, strlen(name) + 1);
 	memcpy(p->line.p, d->line.p, d->n);
@@ -139,8 +138,8 @@ int pending_set(struct pending *p, enum pending_kind kind, const char *name, con
 	p->shared = p->permit = p->anchors = false;
 	p->n = d->n;
 	p->wait_at = d->wait_at;
-	p->wait_n = d->wait_n;
-	p->wait_until_us = d->wait_ms ? boottime_after(d->wait_ms) : 0;
+	p->wait_ms = d->wait_ms;
+	p->wait_until_us = boottime_after(d->wait_ms);
 	p->busy_ms = 0;
 	return 0;
 }
@@ -175,22 +174,21 @@ bool pending_locks(const struct pending *p)
 	return p->kind == PENDING_LOCK || p->kind == PENDING_LOCKALL || p->kind == PENDING_LOCKANY;
 }
 
+void pending_draft(const struct pending *p, struct draft *d)
+{
+	draft_verb(d, "");
+	draft_span(d, p->line.p, p->wait_at);
+	if (p->wait_ms < 0)
+		draft_text(d, " wait=forever");
+	else if (p->wait_ms)
+		draft_ms(d, "wait", p->wait_ms);
+	draft_span(d, p->line.p + p->wait_at, p->n - p->wait_at);
+}
+
 void pending_wait_rest(struct pending *p, int64_t now)
 {
-	int64_t left = (p->wait_until_us - now) / US_PER_MS;
-	char wait[32];
-	size_t n;
-
-	if (!p->wait_until_us || p->wait_until_us == INT64_MAX)
-		return;
-	n = (size_t)snprintf(wait, sizeof(wait), " wait=%" PRId64 "ms", left > 0 ? left : 1);
-	/* The wait only shrinks, so the line never outgrows its room. */
-	if (n > p->wait_n)
-		return;
-	memmove(p->line.p + p->wait_at + n, p->line.p + p->wait_at + p->wait_n, p->n - p->wait_at - p->wait_n);
-	memcpy(p->line.p + p->wait_at, wait, n);
-	p->n -= p->wait_n - n;
-	p->wait_n = n;
+	if (p->wait_ms > 0)
+		p->wait_ms = MAX((p->wait_until_us - now) / US_PER_MS, 1);
 }
 
 bool pending_goes_on(const struct pending *p, const struct reply_line *answer, int64_t now)
