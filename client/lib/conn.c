@@ -77,39 +77,6 @@ void greeting_agreed(struct greeting *g, struct span hello, const struct reply_l
 	g->owner = getpid();
 }
 
-void greeting_resume(const struct greeting *g, struct draft *d)
-{
-	draft_verb(d, "RESUME ");
-	draft_text(d, g->session);
-	draft_text(d, " ");
-	draft_text(d, g->secret);
-}
-
-bool greeting_is_gone(const struct reply_line *refusal)
-{
-	return span_equal(refusal->code, SPAN("NOTFOUND")) || span_equal(refusal->code, SPAN("UNKNOWN")) ||
-	       span_equal(refusal->code, SPAN("ARG"));
-}
-
-const char *greeting_lose(struct greeting *g)
-{
-	const char *reason = g->graceless ? "evicted" : "expired";
-
-	g->graceless = false;
-	g->session[0] = g->secret[0] = '\0';
-	return reason;
-}
-
-bool greeting_waives(struct greeting *g, const struct reply_line *refusal)
-{
-	bool refused = span_equal(refusal->code, SPAN("LIMIT")) || span_equal(refusal->code, SPAN("ARG"));
-
-	if (g->graceless || !refused)
-		return false;
-	g->graceless = true;
-	return true;
-}
-
 /* --- the connection --- */
 
 #define AUTH_MS    9000 /* the daemon makes an AUTH wait for up to 5 s if others of this address have failed; RESUME follows */

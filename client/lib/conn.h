@@ -34,18 +34,6 @@ void greeting_hello(struct greeting *g, const struct redlock_session *session, s
 void greeting_agreed(struct greeting *g, struct span hello, const struct reply_line *answer);
 /* Takes id and secret from an OK to HELLO. */
 void greeting_named(struct greeting *g, const struct reply_line *answer);
-/* Drafts the line, if there is a session to resume: it has a secret. */
-void greeting_resume(const struct greeting *g, struct draft *d);
-/* Whether an ERR to RESUME says that the session is gone. A daemon that does not know RESUME has not kept the session either. */
-bool greeting_is_gone(const struct reply_line *refusal);
-/*
- * The session is gone. Returns the reason of the losses: with grace a lock ends with its lease ("expired"), without grace it is
- * free since the connection broke ("evicted").
- */
-const char *greeting_lose(struct greeting *g);
-/* HELLO was refused. True: the daemon gives less grace now, or knows none; say hello without its grace. Not true twice in a row. */
-bool greeting_waives(struct greeting *g, const struct reply_line *refusal);
-
 enum link {
 	LINK_UP,
 	LINK_DOWN,       /* the next attempt begins at due_us; all states below are given up at due_us */

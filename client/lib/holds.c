@@ -446,31 +446,21 @@ void count_field_settled(struct holds *holds, const char *name)
 
 /* --- jobs --- */
 
-static struct span unchecked_jobs_queue(const struct unchecked_job *t)
-{
-	return (struct span){t->text, t->queue_n};
-}
-
-static struct span unchecked_jobs_id(const struct unchecked_job *t)
-{
-	return (struct span){t->text + t->queue_n, t->id_n};
-}
-
 static struct unchecked_job *unchecked_jobs_find(const struct unchecked_jobs *all, struct span queue, struct span id)
 {
 	struct unchecked_job *t;
 
 	LIST_FOREACH(t, all, next)
-		if (span_equal(unchecked_jobs_queue(t), queue) && span_equal(unchecked_jobs_id(t), id))
+		if (span_equal(t->queue, queue) && span_equal(t->id, id))
 			return t;
 	return NULL;
 }
 
+/* NULL is allowed. */
 static void unchecked_jobs_free(struct unchecked_job *t)
 {
-	if (!t)
-		return;
-	LIST_REMOVE(t, next);
+	if (t)
+		LIST_REMOVE(t, next);
 	free(t);
 }
 
@@ -480,10 +470,8 @@ static int unchecked_jobs_add(struct unchecked_jobs *all, struct span queue, str
 
 	if (!t)
 		return -ENOMEM;
-	t->queue_n = queue.n;
-	t->id_n = id.n;
-	memcpy(t->text, queue.p, queue.n);
-	memcpy(t->text + queue.n, id.p, id.n);
+	t->queue = (struct span){memcpy(t->text, queue.p, queue.n), queue.n};
+	t->id = (struct span){memcpy(t->text + queue.n, id.p, id.n), id.n};
 	LIST_INSERT_HEAD(all, t, next);
 	return 0;
 }
@@ -491,16 +479,11 @@ static int unchecked_jobs_add(struct unchecked_jobs *all, struct span queue, str
 /* Only the answer to TAKE has a payload. */
 int unchecked_jobs_answer(struct unchecked_jobs *all, const struct reply_line *answer)
 {
-	struct span queue, id;
+	struct span queue = reply_find(answer, "queue"), id = reply_find(answer, "job");
+	bool gives = reply_find(answer, "payload").p;
 	struct unchecked_job *t;
-	bool gives;
 
-	if (answer->kind != LINE_OK)
-		return 0;
-	queue = reply_find(answer, "queue");
-	id = reply_find(answer, "job");
-	gives = reply_find(answer, "payload").p;
-	if (!queue.p || !id.p)
+	if (answer->kind != LINE_OK || !queue.p || !id.p)
 		return 0;
 	t = unchecked_jobs_find(all, queue, id);
 	if (t && (gives || !t->given_up))
@@ -510,14 +493,8 @@ int unchecked_jobs_answer(struct unchecked_jobs *all, const struct reply_line *a
 
 void unchecked_jobs_push(struct unchecked_jobs *all, const struct reply_line *push)
 {
-	struct span queue, id;
-
-	if (!span_equal(push->code, SPAN("LOST")))
-		return;
-	queue = reply_find(push, "queue");
-	id = reply_find(push, "job");
-	if (queue.p && id.p)
-		unchecked_jobs_free(unchecked_jobs_find(all, queue, id));
+	if (span_equal(push->code, SPAN("LOST")))
+		unchecked_jobs_free(unchecked_jobs_find(all, reply_find(push, "queue"), reply_find(push, "job")));
 }
 
 void unchecked_jobs_give_up(struct unchecked_jobs *all, const char *queue, const char *id)
@@ -532,34 +509,27 @@ void unchecked_jobs_resume(struct unchecked_jobs *all)
 {
 	struct unchecked_job *t;
 
-	LIST_FOREACH(t, all, next) {
-		t->unsure = true;
+	LIST_FOREACH(t, all, next)
 		t->asked = t->returns = false;
-	}
 }
 
-static struct unchecked_job *unchecked_jobs_unsure(const struct unchecked_jobs *all)
+static void draft_job(struct draft *d, const char *verb, struct span word, const char *field, struct span value)
 {
-	struct unchecked_job *t;
-
-	LIST_FOREACH(t, all, next)
-		if (t->unsure)
-			return t;
-	return NULL;
+	draft_verb(d, verb);
+	draft_bytes(d, " ", (struct redlock_bytes){word.p, word.n});
+	draft_bytes(d, field, (struct redlock_bytes){value.p, value.n});
 }
 
 bool unchecked_jobs_ask(struct unchecked_jobs *all, struct draft *d)
 {
-	struct unchecked_job *t = unchecked_jobs_unsure(all);
-	struct span first, second;
+	struct unchecked_job *t = LIST_FIRST(all);
 
 	if (!t)
 		return false;
-	first = t->returns ? unchecked_jobs_id(t) : unchecked_jobs_queue(t);
-	second = t->returns ? unchecked_jobs_queue(t) : unchecked_jobs_id(t);
-	draft_verb(d, t->returns ? "RETRY" : "CHECK");
-	draft_bytes(d, " ", (struct redlock_bytes){first.p, first.n});
-	draft_bytes(d, t->returns ? " queue=" : " job=", (struct redlock_bytes){second.p, second.n});
+	if (t->returns)
+		draft_job(d, "RETRY", t->id, " queue=", t->queue);
+	else
+		draft_job(d, "CHECK", t->queue, " job=", t->id);
 	if (t->returns)
 		draft_text(d, " failed=no");
 	return t->asked = true;
@@ -568,14 +538,11 @@ bool unchecked_jobs_ask(struct unchecked_jobs *all, struct draft *d)
 /* A push may have told meanwhile that it is lost. A RETRY of a job that the session does not have could make a dead one due, so CHECK comes first. */
 void unchecked_jobs_asked(struct unchecked_jobs *all, bool ok)
 {
-	struct unchecked_job *t;
+	struct unchecked_job *t = LIST_FIRST(all);
 
-	LIST_FOREACH(t, all, next)
-		if (t->asked)
-			break;
-	if (t && t->given_up && !t->returns && ok)
+	if (t && t->asked && t->given_up && !t->returns && ok)
 		t->returns = true;
-	else
+	else if (t && t->asked)
 		unchecked_jobs_free(t);
 }
 

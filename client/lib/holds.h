@@ -106,12 +106,11 @@ void count_field_settled(struct holds *holds, const char *name);
  */
 struct unchecked_job {
 	LIST_ENTRY(unchecked_job) next;
-	bool unsure;   /* RESUME was sent since, and CHECK is not answered yet */
 	bool asked;    /* the request about it was sent */
 	bool given_up; /* its caller never got it: if the session has it still, it is given back … */
 	bool returns;  /* … which it does: RETRY is next */
-	size_t queue_n, id_n;
-	char text[]; /* the queue, and the id */
+	struct span queue, id;
+	char text[]; /* of both */
 };
 
 LIST_HEAD(unchecked_jobs, unchecked_job);

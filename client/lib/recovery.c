@@ -89,6 +89,23 @@ static int session_check(struct redlock *c)
 
 /* --- RESUME, or HELLO where the session is gone --- */
 
+/* ERR to RESUME: the session is gone. A daemon that does not know RESUME has not kept the session either. */
+static bool session_is_gone(const struct reply_line *refusal)
+{
+	return span_equal(refusal->code, SPAN("NOTFOUND")) || span_equal(refusal->code, SPAN("UNKNOWN")) ||
+	       span_equal(refusal->code, SPAN("ARG"));
+}
+
+/* The session is gone. Returns the reason of the losses: with grace a lock ended with its lease, without grace it is free since the connection broke. */
+static const char *session_lose(struct greeting *g)
+{
+	const char *reason = g->graceless ? "evicted" : "expired";
+
+	g->graceless = false;
+	g->session[0] = g->secret[0] = '\0';
+	return reason;
+}
+
 /* The session is gone, and all that it held is lost. */
 static int session_greet(struct redlock *c)
 {
@@ -96,7 +113,7 @@ static int session_greet(struct redlock *c)
 
 	tracking_resume(&c->holds);
 	unchecked_jobs_release(&c->unchecked);
-	tracking_end(&c->holds, &c->pending, greeting_lose(&c->greeting));
+	tracking_end(&c->holds, &c->pending, session_lose(&c->greeting));
 	conn_move(c, LINK_GREETING);
 	r = conn_tell_losses(c);
 	return r ? r : conn_put(c, c->greeting.hello, strlen(c->greeting.hello));
@@ -111,7 +128,10 @@ static int session_resume(struct redlock *c)
 	c->resume_us = redlock_now_us();
 	tracking_resume(&c->holds);
 	unchecked_jobs_resume(&c->unchecked);
-	greeting_resume(&c->greeting, &c->draft);
+	draft_verb(&c->draft, "RESUME ");
+	draft_text(&c->draft, c->greeting.session);
+	draft_text(&c->draft, " ");
+	draft_text(&c->draft, c->greeting.secret);
 	return conn_put_draft(c);
 }
 
@@ -242,7 +262,7 @@ static int resume_answered(struct redlock *c, const struct reply_line *line)
 {
 	int r;
 
-	if (line->kind == LINE_ERR && greeting_is_gone(line))
+	if (line->kind == LINE_ERR && session_is_gone(line))
 		return session_greet(c);
 	if (line->kind != LINE_OK)
 		return attempt_refused(c);
@@ -259,9 +279,14 @@ static int resume_answered(struct redlock *c, const struct reply_line *line)
 
 static int hello_answered(struct redlock *c, const struct reply_line *line)
 {
+	bool less = span_equal(line->code, SPAN("LIMIT")) || span_equal(line->code, SPAN("ARG"));
+
+	if (line->kind != LINE_OK && (c->greeting.graceless || !less))
+		return attempt_refused(c);
+	/* The daemon gives less grace now, or knows none. */
+	c->greeting.graceless |= line->kind != LINE_OK;
 	if (line->kind != LINE_OK)
-		return greeting_waives(&c->greeting, line) ? conn_put(c, c->greeting.hello, c->greeting.bare_n)
-							   : attempt_refused(c);
+		return conn_put(c, c->greeting.hello, c->greeting.bare_n);
 	greeting_named(&c->greeting, line);
 	return session_watch(c);
 }
