@@ -41,18 +41,6 @@ const char *redlock_sized_copy(void *to, size_t n, const void *from)
 
 /* --- HELLO and RESUME --- */
 
-void greeting_hello(struct greeting *g, const struct redlock_session *session, struct draft *d)
-{
-	draft_verb(d, "HELLO 1");
-	if (session->label)
-		draft_quoted(d, " name=", session->label);
-	if (session->heartbeat_ms > 0)
-		draft_ms(d, "heartbeat", session->heartbeat_ms);
-	if (session->grace_ms > 0 || g->resumes)
-		draft_ms(d, "grace", session->grace_ms);
-	g->grace = session->grace_ms > 0;
-}
-
 static void word_take(const struct reply_line *line, const char *field, char *out, size_t size)
 {
 	struct span word = reply_find(line, field);
@@ -65,16 +53,6 @@ void greeting_named(struct greeting *g, const struct reply_line *answer)
 {
 	word_take(answer, "session", g->session, sizeof(g->session));
 	word_take(answer, "secret", g->secret, sizeof(g->secret));
-}
-
-void greeting_agreed(struct greeting *g, struct span hello, const struct reply_line *answer)
-{
-	snprintf(g->hello, sizeof(g->hello), "%.*s", (int)hello.n, hello.p);
-	g->bare_n = (size_t)((char *)memrchr(g->hello, ' ', strlen(g->hello)) - g->hello); /* the grace is the last field */
-	greeting_named(g, answer);
-	g->resumes = g->grace && g->secret[0];
-	g->graceless = false;
-	g->owner = getpid();
 }
 
 /* --- the connection --- */
@@ -134,13 +112,6 @@ void conn_move(struct redlock *c, enum link to)
 		c->again_us = 0;
 }
 
-int conn_drafted(struct redlock *c)
-{
-	if (!c->draft.error)
-		return 0;
-	return conn_says(c, c->draft.error, c->draft.error == -ENOMEM ? "out of memory" : "the request is too long");
-}
-
 /* A request that was not sent yet is not aborted: it waits until the link is up. */
 void conn_lost(struct redlock *c, int err, const char *why)
 {
@@ -154,19 +125,6 @@ void conn_lost(struct redlock *c, int err, const char *why)
 	}
 	conn_move(c, LINK_DOWN);
 	(void)!conn_withdraw(c);
-}
-
-void conn_wipe(char *text)
-{
-	if (text)
-		explicit_bzero(text, strlen(text));
-	free(text);
-}
-
-void conn_keep_auth(struct redlock *c, char *auth)
-{
-	conn_wipe(c->auth);
-	c->auth = auth;
 }
 
 /* --- out --- */
@@ -273,17 +231,9 @@ int conn_answer_lost(struct redlock *c)
 	return r;
 }
 
-static int push_keep(struct redlock *c)
+int conn_keep_push(struct redlock *c)
 {
 	return pushes_add(&c->pushes, &c->passing) ? conn_break(c, -ENOMEM, "out of memory") : 0;
-}
-
-int conn_push(struct redlock *c)
-{
-	if (!pushes_make_room(&c->pushes))
-		return conn_break(c, -ENOBUFS, "redlockd sent more pushes than can be kept");
-	unchecked_jobs_push(&c->unchecked, &c->passing.parsed);
-	return !c->greeting.resumes || tracking_push(&c->holds, &c->passing.parsed) ? push_keep(c) : 0;
 }
 
 int conn_tell(struct redlock *c, const char *text)
@@ -291,7 +241,7 @@ int conn_tell(struct redlock *c, const char *text)
 	int r = passing_put(c, text);
 
 	(void)pushes_make_room(&c->pushes);
-	return r ? r : push_keep(c);
+	return r ? r : conn_keep_push(c);
 }
 
 int conn_tell_losses(struct redlock *c)

@@ -28,10 +28,6 @@ struct greeting {
 	bool grace;              /* the HELLO in flight asks for it */
 };
 
-/* Drafts the line. */
-void greeting_hello(struct greeting *g, const struct redlock_session *session, struct draft *d);
-/* The daemon said OK to that line. */
-void greeting_agreed(struct greeting *g, struct span hello, const struct reply_line *answer);
 /* Takes id and secret from an OK to HELLO. */
 void greeting_named(struct greeting *g, const struct reply_line *answer);
 enum link {
@@ -42,9 +38,9 @@ enum link {
 	LINK_RESUMING,   /* RESUME was sent */
 	LINK_GREETING,   /* the session is gone; HELLO was sent for another */
 	LINK_CHECKING,   /* CHECK was sent for a lock of which RESUME has not told */
-	LINK_KNOWING,    /* CHECK was sent for a job (unchecked_jobs.h) */
-	LINK_RELEASING,  /* UNLOCK was sent for a lock whose LOCK was given up (count_field.h) */
-	LINK_WATCHING,   /* WATCH or SUBSCRIBE was sent anew (subscriptions.h) */
+	LINK_KNOWING,    /* CHECK was sent for a job (holds.h) */
+	LINK_RELEASING,  /* UNLOCK was sent for a lock whose LOCK was given up (holds.h) */
+	LINK_WATCHING,   /* WATCH or SUBSCRIBE was sent anew (pushes.h) */
 };
 
 #define OWNER_BYTES 257 /* with a NUL */
@@ -113,9 +109,6 @@ void conn_move(struct redlock *c, enum link to);
 /* The connection of a session with grace is gone: the link is down. Aborts a request that was sent and is not repeated. */
 void conn_lost(struct redlock *c, int err, const char *why);
 
-/* 0, or why the draft cannot be sent: -EMSGSIZE, -ENOMEM. The connection stays as it is. */
-int conn_drafted(struct redlock *c) REDLOCK_MUST;
-
 /* Sends what can be sent without waiting. With grace a failure drops what is unsent; reading finds the end. */
 int conn_drain(struct redlock *c) REDLOCK_MUST;
 /* Sends a line, behind what is unsent. */
@@ -128,16 +121,12 @@ int conn_cancel(struct redlock *c) REDLOCK_MUST;
 
 /* c->passing is the answer to the request in flight. */
 void conn_answered(struct redlock *c);
-/* Answers a LOCK in flight if that was cancelled: the daemon cannot be asked now. It is undone when the daemon is there again (count_field.h). */
+/* Answers a LOCK in flight if that was cancelled: the daemon cannot be asked now. It is undone when the daemon is there again (holds.h). */
 int conn_withdraw(struct redlock *c) REDLOCK_MUST;
 /* Answers the request in flight without the daemon: its lock is lost. */
 int conn_answer_lost(struct redlock *c) REDLOCK_MUST;
-/* Wipes and frees it; NULL is allowed. */
-void conn_wipe(char *text);
-/* Keeps this AUTH, or none, and wipes the one that was kept. */
-void conn_keep_auth(struct redlock *c, char *auth);
-/* c->passing is a push: keeps it, unless it tells a loss again. */
-int conn_push(struct redlock *c) REDLOCK_MUST;
+/* c->passing is a push that is kept. */
+int conn_keep_push(struct redlock *c) REDLOCK_MUST;
 /* Makes a push that the daemon has not sent. */
 int conn_tell(struct redlock *c, const char *text) REDLOCK_MUST;
 /* Makes a push for each lock that was found to be lost and not told yet. */

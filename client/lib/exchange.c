@@ -21,7 +21,7 @@ int exchange_draft(struct redlock *c, enum pending_kind kind, const char *name)
 	if (!d->error && (kind >= PENDING_LOCK || d->wait_ms) && d->n > LINE_MAX_DEFAULT - COUNTED_BYTES)
 		d->error = -EMSGSIZE;
 	if (d->error)
-		return conn_drafted(c);
+		return conn_says(c, d->error, d->error == -ENOMEM ? "out of memory" : "the request is too long");
 	if (c->pending.in_flight)
 		return conn_says(c, -EBUSY, "another request is in flight");
 	return pending_set(&c->pending, kind, name, d) ? conn_says(c, -ENOMEM, "out of memory") : 0;
@@ -108,8 +108,15 @@ int exchange_refuse(struct redlock *c, const char *name)
 /* Called as soon as the answer to HELLO is read: the connection may break right after it. */
 static void hello_agreed(struct redlock *c)
 {
-	greeting_agreed(&c->greeting, (struct span){c->pending.line.p, c->pending.n}, &c->answer.parsed);
-	c->pauses.chance = (uint64_t)redlock_now_us() ^ (uint64_t)c->greeting.owner << 32;
+	struct greeting *g = &c->greeting;
+
+	snprintf(g->hello, sizeof(g->hello), "%.*s", (int)c->pending.n, c->pending.line.p);
+	g->bare_n = (size_t)((char *)memrchr(g->hello, ' ', strlen(g->hello)) - g->hello); /* the grace is the last field */
+	greeting_named(g, &c->answer.parsed);
+	g->resumes = g->grace && g->secret[0];
+	g->graceless = false;
+	g->owner = getpid();
+	c->pauses.chance = (uint64_t)redlock_now_us() ^ (uint64_t)g->owner << 32;
 }
 
 static int pending_answered(struct redlock *c)
@@ -160,6 +167,15 @@ static struct span tag_sent(const struct redlock *c)
 	return (struct span){at + 1, strcspn(at, " \t") - 1};
 }
 
+/* c->passing is a push: keeps it, unless it tells a loss again. */
+static int push_hear(struct redlock *c)
+{
+	if (!pushes_make_room(&c->pushes))
+		return conn_break(c, -ENOBUFS, "redlockd sent more pushes than can be kept");
+	unchecked_jobs_push(&c->unchecked, &c->passing.parsed);
+	return !c->greeting.resumes || tracking_push(&c->holds, &c->passing.parsed) ? conn_keep_push(c) : 0;
+}
+
 static int line_hear(struct redlock *c, struct span line)
 {
 	bool push = line.n && line.p[0] == '!';
@@ -170,7 +186,7 @@ static int line_hear(struct redlock *c, struct span line)
 	if (r)
 		return conn_break(c, r == -ENOMSG ? -EPROTO : r, r == -ENOMEM ? "out of memory" : "the peer does not speak the protocol of redlockd");
 	if (push)
-		return conn_push(c);
+		return push_hear(c);
 	c->spoken = true;
 	if (c->passing.parsed.tag.n && !span_equal(c->passing.parsed.tag, tag_sent(c)))
 		return 0;

@@ -22,7 +22,7 @@ struct hold {
 	const char *reason;  /* LOST: evicted or expired; NULL once a push has told the loss */
 	int64_t loss_told;   /* the fence of that push; after RESUME the daemon tells this loss, too, even if the name is held again by then; 0: none */
 	bool shared, permit; /* how it is held */
-	bool unsettled;      /* a LOCK was given up, so an UNLOCK is to tell the daemon how often it is held (count_field.h) */
+	bool unsettled;      /* a LOCK was given up, so an UNLOCK is to tell the daemon how often it is held */
 	bool unlock_open;    /* an UNLOCK was given up, and the caller has not called it again: the daemon may count one less */
 	unsigned asked;      /* the request in flight asks for it as its name of this place, from 1; 0: it does not */
 	bool told;           /* … and the answer to it, or a row of that, granted it */

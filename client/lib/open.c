@@ -270,6 +270,14 @@ int redlock_set_timeout(struct redlock *c, int64_t timeout_ms)
 	return 0;
 }
 
+/* Wipes and frees it; NULL is allowed. */
+static void secret_wipe(char *text)
+{
+	if (text)
+		explicit_bzero(text, strlen(text));
+	free(text);
+}
+
 void redlock_close(struct redlock *c)
 {
 	if (!c)
@@ -282,7 +290,7 @@ void redlock_close(struct redlock *c)
 	unchecked_jobs_release(&c->unchecked);
 	pushes_release(&c->pushes);
 	subscriptions_release(&c->watches);
-	conn_keep_auth(c, NULL);
+	secret_wipe(c->auth);
 	channel_close(&c->channel);
 	redlock_free(c);
 }
@@ -317,6 +325,18 @@ int redlock_request(struct redlock *c, const char *line, int64_t wait_ms, void (
 	return await_answer(c, 0);
 }
 
+static void greeting_hello(struct greeting *g, const struct redlock_session *session, struct draft *d)
+{
+	draft_verb(d, "HELLO 1");
+	if (session->label)
+		draft_quoted(d, " name=", session->label);
+	if (session->heartbeat_ms > 0)
+		draft_ms(d, "heartbeat", session->heartbeat_ms);
+	if (session->grace_ms > 0 || g->resumes)
+		draft_ms(d, "grace", session->grace_ms);
+	g->grace = session->grace_ms > 0;
+}
+
 int redlock_hello(struct redlock *c, const struct redlock_session *session)
 {
 	struct redlock_session s;
@@ -349,10 +369,9 @@ int redlock_auth(struct redlock *c, const char *user, const char *secret)
 		explicit_bzero(c->pending.line.p, c->pending.line.size);
 	if (d->line.p)
 		explicit_bzero(d->line.p, d->line.size);
+	secret_wipe(r ? line : c->auth);
 	if (!r)
-		conn_keep_auth(c, line);
-	else
-		conn_wipe(line);
+		c->auth = line;
 	return r;
 }
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * Recovery of a session with grace after its connection broke: attempts to connect, then RESUME, or HELLO if the session is gone;
- * CHECK of locks of which RESUME has not told; UNLOCK of those whose LOCK was given up; CHECK of jobs (unchecked_jobs.h); at last the request in
- * flight, again. count_field.h says with which counts. This file moves the link. Results are those of conn.h. Nothing here waits.
+ * CHECK of locks of which RESUME has not told; UNLOCK of those whose LOCK was given up; CHECK of jobs (holds.h); at last the request in
+ * flight, again. holds.h says with which counts. This file moves the link. Results are those of conn.h. Nothing here waits.
  */
 #ifndef CLIENT_RECOVERY_H
 #define CLIENT_RECOVERY_H
