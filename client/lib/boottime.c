@@ -24,16 +24,9 @@ static void fork_note(void)
 	forked_us = redlock_now_us();
 }
 
-static void forks_watch(void)
+static void __attribute__((constructor)) forks_watch(void)
 {
 	(void)!pthread_atfork(NULL, NULL, fork_note);
-}
-
-void boottime_notice_forks(void)
-{
-	static pthread_once_t once = PTHREAD_ONCE_INIT;
-
-	(void)!pthread_once(&once, forks_watch);
 }
 
 int64_t boottime_forked_us(void)

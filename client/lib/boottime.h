@@ -17,8 +17,6 @@
 int64_t boottime_after(int64_t ms);
 /* When this process was forked by one that uses the library; 0: it was not. What was granted before is not its own. */
 int64_t boottime_forked_us(void);
-/* From now on forks are noticed. */
-void boottime_notice_forks(void);
 /*
  * How many milliseconds poll(2) may wait for a moment: -1 for ever, 0 when it has passed. poll counts by another clock, so
  * compare again afterwards.

@@ -7,7 +7,6 @@
 #include "client/lib/recovery.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <poll.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -136,29 +135,22 @@ static int redlock_connect(const char *addr, int64_t timeout_ms, struct redlock 
 
 /* --- who asks --- */
 
-/* The first line of the file, without its end. */
+/* The first line of the file, without its end. Without a buffer in between, since it is a secret. */
 static int secret_read(const char *path, char secret[SECRET_BYTES])
 {
-	int fd = open(path, O_RDONLY | O_CLOEXEC);
-	ssize_t r = 1;
-	size_t n = 0;
+	FILE *file = fopen(path, "re");
+	bool whole;
+	int r = 0;
 
-	if (fd < 0)
+	if (!file)
 		return -errno;
-	while (r > 0 && n < SECRET_BYTES && !memchr(secret, '\n', n)) {
-		r = read(fd, secret + n, SECRET_BYTES - n);
-		if (r < 0 && errno == EINTR)
-			r = 1;
-		else if (r > 0)
-			n += (size_t)r;
-	}
-	r = r < 0 ? -errno : 0;
-	close(fd);
-	if (r < 0)
-		return (int)r;
-	if (n == SECRET_BYTES && !memchr(secret, '\n', n))
-		return -EINVAL;
-	secret[n < SECRET_BYTES ? n : n - 1] = '\0';
+	setvbuf(file, NULL, _IONBF, 0);
+	if (!fgets(secret, SECRET_BYTES, file))
+		r = ferror(file) ? -errno : -EINVAL;
+	whole = !r && (strchr(secret, '\n') || feof(file));
+	fclose(file);
+	if (!whole)
+		return r ? r : -EINVAL;
 	secret[strcspn(secret, "\r\n")] = '\0';
 	return *secret ? 0 : -EINVAL;
 }
@@ -208,7 +200,6 @@ int redlock_open(const char *addr, int64_t timeout_ms, struct redlock **ret_conn
 	struct redlock *c;
 	int r;
 
-	boottime_notice_forks();
 	r = redlock_connect(addr, timeout_ms, &c);
 	if (r)
 		return r;
