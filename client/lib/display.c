@@ -27,20 +27,6 @@ const char *age_text(int64_t ms, char out[AGE_BYTES])
 	return out;
 }
 
-const char *duration_text(int64_t ms, char out[AGE_BYTES])
-{
-	static const struct {
-		int64_t ms;
-		const char *word;
-	} unit[] = {{3600000, "h"}, {60000, "m"}, {1000, "s"}, {1, "ms"}};
-	size_t i = 0;
-
-	while (ms % unit[i].ms)
-		i++;
-	snprintf(out, AGE_BYTES, "%" PRId64 "%s", ms / unit[i].ms, unit[i].word);
-	return out;
-}
-
 size_t text_add(char *out, size_t at, size_t size, const char *format, ...)
 {
 	va_list args;

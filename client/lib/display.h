@@ -14,9 +14,6 @@
 /* "350ms", "12s", "4m10s", "3h05m", "2d04h"; negative counts as 0. Returns out. */
 const char *age_text(int64_t ms, char out[AGE_BYTES]);
 
-/* The same without rounding, in the largest unit that is whole: "350ms", "90s", "10m", "2h". */
-const char *duration_text(int64_t ms, char out[AGE_BYTES]);
-
 /* Appends to out at `at`, and cuts at size. Returns the new end, where the NUL stands. */
 size_t text_add(char *out, size_t at, size_t size, const char *format, ...) __attribute__((format(printf, 4, 5)));
 

@@ -79,12 +79,7 @@ struct redlock_bytes redlock_line_text(const struct redlock_line *line)
 
 struct redlock_bytes redlock_line_word(const struct redlock_line *line)
 {
-	static const struct span words[] = {
-		[LINE_OK] = {"OK", 2},   [LINE_BUSY] = {"BUSY", 4}, [LINE_TIMEOUT] = {"TIMEOUT", 7},
-		[LINE_ERR] = {"ERR", 3}, [LINE_ROW] = {"*", 1},     [LINE_PUSH] = {"!", 1},
-	};
-
-	return bytes_of(words[line->parsed.kind]);
+	return bytes_of(line_word(line->parsed.kind));
 }
 
 struct redlock_bytes redlock_line_code(const struct redlock_line *line)
