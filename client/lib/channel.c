@@ -83,12 +83,6 @@ int channel_flush(struct channel *ch)
 	return 0;
 }
 
-void channel_mute(struct channel *ch)
-{
-	ch->mute = true;
-	ch->out_at = ch->out_n;
-}
-
 /* --- in --- */
 
 /* TLS may keep bytes for which there was no room: read until nothing comes. */
@@ -135,9 +129,4 @@ bool channel_line(struct channel *ch, struct span *ret_line)
 	ch->in_at += n + 1;
 	*ret_line = (struct span){from, n && from[n - 1] == '\r' ? n - 1 : n};
 	return true;
-}
-
-bool channel_full(const struct channel *ch)
-{
-	return ch->in_n >= LINE_MAX_DEFAULT;
 }

@@ -31,7 +31,7 @@ struct channel {
 	int fd;      /* -1: none */
 	struct ssl_st *tls; /* NULL: plain */
 	bool closed; /* the other side has closed the connection */
-	bool mute;   /* sending failed, and nothing is sent any more; what has arrived is still read, up to the end */
+	bool mute;   /* sending failed with grace: what has arrived is still read, up to the end */
 	struct buffer in;
 	size_t in_at, in_n; /* in[in_at .. in_n) was read and not yet taken */
 	struct buffer out;      /* a request, and a CANCEL or a QUIT behind it */
@@ -47,8 +47,6 @@ int channel_append(struct channel *ch, const char *line, size_t n) REDLOCK_MUST;
 bool channel_unsent(const struct channel *ch);
 /* Sends what can be sent without waiting; a negative errno. */
 int channel_flush(struct channel *ch) REDLOCK_MUST;
-/* From now on nothing is sent. */
-void channel_mute(struct channel *ch);
 /*
  * Reads once. 1: there may be more; 0: nothing came; negative: the end, -ECONNRESET if the other side closed it, -ENOMEM, else what
  * recv(2) says.
@@ -59,7 +57,5 @@ int channel_read(struct channel *ch) REDLOCK_MUST;
  * none.
  */
 bool channel_line(struct channel *ch, struct span *ret_line);
-/* All room is taken by a line that has no end yet. Ask when channel_line found no line. */
-bool channel_full(const struct channel *ch);
 
 #endif

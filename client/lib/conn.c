@@ -5,7 +5,6 @@
 #include <errno.h>
 #include <inttypes.h>
 #include <poll.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -60,16 +59,6 @@ void greeting_named(struct greeting *g, const struct reply_line *answer)
 #define AUTH_MS    9000 /* the daemon makes an AUTH wait for up to 5 s if others of this address have failed; RESUME follows */
 #define ATTEMPT_MS 3000 /* for an attempt, and for an answer: a restarted daemon takes up to 2 s to confirm what it adopts */
 
-int conn_says(struct redlock *c, int err, const char *format, ...)
-{
-	va_list args;
-
-	va_start(args, format);
-	vsnprintf(c->message, sizeof(c->message), format, args);
-	va_end(args);
-	return err;
-}
-
 int conn_take_struct(struct redlock *c, void *to, size_t n, const void *from)
 {
 	const char *flaw = redlock_sized_copy(to, n, from);
@@ -99,6 +88,20 @@ int conn_break(struct redlock *c, int err, const char *why)
 	return conn_says(c, err, "%s", why);
 }
 
+#define PAUSE_FIRST_US 10000
+#define PAUSE_LAST_US  500000
+#define DOUBLED_MOST   10
+
+/* The next pause: its upper bound doubles, and half of it is random, so that the clients of a daemon that restarted do not come all at once. */
+static int64_t pause_next_us(struct redlock *c)
+{
+	int64_t longest = MIN((int64_t)PAUSE_FIRST_US << MIN(c->pauses, DOUBLED_MOST), PAUSE_LAST_US);
+
+	c->pauses++;
+	c->chance = c->chance * 6364136223846793005u + 1442695040888963407u;
+	return longest / 2 + (int64_t)(c->chance >> 33) % (longest / 2);
+}
+
 void conn_move(struct redlock *c, enum link to)
 {
 	c->link = to;
@@ -107,7 +110,7 @@ void conn_move(struct redlock *c, enum link to)
 	if (to == LINK_SHOWING)
 		c->due_us = boottime_after(AUTH_MS);
 	if (to == LINK_DOWN)
-		c->due_us = redlock_now_us() + backoff_next_us(&c->pauses);
+		c->due_us = redlock_now_us() + pause_next_us(c);
 	if (to == LINK_DOWN)
 		c->again_us = 0;
 }
@@ -143,8 +146,10 @@ int conn_drain(struct redlock *c)
 
 	if (r && !c->greeting.resumes)
 		return conn_break(c, r, conn_broke(c, ""));
-	if (r)
-		channel_mute(&c->channel);
+	if (r) {
+		c->channel.mute = true;
+		c->channel.out_at = c->channel.out_n;
+	}
 	return 0;
 }
 
@@ -193,7 +198,7 @@ void conn_answered(struct redlock *c)
 	c->answered = true;
 	c->answer_sent_us = c->pending.sent_us;
 	c->pending.in_flight = false;
-	c->pauses.n = 0;
+	c->pauses = 0;
 }
 
 /* A line that the library says itself. */

@@ -78,7 +78,8 @@ struct redlock {
 	char place[PLACE_BYTES]; /* the same for a person */
 	char host[ADDRESS_HOST]; /* inside TLS: that of the address; "": it is plain */
 	short shake_wants; /* LINK_CONNECTING, once channel.tls is there: what its handshake waits for */
-	struct backoff pauses;
+	unsigned pauses; /* since the last answer, between attempts to connect */
+	uint64_t chance; /* of their length */
 	enum link link;
 	int64_t due_us;
 	int64_t again_us;  /* LINK_UP: when the request in flight is sent again; 0: it is not */
@@ -92,7 +93,7 @@ struct redlock {
 };
 
 /* Writes the message and returns err. */
-int conn_says(struct redlock *c, int err, const char *format, ...) __attribute__((format(printf, 3, 4)));
+#define conn_says(c, err, ...) redlock_says((c)->message, sizeof((c)->message), err, __VA_ARGS__)
 /* redlock_sized_copy, of a pointer to a struct; -EINVAL. */
 #define conn_take(c, to, from) conn_take_struct(c, to, sizeof(*(to)), from)
 int conn_take_struct(struct redlock *c, void *to, size_t n, const void *from) REDLOCK_MUST;

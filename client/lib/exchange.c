@@ -116,7 +116,7 @@ static void hello_agreed(struct redlock *c)
 	g->resumes = g->grace && g->secret[0];
 	g->graceless = false;
 	g->owner = getpid();
-	c->pauses.chance = (uint64_t)redlock_now_us() ^ (uint64_t)g->owner << 32;
+	c->chance = (uint64_t)redlock_now_us() ^ (uint64_t)g->owner << 32;
 }
 
 static int pending_answered(struct redlock *c)
@@ -204,7 +204,7 @@ static int lines_hear(struct redlock *c)
 
 	while (!r && channel_line(&c->channel, &line))
 		r = line_hear(c, line);
-	return !r && channel_full(&c->channel) ? conn_break(c, -EPROTO, "redlockd sent a line without end") : r;
+	return !r && c->channel.in_n >= LINE_MAX_DEFAULT ? conn_break(c, -EPROTO, "redlockd sent a line without end") : r;
 }
 
 /* The daemon closed the connection, or the connection broke. */

@@ -22,12 +22,6 @@ static void holds_forget(struct holds *holds, struct hold *h)
 	free(h);
 }
 
-void holds_init(struct holds *holds)
-{
-	*holds = (struct holds){.by_name = NULL};
-	LIST_INIT(&holds->all);
-}
-
 void holds_release(struct holds *holds)
 {
 	struct hold *h;

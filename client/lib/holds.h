@@ -31,13 +31,12 @@ struct hold {
 	char name[NAME_MAX_BYTES + 1];
 };
 
-struct holds {
+struct holds { /* zeroes: none */
 	LIST_HEAD(, hold) all;
 	void *by_name; /* the same as a tree of tsearch(3) */
 	bool unsettled; /* one of them may be */
 };
 
-void holds_init(struct holds *holds);
 void holds_release(struct holds *holds);
 struct hold *holds_find(const struct holds *holds, struct span name);
 /* Before a LOCK, LOCKALL or LOCKANY is sent, so that a grant is never lost to a lack of memory. -ENOMEM. */

@@ -5,6 +5,7 @@
 #include "client/lib/display.h"
 
 #include <errno.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/param.h>
@@ -133,6 +134,16 @@ int redlock_quote(struct redlock_bytes text, char *out, size_t size)
 }
 
 /* --- what an answer means --- */
+
+int redlock_says(char *out, size_t size, int err, const char *format, ...)
+{
+	va_list args;
+
+	va_start(args, format);
+	vsnprintf(out, size, format, args);
+	va_end(args);
+	return err;
+}
 
 #define SHOWN_BYTES 200
 #define HOST_BYTES  48 /* of these, for the name of a host */

@@ -8,7 +8,6 @@
 
 #include <errno.h>
 #include <poll.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -27,15 +26,6 @@ static bool timeout_is_valid(int64_t timeout_ms)
 	return timeout_ms > 0 && timeout_ms <= INT64_MAX / US_PER_MS;
 }
 
-static void redlock_init(struct redlock *c, int64_t timeout_ms)
-{
-	c->timeout_ms = timeout_ms;
-	pushes_init(&c->pushes);
-	subscriptions_init(&c->watches);
-	holds_init(&c->holds);
-	LIST_INIT(&c->unchecked);
-}
-
 static void redlock_free(struct redlock *c)
 {
 	channel_release(&c->channel);
@@ -46,15 +36,7 @@ static void redlock_free(struct redlock *c)
 	free(c);
 }
 
-static int __attribute__((format(printf, 2, 3))) open_failed(int err, const char *format, ...)
-{
-	va_list args;
-
-	va_start(args, format);
-	vsnprintf(open_message, sizeof(open_message), format, args);
-	va_end(args);
-	return err;
-}
+#define open_failed(err, ...) redlock_says(open_message, sizeof(open_message), err, __VA_ARGS__)
 
 static const char *open_hint(int error)
 {
@@ -111,7 +93,9 @@ static int redlock_connect(const char *addr, int64_t timeout_ms, struct redlock 
 	c = calloc(1, sizeof(*c));
 	if (!c)
 		return open_failed(-ENOMEM, "out of memory");
-	redlock_init(c, timeout_ms);
+	c->timeout_ms = timeout_ms;
+	STAILQ_INIT(&c->pushes.arrived);
+	STAILQ_INIT(&c->watches.all);
 	shown_text(span_of(addr ? addr : standard), c->place, sizeof(c->place));
 	if (address_is_tls(addr ? addr : standard, c->host) && !secure()) {
 		free(c);

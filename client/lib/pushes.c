@@ -7,14 +7,6 @@
 #include <stdlib.h>
 #include <sys/param.h>
 
-void pushes_init(struct pushes *p)
-{
-	STAILQ_INIT(&p->arrived);
-	p->n = 0;
-	p->missed = false;
-	p->shown = (struct redlock_line){.room = {NULL, 0}};
-}
-
 void pushes_release(struct pushes *p)
 {
 	p->missed = false;
@@ -88,12 +80,6 @@ const struct redlock_line *pushes_next(struct pushes *p)
 /* --- what was asked for --- */
 
 #define CODE_MOST 32 /* bytes of a code word */
-
-void subscriptions_init(struct subscriptions *w)
-{
-	STAILQ_INIT(&w->all);
-	w->gap = false;
-}
 
 static void subscriptions_drop(struct subscriptions *w, struct subscription *watch)
 {

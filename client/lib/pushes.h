@@ -23,7 +23,6 @@ struct pushes {
 	struct redlock_line shown; /* what pushes_next returned last */
 };
 
-void pushes_init(struct pushes *p);
 void pushes_release(struct pushes *p);
 /* Keeps the line, and leaves an empty one; does not check PUSHES_MAX. -ENOMEM. */
 int pushes_add(struct pushes *p, struct redlock_line *line) REDLOCK_MUST;
@@ -49,7 +48,6 @@ struct subscriptions {
 	bool gap; /* one with events has ended since subscriptions_gap was asked */
 };
 
-void subscriptions_init(struct subscriptions *w);
 void subscriptions_release(struct subscriptions *w);
 /* The daemon has said OK to that line; stands: over the connection of now. It takes the place of one with the same line. -ENOMEM. */
 int subscriptions_add(struct subscriptions *w, struct span line, bool events, bool stands) REDLOCK_MUST;

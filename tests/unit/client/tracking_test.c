@@ -66,7 +66,6 @@ static struct hold *held(struct known *k)
 static void begin(struct known *k)
 {
 	memset(k, 0, sizeof(*k));
-	holds_init(&k->holds);
 	asked(k, PENDING_LOCK, "LOCK n");
 	says(k, "LOCK n count=1");
 	answered(k, GRANTED);
@@ -222,7 +221,6 @@ LOOP_TEST(a_LOCK_waits_for_the_rest_of_its_time, 3)
 	struct known k;
 
 	memset(&k, 0, sizeof(k));
-	holds_init(&k.holds);
 	asked(&k, PENDING_LOCK, "LOCK n ttl=9ms");
 	k.p.wait_at = 6, k.p.wait_ms = _i < 2 ? 500 : -1, k.p.wait_until_us = until[_i];
 	resumed(&k, NULL);
