@@ -96,10 +96,8 @@ int redlock_list(struct redlock *c, enum redlock_listing what, struct redlock_pa
 	paging.key = listings[what].key;
 	draft_verb(d, "LIST ");
 	draft_text(d, listings[what].word);
-	if (next.limit > 0)
-		draft_number(d, "limit", next.limit);
-	if (next.prefix)
-		draft_quoted(d, " prefix=", next.prefix);
+	draft_positive(d, "limit", next.limit, "");
+	draft_quoted(d, " prefix=", next.prefix);
 	if (next.after_n)
 		draft_bytes(d, " after=", (struct redlock_bytes){next.after, next.after_n});
 	r = await_draft(c, PENDING_READ, ONCE_MS, page_row, &paging);
@@ -116,15 +114,19 @@ int redlock_list(struct redlock *c, enum redlock_listing what, struct redlock_pa
 
 /* --- names --- */
 
+static void draft_prefix(struct draft *d, const char *verb, const char *prefix)
+{
+	draft_verb(d, verb);
+	if (prefix && *prefix)
+		draft_quoted(d, " ", prefix);
+}
+
 int redlock_complete(struct redlock *c, const char *prefix, int64_t limit, void (*row)(void *arg, const struct redlock_line *line), void *arg)
 {
 	struct draft *d = &c->draft;
 
-	draft_verb(d, "COMPLETE");
-	if (prefix && *prefix)
-		draft_quoted(d, " ", prefix);
-	if (limit > 0)
-		draft_number(d, "limit", limit);
+	draft_prefix(d, "COMPLETE", prefix);
+	draft_positive(d, "limit", limit, "");
 	return await_draft(c, PENDING_READ, ONCE_MS, row, arg);
 }
 
@@ -133,10 +135,8 @@ int redlock_recent(struct redlock *c, const char *prefix, int64_t limit, void (*
 	struct draft *d = &c->draft;
 
 	draft_verb(d, "RECENT");
-	if (prefix)
-		draft_quoted(d, " prefix=", prefix);
-	if (limit > 0)
-		draft_number(d, "limit", limit);
+	draft_quoted(d, " prefix=", prefix);
+	draft_positive(d, "limit", limit, "");
 	return await_draft(c, PENDING_READ, ONCE_MS, row, arg);
 }
 
@@ -196,22 +196,15 @@ static int unfollow(struct redlock *c)
 	return r;
 }
 
-static void draft_watch(struct draft *d, const char *verb, const char *prefix)
-{
-	draft_verb(d, verb);
-	if (prefix && *prefix)
-		draft_quoted(d, " ", prefix);
-}
-
 int redlock_watch(struct redlock *c, const char *prefix)
 {
-	draft_watch(&c->draft, "WATCH", prefix);
+	draft_prefix(&c->draft, "WATCH", prefix);
 	return follow(c, true);
 }
 
 int redlock_unwatch(struct redlock *c, const char *prefix)
 {
-	draft_watch(&c->draft, "UNWATCH", prefix);
+	draft_prefix(&c->draft, "UNWATCH", prefix);
 	return unfollow(c);
 }
 

@@ -15,7 +15,7 @@ static int request_begin(struct redlock *c, const char *verb, const char *name)
 	if (r)
 		return r;
 	draft_begin(&c->draft, verb, name);
-	draft_owner(&c->draft, c->owner);
+	draft_quoted(&c->draft, " owner=", *c->owner ? c->owner : NULL);
 	return 0;
 }
 
@@ -74,7 +74,7 @@ static int locks_send(struct redlock *c, const char *verb, enum pending_kind kin
 	draft_text(d, verb);
 	for (size_t i = 0; i < n; i++)
 		draft_quoted(d, " ", names[i]);
-	draft_owner(d, c->owner);
+	draft_quoted(d, " owner=", *c->owner ? c->owner : NULL);
 	draft_options(d, o);
 	r = exchange_draft(c, kind, kind == PENDING_LOCK ? names[0] : "");
 	if (!r && c->greeting.resumes && holds_ask(&c->holds, names, n))
@@ -147,8 +147,7 @@ int redlock_extend_send(struct redlock *c, const char *name, int64_t ttl_ms)
 
 	if (r)
 		return r;
-	if (ttl_ms > 0)
-		draft_ms(&c->draft, "ttl", ttl_ms);
+	draft_positive(&c->draft, "ttl", ttl_ms, "ms");
 	return exchange_send(c, PENDING_READ, name, ONCE_MS);
 }
 
@@ -166,8 +165,7 @@ int redlock_unlock_send(struct redlock *c, const char *name, const struct redloc
 		r = request_begin(c, "UNLOCK", name);
 	if (r)
 		return r;
-	if (o.keep_ms > 0)
-		draft_ms(&c->draft, "keep", o.keep_ms);
+	draft_positive(&c->draft, "keep", o.keep_ms, "ms");
 	if (o.sync)
 		draft_text(&c->draft, " sync=yes");
 	return exchange_send(c, PENDING_UNLOCK, name, o.sync ? ONCE_MS : 0);

@@ -208,18 +208,14 @@ static bool farewell_sent(struct redlock *c, int64_t until)
 }
 
 /* Reads until the daemon hangs up: unread data would turn the close into a reset. */
-static void farewell_await(const struct redlock *c, int64_t until)
+static void farewell_await(struct redlock *c, int64_t until)
 {
 	struct pollfd fd = {.fd = c->channel.fd, .events = POLLIN};
-	char rest[4096];
-	ssize_t n = 1;
+	int more = 0;
 
-	while (n && redlock_now_us() < until) {
-		if (poll(&fd, 1, boottime_poll_ms(until)) <= 0)
-			continue;
-		n = recv(c->channel.fd, rest, sizeof(rest), MSG_DONTWAIT);
-		if (n < 0 && errno != EAGAIN && errno != EINTR)
-			return;
+	while (more >= 0 && redlock_now_us() < until) {
+		c->channel.in_n = 0;
+		more = more > 0 || poll(&fd, 1, boottime_poll_ms(until)) > 0 ? channel_read(&c->channel) : 0;
 	}
 }
 
@@ -303,10 +299,8 @@ int redlock_request(struct redlock *c, const char *line, int64_t wait_ms, void (
 static void greeting_hello(struct greeting *g, const struct redlock_session *session, struct draft *d)
 {
 	draft_verb(d, "HELLO 1");
-	if (session->label)
-		draft_quoted(d, " name=", session->label);
-	if (session->heartbeat_ms > 0)
-		draft_ms(d, "heartbeat", session->heartbeat_ms);
+	draft_quoted(d, " name=", session->label);
+	draft_positive(d, "heartbeat", session->heartbeat_ms, "ms");
 	if (session->grace_ms > 0 || g->resumes)
 		draft_ms(d, "grace", session->grace_ms);
 	g->grace = session->grace_ms > 0;

@@ -62,13 +62,8 @@ void draft_bytes(struct draft *d, const char *before, struct redlock_bytes text)
 
 void draft_quoted(struct draft *d, const char *before, const char *text)
 {
-	draft_bytes(d, before, (struct redlock_bytes){text, strlen(text)});
-}
-
-void draft_owner(struct draft *d, const char *owner)
-{
-	if (*owner)
-		draft_quoted(d, " owner=", owner);
+	if (text)
+		draft_bytes(d, before, (struct redlock_bytes){text, strlen(text)});
 }
 
 void draft_number(struct draft *d, const char *field, int64_t number)
@@ -83,6 +78,14 @@ void draft_ms(struct draft *d, const char *field, int64_t ms)
 {
 	draft_number(d, field, ms);
 	draft_text(d, "ms");
+}
+
+void draft_positive(struct draft *d, const char *field, int64_t number, const char *unit)
+{
+	if (number <= 0)
+		return;
+	draft_number(d, field, number);
+	draft_text(d, unit);
 }
 
 void draft_verb(struct draft *d, const char *verb)
@@ -110,20 +113,16 @@ void draft_options(struct draft *d, const struct redlock_options *o)
 	draft_wait(d, o->wait_ms);
 	if (o->ttl_ms)
 		draft_ms(d, "ttl", o->ttl_ms);
-	if (o->slots > 0)
-		draft_number(d, "limit", o->slots);
+	draft_positive(d, "limit", o->slots, "");
 	if (o->shared)
 		draft_text(d, " mode=shared");
 	if (o->no_renew)
 		draft_text(d, " renew=no");
-	if (o->note)
-		draft_quoted(d, " note=", o->note);
-	if (o->trace)
-		draft_quoted(d, " trace=", o->trace);
+	draft_quoted(d, " note=", o->note);
+	draft_quoted(d, " trace=", o->trace);
 	if (o->priority)
 		draft_number(d, "priority", o->priority);
-	if (o->delay_ms > 0)
-		draft_ms(d, "delay", o->delay_ms);
+	draft_positive(d, "delay", o->delay_ms, "ms");
 }
 
 /* --- in flight --- */

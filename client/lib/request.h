@@ -24,16 +24,16 @@ void draft_verb(struct draft *d, const char *verb);
 /* "VERB name", quoted. */
 void draft_begin(struct draft *d, const char *verb, const char *name);
 void draft_text(struct draft *d, const char *text);
-/* Appends `before` as it is, then text, quoted where it must be. */
+/* Appends `before` as it is, then text, quoted where it must be. NULL: nothing. */
 void draft_quoted(struct draft *d, const char *before, const char *text);
 /* The same for any bytes. */
 void draft_bytes(struct draft *d, const char *before, struct redlock_bytes text);
-/* " owner=…", unless it is "". */
-void draft_owner(struct draft *d, const char *owner);
 /* " field=…" */
 void draft_number(struct draft *d, const char *field, int64_t number);
 /* " field=…ms" */
 void draft_ms(struct draft *d, const char *field, int64_t ms);
+/* " field=…" and the unit, if the number is more than 0. */
+void draft_positive(struct draft *d, const char *field, int64_t number, const char *unit);
 /* " wait=…" is to be said here, unless it is 0: see pending_draft. */
 void draft_wait(struct draft *d, int64_t wait_ms);
 /* The options of a LOCK. */
