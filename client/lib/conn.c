@@ -74,12 +74,6 @@ int conn_usable(struct redlock *c)
 	return conn_break(c, -ESTALE, "the connection belongs to the process that forked this one, which holds nothing; open another");
 }
 
-int conn_break(struct redlock *c, int err, const char *why)
-{
-	c->broken = err;
-	return conn_says(c, err, "%s", why);
-}
-
 #define PAUSE_FIRST_US 10000
 #define PAUSE_LAST_US  500000
 #define DOUBLED_MOST   10
@@ -108,9 +102,10 @@ void conn_move(struct redlock *c, enum link to)
 }
 
 /* A request that was not sent yet is not aborted: it waits until the link is up. */
-void conn_lost(struct redlock *c, int err, const char *why)
+int conn_lost(struct redlock *c, int err)
 {
-	conn_says(c, err, "%s", why);
+	if (!c->greeting.resumes)
+		return c->broken = err;
 	channel_close(&c->channel);
 	c->spoken = false;
 	subscriptions_end(&c->watches);
@@ -119,17 +114,14 @@ void conn_lost(struct redlock *c, int err, const char *why)
 		c->aborted = "broke off before it answered; the request may have been done";
 	}
 	conn_move(c, LINK_DOWN);
-	(void)!conn_withdraw(c);
+	return conn_withdraw(c);
 }
 
 /* --- out --- */
 
-const char *conn_broke(const struct redlock *c, const char *why)
+int conn_broke(struct redlock *c, int err, const char *why)
 {
-	static _Thread_local char text[PLACE_BYTES + 2 * BROKE_BYTES];
-
-	snprintf(text, sizeof(text), c->channel.closed ? "redlockd at %s closed the connection%s" : "the connection to redlockd at %s broke%s", c->place, why);
-	return text;
+	return conn_says(c, err, c->channel.closed ? "redlockd at %s closed the connection%s" : "the connection to redlockd at %s broke%s", c->place, why);
 }
 
 int conn_drain(struct redlock *c)
@@ -137,7 +129,7 @@ int conn_drain(struct redlock *c)
 	int r = channel_flush(&c->channel);
 
 	if (r && !c->greeting.resumes)
-		return conn_break(c, r, conn_broke(c, ""));
+		return c->broken = conn_broke(c, r, "");
 	if (r) {
 		c->channel.mute = true;
 		c->channel.out_at = c->channel.out_n;
@@ -198,7 +190,7 @@ static int passing_put(struct redlock *c, const char *text)
 {
 	int r = line_take(&c->passing, text, strlen(text));
 
-	return r ? conn_break(c, r, r == -ENOMEM ? "out of memory" : text) : 0;
+	return r ? conn_break(c, r, "%s", r == -ENOMEM ? "out of memory" : text) : 0;
 }
 
 static int answer_put(struct redlock *c, const char *text)

@@ -94,6 +94,8 @@ struct redlock {
 
 /* Writes the message and returns err. */
 #define conn_says(c, err, ...) redlock_says((c)->message, sizeof((c)->message), err, __VA_ARGS__)
+/* The same, and ends the connection for good. */
+#define conn_break(c, err, ...) ((c)->broken = conn_says(c, err, __VA_ARGS__))
 /* redlock_sized_copy, of a pointer to a struct; -EINVAL. */
 #define conn_take(c, to, from) conn_take_struct(c, to, sizeof(*(to)), from)
 int conn_take_struct(struct redlock *c, void *to, size_t n, const void *from) REDLOCK_MUST;
@@ -101,14 +103,15 @@ int conn_take_struct(struct redlock *c, void *to, size_t n, const void *from) RE
 int conn_name(struct redlock *c, const char *name, size_t most, const char *what) REDLOCK_MUST;
 /* 0, or what has ended the connection. In a child of the process that uses it that is -ESTALE: the child holds nothing, and lets go of the descriptor. */
 int conn_usable(struct redlock *c) REDLOCK_MUST;
-/* Ends the connection for good. Returns err. */
-int conn_break(struct redlock *c, int err, const char *why);
-/* What to say when the connection broke; static memory of this thread. why: "", or more of it. */
-const char *conn_broke(const struct redlock *c, const char *why);
+/* Says that the connection broke, and returns err. why: "", or more of it. */
+int conn_broke(struct redlock *c, int err, const char *why);
 /* The one writer of link. It sets due_us, too. */
 void conn_move(struct redlock *c, enum link to);
-/* The connection of a session with grace is gone: the link is down. Aborts a request that was sent and is not repeated. */
-void conn_lost(struct redlock *c, int err, const char *why);
+/*
+ * The connection is gone, for the reason that was said: for good with err, or with grace the link is down. Aborts a request that was sent and is not
+ * repeated.
+ */
+int conn_lost(struct redlock *c, int err);
 
 /* Sends what can be sent without waiting. With grace a failure drops what is unsent; reading finds the end. */
 int conn_drain(struct redlock *c) REDLOCK_MUST;

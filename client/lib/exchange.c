@@ -81,21 +81,19 @@ static int64_t answer_due_us(const struct redlock *c)
 static int exchange_limit(struct redlock *c)
 {
 	bool up = c->link == LINK_UP, silent = up && !c->again_us;
-	char why[PLACE_BYTES + 40];
 
 	if (redlock_now_us() < answer_due_us(c))
 		return 0;
-	snprintf(why, sizeof(why), "redlockd at %s does not answer", c->place);
+	if (silent)
+		conn_says(c, -ETIMEDOUT, "redlockd at %s does not answer", c->place);
 	if (silent && !c->greeting.resumes)
-		return conn_break(c, -ETIMEDOUT, why);
+		return conn_lost(c, -ETIMEDOUT);
 	count_field_give_up(&c->holds, &c->pending);
 	c->pending.in_flight = c->answered = false;
 	c->aborted = silent ? "does not answer; the request may have been done" : up ? "could not tell in time" : "is away, and did not come back in time";
 	if (up)
 		c->again_us = 0;
-	if (silent)
-		conn_lost(c, -ETIMEDOUT, why);
-	return 0;
+	return silent ? conn_lost(c, -ETIMEDOUT) : 0;
 }
 
 int exchange_refuse(struct redlock *c, const char *name)
@@ -158,16 +156,11 @@ static int pending_hear(struct redlock *c)
 static struct span tag_sent(const struct redlock *c)
 {
 	const char *at = c->link == LINK_UP && c->pending.in_flight ? c->pending.line.p : "";
-	const char *end = c->link == LINK_UP && c->pending.in_flight ? at + c->pending.n : at;
 
-	while (at < end && (*at == ' ' || *at == '\t'))
-		at++;
-	if (at == end || *at != '@')
-		return SPAN("");
-	return (struct span){at + 1, strcspn(at, " \t") - 1};
+	at += strspn(at, " \t");
+	return *at == '@' ? (struct span){at + 1, strcspn(at, " \t") - 1} : SPAN("");
 }
 
-/* c->passing is a push: keeps it, unless it tells a loss again. */
 static int push_hear(struct redlock *c)
 {
 	if (!pushes_make_room(&c->pushes))
@@ -211,15 +204,10 @@ static int lines_hear(struct redlock *c)
 static int channel_ended(struct redlock *c, int err)
 {
 	char reason[BROKE_BYTES] = "";
-	const char *why;
 
 	if (c->channel.tls && err == -EPROTO)
 		snprintf(reason, sizeof(reason), ": %s", secure()->reason());
-	why = conn_broke(c, reason);
-	if (!c->greeting.resumes)
-		return conn_break(c, err, why);
-	conn_lost(c, err, why);
-	return 0;
+	return conn_lost(c, conn_broke(c, err, reason));
 }
 
 static int lines_read(struct redlock *c)
@@ -243,7 +231,7 @@ int redlock_process(struct redlock *c)
 		r = conn_drain(c);
 		if (!r)
 			r = lines_read(c);
-		recovery_limit(c);
+		r = r ? r : recovery_limit(c);
 	}
 	return r ? r : exchange_limit(c);
 }

@@ -38,16 +38,13 @@ int redlock_grant(const struct redlock *c, struct redlock_grant *ret_grant)
 	return 0;
 }
 
-static int grant_take(struct redlock *c, struct redlock_grant *ret_grant)
-{
-	return redlock_grant(c, ret_grant) ? conn_break(c, -EPROTO, "redlockd's answer lacks fence or valid_ms") : 0;
-}
-
 /* r: the result of sending the request. */
 static int grant_await(struct redlock *c, int r, struct redlock_grant *ret_grant)
 {
 	r = await_answer(c, r);
-	return r ? r : grant_take(c, ret_grant);
+	if (!r && redlock_grant(c, ret_grant))
+		r = conn_break(c, -EPROTO, "redlockd's answer lacks fence or valid_ms");
+	return r;
 }
 
 int64_t redlock_left_us(const struct redlock_grant *grant)
@@ -98,14 +95,10 @@ int redlock_lock_send(struct redlock *c, const char *name, const struct redlock_
 /* Asks CHECK for a grant that an answer told. When redlockd is away for too long, the grant is given back later. */
 static int lock_anchor(struct redlock *c, const char *name, struct redlock_grant *ret_grant)
 {
-	int r = request_begin(c, "CHECK", name);
+	int r = redlock_check_send(c, name);
 
-	if (!r)
-		r = exchange_draft(c, PENDING_READ, name);
-	if (r)
-		return r;
-	c->pending.anchors = true;
-	r = grant_await(c, exchange_begin(c), ret_grant);
+	c->pending.anchors = !r;
+	r = grant_await(c, r, ret_grant);
 	if (r == -ECONNABORTED && exchange_refuse(c, name))
 		return c->broken;
 	return r;

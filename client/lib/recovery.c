@@ -146,37 +146,30 @@ static int session_show(struct redlock *c)
 
 /* --- one attempt after the other --- */
 
-static void attempt_failed(struct redlock *c, int error)
+static int attempt_failed(struct redlock *c, int error)
 {
-	char why[SHOWN_BYTES];
-
-	snprintf(why, sizeof(why), "redlockd is away: %s", strerror(-error));
-	conn_lost(c, error, why);
+	return conn_lost(c, conn_says(c, error, "redlockd is away: %s", strerror(-error)));
 }
 
 static int attempt_refused(struct redlock *c)
 {
-	char shown[SHOWN_BYTES], why[SHOWN_BYTES + 40];
+	char shown[SHOWN_BYTES];
 
 	shown_text((struct span){c->passing.text, c->passing.n}, shown, sizeof(shown));
-	snprintf(why, sizeof(why), "redlockd does not resume: %s", shown);
-	conn_lost(c, -EAGAIN, why);
-	return 0;
+	return conn_lost(c, conn_says(c, -EAGAIN, "redlockd does not resume: %s", shown));
 }
 
 /* Inside TLS the handshake comes first. */
 static int attempt_shake(struct redlock *c)
 {
-	char why[SHOWN_BYTES - 64], text[SHOWN_BYTES];
+	char why[SHOWN_BYTES];
 
 	switch (secure()->shake(c->channel.tls, why, sizeof(why))) {
 	case TLS_DONE:
 		return session_show(c);
 	case TLS_FAILED:
 	case TLS_NOT_SPOKEN:
-		snprintf(text, sizeof(text), "redlockd is away: %s", why);
-		conn_lost(c, -EPROTO, text);
-		return 0;
+		return conn_lost(c, conn_says(c, -EPROTO, "redlockd is away: %s", why));
 	case TLS_READ:
 		c->shake_wants = POLLIN;
 		break;
@@ -184,8 +177,7 @@ static int attempt_shake(struct redlock *c)
 		c->shake_wants = POLLOUT;
 		break;
 	}
-	recovery_limit(c);
-	return 0;
+	return recovery_limit(c);
 }
 
 static int attempt_connected(struct redlock *c)
@@ -193,10 +185,7 @@ static int attempt_connected(struct redlock *c)
 	if (!*c->host)
 		return session_show(c);
 	c->channel.tls = secure()->dial(c->channel.fd, c->host);
-	if (c->channel.tls)
-		return attempt_shake(c);
-	attempt_failed(c, -ENOMEM);
-	return 0;
+	return c->channel.tls ? attempt_shake(c) : attempt_failed(c, -ENOMEM);
 }
 
 static int attempt_begin(struct redlock *c)
@@ -204,10 +193,8 @@ static int attempt_begin(struct redlock *c)
 	bool pending;
 	int fd = address_again(&c->address, &pending);
 
-	if (fd < 0) {
-		attempt_failed(c, fd);
-		return 0;
-	}
+	if (fd < 0)
+		return attempt_failed(c, fd);
 	c->channel.fd = fd;
 	conn_move(c, LINK_CONNECTING);
 	return pending ? 0 : attempt_connected(c);
@@ -219,19 +206,16 @@ static int attempt_look(struct redlock *c)
 
 	if (c->channel.tls)
 		return attempt_shake(c);
-	if (r > 0)
-		return attempt_connected(c);
 	if (r < 0)
-		attempt_failed(c, r);
-	else
-		recovery_limit(c);
-	return 0;
+		return attempt_failed(c, r);
+	return r ? attempt_connected(c) : recovery_limit(c);
 }
 
-void recovery_limit(struct redlock *c)
+int recovery_limit(struct redlock *c)
 {
-	if (!c->broken && !c->again_us && c->link != LINK_UP && c->link != LINK_DOWN && redlock_now_us() >= c->due_us)
-		attempt_failed(c, -ETIMEDOUT);
+	bool over = !c->broken && !c->again_us && c->link != LINK_UP && c->link != LINK_DOWN && redlock_now_us() >= c->due_us;
+
+	return over ? attempt_failed(c, -ETIMEDOUT) : 0;
 }
 
 int recovery_act(struct redlock *c)

@@ -12,7 +12,7 @@
 /* Does what is due at this moment. */
 int recovery_act(struct redlock *c) REDLOCK_MUST;
 /* Gives up an attempt that takes too long; the next one follows. Call it after all that has arrived was read. */
-void recovery_limit(struct redlock *c);
+int recovery_limit(struct redlock *c) REDLOCK_MUST;
 /* The moment at which recovery_act must be called at the latest; INT64_MAX: none. */
 int64_t recovery_due_us(const struct redlock *c);
 /* c->passing is an answer to what this file sent, or a row of it. */

@@ -132,7 +132,7 @@ int pending_set(struct pending *p, enum pending_kind kind, const char *name, con
 	if (buffer_grow(&p->line, d->n + 1))
 		return -ENOMEM;
 	memcpy(p->name, name, strlen(name) + 1);
-	memcpy(p->line.p, d->line.p, d->n);
+	memcpy(p->line.p, d->line.p, d->n + 1);
 	p->kind = kind;
 	p->shared = p->permit = p->anchors = false;
 	p->n = d->n;
