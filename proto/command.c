@@ -101,15 +101,20 @@ const char *field_nearest(struct span word, uint32_t fields)
 	return nearest_word(word, words, count);
 }
 
+void pen_field(struct pen *pen, unsigned field)
+{
+	pen_text(pen, field_table[field].word);
+	pen_text(pen, "=");
+	pen_text(pen, value_table[field_table[field].type].form);
+}
+
 static void pen_fields(struct pen *pen, uint32_t fields, const char *before, const char *after)
 {
 	for (unsigned i = 0; i < FIELD_N; i++) {
 		if (!((fields >> i) & 1))
 			continue;
 		pen_text(pen, before);
-		pen_text(pen, field_table[i].word);
-		pen_text(pen, "=");
-		pen_text(pen, value_table[field_table[i].type].form);
+		pen_field(pen, i);
 		pen_text(pen, after);
 	}
 }

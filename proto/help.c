@@ -27,13 +27,6 @@ static void pen_pad(struct pen *pen, const char *start, size_t columns)
 	while (++wide < columns);
 }
 
-static void pen_field(struct pen *pen, unsigned field)
-{
-	pen_text(pen, field_table[field].word);
-	pen_text(pen, "=");
-	pen_text(pen, value_table[field_table[field].type].form);
-}
-
 /* Names the first of these fields and hints at the others. */
 static void pen_optional(struct pen *pen, uint32_t fields)
 {

@@ -23,6 +23,7 @@ static inline void pen_span(struct pen *p, struct span text)
 }
 
 void pen_text(struct pen *p, const char *text);
+void pen_field(struct pen *p, unsigned field); /* "wait=dur|forever" of that enum field */
 
 static inline unsigned char byte_fold(unsigned char c)
 {

@@ -22,10 +22,8 @@ struct tls_calls {
 	void (*free)(struct ssl_st *t);
 };
 
-/* NULL until redlock_use_tls has succeeded. */
-const struct tls_calls *secure(void);
-/* Of this library, though it must have a name that others see: from now on secure() is this one. */
-void redlock_set_secure(const struct tls_calls *functions);
+/* NULL until redlock_use_tls has succeeded. Of this library, though it must have a name that others see. */
+extern const struct tls_calls *redlock_secure;
 
 struct channel {
 	int fd;      /* -1: none */
@@ -38,10 +36,8 @@ struct channel {
 	size_t out_at, out_n; /* out[out_at .. out_n) is unsent */
 };
 
-/* Closes the descriptor, and says nothing about it inside TLS. What was unsent and what was not taken is dropped. */
+/* Closes the descriptor, and says nothing about it inside TLS. What was unsent and what was not taken is dropped, but the buffers stay. */
 void channel_close(struct channel *ch);
-/* After channel_close: frees the memory. */
-void channel_release(struct channel *ch);
 /* Appends a line to what is unsent; n is less than LINE_MAX_DEFAULT. -ENOBUFS: that is too much; -ENOMEM. */
 int channel_append(struct channel *ch, const char *line, size_t n) REDLOCK_MUST;
 bool channel_unsent(const struct channel *ch);

@@ -206,7 +206,7 @@ static int channel_ended(struct redlock *c, int err)
 	char reason[BROKE_BYTES] = "";
 
 	if (c->channel.tls && err == -EPROTO)
-		snprintf(reason, sizeof(reason), ": %s", secure()->reason());
+		snprintf(reason, sizeof(reason), ": %s", redlock_secure->reason());
 	return conn_lost(c, conn_broke(c, err, reason));
 }
 

@@ -47,11 +47,6 @@ int line_take(struct redlock_line *line, const char *from, size_t n)
 	return r > 0 ? -ENOMSG : r ? -EPROTO : 0;
 }
 
-void line_release(struct redlock_line *line)
-{
-	buffer_release(&line->room);
-}
-
 void line_copy(const struct redlock_line *line, const char *field, char *out, size_t size)
 {
 	struct span text = reply_find(&line->parsed, field);

@@ -25,9 +25,8 @@ struct redlock_line {
 	struct buffer room; /* of both */
 };
 
-/* Takes n bytes. -EPROTO: they are no line of the protocol; -ENOMSG: they may be one of a later version (reply_parse); -ENOMEM. line_release frees it. */
+/* Takes n bytes. -EPROTO: they are no line of the protocol; -ENOMSG: they may be one of a later version (reply_parse); -ENOMEM. It stands in room. */
 int line_take(struct redlock_line *line, const char *from, size_t n) REDLOCK_MUST;
-void line_release(struct redlock_line *line);
 /* A field as a string; "" if there is none, or if it does not fit. */
 void line_copy(const struct redlock_line *line, const char *field, char *out, size_t size);
 /*

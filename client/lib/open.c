@@ -28,11 +28,12 @@ static bool timeout_is_valid(int64_t timeout_ms)
 
 static void redlock_free(struct redlock *c)
 {
-	channel_release(&c->channel);
-	pending_release(&c->pending);
-	draft_release(&c->draft);
-	line_release(&c->answer);
-	line_release(&c->passing);
+	buffer_release(&c->channel.in);
+	buffer_release(&c->channel.out);
+	buffer_release(&c->pending.line);
+	buffer_release(&c->draft.line);
+	buffer_release(&c->answer.room);
+	buffer_release(&c->passing.room);
 	free(c);
 }
 
@@ -68,10 +69,10 @@ static int open_shake(struct redlock *c, int64_t until)
 	char why[MESSAGE_BYTES / 2];
 	enum tls_shake wants;
 
-	c->channel.tls = secure()->dial(c->channel.fd, c->host);
+	c->channel.tls = redlock_secure->dial(c->channel.fd, c->host);
 	if (!c->channel.tls)
 		return open_failed(-ENOMEM, "out of memory");
-	while ((wants = secure()->shake(c->channel.tls, why, sizeof(why))) == TLS_READ || wants == TLS_WRITE) {
+	while ((wants = redlock_secure->shake(c->channel.tls, why, sizeof(why))) == TLS_READ || wants == TLS_WRITE) {
 		if (redlock_now_us() >= until)
 			return open_failed(-ETIMEDOUT, "redlockd at %s does not answer the handshake of TLS; does it listen there by listen.tls?", c->place);
 		fd.events = wants == TLS_READ ? POLLIN : POLLOUT;
@@ -97,7 +98,7 @@ static int redlock_connect(const char *addr, int64_t timeout_ms, struct redlock 
 	STAILQ_INIT(&c->pushes.arrived);
 	STAILQ_INIT(&c->watches.all);
 	shown_text(span_of(addr ? addr : standard), c->place, sizeof(c->place));
-	if (address_is_tls(addr ? addr : standard, c->host) && !secure()) {
+	if (address_is_tls(addr ? addr : standard, c->host) && !redlock_secure) {
 		free(c);
 		return open_failed(-EPROTONOSUPPORT, "this program speaks no TLS: it must call redlock_use_tls before it opens %s", addr ? addr : standard);
 	}
@@ -256,7 +257,7 @@ void redlock_close(struct redlock *c)
 	quit_session(c);
 	/* Another process that has this connection must not end it. */
 	if (c->channel.tls && c->user == getpid() && c->link != LINK_CONNECTING)
-		secure()->end(c->channel.tls);
+		redlock_secure->end(c->channel.tls);
 	holds_release(&c->holds);
 	unchecked_jobs_release(&c->unchecked);
 	pushes_release(&c->pushes);

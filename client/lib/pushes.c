@@ -12,7 +12,7 @@ void pushes_release(struct pushes *p)
 	p->missed = false;
 	while (pushes_next(p))
 		;
-	line_release(&p->shown);
+	buffer_release(&p->shown.room);
 }
 
 int pushes_add(struct pushes *p, struct redlock_line *line)
@@ -54,7 +54,7 @@ bool pushes_make_room(struct pushes *p)
 		return false;
 	STAILQ_REMOVE(&p->arrived, push, push, next);
 	p->n--;
-	line_release(&push->line);
+	buffer_release(&push->line.room);
 	free(push);
 	return true;
 }
@@ -71,7 +71,7 @@ const struct redlock_line *pushes_next(struct pushes *p)
 		return NULL;
 	STAILQ_REMOVE_HEAD(&p->arrived, next);
 	p->n--;
-	line_release(&p->shown);
+	buffer_release(&p->shown.room);
 	p->shown = push->line;
 	free(push);
 	return &p->shown;

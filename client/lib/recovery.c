@@ -164,7 +164,7 @@ static int attempt_shake(struct redlock *c)
 {
 	char why[SHOWN_BYTES];
 
-	switch (secure()->shake(c->channel.tls, why, sizeof(why))) {
+	switch (redlock_secure->shake(c->channel.tls, why, sizeof(why))) {
 	case TLS_DONE:
 		return session_show(c);
 	case TLS_FAILED:
@@ -184,7 +184,7 @@ static int attempt_connected(struct redlock *c)
 {
 	if (!*c->host)
 		return session_show(c);
-	c->channel.tls = secure()->dial(c->channel.fd, c->host);
+	c->channel.tls = redlock_secure->dial(c->channel.fd, c->host);
 	return c->channel.tls ? attempt_shake(c) : attempt_failed(c, -ENOMEM);
 }
 

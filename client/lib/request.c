@@ -8,11 +8,6 @@
 #include <stdio.h>
 #include <sys/param.h>
 
-void draft_release(struct draft *d)
-{
-	buffer_release(&d->line);
-}
-
 /* Where n more bytes have room; NULL: they have none. */
 static char *draft_room(struct draft *d, size_t n)
 {
@@ -141,11 +136,6 @@ int pending_set(struct pending *p, enum pending_kind kind, const char *name, con
 	p->wait_until_us = boottime_after(d->wait_ms);
 	p->busy_ms = 0;
 	return 0;
-}
-
-void pending_release(struct pending *p)
-{
-	buffer_release(&p->line);
 }
 
 void pending_begin(struct pending *p, int64_t now)

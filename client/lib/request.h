@@ -17,8 +17,6 @@ struct draft {
 	int error; /* -EMSGSIZE: something did not fit; -ENOMEM. The line is not to be sent */
 };
 
-void draft_release(struct draft *d);
-
 /* "VERB" alone. */
 void draft_verb(struct draft *d, const char *verb);
 /* "VERB name", quoted. */
@@ -80,7 +78,6 @@ struct pending {
 
 /* Sets the next request; name is "" unless the request is about a lock. -ENOMEM. */
 int pending_set(struct pending *p, enum pending_kind kind, const char *name, const struct draft *d) REDLOCK_MUST;
-void pending_release(struct pending *p);
 /* The request is in flight from now on; it is not sent yet. */
 void pending_begin(struct pending *p, int64_t now);
 bool pending_is(const struct pending *p, enum pending_kind kind, const char *name);

@@ -130,6 +130,6 @@ int redlock_use_tls(const struct redlock_tls *tls, char *why, size_t size)
 	tls_context_free(context);
 	context = fresh;
 	snprintf(server_name, sizeof(server_name), "%s", name ? name : "");
-	redlock_set_secure(&functions);
+	redlock_secure = &functions;
 	return 0;
 }

@@ -75,8 +75,8 @@ static void begin(struct known *k)
 static void forget(struct known *k)
 {
 	holds_release(&k->holds);
-	pending_release(&k->p);
-	draft_release(&k->draft);
+	buffer_release(&k->p.line);
+	buffer_release(&k->draft.line);
 }
 
 /* RESUME is answered; row may be NULL. */
