@@ -26,17 +26,6 @@ static bool timeout_is_valid(int64_t timeout_ms)
 	return timeout_ms > 0 && timeout_ms <= INT64_MAX / US_PER_MS;
 }
 
-static void redlock_free(struct redlock *c)
-{
-	buffer_release(&c->channel.in);
-	buffer_release(&c->channel.out);
-	buffer_release(&c->pending.line);
-	buffer_release(&c->draft.line);
-	buffer_release(&c->answer.room);
-	buffer_release(&c->passing.room);
-	free(c);
-}
-
 #define open_failed(err, ...) redlock_says(open_message, sizeof(open_message), err, __VA_ARGS__)
 
 static const char *open_hint(int error)
@@ -81,41 +70,18 @@ static int open_shake(struct redlock *c, int64_t until)
 	return wants == TLS_DONE ? 0 : open_failed(-EPROTO, "no TLS with redlockd at %s: %s", c->place, why);
 }
 
-static int redlock_connect(const char *addr, int64_t timeout_ms, struct redlock **ret_connection)
+static int open_connect(struct redlock *c, const char *addr)
 {
-	char standard[ADDRESS_BYTES];
-	struct redlock *c;
-	int r = addr ? 0 : redlock_address(standard, sizeof(standard));
+	int r;
 
-	if (r)
-		return open_failed(r, "cannot reach redlockd: $REDLOCK_ADDR is too long");
-	if (!timeout_is_valid(timeout_ms))
-		return open_failed(-EINVAL, NOT_A_TIMEOUT);
-	c = calloc(1, sizeof(*c));
-	if (!c)
-		return open_failed(-ENOMEM, "out of memory");
-	c->timeout_ms = timeout_ms;
-	STAILQ_INIT(&c->pushes.arrived);
-	STAILQ_INIT(&c->watches.all);
-	shown_text(span_of(addr ? addr : standard), c->place, sizeof(c->place));
-	if (address_is_tls(addr ? addr : standard, c->host) && !redlock_secure) {
-		free(c);
-		return open_failed(-EPROTONOSUPPORT, "this program speaks no TLS: it must call redlock_use_tls before it opens %s", addr ? addr : standard);
-	}
-	r = address_connect(addr ? addr : standard, timeout_ms, &c->address);
-	if (r < 0) {
-		free(c);
-		return open_unreached(r, addr ? addr : standard);
-	}
+	shown_text(span_of(addr), c->place, sizeof(c->place));
+	if (address_is_tls(addr, c->host) && !redlock_secure)
+		return open_failed(-EPROTONOSUPPORT, "this program speaks no TLS: it must call redlock_use_tls before it opens %s", addr);
+	r = address_connect(addr, c->timeout_ms, &c->address);
+	if (r < 0)
+		return open_unreached(r, addr);
 	c->channel.fd = r;
-	r = *c->host ? open_shake(c, boottime_after(timeout_ms)) : 0;
-	if (r) {
-		channel_close(&c->channel);
-		redlock_free(c);
-		return r;
-	}
-	*ret_connection = c;
-	return 0;
+	return *c->host ? open_shake(c, boottime_after(c->timeout_ms)) : 0;
 }
 
 /* --- who asks --- */
@@ -182,13 +148,24 @@ static int open_show(struct redlock *c)
 
 int redlock_open(const char *addr, int64_t timeout_ms, struct redlock **ret_connection)
 {
+	char standard[ADDRESS_BYTES];
 	struct redlock *c;
-	int r;
+	int r = addr ? 0 : redlock_address(standard, sizeof(standard));
 
-	r = redlock_connect(addr, timeout_ms, &c);
 	if (r)
-		return r;
-	r = open_show(c);
+		return open_failed(r, "cannot reach redlockd: $REDLOCK_ADDR is too long");
+	if (!timeout_is_valid(timeout_ms))
+		return open_failed(-EINVAL, NOT_A_TIMEOUT);
+	c = calloc(1, sizeof(*c));
+	if (!c)
+		return open_failed(-ENOMEM, "out of memory");
+	c->timeout_ms = timeout_ms;
+	c->channel.fd = -1;
+	STAILQ_INIT(&c->pushes.arrived);
+	STAILQ_INIT(&c->watches.all);
+	r = open_connect(c, addr ? addr : standard);
+	if (!r)
+		r = open_show(c);
 	c->user = 0; /* the caller has made no request yet: after fork(2) either process may */
 	if (r)
 		redlock_close(c);
@@ -264,7 +241,13 @@ void redlock_close(struct redlock *c)
 	subscriptions_release(&c->watches);
 	secret_wipe(c->auth);
 	channel_close(&c->channel);
-	redlock_free(c);
+	buffer_release(&c->channel.in);
+	buffer_release(&c->channel.out);
+	buffer_release(&c->pending.line);
+	buffer_release(&c->draft.line);
+	buffer_release(&c->answer.room);
+	buffer_release(&c->passing.room);
+	free(c);
 }
 
 /* --- any request --- */
