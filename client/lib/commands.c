@@ -181,7 +181,7 @@ static int follow(struct redlock *c, bool events)
 	int r = await_draft(c, PENDING_READ, 0, NULL, NULL);
 
 	/* The connection may have ended right behind the answer. */
-	if (!r && subscriptions_add(&c->watches, (struct span){c->pending.line.p, c->pending.n}, events, c->link != LINK_DOWN))
+	if (!r && subscriptions_add(&c->watches, c->pending.line.p, events, c->link != LINK_DOWN))
 		r = conn_break(c, -ENOMEM, "out of memory");
 	return r;
 }
@@ -192,7 +192,7 @@ static int unfollow(struct redlock *c)
 	int r = await_draft(c, PENDING_READ, 0, NULL, NULL);
 
 	if (!r || (r == REDLOCK_REFUSED && !strcmp(c->code, "NOTFOUND")))
-		subscriptions_forget(&c->watches, (struct span){c->pending.line.p + strlen("UN"), c->pending.n - strlen("UN")});
+		subscriptions_forget(&c->watches, c->pending.line.p + strlen("UN"));
 	return r;
 }
 

@@ -225,9 +225,9 @@ int conn_keep_push(struct redlock *c)
 	return pushes_add(&c->pushes, &c->passing) ? conn_break(c, -ENOMEM, "out of memory") : 0;
 }
 
-int conn_tell(struct redlock *c, const char *text)
+int conn_tell(struct redlock *c)
 {
-	int r = passing_put(c, text);
+	int r = c->draft.error ? conn_break(c, c->draft.error, "out of memory") : passing_put(c, c->draft.line.p);
 
 	(void)pushes_make_room(&c->pushes);
 	return r ? r : conn_keep_push(c);
@@ -235,15 +235,14 @@ int conn_tell(struct redlock *c, const char *text)
 
 int conn_tell_losses(struct redlock *c)
 {
-	char line[REPLY_MAX];
 	struct hold *h;
 	int r = 0;
 
 	LIST_FOREACH(h, &c->holds.all, next) {
 		if (r || h->state != HOLD_LOST || !h->reason)
 			continue;
-		tracking_loss(h, line);
-		r = conn_tell(c, line);
+		tracking_loss(h, &c->draft);
+		r = conn_tell(c);
 	}
 	return r;
 }

@@ -131,8 +131,8 @@ int conn_withdraw(struct redlock *c) REDLOCK_MUST;
 int conn_answer_lost(struct redlock *c) REDLOCK_MUST;
 /* c->passing is a push that is kept. */
 int conn_keep_push(struct redlock *c) REDLOCK_MUST;
-/* Makes a push that the daemon has not sent. */
-int conn_tell(struct redlock *c, const char *text) REDLOCK_MUST;
+/* Makes a push, which the daemon has not sent, of c->draft. */
+int conn_tell(struct redlock *c) REDLOCK_MUST;
 /* Makes a push for each lock that was found to be lost and not told yet. */
 int conn_tell_losses(struct redlock *c) REDLOCK_MUST;
 

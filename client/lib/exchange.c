@@ -108,7 +108,7 @@ static void hello_agreed(struct redlock *c)
 {
 	struct greeting *g = &c->greeting;
 
-	snprintf(g->hello, sizeof(g->hello), "%.*s", (int)c->pending.n, c->pending.line.p);
+	snprintf(g->hello, sizeof(g->hello), "%s", c->pending.line.p);
 	g->bare_n = (size_t)((char *)memrchr(g->hello, ' ', strlen(g->hello)) - g->hello); /* the grace is the last field */
 	greeting_named(g, &c->answer.parsed);
 	g->resumes = g->grace && g->secret[0];

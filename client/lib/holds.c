@@ -205,13 +205,13 @@ bool tracking_push(struct holds *holds, const struct reply_line *push)
 	return true;
 }
 
-void tracking_loss(struct hold *h, char out[REPLY_MAX])
+void tracking_loss(struct hold *h, struct draft *d)
 {
-	char name[4 * NAME_MAX_BYTES + 3];
-	size_t n = quote(span_of(h->name), name, sizeof(name) - 1);
-
-	name[n] = '\0';
-	snprintf(out, REPLY_MAX, "! LOST name=%s fence=%" PRId64 " reason=%s", name, h->fence, h->reason);
+	draft_verb(d, "! LOST");
+	draft_quoted(d, " name=", h->name);
+	draft_number(d, "fence", h->fence);
+	draft_text(d, " reason=");
+	draft_text(d, h->reason);
 	h->reason = NULL;
 	h->loss_told = h->fence;
 }

@@ -69,8 +69,8 @@ void tracking_checked(struct holds *holds, const struct pending *p, const char *
 bool tracking_knows_loss(const struct holds *holds, const struct pending *p);
 /* That answer was given: an UNLOCK that is told so forgets the loss. */
 void tracking_loss_acknowledged(struct holds *holds, const struct pending *p);
-/* Writes the push that tells the loss of h into out. The loss is told then. */
-void tracking_loss(struct hold *h, char out[REPLY_MAX]);
+/* Drafts the push that tells the loss of h. The loss is told then. */
+void tracking_loss(struct hold *h, struct draft *d);
 
 /* --- the count --- */
 

@@ -79,8 +79,6 @@ const struct redlock_line *pushes_next(struct pushes *p)
 
 /* --- what was asked for --- */
 
-#define CODE_MOST 32 /* bytes of a code word */
-
 static void subscriptions_drop(struct subscriptions *w, struct subscription *watch)
 {
 	STAILQ_REMOVE(&w->all, watch, subscription, next);
@@ -93,26 +91,27 @@ void subscriptions_release(struct subscriptions *w)
 		subscriptions_drop(w, STAILQ_FIRST(&w->all));
 }
 
-void subscriptions_forget(struct subscriptions *w, struct span line)
+void subscriptions_forget(struct subscriptions *w, const char *line)
 {
 	struct subscription *watch;
 
 	STAILQ_FOREACH(watch, &w->all, next)
-		if (span_equal((struct span){watch->line, watch->n}, line))
+		if (!strcmp(watch->line, line))
 			break;
 	if (watch)
 		subscriptions_drop(w, watch);
 }
 
-int subscriptions_add(struct subscriptions *w, struct span line, bool events, bool stands)
+int subscriptions_add(struct subscriptions *w, const char *line, bool events, bool stands)
 {
-	struct subscription *watch = calloc(1, sizeof(*watch) + line.n);
+	struct subscription *watch = calloc(1, sizeof(*watch) + strlen(line) + 1);
 
 	if (!watch)
 		return -ENOMEM;
 	subscriptions_forget(w, line);
-	*watch = (struct subscription){.events = events, .stands = stands, .n = line.n};
-	memcpy(watch->line, line.p, line.n);
+	watch->events = events;
+	watch->stands = stands;
+	strcpy(watch->line, line);
 	w->gap |= events && !stands;
 	STAILQ_INSERT_TAIL(&w->all, watch, next);
 	return 0;
@@ -151,14 +150,14 @@ bool subscriptions_gap(struct subscriptions *w)
 }
 
 /* The prefix is quoted already. */
-void subscriptions_refused(struct subscriptions *w, struct span code, char out[WATCH_PUSH_BYTES])
+void subscriptions_refused(struct subscriptions *w, struct span code, struct draft *d)
 {
 	struct subscription *watch = subscriptions_next(w);
-	const char *prefix = memchr(watch->line, ' ', watch->n);
-	int code_n = (int)MIN(code.n, CODE_MOST);
-	int n = prefix ? (int)(watch->line + watch->n - ++prefix) : 0;
+	const char *prefix = strchr(watch->line, ' ');
 
-	snprintf(out, WATCH_PUSH_BYTES, "! %s%s%.*s code=%.*s", watch->events ? "UNWATCHED" : "UNSUBSCRIBED", prefix ? " prefix=" : "", n,
-		     prefix ? prefix : "", code_n, code.p);
+	draft_verb(d, watch->events ? "! UNWATCHED" : "! UNSUBSCRIBED");
+	draft_text(d, prefix ? " prefix=" : "");
+	draft_text(d, prefix ? prefix + 1 : "");
+	draft_bytes(d, " code=", (struct redlock_bytes){code.p, code.n});
 	subscriptions_drop(w, watch);
 }

@@ -5,7 +5,7 @@
 #ifndef CLIENT_PUSHES_H
 #define CLIENT_PUSHES_H
 
-#include "client/lib/line.h"
+#include "client/lib/request.h"
 #include <sys/queue.h>
 
 #define MISSED     "! MISSED" /* the library says it: events were not told */
@@ -33,13 +33,10 @@ const struct redlock_line *pushes_next(struct pushes *p);
 
 /* --- what the session has asked for, by WATCH and SUBSCRIBE. These end with the connection, so each is asked for anew over the next one --- */
 
-#define WATCH_PUSH_BYTES (4 * NAME_MAX_BYTES + 64)
-
 struct subscription {
 	STAILQ_ENTRY(subscription) next;
 	bool stands; /* this connection has it */
 	bool events; /* WATCH: what happens while it does not stand is never told */
-	size_t n;
 	char line[]; /* the request */
 };
 
@@ -50,8 +47,8 @@ struct subscriptions {
 
 void subscriptions_release(struct subscriptions *w);
 /* The daemon has said OK to that line; stands: over the connection of now. It takes the place of one with the same line. -ENOMEM. */
-int subscriptions_add(struct subscriptions *w, struct span line, bool events, bool stands) REDLOCK_MUST;
-void subscriptions_forget(struct subscriptions *w, struct span line);
+int subscriptions_add(struct subscriptions *w, const char *line, bool events, bool stands) REDLOCK_MUST;
+void subscriptions_forget(struct subscriptions *w, const char *line);
 
 /* The connection has ended. */
 void subscriptions_end(struct subscriptions *w);
@@ -59,7 +56,7 @@ void subscriptions_end(struct subscriptions *w);
 struct subscription *subscriptions_next(const struct subscriptions *w);
 /* Whether events may have been missed that somebody still wants; told once. */
 bool subscriptions_gap(struct subscriptions *w);
-/* The first that does not stand is refused for that reason: forgets it, and writes the push that tells so. */
-void subscriptions_refused(struct subscriptions *w, struct span code, char out[WATCH_PUSH_BYTES]);
+/* The first that does not stand is refused for that reason: forgets it, and drafts the push that tells so. */
+void subscriptions_refused(struct subscriptions *w, struct span code, struct draft *d);
 
 #endif

@@ -44,12 +44,17 @@ static int pending_repeat(struct redlock *c)
 static int session_watch(struct redlock *c)
 {
 	struct subscription *w = subscriptions_next(&c->watches);
-	int r = subscriptions_gap(&c->watches) ? conn_tell(c, MISSED) : 0;
+	int r = 0;
+
+	if (subscriptions_gap(&c->watches)) {
+		draft_verb(&c->draft, MISSED);
+		r = conn_tell(c);
+	}
 
 	if (r)
 		return r;
 	conn_move(c, w ? LINK_WATCHING : LINK_UP);
-	return w ? conn_put(c, w->line, w->n) : pending_repeat(c);
+	return w ? conn_put(c, w->line, strlen(w->line)) : pending_repeat(c);
 }
 
 /* A TAKE that comes before these would be answered with a job that the caller has got already. */
@@ -278,14 +283,13 @@ static int hello_answered(struct redlock *c, const struct reply_line *line)
 /* Rules may have changed: what the daemon does not tell any more is watched no longer, and the caller learns that. */
 static int watch_answered(struct redlock *c, const struct reply_line *line)
 {
-	char text[WATCH_PUSH_BYTES];
 	int r = 0;
 
 	if (line->kind == LINE_OK) {
 		subscriptions_next(&c->watches)->stands = true;
 	} else {
-		subscriptions_refused(&c->watches, line->code, text);
-		r = conn_tell(c, text);
+		subscriptions_refused(&c->watches, line->code, &c->draft);
+		r = conn_tell(c);
 	}
 	return r ? r : recovery_release(c); /* a request may have been given up meanwhile */
 }

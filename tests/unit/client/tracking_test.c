@@ -91,16 +91,15 @@ static void resumed(struct known *k, const char *row)
 
 TEST(a_lock_without_a_row_is_lost_and_told_once)
 {
-	char push[REPLY_MAX];
 	struct known k;
 
 	begin(&k);
 	resumed(&k, NULL);
 	ck_assert_int_eq(held(&k)->state, HOLD_LOST);
-	tracking_loss(held(&k), push);
-	ck_assert_str_eq(push, "! LOST name=n fence=17 reason=evicted");
+	tracking_loss(held(&k), &k.draft);
+	ck_assert_str_eq(k.draft.line.p, "! LOST name=n fence=17 reason=evicted");
 	ck_assert_ptr_null(held(&k)->reason);
-	ck_assert(!tracking_push(&k.holds, said(&k, push)));
+	ck_assert(!tracking_push(&k.holds, said(&k, k.draft.line.p)));
 	ck_assert(tracking_push(&k.holds, said(&k, "! LOST name=n fence=18 reason=quorum")));
 	asked(&k, PENDING_READ, "CHECK n");
 	ck_assert(tracking_knows_loss(&k.holds, &k.p));
