@@ -50,7 +50,6 @@ static int session_watch(struct redlock *c)
 		draft_verb(&c->draft, MISSED);
 		r = conn_tell(c);
 	}
-
 	if (r)
 		return r;
 	conn_move(c, w ? LINK_WATCHING : LINK_UP);
