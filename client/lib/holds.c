@@ -67,7 +67,9 @@ int holds_ask(struct holds *holds, const char *const *names, size_t n)
 			h = holds_add(holds, names[i]);
 		if (!h)
 			return -ENOMEM;
-		h->asked = (unsigned)i + 1;
+		LIST_REMOVE(h, next);
+		LIST_INSERT_HEAD(&holds->all, h, next);
+		h->asked = true;
 		h->told = false;
 	}
 	return 0;
@@ -143,13 +145,11 @@ static void lock_answered(struct holds *holds, const struct pending *p, const st
 
 	if (answer->kind == LINE_OK && p->kind != PENDING_LOCKALL)
 		tracking_told(holds, p, answer);
-	for (h = LIST_FIRST(&holds->all); h; h = next) {
+	for (h = LIST_FIRST(&holds->all); h && h->asked; h = next) {
 		next = LIST_NEXT(h, next);
-		if (!h->asked)
-			continue;
 		if (answer->kind == LINE_OK && h->told)
 			hold_take(h, p);
-		h->asked = 0;
+		h->asked = false;
 		h->unsettled &= answer->kind == LINE_ERR;
 		if (partly)
 			hold_unsettle(holds, h);
@@ -319,19 +319,16 @@ static int64_t lock_count(const struct hold *h, const struct pending *p)
 /* LOCKALL says one count for all names. LOCKANY is about the first name that the session has, if it has any. */
 static int64_t locks_count(const struct holds *holds, const struct pending *p)
 {
-	const struct hold *h, *first = NULL;
+	const struct hold *h;
 	int64_t count = -1;
 
-	LIST_FOREACH(h, &holds->all, next) {
-		if (!h->asked)
-			continue;
+	for (h = LIST_FIRST(&holds->all); h && h->asked; h = LIST_NEXT(h, next)) {
 		if (p->kind == PENDING_LOCKALL && count >= 0 && count != lock_count(h, p))
 			return -1;
-		count = lock_count(h, p);
-		if (hold_count(h) > 0 && (!first || h->asked < first->asked))
-			first = h;
+		if (count < 0 || hold_count(h) > 0)
+			count = lock_count(h, p);
 	}
-	return p->kind == PENDING_LOCKALL ? count : lock_count(first, p);
+	return count;
 }
 
 static int64_t request_count(const struct holds *holds, const struct pending *p)
@@ -380,7 +377,7 @@ void count_field_give_up(struct holds *holds, const struct pending *p)
 			hold_unsettle(holds, h);
 		else if (p->sent && h->state == HOLD_HELD && pending_is(p, PENDING_UNLOCK, h->name))
 			h->unlock_open = true;
-		h->asked = 0;
+		h->asked = false;
 		hold_tidy(holds, h);
 	}
 }

@@ -24,7 +24,7 @@ struct hold {
 	bool shared, permit; /* how it is held */
 	bool unsettled;      /* a LOCK was given up, so an UNLOCK is to tell the daemon how often it is held */
 	bool unlock_open;    /* an UNLOCK was given up, and the caller has not called it again: the daemon may count one less */
-	unsigned asked;      /* the request in flight asks for it as its name of this place, from 1; 0: it does not */
+	bool asked;          /* the request in flight asks for it: these are the first of all, its last name before the others */
 	bool told;           /* … and the answer to it, or a row of that, granted it */
 	int64_t fence, until_us;
 	int64_t count; /* how often the caller believes it holds the lock */
