@@ -435,6 +435,7 @@ CLI := \
 	client/cli/io/dial.c \
 	client/cli/io/field.c \
 	client/cli/io/options.c \
+	client/cli/io/terminal.c \
 	client/cli/main.c \
 	client/cli/run/background.c \
 	client/cli/run/descendants.c \

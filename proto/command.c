@@ -23,17 +23,13 @@ const struct field_row field_table[FIELD_N] = {
 #include "proto/field.def"
 };
 
-static const struct {
-	const char *form, *meaning;
-} value_table[VALUE_N] = {
+const struct value_row value_table[VALUE_N] = {
 #define VALUE(id, form, meaning) {form, meaning},
 #include "proto/value.def"
 #undef VALUE
 };
 
-static const struct {
-	const char *word, *meaning;
-} error_table[ERROR_N] = {
+const struct error_row error_table[ERROR_N] = {
 #define ERROR(id, word, meaning) {word, meaning},
 #include "proto/error.def"
 #undef ERROR
@@ -57,26 +53,6 @@ static const struct entry field_entries[FIELD_N] = {
 #define FIELD(id, word, ...) ENTRY(word),
 #include "proto/field.def"
 };
-
-const char *value_form(enum value_type type)
-{
-	return value_table[type].form;
-}
-
-const char *value_meaning(enum value_type type)
-{
-	return value_table[type].meaning;
-}
-
-const char *error_word(enum error code)
-{
-	return error_table[code].word;
-}
-
-const char *error_meaning(enum error code)
-{
-	return error_table[code].meaning;
-}
 
 /* Returns the index of the word, or count. The key of a word of up to eight bytes holds all of them. */
 static unsigned entry_find(const struct entry *entries, unsigned count, struct span word)
@@ -125,15 +101,20 @@ const char *field_nearest(struct span word, uint32_t fields)
 	return nearest_word(word, words, count);
 }
 
+void pen_field(struct pen *pen, unsigned field)
+{
+	pen_text(pen, field_table[field].word);
+	pen_text(pen, "=");
+	pen_text(pen, value_table[field_table[field].type].form);
+}
+
 static void pen_fields(struct pen *pen, uint32_t fields, const char *before, const char *after)
 {
 	for (unsigned i = 0; i < FIELD_N; i++) {
 		if (!((fields >> i) & 1))
 			continue;
 		pen_text(pen, before);
-		pen_text(pen, field_table[i].word);
-		pen_text(pen, "=");
-		pen_text(pen, value_form(field_table[i].type));
+		pen_field(pen, i);
 		pen_text(pen, after);
 	}
 }

@@ -30,7 +30,7 @@ static bool is_literal(enum value_type type)
 
 static void put_field(const struct field_row *row)
 {
-	printf("Cm %s%s%s\n", row->word, is_literal(row->type) ? "=" : "= Ns Ar ", value_form(row->type));
+	printf("Cm %s%s%s\n", row->word, is_literal(row->type) ? "=" : "= Ns Ar ", value_table[row->type].form);
 }
 
 static void put_given(uint32_t fields, const char *macro)
@@ -69,10 +69,10 @@ static void put_values(void)
 {
 	puts(".Bl -tag -width Ds");
 	for (unsigned i = 0; i < VALUE_N; i++) {
-		if (!strcmp(value_form((enum value_type)i), value_meaning((enum value_type)i)))
+		if (!strcmp(value_table[i].form, value_table[i].meaning))
 			continue; /* the form explains itself */
-		printf(".It Ar %s\n", value_form((enum value_type)i));
-		put_sentence(value_meaning((enum value_type)i));
+		printf(".It Ar %s\n", value_table[i].form);
+		put_sentence(value_table[i].meaning);
 	}
 	puts(".El");
 }
@@ -81,8 +81,8 @@ static void put_codes(void)
 {
 	puts(".Bl -tag -width UNAVAILABLE");
 	for (unsigned i = 0; i < ERROR_N; i++) {
-		printf(".It Cm %s\n", error_word((enum error)i));
-		put_sentence(error_meaning((enum error)i));
+		printf(".It Cm %s\n", error_table[i].word);
+		put_sentence(error_table[i].meaning);
 	}
 	puts(".El");
 }

@@ -26,15 +26,6 @@ static int64_t unit_find(struct span text)
 	return 0;
 }
 
-static size_t digits(struct span text, size_t from)
-{
-	size_t at = from;
-
-	while (at < text.n && text.p[at] >= '0' && text.p[at] <= '9')
-		at++;
-	return at - from;
-}
-
 /* Uses nine digits of a fraction and ignores the others. 3.6e9 us times 1e9 fits an int64_t. */
 static int64_t fraction_us(struct span text, int64_t unit)
 {
@@ -49,13 +40,10 @@ static int64_t fraction_us(struct span text, int64_t unit)
 
 static int64_t duration_sum(struct span whole, struct span fraction, int64_t unit)
 {
-	int64_t most = DURATION_MAX / unit, number = 0;
+	int64_t number = count_parse(whole, DURATION_MAX / unit);
 
-	for (size_t i = 0; i < whole.n; i++) {
-		number = number * 10 + (whole.p[i] - '0');
-		if (number > most)
-			return DURATION_TOO_LARGE;
-	}
+	if (number < 0)
+		return DURATION_TOO_LARGE;
 	number = number * unit + fraction_us(fraction, unit);
 	return number <= DURATION_MAX ? number : DURATION_TOO_LARGE;
 }

@@ -27,13 +27,6 @@ static void pen_pad(struct pen *pen, const char *start, size_t columns)
 	while (++wide < columns);
 }
 
-static void pen_field(struct pen *pen, unsigned field)
-{
-	pen_text(pen, field_table[field].word);
-	pen_text(pen, "=");
-	pen_text(pen, value_form(field_table[field].type));
-}
-
 /* Names the first of these fields and hints at the others. */
 static void pen_optional(struct pen *pen, uint32_t fields)
 {
@@ -127,7 +120,7 @@ static size_t request_line(const struct command *command, unsigned i, struct pen
 		if (((command->fields >> field) & 1) && line++ == i)
 			return line_of_field(pen, field);
 	if ((one_has_type(command->fields, VALUE_DURATION) || one_has_type(command->fields, VALUE_WAIT)) && line++ == i)
-		return line_of_pair(pen, value_form(VALUE_DURATION), value_meaning(VALUE_DURATION));
+		return line_of_pair(pen, value_table[VALUE_DURATION].form, value_table[VALUE_DURATION].meaning);
 	return 0;
 }
 

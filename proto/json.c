@@ -5,6 +5,8 @@
 #include "proto/proto.h"
 #include "proto/text.h"
 
+#include <stdio.h>
+
 static bool is_number(struct span field)
 {
 	static const struct span words[] = {
@@ -23,15 +25,6 @@ static bool is_number(struct span field)
 	return false;
 }
 
-static size_t digits(struct span text, size_t at)
-{
-	size_t from = at;
-
-	while (at < text.n && text.p[at] >= '0' && text.p[at] <= '9')
-		at++;
-	return at - from;
-}
-
 /* -?(0|[1-9][0-9]*)(\.[0-9]+)?, with no more digits than every reader of JSON keeps. */
 static bool looks_numeric(struct span text)
 {
@@ -48,15 +41,12 @@ static bool looks_numeric(struct span text)
 
 static size_t byte_escape(unsigned char c, char out[UTF8_ESCAPE_MAX])
 {
-	static const char escaped[] = "\"\\\b\f\n\r\t", letters[] = "\"\\bfnrt", digit[] = "0123456789abcdef";
+	static const char escaped[] = "\"\\\b\f\n\r\t", letters[] = "\"\\bfnrt";
 	const char *at = c ? strchr(escaped, c) : NULL;
 
-	if (at) {
-		memcpy(out, (const char[]){'\\', letters[at - escaped]}, 2);
-		return 2;
-	}
-	memcpy(out, (const char[]){'\\', 'u', c < 0x80 ? '0' : 'd', c < 0x80 ? '0' : 'c', digit[c >> 4], digit[c & 15]}, 6);
-	return 6;
+	if (at)
+		return (size_t)sprintf(out, "\\%c", letters[at - escaped]);
+	return (size_t)sprintf(out, c < 0x80 ? "\\u00%02x" : "\\udc%02x", c);
 }
 
 static size_t plain_length(struct span text)

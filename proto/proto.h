@@ -76,12 +76,18 @@ struct field_row {
 	const char *help;
 };
 
+struct value_row {
+	const char *form, *meaning; /* "dur", "a duration like …" */
+};
+
+struct error_row {
+	const char *word, *meaning;
+};
+
 extern const struct command command_table[VERB_N];
 extern const struct field_row field_table[FIELD_N];
-const char *value_form(enum value_type type);    /* "dur" */
-const char *value_meaning(enum value_type type); /* "a duration like …" */
-const char *error_word(enum error code);
-const char *error_meaning(enum error code);
+extern const struct value_row value_table[VALUE_N];
+extern const struct error_row error_table[ERROR_N];
 /* "LOCK name [wait=dur] …" for people, from the row; cut at size, no NUL. Returns the length. */
 size_t command_usage(enum verb verb, char *out, size_t size);
 /*
@@ -157,7 +163,6 @@ struct reply {
 void reply_put_word(struct reply *r, char *out, struct span tag, struct span word);
 void reply_error(struct reply *r, char *out, struct span tag, enum error code, const char *text); /* the whole line; then reply_end */
 void reply_put_int(struct reply *r, struct span field, int64_t value);
-void reply_put_ms(struct reply *r, struct span field, int64_t us); /* rounds down to whole milliseconds; negative becomes 0 */
 void reply_put_text(struct reply *r, struct span field, struct span value); /* quoted if necessary */
 
 /* The same for strings: inlined, so that the compiler measures the literals. */
@@ -176,9 +181,10 @@ static inline void reply_int(struct reply *r, const char *field, int64_t value)
 	reply_put_int(r, span_of(field), value);
 }
 
+/* Rounds down to whole milliseconds; negative becomes 0. */
 static inline void reply_ms(struct reply *r, const char *field, int64_t us)
 {
-	reply_put_ms(r, span_of(field), us);
+	reply_put_int(r, span_of(field), us > 0 ? us / 1000 : 0);
 }
 
 static inline void reply_text(struct reply *r, const char *field, struct span value)
@@ -209,6 +215,8 @@ struct reply_line {
 
 /* 0; -1 if the line is not of this protocol; 1 if it begins with none of its words, or is a push without a code: a later version may have such lines. */
 int reply_parse(char *line, size_t n, struct reply_line *ret_line);
+/* "OK", "*" */
+struct span line_word(enum line_kind kind);
 /* The value, or a span with p = NULL. */
 struct span reply_find(const struct reply_line *line, const char *field);
 /* The field as an integer, or the value of `otherwise`. */

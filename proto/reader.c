@@ -7,22 +7,20 @@
 #include "proto/text.h"
 #include "proto/token.h"
 
-static const struct {
-	struct span word;
-	enum line_kind kind;
-} kind_table[] = {
-	{{"OK", 2}, LINE_OK},   {{"BUSY", 4}, LINE_BUSY}, {{"TIMEOUT", 7}, LINE_TIMEOUT},
-	{{"ERR", 3}, LINE_ERR}, {{"*", 1}, LINE_ROW},     {{"!", 1}, LINE_PUSH},
-};
-
-static int kind_find(struct span word, enum line_kind *ret_kind)
+struct span line_word(enum line_kind kind)
 {
-	for (size_t i = 0; i < sizeof(kind_table) / sizeof(kind_table[0]); i++)
-		if (span_equal(word, kind_table[i].word)) {
-			*ret_kind = kind_table[i].kind;
-			return 0;
-		}
-	return -1;
+	static const char *const word[] = {
+		[LINE_OK] = "OK", [LINE_BUSY] = "BUSY", [LINE_TIMEOUT] = "TIMEOUT", [LINE_ERR] = "ERR", [LINE_ROW] = "*", [LINE_PUSH] = "!"};
+
+	return span_of(word[kind]);
+}
+
+static bool kind_find(struct span word, enum line_kind *ret_kind)
+{
+	for (*ret_kind = LINE_OK; *ret_kind <= LINE_PUSH; ++*ret_kind)
+		if (span_equal(word, line_word(*ret_kind)))
+			return true;
+	return false;
 }
 
 /* Takes the bytes up to the next blank. The words before the fields are never quoted. */
@@ -71,7 +69,7 @@ int reply_parse(char *line, size_t n, struct reply_line *ret_line)
 			return -1;
 		word = word_take(&cursor);
 	}
-	if (kind_find(word, &ret_line->kind) < 0)
+	if (!kind_find(word, &ret_line->kind))
 		return 1;
 	if (ret_line->kind == LINE_ERR || ret_line->kind == LINE_PUSH) {
 		ret_line->code = word_take(&cursor);

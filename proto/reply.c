@@ -26,7 +26,7 @@ void reply_error(struct reply *r, char *out, struct span tag, enum error code, c
 
 	reply_begin(r, out, tag, "ERR ");
 	pen = (struct pen){r->at, r->end};
-	pen_text(&pen, error_word(code));
+	pen_text(&pen, error_table[code].word);
 	pen_text(&pen, " ");
 	for (char *at = pen.at; *text && at < pen.end; text++, pen.at = at)
 		*at++ = byte_is_control((unsigned char)*text) ? '?' : *text;
@@ -60,11 +60,6 @@ void reply_put_int(struct reply *r, struct span field, int64_t value)
 	else
 		memcpy(to, first, n);
 	r->at = to + n;
-}
-
-void reply_put_ms(struct reply *r, struct span field, int64_t us)
-{
-	reply_put_int(r, field, us > 0 ? us / 1000 : 0);
 }
 
 void reply_put_text(struct reply *r, struct span field, struct span value)

@@ -118,9 +118,9 @@ static void parser_word(struct parser *p, struct span word)
 		tag_check(p, word);
 }
 
-#define SENSELESS (-1)
-#define BEYOND    (-2)
-#define NO_UNIT   (-3)
+#define SENSELESS DURATION_MALFORMED
+#define NO_UNIT   DURATION_NO_UNIT
+#define BEYOND    DURATION_TOO_LARGE
 
 static int64_t bool_parse(struct span text)
 {
@@ -133,13 +133,9 @@ static int64_t duration_value(const struct field_row *row, struct span text)
 {
 	int64_t number = duration_parse(text);
 
-	if (number == DURATION_NO_UNIT)
-		return NO_UNIT;
 	if (number == DURATION_TOO_LARGE)
 		number = DURATION_LONGEST;
-	if (number > row->most)
-		return BEYOND;
-	return number < 0 ? SENSELESS : number;
+	return number > row->most ? BEYOND : number;
 }
 
 /* The value as a number, 0 for text; SENSELESS: not of its type; BEYOND: above the bound of its row; NO_UNIT: a duration without one. */
@@ -178,7 +174,7 @@ static void value_refuse(struct parser *p, const struct field_row *row, struct s
 			      (long long)row->most);
 	} else if (wrong == SENSELESS) {
 		parser_refuse(p, ERROR_ARG, "%s=%s: %s is %s", row->word, text_shown(text, shown), row->word,
-			      value_meaning(row->type));
+			      value_table[row->type].meaning);
 	} else if (row->type == VALUE_TEXT) {
 		parser_refuse(p, ERROR_LIMIT, "%s may have at most %lld bytes; this one has %zu", row->word, (long long)row->most, text.n);
 	} else {
@@ -251,27 +247,23 @@ static void parser_token(struct parser *p, const struct token *token)
 		parser_word(p, token->text);
 }
 
-static unsigned lowest_bit(uint32_t bits)
-{
-	return (unsigned)__builtin_ctz(bits);
-}
-
 /* The checks at the end of the line. */
 static void parser_end(struct parser *p)
 {
 	const struct command *command;
 	char form[USAGE_MAX];
+	uint32_t lacks;
 
 	if (!p->verb_read) {
 		parser_refuse(p, ERROR_ARG, "a tag without a request");
 		return;
 	}
 	command = &command_table[p->request->verb];
+	lacks = command->required & ~p->request->given;
 	if (p->request->words < command->least)
 		parser_refuse(p, ERROR_ARG, "a word is missing, %s wants %s: %s", command->word, command->words, usage(p->request->verb, form));
-	else if (command->required & ~p->request->given)
-		parser_refuse(p, ERROR_ARG, "%s= is missing: %s", field_table[lowest_bit(command->required & ~p->request->given)].word,
-			      usage(p->request->verb, form));
+	else if (lacks)
+		parser_refuse(p, ERROR_ARG, "%s= is missing: %s", field_table[__builtin_ctz(lacks)].word, usage(p->request->verb, form));
 }
 
 static struct span line_begin(const char *line, size_t n)

@@ -7,32 +7,23 @@
 
 #include "proto/proto.h"
 
+#include <stdio.h>
+
 void pen_text(struct pen *p, const char *text)
 {
 	pen_span(p, span_of(text));
 }
 
-static bool is_hex(struct span text)
-{
-	for (size_t i = 0; i < text.n; i++)
-		if (!((text.p[i] >= '0' && text.p[i] <= '9') || (text.p[i] >= 'a' && text.p[i] <= 'f')))
-			return false;
-	return true;
-}
-
-static bool is_id(struct span text)
-{
-	for (size_t i = 0; i < text.n; i++)
-		if (text.p[i] != '0')
-			return is_hex(text);
-	return false;
-}
-
 bool trace_is_sound(struct span text)
 {
-	return text.n == TRACE_BYTES && text.p[2] == '-' && text.p[35] == '-' && text.p[52] == '-' && is_hex((struct span){text.p, 2}) &&
-	       memcmp(text.p, "ff", 2) != 0 && is_id((struct span){text.p + 3, 32}) && is_id((struct span){text.p + 36, 16}) &&
-	       is_hex((struct span){text.p + 53, 2});
+	static const char hex[] = "0123456789abcdef";
+	char t[TRACE_BYTES + 1] = "";
+
+	if (text.n != TRACE_BYTES)
+		return false;
+	memcpy(t, text.p, TRACE_BYTES);
+	return strspn(t, hex) == 2 && memcmp(t, "ff", 2) != 0 && t[2] == '-' && strspn(t + 3, hex) == 32 && strspn(t + 3, "0") < 32 && t[35] == '-' &&
+	       strspn(t + 36, hex) == 16 && strspn(t + 36, "0") < 16 && t[52] == '-' && strspn(t + 53, hex) == 2;
 }
 
 bool word_is(struct span text, const char *word)
@@ -56,60 +47,20 @@ uint64_t word_key(struct span text)
 
 const char *text_shown(struct span text, char out[SHOWN_MAX])
 {
-	static const char hex[] = "0123456789abcdef";
 	char *at = out, *end = out + SHOWN_MAX - sizeof("\\xff...'");
+	size_t i = 0;
 
 	*at++ = '\'';
-	for (size_t i = 0; i < text.n; i++) {
+	for (; i < text.n && at < end; i++) {
 		unsigned char c = (unsigned char)text.p[i];
 
-		if (at >= end) {
-			memcpy(at, "...", 3);
-			at += 3;
-			break;
-		}
-		if (c >= 0x20 && c < 0x7f) {
+		if (c >= 0x20 && c < 0x7f)
 			*at++ = (char)c;
-			continue;
-		}
-		*at++ = '\\';
-		*at++ = 'x';
-		*at++ = hex[c >> 4];
-		*at++ = hex[c & 15];
+		else
+			at += sprintf(at, "\\x%02x", c);
 	}
-	*at++ = '\'';
-	*at = '\0';
+	sprintf(at, i < text.n ? "...'" : "'");
 	return out;
-}
-
-static bool utf8_tail(struct span text, size_t from, size_t to)
-{
-	if (text.n < to)
-		return false;
-	for (; from < to; from++)
-		if (((unsigned char)text.p[from] & 0xc0) != 0x80)
-			return false;
-	return true;
-}
-
-/* Unicode, table 3-7: no overlong form, no surrogate, no code point above U+10FFFF. */
-size_t utf8_length(struct span text)
-{
-	unsigned char first = text.n > 0 ? (unsigned char)text.p[0] : 0, second = text.n > 1 ? (unsigned char)text.p[1] : 0;
-
-	if (first >= 0xc2 && first <= 0xdf)
-		return utf8_tail(text, 1, 2) && (first > 0xc2 || second >= 0xa0) ? 2 : 0;
-	if (first >= 0xe0 && first <= 0xef) {
-		bool stray = (first == 0xe0 && second < 0xa0) || (first == 0xed && second > 0x9f);
-
-		return utf8_tail(text, 1, 3) && !stray ? 3 : 0;
-	}
-	if (first >= 0xf0 && first <= 0xf4) {
-		bool stray = (first == 0xf0 && second < 0x90) || (first == 0xf4 && second > 0x8f);
-
-		return utf8_tail(text, 1, 4) && !stray ? 4 : 0;
-	}
-	return 0;
 }
 
 uint32_t utf8_rune(struct span sequence)
@@ -119,6 +70,23 @@ uint32_t utf8_rune(struct span sequence)
 	for (size_t i = 1; i < sequence.n; i++)
 		c = c << 6 | ((unsigned char)sequence.p[i] & 0x3f);
 	return c;
+}
+
+/* Unicode, table 3-7: no overlong form, no surrogate, no code point above U+10FFFF. */
+size_t utf8_length(struct span text)
+{
+	static const uint32_t least[] = {[2] = 0xa0, [3] = 0x800, [4] = 0x10000};
+	unsigned char first = text.n > 0 ? (unsigned char)text.p[0] : 0;
+	size_t n = first < 0xc2 || first > 0xf4 ? 0 : first < 0xe0 ? 2 : first < 0xf0 ? 3 : 4;
+	uint32_t c;
+
+	if (n == 0 || text.n < n)
+		return 0;
+	for (size_t i = 1; i < n; i++)
+		if (((unsigned char)text.p[i] & 0xc0) != 0x80)
+			return 0;
+	c = utf8_rune((struct span){text.p, n});
+	return c >= least[n] && c <= 0x10ffff && (c < 0xd800 || c > 0xdfff) ? n : 0;
 }
 
 /* Unicode: Default_Ignorable_Code_Point, among them all marks of direction; the separators of lines; the marks of annotations. */
@@ -143,24 +111,13 @@ size_t utf8_visible(struct span text)
 	return n > 0 && !is_invisible(utf8_rune((struct span){text.p, n})) ? n : 0;
 }
 
-static size_t unit_write(uint32_t unit, char *out)
-{
-	static const char hex[] = "0123456789abcdef";
-
-	out[0] = '\\';
-	out[1] = 'u';
-	for (unsigned i = 0; i < 4; i++)
-		out[2 + i] = hex[unit >> (12 - 4 * i) & 15];
-	return 6;
-}
-
 size_t utf8_escape(struct span sequence, char out[UTF8_ESCAPE_MAX])
 {
 	uint32_t c = utf8_rune(sequence);
 
 	if (c < 0x10000)
-		return unit_write(c, out);
-	return unit_write(0xd800 + ((c - 0x10000) >> 10), out) + unit_write(0xdc00 + ((c - 0x10000) & 0x3ff), out + 6);
+		return (size_t)sprintf(out, "\\u%04x", c);
+	return (size_t)sprintf(out, "\\u%04x\\u%04x", 0xd800 + ((c - 0x10000) >> 10 & 0x3ff), 0xdc00 + (c & 0x3ff));
 }
 
 bool tag_valid(struct span tag)
@@ -174,6 +131,15 @@ bool tag_valid(struct span tag)
 			return false;
 	}
 	return true;
+}
+
+size_t digits(struct span text, size_t from)
+{
+	size_t at = from;
+
+	while (at < text.n && text.p[at] >= '0' && text.p[at] <= '9')
+		at++;
+	return at - from;
 }
 
 int64_t count_parse(struct span text, int64_t limit)

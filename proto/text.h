@@ -23,6 +23,7 @@ static inline void pen_span(struct pen *p, struct span text)
 }
 
 void pen_text(struct pen *p, const char *text);
+void pen_field(struct pen *p, unsigned field); /* "wait=dur|forever" of that enum field */
 
 static inline unsigned char byte_fold(unsigned char c)
 {
@@ -74,12 +75,15 @@ size_t utf8_visible(struct span text);
 /* The code point of a well-formed sequence. */
 uint32_t utf8_rune(struct span sequence);
 
-/* A well-formed sequence as JSON escapes it: "\u202e", or the two halves of a character beyond U+FFFF. Returns the length, 6 or 12; not terminated. */
-#define UTF8_ESCAPE_MAX 12
+/* A well-formed sequence as JSON escapes it: "\u202e", or the two halves of a character beyond U+FFFF. Returns the length, 6 or 12. */
+#define UTF8_ESCAPE_MAX 13 /* with a NUL */
 size_t utf8_escape(struct span sequence, char out[UTF8_ESCAPE_MAX]);
 
 /* Whether tag is 1 to TAG_MAX characters of [A-Za-z0-9_.:-]. */
 bool tag_valid(struct span tag);
+
+/* How many digits there are from that place on. */
+size_t digits(struct span text, size_t from);
 
 /* Parses digits up to limit; -1: no digits, another character, or above limit. */
 int64_t count_parse(struct span text, int64_t limit);

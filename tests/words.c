@@ -36,7 +36,7 @@ static void fields_say(void)
 	for (field = 0; field < FIELD_N; field++) {
 		say(PROTOCOL, field_table[field].word);
 		say(PROTOCOL, field_table[field].help);
-		say(PROTOCOL, value_meaning(field_table[field].type));
+		say(PROTOCOL, value_table[field_table[field].type].meaning);
 	}
 }
 
@@ -45,8 +45,8 @@ static void errors_say(void)
 	int code;
 
 	for (code = 0; code < ERROR_N; code++) {
-		say(PROTOCOL, error_word((enum error)code));
-		say(PROTOCOL, error_meaning((enum error)code));
+		say(PROTOCOL, error_table[code].word);
+		say(PROTOCOL, error_table[code].meaning);
 	}
 }
 

@@ -125,7 +125,7 @@ static bool is_secure(const char *addr)
 
 	if (!addr && redlock_address(standard, sizeof(standard)))
 		return false;
-	return address_is_tls(addr ? addr : standard, host, sizeof(host));
+	return address_is_tls(addr ? addr : standard, host);
 }
 
 int cli_main(int argc, char **argv)

@@ -22,7 +22,6 @@
 #define PORT_DEFAULT  "7420"
 #define TLS_SCHEME    "tls://"
 #define TLS_PORT      "7422"
-#define ADDRESS_MAX   512
 #define FULL_PAUSE_MS 10
 
 static int address_put(char *out, size_t size, const char *directory, const char *rest)
@@ -118,8 +117,6 @@ static int unix_connect(const char *path, int64_t timeout_ms, struct address *re
 	struct stat st;
 	int fd;
 
-	if (!n)
-		return -EINVAL;
 	if (n >= sizeof(to.sun_path))
 		return -ENAMETOOLONG;
 	memcpy(to.sun_path, path, n + 1);
@@ -155,101 +152,79 @@ static bool port_valid(const char *port)
 	return n > 0 && n <= 5 && !port[n] && number > 0 && number < 65536;
 }
 
-/* Cuts host:port, host, [v6]:port, [v6] or :port apart in place. Returns what is wrong with it; NULL: nothing. */
-static const char *tcp_split(char *text, const char **ret_host, const char **ret_port)
+struct parsed {
+	bool local, tls;
+	char text[ADDRESS_HOST];
+	const char *host, *port; /* in text. local: host is the path */
+};
+
+/* Cuts the text of host:port, host, [v6]:port, [v6] or :port apart. Returns what is wrong with it; NULL: nothing. */
+static const char *tcp_split(struct parsed *p, const char *port_default)
 {
-	bool bracket = *text == '[';
-	char *end = bracket ? strchr(text, ']') : text + strcspn(text, ":");
-	const char *port = "";
+	bool bracket = *p->text == '[';
+	char *end = bracket ? strchr(p->text, ']') : p->text + strcspn(p->text, ":");
 
 	if (!end)
 		return "a bracket is open: [::1]:7420";
 	if (bracket)
 		*end++ = '\0';
-	if (*end == ':') {
-		*end = '\0';
-		port = end + 1;
-	} else if (*end) {
+	if (*end && *end != ':')
 		return "behind the bracket is a port, or nothing: [::1]:7420";
-	}
-	if (!bracket && strchr(port, ':'))
+	p->port = end + (*end != '\0');
+	*end = '\0';
+	if (!bracket && strchr(p->port, ':'))
 		return "an IPv6 address must be in brackets: [::1]:7420";
-	if (!*port)
-		port = PORT_DEFAULT;
-	if (!port_valid(port))
+	if (!*p->port)
+		p->port = port_default;
+	if (!port_valid(p->port))
 		return "a port is a number from 1 to 65535";
-	text += bracket;
-	*ret_host = *text ? text : "127.0.0.1";
-	*ret_port = port;
+	p->host += bracket;
+	if (!*p->host)
+		p->host = "127.0.0.1";
 	return NULL;
 }
 
-/* The part of the address behind tls://. NULL: it does not begin so. */
-static const char *tls_rest(const char *addr)
+/* Returns what is wrong with the address, for a person; NULL: nothing. One that is too long is cut. */
+static const char *address_parse(const char *addr, struct parsed *p)
 {
-	return strncmp(addr, TLS_SCHEME, strlen(TLS_SCHEME)) ? NULL : addr + strlen(TLS_SCHEME);
+	bool is_unix = !strncmp(addr, "unix:", strlen("unix:"));
+
+	p->tls = !strncmp(addr, TLS_SCHEME, strlen(TLS_SCHEME));
+	p->local = !p->tls && (is_unix || strchr(addr, '/'));
+	addr += is_unix ? strlen("unix:") : p->tls ? strlen(TLS_SCHEME) : 0;
+	snprintf(p->text, sizeof(p->text), "%s", addr);
+	p->host = p->text;
+	if (p->tls && (!*addr || strchr(addr, '/')))
+		return "an address inside TLS is tls://host:port";
+	if (!*addr)
+		return "an address is host:port, or the path of a Unix socket, with a '/'";
+	return p->local ? NULL : tcp_split(p, p->tls ? TLS_PORT : PORT_DEFAULT);
 }
 
-/* The same, of the form host:port, in copy. A host alone, or in brackets, is one of the port 7422. */
-static bool tls_copy(const char *addr, char copy[ADDRESS_MAX])
+bool address_is_tls(const char *addr, char ret_host[ADDRESS_HOST])
 {
-	const char *rest = tls_rest(addr), *bracket = rest ? strrchr(rest, ']') : NULL, *port = rest ? strchr(bracket ? bracket : rest, ':') : NULL;
-	int n = rest ? snprintf(copy, ADDRESS_MAX, "%s%s", rest, port ? "" : ":" TLS_PORT) : -1;
+	struct parsed p;
 
-	return n >= 0 && n < ADDRESS_MAX;
-}
-
-bool address_is_tls(const char *addr, char *ret_host, size_t size)
-{
-	const char *host, *port;
-	char copy[ADDRESS_MAX];
-
-	if (!tls_copy(addr, copy) || tcp_split(copy, &host, &port))
+	if (address_parse(addr, &p) || !p.tls)
 		return false;
-	return snprintf(ret_host, size, "%s", host) < (int)size;
-}
-
-static bool address_is_unix(const char *addr)
-{
-	return strchr(addr, '/') != NULL;
+	snprintf(ret_host, ADDRESS_HOST, "%s", p.host);
+	return true;
 }
 
 const char *address_flaw(const char *addr)
 {
-	const char *host, *port;
-	char copy[ADDRESS_MAX];
+	struct parsed p;
 
-	if (!*addr || !strcmp(addr, "unix:"))
-		return "an address is host:port, or the path of a Unix socket, with a '/'";
-	if (tls_rest(addr)) {
-		if (!*tls_rest(addr) || strchr(addr + strlen(TLS_SCHEME), '/'))
-			return "an address inside TLS is tls://host:port";
-		return tls_copy(addr, copy) ? tcp_split(copy, &host, &port) : NULL;
-	}
-	if (!strncmp(addr, "unix:", 5) || address_is_unix(addr) || strlen(addr) >= sizeof(copy))
-		return NULL;
-	memcpy(copy, addr, strlen(addr) + 1);
-	return tcp_split(copy, &host, &port);
+	return address_parse(addr, &p);
 }
 
 int address_connect(const char *addr, int64_t timeout_ms, struct address *ret_address)
 {
-	const char *host, *port;
-	char copy[ADDRESS_MAX];
+	struct parsed p;
 
-	if (address_flaw(addr))
-		return -EINVAL;
-	if (tls_rest(addr)) {
-		if (!tls_copy(addr, copy) || tcp_split(copy, &host, &port) || strlen(host) >= ADDRESS_HOST)
-			return -ENAMETOOLONG;
-		return host_connect(host, port, timeout_ms, ret_address);
-	}
-	if (!strncmp(addr, "unix:", 5))
-		return unix_connect(addr + 5, timeout_ms, ret_address);
-	if (address_is_unix(addr))
-		return unix_connect(addr, timeout_ms, ret_address);
-	if (strlen(addr) >= sizeof(copy))
+	if (strlen(addr) >= sizeof(p.text))
 		return -ENAMETOOLONG;
-	memcpy(copy, addr, strlen(addr) + 1);
-	return tcp_split(copy, &host, &port) ? -EINVAL : host_connect(host, port, timeout_ms, ret_address);
+	if (address_parse(addr, &p))
+		return -EINVAL;
+	return p.local ? unix_connect(p.host, timeout_ms, ret_address) : host_connect(p.host, p.port, timeout_ms, ret_address);
 }

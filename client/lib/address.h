@@ -8,7 +8,7 @@
 #include "client/lib/redlock.h"
 #include <sys/socket.h>
 
-#define ADDRESS_HOST 256 /* bytes of a host inside TLS, with a NUL; a longer one is -ENAMETOOLONG */
+#define ADDRESS_HOST 512 /* bytes of an address, or of its host, with a NUL; a longer one is -ENAMETOOLONG */
 
 struct address { /* where the first connection went: later ones go there without a lookup of the name */
 	struct sockaddr_storage to;
@@ -21,8 +21,8 @@ int address_connect(const char *addr, int64_t timeout_ms, struct address *ret_ad
 int address_again(const struct address *address, bool *ret_pending) REDLOCK_MUST;
 /* 1: a pending connection is established; 0: not yet; else the negative errno with which it failed. */
 int address_connected(int fd) REDLOCK_MUST;
-/* Whether the address is tls://…; *ret_host, of size bytes, is its host then: what the certificate of the daemon must be for. */
-bool address_is_tls(const char *addr, char *ret_host, size_t size);
+/* Whether the address is tls://…; ret_host is its host then: what the certificate of the daemon must be for. */
+bool address_is_tls(const char *addr, char ret_host[ADDRESS_HOST]);
 /* What is wrong with an address, for a person; NULL: nothing. */
 const char *address_flaw(const char *addr);
 

@@ -4,7 +4,6 @@
 #include "client/lib/redlock.h"
 
 #include <pthread.h>
-#include <sys/param.h>
 #include <time.h>
 
 #define POLL_MOST_MS 60000
@@ -24,16 +23,9 @@ static void fork_note(void)
 	forked_us = redlock_now_us();
 }
 
-static void forks_watch(void)
+static void __attribute__((constructor)) forks_watch(void)
 {
 	(void)!pthread_atfork(NULL, NULL, fork_note);
-}
-
-void boottime_notice_forks(void)
-{
-	static pthread_once_t once = PTHREAD_ONCE_INIT;
-
-	(void)!pthread_once(&once, forks_watch);
 }
 
 int64_t boottime_forked_us(void)
@@ -57,17 +49,4 @@ int boottime_poll_ms(int64_t until_us)
 	if (left <= 0)
 		return 0;
 	return left > INT64_C(1000) * POLL_MOST_MS ? POLL_MOST_MS : (int)(left / US_PER_MS) + 1;
-}
-
-#define PAUSE_FIRST_US 10000
-#define PAUSE_LAST_US  500000
-#define DOUBLED_MOST   10
-
-int64_t backoff_next_us(struct backoff *p)
-{
-	int64_t longest = MIN((int64_t)PAUSE_FIRST_US << MIN(p->n, DOUBLED_MOST), PAUSE_LAST_US);
-
-	p->n++;
-	p->chance = p->chance * 6364136223846793005u + 1442695040888963407u;
-	return longest / 2 + (int64_t)(p->chance >> 33) % (longest / 2);
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Moments, and the pauses between attempts. Moments are microseconds of CLOCK_BOOTTIME, as redlock_now_us() reads it. INT64_MAX is the moment that never
+ * Moments are microseconds of CLOCK_BOOTTIME, as redlock_now_us() reads it. INT64_MAX is the moment that never
  * comes.
  */
 #ifndef CLIENT_BOOTTIME_H
@@ -17,24 +17,10 @@
 int64_t boottime_after(int64_t ms);
 /* When this process was forked by one that uses the library; 0: it was not. What was granted before is not its own. */
 int64_t boottime_forked_us(void);
-/* From now on forks are noticed. */
-void boottime_notice_forks(void);
 /*
  * How many milliseconds poll(2) may wait for a moment: -1 for ever, 0 when it has passed. poll counts by another clock, so
  * compare again afterwards.
  */
 int boottime_poll_ms(int64_t until_us);
-
-/*
- * Pauses between attempts to connect again. They grow and are random, so that the clients of a daemon that restarted do not come
- * all at once.
- */
-struct backoff {
-	unsigned n; /* pauses since the last answer */
-	uint64_t chance;
-};
-
-/* The next pause: its upper bound doubles from 10 ms to 500 ms, and half of it is random. */
-int64_t backoff_next_us(struct backoff *p);
 
 #endif

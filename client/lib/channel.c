@@ -6,17 +6,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-static const struct tls_calls *current;
-
-const struct tls_calls *secure(void)
-{
-	return current;
-}
-
-void redlock_set_secure(const struct tls_calls *functions)
-{
-	current = functions;
-}
+const struct tls_calls *redlock_secure;
 
 #define IN_FIRST ((size_t)2 * REPLY_MAX)
 #define OUT_MOST ((size_t)LINE_MAX_DEFAULT + 64)
@@ -24,7 +14,7 @@ void redlock_set_secure(const struct tls_calls *functions)
 void channel_close(struct channel *ch)
 {
 	if (ch->tls)
-		secure()->free(ch->tls);
+		redlock_secure->free(ch->tls);
 	ch->tls = NULL;
 	if (ch->fd >= 0)
 		close(ch->fd);
@@ -32,12 +22,6 @@ void channel_close(struct channel *ch)
 	ch->mute = ch->closed = false;
 	ch->in_at = ch->in_n = 0;
 	ch->out_at = ch->out_n = 0;
-}
-
-void channel_release(struct channel *ch)
-{
-	buffer_release(&ch->in);
-	buffer_release(&ch->out);
 }
 
 /* --- out --- */
@@ -64,7 +48,7 @@ bool channel_unsent(const struct channel *ch)
 
 static ssize_t bytes_send(struct channel *ch, const char *bytes, size_t n)
 {
-	return ch->tls ? secure()->send(ch->tls, bytes, n) : send(ch->fd, bytes, n, MSG_NOSIGNAL | MSG_DONTWAIT);
+	return ch->tls ? redlock_secure->send(ch->tls, bytes, n) : send(ch->fd, bytes, n, MSG_NOSIGNAL | MSG_DONTWAIT);
 }
 
 int channel_flush(struct channel *ch)
@@ -83,18 +67,12 @@ int channel_flush(struct channel *ch)
 	return 0;
 }
 
-void channel_mute(struct channel *ch)
-{
-	ch->mute = true;
-	ch->out_at = ch->out_n;
-}
-
 /* --- in --- */
 
 /* TLS may keep bytes for which there was no room: read until nothing comes. */
 static ssize_t bytes_recv(struct channel *ch, char *bytes, size_t n)
 {
-	ssize_t got = ch->tls ? secure()->recv(ch->tls, bytes, n) : recv(ch->fd, bytes, n, MSG_DONTWAIT);
+	ssize_t got = ch->tls ? redlock_secure->recv(ch->tls, bytes, n) : recv(ch->fd, bytes, n, MSG_DONTWAIT);
 
 	if (got < 0 && errno == EBUSY)
 		errno = EAGAIN;
@@ -135,9 +113,4 @@ bool channel_line(struct channel *ch, struct span *ret_line)
 	ch->in_at += n + 1;
 	*ret_line = (struct span){from, n && from[n - 1] == '\r' ? n - 1 : n};
 	return true;
-}
-
-bool channel_full(const struct channel *ch)
-{
-	return ch->in_n >= LINE_MAX_DEFAULT;
 }

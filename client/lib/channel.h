@@ -22,33 +22,27 @@ struct tls_calls {
 	void (*free)(struct ssl_st *t);
 };
 
-/* NULL until redlock_use_tls has succeeded. */
-const struct tls_calls *secure(void);
-/* Of this library, though it must have a name that others see: from now on secure() is this one. */
-void redlock_set_secure(const struct tls_calls *functions);
+/* NULL until redlock_use_tls has succeeded. Of this library, though it must have a name that others see. */
+extern const struct tls_calls *redlock_secure;
 
 struct channel {
 	int fd;      /* -1: none */
 	struct ssl_st *tls; /* NULL: plain */
 	bool closed; /* the other side has closed the connection */
-	bool mute;   /* sending failed, and nothing is sent any more; what has arrived is still read, up to the end */
+	bool mute;   /* sending failed with grace: what has arrived is still read, up to the end */
 	struct buffer in;
 	size_t in_at, in_n; /* in[in_at .. in_n) was read and not yet taken */
 	struct buffer out;      /* a request, and a CANCEL or a QUIT behind it */
 	size_t out_at, out_n; /* out[out_at .. out_n) is unsent */
 };
 
-/* Closes the descriptor, and says nothing about it inside TLS. What was unsent and what was not taken is dropped. */
+/* Closes the descriptor, and says nothing about it inside TLS. What was unsent and what was not taken is dropped, but the buffers stay. */
 void channel_close(struct channel *ch);
-/* After channel_close: frees the memory. */
-void channel_release(struct channel *ch);
 /* Appends a line to what is unsent; n is less than LINE_MAX_DEFAULT. -ENOBUFS: that is too much; -ENOMEM. */
 int channel_append(struct channel *ch, const char *line, size_t n) REDLOCK_MUST;
 bool channel_unsent(const struct channel *ch);
 /* Sends what can be sent without waiting; a negative errno. */
 int channel_flush(struct channel *ch) REDLOCK_MUST;
-/* From now on nothing is sent. */
-void channel_mute(struct channel *ch);
 /*
  * Reads once. 1: there may be more; 0: nothing came; negative: the end, -ECONNRESET if the other side closed it, -ENOMEM, else what
  * recv(2) says.
@@ -59,7 +53,5 @@ int channel_read(struct channel *ch) REDLOCK_MUST;
  * none.
  */
 bool channel_line(struct channel *ch, struct span *ret_line);
-/* All room is taken by a line that has no end yet. Ask when channel_line found no line. */
-bool channel_full(const struct channel *ch);
 
 #endif

@@ -6,7 +6,6 @@
 #include "client/lib/exchange.h"
 
 #include <errno.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/param.h>
 
@@ -97,10 +96,8 @@ int redlock_list(struct redlock *c, enum redlock_listing what, struct redlock_pa
 	paging.key = listings[what].key;
 	draft_verb(d, "LIST ");
 	draft_text(d, listings[what].word);
-	if (next.limit > 0)
-		draft_number(d, "limit", next.limit);
-	if (next.prefix)
-		draft_quoted(d, " prefix=", next.prefix);
+	draft_positive(d, "limit", next.limit, "");
+	draft_quoted(d, " prefix=", next.prefix);
 	if (next.after_n)
 		draft_bytes(d, " after=", (struct redlock_bytes){next.after, next.after_n});
 	r = await_draft(c, PENDING_READ, ONCE_MS, page_row, &paging);
@@ -117,15 +114,19 @@ int redlock_list(struct redlock *c, enum redlock_listing what, struct redlock_pa
 
 /* --- names --- */
 
+static void draft_prefix(struct draft *d, const char *verb, const char *prefix)
+{
+	draft_verb(d, verb);
+	if (prefix && *prefix)
+		draft_quoted(d, " ", prefix);
+}
+
 int redlock_complete(struct redlock *c, const char *prefix, int64_t limit, void (*row)(void *arg, const struct redlock_line *line), void *arg)
 {
 	struct draft *d = &c->draft;
 
-	draft_verb(d, "COMPLETE");
-	if (prefix && *prefix)
-		draft_quoted(d, " ", prefix);
-	if (limit > 0)
-		draft_number(d, "limit", limit);
+	draft_prefix(d, "COMPLETE", prefix);
+	draft_positive(d, "limit", limit, "");
 	return await_draft(c, PENDING_READ, ONCE_MS, row, arg);
 }
 
@@ -134,10 +135,8 @@ int redlock_recent(struct redlock *c, const char *prefix, int64_t limit, void (*
 	struct draft *d = &c->draft;
 
 	draft_verb(d, "RECENT");
-	if (prefix)
-		draft_quoted(d, " prefix=", prefix);
-	if (limit > 0)
-		draft_number(d, "limit", limit);
+	draft_quoted(d, " prefix=", prefix);
+	draft_positive(d, "limit", limit, "");
 	return await_draft(c, PENDING_READ, ONCE_MS, row, arg);
 }
 
@@ -176,64 +175,37 @@ int redlock_rate_wait(struct redlock *c, const char *name, int64_t limit, int64_
 
 /* --- pushes: WATCH, SUBSCRIBE and their ends --- */
 
-static struct subscription *watch_of_draft(const struct draft *d, bool events)
-{
-	return d->error ? NULL : subscription_new((struct span){d->line.p, d->n}, events);
-}
-
-/* The request is repeated over the next connection, like one that only asks. A watch is the session's once the daemon has said so. */
+/* The request is repeated over the next connection, like one that only asks. It is the session's once the daemon has said so. */
 static int follow(struct redlock *c, bool events)
 {
-	struct subscription *watch = watch_of_draft(&c->draft, events);
-	int r = c->draft.error || watch ? await_draft(c, PENDING_READ, 0, NULL, NULL) : conn_break(c, -ENOMEM, "out of memory");
+	int r = await_draft(c, PENDING_READ, 0, NULL, NULL);
 
-	if (r) {
-		free(watch);
-		return r;
-	}
 	/* The connection may have ended right behind the answer. */
-	watch->stands = c->link != LINK_DOWN;
-	c->watches.gap |= events && !watch->stands;
-	subscriptions_add(&c->watches, watch);
-	return 0;
+	if (!r && subscriptions_add(&c->watches, c->pending.line.p, events, c->link != LINK_DOWN))
+		r = conn_break(c, -ENOMEM, "out of memory");
+	return r;
 }
 
-/* Refused as unknown, it is gone as well. */
-static int unfollow(struct redlock *c, struct span followed)
+/* UNWATCH and UNSUBSCRIBE end what the same line without UN has asked for. Refused as unknown, that is gone as well. */
+static int unfollow(struct redlock *c)
 {
 	int r = await_draft(c, PENDING_READ, 0, NULL, NULL);
 
 	if (!r || (r == REDLOCK_REFUSED && !strcmp(c->code, "NOTFOUND")))
-		subscriptions_forget(&c->watches, followed);
+		subscriptions_forget(&c->watches, c->pending.line.p + strlen("UN"));
 	return r;
-}
-
-static void draft_watch(struct draft *d, const char *verb, const char *prefix)
-{
-	draft_verb(d, verb);
-	if (prefix && *prefix)
-		draft_quoted(d, " ", prefix);
 }
 
 int redlock_watch(struct redlock *c, const char *prefix)
 {
-	draft_watch(&c->draft, "WATCH", prefix);
+	draft_prefix(&c->draft, "WATCH", prefix);
 	return follow(c, true);
 }
 
 int redlock_unwatch(struct redlock *c, const char *prefix)
 {
-	struct subscription *watch;
-	int r;
-
-	draft_watch(&c->draft, "WATCH", prefix);
-	watch = watch_of_draft(&c->draft, true);
-	if (!watch && !c->draft.error)
-		return conn_break(c, -ENOMEM, "out of memory");
-	draft_watch(&c->draft, "UNWATCH", prefix);
-	r = unfollow(c, watch ? (struct span){watch->line, watch->n} : SPAN(""));
-	free(watch);
-	return r;
+	draft_prefix(&c->draft, "UNWATCH", prefix);
+	return unfollow(c);
 }
 
 int redlock_subscribe(struct redlock *c)
@@ -245,7 +217,7 @@ int redlock_subscribe(struct redlock *c)
 int redlock_unsubscribe(struct redlock *c)
 {
 	draft_verb(&c->draft, "UNSUBSCRIBE");
-	return unfollow(c, SPAN("SUBSCRIBE"));
+	return unfollow(c);
 }
 
 /* --- for administrators. None is repeated: done twice, it could hit somebody else --- */

@@ -5,21 +5,11 @@
 #include <errno.h>
 #include <inttypes.h>
 #include <poll.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/param.h>
 #include <unistd.h>
-
-static bool is_zero(const char *bytes, size_t n)
-{
-	size_t i = 0;
-
-	while (i < n && !bytes[i])
-		i++;
-	return i == n;
-}
 
 const char *redlock_sized_copy(void *to, size_t n, const void *from)
 {
@@ -30,8 +20,9 @@ const char *redlock_sized_copy(void *to, size_t n, const void *from)
 		memcpy(&size, from, sizeof(size));
 	if (size < sizeof(size))
 		return "the size of a struct is not set: .size = sizeof(it)";
-	if (size > n && !is_zero(bytes + n, size - n))
-		return "the program was compiled for a later libredlock, and asks for what this one does not know";
+	for (size_t i = n; i < size; i++)
+		if (bytes[i])
+			return "the program was compiled for a later libredlock, and asks for what this one does not know";
 	memset(to, 0, n);
 	if (from)
 		memcpy(to, from, MIN(size, n));
@@ -40,18 +31,6 @@ const char *redlock_sized_copy(void *to, size_t n, const void *from)
 }
 
 /* --- HELLO and RESUME --- */
-
-void greeting_hello(struct greeting *g, const struct redlock_session *session, struct draft *d)
-{
-	draft_verb(d, "HELLO 1");
-	if (session->label)
-		draft_quoted(d, " name=", session->label);
-	if (session->heartbeat_ms > 0)
-		draft_ms(d, "heartbeat", session->heartbeat_ms);
-	if (session->grace_ms > 0 || g->resumes)
-		draft_ms(d, "grace", session->grace_ms);
-	g->grace = session->grace_ms > 0;
-}
 
 static void word_take(const struct reply_line *line, const char *field, char *out, size_t size)
 {
@@ -67,63 +46,10 @@ void greeting_named(struct greeting *g, const struct reply_line *answer)
 	word_take(answer, "secret", g->secret, sizeof(g->secret));
 }
 
-void greeting_agreed(struct greeting *g, struct span hello, const struct reply_line *answer)
-{
-	snprintf(g->hello, sizeof(g->hello), "%.*s", (int)hello.n, hello.p);
-	g->bare_n = (size_t)((char *)memrchr(g->hello, ' ', strlen(g->hello)) - g->hello); /* the grace is the last field */
-	greeting_named(g, answer);
-	g->resumes = g->grace && g->secret[0];
-	g->graceless = false;
-	g->owner = getpid();
-}
-
-void greeting_resume(const struct greeting *g, struct draft *d)
-{
-	draft_verb(d, "RESUME ");
-	draft_text(d, g->session);
-	draft_text(d, " ");
-	draft_text(d, g->secret);
-}
-
-bool greeting_is_gone(const struct reply_line *refusal)
-{
-	return span_equal(refusal->code, SPAN("NOTFOUND")) || span_equal(refusal->code, SPAN("UNKNOWN")) ||
-	       span_equal(refusal->code, SPAN("ARG"));
-}
-
-const char *greeting_lose(struct greeting *g)
-{
-	const char *reason = g->graceless ? "evicted" : "expired";
-
-	g->graceless = false;
-	g->session[0] = g->secret[0] = '\0';
-	return reason;
-}
-
-bool greeting_waives(struct greeting *g, const struct reply_line *refusal)
-{
-	bool refused = span_equal(refusal->code, SPAN("LIMIT")) || span_equal(refusal->code, SPAN("ARG"));
-
-	if (g->graceless || !refused)
-		return false;
-	g->graceless = true;
-	return true;
-}
-
 /* --- the connection --- */
 
 #define AUTH_MS    9000 /* the daemon makes an AUTH wait for up to 5 s if others of this address have failed; RESUME follows */
 #define ATTEMPT_MS 3000 /* for an attempt, and for an answer: a restarted daemon takes up to 2 s to confirm what it adopts */
-
-int conn_says(struct redlock *c, int err, const char *format, ...)
-{
-	va_list args;
-
-	va_start(args, format);
-	vsnprintf(c->message, sizeof(c->message), format, args);
-	va_end(args);
-	return err;
-}
 
 int conn_take_struct(struct redlock *c, void *to, size_t n, const void *from)
 {
@@ -148,10 +74,18 @@ int conn_usable(struct redlock *c)
 	return conn_break(c, -ESTALE, "the connection belongs to the process that forked this one, which holds nothing; open another");
 }
 
-int conn_break(struct redlock *c, int err, const char *why)
+#define PAUSE_FIRST_US 10000
+#define PAUSE_LAST_US  500000
+#define DOUBLED_MOST   10
+
+/* The next pause: its upper bound doubles, and half of it is random, so that the clients of a daemon that restarted do not come all at once. */
+static int64_t pause_next_us(struct redlock *c)
 {
-	c->broken = err;
-	return conn_says(c, err, "%s", why);
+	int64_t longest = MIN((int64_t)PAUSE_FIRST_US << MIN(c->pauses, DOUBLED_MOST), PAUSE_LAST_US);
+
+	c->pauses++;
+	c->chance = c->chance * 6364136223846793005u + 1442695040888963407u;
+	return longest / 2 + (int64_t)(c->chance >> 33) % (longest / 2);
 }
 
 void conn_move(struct redlock *c, enum link to)
@@ -162,22 +96,16 @@ void conn_move(struct redlock *c, enum link to)
 	if (to == LINK_SHOWING)
 		c->due_us = boottime_after(AUTH_MS);
 	if (to == LINK_DOWN)
-		c->due_us = redlock_now_us() + backoff_next_us(&c->pauses);
+		c->due_us = redlock_now_us() + pause_next_us(c);
 	if (to == LINK_DOWN)
 		c->again_us = 0;
 }
 
-int conn_drafted(struct redlock *c)
-{
-	if (!c->draft.error)
-		return 0;
-	return conn_says(c, c->draft.error, c->draft.error == -ENOMEM ? "out of memory" : "the request is too long");
-}
-
 /* A request that was not sent yet is not aborted: it waits until the link is up. */
-void conn_lost(struct redlock *c, int err, const char *why)
+int conn_lost(struct redlock *c, int err)
 {
-	conn_says(c, err, "%s", why);
+	if (!c->greeting.resumes)
+		return c->broken = err;
 	channel_close(&c->channel);
 	c->spoken = false;
 	subscriptions_end(&c->watches);
@@ -186,30 +114,14 @@ void conn_lost(struct redlock *c, int err, const char *why)
 		c->aborted = "broke off before it answered; the request may have been done";
 	}
 	conn_move(c, LINK_DOWN);
-	(void)!conn_withdraw(c);
-}
-
-void conn_wipe(char *text)
-{
-	if (text)
-		explicit_bzero(text, strlen(text));
-	free(text);
-}
-
-void conn_keep_auth(struct redlock *c, char *auth)
-{
-	conn_wipe(c->auth);
-	c->auth = auth;
+	return conn_withdraw(c);
 }
 
 /* --- out --- */
 
-const char *conn_broke(const struct redlock *c, const char *why)
+int conn_broke(struct redlock *c, int err, const char *why)
 {
-	static _Thread_local char text[PLACE_BYTES + 2 * BROKE_BYTES];
-
-	snprintf(text, sizeof(text), c->channel.closed ? "redlockd at %s closed the connection%s" : "the connection to redlockd at %s broke%s", c->place, why);
-	return text;
+	return conn_says(c, err, c->channel.closed ? "redlockd at %s closed the connection%s" : "the connection to redlockd at %s broke%s", c->place, why);
 }
 
 int conn_drain(struct redlock *c)
@@ -217,9 +129,11 @@ int conn_drain(struct redlock *c)
 	int r = channel_flush(&c->channel);
 
 	if (r && !c->greeting.resumes)
-		return conn_break(c, r, conn_broke(c, ""));
-	if (r)
-		channel_mute(&c->channel);
+		return c->broken = conn_broke(c, r, "");
+	if (r) {
+		c->channel.mute = true;
+		c->channel.out_at = c->channel.out_n;
+	}
 	return 0;
 }
 
@@ -268,17 +182,24 @@ void conn_answered(struct redlock *c)
 	c->answered = true;
 	c->answer_sent_us = c->pending.sent_us;
 	c->pending.in_flight = false;
-	c->pauses.n = 0;
+	c->pauses = 0;
+}
+
+/* A line that the library says itself. */
+static int passing_put(struct redlock *c, const char *text)
+{
+	int r = line_take(&c->passing, text, strlen(text));
+
+	return r ? conn_break(c, r, "%s", r == -ENOMEM ? "out of memory" : text) : 0;
 }
 
 static int answer_put(struct redlock *c, const char *text)
 {
-	int r = line_take(&c->passing, text, strlen(text));
+	int r = passing_put(c, text);
 
-	if (r)
-		return conn_break(c, r, r == -ENOMEM ? "out of memory" : text);
-	conn_answered(c);
-	return 0;
+	if (!r)
+		conn_answered(c);
+	return r;
 }
 
 int conn_withdraw(struct redlock *c)
@@ -299,52 +220,29 @@ int conn_answer_lost(struct redlock *c)
 	return r;
 }
 
-/* *ret_push is NULL for one that a later version may say. */
-static int push_read(struct redlock *c, struct span line, struct push **ret_push)
+int conn_keep_push(struct redlock *c)
 {
-	int r = push_new(line.p, line.n, ret_push);
-
-	if (r == -ENOMSG && c->spoken) {
-		*ret_push = NULL;
-		return 0;
-	}
-	return r ? conn_break(c, r == -ENOMSG ? -EPROTO : r, r == -ENOMEM ? "out of memory" : "redlockd sent a push that cannot be read") : 0;
+	return pushes_add(&c->pushes, &c->passing) ? conn_break(c, -ENOMEM, "out of memory") : 0;
 }
 
-int conn_push(struct redlock *c, struct span line)
+int conn_tell(struct redlock *c)
 {
-	struct push *push;
-	int r;
+	int r = c->draft.error ? conn_break(c, c->draft.error, "out of memory") : passing_put(c, c->draft.line.p);
 
-	if (!pushes_make_room(&c->pushes))
-		return conn_break(c, -ENOBUFS, "redlockd sent more pushes than can be kept");
-	r = push_read(c, line, &push);
-	if (r || !push)
-		return r;
-	unchecked_jobs_push(&c->unchecked, &push->line.parsed);
-	if (!c->greeting.resumes || tracking_push(&c->holds, &c->pending, &push->line.parsed))
-		pushes_add(&c->pushes, push);
-	else
-		push_free(push);
-	return 0;
+	(void)pushes_make_room(&c->pushes);
+	return r ? r : conn_keep_push(c);
 }
 
 int conn_tell_losses(struct redlock *c)
 {
-	char line[REPLY_MAX];
-	struct push *push;
 	struct hold *h;
-	size_t n;
-	int r;
+	int r = 0;
 
 	LIST_FOREACH(h, &c->holds.all, next) {
-		if (h->state != HOLD_LOST || !h->reason)
+		if (r || h->state != HOLD_LOST || !h->reason)
 			continue;
-		n = tracking_loss(h, line);
-		r = push_read(c, (struct span){line, n}, &push);
-		if (r)
-			return r;
-		pushes_add(&c->pushes, push);
+		tracking_loss(h, &c->draft);
+		r = conn_tell(c);
 	}
-	return 0;
+	return r;
 }

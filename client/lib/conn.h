@@ -28,24 +28,8 @@ struct greeting {
 	bool grace;              /* the HELLO in flight asks for it */
 };
 
-/* Drafts the line. */
-void greeting_hello(struct greeting *g, const struct redlock_session *session, struct draft *d);
-/* The daemon said OK to that line. */
-void greeting_agreed(struct greeting *g, struct span hello, const struct reply_line *answer);
 /* Takes id and secret from an OK to HELLO. */
 void greeting_named(struct greeting *g, const struct reply_line *answer);
-/* Drafts the line, if there is a session to resume: it has a secret. */
-void greeting_resume(const struct greeting *g, struct draft *d);
-/* Whether an ERR to RESUME says that the session is gone. A daemon that does not know RESUME has not kept the session either. */
-bool greeting_is_gone(const struct reply_line *refusal);
-/*
- * The session is gone. Returns the reason of the losses: with grace a lock ends with its lease ("expired"), without grace it is
- * free since the connection broke ("evicted").
- */
-const char *greeting_lose(struct greeting *g);
-/* HELLO was refused. True: the daemon gives less grace now, or knows none; say hello without its grace. Not true twice in a row. */
-bool greeting_waives(struct greeting *g, const struct reply_line *refusal);
-
 enum link {
 	LINK_UP,
 	LINK_DOWN,       /* the next attempt begins at due_us; all states below are given up at due_us */
@@ -54,9 +38,9 @@ enum link {
 	LINK_RESUMING,   /* RESUME was sent */
 	LINK_GREETING,   /* the session is gone; HELLO was sent for another */
 	LINK_CHECKING,   /* CHECK was sent for a lock of which RESUME has not told */
-	LINK_KNOWING,    /* CHECK was sent for a job (unchecked_jobs.h) */
-	LINK_RELEASING,  /* UNLOCK was sent for a lock whose LOCK was given up (count_field.h) */
-	LINK_WATCHING,   /* WATCH or SUBSCRIBE was sent anew (subscriptions.h) */
+	LINK_KNOWING,    /* CHECK was sent for a job (holds.h) */
+	LINK_RELEASING,  /* UNLOCK was sent for a lock whose LOCK was given up (holds.h) */
+	LINK_WATCHING,   /* WATCH or SUBSCRIBE was sent anew (pushes.h) */
 };
 
 #define OWNER_BYTES 257 /* with a NUL */
@@ -94,7 +78,8 @@ struct redlock {
 	char place[PLACE_BYTES]; /* the same for a person */
 	char host[ADDRESS_HOST]; /* inside TLS: that of the address; "": it is plain */
 	short shake_wants; /* LINK_CONNECTING, once channel.tls is there: what its handshake waits for */
-	struct backoff pauses;
+	unsigned pauses; /* since the last answer, between attempts to connect */
+	uint64_t chance; /* of their length */
 	enum link link;
 	int64_t due_us;
 	int64_t again_us;  /* LINK_UP: when the request in flight is sent again; 0: it is not */
@@ -108,7 +93,9 @@ struct redlock {
 };
 
 /* Writes the message and returns err. */
-int conn_says(struct redlock *c, int err, const char *format, ...) __attribute__((format(printf, 3, 4)));
+#define conn_says(c, err, ...) redlock_says((c)->message, sizeof((c)->message), err, __VA_ARGS__)
+/* The same, and ends the connection for good. */
+#define conn_break(c, err, ...) ((c)->broken = conn_says(c, err, __VA_ARGS__))
 /* redlock_sized_copy, of a pointer to a struct; -EINVAL. */
 #define conn_take(c, to, from) conn_take_struct(c, to, sizeof(*(to)), from)
 int conn_take_struct(struct redlock *c, void *to, size_t n, const void *from) REDLOCK_MUST;
@@ -116,17 +103,15 @@ int conn_take_struct(struct redlock *c, void *to, size_t n, const void *from) RE
 int conn_name(struct redlock *c, const char *name, size_t most, const char *what) REDLOCK_MUST;
 /* 0, or what has ended the connection. In a child of the process that uses it that is -ESTALE: the child holds nothing, and lets go of the descriptor. */
 int conn_usable(struct redlock *c) REDLOCK_MUST;
-/* Ends the connection for good. Returns err. */
-int conn_break(struct redlock *c, int err, const char *why);
-/* What to say when the connection broke; static memory of this thread. why: "", or more of it. */
-const char *conn_broke(const struct redlock *c, const char *why);
+/* Says that the connection broke, and returns err. why: "", or more of it. */
+int conn_broke(struct redlock *c, int err, const char *why);
 /* The one writer of link. It sets due_us, too. */
 void conn_move(struct redlock *c, enum link to);
-/* The connection of a session with grace is gone: the link is down. Aborts a request that was sent and is not repeated. */
-void conn_lost(struct redlock *c, int err, const char *why);
-
-/* 0, or why the draft cannot be sent: -EMSGSIZE, -ENOMEM. The connection stays as it is. */
-int conn_drafted(struct redlock *c) REDLOCK_MUST;
+/*
+ * The connection is gone, for the reason that was said: for good with err, or with grace the link is down. Aborts a request that was sent and is not
+ * repeated.
+ */
+int conn_lost(struct redlock *c, int err);
 
 /* Sends what can be sent without waiting. With grace a failure drops what is unsent; reading finds the end. */
 int conn_drain(struct redlock *c) REDLOCK_MUST;
@@ -140,16 +125,14 @@ int conn_cancel(struct redlock *c) REDLOCK_MUST;
 
 /* c->passing is the answer to the request in flight. */
 void conn_answered(struct redlock *c);
-/* Answers a LOCK in flight if that was cancelled: the daemon cannot be asked now. It is undone when the daemon is there again (count_field.h). */
+/* Answers a LOCK in flight if that was cancelled: the daemon cannot be asked now. It is undone when the daemon is there again (holds.h). */
 int conn_withdraw(struct redlock *c) REDLOCK_MUST;
 /* Answers the request in flight without the daemon: its lock is lost. */
 int conn_answer_lost(struct redlock *c) REDLOCK_MUST;
-/* Wipes and frees it; NULL is allowed. */
-void conn_wipe(char *text);
-/* Keeps this AUTH, or none, and wipes the one that was kept. */
-void conn_keep_auth(struct redlock *c, char *auth);
-/* Keeps a push, unless it tells a loss again. */
-int conn_push(struct redlock *c, struct span line) REDLOCK_MUST;
+/* c->passing is a push that is kept. */
+int conn_keep_push(struct redlock *c) REDLOCK_MUST;
+/* Makes a push, which the daemon has not sent, of c->draft. */
+int conn_tell(struct redlock *c) REDLOCK_MUST;
 /* Makes a push for each lock that was found to be lost and not told yet. */
 int conn_tell_losses(struct redlock *c) REDLOCK_MUST;
 

@@ -6,9 +6,7 @@
 #include "proto/text.h"
 
 #include <inttypes.h>
-#include <stdarg.h>
 #include <stdio.h>
-#include <wchar.h>
 
 const char *age_text(int64_t ms, char out[AGE_BYTES])
 {
@@ -25,31 +23,6 @@ const char *age_text(int64_t ms, char out[AGE_BYTES])
 	else
 		snprintf(out, AGE_BYTES, "%" PRId64 "d%02dh", s / 86400, (int)(s / 3600 % 24));
 	return out;
-}
-
-const char *duration_text(int64_t ms, char out[AGE_BYTES])
-{
-	static const struct {
-		int64_t ms;
-		const char *word;
-	} unit[] = {{3600000, "h"}, {60000, "m"}, {1000, "s"}, {1, "ms"}};
-	size_t i = 0;
-
-	while (ms % unit[i].ms)
-		i++;
-	snprintf(out, AGE_BYTES, "%" PRId64 "%s", ms / unit[i].ms, unit[i].word);
-	return out;
-}
-
-size_t text_add(char *out, size_t at, size_t size, const char *format, ...)
-{
-	va_list args;
-	int n;
-
-	va_start(args, format);
-	n = vsnprintf(out + at, size - at, format, args);
-	va_end(args);
-	return n < 0 || (size_t)n >= size - at ? size - 1 : at + (size_t)n;
 }
 
 /* How many bytes the next character has; 1, and *ret_good is false, for a byte that is no character, or part of one that nobody sees. text is not empty. */
@@ -96,37 +69,4 @@ size_t shown_text(struct span text, char *out, size_t size)
 	}
 	out[at] = '\0';
 	return at;
-}
-
-locale_t utf8_locale(void)
-{
-	static locale_t utf8;
-
-	if (!utf8)
-		utf8 = newlocale(LC_CTYPE_MASK, "C.UTF-8", (locale_t)0);
-	return utf8;
-}
-
-static int rune_width(uint32_t rune)
-{
-	locale_t before = uselocale(utf8_locale());
-	int width = wcwidth((wchar_t)rune);
-
-	uselocale(before);
-	return width < 0 ? 1 : width;
-}
-
-size_t shown_width(struct span text)
-{
-	size_t width = 0, n;
-
-	for (; text.n; text.p += n, text.n -= n) {
-		n = utf8_length(text);
-		if (n)
-			width += (size_t)rune_width(utf8_rune((struct span){text.p, n}));
-		else
-			width += ((unsigned char)text.p[0] & 0xc0) != 0x80;
-		n = n ? n : 1;
-	}
-	return width;
 }

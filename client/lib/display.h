@@ -6,7 +6,6 @@
 #define CLIENT_DISPLAY_H
 
 #include "proto/span.h"
-#include <locale.h>
 #include <stdint.h>
 
 #define AGE_BYTES 32
@@ -14,23 +13,10 @@
 /* "350ms", "12s", "4m10s", "3h05m", "2d04h"; negative counts as 0. Returns out. */
 const char *age_text(int64_t ms, char out[AGE_BYTES]);
 
-/* The same without rounding, in the largest unit that is whole: "350ms", "90s", "10m", "2h". */
-const char *duration_text(int64_t ms, char out[AGE_BYTES]);
-
-/* Appends to out at `at`, and cuts at size. Returns the new end, where the NUL stands. */
-size_t text_add(char *out, size_t at, size_t size, const char *format, ...) __attribute__((format(printf, 4, 5)));
-
 /*
  * Copies text, every byte that is not printable as \xHH and a backslash as two; well-formed UTF-8 stays, if people see its character as it is
  * (utf8_visible). Never splits a character or an escape; a text that does not fit ends in "...". Returns the length; out is NUL-terminated; size is at least 8.
  */
 size_t shown_text(struct span text, char *out, size_t size);
-
-/* For uselocale(3): texts are UTF-8, whatever the locale of the user is. 0: this system has no such tables, and uselocale changes nothing. */
-locale_t utf8_locale(void);
-
-/* How many columns shown text takes: a wide character two. */
-size_t shown_width(struct span text);
-
 
 #endif

@@ -18,10 +18,10 @@ int exchange_draft(struct redlock *c, enum pending_kind kind, const char *name)
 
 	if (r)
 		return r;
-	if (!d->error && kind >= PENDING_LOCK && d->n > LINE_MAX_DEFAULT - COUNTED_BYTES)
+	if (!d->error && (kind >= PENDING_LOCK || d->wait_ms) && d->n > LINE_MAX_DEFAULT - COUNTED_BYTES)
 		d->error = -EMSGSIZE;
 	if (d->error)
-		return conn_drafted(c);
+		return conn_says(c, d->error, d->error == -ENOMEM ? "out of memory" : "the request is too long");
 	if (c->pending.in_flight)
 		return conn_says(c, -EBUSY, "another request is in flight");
 	return pending_set(&c->pending, kind, name, d) ? conn_says(c, -ENOMEM, "out of memory") : 0;
@@ -81,21 +81,19 @@ static int64_t answer_due_us(const struct redlock *c)
 static int exchange_limit(struct redlock *c)
 {
 	bool up = c->link == LINK_UP, silent = up && !c->again_us;
-	char why[PLACE_BYTES + 40];
 
 	if (redlock_now_us() < answer_due_us(c))
 		return 0;
-	snprintf(why, sizeof(why), "redlockd at %s does not answer", c->place);
+	if (silent)
+		conn_says(c, -ETIMEDOUT, "redlockd at %s does not answer", c->place);
 	if (silent && !c->greeting.resumes)
-		return conn_break(c, -ETIMEDOUT, why);
+		return conn_lost(c, -ETIMEDOUT);
 	count_field_give_up(&c->holds, &c->pending);
 	c->pending.in_flight = c->answered = false;
 	c->aborted = silent ? "does not answer; the request may have been done" : up ? "could not tell in time" : "is away, and did not come back in time";
 	if (up)
 		c->again_us = 0;
-	if (silent)
-		conn_lost(c, -ETIMEDOUT, why);
-	return 0;
+	return silent ? conn_lost(c, -ETIMEDOUT) : 0;
 }
 
 int exchange_refuse(struct redlock *c, const char *name)
@@ -108,8 +106,15 @@ int exchange_refuse(struct redlock *c, const char *name)
 /* Called as soon as the answer to HELLO is read: the connection may break right after it. */
 static void hello_agreed(struct redlock *c)
 {
-	greeting_agreed(&c->greeting, (struct span){c->pending.line.p, c->pending.n}, &c->answer.parsed);
-	c->pauses.chance = (uint64_t)redlock_now_us() ^ (uint64_t)c->greeting.owner << 32;
+	struct greeting *g = &c->greeting;
+
+	snprintf(g->hello, sizeof(g->hello), "%s", c->pending.line.p);
+	g->bare_n = (size_t)((char *)memrchr(g->hello, ' ', strlen(g->hello)) - g->hello); /* the grace is the last field */
+	greeting_named(g, &c->answer.parsed);
+	g->resumes = g->grace && g->secret[0];
+	g->graceless = false;
+	g->owner = getpid();
+	c->chance = (uint64_t)redlock_now_us() ^ (uint64_t)g->owner << 32;
 }
 
 static int pending_answered(struct redlock *c)
@@ -131,7 +136,7 @@ static int pending_hear(struct redlock *c)
 
 	if (line->kind == LINE_ROW) {
 		if (c->greeting.resumes)
-			lockall_row(&c->holds, line);
+			tracking_told(&c->holds, &c->pending, line);
 		c->pending.told = true;
 		if (c->row)
 			c->row(c->row_arg, &c->passing);
@@ -151,26 +156,30 @@ static int pending_hear(struct redlock *c)
 static struct span tag_sent(const struct redlock *c)
 {
 	const char *at = c->link == LINK_UP && c->pending.in_flight ? c->pending.line.p : "";
-	const char *end = c->link == LINK_UP && c->pending.in_flight ? at + c->pending.n : at;
 
-	while (at < end && (*at == ' ' || *at == '\t'))
-		at++;
-	if (at == end || *at != '@')
-		return SPAN("");
-	return (struct span){at + 1, strcspn(at, " \t") - 1};
+	at += strspn(at, " \t");
+	return *at == '@' ? (struct span){at + 1, strcspn(at, " \t") - 1} : SPAN("");
+}
+
+static int push_hear(struct redlock *c)
+{
+	if (!pushes_make_room(&c->pushes))
+		return conn_break(c, -ENOBUFS, "redlockd sent more pushes than can be kept");
+	unchecked_jobs_push(&c->unchecked, &c->passing.parsed);
+	return !c->greeting.resumes || tracking_push(&c->holds, &c->passing.parsed) ? conn_keep_push(c) : 0;
 }
 
 static int line_hear(struct redlock *c, struct span line)
 {
 	bool push = line.n && line.p[0] == '!';
-	int r = line.n >= (push ? REPLY_MAX : LINE_MAX_DEFAULT) ? -EPROTO : push ? 0 : line_take(&c->passing, line.p, line.n);
+	int r = line.n >= (push ? REPLY_MAX : LINE_MAX_DEFAULT) ? -EPROTO : line_take(&c->passing, line.p, line.n);
 
 	if (r == -ENOMSG && c->spoken)
 		return 0;
 	if (r)
 		return conn_break(c, r == -ENOMSG ? -EPROTO : r, r == -ENOMEM ? "out of memory" : "the peer does not speak the protocol of redlockd");
 	if (push)
-		return conn_push(c, line);
+		return push_hear(c);
 	c->spoken = true;
 	if (c->passing.parsed.tag.n && !span_equal(c->passing.parsed.tag, tag_sent(c)))
 		return 0;
@@ -188,22 +197,17 @@ static int lines_hear(struct redlock *c)
 
 	while (!r && channel_line(&c->channel, &line))
 		r = line_hear(c, line);
-	return !r && channel_full(&c->channel) ? conn_break(c, -EPROTO, "redlockd sent a line without end") : r;
+	return !r && c->channel.in_n >= LINE_MAX_DEFAULT ? conn_break(c, -EPROTO, "redlockd sent a line without end") : r;
 }
 
 /* The daemon closed the connection, or the connection broke. */
 static int channel_ended(struct redlock *c, int err)
 {
 	char reason[BROKE_BYTES] = "";
-	const char *why;
 
 	if (c->channel.tls && err == -EPROTO)
-		snprintf(reason, sizeof(reason), ": %s", secure()->reason());
-	why = conn_broke(c, reason);
-	if (!c->greeting.resumes)
-		return conn_break(c, err, why);
-	conn_lost(c, err, why);
-	return 0;
+		snprintf(reason, sizeof(reason), ": %s", redlock_secure->reason());
+	return conn_lost(c, conn_broke(c, err, reason));
 }
 
 static int lines_read(struct redlock *c)
@@ -227,7 +231,7 @@ int redlock_process(struct redlock *c)
 		r = conn_drain(c);
 		if (!r)
 			r = lines_read(c);
-		recovery_limit(c);
+		r = r ? r : recovery_limit(c);
 	}
 	return r ? r : exchange_limit(c);
 }

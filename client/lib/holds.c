@@ -22,12 +22,6 @@ static void holds_forget(struct holds *holds, struct hold *h)
 	free(h);
 }
 
-void holds_init(struct holds *holds)
-{
-	*holds = (struct holds){.by_name = NULL};
-	LIST_INIT(&holds->all);
-}
-
 void holds_release(struct holds *holds)
 {
 	struct hold *h;
@@ -49,74 +43,56 @@ struct hold *holds_find(const struct holds *holds, struct span name)
 	return found ? *found : NULL;
 }
 
-static int holds_add(struct holds *holds, const char *name)
+static struct hold *holds_add(struct holds *holds, const char *name)
 {
 	struct hold *h = calloc(1, sizeof(*h));
 
 	if (!h)
-		return -ENOMEM;
+		return NULL;
 	memcpy(h->name, name, strlen(name) + 1);
 	if (!tsearch(h, &holds->by_name, by_name)) {
 		free(h);
-		return -ENOMEM;
+		return NULL;
 	}
 	LIST_INSERT_HEAD(&holds->all, h, next);
-	return 0;
+	return h;
 }
 
-int holds_reserve(struct holds *holds, const char *name)
-{
-	return holds_find(holds, span_of(name)) ? 0 : holds_add(holds, name);
-}
-
-/* No LOCKALL or LOCKANY is in flight any more. What it asked for and did not get is forgotten. */
-static void holds_end_lockall(struct holds *holds)
-{
-	struct hold *h, *next;
-
-	for (h = LIST_FIRST(&holds->all); h; h = next) {
-		next = LIST_NEXT(h, next);
-		if (h->in_bundle && h->state == HOLD_ASKED && !h->unsettled)
-			holds_forget(holds, h);
-		else
-			h->in_bundle = false;
-	}
-}
-
-/* --- LOCKALL and LOCKANY --- */
-
-int lockall_begin(struct holds *holds, const char *const *names, size_t n)
+int holds_ask(struct holds *holds, const char *const *names, size_t n)
 {
 	for (size_t i = 0; i < n; i++) {
-		struct hold *h;
-		int r = holds_reserve(holds, names[i]);
+		struct hold *h = holds_find(holds, span_of(names[i]));
 
-		if (r) {
-			holds_end_lockall(holds);
-			return r;
-		}
-		h = holds_find(holds, span_of(names[i]));
-		h->in_bundle = true;
-		h->rank = (unsigned)i;
-		h->part.told = false;
+		if (!h)
+			h = holds_add(holds, names[i]);
+		if (!h)
+			return -ENOMEM;
+		LIST_REMOVE(h, next);
+		LIST_INSERT_HEAD(&holds->all, h, next);
+		h->asked = true;
+		h->told = false;
 	}
 	return 0;
 }
 
-void lockall_row(struct holds *holds, const struct reply_line *row)
+/* Forgets what nobody asks for, holds or has to settle. */
+static void hold_tidy(struct holds *holds, struct hold *h)
 {
-	struct hold *h = holds_find(holds, reply_find(row, "name"));
-
-	if (h && h->in_bundle)
-		h->part = (struct hold_row){.told = true,
-					    .fence = reply_number(row, "fence", 0),
-					    .valid_ms = line_bounded(row, "valid_ms", 0)};
+	if (h->state == HOLD_ASKED && !h->asked && !h->unsettled)
+		holds_forget(holds, h);
 }
 
-/* Whether it is in flight and asks for this lock. */
-static bool pending_asks_for(const struct pending *p, const struct hold *h)
+static void hold_drop(struct holds *holds, struct hold *h)
 {
-	return p->in_flight && (h->in_bundle || pending_is(p, PENDING_LOCK, h->name));
+	h->state = HOLD_ASKED;
+	h->unlock_open = false;
+	hold_tidy(holds, h);
+}
+
+static void hold_unsettle(struct holds *holds, struct hold *h)
+{
+	h->unsettled = true;
+	holds->unsettled = true;
 }
 
 /* --- what answers tell --- */
@@ -127,60 +103,58 @@ static bool tracking_says_lost(const struct reply_line *line)
 	return line->kind == LINE_ERR && (span_equal(line->code, SPAN("LOST")) || span_equal(line->code, SPAN("NOTHELD")));
 }
 
-/* The answer to a LOCK: the session holds just what its caller knows of. */
-static bool tracking_decides(const struct reply_line *answer)
+static void hold_renewed(struct hold *h, const struct reply_line *line, int64_t asked_us)
 {
-	return answer->kind != LINE_ERR;
+	h->fence = reply_number(line, "fence", h->fence);
+	h->until_us = asked_us + line_bounded(line, "valid_ms", 0) * US_PER_MS;
 }
 
-/* count: how often the daemon counts it; an UNLOCK that was given up is among that for the caller. */
-static void hold_take(struct hold *h, const struct pending *p, int64_t fence, int64_t valid_ms, int64_t count)
+void tracking_told(struct holds *holds, const struct pending *p, const struct reply_line *row)
 {
-	bool held = h->state == HOLD_HELD;
+	struct hold *h = holds_find(holds, reply_find(row, "name"));
 
-	h->count = count >= 0 ? count + (held && h->unlock_open) : (held ? h->count : 0) + 1;
-	h->unlock_open &= held;
-	h->unsettled = false;
-	h->shared = p->shared;
-	h->permit = p->permit;
-	h->state = HOLD_HELD;
-	h->fence = fence;
-	h->until_us = p->sent_us + valid_ms * US_PER_MS;
-}
-
-static void hold_granted(struct hold *h, const struct pending *p, const struct reply_line *line, int64_t count)
-{
-	hold_take(h, p, reply_number(line, "fence", h->fence), line_bounded(line, "valid_ms", 0), count);
+	if (!h || !h->asked)
+		return;
+	h->told = true;
+	hold_renewed(h, row, p->sent_us);
 }
 
 /*
- * A LOCK of several names whose holds differ says no count: each name has one more. A LOCKALL that is repeated and refused may have waited for some of its
- * names alone: the first one had taken the others.
+ * p->count: how often the daemon counts it; an UNLOCK that was given up is among that for the caller. A LOCKALL of several names whose holds differ says no
+ * count: each name has one more.
  */
-static void lockall_answered(struct holds *holds, const struct pending *p, const struct reply_line *answer)
+static void hold_take(struct hold *h, const struct pending *p)
 {
-	bool partly = answer->kind != LINE_OK && p->kind == PENDING_LOCKALL && p->again;
-	struct hold *h, *one = p->kind == PENDING_LOCKANY ? holds_find(holds, reply_find(answer, "name")) : NULL;
+	bool held = h->state == HOLD_HELD;
 
-	if (answer->kind == LINE_OK && one && one->in_bundle)
-		hold_granted(one, p, answer, line_bounded(answer, "count", p->count));
-	LIST_FOREACH(h, &holds->all, next) {
-		if (answer->kind == LINE_OK && p->kind == PENDING_LOCKALL && h->in_bundle && h->part.told)
-			hold_take(h, p, h->part.fence, h->part.valid_ms, p->count);
-		h->unsettled &= !(h->in_bundle && tracking_decides(answer));
-		h->unsettled |= h->in_bundle && partly;
-	}
-	holds->unsettled |= partly;
-	holds_end_lockall(holds);
+	h->count = p->count >= 0 ? p->count + (held && h->unlock_open) : (held ? h->count : 0) + 1;
+	h->unlock_open &= held;
+	h->shared = p->shared;
+	h->permit = p->permit;
+	h->state = HOLD_HELD;
 }
 
-static void lock_answered(struct holds *holds, struct hold *h, const struct pending *p, const struct reply_line *answer)
+/*
+ * What is not refused says just what the session holds. But a LOCKALL that is repeated and refused may have waited for some of its names alone: the first one
+ * had taken the others.
+ */
+static void lock_answered(struct holds *holds, const struct pending *p, const struct reply_line *answer)
 {
-	if (answer->kind == LINE_OK)
-		hold_granted(h, p, answer, p->count);
-	h->unsettled &= !tracking_decides(answer);
-	if (h->state == HOLD_ASKED && !h->unsettled)
-		holds_forget(holds, h);
+	bool partly = answer->kind != LINE_OK && p->kind == PENDING_LOCKALL && p->again;
+	struct hold *h, *next;
+
+	if (answer->kind == LINE_OK && p->kind != PENDING_LOCKALL)
+		tracking_told(holds, p, answer);
+	for (h = LIST_FIRST(&holds->all); h && h->asked; h = next) {
+		next = LIST_NEXT(h, next);
+		if (answer->kind == LINE_OK && h->told)
+			hold_take(h, p);
+		h->asked = false;
+		h->unsettled &= answer->kind == LINE_ERR;
+		if (partly)
+			hold_unsettle(holds, h);
+		hold_tidy(holds, h);
+	}
 }
 
 static void unlock_answered(struct holds *holds, struct hold *h, const struct pending *p, const struct reply_line *answer)
@@ -194,55 +168,28 @@ static void unlock_answered(struct holds *holds, struct hold *h, const struct pe
 		holds_forget(holds, h);
 }
 
-static void hold_renewed(struct hold *h, const struct pending *p, const struct reply_line *line)
-{
-	if (h->state != HOLD_HELD)
-		return;
-	h->fence = reply_number(line, "fence", h->fence);
-	h->until_us = p->sent_us + line_bounded(line, "valid_ms", 0) * US_PER_MS;
-}
-
-static void hold_forget_loss(struct holds *holds, struct hold *h)
-{
-	if (h->unsettled)
-		h->state = HOLD_ASKED;
-	else
-		holds_forget(holds, h);
-}
-
 void tracking_answer(struct holds *holds, const struct pending *p, const struct reply_line *answer)
 {
-	struct hold *h = p->name[0] ? holds_find(holds, span_of(p->name)) : NULL;
+	struct hold *h;
 
-	if (p->kind == PENDING_LOCKALL || p->kind == PENDING_LOCKANY)
-		lockall_answered(holds, p, answer);
+	if (pending_locks(p))
+		lock_answered(holds, p, answer);
+	h = p->name[0] ? holds_find(holds, span_of(p->name)) : NULL;
 	if (!h)
 		return;
 	/* A loss that the daemon told needs no tracking: the daemon tells it again. */
 	if (tracking_says_lost(answer))
-		hold_forget_loss(holds, h);
-	else if (p->kind == PENDING_LOCK)
-		lock_answered(holds, h, p, answer);
+		hold_drop(holds, h);
 	else if (p->kind == PENDING_UNLOCK)
 		unlock_answered(holds, h, p, answer);
-	else if (answer->kind == LINE_OK)
-		hold_renewed(h, p, answer);
+	else if (p->kind == PENDING_READ && answer->kind == LINE_OK && h->state == HOLD_HELD)
+		hold_renewed(h, answer, p->sent_us);
 }
 
 /* --- what pushes tell --- */
 
 /* A LOCK in flight takes the name anew: its grant is tracked, or given back if the LOCK is given up. */
-static void hold_lost(struct holds *holds, struct hold *h, const struct pending *p)
-{
-	if (!pending_asks_for(p, h)) {
-		holds_forget(holds, h);
-		return;
-	}
-	h->state = HOLD_ASKED;
-	h->unlock_open = false;
-}
-
-bool tracking_push(struct holds *holds, const struct pending *p, const struct reply_line *push)
+bool tracking_push(struct holds *holds, const struct reply_line *push)
 {
 	struct hold *h;
 
@@ -254,20 +201,19 @@ bool tracking_push(struct holds *holds, const struct pending *p, const struct re
 	if (h->loss_told && reply_number(push, "fence", 0) == h->loss_told)
 		return false;
 	if (h->state == HOLD_HELD && reply_number(push, "fence", h->fence) == h->fence)
-		hold_lost(holds, h, p);
+		hold_drop(holds, h);
 	return true;
 }
 
-size_t tracking_loss(struct hold *h, char out[REPLY_MAX])
+void tracking_loss(struct hold *h, struct draft *d)
 {
-	char name[4 * NAME_MAX_BYTES + 3];
-	size_t n = quote(span_of(h->name), name, sizeof(name) - 1);
-
-	name[n] = '\0';
-	n = (size_t)snprintf(out, REPLY_MAX, "! LOST name=%s fence=%" PRId64 " reason=%s", name, h->fence, h->reason);
+	draft_verb(d, "! LOST");
+	draft_quoted(d, " name=", h->name);
+	draft_number(d, "fence", h->fence);
+	draft_text(d, " reason=");
+	draft_text(d, h->reason);
 	h->reason = NULL;
 	h->loss_told = h->fence;
-	return n;
 }
 
 /* --- what RESUME tells --- */
@@ -289,7 +235,7 @@ void tracking_row(struct holds *holds, const struct reply_line *line, int64_t as
 	if (!h->permit && h->fence != reply_number(line, "fence", 0))
 		return;
 	h->seen = true;
-	h->until_us = asked_us + line_bounded(line, "valid_ms", 0) * US_PER_MS;
+	hold_renewed(h, line, asked_us);
 }
 
 /* The UNLOCK in flight was asked for while the lock was believed: it was done, or its answer tells of the loss. */
@@ -343,7 +289,7 @@ bool tracking_knows_loss(const struct holds *holds, const struct pending *p)
 {
 	const struct hold *h = p->name[0] ? holds_find(holds, span_of(p->name)) : NULL;
 
-	return h && h->state == HOLD_LOST && p->kind != PENDING_LOCK;
+	return h && h->state == HOLD_LOST && !pending_locks(p);
 }
 
 void tracking_loss_acknowledged(struct holds *holds, const struct pending *p)
@@ -351,7 +297,7 @@ void tracking_loss_acknowledged(struct holds *holds, const struct pending *p)
 	struct hold *h = holds_find(holds, span_of(p->name));
 
 	if (h && p->kind == PENDING_UNLOCK)
-		hold_forget_loss(holds, h);
+		hold_drop(holds, h);
 }
 
 /* An UNLOCK that was given up is taken for done: the next one asks for the same count. */
@@ -365,54 +311,33 @@ static int64_t hold_count(const struct hold *h)
 /* LOCK in the other mode converts, which keeps the count, or is refused. */
 static int64_t lock_count(const struct hold *h, const struct pending *p)
 {
-	bool converts = hold_count(h) > 0 && h->shared != p->shared;
+	bool converts = p->kind == PENDING_LOCK && hold_count(h) > 0 && h->shared != p->shared;
 
 	return hold_count(h) + !converts;
 }
 
-/* LOCKALL says one count for all names. */
-static int64_t all_count(const struct holds *holds)
+/* LOCKALL says one count for all names. LOCKANY is about the first name that the session has, if it has any. */
+static int64_t locks_count(const struct holds *holds, const struct pending *p)
 {
 	const struct hold *h;
 	int64_t count = -1;
 
-	LIST_FOREACH(h, &holds->all, next) {
-		if (!h->in_bundle)
-			continue;
-		if (count >= 0 && count != hold_count(h) + 1)
+	for (h = LIST_FIRST(&holds->all); h && h->asked; h = LIST_NEXT(h, next)) {
+		if (p->kind == PENDING_LOCKALL && count >= 0 && count != lock_count(h, p))
 			return -1;
-		count = hold_count(h) + 1;
+		if (count < 0 || hold_count(h) > 0)
+			count = lock_count(h, p);
 	}
 	return count;
-}
-
-/* LOCKANY is about the first name that the session has, if it has any. */
-static int64_t any_count(const struct holds *holds)
-{
-	const struct hold *h, *first = NULL;
-
-	LIST_FOREACH(h, &holds->all, next)
-		if (h->in_bundle && hold_count(h) > 0 && (!first || h->rank < first->rank))
-			first = h;
-	return hold_count(first) + 1;
 }
 
 static int64_t request_count(const struct holds *holds, const struct pending *p)
 {
 	const struct hold *h = p->name[0] ? holds_find(holds, span_of(p->name)) : NULL;
 
-	switch (p->kind) {
-	case PENDING_LOCK:
-		return lock_count(h, p);
-	case PENDING_LOCKALL:
-		return all_count(holds);
-	case PENDING_LOCKANY:
-		return any_count(holds);
-	case PENDING_UNLOCK:
-		return h && h->state == HOLD_HELD ? h->count - 1 : -1;
-	default:
-		return -1;
-	}
+	if (pending_locks(p))
+		return locks_count(holds, p);
+	return p->kind == PENDING_UNLOCK && h && h->state == HOLD_HELD ? h->count - 1 : -1;
 }
 
 /* Permits of one name have a fence each. */
@@ -421,18 +346,16 @@ static bool has_fence(const struct hold *h)
 	return h && h->state == HOLD_HELD && h->fence && !h->permit;
 }
 
-struct span count_field_line(const struct holds *holds, struct pending *p)
+void count_field_draft(const struct holds *holds, struct pending *p, struct draft *d)
 {
-	const struct hold *h = p->kind == PENDING_UNLOCK ? holds_find(holds, span_of(p->name)) : NULL;
-	char *out = p->line.p;
-	size_t n = p->n, most = n + COUNTED_BYTES;
+	const struct hold *h = holds && p->kind == PENDING_UNLOCK ? holds_find(holds, span_of(p->name)) : NULL;
 
-	p->count = request_count(holds, p);
+	p->count = holds ? request_count(holds, p) : -1;
+	pending_draft(p, d);
 	if (has_fence(h))
-		n += (size_t)snprintf(out + n, most - n, " fence=%" PRId64, h->fence);
+		draft_number(d, "fence", h->fence);
 	if (p->count >= 0)
-		n += (size_t)snprintf(out + n, most - n, " count=%" PRId64, p->count);
-	return (struct span){out, n};
+		draft_number(d, "count", p->count);
 }
 
 bool count_field_is_outdated(const struct holds *holds, const struct pending *p, const struct reply_line *answer)
@@ -444,22 +367,18 @@ bool count_field_is_outdated(const struct holds *holds, const struct pending *p,
 
 /* --- calls that were given up --- */
 
-static void hold_unsettle(struct holds *holds, struct hold *h)
-{
-	h->unsettled = true;
-	holds->unsettled = true;
-}
-
 void count_field_give_up(struct holds *holds, const struct pending *p)
 {
-	struct hold *h;
+	struct hold *h, *next;
 
-	LIST_FOREACH(h, &holds->all, next) {
-		if (pending_asks_for(p, h) && (p->sent || h->state != HOLD_HELD))
+	for (h = LIST_FIRST(&holds->all); h; h = next) {
+		next = LIST_NEXT(h, next);
+		if (h->asked && p->sent)
 			hold_unsettle(holds, h);
 		else if (p->sent && h->state == HOLD_HELD && pending_is(p, PENDING_UNLOCK, h->name))
 			h->unlock_open = true;
-		h->in_bundle = false;
+		h->asked = false;
+		hold_tidy(holds, h);
 	}
 }
 
@@ -482,7 +401,7 @@ void count_field_resume(struct holds *holds, const struct pending *p)
 	if (!p->in_flight || !p->sent || !pending_locks(p) || request_count(holds, p) >= 0)
 		return;
 	LIST_FOREACH(h, &holds->all, next)
-		if (h->in_bundle)
+		if (h->asked)
 			hold_unsettle(holds, h);
 }
 
@@ -493,7 +412,7 @@ const struct hold *count_field_unsettled(struct holds *holds, const struct pendi
 
 	holds->unsettled = false;
 	LIST_FOREACH(h, &holds->all, next)
-		if (h->unsettled && !(counted && pending_asks_for(p, h)))
+		if (h->unsettled && !(counted && h->asked))
 			return h;
 	return NULL;
 }
@@ -506,44 +425,33 @@ void count_field_settle(const struct hold *h, struct draft *d)
 	draft_number(d, "count", hold_count(h));
 }
 
-void count_field_settled(struct holds *holds, const struct pending *p, const char *name)
+void count_field_settled(struct holds *holds, const char *name)
 {
 	struct hold *h = holds_find(holds, span_of(name));
 
 	if (!h)
 		return;
 	h->unsettled = false;
-	if (h->state == HOLD_ASKED && !pending_asks_for(p, h))
-		holds_forget(holds, h);
+	hold_tidy(holds, h);
 }
 
 /* --- jobs --- */
-
-static struct span unchecked_jobs_queue(const struct unchecked_job *t)
-{
-	return (struct span){t->text, t->queue_n};
-}
-
-static struct span unchecked_jobs_id(const struct unchecked_job *t)
-{
-	return (struct span){t->text + t->queue_n, t->id_n};
-}
 
 static struct unchecked_job *unchecked_jobs_find(const struct unchecked_jobs *all, struct span queue, struct span id)
 {
 	struct unchecked_job *t;
 
 	LIST_FOREACH(t, all, next)
-		if (span_equal(unchecked_jobs_queue(t), queue) && span_equal(unchecked_jobs_id(t), id))
+		if (span_equal(t->queue, queue) && span_equal(t->id, id))
 			return t;
 	return NULL;
 }
 
+/* NULL is allowed. */
 static void unchecked_jobs_free(struct unchecked_job *t)
 {
-	if (!t)
-		return;
-	LIST_REMOVE(t, next);
+	if (t)
+		LIST_REMOVE(t, next);
 	free(t);
 }
 
@@ -553,10 +461,8 @@ static int unchecked_jobs_add(struct unchecked_jobs *all, struct span queue, str
 
 	if (!t)
 		return -ENOMEM;
-	t->queue_n = queue.n;
-	t->id_n = id.n;
-	memcpy(t->text, queue.p, queue.n);
-	memcpy(t->text + queue.n, id.p, id.n);
+	t->queue = (struct span){memcpy(t->text, queue.p, queue.n), queue.n};
+	t->id = (struct span){memcpy(t->text + queue.n, id.p, id.n), id.n};
 	LIST_INSERT_HEAD(all, t, next);
 	return 0;
 }
@@ -564,16 +470,11 @@ static int unchecked_jobs_add(struct unchecked_jobs *all, struct span queue, str
 /* Only the answer to TAKE has a payload. */
 int unchecked_jobs_answer(struct unchecked_jobs *all, const struct reply_line *answer)
 {
-	struct span queue, id;
+	struct span queue = reply_find(answer, "queue"), id = reply_find(answer, "job");
+	bool gives = reply_find(answer, "payload").p;
 	struct unchecked_job *t;
-	bool gives;
 
-	if (answer->kind != LINE_OK)
-		return 0;
-	queue = reply_find(answer, "queue");
-	id = reply_find(answer, "job");
-	gives = reply_find(answer, "payload").p;
-	if (!queue.p || !id.p)
+	if (answer->kind != LINE_OK || !queue.p || !id.p)
 		return 0;
 	t = unchecked_jobs_find(all, queue, id);
 	if (t && (gives || !t->given_up))
@@ -583,14 +484,8 @@ int unchecked_jobs_answer(struct unchecked_jobs *all, const struct reply_line *a
 
 void unchecked_jobs_push(struct unchecked_jobs *all, const struct reply_line *push)
 {
-	struct span queue, id;
-
-	if (!span_equal(push->code, SPAN("LOST")))
-		return;
-	queue = reply_find(push, "queue");
-	id = reply_find(push, "job");
-	if (queue.p && id.p)
-		unchecked_jobs_free(unchecked_jobs_find(all, queue, id));
+	if (span_equal(push->code, SPAN("LOST")))
+		unchecked_jobs_free(unchecked_jobs_find(all, reply_find(push, "queue"), reply_find(push, "job")));
 }
 
 void unchecked_jobs_give_up(struct unchecked_jobs *all, const char *queue, const char *id)
@@ -605,34 +500,27 @@ void unchecked_jobs_resume(struct unchecked_jobs *all)
 {
 	struct unchecked_job *t;
 
-	LIST_FOREACH(t, all, next) {
-		t->unsure = true;
+	LIST_FOREACH(t, all, next)
 		t->asked = t->returns = false;
-	}
 }
 
-static struct unchecked_job *unchecked_jobs_unsure(const struct unchecked_jobs *all)
+static void draft_job(struct draft *d, const char *verb, struct span word, const char *field, struct span value)
 {
-	struct unchecked_job *t;
-
-	LIST_FOREACH(t, all, next)
-		if (t->unsure)
-			return t;
-	return NULL;
+	draft_verb(d, verb);
+	draft_bytes(d, " ", (struct redlock_bytes){word.p, word.n});
+	draft_bytes(d, field, (struct redlock_bytes){value.p, value.n});
 }
 
 bool unchecked_jobs_ask(struct unchecked_jobs *all, struct draft *d)
 {
-	struct unchecked_job *t = unchecked_jobs_unsure(all);
-	struct span first, second;
+	struct unchecked_job *t = LIST_FIRST(all);
 
 	if (!t)
 		return false;
-	first = t->returns ? unchecked_jobs_id(t) : unchecked_jobs_queue(t);
-	second = t->returns ? unchecked_jobs_queue(t) : unchecked_jobs_id(t);
-	draft_verb(d, t->returns ? "RETRY" : "CHECK");
-	draft_bytes(d, " ", (struct redlock_bytes){first.p, first.n});
-	draft_bytes(d, t->returns ? " queue=" : " job=", (struct redlock_bytes){second.p, second.n});
+	if (t->returns)
+		draft_job(d, "RETRY", t->id, " queue=", t->queue);
+	else
+		draft_job(d, "CHECK", t->queue, " job=", t->id);
 	if (t->returns)
 		draft_text(d, " failed=no");
 	return t->asked = true;
@@ -641,14 +529,11 @@ bool unchecked_jobs_ask(struct unchecked_jobs *all, struct draft *d)
 /* A push may have told meanwhile that it is lost. A RETRY of a job that the session does not have could make a dead one due, so CHECK comes first. */
 void unchecked_jobs_asked(struct unchecked_jobs *all, bool ok)
 {
-	struct unchecked_job *t;
+	struct unchecked_job *t = LIST_FIRST(all);
 
-	LIST_FOREACH(t, all, next)
-		if (t->asked)
-			break;
-	if (t && t->given_up && !t->returns && ok)
+	if (t && t->asked && t->given_up && !t->returns && ok)
 		t->returns = true;
-	else
+	else if (t && t->asked)
 		unchecked_jobs_free(t);
 }
 

@@ -9,12 +9,6 @@
 #include "client/lib/request.h"
 #include <sys/queue.h>
 
-/* A row of LOCKALL. */
-struct hold_row {
-	bool told;
-	int64_t fence, valid_ms;
-};
-
 enum hold_state {
 	HOLD_ASKED, /* its LOCK, LOCKALL or LOCKANY is in flight, or was given up and may have been granted */
 	HOLD_HELD,  /* an answer granted it, and nothing since has told of its loss */
@@ -28,34 +22,25 @@ struct hold {
 	const char *reason;  /* LOST: evicted or expired; NULL once a push has told the loss */
 	int64_t loss_told;   /* the fence of that push; after RESUME the daemon tells this loss, too, even if the name is held again by then; 0: none */
 	bool shared, permit; /* how it is held */
-	bool unsettled;      /* a LOCK was given up, so an UNLOCK is to tell the daemon how often it is held (count_field.h) */
+	bool unsettled;      /* a LOCK was given up, so an UNLOCK is to tell the daemon how often it is held */
 	bool unlock_open;    /* an UNLOCK was given up, and the caller has not called it again: the daemon may count one less */
-	bool in_bundle;      /* the LOCKALL or LOCKANY in flight asks for it */
-	unsigned rank;       /* … as the name of this place */
-	struct hold_row part; /* … and a row of the answer granted it */
+	bool asked;          /* the request in flight asks for it: these are the first of all, its last name before the others */
+	bool told;           /* … and the answer to it, or a row of that, granted it */
 	int64_t fence, until_us;
 	int64_t count; /* how often the caller believes it holds the lock */
 	char name[NAME_MAX_BYTES + 1];
 };
 
-struct holds {
+struct holds { /* zeroes: none */
 	LIST_HEAD(, hold) all;
 	void *by_name; /* the same as a tree of tsearch(3) */
 	bool unsettled; /* one of them may be */
 };
 
-void holds_init(struct holds *holds);
 void holds_release(struct holds *holds);
 struct hold *holds_find(const struct holds *holds, struct span name);
-/* Before a LOCK, so that a grant is never lost to a lack of memory. -ENOMEM. */
-int holds_reserve(struct holds *holds, const char *name) REDLOCK_MUST;
-
-/* --- the LOCKALL or LOCKANY in flight: its names, which are marked among the holds, and its rows --- */
-
-/* Before the request is sent. -ENOMEM. */
-int lockall_begin(struct holds *holds, const char *const *names, size_t n) REDLOCK_MUST;
-/* A row of the answer. A grant counts as told with the end of the answer, as for the daemon. */
-void lockall_row(struct holds *holds, const struct reply_line *row);
+/* Before a LOCK, LOCKALL or LOCKANY is sent, so that a grant is never lost to a lack of memory. -ENOMEM. */
+int holds_ask(struct holds *holds, const char *const *names, size_t n) REDLOCK_MUST;
 
 /* --- tracking --- */
 
@@ -63,10 +48,12 @@ void lockall_row(struct holds *holds, const struct reply_line *row);
  * Follows what answers, pushes and the rows of RESUME tell about the locks of a session, and so finds the locks that RESUME did
  * not bring back. A lock that was found to be lost keeps its reason until tracking_loss has told it.
  */
+/* After a row of the answer to p. A grant counts with the end of the answer, as for the daemon. */
+void tracking_told(struct holds *holds, const struct pending *p, const struct reply_line *row);
 /* After the answer to p. */
 void tracking_answer(struct holds *holds, const struct pending *p, const struct reply_line *answer);
-/* After a push, with p in flight or answered. False: the push tells a loss that was told already. */
-bool tracking_push(struct holds *holds, const struct pending *p, const struct reply_line *push);
+/* After a push. False: it tells a loss that was told already. */
+bool tracking_push(struct holds *holds, const struct reply_line *push);
 
 /* Before RESUME is sent. */
 void tracking_resume(struct holds *holds);
@@ -82,8 +69,8 @@ void tracking_checked(struct holds *holds, const struct pending *p, const char *
 bool tracking_knows_loss(const struct holds *holds, const struct pending *p);
 /* That answer was given: an UNLOCK that is told so forgets the loss. */
 void tracking_loss_acknowledged(struct holds *holds, const struct pending *p);
-/* Writes the push that tells the loss of h into out, and returns its length. The loss is told then. */
-size_t tracking_loss(struct hold *h, char out[REPLY_MAX]);
+/* Drafts the push that tells the loss of h. The loss is told then. */
+void tracking_loss(struct hold *h, struct draft *d);
 
 /* --- the count --- */
 
@@ -91,8 +78,8 @@ size_t tracking_loss(struct hold *h, char out[REPLY_MAX]);
  * Requests that take and free locks say by count= how often the session is to hold them afterwards. So each can be sent again over the next connection,
  * whatever became of the first, and a call that was given up is undone, or done, by saying what its caller knows of.
  */
-/* The line of the request in flight as it is to be sent now, with its count, which is noted. */
-struct span count_field_line(const struct holds *holds, struct pending *p);
+/* Drafts the request in flight as it is to be sent now, with its count, which is noted. holds: NULL says no count. */
+void count_field_draft(const struct holds *holds, struct pending *p, struct draft *d);
 /* It was refused for its count, since a lock was lost before it arrived: it is sent again with the count of now. */
 bool count_field_is_outdated(const struct holds *holds, const struct pending *p, const struct reply_line *answer);
 
@@ -108,7 +95,7 @@ const struct hold *count_field_unsettled(struct holds *holds, const struct pendi
 /* Drafts the UNLOCK that settles it. */
 void count_field_settle(const struct hold *h, struct draft *d);
 /* That UNLOCK was answered. */
-void count_field_settled(struct holds *holds, const struct pending *p, const char *name);
+void count_field_settled(struct holds *holds, const char *name);
 
 /* --- unchecked jobs --- */
 
@@ -118,12 +105,11 @@ void count_field_settled(struct holds *holds, const struct pending *p, const cha
  */
 struct unchecked_job {
 	LIST_ENTRY(unchecked_job) next;
-	bool unsure;   /* RESUME was sent since, and CHECK is not answered yet */
 	bool asked;    /* the request about it was sent */
 	bool given_up; /* its caller never got it: if the session has it still, it is given back … */
 	bool returns;  /* … which it does: RETRY is next */
-	size_t queue_n, id_n;
-	char text[]; /* the queue, and the id */
+	struct span queue, id;
+	char text[]; /* of both */
 };
 
 LIST_HEAD(unchecked_jobs, unchecked_job);

@@ -28,12 +28,9 @@ int redlock_defer(struct redlock *c, const char *queue, struct redlock_bytes pay
 		return r;
 	draft_begin(d, "DEFER", queue);
 	draft_bytes(d, " ", payload);
-	if (o->delay_ms > 0)
-		draft_ms(d, "delay", o->delay_ms);
-	if (o->lock)
-		draft_quoted(d, " lock=", o->lock);
-	if (o->id)
-		draft_quoted(d, " id=", o->id);
+	draft_positive(d, "delay", o->delay_ms, "ms");
+	draft_quoted(d, " lock=", o->lock);
+	draft_quoted(d, " id=", o->id);
 	r = await_draft(c, PENDING_ONCE, ONCE_MS, NULL, NULL);
 	if (!r && ret_id)
 		line_copy(&c->answer, "job", ret_id, REDLOCK_JOB_BYTES);
@@ -161,8 +158,7 @@ static int job_ask(struct redlock *c, const char *verb, const char *queue, const
 
 	draft_begin(d, verb, id);
 	draft_quoted(d, " queue=", queue);
-	if (delay_ms > 0)
-		draft_ms(d, "delay", delay_ms);
+	draft_positive(d, "delay", delay_ms, "ms");
 	return await_draft(c, PENDING_ONCE, END_MS, NULL, NULL);
 }
 

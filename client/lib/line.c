@@ -5,6 +5,7 @@
 #include "client/lib/display.h"
 
 #include <errno.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/param.h>
@@ -34,29 +35,16 @@ void buffer_release(struct buffer *room)
 
 /* --- lines --- */
 
-int line_fill(struct redlock_line *line, const char *from, size_t n)
-{
-	int r;
-
-	line->n = n;
-	memcpy(line->text, from, n);
-	memcpy(line->scratch, from, n);
-	r = reply_parse(line->scratch, n, &line->parsed);
-	return r > 0 ? -ENOMSG : r ? -EPROTO : 0;
-}
-
 int line_take(struct redlock_line *line, const char *from, size_t n)
 {
-	if (buffer_grow(&line->room, 2 * n + 1)) /* an empty line has a place, too */
-		return -ENOMEM;
-	line->text = line->room.p;
-	line->scratch = line->room.p + n;
-	return line_fill(line, from, n);
-}
+	int r = buffer_grow(&line->room, 2 * n + 1); /* an empty line has a place, too */
 
-void line_release(struct redlock_line *line)
-{
-	buffer_release(&line->room);
+	if (r)
+		return r;
+	line->n = n;
+	line->text = memcpy(line->room.p, from, n);
+	r = reply_parse(memcpy(line->text + n, from, n), n, &line->parsed);
+	return r > 0 ? -ENOMSG : r ? -EPROTO : 0;
 }
 
 void line_copy(const struct redlock_line *line, const char *field, char *out, size_t size)
@@ -87,12 +75,7 @@ struct redlock_bytes redlock_line_text(const struct redlock_line *line)
 
 struct redlock_bytes redlock_line_word(const struct redlock_line *line)
 {
-	static const struct span words[] = {
-		[LINE_OK] = {"OK", 2},   [LINE_BUSY] = {"BUSY", 4}, [LINE_TIMEOUT] = {"TIMEOUT", 7},
-		[LINE_ERR] = {"ERR", 3}, [LINE_ROW] = {"*", 1},     [LINE_PUSH] = {"!", 1},
-	};
-
-	return bytes_of(words[line->parsed.kind]);
+	return bytes_of(line_word(line->parsed.kind));
 }
 
 struct redlock_bytes redlock_line_code(const struct redlock_line *line)
@@ -146,6 +129,16 @@ int redlock_quote(struct redlock_bytes text, char *out, size_t size)
 }
 
 /* --- what an answer means --- */
+
+int redlock_says(char *out, size_t size, int err, const char *format, ...)
+{
+	va_list args;
+
+	va_start(args, format);
+	vsnprintf(out, size, format, args);
+	va_end(args);
+	return err;
+}
 
 #define SHOWN_BYTES 200
 #define HOST_BYTES  48 /* of these, for the name of a host */

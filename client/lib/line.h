@@ -19,18 +19,14 @@ int buffer_grow(struct buffer *room, size_t n) REDLOCK_MUST;
 void buffer_release(struct buffer *room);
 
 struct redlock_line {
-	struct reply_line parsed; /* its spans point into scratch */
+	struct reply_line parsed; /* its spans point into room, to a copy that was unquoted in place */
 	size_t n;
-	char *text;    /* as it came, without LF */
-	char *scratch; /* unquoted in place */
-	struct buffer room; /* of both, if line_take made it */
+	char *text; /* as it came, without LF */
+	struct buffer room; /* of both */
 };
 
-/* Takes n bytes, for which text and scratch have room. -EPROTO: they are no line of the protocol; -ENOMSG: they may be one of a later version (reply_parse). */
-int line_fill(struct redlock_line *line, const char *from, size_t n) REDLOCK_MUST;
-/* The same, and makes the room: line_release frees it. -ENOMEM as well. */
+/* Takes n bytes. -EPROTO: they are no line of the protocol; -ENOMSG: they may be one of a later version (reply_parse); -ENOMEM. It stands in room. */
 int line_take(struct redlock_line *line, const char *from, size_t n) REDLOCK_MUST;
-void line_release(struct redlock_line *line);
 /* A field as a string; "" if there is none, or if it does not fit. */
 void line_copy(const struct redlock_line *line, const char *field, char *out, size_t size);
 /*
@@ -40,6 +36,9 @@ void line_copy(const struct redlock_line *line, const char *field, char *out, si
 int64_t line_bounded(const struct reply_line *line, const char *field, int64_t otherwise);
 
 /* --- an answer: an outcome and a code word for the program, one line for a person --- */
+
+/* Writes a message into out and returns err. */
+int redlock_says(char *out, size_t size, int err, const char *format, ...) __attribute__((format(printf, 4, 5)));
 
 #define CODE_BYTES    32
 #define MESSAGE_BYTES 1024

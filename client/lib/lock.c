@@ -15,7 +15,7 @@ static int request_begin(struct redlock *c, const char *verb, const char *name)
 	if (r)
 		return r;
 	draft_begin(&c->draft, verb, name);
-	draft_owner(&c->draft, c->owner);
+	draft_quoted(&c->draft, " owner=", *c->owner ? c->owner : NULL);
 	return 0;
 }
 
@@ -38,16 +38,13 @@ int redlock_grant(const struct redlock *c, struct redlock_grant *ret_grant)
 	return 0;
 }
 
-static int grant_take(struct redlock *c, struct redlock_grant *ret_grant)
-{
-	return redlock_grant(c, ret_grant) ? conn_break(c, -EPROTO, "redlockd's answer lacks fence or valid_ms") : 0;
-}
-
 /* r: the result of sending the request. */
 static int grant_await(struct redlock *c, int r, struct redlock_grant *ret_grant)
 {
 	r = await_answer(c, r);
-	return r ? r : grant_take(c, ret_grant);
+	if (!r && redlock_grant(c, ret_grant))
+		r = conn_break(c, -EPROTO, "redlockd's answer lacks fence or valid_ms");
+	return r;
 }
 
 int64_t redlock_left_us(const struct redlock_grant *grant)
@@ -59,11 +56,32 @@ int64_t redlock_left_us(const struct redlock_grant *grant)
 
 /* --- LOCK --- */
 
-static const char *lock_verb(const struct redlock_options *o)
+#define NAMES_MOST 64
+
+static int locks_send(struct redlock *c, const char *verb, enum pending_kind kind, const char *const *names, size_t n, const struct redlock_options *o)
 {
-	if (o->slots > 0)
-		return o->cancellable ? TAG_TO_CANCEL "ACQUIRE" : "ACQUIRE";
-	return o->cancellable ? TAG_TO_CANCEL "LOCK" : "LOCK";
+	struct draft *d = &c->draft;
+	int r = n > 0 && n <= NAMES_MOST ? 0 : conn_says(c, -EINVAL, "1 to %d names are taken at once", NAMES_MOST);
+
+	for (size_t i = 0; !r && i < n; i++)
+		r = conn_name(c, names[i], NAME_MAX_BYTES, "a name");
+	if (r)
+		return r;
+	draft_verb(d, o->cancellable ? TAG_TO_CANCEL : "");
+	draft_text(d, verb);
+	for (size_t i = 0; i < n; i++)
+		draft_quoted(d, " ", names[i]);
+	draft_quoted(d, " owner=", *c->owner ? c->owner : NULL);
+	draft_options(d, o);
+	r = exchange_draft(c, kind, kind == PENDING_LOCK ? names[0] : "");
+	if (!r && c->greeting.resumes && holds_ask(&c->holds, names, n))
+		r = conn_break(c, -ENOMEM, "out of memory");
+	if (r)
+		return r;
+	c->pending.busy_ms = o->wait_ms ? o->wait_ms : ONCE_MS;
+	c->pending.shared = o->shared;
+	c->pending.permit = o->slots > 0;
+	return exchange_begin(c);
 }
 
 int redlock_lock_send(struct redlock *c, const char *name, const struct redlock_options *options)
@@ -71,33 +89,16 @@ int redlock_lock_send(struct redlock *c, const char *name, const struct redlock_
 	struct redlock_options o;
 	int r = conn_take(c, &o, options);
 
-	if (!r)
-		r = request_begin(c, lock_verb(&o), name);
-	if (r)
-		return r;
-	draft_options(&c->draft, &o);
-	r = exchange_draft(c, PENDING_LOCK, name);
-	if (!r && c->greeting.resumes && holds_reserve(&c->holds, name))
-		r = conn_break(c, -ENOMEM, "out of memory");
-	if (r)
-		return r;
-	c->pending.busy_ms = o.wait_ms ? o.wait_ms : ONCE_MS;
-	c->pending.shared = o.shared;
-	c->pending.permit = o.slots > 0;
-	return exchange_begin(c);
+	return r ? r : locks_send(c, o.slots > 0 ? "ACQUIRE" : "LOCK", PENDING_LOCK, &name, 1, &o);
 }
 
 /* Asks CHECK for a grant that an answer told. When redlockd is away for too long, the grant is given back later. */
 static int lock_anchor(struct redlock *c, const char *name, struct redlock_grant *ret_grant)
 {
-	int r = request_begin(c, "CHECK", name);
+	int r = redlock_check_send(c, name);
 
-	if (!r)
-		r = exchange_draft(c, PENDING_READ, name);
-	if (r)
-		return r;
-	c->pending.anchors = true;
-	r = grant_await(c, exchange_begin(c), ret_grant);
+	c->pending.anchors = !r;
+	r = grant_await(c, r, ret_grant);
 	if (r == -ECONNABORTED && exchange_refuse(c, name))
 		return c->broken;
 	return r;
@@ -139,8 +140,7 @@ int redlock_extend_send(struct redlock *c, const char *name, int64_t ttl_ms)
 
 	if (r)
 		return r;
-	if (ttl_ms > 0)
-		draft_ms(&c->draft, "ttl", ttl_ms);
+	draft_positive(&c->draft, "ttl", ttl_ms, "ms");
 	return exchange_send(c, PENDING_READ, name, ONCE_MS);
 }
 
@@ -158,8 +158,7 @@ int redlock_unlock_send(struct redlock *c, const char *name, const struct redloc
 		r = request_begin(c, "UNLOCK", name);
 	if (r)
 		return r;
-	if (o.keep_ms > 0)
-		draft_ms(&c->draft, "keep", o.keep_ms);
+	draft_positive(&c->draft, "keep", o.keep_ms, "ms");
 	if (o.sync)
 		draft_text(&c->draft, " sync=yes");
 	return exchange_send(c, PENDING_UNLOCK, name, o.sync ? ONCE_MS : 0);
@@ -191,17 +190,6 @@ int redlock_set_owner(struct redlock *c, const char *owner)
 
 /* --- several locks at once --- */
 
-#define NAMES_MOST 64
-
-static int names_flaw(struct redlock *c, const char *const *names, size_t n)
-{
-	int r = n > 0 && n <= NAMES_MOST ? 0 : conn_says(c, -EINVAL, "1 to %d names are taken at once", NAMES_MOST);
-
-	for (size_t i = 0; !r && i < n; i++)
-		r = conn_name(c, names[i], NAME_MAX_BYTES, "a name");
-	return r;
-}
-
 static void row_told(void *arg, const struct redlock_line *row)
 {
 	struct redlock *c = arg;
@@ -209,36 +197,13 @@ static void row_told(void *arg, const struct redlock_line *row)
 	c->rows_ttl_ms = line_bounded(&row->parsed, "ttl_ms", 0);
 }
 
-static const char *many_verb(bool any, const struct redlock_options *o)
-{
-	if (any)
-		return o->cancellable ? TAG_TO_CANCEL "LOCKANY" : "LOCKANY";
-	return o->cancellable ? TAG_TO_CANCEL "LOCKALL" : "LOCKALL";
-}
-
 int redlock_lock_many_send(struct redlock *c, bool any, const char *const *names, size_t n, const struct redlock_options *options)
 {
-	struct redlock_options taken, *o = &taken;
-	struct draft *d = &c->draft;
-	int r = conn_take(c, o, options);
+	struct redlock_options o;
+	int r = conn_take(c, &o, options);
 
 	if (!r)
-		r = names_flaw(c, names, n);
-	if (r)
-		return r;
-	draft_begin(d, many_verb(any, o), names[0]);
-	for (size_t i = 1; i < n; i++)
-		draft_quoted(d, " ", names[i]);
-	draft_owner(d, c->owner);
-	draft_options(d, o);
-	r = exchange_draft(c, any ? PENDING_LOCKANY : PENDING_LOCKALL, "");
-	if (r)
-		return r;
-	if (c->greeting.resumes && lockall_begin(&c->holds, names, n))
-		return conn_break(c, -ENOMEM, "out of memory");
-	c->pending.busy_ms = o->wait_ms ? o->wait_ms : ONCE_MS;
-	c->pending.shared = o->shared;
-	r = exchange_begin(c);
+		r = locks_send(c, any ? "LOCKANY" : "LOCKALL", any ? PENDING_LOCKANY : PENDING_LOCKALL, names, n, &o);
 	if (r)
 		return r;
 	c->rows_ttl_ms = 0;

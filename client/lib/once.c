@@ -109,7 +109,7 @@ static int release(struct redlock *c, const char *name, int r)
 	c->answer = (struct redlock_line){0};
 	c->answered = false;
 	released = redlock_unlock(c, name, 0);
-	line_release(&c->answer);
+	buffer_release(&c->answer.room);
 	c->answer = answer;
 	c->answered = answered;
 	if (released < 0)

@@ -7,9 +7,7 @@
 #include "client/lib/recovery.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <poll.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -28,34 +26,7 @@ static bool timeout_is_valid(int64_t timeout_ms)
 	return timeout_ms > 0 && timeout_ms <= INT64_MAX / US_PER_MS;
 }
 
-static void redlock_init(struct redlock *c, int64_t timeout_ms)
-{
-	c->timeout_ms = timeout_ms;
-	pushes_init(&c->pushes);
-	subscriptions_init(&c->watches);
-	holds_init(&c->holds);
-	LIST_INIT(&c->unchecked);
-}
-
-static void redlock_free(struct redlock *c)
-{
-	channel_release(&c->channel);
-	pending_release(&c->pending);
-	draft_release(&c->draft);
-	line_release(&c->answer);
-	line_release(&c->passing);
-	free(c);
-}
-
-static int __attribute__((format(printf, 2, 3))) open_failed(int err, const char *format, ...)
-{
-	va_list args;
-
-	va_start(args, format);
-	vsnprintf(open_message, sizeof(open_message), format, args);
-	va_end(args);
-	return err;
-}
+#define open_failed(err, ...) redlock_says(open_message, sizeof(open_message), err, __VA_ARGS__)
 
 static const char *open_hint(int error)
 {
@@ -87,10 +58,10 @@ static int open_shake(struct redlock *c, int64_t until)
 	char why[MESSAGE_BYTES / 2];
 	enum tls_shake wants;
 
-	c->channel.tls = secure()->dial(c->channel.fd, c->host);
+	c->channel.tls = redlock_secure->dial(c->channel.fd, c->host);
 	if (!c->channel.tls)
 		return open_failed(-ENOMEM, "out of memory");
-	while ((wants = secure()->shake(c->channel.tls, why, sizeof(why))) == TLS_READ || wants == TLS_WRITE) {
+	while ((wants = redlock_secure->shake(c->channel.tls, why, sizeof(why))) == TLS_READ || wants == TLS_WRITE) {
 		if (redlock_now_us() >= until)
 			return open_failed(-ETIMEDOUT, "redlockd at %s does not answer the handshake of TLS; does it listen there by listen.tls?", c->place);
 		fd.events = wants == TLS_READ ? POLLIN : POLLOUT;
@@ -99,66 +70,38 @@ static int open_shake(struct redlock *c, int64_t until)
 	return wants == TLS_DONE ? 0 : open_failed(-EPROTO, "no TLS with redlockd at %s: %s", c->place, why);
 }
 
-static int redlock_connect(const char *addr, int64_t timeout_ms, struct redlock **ret_connection)
+static int open_connect(struct redlock *c, const char *addr)
 {
-	char standard[ADDRESS_BYTES];
-	struct redlock *c;
-	int r = addr ? 0 : redlock_address(standard, sizeof(standard));
+	int r;
 
-	if (r)
-		return open_failed(r, "cannot reach redlockd: $REDLOCK_ADDR is too long");
-	if (!timeout_is_valid(timeout_ms))
-		return open_failed(-EINVAL, NOT_A_TIMEOUT);
-	c = calloc(1, sizeof(*c));
-	if (!c)
-		return open_failed(-ENOMEM, "out of memory");
-	redlock_init(c, timeout_ms);
-	shown_text(span_of(addr ? addr : standard), c->place, sizeof(c->place));
-	if (address_is_tls(addr ? addr : standard, c->host, sizeof(c->host)) && !secure()) {
-		free(c);
-		return open_failed(-EPROTONOSUPPORT, "this program speaks no TLS: it must call redlock_use_tls before it opens %s", addr ? addr : standard);
-	}
-	r = address_connect(addr ? addr : standard, timeout_ms, &c->address);
-	if (r < 0) {
-		free(c);
-		return open_unreached(r, addr ? addr : standard);
-	}
+	shown_text(span_of(addr), c->place, sizeof(c->place));
+	if (address_is_tls(addr, c->host) && !redlock_secure)
+		return open_failed(-EPROTONOSUPPORT, "this program speaks no TLS: it must call redlock_use_tls before it opens %s", addr);
+	r = address_connect(addr, c->timeout_ms, &c->address);
+	if (r < 0)
+		return open_unreached(r, addr);
 	c->channel.fd = r;
-	r = *c->host ? open_shake(c, boottime_after(timeout_ms)) : 0;
-	if (r) {
-		channel_close(&c->channel);
-		redlock_free(c);
-		return r;
-	}
-	*ret_connection = c;
-	return 0;
+	return *c->host ? open_shake(c, boottime_after(c->timeout_ms)) : 0;
 }
 
 /* --- who asks --- */
 
-/* The first line of the file, without its end. */
+/* The first line of the file, without its end. Without a buffer in between, since it is a secret. */
 static int secret_read(const char *path, char secret[SECRET_BYTES])
 {
-	int fd = open(path, O_RDONLY | O_CLOEXEC);
-	ssize_t r = 1;
-	size_t n = 0;
+	FILE *file = fopen(path, "re");
+	bool whole;
+	int r = 0;
 
-	if (fd < 0)
+	if (!file)
 		return -errno;
-	while (r > 0 && n < SECRET_BYTES && !memchr(secret, '\n', n)) {
-		r = read(fd, secret + n, SECRET_BYTES - n);
-		if (r < 0 && errno == EINTR)
-			r = 1;
-		else if (r > 0)
-			n += (size_t)r;
-	}
-	r = r < 0 ? -errno : 0;
-	close(fd);
-	if (r < 0)
-		return (int)r;
-	if (n == SECRET_BYTES && !memchr(secret, '\n', n))
-		return -EINVAL;
-	secret[n < SECRET_BYTES ? n : n - 1] = '\0';
+	setvbuf(file, NULL, _IONBF, 0);
+	if (!fgets(secret, SECRET_BYTES, file))
+		r = ferror(file) ? -errno : -EINVAL;
+	whole = !r && (strchr(secret, '\n') || feof(file));
+	fclose(file);
+	if (!whole)
+		return r ? r : -EINVAL;
 	secret[strcspn(secret, "\r\n")] = '\0';
 	return *secret ? 0 : -EINVAL;
 }
@@ -205,14 +148,24 @@ static int open_show(struct redlock *c)
 
 int redlock_open(const char *addr, int64_t timeout_ms, struct redlock **ret_connection)
 {
+	char standard[ADDRESS_BYTES];
 	struct redlock *c;
-	int r;
+	int r = addr ? 0 : redlock_address(standard, sizeof(standard));
 
-	boottime_notice_forks();
-	r = redlock_connect(addr, timeout_ms, &c);
 	if (r)
-		return r;
-	r = open_show(c);
+		return open_failed(r, "cannot reach redlockd: $REDLOCK_ADDR is too long");
+	if (!timeout_is_valid(timeout_ms))
+		return open_failed(-EINVAL, NOT_A_TIMEOUT);
+	c = calloc(1, sizeof(*c));
+	if (!c)
+		return open_failed(-ENOMEM, "out of memory");
+	c->timeout_ms = timeout_ms;
+	c->channel.fd = -1;
+	STAILQ_INIT(&c->pushes.arrived);
+	STAILQ_INIT(&c->watches.all);
+	r = open_connect(c, addr ? addr : standard);
+	if (!r)
+		r = open_show(c);
 	c->user = 0; /* the caller has made no request yet: after fork(2) either process may */
 	if (r)
 		redlock_close(c);
@@ -233,18 +186,14 @@ static bool farewell_sent(struct redlock *c, int64_t until)
 }
 
 /* Reads until the daemon hangs up: unread data would turn the close into a reset. */
-static void farewell_await(const struct redlock *c, int64_t until)
+static void farewell_await(struct redlock *c, int64_t until)
 {
 	struct pollfd fd = {.fd = c->channel.fd, .events = POLLIN};
-	char rest[4096];
-	ssize_t n = 1;
+	int more = 0;
 
-	while (n && redlock_now_us() < until) {
-		if (poll(&fd, 1, boottime_poll_ms(until)) <= 0)
-			continue;
-		n = recv(c->channel.fd, rest, sizeof(rest), MSG_DONTWAIT);
-		if (n < 0 && errno != EAGAIN && errno != EINTR)
-			return;
+	while (more >= 0 && redlock_now_us() < until) {
+		c->channel.in_n = 0;
+		more = more > 0 || poll(&fd, 1, boottime_poll_ms(until)) > 0 ? channel_read(&c->channel) : 0;
 	}
 }
 
@@ -270,6 +219,14 @@ int redlock_set_timeout(struct redlock *c, int64_t timeout_ms)
 	return 0;
 }
 
+/* Wipes and frees it; NULL is allowed. */
+static void secret_wipe(char *text)
+{
+	if (text)
+		explicit_bzero(text, strlen(text));
+	free(text);
+}
+
 void redlock_close(struct redlock *c)
 {
 	if (!c)
@@ -277,14 +234,20 @@ void redlock_close(struct redlock *c)
 	quit_session(c);
 	/* Another process that has this connection must not end it. */
 	if (c->channel.tls && c->user == getpid() && c->link != LINK_CONNECTING)
-		secure()->end(c->channel.tls);
+		redlock_secure->end(c->channel.tls);
 	holds_release(&c->holds);
 	unchecked_jobs_release(&c->unchecked);
 	pushes_release(&c->pushes);
 	subscriptions_release(&c->watches);
-	conn_keep_auth(c, NULL);
+	secret_wipe(c->auth);
 	channel_close(&c->channel);
-	redlock_free(c);
+	buffer_release(&c->channel.in);
+	buffer_release(&c->channel.out);
+	buffer_release(&c->pending.line);
+	buffer_release(&c->draft.line);
+	buffer_release(&c->answer.room);
+	buffer_release(&c->passing.room);
+	free(c);
 }
 
 /* --- any request --- */
@@ -315,6 +278,16 @@ int redlock_request(struct redlock *c, const char *line, int64_t wait_ms, void (
 	c->row = row;
 	c->row_arg = arg;
 	return await_answer(c, 0);
+}
+
+static void greeting_hello(struct greeting *g, const struct redlock_session *session, struct draft *d)
+{
+	draft_verb(d, "HELLO 1");
+	draft_quoted(d, " name=", session->label);
+	draft_positive(d, "heartbeat", session->heartbeat_ms, "ms");
+	if (session->grace_ms > 0 || g->resumes)
+		draft_ms(d, "grace", session->grace_ms);
+	g->grace = session->grace_ms > 0;
 }
 
 int redlock_hello(struct redlock *c, const struct redlock_session *session)
@@ -349,10 +322,9 @@ int redlock_auth(struct redlock *c, const char *user, const char *secret)
 		explicit_bzero(c->pending.line.p, c->pending.line.size);
 	if (d->line.p)
 		explicit_bzero(d->line.p, d->line.size);
+	secret_wipe(r ? line : c->auth);
 	if (!r)
-		conn_keep_auth(c, line);
-	else
-		conn_wipe(line);
+		c->auth = line;
 	return r;
 }
 

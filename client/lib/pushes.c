@@ -7,49 +7,25 @@
 #include <stdlib.h>
 #include <sys/param.h>
 
-void pushes_init(struct pushes *p)
-{
-	STAILQ_INIT(&p->arrived);
-	p->n = 0;
-	p->missed = false;
-	p->shown = NULL;
-}
-
 void pushes_release(struct pushes *p)
 {
 	p->missed = false;
 	while (pushes_next(p))
 		;
+	buffer_release(&p->shown.room);
 }
 
-int push_new(const char *from, size_t n, struct push **ret_push)
+int pushes_add(struct pushes *p, struct redlock_line *line)
 {
-	struct push *push = malloc(sizeof(*push) + 2 * n);
-	int r;
+	struct push *push = malloc(sizeof(*push));
 
 	if (!push)
 		return -ENOMEM;
-	push->line.text = push->bytes;
-	push->line.scratch = push->bytes + n;
-	push->line.room = (struct buffer){NULL, 0};
-	r = line_fill(&push->line, from, n);
-	if (r) {
-		free(push);
-		return r;
-	}
-	*ret_push = push;
-	return 0;
-}
-
-void push_free(struct push *push)
-{
-	free(push);
-}
-
-void pushes_add(struct pushes *p, struct push *push)
-{
+	push->line = *line;
+	*line = (struct redlock_line){.room = {NULL, 0}};
 	STAILQ_INSERT_TAIL(&p->arrived, push, next);
 	p->n++;
+	return 0;
 }
 
 /* The oldest with that code, or without it; NULL: there is none. */
@@ -78,35 +54,30 @@ bool pushes_make_room(struct pushes *p)
 		return false;
 	STAILQ_REMOVE(&p->arrived, push, push, next);
 	p->n--;
-	push_free(push);
+	buffer_release(&push->line.room);
+	free(push);
 	return true;
 }
 
 const struct redlock_line *pushes_next(struct pushes *p)
 {
-	free(p->shown);
-	p->shown = NULL;
-	if (p->missed && !push_new(MISSED, strlen(MISSED), &p->shown)) {
+	struct push *push = STAILQ_FIRST(&p->arrived);
+
+	if (p->missed && !line_take(&p->shown, MISSED, strlen(MISSED))) {
 		p->missed = false;
-		return &p->shown->line;
+		return &p->shown;
 	}
-	p->shown = STAILQ_FIRST(&p->arrived);
-	if (!p->shown)
+	if (!push)
 		return NULL;
 	STAILQ_REMOVE_HEAD(&p->arrived, next);
 	p->n--;
-	return &p->shown->line;
+	buffer_release(&p->shown.room);
+	p->shown = push->line;
+	free(push);
+	return &p->shown;
 }
 
 /* --- what was asked for --- */
-
-#define CODE_MOST 32 /* bytes of a code word */
-
-void subscriptions_init(struct subscriptions *w)
-{
-	STAILQ_INIT(&w->all);
-	w->gap = false;
-}
 
 static void subscriptions_drop(struct subscriptions *w, struct subscription *watch)
 {
@@ -120,33 +91,30 @@ void subscriptions_release(struct subscriptions *w)
 		subscriptions_drop(w, STAILQ_FIRST(&w->all));
 }
 
-struct subscription *subscription_new(struct span line, bool events)
-{
-	struct subscription *watch = calloc(1, sizeof(*watch) + line.n);
-
-	if (!watch)
-		return NULL;
-	watch->events = events;
-	watch->n = line.n;
-	memcpy(watch->line, line.p, line.n);
-	return watch;
-}
-
-void subscriptions_forget(struct subscriptions *w, struct span line)
+void subscriptions_forget(struct subscriptions *w, const char *line)
 {
 	struct subscription *watch;
 
 	STAILQ_FOREACH(watch, &w->all, next)
-		if (span_equal((struct span){watch->line, watch->n}, line))
+		if (!strcmp(watch->line, line))
 			break;
 	if (watch)
 		subscriptions_drop(w, watch);
 }
 
-void subscriptions_add(struct subscriptions *w, struct subscription *watch)
+int subscriptions_add(struct subscriptions *w, const char *line, bool events, bool stands)
 {
-	subscriptions_forget(w, (struct span){watch->line, watch->n});
+	struct subscription *watch = calloc(1, sizeof(*watch) + strlen(line) + 1);
+
+	if (!watch)
+		return -ENOMEM;
+	subscriptions_forget(w, line);
+	watch->events = events;
+	watch->stands = stands;
+	strcpy(watch->line, line);
+	w->gap |= events && !stands;
 	STAILQ_INSERT_TAIL(&w->all, watch, next);
+	return 0;
 }
 
 void subscriptions_end(struct subscriptions *w)
@@ -182,15 +150,14 @@ bool subscriptions_gap(struct subscriptions *w)
 }
 
 /* The prefix is quoted already. */
-size_t subscriptions_refused(struct subscriptions *w, struct span code, char out[WATCH_PUSH_BYTES])
+void subscriptions_refused(struct subscriptions *w, struct span code, struct draft *d)
 {
 	struct subscription *watch = subscriptions_next(w);
-	const char *prefix = memchr(watch->line, ' ', watch->n);
-	int code_n = (int)MIN(code.n, CODE_MOST);
-	int n = prefix ? (int)(watch->line + watch->n - ++prefix) : 0;
+	const char *prefix = strchr(watch->line, ' ');
 
-	n = snprintf(out, WATCH_PUSH_BYTES, "! %s%s%.*s code=%.*s", watch->events ? "UNWATCHED" : "UNSUBSCRIBED", prefix ? " prefix=" : "", n,
-		     prefix ? prefix : "", code_n, code.p);
+	draft_verb(d, watch->events ? "! UNWATCHED" : "! UNSUBSCRIBED");
+	draft_text(d, prefix ? " prefix=" : "");
+	draft_text(d, prefix ? prefix + 1 : "");
+	draft_bytes(d, " code=", (struct redlock_bytes){code.p, code.n});
 	subscriptions_drop(w, watch);
-	return MIN((size_t)n, (size_t)WATCH_PUSH_BYTES - 1);
 }

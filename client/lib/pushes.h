@@ -5,7 +5,7 @@
 #ifndef CLIENT_PUSHES_H
 #define CLIENT_PUSHES_H
 
-#include "client/lib/line.h"
+#include "client/lib/request.h"
 #include <sys/queue.h>
 
 #define MISSED     "! MISSED" /* the library says it: events were not told */
@@ -14,23 +14,18 @@
 struct push {
 	STAILQ_ENTRY(push) next;
 	struct redlock_line line;
-	char bytes[]; /* text, then scratch */
 };
 
 struct pushes {
 	STAILQ_HEAD(, push) arrived;
 	size_t n;
-	bool missed;        /* an EVENT was dropped: pushes_next says so first */
-	struct push *shown; /* what pushes_next returned last */
+	bool missed;               /* an EVENT was dropped: pushes_next says so first */
+	struct redlock_line shown; /* what pushes_next returned last */
 };
 
-void pushes_init(struct pushes *p);
 void pushes_release(struct pushes *p);
-/* Makes a push of n bytes, for pushes_add or push_free. -ENOMEM; -EPROTO: it cannot be read. */
-int push_new(const char *from, size_t n, struct push **ret_push) REDLOCK_MUST;
-void push_free(struct push *push);
-/* Keeps the push; does not check PUSHES_MAX. */
-void pushes_add(struct pushes *p, struct push *push);
+/* Keeps the line, and leaves an empty one; does not check PUSHES_MAX. -ENOMEM. */
+int pushes_add(struct pushes *p, struct redlock_line *line) REDLOCK_MUST;
 /* Makes room for one push: if there is none, drops the oldest EVENT, or else the oldest that is no LOST. False: all are LOST. */
 bool pushes_make_room(struct pushes *p);
 /* The oldest, taken out, or NULL; valid until the next call. */
@@ -38,13 +33,10 @@ const struct redlock_line *pushes_next(struct pushes *p);
 
 /* --- what the session has asked for, by WATCH and SUBSCRIBE. These end with the connection, so each is asked for anew over the next one --- */
 
-#define WATCH_PUSH_BYTES (4 * NAME_MAX_BYTES + 64)
-
 struct subscription {
 	STAILQ_ENTRY(subscription) next;
 	bool stands; /* this connection has it */
 	bool events; /* WATCH: what happens while it does not stand is never told */
-	size_t n;
 	char line[]; /* the request */
 };
 
@@ -53,13 +45,10 @@ struct subscriptions {
 	bool gap; /* one with events has ended since subscriptions_gap was asked */
 };
 
-void subscriptions_init(struct subscriptions *w);
 void subscriptions_release(struct subscriptions *w);
-/* NULL: out of memory. To be added or freed. */
-struct subscription *subscription_new(struct span line, bool events);
-/* Takes it over. One with the same line stands in its place. */
-void subscriptions_add(struct subscriptions *w, struct subscription *watch);
-void subscriptions_forget(struct subscriptions *w, struct span line);
+/* The daemon has said OK to that line; stands: over the connection of now. It takes the place of one with the same line. -ENOMEM. */
+int subscriptions_add(struct subscriptions *w, const char *line, bool events, bool stands) REDLOCK_MUST;
+void subscriptions_forget(struct subscriptions *w, const char *line);
 
 /* The connection has ended. */
 void subscriptions_end(struct subscriptions *w);
@@ -67,7 +56,7 @@ void subscriptions_end(struct subscriptions *w);
 struct subscription *subscriptions_next(const struct subscriptions *w);
 /* Whether events may have been missed that somebody still wants; told once. */
 bool subscriptions_gap(struct subscriptions *w);
-/* The first that does not stand is refused for that reason: forgets it, writes the push that tells so, and returns its length. */
-size_t subscriptions_refused(struct subscriptions *w, struct span code, char out[WATCH_PUSH_BYTES]);
+/* The first that does not stand is refused for that reason: forgets it, and drafts the push that tells so. */
+void subscriptions_refused(struct subscriptions *w, struct span code, struct draft *d);
 
 #endif

@@ -18,11 +18,11 @@
 int recovery_send(struct redlock *c)
 {
 	struct pending *p = &c->pending;
-	struct span line = c->greeting.resumes ? count_field_line(&c->holds, p) : (struct span){p->line.p, p->n};
 	int r;
 
 	p->sent_us = redlock_now_us();
-	r = conn_put(c, line.p, line.n);
+	count_field_draft(c->greeting.resumes ? &c->holds : NULL, p, &c->draft);
+	r = conn_put_draft(c);
 	p->sent = true;
 	return !r && p->cancelled ? conn_cancel(c) : r;
 }
@@ -44,12 +44,16 @@ static int pending_repeat(struct redlock *c)
 static int session_watch(struct redlock *c)
 {
 	struct subscription *w = subscriptions_next(&c->watches);
-	int r = subscriptions_gap(&c->watches) ? conn_push(c, SPAN(MISSED)) : 0;
+	int r = 0;
 
+	if (subscriptions_gap(&c->watches)) {
+		draft_verb(&c->draft, MISSED);
+		r = conn_tell(c);
+	}
 	if (r)
 		return r;
 	conn_move(c, w ? LINK_WATCHING : LINK_UP);
-	return w ? conn_put(c, w->line, w->n) : pending_repeat(c);
+	return w ? conn_put(c, w->line, strlen(w->line)) : pending_repeat(c);
 }
 
 /* A TAKE that comes before these would be answered with a job that the caller has got already. */
@@ -89,6 +93,23 @@ static int session_check(struct redlock *c)
 
 /* --- RESUME, or HELLO where the session is gone --- */
 
+/* ERR to RESUME: the session is gone. A daemon that does not know RESUME has not kept the session either. */
+static bool session_is_gone(const struct reply_line *refusal)
+{
+	return span_equal(refusal->code, SPAN("NOTFOUND")) || span_equal(refusal->code, SPAN("UNKNOWN")) ||
+	       span_equal(refusal->code, SPAN("ARG"));
+}
+
+/* The session is gone. Returns the reason of the losses: with grace a lock ended with its lease, without grace it is free since the connection broke. */
+static const char *session_lose(struct greeting *g)
+{
+	const char *reason = g->graceless ? "evicted" : "expired";
+
+	g->graceless = false;
+	g->session[0] = g->secret[0] = '\0';
+	return reason;
+}
+
 /* The session is gone, and all that it held is lost. */
 static int session_greet(struct redlock *c)
 {
@@ -96,7 +117,7 @@ static int session_greet(struct redlock *c)
 
 	tracking_resume(&c->holds);
 	unchecked_jobs_release(&c->unchecked);
-	tracking_end(&c->holds, &c->pending, greeting_lose(&c->greeting));
+	tracking_end(&c->holds, &c->pending, session_lose(&c->greeting));
 	conn_move(c, LINK_GREETING);
 	r = conn_tell_losses(c);
 	return r ? r : conn_put(c, c->greeting.hello, strlen(c->greeting.hello));
@@ -111,7 +132,10 @@ static int session_resume(struct redlock *c)
 	c->resume_us = redlock_now_us();
 	tracking_resume(&c->holds);
 	unchecked_jobs_resume(&c->unchecked);
-	greeting_resume(&c->greeting, &c->draft);
+	draft_verb(&c->draft, "RESUME ");
+	draft_text(&c->draft, c->greeting.session);
+	draft_text(&c->draft, " ");
+	draft_text(&c->draft, c->greeting.secret);
 	return conn_put_draft(c);
 }
 
@@ -126,37 +150,30 @@ static int session_show(struct redlock *c)
 
 /* --- one attempt after the other --- */
 
-static void attempt_failed(struct redlock *c, int error)
+static int attempt_failed(struct redlock *c, int error)
 {
-	char why[SHOWN_BYTES];
-
-	snprintf(why, sizeof(why), "redlockd is away: %s", strerror(-error));
-	conn_lost(c, error, why);
+	return conn_lost(c, conn_says(c, error, "redlockd is away: %s", strerror(-error)));
 }
 
 static int attempt_refused(struct redlock *c)
 {
-	char shown[SHOWN_BYTES], why[SHOWN_BYTES + 40];
+	char shown[SHOWN_BYTES];
 
 	shown_text((struct span){c->passing.text, c->passing.n}, shown, sizeof(shown));
-	snprintf(why, sizeof(why), "redlockd does not resume: %s", shown);
-	conn_lost(c, -EAGAIN, why);
-	return 0;
+	return conn_lost(c, conn_says(c, -EAGAIN, "redlockd does not resume: %s", shown));
 }
 
 /* Inside TLS the handshake comes first. */
 static int attempt_shake(struct redlock *c)
 {
-	char why[SHOWN_BYTES - 64], text[SHOWN_BYTES];
+	char why[SHOWN_BYTES];
 
-	switch (secure()->shake(c->channel.tls, why, sizeof(why))) {
+	switch (redlock_secure->shake(c->channel.tls, why, sizeof(why))) {
 	case TLS_DONE:
 		return session_show(c);
 	case TLS_FAILED:
 	case TLS_NOT_SPOKEN:
-		snprintf(text, sizeof(text), "redlockd is away: %s", why);
-		conn_lost(c, -EPROTO, text);
-		return 0;
+		return conn_lost(c, conn_says(c, -EPROTO, "redlockd is away: %s", why));
 	case TLS_READ:
 		c->shake_wants = POLLIN;
 		break;
@@ -164,19 +181,15 @@ static int attempt_shake(struct redlock *c)
 		c->shake_wants = POLLOUT;
 		break;
 	}
-	recovery_limit(c);
-	return 0;
+	return recovery_limit(c);
 }
 
 static int attempt_connected(struct redlock *c)
 {
 	if (!*c->host)
 		return session_show(c);
-	c->channel.tls = secure()->dial(c->channel.fd, c->host);
-	if (c->channel.tls)
-		return attempt_shake(c);
-	attempt_failed(c, -ENOMEM);
-	return 0;
+	c->channel.tls = redlock_secure->dial(c->channel.fd, c->host);
+	return c->channel.tls ? attempt_shake(c) : attempt_failed(c, -ENOMEM);
 }
 
 static int attempt_begin(struct redlock *c)
@@ -184,10 +197,8 @@ static int attempt_begin(struct redlock *c)
 	bool pending;
 	int fd = address_again(&c->address, &pending);
 
-	if (fd < 0) {
-		attempt_failed(c, fd);
-		return 0;
-	}
+	if (fd < 0)
+		return attempt_failed(c, fd);
 	c->channel.fd = fd;
 	conn_move(c, LINK_CONNECTING);
 	return pending ? 0 : attempt_connected(c);
@@ -199,19 +210,16 @@ static int attempt_look(struct redlock *c)
 
 	if (c->channel.tls)
 		return attempt_shake(c);
-	if (r > 0)
-		return attempt_connected(c);
 	if (r < 0)
-		attempt_failed(c, r);
-	else
-		recovery_limit(c);
-	return 0;
+		return attempt_failed(c, r);
+	return r ? attempt_connected(c) : recovery_limit(c);
 }
 
-void recovery_limit(struct redlock *c)
+int recovery_limit(struct redlock *c)
 {
-	if (!c->broken && !c->again_us && c->link != LINK_UP && c->link != LINK_DOWN && redlock_now_us() >= c->due_us)
-		attempt_failed(c, -ETIMEDOUT);
+	bool over = !c->broken && !c->again_us && c->link != LINK_UP && c->link != LINK_DOWN && redlock_now_us() >= c->due_us;
+
+	return over ? attempt_failed(c, -ETIMEDOUT) : 0;
 }
 
 int recovery_act(struct redlock *c)
@@ -242,7 +250,7 @@ static int resume_answered(struct redlock *c, const struct reply_line *line)
 {
 	int r;
 
-	if (line->kind == LINE_ERR && greeting_is_gone(line))
+	if (line->kind == LINE_ERR && session_is_gone(line))
 		return session_greet(c);
 	if (line->kind != LINE_OK)
 		return attempt_refused(c);
@@ -259,9 +267,14 @@ static int resume_answered(struct redlock *c, const struct reply_line *line)
 
 static int hello_answered(struct redlock *c, const struct reply_line *line)
 {
+	bool less = span_equal(line->code, SPAN("LIMIT")) || span_equal(line->code, SPAN("ARG"));
+
+	if (line->kind != LINE_OK && (c->greeting.graceless || !less))
+		return attempt_refused(c);
+	/* The daemon gives less grace now, or knows none. */
+	c->greeting.graceless |= line->kind != LINE_OK;
 	if (line->kind != LINE_OK)
-		return greeting_waives(&c->greeting, line) ? conn_put(c, c->greeting.hello, c->greeting.bare_n)
-							   : attempt_refused(c);
+		return conn_put(c, c->greeting.hello, c->greeting.bare_n);
 	greeting_named(&c->greeting, line);
 	return session_watch(c);
 }
@@ -269,13 +282,14 @@ static int hello_answered(struct redlock *c, const struct reply_line *line)
 /* Rules may have changed: what the daemon does not tell any more is watched no longer, and the caller learns that. */
 static int watch_answered(struct redlock *c, const struct reply_line *line)
 {
-	char text[WATCH_PUSH_BYTES];
 	int r = 0;
 
-	if (line->kind != LINE_OK)
-		r = conn_push(c, (struct span){text, subscriptions_refused(&c->watches, line->code, text)});
-	else
+	if (line->kind == LINE_OK) {
 		subscriptions_next(&c->watches)->stands = true;
+	} else {
+		subscriptions_refused(&c->watches, line->code, &c->draft);
+		r = conn_tell(c);
+	}
 	return r ? r : recovery_release(c); /* a request may have been given up meanwhile */
 }
 
@@ -310,7 +324,7 @@ int recovery_hear(struct redlock *c)
 		unchecked_jobs_asked(&c->unchecked, line->kind == LINE_OK);
 		return session_know(c);
 	case LINK_RELEASING:
-		count_field_settled(&c->holds, &c->pending, c->asked);
+		count_field_settled(&c->holds, c->asked);
 		return recovery_release(c);
 	default:
 		return hello_answered(c, line);

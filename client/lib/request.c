@@ -8,11 +8,6 @@
 #include <stdio.h>
 #include <sys/param.h>
 
-void draft_release(struct draft *d)
-{
-	buffer_release(&d->line);
-}
-
 /* Where n more bytes have room; NULL: they have none. */
 static char *draft_room(struct draft *d, size_t n)
 {
@@ -29,15 +24,19 @@ static void draft_wrote(struct draft *d, size_t n)
 	d->line.p[d->n] = '\0';
 }
 
-void draft_text(struct draft *d, const char *text)
+static void draft_span(struct draft *d, const char *text, size_t n)
 {
-	size_t n = strlen(text);
 	char *to = draft_room(d, n);
 
 	if (!to)
 		return;
 	memcpy(to, text, n);
 	draft_wrote(d, n);
+}
+
+void draft_text(struct draft *d, const char *text)
+{
+	draft_span(d, text, strlen(text));
 }
 
 /* Room for the longest that text may become, so far as a line may have that. */
@@ -58,13 +57,8 @@ void draft_bytes(struct draft *d, const char *before, struct redlock_bytes text)
 
 void draft_quoted(struct draft *d, const char *before, const char *text)
 {
-	draft_bytes(d, before, (struct redlock_bytes){text, strlen(text)});
-}
-
-void draft_owner(struct draft *d, const char *owner)
-{
-	if (*owner)
-		draft_quoted(d, " owner=", owner);
+	if (text)
+		draft_bytes(d, before, (struct redlock_bytes){text, strlen(text)});
 }
 
 void draft_number(struct draft *d, const char *field, int64_t number)
@@ -81,9 +75,17 @@ void draft_ms(struct draft *d, const char *field, int64_t ms)
 	draft_text(d, "ms");
 }
 
+void draft_positive(struct draft *d, const char *field, int64_t number, const char *unit)
+{
+	if (number <= 0)
+		return;
+	draft_number(d, field, number);
+	draft_text(d, unit);
+}
+
 void draft_verb(struct draft *d, const char *verb)
 {
-	d->n = d->wait_n = 0;
+	d->n = d->wait_at = 0;
 	d->wait_ms = 0;
 	d->error = 0;
 	draft_text(d, verb);
@@ -99,11 +101,6 @@ void draft_wait(struct draft *d, int64_t wait_ms)
 {
 	d->wait_ms = wait_ms;
 	d->wait_at = d->n;
-	if (wait_ms < 0)
-		draft_text(d, " wait=forever");
-	else if (wait_ms)
-		draft_ms(d, "wait", wait_ms);
-	d->wait_n = d->n - d->wait_at;
 }
 
 void draft_options(struct draft *d, const struct redlock_options *o)
@@ -111,43 +108,34 @@ void draft_options(struct draft *d, const struct redlock_options *o)
 	draft_wait(d, o->wait_ms);
 	if (o->ttl_ms)
 		draft_ms(d, "ttl", o->ttl_ms);
-	if (o->slots > 0)
-		draft_number(d, "limit", o->slots);
+	draft_positive(d, "limit", o->slots, "");
 	if (o->shared)
 		draft_text(d, " mode=shared");
 	if (o->no_renew)
 		draft_text(d, " renew=no");
-	if (o->note)
-		draft_quoted(d, " note=", o->note);
-	if (o->trace)
-		draft_quoted(d, " trace=", o->trace);
+	draft_quoted(d, " note=", o->note);
+	draft_quoted(d, " trace=", o->trace);
 	if (o->priority)
 		draft_number(d, "priority", o->priority);
-	if (o->delay_ms > 0)
-		draft_ms(d, "delay", o->delay_ms);
+	draft_positive(d, "delay", o->delay_ms, "ms");
 }
 
 /* --- in flight --- */
 
 int pending_set(struct pending *p, enum pending_kind kind, const char *name, const struct draft *d)
 {
-	if (buffer_grow(&p->line, d->n + COUNTED_BYTES))
+	if (buffer_grow(&p->line, d->n + 1))
 		return -ENOMEM;
 	memcpy(p->name, name, strlen(name) + 1);
-	memcpy(p->line.p, d->line.p, d->n);
+	memcpy(p->line.p, d->line.p, d->n + 1);
 	p->kind = kind;
 	p->shared = p->permit = p->anchors = false;
 	p->n = d->n;
 	p->wait_at = d->wait_at;
-	p->wait_n = d->wait_n;
-	p->wait_until_us = d->wait_ms ? boottime_after(d->wait_ms) : 0;
+	p->wait_ms = d->wait_ms;
+	p->wait_until_us = boottime_after(d->wait_ms);
 	p->busy_ms = 0;
 	return 0;
-}
-
-void pending_release(struct pending *p)
-{
-	buffer_release(&p->line);
 }
 
 void pending_begin(struct pending *p, int64_t now)
@@ -175,22 +163,21 @@ bool pending_locks(const struct pending *p)
 	return p->kind == PENDING_LOCK || p->kind == PENDING_LOCKALL || p->kind == PENDING_LOCKANY;
 }
 
+void pending_draft(const struct pending *p, struct draft *d)
+{
+	draft_verb(d, "");
+	draft_span(d, p->line.p, p->wait_at);
+	if (p->wait_ms < 0)
+		draft_text(d, " wait=forever");
+	else if (p->wait_ms)
+		draft_ms(d, "wait", p->wait_ms);
+	draft_span(d, p->line.p + p->wait_at, p->n - p->wait_at);
+}
+
 void pending_wait_rest(struct pending *p, int64_t now)
 {
-	int64_t left = (p->wait_until_us - now) / US_PER_MS;
-	char wait[32];
-	size_t n;
-
-	if (!p->wait_until_us || p->wait_until_us == INT64_MAX)
-		return;
-	n = (size_t)snprintf(wait, sizeof(wait), " wait=%" PRId64 "ms", left > 0 ? left : 1);
-	/* The wait only shrinks, so the line never outgrows its room. */
-	if (n > p->wait_n)
-		return;
-	memmove(p->line.p + p->wait_at + n, p->line.p + p->wait_at + p->wait_n, p->n - p->wait_at - p->wait_n);
-	memcpy(p->line.p + p->wait_at, wait, n);
-	p->n -= p->wait_n - n;
-	p->wait_n = n;
+	if (p->wait_ms > 0)
+		p->wait_ms = MAX((p->wait_until_us - now) / US_PER_MS, 1);
 }
 
 bool pending_goes_on(const struct pending *p, const struct reply_line *answer, int64_t now)

@@ -12,29 +12,27 @@
 struct draft {
 	struct buffer line; /* with a NUL and without LF; less than LINE_MAX_DEFAULT bytes */
 	size_t n;
-	size_t wait_at, wait_n; /* of a request that may wait: where " wait=…" stands in line */
-	int64_t wait_ms;        /* likewise: for how long; 0: it does not wait */
+	size_t wait_at;  /* of a request that may wait: where its " wait=…" will stand in line */
+	int64_t wait_ms; /* likewise: for how long; 0: it does not wait */
 	int error; /* -EMSGSIZE: something did not fit; -ENOMEM. The line is not to be sent */
 };
-
-void draft_release(struct draft *d);
 
 /* "VERB" alone. */
 void draft_verb(struct draft *d, const char *verb);
 /* "VERB name", quoted. */
 void draft_begin(struct draft *d, const char *verb, const char *name);
 void draft_text(struct draft *d, const char *text);
-/* Appends `before` as it is, then text, quoted where it must be. */
+/* Appends `before` as it is, then text, quoted where it must be. NULL: nothing. */
 void draft_quoted(struct draft *d, const char *before, const char *text);
 /* The same for any bytes. */
 void draft_bytes(struct draft *d, const char *before, struct redlock_bytes text);
-/* " owner=…", unless it is "". */
-void draft_owner(struct draft *d, const char *owner);
 /* " field=…" */
 void draft_number(struct draft *d, const char *field, int64_t number);
 /* " field=…ms" */
 void draft_ms(struct draft *d, const char *field, int64_t ms);
-/* " wait=…", unless it is 0. */
+/* " field=…" and the unit, if the number is more than 0. */
+void draft_positive(struct draft *d, const char *field, int64_t number, const char *unit);
+/* " wait=…" is to be said here, unless it is 0: see pending_draft. */
 void draft_wait(struct draft *d, int64_t wait_ms);
 /* The options of a LOCK. */
 void draft_options(struct draft *d, const struct redlock_options *o);
@@ -47,22 +45,23 @@ enum pending_kind {
 	PENDING_HELLO, /* not repeated; its answer opens a session */
 	PENDING_READ,  /* CHECK, EXTEND, and what only asks: repeated, which does no harm, unless the caller has got rows of its answer */
 	PENDING_LOCK,
-	PENDING_LOCKALL, /* this and the next: its names are those that are in_bundle */
+	PENDING_LOCKALL,
 	PENDING_LOCKANY,
 	PENDING_TAKE,   /* repeated: after RESUME the daemon answers with the job that it has given and of which nobody has heard */
 	PENDING_UNLOCK, /* repeated if it says its count, which it does where the lock is tracked */
 };
 
-#define COUNTED_BYTES 80 /* room behind the line for " fence=… count=…" */
+#define COUNTED_BYTES 96 /* room that a line leaves for " wait=… fence=… count=…" */
 
 struct pending {
 	bool in_flight;
 	enum pending_kind kind;
 	char name[NAME_MAX_BYTES + 1]; /* "" for the first two, and for several names */
 	struct buffer line;
-	size_t n; /* of line, which is sent with fence= and count= behind it (count_field.h) */
-	size_t wait_at, wait_n; /* as in struct draft */
-	int64_t wait_until_us;  /* the end of that wait: 0 does not wait; INT64_MAX for ever */
+	size_t n; /* of line, which is sent with wait= in it, and with fence= and count= behind it (count_field_draft) */
+	size_t wait_at;         /* as in struct draft */
+	int64_t wait_ms;        /* likewise; over the next connection it is what is left */
+	int64_t wait_until_us;  /* the end of that wait; INT64_MAX: never */
 	int64_t busy_ms;        /* how much longer than the timeout of the connection the answer may take, or REDLOCK_FOREVER */
 	int64_t timeout_ms;     /* that one, when the caller asked */
 	int64_t asked_us;       /* when the caller asked; the line may be sent more than once */
@@ -79,7 +78,6 @@ struct pending {
 
 /* Sets the next request; name is "" unless the request is about a lock. -ENOMEM. */
 int pending_set(struct pending *p, enum pending_kind kind, const char *name, const struct draft *d) REDLOCK_MUST;
-void pending_release(struct pending *p);
 /* The request is in flight from now on; it is not sent yet. */
 void pending_begin(struct pending *p, int64_t now);
 bool pending_is(const struct pending *p, enum pending_kind kind, const char *name);
@@ -87,6 +85,8 @@ bool pending_is(const struct pending *p, enum pending_kind kind, const char *nam
 bool pending_is_repeated(const struct pending *p);
 /* Whether it asks for locks: only then it may wait. */
 bool pending_locks(const struct pending *p);
+/* Drafts the request with its wait. */
+void pending_draft(const struct pending *p, struct draft *d);
 /* The request asks for the rest of its wait. At least a millisecond is left, so that the end is TIMEOUT and not BUSY. */
 void pending_wait_rest(struct pending *p, int64_t now);
 /*

@@ -5,7 +5,6 @@
 #include "tls/context.h"
 
 #include <errno.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -68,23 +67,13 @@ static void pem_free(struct tls_pem *pem)
 
 /* --- the context ----------------------------------------------------------------------------------------------------- */
 
-static int __attribute__((format(printf, 4, 5))) fails(char *why, size_t size, int err, const char *format, ...)
-{
-	va_list args;
-
-	va_start(args, format);
-	vsnprintf(why, size, format, args);
-	va_end(args);
-	return err;
-}
-
 static int pems_read(const char *const path[TLS_PARTS], struct tls_pem pem[TLS_PARTS], char *why, size_t size)
 {
 	for (int i = 0; i < TLS_PARTS; i++) {
 		int r = path[i] ? pem_read(path[i], &pem[i]) : 0;
 
 		if (r)
-			return fails(why, size, r, "%s: cannot be read: %s", path[i], strerror(-r));
+			return redlock_says(why, size, r, "%s: cannot be read: %s", path[i], strerror(-r));
 	}
 	return 0;
 }
@@ -96,7 +85,7 @@ static int context_open(const char *const path[TLS_PARTS], struct ssl_ctx_st **r
 	int r = pems_read(path, pem, why, size);
 
 	if (!r && tls_context_client(pem, ret_context, &fault))
-		r = fails(why, size, -EINVAL, "%s%s%s", path[fault.part] ? path[fault.part] : "", path[fault.part] ? ": " : "", fault.why);
+		r = redlock_says(why, size, -EINVAL, "%s%s%s", path[fault.part] ? path[fault.part] : "", path[fault.part] ? ": " : "", fault.why);
 	for (int i = 0; i < TLS_PARTS; i++)
 		pem_free(&pem[i]);
 	return r;
@@ -126,21 +115,21 @@ int redlock_use_tls(const struct redlock_tls *tls, char *why, size_t size)
 
 	flaw = redlock_sized_copy(&t, sizeof(t), tls);
 	if (flaw)
-		return fails(why, size, -EINVAL, "%s", flaw);
+		return redlock_says(why, size, -EINVAL, "%s", flaw);
 	path[TLS_CERT] = chosen(t.cert_file, "REDLOCK_TLS_CERT");
 	path[TLS_KEY] = chosen(t.key_file, "REDLOCK_TLS_KEY");
 	path[TLS_CA] = chosen(t.ca_file, "REDLOCK_TLS_CA");
 	name = chosen(t.server_name, "REDLOCK_TLS_NAME");
 	if (!path[TLS_CERT] != !path[TLS_KEY])
-		return fails(why, size, -EINVAL, "a certificate needs its key, and a key its certificate");
+		return redlock_says(why, size, -EINVAL, "a certificate needs its key, and a key its certificate");
 	if (name && strlen(name) >= sizeof(server_name))
-		return fails(why, size, -EINVAL, "the name of the server is too long");
+		return redlock_says(why, size, -EINVAL, "the name of the server is too long");
 	r = context_open(path, &fresh, why, size);
 	if (r)
 		return r;
 	tls_context_free(context);
 	context = fresh;
 	snprintf(server_name, sizeof(server_name), "%s", name ? name : "");
-	redlock_set_secure(&functions);
+	redlock_secure = &functions;
 	return 0;
 }

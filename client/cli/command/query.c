@@ -6,6 +6,7 @@
 #include "client/cli/io/complaint.h"
 #include "client/cli/io/dial.h"
 #include "client/cli/io/field.h"
+#include "client/cli/io/terminal.h"
 #include "client/lib/display.h"
 #include "proto/proto.h"
 

@@ -3,6 +3,7 @@
 #include "client/cli/run/locks_held.h"
 #include "client/cli/io/dial.h"
 #include "client/cli/io/field.h"
+#include "client/cli/io/terminal.h"
 #include "client/cli/run/taken_job.h"
 #include "client/lib/display.h"
 

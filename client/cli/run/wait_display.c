@@ -3,6 +3,7 @@
 #include "client/cli/run/wait_display.h"
 #include "client/cli/io/complaint.h"
 #include "client/cli/io/field.h"
+#include "client/cli/io/terminal.h"
 #include "client/lib/display.h"
 
 #include <inttypes.h>

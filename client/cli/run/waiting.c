@@ -4,7 +4,9 @@
 #include "client/cli/io/complaint.h"
 #include "client/cli/io/dial.h"
 #include "client/cli/io/field.h"
+#include "client/cli/io/terminal.h"
 #include "client/cli/run/wait_display.h"
+#include "client/lib/boottime.h"
 #include "client/lib/display.h"
 #include "proto/proto.h"
 #include "proto/text.h"
@@ -74,8 +76,9 @@ static bool keep_is_allowed(struct waiting *w)
 	if (w->in->keep_ms <= most)
 		return true;
 	w->exit = EXIT_FAILED;
-	complain("--keep %s is longer than the daemon's max_keep of %s", duration_text(w->in->keep_ms, asked),
-		 duration_text(most, allowed));
+	duration_format(w->in->keep_ms * US_PER_MS, asked);
+	duration_format(most * US_PER_MS, allowed);
+	complain("--keep %s is longer than the daemon's max_keep of %s", asked, allowed);
 	return false;
 }
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* client/lib/display.c: how redlock shows ages and names to people. */
+/* client/lib/display.c, client/cli/io/terminal.c: how redlock shows ages and names to people. */
+#include "client/cli/io/terminal.h"
 #include "client/lib/display.h"
 
 #include <check.h>

@@ -30,16 +30,15 @@ static void asked(struct known *k, enum pending_kind kind, const char *line)
 	draft_verb(&k->draft, line);
 	ck_assert_int_eq(pending_set(&k->p, kind, "n", &k->draft), 0);
 	if (kind == PENDING_LOCK)
-		ck_assert_int_eq(holds_reserve(&k->holds, "n"), 0);
+		ck_assert_int_eq(holds_ask(&k->holds, &(const char *){"n"}, 1), 0);
 	pending_begin(&k->p, 1000);
 	k->p.sent = true;
 }
 
 static void says(struct known *k, const char *line)
 {
-	struct span out = count_field_line(&k->holds, &k->p);
-
-	ck_assert_msg(span_equal(out, span_of(line)), "%.*s", (int)out.n, out.p);
+	count_field_draft(&k->holds, &k->p, &k->draft);
+	ck_assert_str_eq(k->draft.line.p, line);
 }
 
 static void settles(struct known *k, const char *line)
@@ -49,7 +48,7 @@ static void settles(struct known *k, const char *line)
 	ck_assert_ptr_nonnull(h);
 	count_field_settle(h, &k->draft);
 	ck_assert_str_eq(k->draft.line.p, line);
-	count_field_settled(&k->holds, &k->p, h->name);
+	count_field_settled(&k->holds, h->name);
 	ck_assert_ptr_null(count_field_unsettled(&k->holds, &k->p));
 }
 
@@ -67,7 +66,6 @@ static struct hold *held(struct known *k)
 static void begin(struct known *k)
 {
 	memset(k, 0, sizeof(*k));
-	holds_init(&k->holds);
 	asked(k, PENDING_LOCK, "LOCK n");
 	says(k, "LOCK n count=1");
 	answered(k, GRANTED);
@@ -77,8 +75,8 @@ static void begin(struct known *k)
 static void forget(struct known *k)
 {
 	holds_release(&k->holds);
-	pending_release(&k->p);
-	draft_release(&k->draft);
+	buffer_release(&k->p.line);
+	buffer_release(&k->draft.line);
 }
 
 /* RESUME is answered; row may be NULL. */
@@ -93,17 +91,16 @@ static void resumed(struct known *k, const char *row)
 
 TEST(a_lock_without_a_row_is_lost_and_told_once)
 {
-	char push[REPLY_MAX];
 	struct known k;
 
 	begin(&k);
 	resumed(&k, NULL);
 	ck_assert_int_eq(held(&k)->state, HOLD_LOST);
-	tracking_loss(held(&k), push);
-	ck_assert_str_eq(push, "! LOST name=n fence=17 reason=evicted");
+	tracking_loss(held(&k), &k.draft);
+	ck_assert_str_eq(k.draft.line.p, "! LOST name=n fence=17 reason=evicted");
 	ck_assert_ptr_null(held(&k)->reason);
-	ck_assert(!tracking_push(&k.holds, &k.p, said(&k, push)));
-	ck_assert(tracking_push(&k.holds, &k.p, said(&k, "! LOST name=n fence=18 reason=quorum")));
+	ck_assert(!tracking_push(&k.holds, said(&k, k.draft.line.p)));
+	ck_assert(tracking_push(&k.holds, said(&k, "! LOST name=n fence=18 reason=quorum")));
 	asked(&k, PENDING_READ, "CHECK n");
 	ck_assert(tracking_knows_loss(&k.holds, &k.p));
 	asked(&k, PENDING_LOCK, "LOCK n");
@@ -120,7 +117,7 @@ LOOP_TEST(a_LOCK_that_is_given_up_is_undone, 2)
 	asked(&k, PENDING_LOCK, "LOCK n wait=9000ms");
 	says(&k, "LOCK n wait=9000ms count=2");
 	if (_i)
-		ck_assert(tracking_push(&k.holds, &k.p, said(&k, "! LOST name=n fence=17 reason=quorum")));
+		ck_assert(tracking_push(&k.holds, said(&k, "! LOST name=n fence=17 reason=quorum")));
 	count_field_give_up(&k.holds, &k.p);
 	k.p.in_flight = false;
 	resumed(&k, _i ? "* name=n fence=18 valid_ms=7000 count=1" : "* name=n fence=17 valid_ms=7000 count=2");
@@ -140,7 +137,7 @@ TEST(a_LOCK_that_is_refused_for_a_loss_is_sent_again_as_the_first)
 	asked(&k, PENDING_LOCK, "LOCK n");
 	says(&k, "LOCK n count=2");
 	ck_assert(!count_field_is_outdated(&k.holds, &k.p, said(&k, "ERR LOST gone")));
-	ck_assert(tracking_push(&k.holds, &k.p, said(&k, "! LOST name=n fence=17 reason=quorum")));
+	ck_assert(tracking_push(&k.holds, said(&k, "! LOST name=n fence=17 reason=quorum")));
 	ck_assert(count_field_is_outdated(&k.holds, &k.p, said(&k, "ERR LOST gone")));
 	says(&k, "LOCK n count=1");
 	forget(&k);
@@ -219,13 +216,12 @@ TEST(a_LOCK_behind_an_UNLOCK_that_was_given_up_is_held_by_itself)
 LOOP_TEST(a_LOCK_waits_for_the_rest_of_its_time, 3)
 {
 	static const int64_t until[] = {5000 + 40 * 1000, 4000, INT64_MAX};
-	static const char *const line[] = {"LOCK n wait=40ms ttl=9ms count=1", "LOCK n wait=1ms ttl=9ms count=1", "LOCK n wait=500ms ttl=9ms count=1"};
+	static const char *const line[] = {"LOCK n wait=40ms ttl=9ms count=1", "LOCK n wait=1ms ttl=9ms count=1", "LOCK n wait=forever ttl=9ms count=1"};
 	struct known k;
 
 	memset(&k, 0, sizeof(k));
-	holds_init(&k.holds);
-	asked(&k, PENDING_LOCK, "LOCK n wait=500ms ttl=9ms");
-	k.p.wait_at = 6, k.p.wait_n = 11, k.p.wait_until_us = until[_i];
+	asked(&k, PENDING_LOCK, "LOCK n ttl=9ms");
+	k.p.wait_at = 6, k.p.wait_ms = _i < 2 ? 500 : -1, k.p.wait_until_us = until[_i];
 	resumed(&k, NULL);
 	pending_wait_rest(&k.p, 5000);
 	says(&k, line[_i]);

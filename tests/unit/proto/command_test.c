@@ -64,9 +64,9 @@ TEST(every_row_is_whole)
 		ck_assert_int_eq(field_table[i].most > 0, bounded);
 	}
 	for (unsigned i = 0; i < ERROR_N; i++)
-		ck_assert(error_word((enum error)i)[0] && error_meaning((enum error)i)[0]);
+		ck_assert(error_table[i].word[0] && error_table[i].meaning[0]);
 	for (unsigned i = 0; i < VALUE_N; i++)
-		ck_assert(value_form((enum value_type)i)[0] && value_meaning((enum value_type)i)[0]);
+		ck_assert(value_table[i].form[0] && value_table[i].meaning[0]);
 }
 
 TEST(usage_is_made_from_the_row)

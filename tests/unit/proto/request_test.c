@@ -44,7 +44,7 @@ static void expect_mistake(const char *line, enum error code, const char *text)
 	enum parse_outcome outcome = parse(line);
 
 	ck_assert_msg(outcome == PARSE_MISTAKE, "%s: outcome %d", line, (int)outcome);
-	ck_assert_msg(mistake.code == code, "%s: %s %s", line, error_word(mistake.code), mistake.text);
+	ck_assert_msg(mistake.code == code, "%s: %s %s", line, error_table[mistake.code].word, mistake.text);
 	ck_assert_msg(strstr(mistake.text, text) != NULL, "%s: '%s' is not in '%s'", line, text, mistake.text);
 }
 
@@ -330,7 +330,7 @@ TEST(the_largest_number_that_a_mistake_and_the_manual_name_is_taken_and_no_large
 			continue;
 		expect_mistake(request_with((enum field)i, -1), ERROR_ARG, "is a whole number from 0 to ");
 		most = bound_in(mistake.text, word);
-		ck_assert_int_eq(bound_in(value_meaning(field_table[i].type), word), most);
+		ck_assert_int_eq(bound_in(value_table[field_table[i].type].meaning, word), most);
 		expect_mistake(request_with((enum field)i, most + 1), ERROR_ARG, "is a whole number from 0 to ");
 		expect_ok(request_with((enum field)i, most));
 		ck_assert(request.field[i].number == most);
