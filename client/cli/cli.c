@@ -2,6 +2,7 @@
 /* From the command line to the command. */
 #include "client/cli/io/invocation.h"
 #include "client/cli/io/complaint.h"
+#include "client/cli/io/dial.h"
 #include "client/lib/address.h"
 
 #include <errno.h>
@@ -96,10 +97,28 @@ static void init_run(void)
 
 /* --- the command --- */
 
-static int (*const run[CLI_COMMANDS])(const struct invocation *in) = {
-#define CLI_COMMAND(id, word, operands, least, most, wraps, function, help) [CLI_##id] = function,
+static const struct {
+	int (*run)(const struct invocation *in);
+	int (*ask)(struct redlock *c, const struct invocation *in);
+} functions[CLI_COMMANDS] = {
+#define CLI_COMMAND(id, word, operands, least, most, wraps, function, help) [CLI_##id] = {.run = function},
+#define CLI_REQUEST(id, word, operands, least, most, wraps, function, help) [CLI_##id] = {.ask = function},
 #include "client/cli/cli.def"
 };
+
+static int command_run(const struct invocation *in)
+{
+	enum cli_command_id id = (enum cli_command_id)(in->command - cli_commands);
+	struct redlock *c;
+	int r;
+
+	if (functions[id].run)
+		return functions[id].run(in);
+	c = dial(in->addr);
+	r = c ? functions[id].ask(c, in) : EX_UNAVAILABLE;
+	redlock_close(c);
+	return r;
+}
 
 /*
  * The connection must not get the number of a standard descriptor that is closed: complaints would go to the daemon. What takes its place can be neither
@@ -158,6 +177,6 @@ int cli_main(int argc, char **argv)
 		complain("%s", why);
 		return in.command->wraps ? EXIT_FAILED : EX_USAGE;
 	}
-	r = run[in.command - cli_commands](&in);
+	r = command_run(&in);
 	return in.command->wraps || in.command == &cli_commands[CLI_HOLD] ? r : output_end(r);
 }

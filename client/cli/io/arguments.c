@@ -203,25 +203,19 @@ static int options_fit(const struct invocation *in, uint64_t given)
 	return 0;
 }
 
-static int names_fit(const struct invocation *in)
+static bool names_fit(const struct invocation *in)
 {
-	if (in->any && in->names_n < 2) {
+	if (in->any && in->names_n < 2)
 		complain("--any needs two or more names; the usage is: redlock %s %s", in->command->word, in->command->operands);
-		return usage_exit(in);
-	}
-	if (in->slots && (in->names_n > 1 || in->shared || in->keep_ms > 0)) {
+	else if (in->slots && (in->names_n > 1 || in->shared || in->keep_ms > 0))
 		complain("--slots is for one name, and not for %s", in->names_n > 1 ? "several" : in->shared ? "--shared" : "--keep");
-		return usage_exit(in);
-	}
-	if (in->shared && in->keep_ms > 0) {
+	else if (in->shared && in->keep_ms > 0)
 		complain("--keep works with exclusive locks only, not with --shared");
-		return usage_exit(in);
-	}
-	if (in->defer_to && in->names_n > 1) {
+	else if (in->defer_to && in->names_n > 1)
 		complain("--or-defer is for one name; the usage is: redlock %s %s", in->command->word, in->command->operands);
-		return usage_exit(in);
-	}
-	return 0;
+	else
+		return true;
+	return false;
 }
 
 static bool once_fits(const struct invocation *in)
@@ -236,6 +230,23 @@ static bool once_fits(const struct invocation *in)
 		complain("--json is for once --status");
 	else
 		return true;
+	return false;
+}
+
+static bool request_fits(const struct invocation *in)
+{
+	size_t n;
+
+	if (in->command == &cli_commands[CLI_RATE] && (in->limit < 1 || in->per_ms < 1)) {
+		complain("rate needs --limit and --per, as in --limit 20 --per 60s");
+		return false;
+	}
+	if (in->command != &cli_commands[CLI_KILL])
+		return true;
+	n = strlen(in->operand);
+	if (n > 0 && n <= 15 && strspn(in->operand, "0123456789") == n)
+		return true;
+	complain("'%.40s' is no session: redlock clients shows their numbers", in->operand);
 	return false;
 }
 
@@ -254,7 +265,7 @@ static int invocation_whole(const struct invocation *in, uint64_t given)
 		return usage_exit(in);
 	}
 	r = options_fit(in, given);
-	return r ? r : once_fits(in) ? names_fit(in) : usage_exit(in);
+	return r ? r : once_fits(in) && request_fits(in) && names_fit(in) ? 0 : usage_exit(in);
 }
 
 /* Whether a "--" is still to come: all words before it are names. */

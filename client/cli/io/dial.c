@@ -47,24 +47,21 @@ static bool may_come_back(int r)
 	return r == -ENOENT || r == -ECONNREFUSED || r == -ETIMEDOUT || r == -EHOSTUNREACH || r == -ENETUNREACH || r == -EAGAIN;
 }
 
-/* Tries for the last time at that moment. *ret_away_us: for how long the daemon was away. */
-static struct redlock *dial_until(const char *addr, int64_t until_us, struct pollfd *ends, int64_t *ret_away_us)
+/* A millisecond of --wait is left at least: 0 would not wait. */
+struct redlock *dial_waiting(struct invocation *in, struct pollfd *ends)
 {
-	int64_t began = redlock_now_us();
-	struct redlock *c = NULL;
+	int64_t began = redlock_now_us(), until = in->wait_ms < 0 ? INT64_MAX : began + in->wait_ms * 1000, left_us;
 	bool told = false;
+	struct redlock *c;
 	int r;
 
+	if (!in->wait_given)
+		return dial(in->addr);
 	for (;;) {
-		int64_t left_us = until_us - redlock_now_us();
-
-		r = redlock_open(addr, MAX(1, MIN(left_us / 1000, ANSWER_TIMEOUT_MS)), &c);
-
-		if (!r)
-			r = redlock_set_timeout(c, ANSWER_TIMEOUT_MS);
-		if (!r)
+		r = redlock_open(in->addr, MAX(1, MIN((until - redlock_now_us()) / 1000, ANSWER_TIMEOUT_MS)), &c);
+		if (!r && !redlock_set_timeout(c, ANSWER_TIMEOUT_MS))
 			return c;
-		left_us = until_us - redlock_now_us();
+		left_us = until - redlock_now_us();
 		if (!may_come_back(r) || left_us <= 0)
 			break;
 		if (!told && isatty(STDERR_FILENO) && stderr_is_ready())
@@ -72,21 +69,11 @@ static struct redlock *dial_until(const char *addr, int64_t until_us, struct pol
 		told = true;
 		if (pause_for(MIN(PAUSE_US, left_us), ends))
 			return NULL;
-		*ret_away_us = redlock_now_us() - began;
+		if (in->wait_ms > 0)
+			in->wait_ms = MAX(1, (until - redlock_now_us()) / 1000);
 	}
 	complain("%s%s", redlock_errmsg(NULL), absence_hint(r));
 	return NULL;
-}
-
-/* A millisecond of --wait is left at least: 0 would not wait. */
-struct redlock *dial_waiting(struct invocation *in, struct pollfd *ends)
-{
-	int64_t until = in->wait_ms < 0 ? INT64_MAX : redlock_now_us() + in->wait_ms * 1000, away_us = 0;
-	struct redlock *c = in->wait_given ? dial_until(in->addr, until, ends, &away_us) : dial(in->addr);
-
-	if (away_us > 0 && in->wait_ms > 0)
-		in->wait_ms = MAX(1, in->wait_ms - away_us / 1000);
-	return c;
 }
 
 struct redlock *redial(const char *addr)
@@ -104,6 +91,16 @@ struct redlock *redial(const char *addr)
 int hello(struct redlock *c, const char *label)
 {
 	return redlock_hello(c, &(struct redlock_session){.size = sizeof(struct redlock_session), .label = label});
+}
+
+int list_all(struct redlock *c, enum redlock_listing what, struct redlock_page *page, void (*row)(void *arg, const struct redlock_line *line), void *arg)
+{
+	int r;
+
+	do
+		r = redlock_list(c, what, page, row, arg);
+	while (!r && page->more > 0 && redlock_line_number(redlock_answer(c), "n", 0) > 0);
+	return r;
 }
 
 /* The daemon takes no further connection. That is no mistake of the caller. */

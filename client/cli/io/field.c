@@ -4,6 +4,7 @@
 #include "client/lib/display.h"
 #include "proto/json.h"
 
+#include <inttypes.h>
 #include <stdio.h>
 
 struct span field_of(const struct redlock_line *line, const char *field)
@@ -23,6 +24,23 @@ bool field_is(const struct redlock_line *line, const char *field, const char *te
 size_t field_show(const struct redlock_line *line, const char *field, char *out, size_t size)
 {
 	return shown_text(field_of(line, field), out, size);
+}
+
+bool field_is_duration(struct span field)
+{
+	return field.n > 3 && !memcmp(field.p + field.n - 3, "_ms", 3);
+}
+
+const char *shown(const char *name, char out[SHOWN_BYTES])
+{
+	shown_text(span_of(name), out, SHOWN_BYTES);
+	return out;
+}
+
+const char *rtt_text(int64_t us, char out[RTT_BYTES])
+{
+	snprintf(out, RTT_BYTES, "%" PRId64 ".%02d ms", us / 1000, (int)(us % 1000 / 10));
+	return out;
 }
 
 /* --- JSON --- */

@@ -78,6 +78,7 @@ void usage_print(const struct cli_command *only);
 
 /* The commands. Each returns the exit code of redlock. */
 #define CLI_COMMAND(id, word, operands, least, most, wraps, function, help) int function(const struct invocation *in);
+#define CLI_REQUEST(id, word, operands, least, most, wraps, function, help) int function(struct redlock *c, const struct invocation *in);
 #include "client/cli/cli.def"
 
 /* redlock(1): from the command line to the exit code. */
