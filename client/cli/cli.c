@@ -108,7 +108,7 @@ static const struct {
 
 static int command_run(const struct invocation *in)
 {
-	enum cli_command_id id = (enum cli_command_id)(in->command - cli_commands);
+	enum cli_command_id id = command_id(in);
 	struct redlock *c;
 	int r;
 
@@ -178,5 +178,5 @@ int cli_main(int argc, char **argv)
 		return in.command->wraps ? EXIT_FAILED : EX_USAGE;
 	}
 	r = command_run(&in);
-	return in.command->wraps || in.command == &cli_commands[CLI_HOLD] ? r : output_end(r);
+	return in.command->wraps || command_id(&in) == CLI_HOLD ? r : output_end(r);
 }

@@ -236,10 +236,6 @@ int move_main(const struct invocation *in)
 	static struct move m;
 	int r = EX_UNAVAILABLE;
 
-	if (!in->from) {
-		complain("move needs --from, the daemon that has the jobs");
-		return EX_USAGE;
-	}
 	m.from = dial(in->from);
 	m.to = m.from ? dial(in->addr) : NULL;
 	if (m.to)

@@ -192,7 +192,7 @@ static void none_say(const struct invocation *in)
 	if (in->json || !isatty(STDOUT_FILENO) || !stderr_is_ready())
 		return;
 	shown(in->operand ? in->operand : "", name);
-	if (in->command == &cli_commands[CLI_LS])
+	if (command_id(in) == CLI_LS)
 		complain("through this daemon nobody holds a lock, or waits for one%s%s", in->operand ? ", whose name begins with " : "", name);
 	else
 		complain("there are no %s%s%s", in->command->word, in->operand ? " of " : "", name);

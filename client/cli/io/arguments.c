@@ -18,15 +18,14 @@
 
 static void usage_rows(uint64_t commands)
 {
+	const struct option_row *o;
 	char left[64];
-	size_t i;
 
-	for (i = 0; i < OPTIONS; i++) {
-		if (!(option_rows[i].commands & commands))
+	for (o = option_rows; o < option_rows + OPTIONS; o++) {
+		if (!(o->commands & commands))
 			continue;
-		snprintf(left, sizeof(left), "-%c, --%s%s%s", option_rows[i].letter, option_rows[i].word, option_rows[i].argument ? " " : "",
-			 option_rows[i].argument ? option_rows[i].argument : "");
-		printf("  %-30s  %s\n", left, option_rows[i].help);
+		snprintf(left, sizeof(left), "-%c, --%s%s%s", o->letter, o->word, o->argument ? " " : "", o->argument ? o->argument : "");
+		printf("  %-30s  %s\n", left, o->help);
 	}
 }
 
@@ -52,26 +51,21 @@ void usage_print(const struct cli_command *only)
 
 /* --- parsing --- */
 
-/* Another option has the same name and letter, and that is the one that is meant: see cli.def. */
-static bool option_is_hidden(const struct invocation *in, size_t i)
+/* Of two options of one letter that of the given command, else the first: see cli.def. */
+static const struct option_row *option_of(const struct invocation *in, int letter)
 {
-	size_t command = in->command ? (size_t)(in->command - cli_commands) : 0;
-	size_t first = i;
+	const struct option_row *found = NULL, *o;
 
-	for (size_t j = 0; j < OPTIONS; j++) {
-		if (option_rows[j].letter != option_rows[i].letter || j == i)
-			continue;
-		if (in->command && option_rows[j].commands >> command & 1)
-			return true;
-		first = j < first ? j : first;
-	}
-	return first != i && !(in->command && option_rows[i].commands >> command & 1);
+	for (o = option_rows; o < option_rows + OPTIONS; o++)
+		if (o->letter == letter && (!found || (in->command && option_is_of(o, in->command))))
+			found = o;
+	return found;
 }
 
 /* The exit code of a mistake: that of the command, if it is known. */
 static int usage_exit(const struct invocation *in)
 {
-	return in->command && (in->command->wraps || in->command == &cli_commands[CLI_HOLD]) ? EXIT_FAILED : EX_USAGE;
+	return in->command && (in->command->wraps || command_id(in) == CLI_HOLD) ? EXIT_FAILED : EX_USAGE;
 }
 
 /* --- words --- */
@@ -87,7 +81,7 @@ static int command_take(struct invocation *in, const char *word)
 			in->command = &cli_commands[i];
 	}
 	if (in->command) {
-		in->wait_ms = in->command == &cli_commands[CLI_TRY] ? 0 : in->wait_ms;
+		in->wait_ms = command_id(in) == CLI_TRY ? 0 : in->wait_ms;
 		return 0;
 	}
 	near = nearest_word(span_of(word), words, CLI_COMMANDS);
@@ -115,36 +109,29 @@ static int option_unknown(const struct invocation *in, const char *word)
 
 static int option_take(struct invocation *in, uint64_t *given, int letter)
 {
-	const char *wrong;
-	size_t i;
+	const struct option_row *o = option_of(in, letter);
+	const char *wrong = o->set((char *)in + o->to, optarg);
 
-	/* getopt returns no other letters. */
-	for (i = 0; i < OPTIONS - 1 && (option_rows[i].letter != letter || option_is_hidden(in, i)); i++)
-		;
-	*given |= UINT64_C(1) << i;
-	wrong = option_rows[i].set((char *)in + option_rows[i].to, optarg);
+	*given |= UINT64_C(1) << (o - option_rows);
 	if (!wrong)
 		return 0;
-	complain("--%s '%s' %s", option_rows[i].word, optarg, wrong);
+	complain("--%s '%s' %s", o->word, optarg, wrong);
 	return usage_exit(in);
 }
 
 static void getopt_tables(const struct invocation *in, struct option longs[OPTIONS + 1], char letters[2 * OPTIONS + 3])
 {
-	size_t i;
+	const struct option_row *o;
 
 	/* '+' stops at the first operand; ':' tells a missing argument from an unknown option. */
 	letters += sprintf(letters, "+:");
-	memset(longs, 0, (OPTIONS + 1) * sizeof(*longs));
-	for (i = 0; i < OPTIONS; i++) {
-		if (option_is_hidden(in, i))
+	for (o = option_rows; o < option_rows + OPTIONS; o++) {
+		if (o != option_of(in, o->letter))
 			continue;
-		longs->name = option_rows[i].word;
-		longs->has_arg = option_rows[i].argument ? required_argument : no_argument;
-		longs->val = option_rows[i].letter;
-		longs++;
-		letters += sprintf(letters, "%c%s", option_rows[i].letter, option_rows[i].argument ? ":" : "");
+		*longs++ = (struct option){o->word, o->argument ? required_argument : no_argument, NULL, o->letter};
+		letters += sprintf(letters, "%c%s", o->letter, o->argument ? ":" : "");
 	}
+	*longs = (struct option){NULL, 0, NULL, 0};
 }
 
 /* Takes the options up to the next operand. *literal becomes true at "--": no word after it is an option. */
@@ -176,31 +163,24 @@ static int operand_take(struct invocation *in, const char *word)
 {
 	if (!in->command)
 		return command_take(in, word);
-	if (in->command->most > 1 && in->names_n < in->command->most) {
-		in->names[in->names_n++] = word;
-		in->operand = in->names[0];
-		return 0;
-	}
-	if (in->operand || !in->command->most) {
+	if (in->names_n == in->command->most) {
 		complain("'%s' is too much: redlock %s %s", word, in->command->word, in->command->operands);
 		return usage_exit(in);
 	}
-	in->operand = in->names[0] = word;
-	in->names_n = 1;
+	in->names[in->names_n++] = word;
+	in->operand = in->names[0];
 	return 0;
 }
 
-static int options_fit(const struct invocation *in, uint64_t given)
+static bool options_fit(const struct invocation *in, uint64_t given)
 {
-	size_t i;
-
-	for (i = 0; i < OPTIONS; i++) {
-		if (!(given >> i & 1) || option_rows[i].commands >> (in->command - cli_commands) & 1)
+	for (size_t i = 0; i < OPTIONS; i++) {
+		if (!(given >> i & 1) || option_is_of(&option_rows[i], in->command))
 			continue;
 		complain("--%s is no option of %s", option_rows[i].word, in->command->word);
-		return usage_exit(in);
+		return false;
 	}
-	return 0;
+	return true;
 }
 
 static bool names_fit(const struct invocation *in)
@@ -220,8 +200,6 @@ static bool names_fit(const struct invocation *in)
 
 static bool once_fits(const struct invocation *in)
 {
-	if (in->command != &cli_commands[CLI_ONCE])
-		return true;
 	if (!in->status && !in->every_ms)
 		complain("once needs --every D, or --status");
 	else if (in->status && (in->every_ms || in->argv[0]))
@@ -233,27 +211,38 @@ static bool once_fits(const struct invocation *in)
 	return false;
 }
 
-static bool request_fits(const struct invocation *in)
+static bool session_fits(const char *number)
 {
-	size_t n;
+	size_t n = strlen(number);
 
-	if (in->command == &cli_commands[CLI_RATE] && (in->limit < 1 || in->per_ms < 1)) {
-		complain("rate needs --limit and --per, as in --limit 20 --per 60s");
-		return false;
-	}
-	if (in->command != &cli_commands[CLI_KILL])
+	if (n > 0 && n <= 15 && strspn(number, "0123456789") == n)
 		return true;
-	n = strlen(in->operand);
-	if (n > 0 && n <= 15 && strspn(in->operand, "0123456789") == n)
-		return true;
-	complain("'%.40s' is no session: redlock clients shows their numbers", in->operand);
+	complain("'%.40s' is no session: redlock clients shows their numbers", number);
 	return false;
+}
+
+static bool command_fits(const struct invocation *in)
+{
+	switch (command_id(in)) {
+	case CLI_ONCE:
+		return once_fits(in);
+	case CLI_KILL:
+		return session_fits(in->operand);
+	case CLI_RATE:
+		if (in->limit < 1 || in->per_ms < 1)
+			complain("rate needs --limit and --per, as in --limit 20 --per 60s");
+		return in->limit >= 1 && in->per_ms >= 1;
+	case CLI_MOVE:
+		if (!in->from)
+			complain("move needs --from, the daemon that has the jobs");
+		return in->from != NULL;
+	default:
+		return true;
+	}
 }
 
 static int invocation_whole(const struct invocation *in, uint64_t given)
 {
-	int r;
-
 	if (in->help || in->version)
 		return 0;
 	if (!in->command) {
@@ -264,8 +253,7 @@ static int invocation_whole(const struct invocation *in, uint64_t given)
 		complain("an argument is missing; the usage is: redlock %s %s", in->command->word, in->command->operands);
 		return usage_exit(in);
 	}
-	r = options_fit(in, given);
-	return r ? r : once_fits(in) && request_fits(in) && names_fit(in) ? 0 : usage_exit(in);
+	return options_fit(in, given) && command_fits(in) && names_fit(in) ? 0 : usage_exit(in);
 }
 
 /* Whether a "--" is still to come: all words before it are names. */

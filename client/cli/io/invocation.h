@@ -62,10 +62,14 @@ struct invocation {
 	bool release, shared, any, quiet, whole, print_acl, once, status, json, help, version;
 };
 
-/* The command is work. */
+static inline enum cli_command_id command_id(const struct invocation *in)
+{
+	return (enum cli_command_id)(in->command - cli_commands);
+}
+
 static inline bool works(const struct invocation *in)
 {
-	return in->command == &cli_commands[CLI_WORK];
+	return command_id(in) == CLI_WORK;
 }
 
 /*

@@ -11,7 +11,7 @@ enum option_id {
 	OPTIONS
 };
 
-#define ANY_COMMAND (~0u)
+#define ANY_COMMAND (~UINT64_C(0))
 
 struct option_row {
 	const char *word;
@@ -24,5 +24,10 @@ struct option_row {
 };
 
 extern const struct option_row option_rows[OPTIONS];
+
+static inline bool option_is_of(const struct option_row *option, const struct cli_command *command)
+{
+	return option->commands >> (command - cli_commands) & 1;
+}
 
 #endif

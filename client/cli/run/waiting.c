@@ -26,7 +26,7 @@
 static void label_make(const struct invocation *in, char out[LABEL_BYTES])
 {
 	const char *user = getenv("USER") ? getenv("USER") : getenv("LOGNAME"), *word = strrchr(in->argv[0], '/');
-	const char *verb = in->command == &cli_commands[CLI_TRY] ? "run" : in->command->word;
+	const char *verb = command_id(in) == CLI_TRY ? "run" : in->command->word;
 
 	snprintf(out, LABEL_BYTES, "redlock %s %.80s%s%.40s", verb, word ? word + 1 : in->argv[0], user ? "/" : "", user ? user : "");
 }
