@@ -5,60 +5,33 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <limits.h>
 #include <poll.h>
 #include <sys/param.h>
-#include <sys/syscall.h>
 #include <unistd.h>
 
-#define ONE_BY_ONE_MAX 65536
-#define FAREWELL_MS    1000
+#define FAREWELL_MS 1000
 
 /* --- descriptors --- */
 
-static int range_close_at_once(int from, int to)
+static bool is_among(int fd, const int kept[], size_t n)
 {
-#ifdef SYS_close_range
-	return (int)syscall(SYS_close_range, (unsigned int)from, (unsigned int)to, 0U);
-#else
-	(void)from, (void)to;
-	errno = ENOSYS;
-	return -1;
-#endif
-}
-
-/* Linux before 5.9 has no close_range(2). */
-static void range_close(int from, int to)
-{
-	int fd, open_max = (int)MIN(sysconf(_SC_OPEN_MAX), ONE_BY_ONE_MAX);
-
-	if (from > to || !range_close_at_once(from, to))
-		return;
-	for (fd = from; fd <= to && fd < open_max; fd++)
-		close(fd);
-}
-
-static int kept_next(const int kept[], size_t n, int from)
-{
-	int next = INT_MAX;
-	size_t i;
-
-	for (i = 0; i < n; i++)
-		if (kept[i] >= from)
-			next = MIN(next, kept[i]);
-	return next;
+	while (n > 0 && kept[n - 1] != fd)
+		n--;
+	return n > 0;
 }
 
 void descriptors_drop(const int kept[], size_t n)
 {
-	int null = open("/dev/null", O_RDWR | O_CLOEXEC), fd, next;
+	int null = open("/dev/null", O_RDWR | O_CLOEXEC), most = STDERR_FILENO;
 
-	for (fd = STDIN_FILENO; fd <= STDERR_FILENO; fd++)
-		if (null >= 0)
-			dup2(null, fd);
-	for (fd = STDERR_FILENO + 1; (next = kept_next(kept, n, fd)) < INT_MAX; fd = next + 1)
-		range_close(fd, next - 1);
-	range_close(fd, INT_MAX);
+	for (int fd = STDIN_FILENO; null >= 0 && fd <= STDERR_FILENO; fd++)
+		dup2(null, fd);
+	for (size_t i = 0; i < n; i++)
+		most = MAX(most, kept[i]);
+	for (int fd = STDERR_FILENO + 1; fd < most; fd++)
+		if (!is_among(fd, kept, n))
+			close(fd);
+	closefrom(most + 1);
 }
 
 /* --- the end of the session --- */
@@ -82,20 +55,12 @@ bool late_quit_must(const struct keeper_task *task)
 	return redlock_away(task->c) || (keeps_name(task) && redlock_in_flight(task->c));
 }
 
-/* Of several names some may be kept already: their UNLOCK was answered before the connection broke. */
-static void names_keep(const struct keeper_task *task)
-{
-	int r = 0;
-
-	for (unsigned i = 0; r >= 0 && i < task->names_n; i++)
-		r = redlock_unlock(task->c, task->names[i], task->in->keep_ms);
-}
-
 void late_quit(const struct keeper_task *task, int asker)
 {
 	struct redlock *c = task->c;
 	int64_t until = linger_until(task), now;
 	const int kept[] = {redlock_fd(c), asker};
+	int r = 0;
 
 	descriptors_drop(kept, 2); /* closes front, too */
 	while (late_quit_must(task) && (now = redlock_now_us()) < until && !redlock_process(c)) {
@@ -106,7 +71,8 @@ void late_quit(const struct keeper_task *task, int asker)
 			(void)!poll(&fd, 1, next > now ? (int)MIN((next - now) / 1000 + 1, 60000) : 0);
 	}
 	redlock_set_timeout(c, FAREWELL_MS);
-	if (keeps_name(task) && !redlock_in_flight(c))
-		names_keep(task);
+	/* Of several names some may be kept already: their UNLOCK was answered before the connection broke. */
+	for (unsigned i = 0; keeps_name(task) && !redlock_in_flight(c) && r >= 0 && i < task->names_n; i++)
+		r = redlock_unlock(c, task->names[i], task->in->keep_ms);
 	redlock_close(c);
 }

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* See lease.h. */
 #include "client/cli/run/lease.h"
+#include "client/cli/io/complaint.h"
+#include "client/cli/io/dial.h"
 #include "client/cli/run/locks_held.h"
 #include "client/lib/display.h"
 
@@ -110,7 +112,7 @@ static void lease_lost(struct lease *l, const char *why)
 	l->lost(l, validity_kill_at(&l->validity), l->name, why);
 }
 
-void lease_hear_push(struct lease *l)
+static void lease_hear_push(struct lease *l)
 {
 	struct locks_held_loss loss;
 	const char *name = l->task->job ? l->name : loss.names;
@@ -168,14 +170,23 @@ void lease_ask(struct lease *l, int64_t now)
 	lease_ask_next(l);
 }
 
-void lease_over(struct lease *l)
+static void lease_over(struct lease *l)
 {
 	const struct redlock *c = l->task->c;
 
+	l->unsaid = true;
 	if (redlock_away(c))
 		lease_lost(l, "redlockd went away and did not come back in time");
 	else
 		lease_lost(l, redlock_in_flight(c) ? "redlockd does not answer" : "redlockd could not renew it");
+}
+
+void lease_decide(struct lease *l, int64_t now)
+{
+	if (now >= l->validity.check_at && !redlock_in_flight(l->task->c) && validity_may_ask(&l->validity, now))
+		lease_ask(l, now);
+	else if (now >= l->validity.term_at)
+		lease_over(l);
 }
 
 int64_t lease_due_us(const struct lease *l, int64_t unanswered)
@@ -185,6 +196,24 @@ int64_t lease_due_us(const struct lease *l, int64_t unanswered)
 	return MIN(redlock_due_us(c), redlock_in_flight(c) ? unanswered : MIN(l->validity.check_at, unanswered));
 }
 
+int lease_confirm(struct keeper_task *task, struct waiting *w, int64_t ttl_ms, int code)
+{
+	int r;
+
+	/* A lock can be believed for that long without an answer. */
+	if (ttl_ms > MAX(w->in->ttl_ms, GRACE_MS) && redlock_session_secret(task->c)[0] && !waiting_regreet(w, ttl_ms))
+		return w->exit;
+	r = locks_held_check(task);
+	if (r) {
+		complain("%s%s", redlock_errmsg(task->c), silence_hint(r));
+		w->exit = code;
+		return code;
+	}
+	if (!task->grant.ttl_ms) /* only the answer to LOCK tells it */
+		task->grant.ttl_ms = ttl_ms;
+	return 0;
+}
+
 int lease_begin(struct lease *l)
 {
 	sigset_t child;
@@ -192,12 +221,15 @@ int lease_begin(struct lease *l)
 	locks_held_shown(l->task->names, l->task->names_n, l->name, sizeof(l->name));
 	validity_set(&l->validity, &l->task->grant);
 	validity_awake(&l->validity, redlock_now_us());
+	l->ready = POLLIN; /* a push may have come together with the answer to CHECK: the descriptor does not announce it */
 	sigemptyset(&child);
 	sigaddset(&child, SIGCHLD);
 	signal(SIGCHLD, SIG_DFL); /* some parents leave it ignored, which would lose the exit code */
 	l->children = signalfd(-1, &child, SFD_CLOEXEC | SFD_NONBLOCK);
 	l->timer = timerfd_create(CLOCK_BOOTTIME, TFD_CLOEXEC | TFD_NONBLOCK);
-	return l->children < 0 || l->timer < 0 ? -errno : 0;
+	if (l->children < 0 || l->timer < 0)
+		return -errno;
+	return 0;
 }
 
 bool lease_sleep(struct lease *l, int64_t due_us, struct pollfd *more, unsigned n)
@@ -239,4 +271,13 @@ void lease_hear(struct lease *l)
 	/* Whatever ended the connection, the lock is held until the moment that the daemon told. */
 	if (r && l->listens(l))
 		lease_lost(l, redlock_errmsg(c));
+}
+
+/* A job that is not said to be done is run again, so its daemon may stay away for as long as the lease lasts. The end of the session frees a lock, too. */
+int lease_settle(const struct lease *l)
+{
+	int64_t left_ms = l->task->job ? redlock_left_us(&l->validity.grant) / 1000 : 0;
+	int r = redlock_in_flight(l->task->c) ? redlock_finish(l->task->c, MAX(left_ms, UNLOCK_MS)) : 0;
+
+	return r < 0 && r != -ECONNABORTED ? r : 0;
 }

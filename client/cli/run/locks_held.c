@@ -16,24 +16,28 @@
 
 /* --- how the daemon tells that a grant was lost --- */
 
-static bool fence_is_of(int64_t fence, const struct redlock_grant *grants, unsigned n)
+static bool tells_loss(const struct keeper_task *task, const struct redlock_line *push)
 {
-	unsigned i = 0;
+	int64_t fence = redlock_line_number(push, "fence", 0);
 
-	while (i < n && grants[i].fence != fence)
-		i++;
-	return i < n;
+	if (!redlock_line_is(push, "LOST"))
+		return false;
+	if (task->job)
+		return taken_job_is_lost(task, push);
+	for (unsigned i = 0; i < task->names_n; i++)
+		if (task->grants[i].fence == fence)
+			return true;
+	return false;
 }
 
-/* The push LOST of one of these grants, or NULL. Drops the pushes before it. */
-static const struct redlock_line *loss_push(struct redlock *c, const struct redlock_grant *grants, unsigned n)
+const struct redlock_line *locks_held_loss(const struct keeper_task *task)
 {
 	const struct redlock_line *push;
 
-	while ((push = redlock_next_push(c)))
-		if (redlock_line_is(push, "LOST") && fence_is_of(redlock_line_number(push, "fence", 0), grants, n))
-			return push;
-	return NULL;
+	do
+		push = redlock_next_push(task->c);
+	while (push && !tells_loss(task, push));
+	return push;
 }
 
 bool loss_is_final(const struct redlock_line *push)
@@ -67,7 +71,8 @@ static int name_check(struct keeper_task *task, unsigned i)
 	int r;
 
 	do
-		r = redlock_check(task->c, task->names[i], &task->grants[i]);
+		r = task->job ? redlock_check_job(task->c, task->names[i], task->job->id, &task->grants[i])
+			      : redlock_check(task->c, task->names[i], &task->grants[i]);
 	while (r == REDLOCK_REFUSED && !strcmp(redlock_code(task->c), "QUORUM") && redlock_now_us() < until &&
 	       poll(&front, 1, SETTLE_MS) == 0);
 	return r;
@@ -86,8 +91,6 @@ int locks_held_check(struct keeper_task *task)
 {
 	int r = 0;
 
-	if (task->job)
-		return taken_job_check(task);
 	for (unsigned i = 0; !r && i < task->names_n; i++) {
 		r = name_check(task, i);
 		if (!r)
@@ -100,17 +103,12 @@ int locks_held_check(struct keeper_task *task)
 
 int locks_held_check_send(const struct keeper_task *task, unsigned i)
 {
-	return task->job ? taken_job_check_send(task) : redlock_check_send(task->c, task->names[i]);
+	return task->job ? redlock_check_job_send(task->c, task->names[i], task->job->id) : redlock_check_send(task->c, task->names[i]);
 }
 
 int locks_held_grant(const struct keeper_task *task, struct redlock_grant *ret_grant)
 {
-	return task->job ? taken_job_grant(task, ret_grant) : redlock_grant(task->c, ret_grant);
-}
-
-const struct redlock_line *locks_held_loss(const struct keeper_task *task)
-{
-	return task->job ? taken_job_loss(task) : loss_push(task->c, task->grants, task->names_n);
+	return task->job ? redlock_job_grant(task->c, ret_grant) : redlock_grant(task->c, ret_grant);
 }
 
 bool locks_held_lost(const struct keeper_task *task, struct locks_held_loss *ret_loss)
@@ -149,6 +147,7 @@ int locks_held_unlock(const struct keeper_task *task, int64_t keep_ms, enum atte
 	int r = 0;
 
 	*ret_at = 0;
+	redlock_set_timeout(task->c, UNLOCK_MS);
 	if (task->job)
 		return taken_job_end(task, attempt);
 	for (unsigned i = 0; !r && i < task->names_n; i++) {

@@ -3,7 +3,10 @@
 #ifndef CLIENT_LOCKS_HELD_H
 #define CLIENT_LOCKS_HELD_H
 
+#include "client/cli/io/field.h"
 #include "client/cli/run/task.h"
+
+#define UNLOCK_MS 1000 /* for each answer at the end: it is short, for the end of the session frees the locks, too */
 
 /* The names for a person, with commas between them. */
 void locks_held_shown(const char *const *names, unsigned n, char *out, size_t size);
@@ -15,7 +18,7 @@ int locks_held_grant(const struct keeper_task *task, struct redlock_grant *ret_g
 /* The push LOST of one of them, or NULL. Drops the pushes before it. */
 const struct redlock_line *locks_held_loss(const struct keeper_task *task);
 struct locks_held_loss {
-	char names[200]; /* for a person: which of them were lost; "" if it was a job */
+	char names[SHOWN_BYTES]; /* for a person: which of them were lost; "" if it was a job */
 	char why[32];    /* the last of these */
 	bool final;      /* somebody else may hold one of them already */
 };
@@ -23,7 +26,7 @@ struct locks_held_loss {
 bool locks_held_lost(const struct keeper_task *task, struct locks_held_loss *ret_loss);
 /* The grant that ends first. */
 const struct redlock_grant *locks_held_first(const struct keeper_task *task);
-/* Unlocks each, up to the first that is refused, which is told. A job ends as the attempt did. */
+/* Unlocks each, up to the first that is refused, which is told. A job ends as the attempt did. Sets the timeout of the connection to UNLOCK_MS. */
 int locks_held_unlock(const struct keeper_task *task, int64_t keep_ms, enum attempt attempt, unsigned *ret_at) REDLOCK_MUST;
 /* Sets the variables in which CMD finds them. 0 or a negative errno. */
 int locks_held_environment(const struct keeper_task *task);

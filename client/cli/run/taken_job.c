@@ -72,13 +72,11 @@ static int job_give_back(struct waiting *w)
 {
 	const struct redlock_line *answer = redlock_answer(w->c);
 	struct redlock_bytes id = redlock_line_find(answer, "job");
-	char job[200], queue[200];
-	int64_t number = redlock_line_number(answer, "attempt", 1);
+	char job[SHOWN_BYTES], queue[SHOWN_BYTES];
 
 	field_show(answer, "job", job, sizeof(job));
-	shown_text(span_of(w->in->operand), queue, sizeof(queue));
-	complain("job %s of %s cannot be run: its id, or the name of its lock, has a NUL byte", job, queue);
-	return job_failed(w->c, w->in, id, number);
+	complain("job %s of %s cannot be run: its id, or the name of its lock, has a NUL byte", job, shown(w->in->operand, queue));
+	return job_failed(w->c, w->in, id, redlock_line_number(answer, "attempt", 1));
 }
 
 bool taken_job_take(struct waiting *w, struct redlock_job *ret_job)
@@ -113,46 +111,13 @@ bool taken_job_take(struct waiting *w, struct redlock_job *ret_job)
 	return false;
 }
 
-int taken_job_check_send(const struct keeper_task *task)
+bool taken_job_is_lost(const struct keeper_task *task, const struct redlock_line *push)
 {
-	return redlock_check_job_send(task->c, task->in->operand, task->job->id);
-}
+	const struct redlock_job *job = task->job;
 
-int taken_job_grant(const struct keeper_task *task, struct redlock_grant *ret_grant)
-{
-	int r = redlock_job_grant(task->c, ret_grant);
-
-	if (!r)
-		ret_grant->ttl_ms = task->job->ttl_ms;
-	return r;
-}
-
-int taken_job_check(struct keeper_task *task)
-{
-	int r = redlock_check_job(task->c, task->in->operand, task->job->id, &task->grants[0]);
-
-	task->grants[0].ttl_ms = task->job->ttl_ms;
-	task->grant = task->grants[0];
-	return r;
-}
-
-static bool tells_loss(const struct keeper_task *task, const struct redlock_line *push)
-{
-	if (!redlock_line_is(push, "LOST"))
-		return false;
-	if (field_is(push, "job", task->job->id))
+	if (field_is(push, "job", job->id))
 		return field_is(push, "queue", task->in->operand);
-	return task->job->lock[0] && field_is(push, "name", task->job->lock) && redlock_line_number(push, "fence", 0) == task->job->fence;
-}
-
-const struct redlock_line *taken_job_loss(const struct keeper_task *task)
-{
-	const struct redlock_line *push;
-
-	while ((push = redlock_next_push(task->c)))
-		if (tells_loss(task, push))
-			return push;
-	return NULL;
+	return job->lock[0] && field_is(push, "name", job->lock) && redlock_line_number(push, "fence", 0) == job->fence;
 }
 
 /*
@@ -162,19 +127,21 @@ const struct redlock_line *taken_job_loss(const struct keeper_task *task)
 static int done_say(const struct keeper_task *task)
 {
 	int64_t until = redlock_now_us() + task->job->ttl_ms * 1000;
+	const struct redlock_line *push;
 	char session[64];
-	bool again = false;
+	unsigned times = 0;
 	int r;
 
 	snprintf(session, sizeof(session), "%s", redlock_session_id(task->c));
-	r = redlock_done(task->c, task->in->operand, task->job->id);
-	while (r == -ECONNABORTED && redlock_now_us() < until) {
+	do
 		r = redlock_done(task->c, task->in->operand, task->job->id);
-		again = true;
-	}
-	if (!again || r != REDLOCK_REFUSED || !code_is(task->c, "NOTHELD"))
+	while (times++, r == -ECONNABORTED && redlock_now_us() < until);
+	if (times == 1 || r != REDLOCK_REFUSED || !code_is(task->c, "NOTHELD") || strcmp(session, redlock_session_id(task->c)) != 0)
 		return r;
-	return strcmp(session, redlock_session_id(task->c)) || taken_job_loss(task) ? r : 0;
+	while ((push = redlock_next_push(task->c)))
+		if (redlock_line_is(push, "LOST") && taken_job_is_lost(task, push))
+			return r;
+	return 0;
 }
 
 int taken_job_end(const struct keeper_task *task, enum attempt attempt)
@@ -190,13 +157,12 @@ int taken_job_end(const struct keeper_task *task, enum attempt attempt)
 
 bool taken_job_is_over(const struct keeper_task *task, char *out, size_t size)
 {
-	char id[100], queue[200];
+	char id[SHOWN_BYTES], queue[SHOWN_BYTES];
 
 	if (!field_is(redlock_answer(task->c), "state", "dead"))
 		return false;
-	shown_text(span_of(task->job->id), id, sizeof(id));
-	shown_text(span_of(task->in->operand), queue, sizeof(queue));
-	snprintf(out, size, "job %s of %s has failed for good, after %lld attempts", id, queue, (long long)task->job->attempt);
+	snprintf(out, size, "job %s of %s has failed for good, after %lld attempts", shown(task->job->id, id), shown(task->in->operand, queue),
+		 (long long)task->job->attempt);
 	return true;
 }
 

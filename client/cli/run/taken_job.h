@@ -9,11 +9,8 @@
 /* Takes a job, and waits for it as --wait says. False: w->exit is set, after a complaint unless nothing was due. */
 bool taken_job_take(struct waiting *w, struct redlock_job *ret_job) REDLOCK_MUST;
 
-int taken_job_check(struct keeper_task *task) REDLOCK_MUST; /* sets the only grant */
-int taken_job_check_send(const struct keeper_task *task) REDLOCK_MUST;
-int taken_job_grant(const struct keeper_task *task, struct redlock_grant *ret_grant) REDLOCK_MUST;
-/* The push that the job was lost, or its lock; NULL: neither. Drops the pushes before it. */
-const struct redlock_line *taken_job_loss(const struct keeper_task *task);
+/* Whether a push LOST says that of the job, or of its lock. */
+bool taken_job_is_lost(const struct keeper_task *task, const struct redlock_line *push);
 /* Without --delay a job that has failed is due again after a pause that grows with the attempts: one of 1 s, then twice as long each time, up to 5 minutes. */
 int taken_job_end(const struct keeper_task *task, enum attempt attempt) REDLOCK_MUST;
 /* Gives a job back. how: "", or " failed=no", which counts as no attempt. It is not said again: that could make a job due that is dead by now. */
