@@ -27,6 +27,7 @@
 
 #define UNSTOPPABLE_US 1000000
 #define TAKE_OVER_US   100000 /* from the end of the keeper: max_grace may be short */
+#define ASK_AGAIN_US   200000
 #define SESSION_GONE   1
 #define TRUSTED_US     1000000 /* a request of work that was served for so long has no mistake */
 
@@ -46,10 +47,9 @@ struct front {
 	bool grouped;
 	struct run_end end;
 	bool alone;             /* this process began without children: all that it has descend from CMD */
-	pid_t process, command; /* the pids of the keeper and of CMD; 0: CMD does not run yet */
+	pid_t process;          /* the keeper */
 	sigset_t mask;          /* of signals, as this process found it */
-	unsigned name;          /* with --any: which of the names is held */
-	char session[64], secret[128];
+	struct keeper_report told; /* the last one */
 };
 
 static int signals_take(struct front *f)
@@ -108,18 +108,17 @@ static void signals_pass(struct front *f)
 /* 0; SESSION_GONE; or a negative errno: the daemon cannot be asked now. */
 static int session_take(const struct front *f, struct redlock **ret_c)
 {
-	char line[sizeof(f->session) + sizeof(f->secret) + 16];
+	char line[sizeof(f->told.session) + sizeof(f->told.secret) + 16];
 	struct redlock *c;
 	int r;
 
-	if (!f->secret[0])
+	if (!f->told.secret[0])
 		return SESSION_GONE;
 	r = redlock_open(f->in->addr, ANSWER_TIMEOUT_MS, &c);
 	if (r)
 		return r;
-	snprintf(line, sizeof(line), "RESUME %s %s", f->session, f->secret);
-	r = redlock_request(c, line, 0, NULL, NULL);
-	if (!r) {
+	snprintf(line, sizeof(line), "RESUME %s %s", f->told.session, f->told.secret);
+	if (!redlock_request(c, line, 0, NULL, NULL)) {
 		*ret_c = c;
 		return 0;
 	}
@@ -136,23 +135,25 @@ static void session_end(const struct front *f, struct redlock *c)
 	redlock_close(c);
 }
 
-static unsigned names_held(const struct front *f)
+/* Of --any one is held. */
+static const char *const *names_held(const struct front *f, unsigned *ret_n)
 {
-	return f->in->any ? 1 : f->in->names_n;
+	*ret_n = f->in->any ? 1 : f->in->names_n;
+	return f->in->names + (f->in->any ? f->told.name : 0);
 }
 
 /* Takes the session over, or asks whether it still holds the lock. False: the lock is lost. */
 static bool session_holds(const struct front *f, struct redlock **c)
 {
 	struct redlock_grant grant;
+	unsigned n, i;
+	const char *const *names = names_held(f, &n);
 	int r = 0;
 
 	if (!*c)
 		return session_take(f, c) != SESSION_GONE;
-	if (works(f->in))
-		r = redlock_request(*c, "PING", 0, NULL, NULL);
-	for (unsigned i = 0; !r && !works(f->in) && i < names_held(f); i++)
-		r = redlock_check(*c, f->in->names[f->in->any ? f->name : i], &grant);
+	for (i = 0; !r && i < n; i++)
+		r = works(f->in) ? redlock_ping(*c) : redlock_check(*c, names[i], &grant);
 	if (r == REDLOCK_REFUSED && loss_refused(*c))
 		return false;
 	if (r < 0) {
@@ -176,8 +177,8 @@ static bool command_killed(const struct front *f, struct descendants *descendant
 		descendants_kill(descendants);
 		return descendants_reap(descendants);
 	}
-	kill(f->grouped ? -f->command : f->command, SIGKILL);
-	return waitpid(f->command, NULL, WNOHANG) != 0;
+	kill(f->grouped ? -f->told.command : f->told.command, SIGKILL);
+	return waitpid(f->told.command, NULL, WNOHANG) != 0;
 }
 
 /*
@@ -186,7 +187,7 @@ static bool command_killed(const struct front *f, struct descendants *descendant
  */
 static bool command_end(const struct front *f, struct descendants *descendants, int64_t time_us)
 {
-	struct timespec pause = {0, 2000000};
+	struct timespec pause = {0, 5000000};
 	int64_t until = redlock_now_us() + time_us;
 
 	while (redlock_now_us() < until) {
@@ -203,45 +204,38 @@ static bool command_end(const struct front *f, struct descendants *descendants, 
  */
 static void command_outlive(const struct front *f, struct descendants *descendants, struct redlock *c)
 {
-	struct timespec pause = {0, 200000000};
-	char name[200]; /* for a person */
+	char name[SHOWN_BYTES];
+	unsigned n;
+	const char *const *names = names_held(f, &n);
 
-	locks_held_shown(f->in->names + (f->in->any ? f->name : 0), names_held(f), name, sizeof(name));
+	locks_held_shown(names, n, name, sizeof(name));
 	if (stderr_is_ready())
 		complain("the process that held the lock was killed, and the command could not be; redlock holds on to %s", name);
 	sigprocmask(SIG_SETMASK, &f->mask, NULL);
 	while (session_holds(f, &c)) {
-		if (command_killed(f, descendants)) {
+		if (command_end(f, descendants, ASK_AGAIN_US)) {
 			session_end(f, c);
 			return;
 		}
-		nanosleep(&pause, NULL);
 	}
 	complain("%s was lost, and the command could not be stopped", name);
 	redlock_close(c);
 }
 
-/* The keeper may have been killed after it started CMD and before it said so. */
-static bool command_may_run(const struct front *f)
-{
-	return f->command > 0 || (f->end.granted && f->alone);
-}
-
 static int keeper_lost(const struct front *f)
 {
-	struct descendants descendants = {.command = f->command, .grouped = f->grouped && f->command > 0};
+	struct descendants descendants = {.command = f->told.command, .grouped = f->grouped && f->told.command > 0};
+	/* The keeper may have been killed after it started CMD and before it said so. */
+	bool may_run = f->told.command > 0 || (f->end.granted && f->alone);
 	struct redlock *c = NULL;
-	bool over;
 
 	waitpid(f->process, NULL, 0);
-	over = !command_may_run(f) || command_end(f, &descendants, TAKE_OVER_US);
-	if (!over) {
+	if (may_run && !command_end(f, &descendants, TAKE_OVER_US)) {
 		(void)!session_take(f, &c);
-		over = command_end(f, &descendants, UNSTOPPABLE_US);
-	}
-	if (!over) {
-		command_outlive(f, &descendants, c);
-		return EXIT_LOST;
+		if (!command_end(f, &descendants, UNSTOPPABLE_US)) {
+			command_outlive(f, &descendants, c);
+			return EXIT_LOST;
+		}
 	}
 	session_end(f, c);
 	complain(f->end.granted ? "the process that held the lock was killed; so was the command"
@@ -260,32 +254,26 @@ static int granted(struct front *f)
 	return send(f->keeper, &go, sizeof(go), MSG_NOSIGNAL) < 0 ? -errno : 0;
 }
 
-static int ended(struct front *f, const struct keeper_report *report)
+static int ended(struct front *f)
 {
-	f->end.lost = report->lost;
-	if (report->text[0])
-		complain("%s", report->text);
+	f->end.lost = f->told.lost;
+	if (f->told.text[0])
+		complain("%s", f->told.text);
 	/* The keeper has nothing left to do; reap it. */
-	if (!report->lingers)
+	if (!f->told.lingers)
 		waitpid(f->process, NULL, 0);
-	return report->code;
+	return f->told.code;
 }
 
 /* Returns -1, or the exit code. */
-static int report_take(struct front *f, const struct keeper_report *report)
+static int report_take(struct front *f)
 {
 	int r = 0;
 
-	if (report->kind == KEEPER_ENDED)
-		return ended(f, report);
-	if (report->kind == KEEPER_STARTED) {
-		f->command = report->command;
-		f->end.started = true;
-	}
-	f->name = report->name;
-	memcpy(f->session, report->session, sizeof(f->session));
-	memcpy(f->secret, report->secret, sizeof(f->secret));
-	if (report->kind == KEEPER_GRANTED)
+	if (f->told.kind == KEEPER_ENDED)
+		return ended(f);
+	f->end.started |= f->told.kind == KEEPER_STARTED;
+	if (f->told.kind == KEEPER_GRANTED)
 		r = granted(f);
 	if (!r)
 		return -1;
@@ -310,7 +298,10 @@ static int front_wait(struct front *f)
 		/* If the keeper left a signal unread, recv reports one reset before its last report. */
 		if (n < 0 && (errno == EAGAIN || errno == EINTR || errno == ECONNRESET))
 			continue;
-		r = n == sizeof(report) ? report_take(f, &report) : keeper_lost(f);
+		if (n != sizeof(report))
+			return keeper_lost(f);
+		f->told = report;
+		r = report_take(f);
 	}
 	return r;
 }
@@ -358,14 +349,6 @@ static int front_run(struct front *f, struct keeper_task *task)
 	return front_wait(f);
 }
 
-static void front_close(const struct front *f)
-{
-	if (f->keeper >= 0)
-		close(f->keeper);
-	if (f->signals >= 0)
-		close(f->signals);
-}
-
 /*
  * The terminal that controls this session stops whoever asks it for something from outside of its foreground group. So CMD stays in the group of redlock,
  * which a shell puts into the foreground, even if standard input is a file or a pipe.
@@ -387,7 +370,10 @@ static int run_once(const struct invocation *in, struct redlock *c, struct run_e
 	int r = front_run(&f, &task);
 
 	redlock_close(task.c);
-	front_close(&f);
+	if (f.keeper >= 0)
+		close(f.keeper);
+	if (f.signals >= 0)
+		close(f.signals);
 	*ret_end = f.end;
 	return r;
 }
@@ -441,55 +427,46 @@ static bool works_on(const struct run_end *end, int code, bool begun)
 	return begun && code == EXIT_FAILED;
 }
 
-/* first: as dial_waiting has left it of in. */
-static int run_repeatedly(const struct invocation *in, const struct invocation *first, struct redlock *c, struct run_end *ret_end,
-			  bool (*again)(const struct run_end *end, int code, bool begun))
+/* Returns the exit code. */
+static int run_repeatedly(const struct invocation *in, bool (*again)(const struct run_end *end, int code, bool begun))
 {
+	struct invocation first = *in;
+	const struct invocation *now = &first;
+	struct redlock *c = dial_waiting(&first, NULL);
+	struct run_end end;
 	bool begun = false;
 	sigset_t mask;
 	int code;
 
+	if (!c)
+		return EXIT_FAILED;
 	sigprocmask(SIG_BLOCK, NULL, &mask);
 	for (;;) {
 		int64_t from = redlock_now_us();
 
-		code = run_once(first, c, ret_end);
-		first = in;
-		begun |= works(in) && (ret_end->granted || redlock_now_us() - from > TRUSTED_US);
-		if (!again(ret_end, code, begun))
-			return code;
+		code = run_once(now, c, &end);
+		now = in;
+		begun |= works(in) && (end.granted || redlock_now_us() - from > TRUSTED_US);
+		if (!again(&end, code, begun))
+			break;
 		begun = true;
 		sigprocmask(SIG_SETMASK, &mask, NULL);
-		if (!ret_end->granted)
+		if (!end.granted)
 			redial_pause();
 		c = redial(in->addr);
 		/* Nobody else waits for a keeper that lingered, or for what CMD left in the background. */
 		while (waitpid(-1, NULL, WNOHANG) > 0)
 			;
 	}
+	return end.signal && (works(in) || end.lost) ? 128 + end.signal : code;
 }
 
 int lead_main(const struct invocation *in)
 {
-	struct redlock *c = dial(in->addr);
-	struct run_end end;
-	int code;
-
-	if (!c)
-		return EXIT_FAILED;
-	code = run_repeatedly(in, in, c, &end, campaigns_again);
-	return end.lost ? 128 + end.signal : code;
+	return run_repeatedly(in, campaigns_again);
 }
 
 int work_main(const struct invocation *in)
 {
-	struct invocation left = *in;
-	struct redlock *c = dial_waiting(&left, NULL);
-	struct run_end end;
-	int code;
-
-	if (!c)
-		return EXIT_FAILED;
-	code = run_repeatedly(in, &left, c, &end, works_on);
-	return end.signal ? 128 + end.signal : code;
+	return run_repeatedly(in, works_on);
 }

@@ -85,45 +85,33 @@ struct votes {
 
 static void votes_row(void *arg, const struct redlock_line *row)
 {
+	bool quarantined = field_is(row, "state", "quarantine");
 	struct votes *v = arg;
-	int64_t left_ms = redlock_line_number(row, "left_ms", 0);
 
 	v->nodes++;
 	v->memory |= field_is(row, "node", "memory");
 	v->joined += field_is(row, "state", "joined");
-	if (!field_is(row, "state", "quarantine"))
-		return;
-	v->quarantined++;
-	if (left_ms > v->left_ms)
-		v->left_ms = left_ms;
-}
-
-static void votes_text(const struct votes *v, char out[QUORUM_SHORTAGE_BYTES])
-{
-	const char *stores = v->memory ? "stores" : "Redis servers";
-	unsigned quorum = v->nodes / 2 + 1;
-	char age[AGE_BYTES];
-
-	out[0] = '\0';
-	if (v->joined >= quorum)
-		return;
-	if (v->joined + v->quarantined < quorum)
-		snprintf(out, QUORUM_SHORTAGE_BYTES, "too few %s answer: %u of %u, %u are needed", stores, v->joined + v->quarantined,
-			 v->nodes, quorum);
-	else
-		snprintf(out, QUORUM_SHORTAGE_BYTES,
-			 "too few %s vote: %u of %u, %u are needed; %u may have forgotten locks and wait for up to %s", stores,
-			 v->joined, v->nodes, quorum, v->quarantined, age_text(v->left_ms, age));
+	v->quarantined += quarantined;
+	v->left_ms = MAX(v->left_ms, quarantined ? redlock_line_number(row, "left_ms", 0) : 0);
 }
 
 int quorum_shortage_ask(struct redlock *c, char out[QUORUM_SHORTAGE_BYTES])
 {
 	struct votes v = {0};
 	int r = redlock_list(c, REDLOCK_NODES, NULL, votes_row, &v);
+	const char *stores = v.memory ? "stores" : "Redis servers";
+	unsigned quorum = v.nodes / 2 + 1, votes = v.joined + v.quarantined;
+	char age[AGE_BYTES];
 
-	if (!r)
-		votes_text(&v, out);
-	return r;
+	out[0] = '\0';
+	if (r || v.joined >= quorum)
+		return r;
+	if (votes < quorum)
+		snprintf(out, QUORUM_SHORTAGE_BYTES, "too few %s answer: %u of %u, %u are needed", stores, votes, v.nodes, quorum);
+	else
+		snprintf(out, QUORUM_SHORTAGE_BYTES, "too few %s vote: %u of %u, %u are needed; %u may have forgotten locks and wait for up to %s", stores,
+			 v.joined, v.nodes, quorum, v.quarantined, age_text(v.left_ms, age));
+	return 0;
 }
 
 /* --- the text --- */
@@ -155,11 +143,9 @@ static void place_text(const struct queue_place *place, const char *shortage, ch
 static void status_text(const struct wait_display *s, const struct queue_place *place, const char *shortage, char *out, size_t size)
 {
 	int64_t seconds = (redlock_now_us() - s->began_us) / 1000000;
-	char name[LABEL_BYTES];
-	size_t at;
+	char name[SHOWN_BYTES];
+	size_t at = text_add(out, 0, size, "waiting for %s  %02d:%02d", shown(s->in->operand, name), (int)(seconds / 60), (int)(seconds % 60));
 
-	shown_text(span_of(s->in->operand), name, sizeof(name));
-	at = text_add(out, 0, size, "waiting for %s  %02d:%02d", name, (int)(seconds / 60), (int)(seconds % 60));
 	if (redlock_away(s->c))
 		at = text_add(out, at, size, "  redlockd is away");
 	place_text(place, shortage, out, at, size);
@@ -218,48 +204,30 @@ static void status_draw(struct wait_display *s)
 	s->drawn = true;
 }
 
-/* For a log: each of these is said once. */
-static void shortage_say(struct wait_display *s)
-{
-	char shortage[QUORUM_SHORTAGE_BYTES] = "";
-
-	if (side_open(s) && !quorum_shortage_ask(s->side, shortage) && shortage[0] && stderr_is_ready()) {
-		complain("waiting: %s", shortage);
-		s->short_said = true;
-	}
-}
-
-static void long_wait_say(struct wait_display *s)
-{
-	char text[STATUS_BYTES];
-
-	status_ask(s, text, sizeof(text));
-	if (!stderr_is_ready())
-		return;
-	complain("%s", text);
-	s->long_said = true;
-}
-
+/* For a log: that too few stores answer, and what it waits for, is said once each. */
 static void log_tick(struct wait_display *s, int64_t now)
 {
 	int64_t long_us = s->began_us + LONG_US;
+	char text[STATUS_BYTES] = "";
 
-	if (!s->short_said)
-		shortage_say(s);
-	if (!s->long_said && now >= long_us)
-		long_wait_say(s);
+	if (!s->short_said && side_open(s) && !quorum_shortage_ask(s->side, text) && text[0] && stderr_is_ready()) {
+		complain("waiting: %s", text);
+		s->short_said = true;
+	}
+	if (!s->long_said && now >= long_us) {
+		status_ask(s, text, sizeof(text));
+		s->long_said = stderr_is_ready();
+		if (s->long_said)
+			complain("%s", text);
+	}
 	side_close(s);
-	s->due_us = s->short_said && s->long_said ? INT64_MAX : !s->long_said && now < long_us ? MIN(long_us, now + AGAIN_US) : now + AGAIN_US;
+	s->due_us = now < long_us ? long_us : s->short_said && s->long_said ? INT64_MAX : now + AGAIN_US;
 }
 
 void wait_display_tick(struct wait_display *s)
 {
 	if (redlock_now_us() < s->due_us)
 		return;
-	if (s->in->quiet) {
-		s->due_us = INT64_MAX;
-		return;
-	}
 	if (!s->terminal) {
 		log_tick(s, redlock_now_us());
 		return;
@@ -272,7 +240,7 @@ void wait_display_begin(struct wait_display *s, const struct invocation *in, con
 {
 	*s = (struct wait_display){.in = in, .c = c, .began_us = redlock_now_us(), .terminal = isatty(STDERR_FILENO)};
 	/* Spreads the requests of processes that began at the same moment. */
-	s->due_us = s->began_us + TICK_US + (s->terminal ? 0 : getpid() % 1000 * (TICK_US / 1000));
+	s->due_us = in->quiet ? INT64_MAX : s->began_us + TICK_US + (s->terminal ? 0 : getpid() % 1000 * (TICK_US / 1000));
 }
 
 void wait_display_end(struct wait_display *s, bool leave)

@@ -7,7 +7,6 @@
 #include "client/cli/run/wait_display.h"
 #include "client/lib/display.h"
 #include "proto/proto.h"
-#include "proto/text.h"
 
 #include <errno.h>
 #include <poll.h>
@@ -93,35 +92,22 @@ bool waiting_regreet(struct waiting *w, int64_t grace_ms)
 
 /* --- the request --- */
 
-/* The length without a last character that was cut in two. */
-static size_t text_whole(const char *text, size_t n)
-{
-	size_t begin = n;
-
-	while (begin > 0 && n - begin < 4 && (text[begin - 1] & 0xc0) == 0x80)
-		begin--;
-	if (begin == 0 || !(text[--begin] & 0x80))
-		return n;
-	return utf8_length((struct span){text + begin, n - begin}) ? n : begin;
-}
-
 /* The note that was given, else the command line; cut between characters. */
-static void note_make(const struct invocation *in, char out[NOTE_BYTES + 1])
+static void note_make(const struct invocation *in, char out[NOTE_BYTES + 2])
 {
-	size_t at = 0, i;
+	size_t at = text_add(out, 0, NOTE_BYTES + 2, "%s", in->note ? in->note : ""), n = NOTE_BYTES;
 
-	out[0] = '\0';
-	if (in->note)
-		at = text_add(out, at, NOTE_BYTES + 1, "%s", in->note);
-	for (i = 0; !in->note && in->argv[i]; i++)
-		at = text_add(out, at, NOTE_BYTES + 1, "%s%s", i ? " " : "", in->argv[i]);
-	out[at == NOTE_BYTES ? text_whole(out, at) : at] = '\0';
+	for (size_t i = 0; !in->note && in->argv[i]; i++)
+		at = text_add(out, at, NOTE_BYTES + 2, "%s%s", i ? " " : "", in->argv[i]);
+	while (at > NOTE_BYTES && n > NOTE_BYTES - 3 && (out[n] & 0xc0) == 0x80)
+		n--;
+	out[n] = '\0';
 }
 
 static int lock_send(const struct waiting *w)
 {
 	const struct invocation *in = w->in;
-	char note[NOTE_BYTES + 1];
+	char note[NOTE_BYTES + 2] = "";
 	struct redlock_options options = {.size = sizeof(options), .wait_ms = in->wait_ms, .ttl_ms = in->ttl_ms, .priority = in->priority, .shared = in->shared,
 	                                  .slots = in->slots, .trace = in->trace};
 
@@ -161,55 +147,38 @@ int waiting_answer(struct waiting *w, int64_t until, struct wait_display *status
 
 /* --- no grant --- */
 
-/* Appends a word of a command line, so that a shell reads it as it is. False: it does not fit. */
-static bool word_add(char *out, size_t *at, const char *word)
+/* Words that a shell reads as they are. Returns the length; more than TEXT_MOST: they are too long, and were cut. */
+static size_t line_for_shell(char *const *words, char out[PAYLOAD_MAX + 1])
 {
-	size_t n = *at;
+	size_t at = 0;
 
-	if (n + 3 > TEXT_MOST) /* an empty word has that many bytes, too */
-		return false;
-	if (n > 0)
-		out[n++] = ' ';
-	out[n++] = '\'';
-	for (; *word; word++) {
-		if (n + 8 > TEXT_MOST)
-			return false;
-		if (*word == '\'') {
-			memcpy(out + n, "'\\''", 4);
-			n += 4;
-		} else {
-			out[n++] = *word;
-		}
+	for (; *words; words++) {
+		at = text_add(out, at, PAYLOAD_MAX + 1, at ? " '" : "'");
+		for (const char *p = *words; *p; p++)
+			at = *p == '\'' ? text_add(out, at, PAYLOAD_MAX + 1, "'\\''") : text_add(out, at, PAYLOAD_MAX + 1, "%c", *p);
+		at = text_add(out, at, PAYLOAD_MAX + 1, "'");
 	}
-	out[n++] = '\'';
-	*at = n;
-	return true;
+	return at;
 }
 
 bool or_defer(const struct invocation *in, struct redlock *c)
 {
-	struct redlock_deferral options = {.size = sizeof(options), .lock = in->operand};
-	char text[PAYLOAD_MAX];
-	char id[REDLOCK_JOB_BYTES], name[200];
-	size_t n = 0;
+	const struct redlock_deferral options = {.size = sizeof(options), .lock = in->operand};
+	char text[PAYLOAD_MAX + 1], id[REDLOCK_JOB_BYTES], name[SHOWN_BYTES];
+	size_t n = line_for_shell(in->argv, text);
 	int r;
 
-	for (char **word = in->argv; *word; word++) {
-		if (word_add(text, &n, *word))
-			continue;
+	if (n > TEXT_MOST) {
 		complain("the command line is too long to be deferred: %d bytes at most", TEXT_MOST);
 		return false;
 	}
 	text[n++] = '\n';
 	r = redlock_defer(c, in->defer_to, (struct redlock_bytes){text, n}, &options, id);
-	if (r) {
+	if (r)
 		complain("%s%s", redlock_errmsg(c), silence_hint(r));
-		return false;
-	}
-	shown_text(span_of(in->defer_to), name, sizeof(name));
-	if (!in->quiet)
-		complain("deferred: job %s of %s", id, name);
-	return true;
+	else if (!in->quiet)
+		complain("deferred: job %s of %s", id, shown(in->defer_to, name));
+	return !r;
 }
 
 /* BUSY has who holds the lock here; of a holder on another host the host alone. */
@@ -224,14 +193,14 @@ static bool holder_is_told(const struct waiting *w)
 static void holder_complain(const struct waiting *w, int outcome)
 {
 	struct queue_place place = {.session = redlock_session_id(w->c)};
-	char name[LABEL_BYTES], age[AGE_BYTES], more[AGE_BYTES];
+	char name[SHOWN_BYTES], age[AGE_BYTES], more[AGE_BYTES];
 
 	if ((outcome == REDLOCK_BUSY && holder_is_told(w)) || w->in->names_n > 1 || queue_place_ask(w->c, w->in->operand, &place) ||
 	    (!place.holder[0] && place.kept_ms < 0)) {
 		complain("%s", redlock_errmsg(w->c));
 		return;
 	}
-	shown_text(span_of(w->in->operand), name, sizeof(name));
+	shown(w->in->operand, name);
 	if (place.kept_ms >= 0 && place.ran_ms >= 0)
 		complain("%s is kept for %s more since it ran %s ago", name, age_text(place.kept_ms, more), age_text(place.ran_ms, age));
 	else if (place.kept_ms >= 0)
@@ -256,11 +225,9 @@ static bool not_granted(struct waiting *w, int outcome)
 	w->exit = taken ? w->in->busy_exit : EXIT_FAILED;
 	if (taken && !w->in->quiet)
 		holder_complain(w, outcome);
-	if (taken && w->in->defer_to && !or_defer(w->in, w->c))
-		w->exit = EXIT_FAILED;
-	else if (taken && w->in->defer_to)
-		w->exit = EXIT_SUCCESS;
-	else if (!taken && !w->abandoned)
+	if (taken && w->in->defer_to)
+		w->exit = or_defer(w->in, w->c) ? EXIT_SUCCESS : EXIT_FAILED;
+	if (!taken && !w->abandoned)
 		complain("%s%s", trouble(w, outcome), silence_hint(outcome));
 	return false;
 }
