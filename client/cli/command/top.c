@@ -18,7 +18,6 @@
 
 #define PAGE_ROWS   10000 /* of one LIST: each goes through all names */
 #define LOCKS_KEPT  256
-#define PAGES_MOST  1000
 #define QUEUE_SHOWN 5
 #define CELL_BYTES  256
 #define LEASE_CELLS 10
@@ -39,8 +38,6 @@ struct top_lock {
 struct top {
 	const struct invocation *in;
 	struct redlock *c; /* NULL: the daemon is away */
-	char why[256];     /* … and what was wrong */
-	const char *hint;  /* after it */
 	bool live;         /* on a terminal, which knows a cursor */
 	FILE *out;
 	unsigned width, height; /* of the terminal; height 0: all lines */
@@ -51,30 +48,21 @@ struct top {
 	int64_t at_us, before_us;                                     /* when these were asked */
 	char stores[8192];                                            /* a line for each two stores */
 	struct top_lock lock[LOCKS_KEPT]; /* the first ones of all pages */
-	size_t n, rows;                   /* of lock; of the last page */
+	size_t n;
 	int64_t more;                     /* locks that are left out */
 };
 
 /* --- cells --- */
 
-/* Copies as much as has this width of a text that a terminal may see as it is. */
-static char *fit(struct span text, size_t width, char out[CELL_BYTES])
+/* Copies as much as has this width of a text that a terminal may see as it is; then blanks up to this width, if it is to be padded. Returns out. */
+static const char *fit(struct span text, size_t width, bool pad, char out[CELL_BYTES])
 {
-	size_t n = MIN(text.n, CELL_BYTES / 2);
+	size_t n = MIN(text.n, CELL_BYTES / 2), has;
 
 	while (n && (shown_width((struct span){text.p, n}) > width || (n < text.n && (text.p[n] & 0xc0) == 0x80)))
 		n--;
 	memcpy(out, text.p, n);
-	out[n] = '\0';
-	return out;
-}
-
-/* Adds blanks up to this width. */
-static const char *padded(char *out, size_t width)
-{
-	size_t n = strlen(out), has = shown_width((struct span){out, n});
-
-	for (; has < width && n < CELL_BYTES - 1; has++)
+	for (has = shown_width((struct span){text.p, n}); pad && has < width && n < CELL_BYTES - 1; has++)
 		out[n++] = ' ';
 	out[n] = '\0';
 	return out;
@@ -83,10 +71,10 @@ static const char *padded(char *out, size_t width)
 /* Of any text. */
 static const char *cell(struct span text, size_t width, char out[CELL_BYTES])
 {
-	char shown[CELL_BYTES / 2];
-	size_t n = shown_text(text, shown, sizeof(shown));
+	char printable[CELL_BYTES / 2];
+	size_t n = shown_text(text, printable, sizeof(printable));
 
-	return padded(fit((struct span){shown, n}, width, out), width);
+	return fit((struct span){printable, n}, width, true, out);
 }
 
 /* --- asking --- */
@@ -94,20 +82,19 @@ static const char *cell(struct span text, size_t width, char out[CELL_BYTES])
 /* "joined 0.21 ms", "joined misnamed", "down unreached", "slow 61.50 ms" */
 static void store_row(void *arg, const struct redlock_line *row)
 {
-	char name[CELL_BYTES], state[CELL_BYTES], cause[CELL_BYTES], text[2 * CELL_BYTES], out[CELL_BYTES];
+	char name[CELL_BYTES], state[CELL_BYTES], cause[CELL_BYTES], text[2 * CELL_BYTES], out[CELL_BYTES], rtt[RTT_BYTES];
 	int64_t rtt_us = redlock_line_number(row, "rtt_us", 0);
 	struct top *t = arg;
+	bool second = t->nodes++ % 2;
+	size_t at = strlen(t->stores);
 
 	field_show(row, "state", state, sizeof(state));
-	if (field_show(row, "cause", cause, sizeof(cause)) && strcmp(cause, state) != 0)
-		snprintf(text, sizeof(text), "%s %s", state, cause);
-	else
-		snprintf(text, sizeof(text), rtt_us ? "%s %" PRId64 ".%02d ms" : "%s", state, rtt_us / 1000, (int)(rtt_us % 1000 / 10));
-	fit(span_of(text), 18, out);
-	(void)text_add(t->stores, strlen(t->stores), sizeof(t->stores), "%s%s %s", t->nodes == 0 ? "" : t->nodes % 2 ? "  " : "\n",
-		       cell(field_of(row, "node"), 20, name), t->nodes % 2 ? out : padded(out, 18));
+	if (!field_show(row, "cause", cause, sizeof(cause)) && rtt_us)
+		strcpy(cause, rtt_text(rtt_us, rtt));
+	snprintf(text, sizeof(text), "%s%s%s", state, cause[0] && strcmp(cause, state) != 0 ? " " : "", strcmp(cause, state) != 0 ? cause : "");
+	(void)text_add(t->stores, at, sizeof(t->stores), "%s%s %s", second ? "  " : at ? "\n" : "", cell(field_of(row, "node"), 20, name),
+		       fit(span_of(text), 18, !second, out));
 	t->joined += !strcmp(state, "joined");
-	t->nodes++;
 }
 
 static void figure_row(void *arg, const struct redlock_line *row)
@@ -117,11 +104,11 @@ static void figure_row(void *arg, const struct redlock_line *row)
 
 	if (field_is(row, "metric", "locks_held"))
 		t->locks_held = value;
-	else if (field_is(row, "metric", "waiters"))
+	if (field_is(row, "metric", "waiters"))
 		t->waiters = value;
-	else if (field_is(row, "metric", "sessions"))
+	if (field_is(row, "metric", "sessions"))
 		t->sessions = value;
-	else if (field_is(row, "metric", "grants_total"))
+	if (field_is(row, "metric", "grants_total"))
 		t->grants = value;
 }
 
@@ -149,7 +136,6 @@ static void lock_row(void *arg, const struct redlock_line *row)
 			 redlock_line_number(row, "limit", 0));
 	else if (redlock_line_number(row, "holders", 1) > 1)
 		text_add(l.holder, strlen(l.holder), sizeof(l.holder), " +%" PRId64, redlock_line_number(row, "holders", 1) - 1);
-	t->rows++;
 	for (at = t->n; at > 0 && lock_is_before(&l, &t->lock[at - 1]); at--)
 		;
 	t->more += t->n == LOCKS_KEPT;
@@ -161,25 +147,9 @@ static void lock_row(void *arg, const struct redlock_line *row)
 	t->n++;
 }
 
-/* Of all pages. A page without rows is the last, even if the daemon announces more. */
-static int locks_ask(struct top *t)
-{
-	struct redlock_page page = {.size = sizeof(page), .limit = PAGE_ROWS};
-	int r = 0;
-
-	t->n = 0;
-	t->more = 0;
-	t->rows = page.more = 1;
-	for (unsigned n = 0; !r && t->rows > 0 && page.more > 0 && n < PAGES_MOST; n++) {
-		t->rows = 0;
-		r = redlock_list(t->c, REDLOCK_LOCKS, &page, lock_row, t);
-	}
-	t->more += page.more;
-	return r;
-}
-
 static int top_ask(struct top *t)
 {
+	struct redlock_page page = {.size = sizeof(page), .limit = PAGE_ROWS};
 	int r = t->server[0] ? 0 : hello(t->c, "redlock top");
 
 	if (!r && !t->server[0]) {
@@ -189,7 +159,8 @@ static int top_ask(struct top *t)
 		t->lease_ms = redlock_line_number(redlock_answer(t->c), "lease_ms", 0);
 	}
 	t->stores[0] = '\0';
-	t->nodes = t->joined = 0;
+	t->nodes = t->joined = t->more = 0;
+	t->n = 0;
 	t->grants_before = t->grants;
 	t->before_us = t->at_us;
 	if (!r)
@@ -197,7 +168,10 @@ static int top_ask(struct top *t)
 	if (!r)
 		r = redlock_stats(t->c, figure_row, t);
 	t->at_us = redlock_now_us();
-	return r ? r : locks_ask(t);
+	if (!r)
+		r = list_all(t->c, REDLOCK_LOCKS, &page, lock_row, t);
+	t->more += page.more;
+	return r;
 }
 
 /* --- the lines --- */
@@ -217,7 +191,7 @@ static unsigned lines_print(const struct top *t, const char *text)
 	for (; *text; lines++) {
 		size_t n = strcspn(text, "\n");
 
-		fputs(fit((struct span){text, n}, t->width, out), t->out);
+		fputs(fit((struct span){text, n}, t->width, false, out), t->out);
 		line_end(t);
 		text += n + (text[n] == '\n');
 	}
@@ -259,7 +233,7 @@ static void lock_print(const struct top *t, const struct top_lock *l)
 	if (l->valid_ms >= 0)
 		age_text(l->valid_ms, left);
 	fprintf(t->out, "%s  %s  %6s%s  %s %6s  %5" PRId64, cell(span_of(l->name), name_width, name),
-	       padded(fit(span_of(l->holder), texts - name_width, holder), texts - name_width), held, l->alarm ? "!" : " ", lease, left, l->waiters);
+	       fit(span_of(l->holder), texts - name_width, true, holder), held, l->alarm ? "!" : " ", lease, left, l->waiters);
 	line_end(t);
 }
 
@@ -301,13 +275,12 @@ static void queue_row(void *arg, const struct redlock_line *row)
 static int queue_print(const struct top *t)
 {
 	const struct top_lock *l = t->lock;
-	char shown[CELL_BYTES], title[2 * CELL_BYTES];
+	char name[SHOWN_BYTES], title[2 * CELL_BYTES];
 	struct queue q = {t, 0};
 	int r;
 
 	line_end(t);
-	shown_text(span_of(l->name), shown, sizeof(shown));
-	snprintf(title, sizeof(title), "The queue of %s: %" PRId64 " %s", shown, l->waiters, l->waiters == 1 ? "waits" : "wait");
+	snprintf(title, sizeof(title), "The queue of %s: %" PRId64 " %s", shown(l->name, name), l->waiters, l->waiters == 1 ? "waits" : "wait");
 	(void)lines_print(t, title);
 	r = redlock_show(t->c, l->name, NULL, queue_row, &q);
 	if (!r && q.n > QUEUE_SHOWN) {
@@ -338,36 +311,25 @@ static int top_print(struct top *t)
 
 /* --- the loop --- */
 
-/* What went wrong, as a terminal may see it. */
-static void top_note(struct top *t, const char *hint)
+static void top_ask_and_print(struct top *t)
 {
-	t->hint = hint;
-	shown_text(span_of(redlock_errmsg(t->c)), t->why, sizeof(t->why));
-}
+	const char *hint = "; on its host, systemctl status redlockd may say why";
+	char why[CELL_BYTES];
+	int r = t->c ? 0 : redlock_open(t->in->addr, TIMEOUT_MS, &t->c);
 
-static void top_leave(struct top *t)
-{
-	top_note(t, "; on its host, systemctl status redlockd may say why");
+	if (r) {
+		hint = absence_hint(r);
+		t->c = NULL;
+	} else if (!top_ask(t) && !top_print(t)) {
+		return;
+	}
+	shown_text(span_of(redlock_errmsg(t->c)), why, sizeof(why));
+	fprintf(t->out, "%s%s", why, hint);
+	line_end(t);
 	redlock_close(t->c);
 	t->c = NULL;
 	t->server[0] = '\0'; /* the next one may be another, … */
 	t->at_us = 0; /* … and counts from 0 */
-}
-
-static void top_ask_and_print(struct top *t)
-{
-	int r = 0;
-
-	if (!t->c && (r = redlock_open(t->in->addr, TIMEOUT_MS, &t->c))) {
-		t->c = NULL;
-		top_note(t, absence_hint(r));
-	}
-	if (t->c && (top_ask(t) || top_print(t)))
-		top_leave(t);
-	if (t->c)
-		return;
-	fprintf(t->out, "%s%s", t->why, t->hint);
-	line_end(t);
 }
 
 /* As many lines as there are: one more would move the first one out of sight. */
