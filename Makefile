@@ -431,10 +431,9 @@ CLI := \
 	client/cli/command/top.c \
 	client/cli/command/watch.c \
 	client/cli/io/arguments.c \
-	client/cli/io/complaint.c \
 	client/cli/io/dial.c \
-	client/cli/io/field.c \
 	client/cli/io/options.c \
+	client/cli/io/output.c \
 	client/cli/main.c \
 	client/cli/run/background.c \
 	client/cli/run/descendants.c \

@@ -5,8 +5,7 @@
  */
 #include "client/cli/io/invocation.h"
 #include "client/cli/io/dial.h"
-#include "client/cli/io/field.h"
-#include "client/lib/display.h"
+#include "client/cli/io/output.h"
 #include "proto/defect.h"
 #include "proto/proto.h"
 

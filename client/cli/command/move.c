@@ -4,11 +4,9 @@
  * in between the job is at both under one id, and the next move makes it one again.
  */
 #include "client/cli/io/invocation.h"
-#include "client/cli/io/complaint.h"
 #include "client/cli/io/dial.h"
-#include "client/cli/io/field.h"
+#include "client/cli/io/output.h"
 #include "client/cli/run/taken_job.h"
-#include "client/lib/display.h"
 #include "proto/proto.h"
 
 #include <errno.h>

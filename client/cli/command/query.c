@@ -3,10 +3,8 @@
  * ls, clients, queues, jobs, nodes, stats, show, complete, recent and raw: each sends one request, or one per page, and prints the rows of the answer.
  */
 #include "client/cli/io/invocation.h"
-#include "client/cli/io/complaint.h"
 #include "client/cli/io/dial.h"
-#include "client/cli/io/field.h"
-#include "client/lib/display.h"
+#include "client/cli/io/output.h"
 #include "proto/proto.h"
 
 #include <ctype.h>

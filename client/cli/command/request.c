@@ -1,10 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* The commands that send one request and say what came of it: break, kill and drain, for administrators; rate, defer, retry and drop; ping. */
 #include "client/cli/io/invocation.h"
-#include "client/cli/io/complaint.h"
 #include "client/cli/io/dial.h"
-#include "client/cli/io/field.h"
-#include "client/lib/display.h"
+#include "client/cli/io/output.h"
 #include "proto/proto.h"
 
 #include <errno.h>

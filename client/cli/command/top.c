@@ -1,10 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* top: a view of stores and locks that is printed anew each second, over the one before. It reads, and changes nothing. A signal ends it. */
 #include "client/cli/io/invocation.h"
-#include "client/cli/io/complaint.h"
 #include "client/cli/io/dial.h"
-#include "client/cli/io/field.h"
-#include "client/lib/display.h"
+#include "client/cli/io/output.h"
 #include "proto/proto.h"
 
 #include <inttypes.h>

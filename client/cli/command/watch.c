@@ -4,10 +4,8 @@
  * back: a reader of the other end of a pipe sees each at once.
  */
 #include "client/cli/io/invocation.h"
-#include "client/cli/io/complaint.h"
 #include "client/cli/io/dial.h"
-#include "client/cli/io/field.h"
-#include "client/lib/display.h"
+#include "client/cli/io/output.h"
 #include "proto/proto.h"
 
 #include <errno.h>

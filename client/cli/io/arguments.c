@@ -5,8 +5,8 @@
  */
 #include "client/cli/io/invocation.h"
 
-#include "client/cli/io/complaint.h"
 #include "client/cli/io/options.h"
+#include "client/cli/io/output.h"
 #include "proto/proto.h"
 
 #include <getopt.h>

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* See dial.h. */
 #include "client/cli/io/dial.h"
-#include "client/cli/io/complaint.h"
 #include "client/cli/io/invocation.h"
+#include "client/cli/io/output.h"
 #include "proto/span.h"
 
 #include <errno.h>

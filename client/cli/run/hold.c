@@ -5,8 +5,8 @@
  * closes its pipe, or tells that the process has ended.
  */
 #include "client/cli/io/invocation.h"
-#include "client/cli/io/complaint.h"
 #include "client/cli/io/dial.h"
+#include "client/cli/io/output.h"
 #include "client/cli/run/background.h"
 #include "client/cli/run/lease.h"
 #include "client/cli/run/locks_held.h"

@@ -3,15 +3,14 @@
  * The life of a keeper: it waits for the lock, holds it for the command, and ends the session. However it ends, it sends QUIT, so
  * that nobody waits for a grace that nobody needs. If it cannot be sent at that moment, the keeper lingers.
  */
-#include "client/cli/io/complaint.h"
 #include "client/cli/io/dial.h"
+#include "client/cli/io/output.h"
 #include "client/cli/run/background.h"
 #include "client/cli/run/lease.h"
 #include "client/cli/run/locks_held.h"
 #include "client/cli/run/once.h"
 #include "client/cli/run/taken_job.h"
 #include "client/cli/run/waiting.h"
-#include "client/lib/display.h"
 
 #include <errno.h>
 #include <signal.h>

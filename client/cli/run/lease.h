@@ -6,7 +6,7 @@
 #ifndef CLIENT_LEASE_H
 #define CLIENT_LEASE_H
 
-#include "client/cli/io/field.h"
+#include "client/cli/io/output.h"
 #include "client/cli/run/task.h"
 #include "client/cli/run/waiting.h"
 

@@ -2,9 +2,8 @@
 /* See locks_held.h. */
 #include "client/cli/run/locks_held.h"
 #include "client/cli/io/dial.h"
-#include "client/cli/io/field.h"
+#include "client/cli/io/output.h"
 #include "client/cli/run/taken_job.h"
-#include "client/lib/display.h"
 
 #include <errno.h>
 #include <poll.h>

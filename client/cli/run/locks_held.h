@@ -3,7 +3,7 @@
 #ifndef CLIENT_LOCKS_HELD_H
 #define CLIENT_LOCKS_HELD_H
 
-#include "client/cli/io/field.h"
+#include "client/cli/io/output.h"
 #include "client/cli/run/task.h"
 
 #define UNLOCK_MS 1000 /* for each answer at the end: it is short, for the end of the session frees the locks, too */

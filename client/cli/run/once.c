@@ -1,11 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* See once.h. */
 #include "client/cli/run/once.h"
-#include "client/cli/io/complaint.h"
 #include "client/cli/io/dial.h"
-#include "client/cli/io/field.h"
+#include "client/cli/io/output.h"
 #include "client/cli/run/locks_held.h"
-#include "client/lib/display.h"
 
 #include <errno.h>
 #include <inttypes.h>

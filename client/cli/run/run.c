@@ -5,12 +5,11 @@
  * keeper sees that and gives up its request.
  */
 #include "client/cli/io/invocation.h"
-#include "client/cli/io/complaint.h"
 #include "client/cli/io/dial.h"
+#include "client/cli/io/output.h"
 #include "client/cli/run/locks_held.h"
 #include "client/cli/run/once.h"
 #include "client/cli/run/process.h"
-#include "client/lib/display.h"
 
 #include <errno.h>
 #include <fcntl.h>

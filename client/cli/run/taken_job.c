@@ -1,10 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* See taken_job.h. */
 #include "client/cli/run/taken_job.h"
-#include "client/cli/io/complaint.h"
 #include "client/cli/io/dial.h"
-#include "client/cli/io/field.h"
-#include "client/lib/display.h"
+#include "client/cli/io/output.h"
 
 #include <errno.h>
 #include <stdio.h>

@@ -1,9 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* See wait_display.h. */
 #include "client/cli/run/wait_display.h"
-#include "client/cli/io/complaint.h"
-#include "client/cli/io/field.h"
-#include "client/lib/display.h"
+#include "client/cli/io/output.h"
 
 #include <inttypes.h>
 #include <stdio.h>

@@ -1,11 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* See waiting.h. */
 #include "client/cli/run/waiting.h"
-#include "client/cli/io/complaint.h"
 #include "client/cli/io/dial.h"
-#include "client/cli/io/field.h"
+#include "client/cli/io/output.h"
 #include "client/cli/run/wait_display.h"
-#include "client/lib/display.h"
 #include "proto/proto.h"
 
 #include <errno.h>

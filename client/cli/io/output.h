@@ -1,10 +1,22 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What a line of the daemon says: its fields, and the whole line as JSON on stdout (proto/json.h). */
-#ifndef CLIENT_FIELD_H
-#define CLIENT_FIELD_H
+/* What redlock says: complaints on standard error, and what a line of the daemon tells, for people or as JSON (proto/json.h), on standard output. */
+#ifndef CLIENT_OUTPUT_H
+#define CLIENT_OUTPUT_H
 
+#include "client/lib/display.h"
 #include "client/lib/redlock.h"
-#include "proto/span.h"
+
+/* Whether stderr takes a line at once. A stopped terminal does not, nor does a full pipe. */
+bool stderr_is_ready(void);
+/* Writes one line, "redlock: …". A reader who has closed the other end does not end this process. */
+void complain(const char *format, ...) __attribute__((format(printf, 1, 2)));
+
+/* Writes what was printed so far. False: standard output did not take all of it, errno says why, and output_end will say so. */
+bool output_flush(void);
+/* The exit code of a command that has printed: code; or EX_UNAVAILABLE, after a complaint, if standard output did not take all of it. */
+int output_end(int code);
+
+/* --- the fields of a line --- */
 
 /* The value; p is NULL if the line has no such field. */
 struct span field_of(const struct redlock_line *line, const char *field);
