@@ -18,7 +18,6 @@
 #include <sys/param.h>
 
 #define HOLDS_TOLD      10
-#define NODES_TOLD      16
 #define TEXT_BYTES      256
 #define CLOCKS_APART_MS 500
 #define CLOCK_MOST_MS   (INT64_MAX / 4) /* the difference of two does not overflow, nor when it is rounded */
@@ -46,7 +45,7 @@ struct doctor {
 	int64_t clock_least, clock_most;  /* … how far they are ahead of that of the daemon's host, milliseconds */
 	bool memory;
 	bool needs_saving; /* there are jobs, or rate limits were asked for */
-	int64_t quarantined, left_ms[NODES_TOLD]; /* stores in quarantine, and for how much longer */
+	int64_t quarantined, left_ms; /* stores in quarantine, and for how much longer the last of them */
 	unsigned held; /* locks that are held for too long */
 };
 
@@ -117,8 +116,8 @@ static void quarantine_tell(struct doctor *w, const struct store_row *s)
 	int64_t left_ms = redlock_line_number(s->line, "left_ms", 0);
 	char age[AGE_BYTES];
 
-	if (w->quarantined < NODES_TOLD)
-		w->left_ms[w->quarantined++] = MAX(left_ms, 0);
+	w->quarantined++;
+	w->left_ms = MAX(w->left_ms, left_ms);
 	finding_tell(w, "quarantine", FINDING_WARN, "only wait", "store %s votes in %s, when each lock that it may have forgotten is over%s%s", s->node,
 		     age_text(left_ms, age), s->reason[0] ? ": " : "", s->reason);
 }
@@ -152,24 +151,6 @@ static void node_row(void *arg, const struct redlock_line *line)
 		trouble_tell(w, &s, strcmp(s.state, "quarantine") ? s.state : "in quarantine");
 }
 
-static int by_number(const void *a, const void *b)
-{
-	const int64_t *x = a, *y = b;
-
-	return (*x > *y) - (*x < *y);
-}
-
-/* Until quarantines that end by themselves make up for the votes that lack; -1: they are too few. */
-static int64_t quarantine_wait_ms(struct doctor *w, int64_t quorum)
-{
-	int64_t missing = quorum - w->joined;
-
-	if (missing > w->quarantined)
-		return -1;
-	qsort(w->left_ms, (size_t)w->quarantined, sizeof(w->left_ms[0]), by_number);
-	return w->left_ms[missing - 1];
-}
-
 /* If all stores agree it is the host's that is wrong. */
 static void clocks_tell(struct doctor *w)
 {
@@ -188,12 +169,12 @@ static void clocks_tell(struct doctor *w)
 
 static void all_tell(struct doctor *w)
 {
-	int64_t quorum = w->nodes / 2 + 1, wait_ms;
+	int64_t quorum = w->nodes / 2 + 1;
 	char age[AGE_BYTES];
 
-	if (w->joined < quorum && (wait_ms = quarantine_wait_ms(w, quorum)) >= 0)
+	if (w->joined < quorum && w->joined + w->quarantined >= quorum)
 		finding_tell(w, "quorum", FINDING_WARN, "only wait; this is normal after a first start",
-			     "no quorum yet: enough stores vote in %s, and locks are granted from then on", age_text(wait_ms, age));
+			     "no quorum yet: enough stores vote in %s, and locks are granted from then on", age_text(w->left_ms, age));
 	else if (w->joined < quorum)
 		finding_tell(w, "quorum", FINDING_FAIL, "fix the stores above until enough of them vote",
 			     "no quorum: %" PRId64 " of %" PRId64 " stores vote, and %" PRId64 " are needed for any lock", w->joined, w->nodes, quorum);

@@ -30,7 +30,7 @@
  * that no row has a value for is hidden.
  */
 struct rows {
-	bool json, failed;
+	bool json, of_locks, failed;
 	bool closed; /* no further columns */
 	char field[COLUMNS_MAX][FIELD_BYTES]; /* of each column */
 	size_t columns, count;
@@ -71,7 +71,7 @@ static void rows_begin(struct rows *rows, const struct invocation *in, const cha
 {
 	struct span rest = span_of(order), field;
 
-	*rows = (struct rows){.json = in->json};
+	*rows = (struct rows){.json = in->json, .of_locks = command_id(in) == CLI_LS};
 	if (!in->json)
 		rows->failed = !table_begin(rows->table = scols_new_table());
 	while (span_word(&rest, &field))
@@ -123,18 +123,10 @@ static void rows_fill(struct rows *rows, const char *field, struct span text)
 		cell_set(rows, NULL, span_of(field), text);
 }
 
-static bool is_shown(const struct rows *rows, const char *field)
-{
-	for (size_t i = 0; i < rows->columns; i++)
-		if (!strcmp(rows->field[i], field))
-			return !scols_column_is_hidden(scols_table_get_column(rows->table, i));
-	return false;
-}
-
 /* The unit of a duration is not shown. Beside held_ms, for how long, held is how many slots of a semaphore are in use. */
 static bool heading_set(struct rows *rows, size_t column)
 {
-	bool used = !strcmp(rows->field[column], "held") && is_shown(rows, "held_ms");
+	bool used = rows->of_locks && !strcmp(rows->field[column], "held");
 	struct span field = span_of(used ? "used" : rows->field[column]);
 	char title[FIELD_BYTES] = "";
 

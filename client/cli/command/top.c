@@ -53,26 +53,17 @@ struct top {
 /* --- cells --- */
 
 /* Copies as much as has this width of a text that a terminal may see as it is; then blanks up to this width, if it is to be padded. Returns out. */
-static const char *fit(struct span text, size_t width, bool pad, char out[CELL_BYTES])
+static const char *fit(const char *text, size_t width, bool pad, char out[CELL_BYTES])
 {
-	size_t n = MIN(text.n, CELL_BYTES / 2), has;
+	size_t n = strcspn(text, "\n"), has;
 
-	while (n && (shown_width((struct span){text.p, n}) > width || (n < text.n && (text.p[n] & 0xc0) == 0x80)))
+	while (n && (n > CELL_BYTES / 2 || shown_width((struct span){text, n}) > width || (text[n] & 0xc0) == 0x80))
 		n--;
-	memcpy(out, text.p, n);
-	for (has = shown_width((struct span){text.p, n}); pad && has < width && n < CELL_BYTES - 1; has++)
+	memcpy(out, text, n);
+	for (has = shown_width((struct span){text, n}); pad && has < width && n < CELL_BYTES - 1; has++)
 		out[n++] = ' ';
 	out[n] = '\0';
 	return out;
-}
-
-/* Of any text. */
-static const char *cell(struct span text, size_t width, char out[CELL_BYTES])
-{
-	char printable[CELL_BYTES / 2];
-	size_t n = shown_text(text, printable, sizeof(printable));
-
-	return fit((struct span){printable, n}, width, true, out);
 }
 
 /* --- asking --- */
@@ -80,18 +71,19 @@ static const char *cell(struct span text, size_t width, char out[CELL_BYTES])
 /* "joined 0.21 ms", "joined misnamed", "down unreached", "slow 61.50 ms" */
 static void store_row(void *arg, const struct redlock_line *row)
 {
-	char name[CELL_BYTES], state[CELL_BYTES], cause[CELL_BYTES], text[2 * CELL_BYTES], out[CELL_BYTES], rtt[RTT_BYTES];
+	char node[CELL_BYTES], name[CELL_BYTES], state[CELL_BYTES], cause[CELL_BYTES], text[2 * CELL_BYTES], out[CELL_BYTES], rtt[RTT_BYTES];
 	int64_t rtt_us = redlock_line_number(row, "rtt_us", 0);
 	struct top *t = arg;
 	bool second = t->nodes++ % 2;
 	size_t at = strlen(t->stores);
 
+	field_show(row, "node", node, sizeof(node));
 	field_show(row, "state", state, sizeof(state));
 	if (!field_show(row, "cause", cause, sizeof(cause)) && rtt_us)
 		strcpy(cause, rtt_text(rtt_us, rtt));
 	snprintf(text, sizeof(text), "%s%s%s", state, cause[0] && strcmp(cause, state) != 0 ? " " : "", strcmp(cause, state) != 0 ? cause : "");
-	(void)text_add(t->stores, at, sizeof(t->stores), "%s%s %s", second ? "  " : at ? "\n" : "", cell(field_of(row, "node"), 20, name),
-		       fit(span_of(text), 18, !second, out));
+	(void)text_add(t->stores, at, sizeof(t->stores), "%s%s %s", second ? "  " : at ? "\n" : "", fit(node, 20, true, name),
+		       fit(text, 18, !second, out));
 	t->joined += !strcmp(state, "joined");
 }
 
@@ -189,7 +181,7 @@ static unsigned lines_print(const struct top *t, const char *text)
 	for (; *text; lines++) {
 		size_t n = strcspn(text, "\n");
 
-		fputs(fit((struct span){text, n}, t->width, false, out), t->out);
+		fputs(fit(text, t->width, false, out), t->out);
 		line_end(t);
 		text += n + (text[n] == '\n');
 	}
@@ -220,31 +212,27 @@ static void lease_text(const struct top *t, const struct top_lock *l, char out[L
 	out[LEASE_CELLS] = '\0';
 }
 
-static void lock_print(const struct top *t, const struct top_lock *l)
+static void row_print(const struct top *t, const char *name, const char *holder, const char *held, const char *lease, const char *left, const char *waiters)
 {
-	char name[CELL_BYTES], holder[CELL_BYTES], held[AGE_BYTES] = "", left[AGE_BYTES] = "", lease[LEASE_CELLS + 1];
+	char first[CELL_BYTES], second[CELL_BYTES];
 	unsigned texts = t->width - FIXED_WIDTH - 2, name_width = texts * 2 / 5;
 
-	lease_text(t, l, lease);
-	if (l->held_ms >= 0)
-		age_text(l->held_ms, held);
-	if (l->valid_ms >= 0)
-		age_text(l->valid_ms, left);
-	fprintf(t->out, "%s  %s  %6s%s  %s %6s  %5" PRId64, cell(span_of(l->name), name_width, name),
-	       fit(span_of(l->holder), texts - name_width, true, holder), held, l->alarm ? "!" : " ", lease, left, l->waiters);
+	fprintf(t->out, "%s  %s  %7s  %-*s %6s  %5s", fit(name, name_width, true, first), fit(holder, texts - name_width, true, second), held, LEASE_CELLS,
+		lease, left, waiters);
 	line_end(t);
 }
 
-static void columns_print(const struct top *t)
+static void lock_print(const struct top *t, const struct top_lock *l)
 {
-	char name[CELL_BYTES], holder[CELL_BYTES];
-	unsigned texts = t->width - FIXED_WIDTH - 2, name_width = texts * 2 / 5;
+	char name[SHOWN_BYTES], age[AGE_BYTES], held[AGE_BYTES + 1] = " ", left[AGE_BYTES] = "", lease[LEASE_CELLS + 1], waiters[24];
 
-	line_end(t);
-	fputs(t->live ? "\033[1m" : "", t->out);
-	fprintf(t->out, "%s  %s  %6s   %-*s %6s  %5s", cell(SPAN("LOCK"), name_width, name), cell(SPAN("HOLDER"), texts - name_width, holder), "HELD",
-		LEASE_CELLS, "LEASE", "LEFT", "WAIT");
-	line_end(t);
+	lease_text(t, l, lease);
+	if (l->held_ms >= 0)
+		snprintf(held, sizeof(held), "%s%s", age_text(l->held_ms, age), l->alarm ? "!" : " ");
+	if (l->valid_ms >= 0)
+		age_text(l->valid_ms, left);
+	snprintf(waiters, sizeof(waiters), "%" PRId64, l->waiters);
+	row_print(t, shown(l->name, name), l->holder, held, lease, left, waiters);
 }
 
 struct queue {
@@ -254,7 +242,7 @@ struct queue {
 
 static void queue_row(void *arg, const struct redlock_line *row)
 {
-	char label[CELL_BYTES], waited[AGE_BYTES] = "";
+	char label[CELL_BYTES / 2], out[CELL_BYTES], waited[AGE_BYTES] = "";
 	struct queue *q = arg;
 	struct span who = field_of(row, "name");
 	int64_t waited_ms = redlock_line_number(row, "waited_ms", -1);
@@ -265,7 +253,8 @@ static void queue_row(void *arg, const struct redlock_line *row)
 		who = field_of(row, "holder").n ? field_of(row, "holder") : field_of(row, "peer");
 	if (waited_ms >= 0)
 		age_text(waited_ms, waited);
-	fprintf(q->top->out, "%3u  %s  %6s", q->n, cell(who, q->top->width - 15, label), waited);
+	shown_text(who, label, sizeof(label));
+	fprintf(q->top->out, "%3u  %s  %6s", q->n, fit(label, q->top->width - 15, true, out), waited);
 	line_end(q->top);
 }
 
@@ -297,7 +286,9 @@ static int top_print(struct top *t)
 	lines = head_print(t) + 2 + 2 + QUEUE_SHOWN + 3; /* the columns and the queue, each behind an empty line; what is left out of both; the cursor */
 	if (t->height > 0)
 		fits = MIN(fits, t->height > lines + 1 ? t->height - lines : 1);
-	columns_print(t);
+	line_end(t);
+	fputs(t->live ? "\033[1m" : "", t->out);
+	row_print(t, "LOCK", "HOLDER", "HELD ", "LEASE", "LEFT", "WAIT");
 	for (size_t i = 0; i < fits; i++)
 		lock_print(t, &t->lock[i]);
 	if (t->n - fits + (size_t)t->more > 0) {

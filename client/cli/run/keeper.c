@@ -51,12 +51,13 @@ static void report_send(const struct keeper_task *task, struct keeper_report *re
 	(void)!send(task->front, report, sizeof(*report), MSG_NOSIGNAL);
 }
 
-static void __attribute__((format(printf, 3, 4))) supervise_says(struct supervise *h, int code, const char *format, ...)
+/* lost: the lock was, and nothing of CMD is left. */
+static void __attribute__((format(printf, 4, 5))) supervise_says(struct supervise *h, int code, bool lost, const char *format, ...)
 {
 	va_list args;
 
 	h->report->code = code;
-	h->report->lost = false;
+	h->report->lost = lost;
 	va_start(args, format);
 	vsnprintf(h->report->text, sizeof(h->report->text), format, args);
 	va_end(args);
@@ -78,10 +79,10 @@ static void supervise_hold_on(struct supervise *h)
 
 	h->state = SUPERVISE_ON;
 	if (h->front_gone)
-		supervise_says(h, EXIT_LOST, "redlock was killed, and the command could not be stopped; process %d holds on to %s", (int)getpid(),
+		supervise_says(h, EXIT_LOST, false, "redlock was killed, and the command could not be stopped; process %d holds on to %s", (int)getpid(),
 			       h->lease.name);
 	else
-		supervise_says(h, EXIT_LOST,
+		supervise_says(h, EXIT_LOST, false,
 			     "%s was lost (not confirmed in time), and the command could not be stopped; process %d keeps the lock if the session still has it",
 			     h->lease.name, (int)getpid());
 	h->report->lingers = true;
@@ -97,7 +98,7 @@ static void supervise_give_up(struct supervise *h)
 		supervise_hold_on(h);
 		return;
 	}
-	supervise_says(h, EXIT_LOST, "%s was lost, and the command could not be stopped", h->lease.name);
+	supervise_says(h, EXIT_LOST, false, "%s was lost, and the command could not be stopped", h->lease.name);
 	h->state = SUPERVISE_DONE;
 }
 
@@ -110,8 +111,7 @@ static void supervise_stop(struct lease *l, int64_t kill_by, const char *name, c
 		h->state = SUPERVISE_DONE;
 		return;
 	}
-	supervise_says(h, EXIT_LOST, "%s was lost (%s%s); the command was stopped", name, why, validity_still(&h->lease.validity, still));
-	h->report->lost = true;
+	supervise_says(h, EXIT_LOST, true, "%s was lost (%s%s); the command was stopped", name, why, validity_still(&l->validity, still));
 	h->state = SUPERVISE_STOPPING;
 	h->kill_at = kill_by;
 	descendants_end(&h->descendants);
@@ -150,31 +150,29 @@ static int supervise_unlock(struct supervise *h, int64_t keep_ms, unsigned *ret_
  */
 static void supervise_finish(struct supervise *h)
 {
+	struct lease *l = &h->lease;
+	const struct keeper_task *task = l->task;
+	bool over = redlock_now_us() >= l->validity.grant.until_us;
+	int code = descendants_code(&h->descendants), r;
 	const struct redlock_line *push;
-	char what[400];
-	bool over = redlock_now_us() >= h->lease.validity.grant.until_us;
 	unsigned at = 0;
-	int r = supervise_unlock(h, h->lease.task->in->keep_ms, &at);
+	char what[400];
 
+	r = supervise_unlock(h, task->in->keep_ms, &at);
 	h->state = SUPERVISE_DONE;
-	h->report->code = descendants_code(&h->descendants);
-	if (r == REDLOCK_REFUSED && loss_refused(h->lease.task->c)) {
-		push = locks_held_loss(h->lease.task);
-		if (!push || loss_is_final(push)) {
-			supervise_says(h, EXIT_LOST, "%s was lost while the command ran", lease_name(&h->lease, at));
-			h->report->lost = true;
-		}
+	h->report->code = code;
+	if (r == REDLOCK_REFUSED && loss_refused(task->c)) {
+		push = locks_held_loss(task);
+		if (!push || loss_is_final(push))
+			supervise_says(h, EXIT_LOST, true, "%s was lost while the command ran", lease_name(l, at));
 	} else if (r && over) {
-		supervise_says(h, EXIT_LOST, "%s was lost (%s%s) while the command ran", h->lease.name, redlock_errmsg(h->lease.task->c),
-			       validity_still(&h->lease.validity, what));
-		h->report->lost = true;
-	} else if (r && (r == REDLOCK_REFUSED || h->lease.task->in->keep_ms)) {
+		supervise_says(h, EXIT_LOST, true, "%s was lost (%s%s) while the command ran", l->name, redlock_errmsg(task->c), validity_still(&l->validity, what));
+	} else if (r == REDLOCK_REFUSED || (r && task->in->keep_ms)) {
 		/* The name was to be kept and is free: that is no success. */
-		if (r == REDLOCK_REFUSED && h->lease.task->in->keep_ms && h->report->code == 0)
-			h->report->code = EXIT_FAILED;
-		supervise_says(h, h->report->code, "unlocking %s: %s", lease_name(&h->lease, at), redlock_errmsg(h->lease.task->c));
-	} else if (h->lease.task->job && !r && taken_job_is_over(h->lease.task, what, sizeof(what))) {
-		supervise_says(h, h->report->code, "%s; its last attempt ended with %d", what, h->report->code);
+		code = code || r < 0 || !task->in->keep_ms ? code : EXIT_FAILED;
+		supervise_says(h, code, false, "unlocking %s: %s", lease_name(l, at), redlock_errmsg(task->c));
+	} else if (task->job && !r && taken_job_is_over(task, what, sizeof(what))) {
+		supervise_says(h, code, false, "%s; its last attempt ended with %d", what, code);
 	}
 }
 
@@ -196,20 +194,28 @@ static void supervise_reap(struct supervise *h, int64_t now)
 
 static void supervise_decide(struct supervise *h, int64_t now)
 {
-	if (h->state == SUPERVISE_HELD)
+	switch (h->state) {
+	case SUPERVISE_HELD:
 		lease_decide(&h->lease, now);
-	if (h->state == SUPERVISE_ON) {
+		break;
+	case SUPERVISE_STOPPING:
+		if (now >= h->kill_at)
+			supervise_kill(h, now);
+		break;
+	case SUPERVISE_KILLING:
+		descendants_kill(&h->descendants);
+		if (now >= h->give_up_at)
+			supervise_give_up(h);
+		break;
+	case SUPERVISE_ON:
 		descendants_kill(&h->descendants);
 		/* Even after the deadline: CMD runs in any case, and only the daemon knows whether the lock is taken. */
 		if (now >= h->lease.validity.check_at && !redlock_in_flight(h->lease.task->c))
 			lease_ask(&h->lease, now);
+		break;
+	case SUPERVISE_DONE:
+		break;
 	}
-	if (h->state == SUPERVISE_STOPPING && now >= h->kill_at)
-		supervise_kill(h, now);
-	else if (h->state == SUPERVISE_KILLING && now < h->give_up_at)
-		descendants_kill(&h->descendants);
-	else if (h->state == SUPERVISE_KILLING)
-		supervise_give_up(h);
 }
 
 static int64_t supervise_deadline(const struct supervise *h)
@@ -283,9 +289,9 @@ static void supervise_start(struct supervise *h)
 	if (!r)
 		r = descendants_start(&h->descendants, &task->start);
 	if (r < 0)
-		supervise_says(h, EXIT_FAILED, "cannot start: %s", strerror(-r));
+		supervise_says(h, EXIT_FAILED, false, "cannot start: %s", strerror(-r));
 	else if (r > 0)
-		supervise_says(h, r == ENOENT ? EXIT_NOT_FOUND : EXIT_CANNOT_EXEC, "cannot execute %s: %s", task->start.argv[0], strerror(r));
+		supervise_says(h, r == ENOENT ? EXIT_NOT_FOUND : EXIT_CANNOT_EXEC, false, "cannot execute %s: %s", task->start.argv[0], strerror(r));
 	if (r)
 		return;
 	if (task->once)
