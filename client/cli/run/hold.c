@@ -100,6 +100,8 @@ static int release_socket_ask(pid_t pid, const char *name)
 
 /* --- while it is held --- */
 
+#define KILLED (INT64_MAX / 2)
+
 struct script {
 	struct lease lease;
 	struct invocation in; /* argv is the name of the script, for the label */
@@ -110,14 +112,14 @@ struct script {
 	int signals;     /* a descriptor: one that asks redlock to end has come */
 	int listening;   /* of release_socket_listen, or negative */
 	int asker;       /* whoever asked to let go, or -1 */
-	int64_t kill_at; /* when the process is killed; 0: the lock is held */
-	bool done, killed;
+	int64_t kill_at; /* when the process is killed; 0: the lock is held; KILLED: it was */
+	bool done;
 	int code;
 };
 
 static void script_end(struct script *s, int code)
 {
-	s->done = true;
+	s->done = s->lease.deaf = true;
 	s->code = code;
 }
 
@@ -139,28 +141,14 @@ static void script_lost(struct lease *l, int64_t kill_by, const char *name, cons
 	process_signal(s->process, SIGCONT); /* a stopped process acts on SIGTERM when it goes on */
 }
 
-static bool script_listens(const struct lease *l)
-{
-	const struct script *s = (const struct script *)l;
-
-	return !s->done && !s->kill_at;
-}
-
 static void script_decide(struct script *s, int64_t now)
 {
-	if (script_listens(&s->lease))
+	if (!s->lease.deaf)
 		lease_decide(&s->lease, now);
-	if (s->kill_at && now >= s->kill_at && !s->killed) {
-		process_signal(s->process, SIGKILL);
-		s->killed = true;
-	}
-}
-
-static int64_t script_deadline(const struct script *s)
-{
-	if (s->kill_at)
-		return s->killed ? INT64_MAX / 2 : s->kill_at;
-	return lease_due_us(&s->lease, s->lease.validity.term_at);
+	if (!s->kill_at || now < s->kill_at)
+		return;
+	process_signal(s->process, SIGKILL);
+	s->kill_at = KILLED;
 }
 
 /* What a script writes to redlock says nothing; only the end counts. */
@@ -194,7 +182,7 @@ static void script_sleep(struct script *s)
 	};
 	struct signalfd_siginfo info;
 
-	if (!lease_sleep(&s->lease, script_deadline(s), fds, 3))
+	if (!lease_sleep(&s->lease, s->kill_at ? s->kill_at : lease_due_us(&s->lease, s->lease.validity.term_at), fds, 3))
 		return;
 	if (fds[0].revents && (s->process >= 0 || input_is_over()))
 		script_end(s, s->kill_at ? EXIT_LOST : EXIT_SUCCESS);
@@ -224,23 +212,10 @@ static void script_unlock(struct script *s)
 		complain("unlocking %s: %s", s->lease.name, redlock_errmsg(s->task.c));
 }
 
-/*
- * Ends the session. A process in the background stays for that until the daemon is back, and so does whoever asked to let go: the lock is free when that
- * returns. A signal ends it at once; then the lock stays until the grace is over.
- */
-static void script_leave(struct script *s)
-{
-	s->task.grant = s->lease.validity.grant;
-	if (s->process >= 0 && s->code <= EXIT_LOST && late_quit_must(&s->task) && !redlock_process(s->task.c))
-		late_quit(&s->task, s->asker);
-	else
-		redlock_close(s->task.c);
-}
-
 /* Holds the lock of task->grant, and unlocks it at the end. Returns the exit code of redlock. */
 static int script_hold(struct script *s)
 {
-	s->lease = (struct lease){.task = &s->task, .listens = script_listens, .lost = script_lost};
+	s->lease = (struct lease){.task = &s->task, .lost = script_lost};
 	if (lease_begin(&s->lease)) {
 		complain("cannot start: out of descriptors");
 		script_end(s, EXIT_FAILED);
@@ -255,7 +230,15 @@ static int script_hold(struct script *s)
 			script_sleep(s);
 	}
 	script_unlock(s); /* also after a loss: a daemon that did not answer may still have the lock */
-	script_leave(s);
+	s->task.grant = s->lease.validity.grant;
+	/*
+	 * A process in the background stays until the daemon is back, and so does whoever asked to let go: the lock is free when that returns. A signal ends it
+	 * at once; then the lock stays until the grace is over.
+	 */
+	if (s->process >= 0 && s->code <= EXIT_LOST && late_quit_must(&s->task) && !redlock_process(s->task.c))
+		late_quit(&s->task, s->asker);
+	else
+		redlock_close(s->task.c);
 	if (s->listening >= 0)
 		close(s->listening); /* whoever hears the answer may hold the lock anew */
 	if (s->asker >= 0)

@@ -68,6 +68,7 @@ static void __attribute__((format(printf, 4, 5))) supervise_says(struct supervis
 static void supervise_kill(struct supervise *h, int64_t now)
 {
 	h->state = SUPERVISE_KILLING;
+	h->lease.deaf = true;
 	h->give_up_at = now + UNSTOPPABLE_US;
 	descendants_kill(&h->descendants);
 }
@@ -78,6 +79,7 @@ static void supervise_hold_on(struct supervise *h)
 	const int kept[] = {h->lease.task->front, h->lease.children, h->lease.timer, redlock_fd(h->lease.task->c)};
 
 	h->state = SUPERVISE_ON;
+	h->lease.deaf = false;
 	if (h->front_gone)
 		supervise_says(h, EXIT_LOST, false, "redlock was killed, and the command could not be stopped; process %d holds on to %s", (int)getpid(),
 			       h->lease.name);
@@ -90,16 +92,6 @@ static void supervise_hold_on(struct supervise *h)
 	if (h->front_gone && stderr_is_ready())
 		complain("%s", h->report->text);
 	descriptors_drop(kept, sizeof(kept) / sizeof(kept[0]));
-}
-
-static void supervise_give_up(struct supervise *h)
-{
-	if (h->lease.unsaid) {
-		supervise_hold_on(h);
-		return;
-	}
-	supervise_says(h, EXIT_LOST, false, "%s was lost, and the command could not be stopped", h->lease.name);
-	h->state = SUPERVISE_DONE;
 }
 
 static void supervise_stop(struct lease *l, int64_t kill_by, const char *name, const char *why)
@@ -115,13 +107,6 @@ static void supervise_stop(struct lease *l, int64_t kill_by, const char *name, c
 	h->state = SUPERVISE_STOPPING;
 	h->kill_at = kill_by;
 	descendants_end(&h->descendants);
-}
-
-static bool supervise_listens(const struct lease *l)
-{
-	const struct supervise *h = (const struct supervise *)l;
-
-	return h->state == SUPERVISE_HELD || h->state == SUPERVISE_ON;
 }
 
 /* --- the end --- */
@@ -204,8 +189,12 @@ static void supervise_decide(struct supervise *h, int64_t now)
 		break;
 	case SUPERVISE_KILLING:
 		descendants_kill(&h->descendants);
-		if (now >= h->give_up_at)
-			supervise_give_up(h);
+		if (now >= h->give_up_at && h->lease.unsaid) {
+			supervise_hold_on(h);
+		} else if (now >= h->give_up_at) {
+			supervise_says(h, EXIT_LOST, false, "%s was lost, and the command could not be stopped", h->lease.name);
+			h->state = SUPERVISE_DONE;
+		}
 		break;
 	case SUPERVISE_ON:
 		descendants_kill(&h->descendants);
@@ -251,29 +240,21 @@ static void supervise_front(struct supervise *h)
 		supervise_kill(h, redlock_now_us());
 }
 
-static void supervise_sleep(struct supervise *h)
-{
-	struct pollfd front = {.fd = h->front_gone ? -1 : h->lease.task->front, .events = POLLIN};
-
-	if (!lease_sleep(&h->lease, supervise_deadline(h), &front, 1))
-		return;
-	if (front.revents)
-		supervise_front(h);
-	lease_hear(&h->lease);
-}
-
 static void supervise_loop(struct supervise *h)
 {
 	while (h->state != SUPERVISE_DONE) {
+		struct pollfd front = {.fd = h->front_gone ? -1 : h->lease.task->front, .events = POLLIN};
 		int64_t now = redlock_now_us(); /* a pause behind this is noticed in the next turn */
 
 		validity_awake(&h->lease.validity, now);
 		supervise_reap(h, now);
-		if (h->state == SUPERVISE_DONE)
-			break;
-		supervise_decide(h, now);
 		if (h->state != SUPERVISE_DONE)
-			supervise_sleep(h);
+			supervise_decide(h, now);
+		if (h->state == SUPERVISE_DONE || !lease_sleep(&h->lease, supervise_deadline(h), &front, 1))
+			continue;
+		if (front.revents)
+			supervise_front(h);
+		lease_hear(&h->lease);
 	}
 }
 
@@ -303,7 +284,7 @@ static void supervise_start(struct supervise *h)
 
 void supervise_run(struct keeper_task *task, struct keeper_report *ret_report)
 {
-	struct supervise h = {.lease = {.task = task, .listens = supervise_listens, .lost = supervise_stop}, .state = SUPERVISE_DONE, .report = ret_report};
+	struct supervise h = {.lease = {.task = task, .lost = supervise_stop}, .state = SUPERVISE_DONE, .report = ret_report};
 	unsigned at;
 
 	supervise_start(&h);
@@ -315,18 +296,6 @@ void supervise_run(struct keeper_task *task, struct keeper_report *ret_report)
 }
 
 /* --- the session --- */
-
-/* Waits until redlock passes on signals. False: redlock is gone. */
-static bool front_agrees(const struct keeper_task *task)
-{
-	struct front_signal go;
-	ssize_t n;
-
-	do
-		n = recv(task->front, &go, sizeof(go), 0);
-	while (n < 0 && errno == EINTR);
-	return n == sizeof(go);
-}
 
 /* The locks, or a job. */
 static bool things_take(struct keeper_task *task, struct waiting *w, int64_t *ret_ttl_ms, struct keeper_report *report)
@@ -344,7 +313,9 @@ static bool things_take(struct keeper_task *task, struct waiting *w, int64_t *re
 /* True: CMD may start. */
 static bool lock_take(struct keeper_task *task, struct waiting *w, struct keeper_report *report)
 {
+	struct front_signal go;
 	int64_t ttl_ms;
+	ssize_t n;
 
 	if (!waiting_greet(w))
 		return false;
@@ -357,7 +328,11 @@ static bool lock_take(struct keeper_task *task, struct waiting *w, struct keeper
 	}
 	report_send(task, report, KEEPER_GRANTED);
 	w->exit = EXIT_FAILED;
-	if (!front_agrees(task))
+	/* Until redlock passes on signals; or is gone. */
+	do
+		n = recv(task->front, &go, sizeof(go), 0);
+	while (n < 0 && errno == EINTR);
+	if (n != sizeof(go))
 		return false;
 	if (task->once && !once_is_due(task, &w->exit))
 		return false;

@@ -20,17 +20,6 @@
 #define ANSWER_LEAST_US 200000 /* for the answer that says whether the lock is still held */
 #define ASK_SHARE  20 /* of the validity is given to an answer, and to a daemon that could not tell */
 
-/*
- * CHECK is asked every third of the ttl, which also notices a daemon that is stopped, not gone. The best moment is shortly after
- * the daemon renews, which it does when two thirds of the ttl are left.
- */
-static int64_t check_after(int64_t ttl_us, int64_t valid_us)
-{
-	int64_t renewal = valid_us - 2 * ttl_us / 3;
-
-	return MIN(ttl_us / 3, (renewal > 0 ? renewal : 0) + ttl_us / 20);
-}
-
 void validity_set(struct validity *b, const struct redlock_grant *grant)
 {
 	int64_t valid_us = grant->valid_ms * 1000, ttl_us = (grant->ttl_ms ? grant->ttl_ms : b->grant.ttl_ms) * 1000;
@@ -42,7 +31,11 @@ void validity_set(struct validity *b, const struct redlock_grant *grant)
 	b->grant.ttl_ms = ttl_us / 1000;
 	if (!b->awake_us)
 		b->awake_us = grant->until_us - valid_us; /* a process can be stopped before it looks at the clock */
-	b->check_at = grant->until_us - valid_us + check_after(ttl_us, valid_us);
+	/*
+	 * CHECK is asked every third of the ttl, which also notices a daemon that is stopped, not gone. The best moment is shortly after the daemon renews,
+	 * which it does when two thirds of the ttl are left.
+	 */
+	b->check_at = grant->until_us - valid_us + MIN(ttl_us / 3, MAX(valid_us - 2 * ttl_us / 3, 0) + ttl_us / 20);
 	b->term_at = grant->until_us - b->longest_us / TERM_SHARE;
 	if (b->term_at > b->late_until) {
 		b->stood_us = b->late_until = 0;
@@ -100,44 +93,33 @@ void validity_untold(struct validity *b, int64_t now)
 
 /* --- the daemon --- */
 
-/* Somebody else may hold the lock already. */
-static void lease_lost_now(struct lease *l, const char *name, const char *why)
+static void lease_lost(struct lease *l, int64_t kill_by, const char *name, const char *why)
 {
-	l->lost(l, MIN(validity_kill_at(&l->validity), redlock_now_us() + GRACE_US), name, why);
+	l->deaf = true;
+	l->lost(l, MIN(kill_by, validity_kill_at(&l->validity)), name, why);
 }
 
-static void lease_lost(struct lease *l, const char *why)
+/* When CMD must have ended if somebody else may hold the lock already. */
+static int64_t soon(void)
 {
-	l->lost(l, validity_kill_at(&l->validity), l->name, why);
+	return redlock_now_us() + GRACE_US;
 }
 
 static void lease_hear_push(struct lease *l)
 {
 	struct locks_held_loss loss;
-	const char *name = l->task->job ? l->name : loss.names;
 
-	if (!locks_held_lost(l->task, &loss))
-		return;
-	if (loss.final)
-		lease_lost_now(l, name, loss.why);
-	else
-		l->lost(l, validity_kill_at(&l->validity), name, loss.why);
+	if (locks_held_lost(l->task, &loss))
+		lease_lost(l, loss.final ? soon() : INT64_MAX, l->task->job ? l->name : loss.names, loss.why);
 }
 
 static void lease_ask_next(struct lease *l)
 {
-	if (locks_held_check_send(l->task, l->asked))
-		lease_lost(l, redlock_errmsg(l->task->c));
-}
+	const struct keeper_task *task = l->task;
+	const char *name = task->names[l->asked];
 
-/* A CHECK was answered. After the last name the validity is that of the one that ends first. */
-static void lease_told(struct lease *l, const struct redlock_grant *grant)
-{
-	l->task->grants[l->asked] = *grant;
-	if (++l->asked < l->task->names_n)
-		lease_ask_next(l);
-	else
-		validity_set(&l->validity, locks_held_first(l->task));
+	if (task->job ? redlock_check_job_send(task->c, name, task->job->id) : redlock_check_send(task->c, name))
+		lease_lost(l, INT64_MAX, l->name, redlock_errmsg(task->c));
 }
 
 const char *lease_name(struct lease *l, unsigned i)
@@ -150,16 +132,24 @@ const char *lease_name(struct lease *l, unsigned i)
 
 static void lease_hear_answer(struct lease *l)
 {
-	int r = redlock_finish(l->task->c, 0);
+	const struct keeper_task *task = l->task;
+	struct redlock *c = task->c;
+	int r = redlock_finish(c, 0);
 	struct redlock_grant grant;
-	bool told = r == REDLOCK_OK && !locks_held_grant(l->task, &grant);
+	bool told = r == REDLOCK_OK && !(task->job ? redlock_job_grant(c, &grant) : redlock_grant(c, &grant));
 
-	if (told && grant.fence == l->task->grants[l->asked].fence)
-		lease_told(l, &grant);
-	else if (r == -ECONNABORTED || (r == REDLOCK_REFUSED && !loss_refused(l->task->c)))
+	if (told && grant.fence == task->grants[l->asked].fence) {
+		task->grants[l->asked] = grant;
+		/* After the last name the validity is that of the one that ends first. */
+		if (++l->asked < task->names_n)
+			lease_ask_next(l);
+		else
+			validity_set(&l->validity, locks_held_first(task));
+	} else if (r == -ECONNABORTED || (r == REDLOCK_REFUSED && !loss_refused(c))) {
 		validity_untold(&l->validity, redlock_now_us());
-	else
-		lease_lost_now(l, lease_name(l, l->asked), told ? "it is another grant" : redlock_code(l->task->c));
+	} else {
+		lease_lost(l, soon(), lease_name(l, l->asked), told ? "it is another grant" : redlock_code(c));
+	}
 }
 
 void lease_ask(struct lease *l, int64_t now)
@@ -172,12 +162,10 @@ void lease_ask(struct lease *l, int64_t now)
 static void lease_over(struct lease *l)
 {
 	const struct redlock *c = l->task->c;
+	const char *why = redlock_in_flight(c) ? "redlockd does not answer" : "redlockd could not renew it";
 
 	l->unsaid = true;
-	if (redlock_away(c))
-		lease_lost(l, "redlockd went away and did not come back in time");
-	else
-		lease_lost(l, redlock_in_flight(c) ? "redlockd does not answer" : "redlockd could not renew it");
+	lease_lost(l, INT64_MAX, l->name, redlock_away(c) ? "redlockd went away and did not come back in time" : why);
 }
 
 void lease_decide(struct lease *l, int64_t now)
@@ -238,7 +226,7 @@ bool lease_sleep(struct lease *l, int64_t due_us, struct pollfd *more, unsigned 
 	struct signalfd_siginfo drained;
 	const struct redlock *c = l->task->c;
 
-	fds[2] = (struct pollfd){.fd = l->listens(l) ? redlock_fd(c) : -1, .events = redlock_events(c)};
+	fds[2] = (struct pollfd){.fd = l->deaf ? -1 : redlock_fd(c), .events = redlock_events(c)};
 	memcpy(fds + 3, more, n * sizeof(*more));
 	validity_sleeps(&l->validity, due_us);
 	timerfd_settime(l->timer, TFD_TIMER_ABSTIME, &when, NULL);
@@ -258,18 +246,18 @@ void lease_hear(struct lease *l)
 	bool asked = redlock_in_flight(c);
 	int r;
 
-	if (!l->listens(l) || (!l->ready && redlock_now_us() < redlock_due_us(c)))
+	if (l->deaf || (!l->ready && redlock_now_us() < redlock_due_us(c)))
 		return;
 	r = redlock_process(c);
 	lease_hear_push(l);
-	if (l->listens(l) && asked && !redlock_in_flight(c))
+	if (!l->deaf && asked && !redlock_in_flight(c))
 		lease_hear_answer(l);
 	/* Ask as soon as the daemon is back. */
 	if (redlock_away(c) && !redlock_in_flight(c))
 		l->validity.check_at = redlock_now_us();
 	/* Whatever ended the connection, the lock is held until the moment that the daemon told. */
-	if (r && l->listens(l))
-		lease_lost(l, redlock_errmsg(c));
+	if (r && !l->deaf)
+		lease_lost(l, INT64_MAX, l->name, redlock_errmsg(c));
 }
 
 /* A job that is not said to be done is run again, so its daemon may stay away for as long as the lease lasts. The end of the session frees a lock, too. */

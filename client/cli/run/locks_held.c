@@ -77,37 +77,20 @@ static int name_check(struct keeper_task *task, unsigned i)
 	return r;
 }
 
-/* What the answer to CHECK says of a permit. */
-static void permit_note(struct keeper_task *task)
-{
-	struct span permit = field_of(redlock_answer(task->c), "permit");
-
-	if (task->in->slots && permit.p && permit.n < sizeof(task->permit))
-		memcpy(task->permit, permit.p, permit.n);
-}
-
 int locks_held_check(struct keeper_task *task)
 {
+	struct span permit;
 	int r = 0;
 
-	for (unsigned i = 0; !r && i < task->names_n; i++) {
+	for (unsigned i = 0; !r && i < task->names_n; i++)
 		r = name_check(task, i);
-		if (!r)
-			permit_note(task);
-	}
-	if (!r)
-		task->grant = *locks_held_first(task);
-	return r;
-}
-
-int locks_held_check_send(const struct keeper_task *task, unsigned i)
-{
-	return task->job ? redlock_check_job_send(task->c, task->names[i], task->job->id) : redlock_check_send(task->c, task->names[i]);
-}
-
-int locks_held_grant(const struct keeper_task *task, struct redlock_grant *ret_grant)
-{
-	return task->job ? redlock_job_grant(task->c, ret_grant) : redlock_grant(task->c, ret_grant);
+	if (r)
+		return r;
+	permit = field_of(redlock_answer(task->c), "permit");
+	if (task->in->slots && permit.p && permit.n < sizeof(task->permit)) /* of one name */
+		memcpy(task->permit, permit.p, permit.n);
+	task->grant = *locks_held_first(task);
+	return 0;
 }
 
 bool locks_held_lost(const struct keeper_task *task, struct locks_held_loss *ret_loss)

@@ -12,9 +12,6 @@
 void locks_held_shown(const char *const *names, unsigned n, char *out, size_t size);
 /* Asks CHECK for each, and sets task->grant. 0, or the outcome for the first that is not held. */
 int locks_held_check(struct keeper_task *task) REDLOCK_MUST;
-/* CHECK of one of them; and what the answer tells. */
-int locks_held_check_send(const struct keeper_task *task, unsigned i) REDLOCK_MUST;
-int locks_held_grant(const struct keeper_task *task, struct redlock_grant *ret_grant) REDLOCK_MUST;
 /* The push LOST of one of them, or NULL. Drops the pushes before it. */
 const struct redlock_line *locks_held_loss(const struct keeper_task *task);
 struct locks_held_loss {

@@ -21,12 +21,10 @@
 #include <sys/signalfd.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
-#include <time.h>
 #include <unistd.h>
 
 #define UNSTOPPABLE_US 1000000
-#define TAKE_OVER_US   100000 /* from the end of the keeper: max_grace may be short */
-#define ASK_AGAIN_US   200000
+#define ASK_AGAIN_US   100000 /* of the session; and it is taken over so soon: max_grace may be short */
 #define SESSION_GONE   1
 #define TRUSTED_US     1000000 /* a request of work that was served for so long has no mistake */
 
@@ -65,27 +63,22 @@ static int signals_take(struct front *f)
 	return f->signals < 0 ? -errno : 0;
 }
 
-/* In a common process group the terminal has signalled the command, too; but of a hang-up it tells the leader of the session alone. */
-static bool terminal_told_both(const struct front *f, const struct signalfd_siginfo *info)
-{
-	bool hangs_up = info->ssi_signo == SIGHUP || info->ssi_signo == SIGCONT;
-
-	return !f->grouped && info->ssi_code == SI_KERNEL && !(hangs_up && getsid(0) == getpid());
-}
-
 static void signal_pass(struct front *f, const struct signalfd_siginfo *info)
 {
 	int signal = (int)info->ssi_signo;
 	bool ends = signal == SIGTERM || signal == SIGINT || signal == SIGQUIT, ignored = signal_is_ignored(signal);
-	struct front_signal pass = {.number = signal, .had = terminal_told_both(f, info)};
+	bool terminal = info->ssi_code == SI_KERNEL, hangs_up = signal == SIGHUP || signal == SIGCONT;
+	struct front_signal pass = {.number = signal};
 
-	if (signal == SIGTSTP && info->ssi_code == SI_KERNEL && !signal_has_shell()) {
+	/* In a common process group the terminal has signalled the command, too; but of a hang-up it tells the leader of the session alone. */
+	pass.had = !f->grouped && terminal && !(hangs_up && getsid(0) == getpid());
+	if (signal == SIGTSTP && terminal && !signal_has_shell()) {
 		if (!f->grouped)
 			kill(0, SIGCONT); /* the terminal has stopped CMD */
 		return;
 	}
 	/* Another SIGHUP may ask CMD to read its configuration again. */
-	pass.ending = !ignored && (ends || (signal == SIGHUP && info->ssi_code == SI_KERNEL));
+	pass.ending = !ignored && (ends || (signal == SIGHUP && terminal));
 	if (pass.ending)
 		f->end.signal = signal;
 	(void)!send(f->keeper, &pass, sizeof(pass), MSG_NOSIGNAL | MSG_DONTWAIT);
@@ -162,13 +155,6 @@ static bool session_holds(const struct front *f, struct redlock **c)
 	return true;
 }
 
-static bool has_no_children(void)
-{
-	siginfo_t who;
-
-	return waitid(P_ALL, 0, &who, WEXITED | WNOHANG | WNOWAIT) < 0 && errno == ECHILD;
-}
-
 /* True: CMD has ended, and so has all that descends from it, where this process can tell those from other children. */
 static bool command_killed(const struct front *f, struct descendants *descendants)
 {
@@ -181,64 +167,58 @@ static bool command_killed(const struct front *f, struct descendants *descendant
 }
 
 /*
- * The kernel killed CMD together with the keeper, but not what descends from CMD. Each of those becomes a child of this process.
- * False: CMD was not stopped in this time.
+ * The kernel killed CMD together with the keeper, but not what descends from CMD. Each of those becomes a child of this process. False: CMD was not stopped
+ * in this time.
  */
-static bool command_end(const struct front *f, struct descendants *descendants, int64_t time_us)
+static bool command_end(const struct front *f, struct descendants *descendants)
 {
-	struct timespec pause = {0, 5000000};
-	int64_t until = redlock_now_us() + time_us;
+	int64_t until = redlock_now_us() + ASK_AGAIN_US;
+	bool gone;
 
-	while (redlock_now_us() < until) {
-		if (command_killed(f, descendants))
-			return true;
-		nanosleep(&pause, NULL);
-	}
-	return command_killed(f, descendants);
+	while (!(gone = command_killed(f, descendants)) && redlock_now_us() < until)
+		(void)poll(NULL, 0, 5);
+	return gone;
 }
 
-/*
- * The session goes on here, so that nobody else gets the lock while CMD lives. Signals end this process again. c: a connection
- * that has taken the session over, or NULL.
- */
-static void command_outlive(const struct front *f, struct descendants *descendants, struct redlock *c)
+/* The session goes on here, so that nobody else gets the lock while CMD lives. Signals end this process again. */
+static void holds_on_say(const struct front *f, const char *name)
 {
+	if (stderr_is_ready())
+		complain("the process that held the lock was killed, and the command could not be; redlock holds on to %s", name);
+	sigprocmask(SIG_SETMASK, &f->mask, NULL);
+}
+
+/* The session is taken over if CMD does not end at once. */
+static int keeper_lost(const struct front *f)
+{
+	struct descendants descendants = {.command = f->told.command, .grouped = f->grouped && f->told.command > 0};
+	/* The keeper may have been killed after it started CMD and before it said so. */
+	bool may_run = f->told.command > 0 || (f->end.granted && f->alone), told = false, held;
+	int64_t unstoppable = redlock_now_us() + UNSTOPPABLE_US;
+	struct redlock *c = NULL;
 	char name[SHOWN_BYTES];
 	unsigned n;
 	const char *const *names = names_held(f, &n);
 
 	locks_held_shown(names, n, name, sizeof(name));
-	if (stderr_is_ready())
-		complain("the process that held the lock was killed, and the command could not be; redlock holds on to %s", name);
-	sigprocmask(SIG_SETMASK, &f->mask, NULL);
-	while (session_holds(f, &c)) {
-		if (command_end(f, descendants, ASK_AGAIN_US)) {
-			session_end(f, c);
-			return;
-		}
-	}
-	complain("%s was lost, and the command could not be stopped", name);
-	redlock_close(c);
-}
-
-static int keeper_lost(const struct front *f)
-{
-	struct descendants descendants = {.command = f->told.command, .grouped = f->grouped && f->told.command > 0};
-	/* The keeper may have been killed after it started CMD and before it said so. */
-	bool may_run = f->told.command > 0 || (f->end.granted && f->alone);
-	struct redlock *c = NULL;
-
 	waitpid(f->process, NULL, 0);
-	if (may_run && !command_end(f, &descendants, TAKE_OVER_US)) {
-		(void)!session_take(f, &c);
-		if (!command_end(f, &descendants, UNSTOPPABLE_US)) {
-			command_outlive(f, &descendants, c);
+	while (may_run && !command_end(f, &descendants)) {
+		held = session_holds(f, &c);
+		if (redlock_now_us() < unstoppable)
+			continue;
+		if (!held) {
+			complain("%s was lost, and the command could not be stopped", name);
+			redlock_close(c);
 			return EXIT_LOST;
 		}
+		if (!told)
+			holds_on_say(f, name);
+		told = true;
 	}
 	session_end(f, c);
-	complain(f->end.granted ? "the process that held the lock was killed; so was the command"
-			    : "the process that waited for the lock was killed");
+	if (!told)
+		complain(f->end.granted ? "the process that held the lock was killed; so was the command"
+				    : "the process that waited for the lock was killed");
 	return f->end.granted ? EXIT_LOST : EXIT_FAILED;
 }
 
@@ -364,10 +344,13 @@ static bool has_terminal(void)
 /* One run of CMD. c was just opened; this call closes it. Returns the exit code of run. Some signals stay blocked: those that CMD was to get. */
 static int run_once(const struct invocation *in, struct redlock *c, struct run_end *ret_end)
 {
-	struct front f = {.in = in, .keeper = -1, .signals = -1, .grouped = !has_terminal(), .alone = has_no_children()};
+	struct front f = {.in = in, .keeper = -1, .signals = -1, .grouped = !has_terminal()};
 	struct keeper_task task = {.in = in, .c = c, .start.argv = in->argv};
-	int r = front_run(&f, &task);
+	siginfo_t who;
+	int r;
 
+	f.alone = waitid(P_ALL, 0, &who, WEXITED | WNOHANG | WNOWAIT) < 0 && errno == ECHILD;
+	r = front_run(&f, &task);
 	redlock_close(task.c);
 	if (f.keeper >= 0)
 		close(f.keeper);
@@ -377,57 +360,26 @@ static int run_once(const struct invocation *in, struct redlock *c, struct run_e
 	return r;
 }
 
-int run_main(const struct invocation *in)
-{
-	struct invocation left = *in;
-	struct redlock *c = dial_waiting(&left, NULL);
-	struct run_end end;
-
-	return c ? run_once(&left, c, &end) : EXIT_FAILED;
-}
-
-int once_main(const struct invocation *in)
-{
-	struct invocation now = *in;
-
-	if (strlen(in->operand) > ONCE_NAME_MOST) {
-		complain("the name is too long: at most %zu bytes", ONCE_NAME_MOST);
-		return in->status ? EX_USAGE : EXIT_FAILED;
-	}
-	if (in->status)
-		return once_status(in);
-	now.wait_ms = 0;
-	now.busy_exit = EXIT_SUCCESS;
-	return run_main(&now);
-}
-
-/* --- lead and work --- */
-
 /*
  * lead and work run CMD again and again: lead once for each term in which this host is the leader, work once for each job of a queue. Each run has a session
  * and a keeper of its own. So a term asks for the lock behind those that wait, and whatever becomes of CMD, of the keeper or of the connection, a job is done,
  * or is given back. A run begins only when nothing is left of the CMD of the one before. Between runs signals end this process.
  */
 
-/* Whether another term may follow. led: there was a term before, so the request has no mistake; trouble passes. */
-static bool campaigns_again(const struct run_end *end, int code, bool led)
+/* Whether lead or work goes on. begun: there was a run before, or work was served, so the request has no mistake; trouble passes. */
+static bool runs_again(const struct invocation *in, const struct run_end *end, int code, bool begun)
 {
-	(void)code;
-	return end->lost ? !end->signal : led && !end->granted;
-}
-
-/* A CMD that cannot be executed would fail for every job. One that was executed may end with these codes as well: a shell does. */
-static bool works_on(const struct run_end *end, int code, bool begun)
-{
-	if (end->signal)
+	if (command_id(in) == CLI_LEAD)
+		return end->lost ? !end->signal : begun && !end->granted;
+	if (!works(in) || end->signal)
 		return false;
+	/* A CMD that cannot be executed would fail for every job. One that was executed may end with these codes as well: a shell does. */
 	if (end->granted)
 		return end->started || (code != EXIT_CANNOT_EXEC && code != EXIT_NOT_FOUND);
 	return begun && code == EXIT_FAILED;
 }
 
-/* Returns the exit code. */
-static int run_repeatedly(const struct invocation *in, bool (*again)(const struct run_end *end, int code, bool begun))
+int run_main(const struct invocation *in)
 {
 	struct invocation first = *in;
 	const struct invocation *now = &first;
@@ -446,7 +398,7 @@ static int run_repeatedly(const struct invocation *in, bool (*again)(const struc
 		code = run_once(now, c, &end);
 		now = in;
 		begun |= works(in) && (end.granted || redlock_now_us() - from > TRUSTED_US);
-		if (!again(&end, code, begun))
+		if (!runs_again(in, &end, code, begun))
 			break;
 		begun = true;
 		sigprocmask(SIG_SETMASK, &mask, NULL);
@@ -457,15 +409,20 @@ static int run_repeatedly(const struct invocation *in, bool (*again)(const struc
 		while (waitpid(-1, NULL, WNOHANG) > 0)
 			;
 	}
-	return end.signal && (works(in) || end.lost) ? 128 + end.signal : code;
+	return end.signal && (works(in) || (command_id(in) == CLI_LEAD && end.lost)) ? 128 + end.signal : code;
 }
 
-int lead_main(const struct invocation *in)
+int once_main(const struct invocation *in)
 {
-	return run_repeatedly(in, campaigns_again);
-}
+	struct invocation now = *in;
 
-int work_main(const struct invocation *in)
-{
-	return run_repeatedly(in, works_on);
+	if (strlen(in->operand) > ONCE_NAME_MOST) {
+		complain("the name is too long: at most %zu bytes", ONCE_NAME_MOST);
+		return in->status ? EX_USAGE : EXIT_FAILED;
+	}
+	if (in->status)
+		return once_status(in);
+	now.wait_ms = 0;
+	now.busy_exit = EXIT_SUCCESS;
+	return run_main(&now);
 }
