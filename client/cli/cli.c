@@ -29,34 +29,25 @@ struct init {
 	bool ended;
 };
 
-static void children_reap(struct init *i)
+static void signals_pass(struct init *i)
 {
+	struct signalfd_siginfo info;
 	int status;
 	pid_t pid;
 
+	while (read(i->signals, &info, sizeof(info)) == sizeof(info)) {
+		int signal = (int)info.ssi_signo;
+		/* What a terminal sends goes to the child as well, which is in the same process group; but a hang-up goes to the leader of the session alone. */
+		bool child_has_it = info.ssi_code == SI_KERNEL && signal != SIGHUP && signal != SIGCONT;
+
+		if (signal != SIGCHLD && !i->ended && !child_has_it)
+			kill(i->child, signal);
+	}
 	while ((pid = waitpid(-1, &status, WNOHANG)) > 0) {
 		if (pid != i->child)
 			continue;
 		i->ended = true;
 		i->status = status;
-	}
-}
-
-/* What a terminal sends goes to the child as well, which is in the same process group; but a hang-up goes to the leader of the session alone. */
-static bool child_has_it(const struct signalfd_siginfo *info)
-{
-	return info->ssi_code == SI_KERNEL && info->ssi_signo != SIGHUP && info->ssi_signo != SIGCONT;
-}
-
-static void signals_pass(struct init *i)
-{
-	struct signalfd_siginfo info;
-
-	while (read(i->signals, &info, sizeof(info)) == sizeof(info)) {
-		if (info.ssi_signo == SIGCHLD)
-			children_reap(i);
-		else if (!i->ended && !child_has_it(&info))
-			kill(i->child, (int)info.ssi_signo);
 	}
 }
 

@@ -81,13 +81,6 @@ struct store_row {
 	enum defect defect; /* of that cause, which may be "" */
 };
 
-/* Of a store that does not vote. While it loads its data it only has to be waited for. */
-static void trouble_tell(struct doctor *w, const struct store_row *s, const char *state)
-{
-	finding_tell(w, defect_table[s->defect].check, s->defect == DEFECT_LOADING ? FINDING_WARN : FINDING_FAIL, defect_table[s->defect].advice,
-	             "store %s is %s%s%s", s->node, state, s->reason[0] ? ": " : "", s->reason);
-}
-
 static void joined_tell(struct doctor *w, const struct store_row *s)
 {
 	const struct defect_row *defect = &defect_table[s->defect];
@@ -147,8 +140,9 @@ static void node_row(void *arg, const struct redlock_line *line)
 	else if (!strcmp(s.state, "probing") && s.defect == DEFECT_OTHER)
 		finding_tell(w, "store", FINDING_WARN, "wait a second; if it stays so, fix the other stores",
 		             "store %s is being asked whether it may vote%s%s", s.node, s.reason[0] ? ": " : "", s.reason);
-	else
-		trouble_tell(w, &s, strcmp(s.state, "quarantine") ? s.state : "in quarantine");
+	else /* while it loads its data it only has to be waited for */
+		finding_tell(w, defect_table[s.defect].check, s.defect == DEFECT_LOADING ? FINDING_WARN : FINDING_FAIL, defect_table[s.defect].advice,
+		             "store %s is %s%s%s", s.node, strcmp(s.state, "quarantine") ? s.state : "in quarantine", s.reason[0] ? ": " : "", s.reason);
 }
 
 /* If all stores agree it is the host's that is wrong. */
@@ -207,21 +201,6 @@ static void figure_row(void *arg, const struct redlock_line *row)
 		             "the configuration that was read last has an error: the daemon continues with the former one, and a restart would fail");
 }
 
-/* Asks LIST nodes and STATS, and tells what it finds at each store, at all together, and of the journal. Returns what redlock_request returns. */
-static int stores_examine(struct doctor *w, struct redlock *c)
-{
-	struct redlock_page first = {.size = sizeof(first), .limit = 1};
-	int r;
-
-	w->needs_saving = !redlock_list(c, REDLOCK_QUEUES, &first, NULL, NULL) && redlock_line_number(redlock_answer(c), "n", 0) > 0;
-	r = redlock_stats(c, figure_row, w);
-	if (!r)
-		r = redlock_list(c, REDLOCK_NODES, NULL, node_row, w);
-	if (!r)
-		all_tell(w);
-	return r;
-}
-
 /* --- the daemon --- */
 
 /* Whatever the daemon answers, it is there; but without these answers nothing more can be found. */
@@ -271,18 +250,10 @@ static void lock_row(void *arg, const struct redlock_line *row)
 		     "%s is held by %s for %s, longer than alarm.held", lock, who, age_text(redlock_line_number(row, "held_ms", 0), age));
 }
 
-static int holds_examine(struct doctor *f, struct redlock *c)
-{
-	struct redlock_page page = {.size = sizeof(page), .limit = 1000};
-	int r = list_all(c, REDLOCK_LOCKS, &page, lock_row, f);
-
-	if (f->held > HOLDS_TOLD)
-		finding_tell(f, "held", FINDING_WARN, "redlock ls shows all", "%u further locks are held for longer than alarm.held", f->held - HOLDS_TOLD);
-	return r;
-}
-
+/* Returns what redlock_request returns. */
 static int examine(struct doctor *f, struct redlock *c)
 {
+	struct redlock_page first = {.size = sizeof(first), .limit = 1}, locks = {.size = sizeof(locks), .limit = 1000};
 	int64_t began = redlock_now_us();
 	int r = hello(c, "redlock doctor");
 
@@ -290,8 +261,17 @@ static int examine(struct doctor *f, struct redlock *c)
 		return r;
 	daemon_tell(f, redlock_answer(c), redlock_now_us() - began);
 	f->lease_ms = redlock_line_number(redlock_answer(c), "lease_ms", 0);
-	r = stores_examine(f, c);
-	return r ? r : holds_examine(f, c);
+	f->needs_saving = !redlock_list(c, REDLOCK_QUEUES, &first, NULL, NULL) && redlock_line_number(redlock_answer(c), "n", 0) > 0;
+	r = redlock_stats(c, figure_row, f);
+	if (!r)
+		r = redlock_list(c, REDLOCK_NODES, NULL, node_row, f);
+	if (r)
+		return r;
+	all_tell(f);
+	r = list_all(c, REDLOCK_LOCKS, &locks, lock_row, f);
+	if (f->held > HOLDS_TOLD)
+		finding_tell(f, "held", FINDING_WARN, "redlock ls shows all", "%u further locks are held for longer than alarm.held", f->held - HOLDS_TOLD);
+	return r;
 }
 
 int doctor_main(const struct invocation *in)

@@ -136,24 +136,18 @@ static bool heading_set(struct rows *rows, size_t column)
 	return scols_column_set_name(scols_table_get_column(rows->table, column), title) == 0;
 }
 
-static bool table_print(struct rows *rows)
-{
-	locale_t before = uselocale(utf8_locale());
-	int r = scols_print_table(rows->table);
-
-	uselocale(before);
-	return r == 0;
-}
-
 /* The exit code. Prints the table, unless the exit code is another one already. */
 static int rows_end(struct rows *rows, int exit)
 {
+	locale_t before = uselocale(utf8_locale());
+
 	for (size_t i = 0; rows->table && i < rows->columns; i++)
 		rows->failed |= !heading_set(rows, i);
-	if (!exit && (rows->failed || (rows->table && rows->count > 0 && !table_print(rows)))) {
+	if (!exit && (rows->failed || (rows->table && rows->count > 0 && scols_print_table(rows->table)))) {
 		complain("out of memory");
 		exit = EX_UNAVAILABLE;
 	}
+	uselocale(before);
 	scols_unref_table(rows->table);
 	return exit;
 }
@@ -188,14 +182,6 @@ static void none_say(const struct invocation *in)
 		complain("there are no %s%s%s", in->command->word, in->operand ? " of " : "", name);
 }
 
-static void astray_say(int64_t n)
-{
-	bool one = n == 1;
-
-	complain("%" PRId64 " %s jobs at a store that is not %s home, and nobody takes them: see CHANGING THE SERVERS in redlockd(8)", n,
-	         one ? "queue has" : "queues have", one ? "its" : "their");
-}
-
 static int list(struct redlock *c, const struct invocation *in, enum redlock_listing what, const char *order, bool others)
 {
 	struct redlock_page page = {.size = sizeof(page), .prefix = in->operand, .limit = PAGE_ROWS};
@@ -210,7 +196,8 @@ static int list(struct redlock *c, const struct invocation *in, enum redlock_lis
 	if (!r && !rows.count)
 		none_say(in);
 	if (!r && astray > 0)
-		astray_say(astray);
+		complain("%" PRId64 " %s jobs at a store that is not %s home, and nobody takes them: see CHANGING THE SERVERS in redlockd(8)", astray,
+		         astray == 1 ? "queue has" : "queues have", astray == 1 ? "its" : "their");
 	return r;
 }
 
@@ -291,16 +278,6 @@ static bool ends_with(struct span name, const char *end)
 	return name.n > n && !memcmp(name.p + name.n - n, end, n);
 }
 
-static void bucket_note(struct stats *s, const struct redlock_line *row)
-{
-	struct span le = field_of(row, "le");
-
-	if (s->buckets == BUCKETS_MOST || !le.p)
-		return;
-	snprintf(s->bucket[s->buckets].le, sizeof(s->bucket->le), "%.*s", (int)le.n, le.p);
-	s->bucket[s->buckets++].count = redlock_line_number(row, "value", 0);
-}
-
 /* The bound that so many per cent do not exceed. */
 static void quantile_fill(struct stats *s, const char *field, int percent)
 {
@@ -316,11 +293,14 @@ static void quantile_fill(struct stats *s, const char *field, int percent)
 
 static void stats_row(void *arg, const struct redlock_line *row)
 {
-	struct span metric = field_of(row, "metric");
+	struct span metric = field_of(row, "metric"), le = field_of(row, "le");
 	struct stats *s = arg;
 
 	if (!s->rows.json && ends_with(metric, "_bucket")) {
-		bucket_note(s, row);
+		if (s->buckets == BUCKETS_MOST || !le.p)
+			return;
+		snprintf(s->bucket[s->buckets].le, sizeof(s->bucket->le), "%.*s", (int)le.n, le.p);
+		s->bucket[s->buckets++].count = redlock_line_number(row, "value", 0);
 		return;
 	}
 	rows_add(&s->rows, row);

@@ -30,15 +30,9 @@ struct redlock *dial(const char *addr)
 	return NULL;
 }
 
-/* True: something came at one of the two descriptors. ends: NULL: there are none. */
-static bool pause_for(int64_t us, struct pollfd *ends)
-{
-	return poll(ends, ends ? 2 : 0, (int)((us + 999) / 1000)) > 0;
-}
-
 void redial_pause(void)
 {
-	(void)pause_for(PAUSE_US, NULL);
+	(void)poll(NULL, 0, PAUSE_US / 1000);
 }
 
 /* What may be otherwise in a moment: there is no socket yet, nobody listens, too many wait, or the host does not answer. */
@@ -67,7 +61,7 @@ struct redlock *dial_waiting(struct invocation *in, struct pollfd *ends)
 		if (!told && isatty(STDERR_FILENO) && stderr_is_ready())
 			complain("%s; trying again", redlock_errmsg(NULL));
 		told = true;
-		if (pause_for(MIN(PAUSE_US, left_us), ends))
+		if (poll(ends, ends ? 2 : 0, (int)((MIN(PAUSE_US, left_us) + 999) / 1000)) > 0)
 			return NULL;
 		if (in->wait_ms > 0)
 			in->wait_ms = MAX(1, (until - redlock_now_us()) / 1000);
@@ -122,20 +116,19 @@ const char *silence_hint(int outcome)
 
 int exit_of(const struct redlock *c, int outcome)
 {
-	static const char *const usage[] = {"ARG", "SYNTAX", "UNKNOWN", "TOOLONG", "LIMIT"};
-	size_t i;
+	static const struct {
+		const char *code;
+		int exit;
+	} row[] = {{"ARG", EX_USAGE}, {"SYNTAX", EX_USAGE}, {"UNKNOWN", EX_USAGE}, {"TOOLONG", EX_USAGE}, {"LIMIT", EX_USAGE}, {"DENIED", EX_NOPERM},
+		   {"NOTFOUND", EXIT_NO}};
 
 	if (!outcome)
 		return EXIT_SUCCESS;
 	complain("%s%s", redlock_errmsg(c), silence_hint(outcome));
 	if (outcome == -EINVAL || outcome == -EMSGSIZE) /* nothing was sent */
 		return EX_USAGE;
-	if (outcome == REDLOCK_REFUSED && daemon_is_full(c))
-		return EX_UNAVAILABLE;
-	for (i = 0; outcome == REDLOCK_REFUSED && i < sizeof(usage) / sizeof(usage[0]); i++)
-		if (!strcmp(redlock_code(c), usage[i]))
-			return EX_USAGE;
-	if (outcome == REDLOCK_REFUSED && !strcmp(redlock_code(c), "DENIED"))
-		return EX_NOPERM;
-	return outcome == REDLOCK_REFUSED && !strcmp(redlock_code(c), "NOTFOUND") ? EXIT_NO : EX_UNAVAILABLE;
+	for (size_t i = 0; outcome == REDLOCK_REFUSED && !daemon_is_full(c) && i < sizeof(row) / sizeof(row[0]); i++)
+		if (!strcmp(redlock_code(c), row[i].code))
+			return row[i].exit;
+	return EX_UNAVAILABLE;
 }

@@ -23,11 +23,16 @@ bool stderr_is_ready(void)
 	return poll(&fd, 1, 0) > 0;
 }
 
-static void complaint_write(const char *line)
+void complain(const char *format, ...)
 {
 	const struct timespec at_once = {0, 0};
 	sigset_t pipe, before;
+	char line[1200];
+	va_list args;
 
+	va_start(args, format);
+	vsnprintf(line, sizeof(line), format, args);
+	va_end(args);
 	sigemptyset(&pipe);
 	sigaddset(&pipe, SIGPIPE);
 	sigprocmask(SIG_BLOCK, &pipe, &before);
@@ -36,17 +41,6 @@ static void complaint_write(const char *line)
 		return;
 	sigtimedwait(&pipe, NULL, &at_once);
 	sigprocmask(SIG_SETMASK, &before, NULL);
-}
-
-void complain(const char *format, ...)
-{
-	char line[1200];
-	va_list args;
-
-	va_start(args, format);
-	vsnprintf(line, sizeof(line), format, args);
-	va_end(args);
-	complaint_write(line);
 }
 
 /* --- standard output --- */
@@ -128,25 +122,18 @@ static void print_member(bool *first, struct span name, struct redlock_bytes val
 	json_member(put, stdout, name, (struct span){value.p, value.n});
 }
 
-/* The words before the fields; ERR has a text instead of fields. */
-static void print_words(bool *first, const struct redlock_line *line)
-{
-	struct redlock_bytes code = redlock_line_code(line), reason = redlock_line_reason(line);
-
-	print_member(first, SPAN("reply"), redlock_line_word(line));
-	if (code.n)
-		print_member(first, SPAN("code"), code);
-	if (reason.n)
-		print_member(first, SPAN("text"), reason);
-}
-
 void json_print_line(const struct redlock_line *line, bool with_words)
 {
+	struct redlock_bytes code = redlock_line_code(line), reason = redlock_line_reason(line);
 	bool first = true;
 
 	putchar('{');
 	if (with_words)
-		print_words(&first, line);
+		print_member(&first, SPAN("reply"), redlock_line_word(line));
+	if (with_words && code.n)
+		print_member(&first, SPAN("code"), code);
+	if (with_words && reason.n) /* ERR has a text instead of fields */
+		print_member(&first, SPAN("text"), reason);
 	for (size_t i = 0; i < redlock_line_fields(line); i++) {
 		struct redlock_bytes name = redlock_line_name(line, i);
 

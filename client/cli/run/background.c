@@ -36,14 +36,6 @@ void descriptors_drop(const int kept[], size_t n)
 
 /* --- the end of the session --- */
 
-/* When both the grace and the lease have ended: the daemon keeps nothing of the session any longer. */
-static int64_t linger_until(const struct keeper_task *task)
-{
-	int64_t grace_ms = MAX(task->grant.ttl_ms, MAX(task->in->ttl_ms, GRACE_MS));
-
-	return MAX(redlock_now_us(), task->grant.until_us) + grace_ms * 1000;
-}
-
 /* UNLOCK alone keeps a name; QUIT does all else. */
 static bool keeps_name(const struct keeper_task *task)
 {
@@ -58,7 +50,9 @@ bool late_quit_must(const struct keeper_task *task)
 void late_quit(const struct keeper_task *task, int asker)
 {
 	struct redlock *c = task->c;
-	int64_t until = linger_until(task), now;
+	int64_t grace_ms = MAX(task->grant.ttl_ms, MAX(task->in->ttl_ms, GRACE_MS)), now;
+	/* When both the grace and the lease have ended: the daemon keeps nothing of the session any longer. */
+	int64_t until = MAX(redlock_now_us(), task->grant.until_us) + grace_ms * 1000;
 	const int kept[] = {redlock_fd(c), asker};
 	int r = 0;
 

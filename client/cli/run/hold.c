@@ -119,7 +119,8 @@ struct script {
 
 static void script_end(struct script *s, int code)
 {
-	s->done = s->lease.deaf = true;
+	s->done = true;
+	s->lease.deaf = true;
 	s->code = code;
 }
 
@@ -128,6 +129,7 @@ static void script_lost(struct lease *l, int64_t kill_by, const char *name, cons
 	struct script *s = (struct script *)l;
 	char still[STILL_BYTES];
 
+	l->deaf = true;
 	s->code = EXIT_LOST;
 	if (stderr_is_ready())
 		complain("%s was lost (%s%s)%s", name, why, validity_still(&l->validity, still),

@@ -105,6 +105,7 @@ static void supervise_stop(struct lease *l, int64_t kill_by, const char *name, c
 	}
 	supervise_says(h, EXIT_LOST, true, "%s was lost (%s%s); the command was stopped", name, why, validity_still(&l->validity, still));
 	h->state = SUPERVISE_STOPPING;
+	l->deaf = true;
 	h->kill_at = kill_by;
 	descendants_end(&h->descendants);
 }

@@ -95,7 +95,6 @@ void validity_untold(struct validity *b, int64_t now)
 
 static void lease_lost(struct lease *l, int64_t kill_by, const char *name, const char *why)
 {
-	l->deaf = true;
 	l->lost(l, MIN(kill_by, validity_kill_at(&l->validity)), name, why);
 }
 

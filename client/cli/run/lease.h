@@ -52,7 +52,7 @@ struct lease { /* the first member of its owner, who sets the first two fields *
 	struct keeper_task *task;
 	void (*lost)(struct lease *l, int64_t kill_by, const char *name, const char *why); /* the lock is lost: what it protects must end by that moment */
 	struct validity validity;
-	bool deaf;           /* nothing more is to be heard of the lock: it was lost, or the owner has set this */
+	bool deaf;           /* the owner does not want to hear of the lock any more */
 	bool unsaid;         /* it is lost although nobody said so: the session may still hold it */
 	int children, timer; /* signalfd of SIGCHLD; timerfd of CLOCK_BOOTTIME, which a suspend does not stop */
 	short ready;         /* of the connection, after lease_sleep */

@@ -20,14 +20,6 @@ static bool code_is(const struct redlock *c, const char *code)
 	return !strcmp(redlock_code(c), code);
 }
 
-/* So a dependency that is away for a while does not cost a job all its attempts. */
-static int64_t pause_ms(const struct invocation *in, int64_t attempt)
-{
-	int64_t doubled = MAX(0, MIN(attempt - 1, 20));
-
-	return in->delay_ms >= 0 ? in->delay_ms : MIN(RETRY_FIRST_MS << doubled, RETRY_MOST_MS);
-}
-
 int taken_job_retry(struct redlock *c, const char *queue, struct redlock_bytes id, const char *how)
 {
 	char line[4 * REDLOCK_NAME_BYTES + 4 * REDLOCK_JOB_BYTES + 96], quoted[4 * REDLOCK_NAME_BYTES], job[4 * REDLOCK_JOB_BYTES];
@@ -38,12 +30,13 @@ int taken_job_retry(struct redlock *c, const char *queue, struct redlock_bytes i
 	return redlock_request(c, line, RETRY_ANSWER_MS, NULL, NULL);
 }
 
-/* This attempt has failed. */
+/* This attempt has failed. The pauses grow, so a dependency that is away for a while does not cost a job all its attempts. */
 static int job_failed(struct redlock *c, const struct invocation *in, struct redlock_bytes id, int64_t attempt)
 {
+	int64_t pause_ms = MIN(RETRY_FIRST_MS << MAX(0, MIN(attempt - 1, 20)), RETRY_MOST_MS);
 	char delay[40];
 
-	snprintf(delay, sizeof(delay), " delay=%lldms", (long long)pause_ms(in, attempt));
+	snprintf(delay, sizeof(delay), " delay=%lldms", (long long)(in->delay_ms >= 0 ? in->delay_ms : pause_ms));
 	return taken_job_retry(c, in->operand, id, delay);
 }
 

@@ -121,32 +121,26 @@ static const char *ordinal(int64_t n)
 	return n % 10 == 1 ? "st" : n % 10 == 2 ? "nd" : n % 10 == 3 ? "rd" : "th";
 }
 
-/* Whatever is known of the place in the queue, the holder, how long the name is kept, and the shortage. */
-static void place_text(const struct queue_place *place, const char *shortage, char *out, size_t at, size_t size)
-{
-	char age[AGE_BYTES];
-
-	if (place->position > 0)
-		at = text_add(out, at, size, "  %" PRId64 "%s in line", place->position, ordinal(place->position));
-	if (place->holder[0])
-		at = text_add(out, at, size, "%s held by %s", place->position > 0 ? "," : " ", place->holder);
-	if (place->holder[0] && place->held_ms >= 0)
-		text_add(out, at, size, " for %s", age_text(place->held_ms, age));
-	if (place->kept_ms >= 0)
-		text_add(out, at, size, "%s kept for %s", place->position > 0 ? "," : " ", age_text(place->kept_ms, age));
-	if (shortage[0])
-		text_add(out, at, size, "%s %s", place->position > 0 ? "," : " ", shortage);
-}
-
+/* Whatever is known of the daemon, the place in the queue, the holder, how long the name is kept, and the shortage. */
 static void status_text(const struct wait_display *s, const struct queue_place *place, const char *shortage, char *out, size_t size)
 {
 	int64_t seconds = (redlock_now_us() - s->began_us) / 1000000;
-	char name[SHOWN_BYTES];
+	const char *comma = place->position > 0 ? "," : " ";
+	char name[SHOWN_BYTES], age[AGE_BYTES];
 	size_t at = text_add(out, 0, size, "waiting for %s  %02d:%02d", shown(s->in->operand, name), (int)(seconds / 60), (int)(seconds % 60));
 
 	if (redlock_away(s->c))
 		at = text_add(out, at, size, "  redlockd is away");
-	place_text(place, shortage, out, at, size);
+	if (place->position > 0)
+		at = text_add(out, at, size, "  %" PRId64 "%s in line", place->position, ordinal(place->position));
+	if (place->holder[0])
+		at = text_add(out, at, size, "%s held by %s", comma, place->holder);
+	if (place->holder[0] && place->held_ms >= 0)
+		at = text_add(out, at, size, " for %s", age_text(place->held_ms, age));
+	if (place->kept_ms >= 0)
+		at = text_add(out, at, size, "%s kept for %s", comma, age_text(place->kept_ms, age));
+	if (shortage[0])
+		(void)text_add(out, at, size, "%s %s", comma, shortage);
 }
 
 /* Cuts to the width of the terminal, if it tells one, so that the line can be rewritten in place. */

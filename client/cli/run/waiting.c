@@ -179,22 +179,15 @@ bool or_defer(const struct invocation *in, struct redlock *c)
 	return !r;
 }
 
-/* BUSY has who holds the lock here; of a holder on another host the host alone. */
-static bool holder_is_told(const struct waiting *w)
-{
-	struct span holder = field_of(redlock_answer(w->c), "holder");
-
-	return holder.n == 0 || holder.p[0] != '@';
-}
-
-/* Says who holds the lock. SHOW is asked for what the answer does not tell. */
+/* Says who holds the lock. SHOW is asked for what the answer does not tell: BUSY has who holds the lock here, of a holder on another host the host alone. */
 static void holder_complain(const struct waiting *w, int outcome)
 {
 	struct queue_place place = {.session = redlock_session_id(w->c)};
+	struct span holder = field_of(redlock_answer(w->c), "holder");
+	bool told = outcome == REDLOCK_BUSY && (holder.n == 0 || holder.p[0] != '@');
 	char name[SHOWN_BYTES], age[AGE_BYTES], more[AGE_BYTES];
 
-	if ((outcome == REDLOCK_BUSY && holder_is_told(w)) || w->in->names_n > 1 || queue_place_ask(w->c, w->in->operand, &place) ||
-	    (!place.holder[0] && place.kept_ms < 0)) {
+	if (told || w->in->names_n > 1 || queue_place_ask(w->c, w->in->operand, &place) || (!place.holder[0] && place.kept_ms < 0)) {
 		complain("%s", redlock_errmsg(w->c));
 		return;
 	}
@@ -203,22 +196,14 @@ static void holder_complain(const struct waiting *w, int outcome)
 		complain("%s is kept for %s more since it ran %s ago", name, age_text(place.kept_ms, more), age_text(place.ran_ms, age));
 	else if (place.kept_ms >= 0)
 		complain("%s is held by nobody, but kept for %s more", name, age_text(place.kept_ms, age));
-	else if (place.held_ms < 0)
-		complain("%s is held by %s", name, place.holder);
 	else
-		complain("%s is held by %s for %s", name, place.holder, age_text(place.held_ms, age));
-}
-
-static const char *trouble(const struct waiting *w, int error)
-{
-	if (error != -ETIMEDOUT)
-		return redlock_errmsg(w->c);
-	return redlock_away(w->c) ? "redlockd went away and did not come back in time" : "redlockd does not answer";
+		complain("%s is held by %s%s%s", name, place.holder, place.held_ms < 0 ? "" : " for ", place.held_ms < 0 ? "" : age_text(place.held_ms, age));
 }
 
 static bool not_granted(struct waiting *w, int outcome)
 {
 	bool taken = outcome == REDLOCK_BUSY || outcome == REDLOCK_TIMEOUT;
+	const char *silent = redlock_away(w->c) ? "redlockd went away and did not come back in time" : "redlockd does not answer";
 
 	w->exit = taken ? w->in->busy_exit : EXIT_FAILED;
 	if (taken && !w->in->quiet)
@@ -226,17 +211,8 @@ static bool not_granted(struct waiting *w, int outcome)
 	if (taken && w->in->defer_to)
 		w->exit = or_defer(w->in, w->c) ? EXIT_SUCCESS : EXIT_FAILED;
 	if (!taken && !w->abandoned)
-		complain("%s%s", trouble(w, outcome), silence_hint(outcome));
+		complain("%s%s", outcome == -ETIMEDOUT ? silent : redlock_errmsg(w->c), silence_hint(outcome));
 	return false;
-}
-
-static unsigned name_of_answer(const struct waiting *w)
-{
-	unsigned i = 0;
-
-	while (i < w->in->names_n - 1 && !field_is(redlock_answer(w->c), "name", w->in->names[i]))
-		i++;
-	return i;
 }
 
 bool waiting_take(struct waiting *w, int64_t *ret_ttl_ms, unsigned *ret_name)
@@ -254,7 +230,9 @@ bool waiting_take(struct waiting *w, int64_t *ret_ttl_ms, unsigned *ret_name)
 	wait_display_end(&status, w->abandoned);
 	if (r)
 		return not_granted(w, r);
-	*ret_name = w->in->any ? name_of_answer(w) : 0;
+	*ret_name = 0;
+	while (w->in->any && *ret_name < w->in->names_n - 1 && !field_is(redlock_answer(w->c), "name", w->in->names[*ret_name]))
+		++*ret_name;
 	*ret_ttl_ms = redlock_grant(w->c, &granted) ? 0 : granted.ttl_ms;
 	if (w->in->names_n > 1 && !w->in->any)
 		*ret_ttl_ms = redlock_many_ttl_ms(w->c);
