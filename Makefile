@@ -435,7 +435,6 @@ CLI := \
 	client/cli/io/options.c \
 	client/cli/io/output.c \
 	client/cli/main.c \
-	client/cli/run/background.c \
 	client/cli/run/descendants.c \
 	client/cli/run/hold.c \
 	client/cli/run/keeper.c \

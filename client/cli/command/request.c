@@ -202,24 +202,6 @@ static void health_row(void *arg, const struct redlock_line *row)
 	snprintf(h->trouble + at, sizeof(h->trouble) - at, " %s", cause);
 }
 
-static int health_ask(struct redlock *c, struct health *h)
-{
-	int r = hello(c, "redlock ping");
-	const struct redlock_line *answer = redlock_answer(c);
-	int64_t before;
-
-	if (r)
-		return r;
-	field_show(answer, "server", h->server, sizeof(h->server));
-	field_show(answer, "store", h->store, sizeof(h->store));
-	h->nodes = redlock_line_number(answer, "nodes", 0);
-	h->quorum = redlock_line_number(answer, "quorum", 0);
-	before = redlock_now_us();
-	r = redlock_ping(c);
-	h->rtt_us = redlock_now_us() - before;
-	return r ? r : redlock_stats(c, health_row, h);
-}
-
 static void health_print(const struct health *h, bool json)
 {
 	char rtt[RTT_BYTES];
@@ -238,9 +220,21 @@ static void health_print(const struct health *h, bool json)
 
 int ping_ask(struct redlock *c, const struct invocation *in)
 {
+	int r = hello(c, "redlock ping");
+	const struct redlock_line *answer = redlock_answer(c);
 	struct health h = {.serving = 0};
-	int r = health_ask(c, &h);
 
+	if (!r) {
+		field_show(answer, "server", h.server, sizeof(h.server));
+		field_show(answer, "store", h.store, sizeof(h.store));
+		h.nodes = redlock_line_number(answer, "nodes", 0);
+		h.quorum = redlock_line_number(answer, "quorum", 0);
+		h.rtt_us = -redlock_now_us();
+		r = redlock_ping(c);
+		h.rtt_us += redlock_now_us();
+	}
+	if (!r)
+		r = redlock_stats(c, health_row, &h);
 	if (r) {
 		complain("%s%s", redlock_errmsg(c), silence_hint(r));
 		return EX_UNAVAILABLE;

@@ -7,7 +7,6 @@
 #include "client/cli/io/invocation.h"
 #include "client/cli/io/dial.h"
 #include "client/cli/io/output.h"
-#include "client/cli/run/background.h"
 #include "client/cli/run/lease.h"
 #include "client/cli/run/locks_held.h"
 #include "client/cli/run/process.h"

@@ -5,10 +5,10 @@
  */
 #include "client/cli/io/dial.h"
 #include "client/cli/io/output.h"
-#include "client/cli/run/background.h"
 #include "client/cli/run/lease.h"
 #include "client/cli/run/locks_held.h"
 #include "client/cli/run/once.h"
+#include "client/cli/run/process.h"
 #include "client/cli/run/taken_job.h"
 #include "client/cli/run/waiting.h"
 

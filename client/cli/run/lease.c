@@ -4,6 +4,7 @@
 #include "client/cli/io/dial.h"
 #include "client/cli/io/output.h"
 #include "client/cli/run/locks_held.h"
+#include "client/cli/run/process.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -106,10 +107,23 @@ static int64_t soon(void)
 
 static void lease_hear_push(struct lease *l)
 {
-	struct locks_held_loss loss;
+	const struct redlock_line *push;
+	int64_t kill_by = INT64_MAX;
+	char names[SHOWN_BYTES] = "", why[32];
+	bool lost = false;
+	size_t at = 0;
 
-	if (locks_held_lost(l->task, &loss))
-		lease_lost(l, loss.final ? soon() : INT64_MAX, l->task->job ? l->name : loss.names, loss.why);
+	for (; (push = locks_held_loss(l->task)); lost = true) {
+		if (at > 0)
+			at = text_add(names, at, sizeof(names), ", ");
+		if (at + 8 < sizeof(names))
+			at += field_show(push, "name", names + at, sizeof(names) - at);
+		field_show(push, "reason", why, sizeof(why));
+		if (loss_is_final(push))
+			kill_by = soon();
+	}
+	if (lost)
+		lease_lost(l, kill_by, l->task->job ? l->name : names, why);
 }
 
 static void lease_ask_next(struct lease *l)
@@ -266,4 +280,41 @@ int lease_settle(const struct lease *l)
 	int r = redlock_in_flight(l->task->c) ? redlock_finish(l->task->c, MAX(left_ms, UNLOCK_MS)) : 0;
 
 	return r < 0 && r != -ECONNABORTED ? r : 0;
+}
+
+/* --- the end of the session --- */
+
+/* UNLOCK alone keeps a name; QUIT does all else. */
+static bool keeps_name(const struct keeper_task *task)
+{
+	return task->in->keep_ms && task->grant.until_us;
+}
+
+bool late_quit_must(const struct keeper_task *task)
+{
+	return redlock_away(task->c) || (keeps_name(task) && redlock_in_flight(task->c));
+}
+
+void late_quit(const struct keeper_task *task, int asker)
+{
+	struct redlock *c = task->c;
+	int64_t grace_ms = MAX(task->grant.ttl_ms, MAX(task->in->ttl_ms, GRACE_MS)), now;
+	/* When both the grace and the lease have ended: the daemon keeps nothing of the session any longer. */
+	int64_t until = MAX(redlock_now_us(), task->grant.until_us) + grace_ms * 1000;
+	const int kept[] = {redlock_fd(c), asker};
+	int r = 0;
+
+	descriptors_drop(kept, 2); /* closes front, too */
+	while (!r && late_quit_must(task) && (now = redlock_now_us()) < until) {
+		struct pollfd fd = {.fd = redlock_fd(c), .events = redlock_events(c)};
+		int64_t next = MIN(until, redlock_due_us(c));
+
+		(void)!poll(&fd, 1, next > now ? (int)MIN((next - now) / 1000 + 1, 60000) : 0);
+		r = redlock_process(c);
+	}
+	redlock_set_timeout(c, UNLOCK_MS);
+	/* Of several names some may be kept already: their UNLOCK was answered before the connection broke. */
+	for (unsigned i = 0; keeps_name(task) && !redlock_in_flight(c) && r >= 0 && i < task->names_n; i++)
+		r = redlock_unlock(c, task->names[i], task->in->keep_ms);
+	redlock_close(c);
 }

@@ -84,4 +84,11 @@ void lease_hear(struct lease *l);
 /* Waits for the answer to a CHECK in flight, so that the locks can be unlocked. 0, or why they cannot be. */
 int lease_settle(const struct lease *l);
 
+/* --- the end of the session, in a process that stays in the background for it since the daemon is away --- */
+
+/* Whether QUIT cannot be sent now; or, if a name is to be kept, UNLOCK, since another request is in flight. */
+bool late_quit_must(const struct keeper_task *task);
+/* Closes all descriptors but that of the connection and asker, waits until the daemon is back, two leases at most, and ends the session. */
+void late_quit(const struct keeper_task *task, int asker);
+
 #endif

@@ -93,27 +93,6 @@ int locks_held_check(struct keeper_task *task)
 	return 0;
 }
 
-bool locks_held_lost(const struct keeper_task *task, struct locks_held_loss *ret_loss)
-{
-	const struct redlock_line *push;
-	struct locks_held_loss loss = {0};
-	bool any = false;
-	size_t at = 0;
-
-	while ((push = locks_held_loss(task))) {
-		if (at > 0 && !task->job)
-			at = text_add(loss.names, at, sizeof(loss.names), ", ");
-		if (at + 8 < sizeof(loss.names) && !task->job)
-			at += field_show(push, "name", loss.names + at, sizeof(loss.names) - at);
-		field_show(push, "reason", loss.why, sizeof(loss.why));
-		loss.final |= loss_is_final(push);
-		any = true;
-	}
-	if (any)
-		*ret_loss = loss;
-	return any;
-}
-
 const struct redlock_grant *locks_held_first(const struct keeper_task *task)
 {
 	const struct redlock_grant *first = &task->grants[0];

@@ -14,13 +14,6 @@ void locks_held_shown(const char *const *names, unsigned n, char *out, size_t si
 int locks_held_check(struct keeper_task *task) REDLOCK_MUST;
 /* The push LOST of one of them, or NULL. Drops the pushes before it. */
 const struct redlock_line *locks_held_loss(const struct keeper_task *task);
-struct locks_held_loss {
-	char names[SHOWN_BYTES]; /* for a person: which of them were lost; "" if it was a job */
-	char why[32];    /* the last of these */
-	bool final;      /* somebody else may hold one of them already */
-};
-/* Whether it came, for whichever of them. */
-bool locks_held_lost(const struct keeper_task *task, struct locks_held_loss *ret_loss);
 /* The grant that ends first. */
 const struct redlock_grant *locks_held_first(const struct keeper_task *task);
 /* Unlocks each, up to the first that is refused, which is told. A job ends as the attempt did. Sets the timeout of the connection to UNLOCK_MS. */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Another process, told apart from a later one with the same number; and how this one was started. */
+/* Another process, told apart from a later one with the same number; how this one was started, and what it has inherited. */
 #ifndef CLIENT_PROCESS_H
 #define CLIENT_PROCESS_H
 
@@ -24,5 +24,11 @@ bool signal_is_ignored(int signal);
  * kernel stops nothing; but the keeper stands above the group of CMD, and the kernel takes it for a shell.
  */
 bool signal_has_shell(void);
+
+/*
+ * What this process has inherited: whoever waits for the end of an output, or for a lock of a file, is not to wait for one that stays in the background. The
+ * standard streams become /dev/null. Closes all other descriptors but the n kept ones; -1 among these means none.
+ */
+void descriptors_drop(const int kept[], size_t n);
 
 #endif

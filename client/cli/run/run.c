@@ -127,24 +127,15 @@ static void session_end(const struct front *f, struct redlock *c)
 	redlock_close(c);
 }
 
-/* Of --any one is held. */
-static const char *const *names_held(const struct front *f, unsigned *ret_n)
-{
-	*ret_n = f->in->any ? 1 : f->in->names_n;
-	return f->in->names + (f->in->any ? f->told.name : 0);
-}
-
 /* Takes the session over, or asks whether it still holds the lock. False: the lock is lost. */
-static bool session_holds(const struct front *f, struct redlock **c)
+static bool session_holds(const struct front *f, const char *const *names, unsigned n, struct redlock **c)
 {
 	struct redlock_grant grant;
-	unsigned n, i;
-	const char *const *names = names_held(f, &n);
 	int r = 0;
 
 	if (!*c)
 		return session_take(f, c) != SESSION_GONE;
-	for (i = 0; !r && i < n; i++)
+	for (unsigned i = 0; !r && i < n; i++)
 		r = works(f->in) ? redlock_ping(*c) : redlock_check(*c, names[i], &grant);
 	if (r == REDLOCK_REFUSED && loss_refused(*c))
 		return false;
@@ -197,13 +188,13 @@ static int keeper_lost(const struct front *f)
 	int64_t unstoppable = redlock_now_us() + UNSTOPPABLE_US;
 	struct redlock *c = NULL;
 	char name[SHOWN_BYTES];
-	unsigned n;
-	const char *const *names = names_held(f, &n);
+	unsigned n = f->in->any ? 1 : f->in->names_n;
+	const char *const *names = f->in->names + (f->in->any ? f->told.name : 0);
 
 	locks_held_shown(names, n, name, sizeof(name));
 	waitpid(f->process, NULL, 0);
 	while (may_run && !command_end(f, &descendants)) {
-		held = session_holds(f, &c);
+		held = session_holds(f, names, n, &c);
 		if (redlock_now_us() < unstoppable)
 			continue;
 		if (!held) {
@@ -222,38 +213,28 @@ static int keeper_lost(const struct front *f)
 	return f->end.granted ? EXIT_LOST : EXIT_FAILED;
 }
 
-static int granted(struct front *f)
-{
-	struct front_signal go = {.number = 0};
-	int r = signals_take(f);
-
-	f->end.granted = true;
-	if (r)
-		return r;
-	return send(f->keeper, &go, sizeof(go), MSG_NOSIGNAL) < 0 ? -errno : 0;
-}
-
-static int ended(struct front *f)
-{
-	f->end.lost = f->told.lost;
-	if (f->told.text[0])
-		complain("%s", f->told.text);
-	/* The keeper has nothing left to do; reap it. */
-	if (!f->told.lingers)
-		waitpid(f->process, NULL, 0);
-	return f->told.code;
-}
-
 /* Returns -1, or the exit code. */
 static int report_take(struct front *f)
 {
+	struct front_signal go = {.number = 0};
 	int r = 0;
 
-	if (f->told.kind == KEEPER_ENDED)
-		return ended(f);
+	f->end.lost = f->told.lost;
 	f->end.started |= f->told.kind == KEEPER_STARTED;
-	if (f->told.kind == KEEPER_GRANTED)
-		r = granted(f);
+	if (f->told.kind == KEEPER_ENDED) {
+		if (f->told.text[0])
+			complain("%s", f->told.text);
+		/* The keeper has nothing left to do; reap it. */
+		if (!f->told.lingers)
+			waitpid(f->process, NULL, 0);
+		return f->told.code;
+	}
+	if (f->told.kind == KEEPER_GRANTED) {
+		f->end.granted = true;
+		r = signals_take(f);
+		if (!r && send(f->keeper, &go, sizeof(go), MSG_NOSIGNAL) < 0)
+			r = -errno;
+	}
 	if (!r)
 		return -1;
 	complain("cannot start: %s", strerror(-r));
@@ -306,23 +287,20 @@ static _Noreturn void keeper_begin(const struct front *f, struct keeper_task *ta
 static int front_run(struct front *f, struct keeper_task *task)
 {
 	pid_t group = getpgrp();
-	int ends[2];
+	int ends[2] = {-1, -1};
 
 	sigprocmask(SIG_BLOCK, NULL, &f->mask);
 	prctl(PR_SET_CHILD_SUBREAPER, 1);
-	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends)) {
-		complain("cannot start: %s", strerror(errno));
-		return EXIT_FAILED;
-	}
+	f->process = socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends) ? -1 : fork();
 	f->keeper = ends[0];
-	f->process = fork();
 	if (f->process == 0)
 		keeper_begin(f, task, ends[1], group);
-	close(ends[1]);
-	if (f->process < 0) {
+	if (f->process < 0)
 		complain("cannot start: %s", strerror(errno));
+	if (ends[1] >= 0)
+		close(ends[1]);
+	if (f->process < 0)
 		return EXIT_FAILED;
-	}
 	redlock_close(task->c);
 	task->c = NULL;
 	return front_wait(f);

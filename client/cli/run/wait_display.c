@@ -19,29 +19,23 @@
 
 /* --- who holds it, and the place in the queue, as SHOW tells --- */
 
-static size_t word_add(struct span word, char *out, size_t at, size_t size)
-{
-	if (!word.p || at + 10 >= size)
-		return at;
-	at = text_add(out, at, size, "%s", at ? " " : "");
-	return at + shown_text(word, out + at, size - at);
-}
-
 /* The words that BUSY has for a holder: its session, as far as it is known, and "holder" if another daemon serves it. */
-static void holder_show(const struct redlock_line *row, char *out, size_t size)
+static void holder_show(const struct redlock_line *row, char out[LABEL_BYTES])
 {
-	struct span holder = field_of(row, "holder"), label = field_of(row, "name"), peer = field_of(row, "peer");
+	char label[LABEL_BYTES], peer[LABEL_BYTES], holder[LABEL_BYTES];
+	const char *words[] = {label, peer, holder};
 	int64_t pid = redlock_line_number(row, "pid", -1);
-	size_t at;
+	size_t at = 0;
 
-	if (!holder.p && !label.p && !peer.p)
-		holder = SPAN("somebody else");
-	at = word_add(label, out, 0, size);
+	field_show(row, "name", label, sizeof(label));
+	field_show(row, "peer", peer, sizeof(peer));
+	if (!field_show(row, "holder", holder, sizeof(holder)) && !label[0] && !peer[0])
+		strcpy(holder, "somebody else");
 	if (pid >= 0)
-		at = text_add(out, at, size, "%spid=%" PRId64 " uid=%" PRId64, at ? " " : "", pid, redlock_line_number(row, "uid", -1));
-	else
-		at = word_add(peer, out, at, size);
-	(void)word_add(holder, out, at, size);
+		snprintf(peer, sizeof(peer), "pid=%" PRId64 " uid=%" PRId64, pid, redlock_line_number(row, "uid", -1));
+	for (size_t i = 0; i < 3; i++)
+		if (words[i][0])
+			at = text_add(out, at, LABEL_BYTES, "%s%s", at ? " " : "", words[i]);
 }
 
 static void place_row(void *arg, const struct redlock_line *row)
@@ -57,7 +51,7 @@ static void place_row(void *arg, const struct redlock_line *row)
 	}
 	if (!holder || place->holder[0])
 		return; /* of several readers the first has it longest */
-	holder_show(row, place->holder, sizeof(place->holder));
+	holder_show(row, place->holder);
 	place->held_ms = redlock_line_number(row, "held_ms", -1);
 }
 
@@ -183,19 +177,6 @@ static void status_ask(struct wait_display *s, char *text, size_t size)
 	status_text(s, &place, shortage, text, size);
 }
 
-static void status_draw(struct wait_display *s)
-{
-	char text[STATUS_BYTES];
-
-	status_ask(s, text, sizeof(text));
-	text_cut(text);
-	/* Never wait for a terminal: the lock may be granted meanwhile. */
-	if (!stderr_is_ready())
-		return;
-	fprintf(stderr, "\r%s\033[K", text);
-	s->drawn = true;
-}
-
 /* For a log: that too few stores answer, and what it waits for, is said once each. */
 static void log_tick(struct wait_display *s, int64_t now)
 {
@@ -218,14 +199,22 @@ static void log_tick(struct wait_display *s, int64_t now)
 
 void wait_display_tick(struct wait_display *s)
 {
+	char text[STATUS_BYTES];
+
 	if (redlock_now_us() < s->due_us)
 		return;
 	if (!s->terminal) {
 		log_tick(s, redlock_now_us());
 		return;
 	}
-	status_draw(s);
+	status_ask(s, text, sizeof(text));
+	text_cut(text);
 	s->due_us = redlock_now_us() + TICK_US;
+	/* Never wait for a terminal: the lock may be granted meanwhile. */
+	if (!stderr_is_ready())
+		return;
+	fprintf(stderr, "\r%s\033[K", text);
+	s->drawn = true;
 }
 
 void wait_display_begin(struct wait_display *s, const struct invocation *in, const struct redlock *c)

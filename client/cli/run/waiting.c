@@ -46,39 +46,29 @@ static bool greeted(struct waiting *w, int r)
 	return false;
 }
 
-/* If the daemon refuses the grace that was asked for, the session gets as much as the daemon gives, at worst none. */
-static bool greet_any(struct waiting *w)
+bool waiting_greet(struct waiting *w)
 {
+	char asked[AGE_BYTES], allowed[AGE_BYTES];
 	int r = greet(w, w->in->ttl_ms > 0 ? w->in->ttl_ms : GRACE_MS);
 	int64_t most;
 
-	if (r != REDLOCK_REFUSED)
-		return greeted(w, r);
-	r = greet(w, 0);
-	most = r ? 0 : redlock_line_number(redlock_answer(w->c), "max_grace_ms", 0);
-	if (most > 0)
-		r = greet(w, most);
-	return greeted(w, r == REDLOCK_REFUSED ? greet(w, 0) : r);
-}
-
-/* The daemon refuses a longer keep. Say so before CMD runs, not after. */
-static bool keep_is_allowed(struct waiting *w)
-{
-	int64_t lease = redlock_line_number(redlock_answer(w->c), "max_lease_ms", INT64_MAX);
-	int64_t most = redlock_line_number(redlock_answer(w->c), "max_keep_ms", lease); /* an earlier daemon bounds it by max_lease */
-	char asked[AGE_BYTES], allowed[AGE_BYTES];
-
+	/* If the daemon refuses the grace that was asked for, the session gets as much as the daemon gives, at worst none. */
+	if (r == REDLOCK_REFUSED) {
+		r = greet(w, 0);
+		most = r ? 0 : redlock_line_number(redlock_answer(w->c), "max_grace_ms", 0);
+		if (most > 0 && (r = greet(w, most)) == REDLOCK_REFUSED)
+			r = greet(w, 0);
+	}
+	if (!greeted(w, r))
+		return false;
+	/* The daemon refuses a longer keep. Say so before CMD runs, not after. An earlier daemon bounds it by max_lease. */
+	most = redlock_line_number(redlock_answer(w->c), "max_lease_ms", INT64_MAX);
+	most = redlock_line_number(redlock_answer(w->c), "max_keep_ms", most);
 	if (w->in->keep_ms <= most)
 		return true;
 	w->exit = EXIT_FAILED;
-	complain("--keep %s is longer than the daemon's max_keep of %s", duration_text(w->in->keep_ms, asked),
-		 duration_text(most, allowed));
+	complain("--keep %s is longer than the daemon's max_keep of %s", duration_text(w->in->keep_ms, asked), duration_text(most, allowed));
 	return false;
-}
-
-bool waiting_greet(struct waiting *w)
-{
-	return greet_any(w) && keep_is_allowed(w);
 }
 
 bool waiting_regreet(struct waiting *w, int64_t grace_ms)
