@@ -443,7 +443,6 @@ CLI := \
 	client/cli/run/once.c \
 	client/cli/run/process.c \
 	client/cli/run/run.c \
-	client/cli/run/taken_job.c \
 	client/cli/run/wait_display.c \
 	client/cli/run/waiting.c
 

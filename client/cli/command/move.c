@@ -6,7 +6,7 @@
 #include "client/cli/io/invocation.h"
 #include "client/cli/io/dial.h"
 #include "client/cli/io/output.h"
-#include "client/cli/run/taken_job.h"
+#include "client/cli/run/locks_held.h"
 #include "proto/proto.h"
 
 #include <errno.h>

@@ -9,7 +9,6 @@
 #include "client/cli/run/locks_held.h"
 #include "client/cli/run/once.h"
 #include "client/cli/run/process.h"
-#include "client/cli/run/taken_job.h"
 #include "client/cli/run/waiting.h"
 
 #include <errno.h>
