@@ -51,24 +51,12 @@ static void signals_pass(struct init *i)
 	}
 }
 
-/* alive: has hung up when neither the child is left nor a keeper. The kernel kills all that is left when process 1 ends. */
-static _Noreturn void init_wait(struct init *i, int alive)
-{
-	struct pollfd fds[] = {{.fd = i->signals, .events = POLLIN}, {.fd = alive}};
-
-	while (!i->ended || !fds[1].revents) {
-		if (poll(fds, i->ended ? 2 : 1, -1) > 0 && fds[0].revents)
-			signals_pass(i);
-	}
-	_exit(WIFSIGNALED(i->status) ? 128 + WTERMSIG(i->status) : WEXITSTATUS(i->status));
-}
-
 /* Returns in the child. Process 1 exits as the child does, after all keepers have ended. */
 static void init_run(void)
 {
 	struct init i = {.ended = false};
 	sigset_t all, before;
-	int alive[2];
+	int alive[2]; /* hangs up when neither the child is left nor a keeper. The kernel kills all that is left when process 1 ends. */
 
 	sigfillset(&all);
 	signal(SIGCHLD, SIG_DFL);
@@ -78,8 +66,13 @@ static void init_run(void)
 	sigprocmask(SIG_BLOCK, &all, &before);
 	i.child = fork();
 	if (i.child > 0) {
+		struct pollfd fds[] = {{.fd = i.signals, .events = POLLIN}, {.fd = alive[0]}};
+
 		close(alive[1]);
-		init_wait(&i, alive[0]);
+		while (!i.ended || !fds[1].revents)
+			if (poll(fds, i.ended ? 2 : 1, -1) > 0 && fds[0].revents)
+				signals_pass(&i);
+		_exit(WIFSIGNALED(i.status) ? 128 + WTERMSIG(i.status) : WEXITSTATUS(i.status));
 	}
 	sigprocmask(SIG_SETMASK, &before, NULL);
 	close(i.signals);

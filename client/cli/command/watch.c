@@ -8,7 +8,6 @@
 #include "client/cli/io/output.h"
 #include "proto/proto.h"
 
-#include <errno.h>
 #include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -66,32 +65,25 @@ static void events_print(struct redlock *c, bool json)
 	}
 }
 
-/* 0; or why it ends: a negative errno, or 1 as nobody reads any more. */
-static int watch_wait(struct redlock *c)
-{
-	struct pollfd fds[2] = {{.fd = redlock_fd(c), .events = redlock_events(c)}, {.fd = STDOUT_FILENO}};
-
-	if (poll(fds, 2, -1) < 0)
-		return errno == EINTR ? 0 : -errno;
-	if (fds[1].revents & (POLLERR | POLLHUP | POLLNVAL))
-		return 1;
-	return redlock_process(c);
-}
-
 static int watch_events(struct redlock *c, bool json)
 {
 	int r = 0;
 
 	while (!r) {
+		struct pollfd fds[2] = {{.fd = redlock_fd(c), .events = redlock_events(c)}, {.fd = STDOUT_FILENO}};
+
 		events_print(c, json);
 		if (!output_flush())
 			return EX_UNAVAILABLE;
-		r = watch_wait(c);
+		if (poll(fds, 2, -1) < 0)
+			continue;
+		if (fds[1].revents & (POLLERR | POLLHUP | POLLNVAL))
+			return EXIT_SUCCESS; /* nobody reads any more */
+		r = redlock_process(c);
 	}
 	events_print(c, json);
-	if (r < 0)
-		complain("%s%s", redlock_errmsg(c), silence_hint(r));
-	return r > 0 ? EXIT_SUCCESS : EX_UNAVAILABLE;
+	complain("%s%s", redlock_errmsg(c), silence_hint(r));
+	return EX_UNAVAILABLE;
 }
 
 int watch_ask(struct redlock *c, const struct invocation *in)

@@ -70,9 +70,18 @@ static int usage_exit(const struct invocation *in)
 
 /* --- words --- */
 
+static int unknown(const struct invocation *in, const char *what, const char *word, const char *dashes, const char *near)
+{
+	if (near)
+		complain("no %s '%s'; did you mean '%s%s'?", what, word, dashes, near);
+	else
+		complain("no %s '%s'; redlock --help lists them", what, word);
+	return usage_exit(in);
+}
+
 static int command_take(struct invocation *in, const char *word)
 {
-	const char *words[CLI_COMMANDS], *near;
+	const char *words[CLI_COMMANDS];
 	size_t i;
 
 	for (i = 0; i < CLI_COMMANDS; i++) {
@@ -84,12 +93,7 @@ static int command_take(struct invocation *in, const char *word)
 		in->wait_ms = command_id(in) == CLI_TRY ? 0 : in->wait_ms;
 		return 0;
 	}
-	near = nearest_word(span_of(word), words, CLI_COMMANDS);
-	if (near)
-		complain("no command '%s'; did you mean '%s'?", word, near);
-	else
-		complain("no command '%s'; redlock --help lists them", word);
-	return EX_USAGE;
+	return unknown(in, "command", word, "", nearest_word(span_of(word), words, CLI_COMMANDS));
 }
 
 static int option_unknown(const struct invocation *in, const char *word)
@@ -100,11 +104,7 @@ static int option_unknown(const struct invocation *in, const char *word)
 	for (i = 0; i < OPTIONS; i++)
 		words[i] = option_rows[i].word;
 	near = strncmp(word, "--", 2) ? NULL : nearest_word((struct span){word + 2, strcspn(word + 2, "=")}, words, OPTIONS);
-	if (near)
-		complain("no option '%s'; did you mean '--%s'?", word, near);
-	else
-		complain("no option '%s'; redlock --help lists them", word);
-	return usage_exit(in);
+	return unknown(in, "option", word, "--", near);
 }
 
 static int option_take(struct invocation *in, uint64_t *given, int letter)
@@ -132,31 +132,6 @@ static void getopt_tables(const struct invocation *in, struct option longs[OPTIO
 		letters += sprintf(letters, "%c%s", o->letter, o->argument ? ":" : "");
 	}
 	*longs = (struct option){NULL, 0, NULL, 0};
-}
-
-/* Takes the options up to the next operand. *literal becomes true at "--": no word after it is an option. */
-static int options_take(int argc, char **argv, struct invocation *in, uint64_t *given, bool *literal)
-{
-	struct option longs[OPTIONS + 1];
-	char letters[2 * OPTIONS + 3];
-	int letter, before, r = 0;
-
-	getopt_tables(in, longs, letters);
-	opterr = 0;
-	while (!r && !*literal) {
-		before = optind;
-		letter = getopt_long(argc, argv, letters, longs, NULL);
-		if (letter == -1) {
-			*literal = optind > before;
-			return 0;
-		}
-		if (letter == ':') {
-			complain("option '%s' needs a value", argv[optind - 1]);
-			return usage_exit(in);
-		}
-		r = letter == '?' ? option_unknown(in, argv[optind - (optind > before)]) : option_take(in, given, letter);
-	}
-	return r;
 }
 
 static int operand_take(struct invocation *in, const char *word)
@@ -257,34 +232,56 @@ static int invocation_whole(const struct invocation *in, uint64_t given)
 }
 
 /* Whether a "--" is still to come: all words before it are names. */
-static bool more_names(const struct invocation *in, int argc, char **argv, bool literal)
+static bool more_names(const struct invocation *in, int argc, char **argv)
 {
-	if (in->command->most == 1 || literal)
-		return false;
-	for (int i = optind; i < argc; i++)
+	for (int i = optind; in->command->most > 1 && i < argc; i++)
 		if (!strcmp(argv[i], "--"))
 			return true;
 	return false;
+}
+
+/* Takes all words up to CMD, where optind stands then. */
+static int words_take(int argc, char **argv, struct invocation *in, uint64_t *given)
+{
+	struct option longs[OPTIONS + 1];
+	char letters[2 * OPTIONS + 3];
+	bool literal = false; /* no word behind "--" is an option */
+	int r = 0;
+
+	opterr = 0;
+	while (!r && optind < argc) {
+		int before = optind, letter = -1;
+
+		getopt_tables(in, longs, letters);
+		if (!literal)
+			letter = getopt_long(argc, argv, letters, longs, NULL);
+		if (letter == ':') {
+			complain("option '%s' needs a value", argv[optind - 1]);
+			r = usage_exit(in);
+		} else if (letter == '?') {
+			r = option_unknown(in, argv[optind - (optind > before)]);
+		} else if (letter != -1) {
+			r = option_take(in, given, letter);
+		} else if (optind > before) {
+			literal = true;
+		} else if (in->command && in->command->wraps && in->operand && (literal || !more_names(in, argc, argv))) {
+			break;
+		} else {
+			r = operand_take(in, argv[optind++]);
+		}
+	}
+	return r;
 }
 
 int invocation_parse(int argc, char **argv, struct invocation *ret_in)
 {
 	struct invocation in = {
 		.tls.size = sizeof(in.tls), .wait_ms = REDLOCK_FOREVER, .delay_ms = -1, .in_ms = REDLOCK_FOREVER, .busy_exit = EXIT_NOT_ACQUIRED, .cost = 1};
-	bool literal = false;
 	uint64_t given = 0;
-	int r;
+	int r = words_take(argc, argv, &in, &given);
 
-	for (;;) {
-		r = options_take(argc, argv, &in, &given, &literal);
-		if (r)
-			return r;
-		if (optind >= argc || (in.command && in.command->wraps && in.operand && !more_names(&in, argc, argv, literal)))
-			break;
-		r = operand_take(&in, argv[optind++]);
-		if (r)
-			return r;
-	}
+	if (r)
+		return r;
 	in.argv = argv + optind;
 	in.wait_given = given >> OPTION_WAIT & 1;
 	if (in.defer_to && !in.wait_given)

@@ -97,16 +97,6 @@ int list_all(struct redlock *c, enum redlock_listing what, struct redlock_page *
 	return r;
 }
 
-/* The daemon takes no further connection. That is no mistake of the caller. */
-static bool daemon_is_full(const struct redlock *c)
-{
-	struct redlock_bytes text = redlock_line_reason(redlock_answer(c));
-	struct span reason = {text.p, text.n};
-
-	return !strcmp(redlock_code(c), "LIMIT") &&
-	       (span_starts(reason, SPAN("clients=")) || span_starts(reason, SPAN("descriptors=")));
-}
-
 const char *silence_hint(int outcome)
 {
 	bool silent = outcome == -ETIMEDOUT || outcome == -ECONNRESET || outcome == -EPIPE;
@@ -122,12 +112,22 @@ int exit_of(const struct redlock *c, int outcome)
 	} row[] = {{"ARG", EX_USAGE}, {"SYNTAX", EX_USAGE}, {"UNKNOWN", EX_USAGE}, {"TOOLONG", EX_USAGE}, {"LIMIT", EX_USAGE}, {"DENIED", EX_NOPERM},
 		   {"NOTFOUND", EXIT_NO}};
 
+	struct redlock_bytes text;
+	struct span reason;
+
 	if (!outcome)
 		return EXIT_SUCCESS;
 	complain("%s%s", redlock_errmsg(c), silence_hint(outcome));
 	if (outcome == -EINVAL || outcome == -EMSGSIZE) /* nothing was sent */
 		return EX_USAGE;
-	for (size_t i = 0; outcome == REDLOCK_REFUSED && !daemon_is_full(c) && i < sizeof(row) / sizeof(row[0]); i++)
+	if (outcome != REDLOCK_REFUSED)
+		return EX_UNAVAILABLE;
+	text = redlock_line_reason(redlock_answer(c));
+	reason = (struct span){text.p, text.n};
+	/* The daemon takes no further connection. That is no mistake of the caller. */
+	if (!strcmp(redlock_code(c), "LIMIT") && (span_starts(reason, SPAN("clients=")) || span_starts(reason, SPAN("descriptors="))))
+		return EX_UNAVAILABLE;
+	for (size_t i = 0; i < sizeof(row) / sizeof(row[0]); i++)
 		if (!strcmp(redlock_code(c), row[i].code))
 			return row[i].exit;
 	return EX_UNAVAILABLE;

@@ -17,7 +17,6 @@
 #include <inttypes.h>
 #include <poll.h>
 #include <signal.h>
-#include <stdbool.h>
 #include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -38,23 +37,16 @@
  * process and the lock. Both ends check that the other one is of the same user, or of root.
  */
 
-/* FNV-1a: names are longer than an address may be. Whoever chooses two names of one hash confuses only a script of his own. */
-static uint64_t name_hash(const char *name)
-{
-	uint64_t hash = UINT64_C(14695981039346656037);
-
-	for (; *name; name++)
-		hash = (hash ^ (unsigned char)*name) * UINT64_C(1099511628211);
-	return hash;
-}
-
 static socklen_t address_make(pid_t pid, const char *name, struct sockaddr_un *out)
 {
+	uint64_t hash = UINT64_C(14695981039346656037);
 	int n;
 
-	memset(out, 0, sizeof(*out));
-	out->sun_family = AF_UNIX;
-	n = snprintf(out->sun_path + 1, sizeof(out->sun_path) - 1, "redlock-hold/%u/%d/%016" PRIx64, (unsigned)geteuid(), (int)pid, name_hash(name));
+	/* FNV-1a: names are longer than an address may be. Whoever chooses two names of one hash confuses only a script of his own. */
+	for (; *name; name++)
+		hash = (hash ^ (unsigned char)*name) * UINT64_C(1099511628211);
+	*out = (struct sockaddr_un){.sun_family = AF_UNIX};
+	n = snprintf(out->sun_path + 1, sizeof(out->sun_path) - 1, "redlock-hold/%u/%d/%016" PRIx64, (unsigned)geteuid(), (int)pid, hash);
 	return (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 + (size_t)n);
 }
 
@@ -142,16 +134,6 @@ static void script_lost(struct lease *l, int64_t kill_by, const char *name, cons
 	process_signal(s->process, SIGCONT); /* a stopped process acts on SIGTERM when it goes on */
 }
 
-static void script_decide(struct script *s, int64_t now)
-{
-	if (!s->lease.deaf)
-		lease_decide(&s->lease, now);
-	if (!s->kill_at || now < s->kill_at)
-		return;
-	process_signal(s->process, SIGKILL);
-	s->kill_at = KILLED;
-}
-
 /* What a script writes to redlock says nothing; only the end counts. */
 static bool input_is_over(void)
 {
@@ -226,7 +208,12 @@ static int script_hold(struct script *s)
 		int64_t now = redlock_now_us();
 
 		validity_awake(&s->lease.validity, now);
-		script_decide(s, now);
+		if (!s->lease.deaf)
+			lease_decide(&s->lease, now);
+		if (s->kill_at && now >= s->kill_at) {
+			process_signal(s->process, SIGKILL);
+			s->kill_at = KILLED;
+		}
 		if (!s->done)
 			script_sleep(s);
 	}
@@ -264,19 +251,12 @@ static int ending_signals(void)
 	return signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
 }
 
-/* The exit code where there is no lock. A signal may have ended the wait. */
-static int untaken(const struct waiting *w)
-{
-	struct signalfd_siginfo info;
-
-	return w->abandoned && read(w->signals, &info, sizeof(info)) == sizeof(info) ? 128 + (int)info.ssi_signo : w->exit;
-}
-
 /* For the script of that pid. 0, or the exit code. front hangs up when nobody waits for the lock any more. */
 static int script_take(struct script *s, const struct invocation *in, pid_t pid, int process, int front)
 {
 	struct waiting w = {.in = &s->in, .front = front, .signals = ending_signals(), .exit = EXIT_FAILED};
 	struct pollfd ends[] = {{.fd = front}, {.fd = w.signals, .events = POLLIN}};
+	struct signalfd_siginfo info;
 	unsigned name;
 	int64_t ttl_ms;
 
@@ -290,9 +270,10 @@ static int script_take(struct script *s, const struct invocation *in, pid_t pid,
 		s->in.note = s->command;
 	w.c = s->task.c = dial_waiting(&s->in, ends);
 	w.abandoned = ends[0].revents || ends[1].revents;
-	if (!w.c || !waiting_greet(&w) || !waiting_take(&w, &ttl_ms, &name))
-		return untaken(&w);
-	return lease_confirm(&s->task, &w, ttl_ms, EXIT_LOST);
+	if (w.c && waiting_greet(&w) && waiting_take(&w, &ttl_ms, &name))
+		return lease_confirm(&s->task, &w, ttl_ms, EXIT_LOST);
+	/* A signal may have ended the wait. */
+	return w.abandoned && read(w.signals, &info, sizeof(info)) == sizeof(info) ? 128 + (int)info.ssi_signo : w.exit;
 }
 
 static int fence_print(int64_t fence)
@@ -331,23 +312,19 @@ static int hold_for_input(const struct invocation *in)
 
 /* --- until a process ends --- */
 
-/* As in $(redlock hold ... 2>&1): the shell waits for the end of that pipe, and so would never go on. */
-static bool output_is_one_pipe(void)
-{
-	struct stat out, err;
-
-	return !fstat(STDOUT_FILENO, &out) && !fstat(STDERR_FILENO, &err) && S_ISFIFO(err.st_mode) && out.st_dev == err.st_dev && out.st_ino == err.st_ino;
-}
-
 /* Of what this process inherited it keeps standard error alone: there it tells a loss. report: of this program. */
 static void descriptors_leave(const struct script *s, int report)
 {
-	int err = output_is_one_pipe() ? -1 : fcntl(STDERR_FILENO, F_DUPFD_CLOEXEC, STDERR_FILENO + 1);
-	int kept[] = {s->process, s->signals, s->listening, redlock_fd(s->task.c), report, err};
+	struct stat out, err;
+	/* As in $(redlock hold ... 2>&1): the shell waits for the end of that pipe, and so would never go on. */
+	bool one_pipe = !fstat(STDOUT_FILENO, &out) && !fstat(STDERR_FILENO, &err) && S_ISFIFO(err.st_mode) && out.st_dev == err.st_dev &&
+	                out.st_ino == err.st_ino;
+	int said = one_pipe ? -1 : fcntl(STDERR_FILENO, F_DUPFD_CLOEXEC, STDERR_FILENO + 1);
+	int kept[] = {s->process, s->signals, s->listening, redlock_fd(s->task.c), report, said};
 
 	descriptors_drop(kept, sizeof(kept) / sizeof(kept[0]));
-	if (err >= 0)
-		dup2(err, STDERR_FILENO);
+	if (said >= 0)
+		dup2(said, STDERR_FILENO);
 }
 
 /* Runs in the background. report: the fence goes there at the grant; it hangs up when redlock has gone. */

@@ -111,22 +111,17 @@ static void supervise_stop(struct lease *l, int64_t kill_by, const char *name, c
 
 /* --- the end --- */
 
-/* That CMD cannot be executed, or was to end with redlock, says nothing about the job. */
-static enum attempt supervise_attempt(const struct supervise *h)
-{
-	if (h->descendants.ended && descendants_code(&h->descendants) == 0)
-		return ATTEMPT_DONE;
-	return h->descendants.ended && !h->ending ? ATTEMPT_FAILED : ATTEMPT_NONE;
-}
-
 static int supervise_unlock(struct supervise *h, int64_t keep_ms, unsigned *ret_at)
 {
 	const struct keeper_task *task = h->lease.task;
-	int r = lease_settle(&h->lease);
+	int r = lease_settle(&h->lease), code = descendants_code(&h->descendants);
+	enum attempt attempt = ATTEMPT_NONE; /* that CMD cannot be executed, or was to end with redlock, says nothing about the job */
 
+	if (h->descendants.ended && (code == 0 || !h->ending))
+		attempt = code == 0 ? ATTEMPT_DONE : ATTEMPT_FAILED;
 	if (!r && task->once && h->descendants.ended)
-		once_record(task, descendants_code(&h->descendants));
-	return r ? r : locks_held_unlock(task, keep_ms, supervise_attempt(h), ret_at);
+		once_record(task, code);
+	return r ? r : locks_held_unlock(task, keep_ms, attempt, ret_at);
 }
 
 /*

@@ -172,21 +172,17 @@ void lease_ask(struct lease *l, int64_t now)
 	lease_ask_next(l);
 }
 
-static void lease_over(struct lease *l)
+void lease_decide(struct lease *l, int64_t now)
 {
 	const struct redlock *c = l->task->c;
 	const char *why = redlock_in_flight(c) ? "redlockd does not answer" : "redlockd could not renew it";
 
-	l->unsaid = true;
-	lease_lost(l, INT64_MAX, l->name, redlock_away(c) ? "redlockd went away and did not come back in time" : why);
-}
-
-void lease_decide(struct lease *l, int64_t now)
-{
-	if (now >= l->validity.check_at && !redlock_in_flight(l->task->c) && validity_may_ask(&l->validity, now))
+	if (now >= l->validity.check_at && !redlock_in_flight(c) && validity_may_ask(&l->validity, now)) {
 		lease_ask(l, now);
-	else if (now >= l->validity.term_at)
-		lease_over(l);
+	} else if (now >= l->validity.term_at) {
+		l->unsaid = true;
+		lease_lost(l, INT64_MAX, l->name, redlock_away(c) ? "redlockd went away and did not come back in time" : why);
+	}
 }
 
 int64_t lease_due_us(const struct lease *l, int64_t unanswered)
