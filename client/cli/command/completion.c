@@ -4,7 +4,7 @@
  *
  *   completion bash | zsh | fish
  */
-#include "client/cli/io/options.h"
+#include "client/cli/io/invocation.h"
 
 #include <stdio.h>
 #include <stdlib.h>

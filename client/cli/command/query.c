@@ -79,11 +79,11 @@ static void rows_begin(struct rows *rows, const struct invocation *in, const cha
 	rows->closed = !others;
 }
 
-/* Unless the last row has something there. line: where the field is from; NULL: from no line, and it is a text. */
+/* Of the last row, unless it has something there; JSON has none. line: where the field is from; NULL: from no line, and it is a text. */
 static void cell_set(struct rows *rows, const struct redlock_line *line, struct span field, struct span value)
 {
 	char text[CELL_BYTES];
-	size_t at = column_find(rows, field);
+	size_t at = rows->last ? column_find(rows, field) : COLUMNS_MAX;
 	int64_t number;
 
 	if (at == COLUMNS_MAX || scols_cell_get_data(scols_line_get_cell(rows->last, at)))
@@ -114,13 +114,6 @@ static void rows_add(void *arg, const struct redlock_line *line)
 
 		cell_set(rows, line, (struct span){name.p, name.n}, (struct span){value.p, value.n});
 	}
-}
-
-/* What the last row of a table has in this column of order, if it has nothing there. JSON has what the daemon sends. */
-static void rows_fill(struct rows *rows, const char *field, struct span text)
-{
-	if (!rows->json && !rows->failed)
-		cell_set(rows, NULL, span_of(field), text);
 }
 
 /* The unit of a duration is not shown. Beside held_ms, for how long, held is how many slots of a semaphore are in use. */
@@ -163,9 +156,9 @@ static void session_row(void *arg, const struct redlock_line *row)
 
 	rows_add(arg, row);
 	if (cert.p)
-		rows_fill(arg, "user", cert);
+		cell_set(arg, NULL, SPAN("user"), cert);
 	else if (uid >= 0 && snprintf(text, sizeof(text), "uid %" PRId64, uid) > 0)
-		rows_fill(arg, "user", span_of(text));
+		cell_set(arg, NULL, SPAN("user"), span_of(text));
 }
 
 /* A person who sees nothing asks whether all went well. A program reads no rows. */
@@ -279,7 +272,7 @@ static bool ends_with(struct span name, const char *end)
 }
 
 /* The bound that so many per cent do not exceed. */
-static void quantile_fill(struct stats *s, const char *field, int percent)
+static void quantile_fill(struct stats *s, struct span field, int percent)
 {
 	int64_t all = s->buckets ? s->bucket[s->buckets - 1].count : 0;
 	size_t i = 0;
@@ -288,7 +281,7 @@ static void quantile_fill(struct stats *s, const char *field, int percent)
 		return;
 	while (i < s->buckets - 1 && (double)s->bucket[i].count * 100 < (double)all * percent)
 		i++;
-	rows_fill(&s->rows, field, span_of(s->bucket[i].le));
+	cell_set(&s->rows, NULL, field, span_of(s->bucket[i].le));
 }
 
 static void stats_row(void *arg, const struct redlock_line *row)
@@ -305,8 +298,8 @@ static void stats_row(void *arg, const struct redlock_line *row)
 	}
 	rows_add(&s->rows, row);
 	if (ends_with(metric, "_count")) {
-		quantile_fill(s, "p50", 50);
-		quantile_fill(s, "p99", 99);
+		quantile_fill(s, SPAN("p50"), 50);
+		quantile_fill(s, SPAN("p99"), 99);
 		s->buckets = 0;
 	}
 }

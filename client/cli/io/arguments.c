@@ -5,7 +5,6 @@
  */
 #include "client/cli/io/invocation.h"
 
-#include "client/cli/io/options.h"
 #include "client/cli/io/output.h"
 #include "proto/proto.h"
 

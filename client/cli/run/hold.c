@@ -236,31 +236,19 @@ static int script_hold(struct script *s)
 
 /* --- the lock --- */
 
-/* Blocks the signals that ask redlock to end. A descriptor that is readable when one has come, or a negative number: errno says why not. */
-static int ending_signals(void)
-{
-	static const int ending[] = {SIGTERM, SIGINT, SIGHUP, SIGQUIT};
-	sigset_t set;
-
-	sigemptyset(&set);
-	for (size_t i = 0; i < sizeof(ending) / sizeof(*ending); i++)
-		if (!signal_is_ignored(ending[i]))
-			sigaddset(&set, ending[i]);
-	signal(SIGPIPE, SIG_IGN); /* whoever reads from redlock may end first, and the lock is to be freed all the same */
-	sigprocmask(SIG_BLOCK, &set, NULL);
-	return signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
-}
-
 /* For the script of that pid. 0, or the exit code. front hangs up when nobody waits for the lock any more. */
 static int script_take(struct script *s, const struct invocation *in, pid_t pid, int process, int front)
 {
-	struct waiting w = {.in = &s->in, .front = front, .signals = ending_signals(), .exit = EXIT_FAILED};
-	struct pollfd ends[] = {{.fd = front}, {.fd = w.signals, .events = POLLIN}};
+	static const int ending[] = {SIGTERM, SIGINT, SIGHUP, SIGQUIT};
+	int signals = signals_take(ending, sizeof(ending) / sizeof(ending[0]), false);
+	struct waiting w = {.in = &s->in, .front = front, .signals = signals, .exit = EXIT_FAILED};
+	struct pollfd ends[] = {{.fd = front}, {.fd = signals, .events = POLLIN}};
 	struct signalfd_siginfo info;
 	unsigned name;
 	int64_t ttl_ms;
 
-	*s = (struct script){.in = *in, .process = process, .signals = w.signals, .listening = -1, .asker = -1};
+	signal(SIGPIPE, SIG_IGN); /* whoever reads from redlock may end first, and the lock is to be freed all the same */
+	*s = (struct script){.in = *in, .process = process, .signals = signals, .listening = -1, .asker = -1};
 	s->task = (struct keeper_task){.in = &s->in, .names = s->in.names, .names_n = 1, .grants = &s->grant, .front = front};
 	process_name(pid, s->word, sizeof(s->word));
 	s->words[0] = s->word;
@@ -273,7 +261,7 @@ static int script_take(struct script *s, const struct invocation *in, pid_t pid,
 	if (w.c && waiting_greet(&w) && waiting_take(&w, &ttl_ms, &name))
 		return lease_confirm(&s->task, &w, ttl_ms, EXIT_LOST);
 	/* A signal may have ended the wait. */
-	return w.abandoned && read(w.signals, &info, sizeof(info)) == sizeof(info) ? 128 + (int)info.ssi_signo : w.exit;
+	return w.abandoned && read(signals, &info, sizeof(info)) == sizeof(info) ? 128 + (int)info.ssi_signo : w.exit;
 }
 
 static int fence_print(int64_t fence)

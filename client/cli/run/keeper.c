@@ -235,24 +235,6 @@ static void supervise_front(struct supervise *h)
 		supervise_kill(h, redlock_now_us());
 }
 
-static void supervise_loop(struct supervise *h)
-{
-	while (h->state != SUPERVISE_DONE) {
-		struct pollfd front = {.fd = h->front_gone ? -1 : h->lease.task->front, .events = POLLIN};
-		int64_t now = redlock_now_us(); /* a pause behind this is noticed in the next turn */
-
-		validity_awake(&h->lease.validity, now);
-		supervise_reap(h, now);
-		if (h->state != SUPERVISE_DONE)
-			supervise_decide(h, now);
-		if (h->state == SUPERVISE_DONE || !lease_sleep(&h->lease, supervise_deadline(h), &front, 1))
-			continue;
-		if (front.revents)
-			supervise_front(h);
-		lease_hear(&h->lease);
-	}
-}
-
 /* --- the beginning --- */
 
 static void supervise_start(struct supervise *h)
@@ -287,7 +269,20 @@ void supervise_run(struct keeper_task *task, struct keeper_report *ret_report)
 		(void)!supervise_unlock(&h, 0, &at);
 	else
 		lease_hear(&h.lease);
-	supervise_loop(&h);
+	while (h.state != SUPERVISE_DONE) {
+		struct pollfd front = {.fd = h.front_gone ? -1 : h.lease.task->front, .events = POLLIN};
+		int64_t now = redlock_now_us(); /* a pause behind this is noticed in the next turn */
+
+		validity_awake(&h.lease.validity, now);
+		supervise_reap(&h, now);
+		if (h.state != SUPERVISE_DONE)
+			supervise_decide(&h, now);
+		if (h.state == SUPERVISE_DONE || !lease_sleep(&h.lease, supervise_deadline(&h), &front, 1))
+			continue;
+		if (front.revents)
+			supervise_front(&h);
+		lease_hear(&h.lease);
+	}
 }
 
 /* --- the session --- */

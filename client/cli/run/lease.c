@@ -137,10 +137,7 @@ static void lease_ask_next(struct lease *l)
 
 const char *lease_name(struct lease *l, unsigned i)
 {
-	if (l->task->job)
-		return l->name;
-	locks_held_shown(l->task->names + i, 1, l->one, sizeof(l->one));
-	return l->one;
+	return l->task->job ? l->name : shown(l->task->names[i], l->one);
 }
 
 static void lease_hear_answer(struct lease *l)

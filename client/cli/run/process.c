@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/param.h>
+#include <sys/signalfd.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -89,6 +90,17 @@ bool signal_is_ignored(int signal)
 	struct sigaction now;
 
 	return !sigaction(signal, NULL, &now) && now.sa_handler == SIG_IGN;
+}
+
+int signals_take(const int *signals, size_t n, bool ignored)
+{
+	sigset_t set;
+
+	sigemptyset(&set);
+	for (size_t i = 0; i < n; i++)
+		if (ignored || !signal_is_ignored(signals[i]))
+			sigaddset(&set, signals[i]);
+	return sigprocmask(SIG_BLOCK, &set, NULL) ? -1 : signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
 }
 
 bool signal_has_shell(void)

@@ -19,6 +19,8 @@ void process_command(pid_t pid, char *out, size_t size);
 /* Whether the parent had ignored this signal, as nohup(1) and a shell without job control do: it asks nothing of redlock. The kernel queues a signal that is
  * both ignored and blocked, so a signalfd(2) tells it all the same. */
 bool signal_is_ignored(int signal);
+/* Blocks these signals, and those that are ignored only if asked to. A descriptor of signalfd(2), or a negative number: errno says why not. */
+int signals_take(const int *signals, size_t n, bool ignored);
 /*
  * Whether a shell can continue what the terminal stops here: a process of this session above the group of this one. Where there is none, as under ssh -t, the
  * kernel stops nothing; but the keeper stands above the group of CMD, and the kernel takes it for a shell.

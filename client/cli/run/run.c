@@ -28,8 +28,6 @@
 #define SESSION_GONE   1
 #define TRUSTED_US     1000000 /* a request of work that was served for so long has no mistake */
 
-static const int passed_on[] = {SIGTERM, SIGINT, SIGHUP, SIGQUIT, SIGUSR1, SIGUSR2, SIGTSTP, SIGCONT, SIGWINCH};
-
 /* How a run ended. */
 struct run_end {
 	bool granted; /* the lock was granted */
@@ -48,20 +46,6 @@ struct front {
 	sigset_t mask;          /* of signals, as this process found it */
 	struct keeper_report told; /* the last one */
 };
-
-static int signals_take(struct front *f)
-{
-	sigset_t set;
-	size_t i;
-
-	sigemptyset(&set);
-	for (i = 0; i < sizeof(passed_on) / sizeof(passed_on[0]); i++)
-		sigaddset(&set, passed_on[i]);
-	if (sigprocmask(SIG_BLOCK, &set, NULL))
-		return -errno;
-	f->signals = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
-	return f->signals < 0 ? -errno : 0;
-}
 
 static void signal_pass(struct front *f, const struct signalfd_siginfo *info)
 {
@@ -85,14 +69,6 @@ static void signal_pass(struct front *f, const struct signalfd_siginfo *info)
 	/* The shell sees the job stop. The keeper goes on, and so does the lock. */
 	if (signal == SIGTSTP && !ignored)
 		raise(SIGSTOP);
-}
-
-static void signals_pass(struct front *f)
-{
-	struct signalfd_siginfo info;
-
-	while (read(f->signals, &info, sizeof(info)) == sizeof(info))
-		signal_pass(f, &info);
 }
 
 /* --- the keeper is gone --- */
@@ -216,6 +192,7 @@ static int keeper_lost(const struct front *f)
 /* Returns -1, or the exit code. */
 static int report_take(struct front *f)
 {
+	static const int passed_on[] = {SIGTERM, SIGINT, SIGHUP, SIGQUIT, SIGUSR1, SIGUSR2, SIGTSTP, SIGCONT, SIGWINCH};
 	struct front_signal go = {.number = 0};
 	int r = 0;
 
@@ -231,8 +208,8 @@ static int report_take(struct front *f)
 	}
 	if (f->told.kind == KEEPER_GRANTED) {
 		f->end.granted = true;
-		r = signals_take(f);
-		if (!r && send(f->keeper, &go, sizeof(go), MSG_NOSIGNAL) < 0)
+		f->signals = signals_take(passed_on, sizeof(passed_on) / sizeof(passed_on[0]), true);
+		if (f->signals < 0 || send(f->keeper, &go, sizeof(go), MSG_NOSIGNAL) < 0)
 			r = -errno;
 	}
 	if (!r)
@@ -243,6 +220,7 @@ static int report_take(struct front *f)
 
 static int front_wait(struct front *f)
 {
+	struct signalfd_siginfo info;
 	struct keeper_report report;
 	ssize_t n;
 	int r = -1;
@@ -252,8 +230,8 @@ static int front_wait(struct front *f)
 
 		if (poll(fds, 2, -1) < 0 && errno != EINTR)
 			return EXIT_FAILED;
-		if (f->signals >= 0)
-			signals_pass(f);
+		while (f->signals >= 0 && read(f->signals, &info, sizeof(info)) == sizeof(info))
+			signal_pass(f, &info);
 		n = recv(f->keeper, &report, sizeof(report), MSG_DONTWAIT);
 		/* If the keeper left a signal unread, recv reports one reset before its last report. */
 		if (n < 0 && (errno == EAGAIN || errno == EINTR || errno == ECONNRESET))
