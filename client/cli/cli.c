@@ -37,7 +37,7 @@ static void signals_pass(struct init *i)
 
 	while (read(i->signals, &info, sizeof(info)) == sizeof(info)) {
 		int signal = (int)info.ssi_signo;
-		/* What a terminal sends goes to the child as well, which is in the same process group; but a hang-up goes to the leader of the session alone. */
+		/* What a terminal sends goes to the child, too, which is in the same process group; but a hang-up goes to the leader of the session alone. */
 		bool child_has_it = info.ssi_code == SI_KERNEL && signal != SIGHUP && signal != SIGCONT;
 
 		if (signal != SIGCHLD && !i->ended && !child_has_it)

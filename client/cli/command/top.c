@@ -55,9 +55,9 @@ struct top {
 /* Copies as much as has this width of a text that a terminal may see as it is; then blanks up to this width, if it is to be padded. Returns out. */
 static const char *fit(const char *text, size_t width, bool pad, char out[CELL_BYTES])
 {
-	size_t n = strcspn(text, "\n"), has;
+	size_t whole = strcspn(text, "\n"), n = MIN(whole, CELL_BYTES / 2), has;
 
-	while (n && (n > CELL_BYTES / 2 || shown_width((struct span){text, n}) > width || (text[n] & 0xc0) == 0x80))
+	while (n && (shown_width((struct span){text, n}) > width || (n < whole && (text[n] & 0xc0) == 0x80)))
 		n--;
 	memcpy(out, text, n);
 	for (has = shown_width((struct span){text, n}); pad && has < width && n < CELL_BYTES - 1; has++)

@@ -146,7 +146,8 @@ static void supervise_finish(struct supervise *h)
 		if (!push || loss_is_final(push))
 			supervise_says(h, EXIT_LOST, true, "%s was lost while the command ran", lease_name(l, at));
 	} else if (r && over) {
-		supervise_says(h, EXIT_LOST, true, "%s was lost (%s%s) while the command ran", l->name, redlock_errmsg(task->c), validity_still(&l->validity, what));
+		supervise_says(h, EXIT_LOST, true, "%s was lost (%s%s) while the command ran", l->name, redlock_errmsg(task->c),
+			       validity_still(&l->validity, what));
 	} else if (r == REDLOCK_REFUSED || (r && task->in->keep_ms)) {
 		/* The name was to be kept and is free: that is no success. */
 		code = code || r < 0 || !task->in->keep_ms ? code : EXIT_FAILED;

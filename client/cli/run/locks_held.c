@@ -280,7 +280,10 @@ int locks_held_environment(const struct keeper_task *task)
 	if (r || !job)
 		return r;
 	snprintf(attempt, sizeof(attempt), "%lld", (long long)job->attempt);
-	if ((r = variable_set("REDLOCK_QUEUE", task->in->operand)) || (r = variable_set("REDLOCK_JOB", job->id)) || (r = variable_set("REDLOCK_ATTEMPT", attempt)))
-		return r;
-	return job->lock[0] ? name_environment(0, job->lock, job->fence) : 0;
+	r = variable_set("REDLOCK_QUEUE", task->in->operand);
+	if (!r)
+		r = variable_set("REDLOCK_JOB", job->id);
+	if (!r)
+		r = variable_set("REDLOCK_ATTEMPT", attempt);
+	return r || !job->lock[0] ? r : name_environment(0, job->lock, job->fence);
 }

@@ -29,8 +29,8 @@ const struct redlock_line *locks_held_loss(const struct keeper_task *task);
 /* The grant that ends first. */
 const struct redlock_grant *locks_held_first(const struct keeper_task *task);
 /*
- * Unlocks each, up to the first that is refused, which is told. Sets the timeout of the connection to UNLOCK_MS. A job ends as
- * the attempt did: without --delay one that has failed is due again after a pause that grows with the attempts, of 1 s, then twice as long each time, up to 5 minutes.
+ * Unlocks each, up to the first that is refused, which is told. A job ends as the attempt did: without --delay one that has failed is due again after a pause
+ * that grows with the attempts: 1 s, then twice as long each time, up to 5 minutes. The timeout of the connection becomes UNLOCK_MS.
  */
 int locks_held_unlock(const struct keeper_task *task, int64_t keep_ms, enum attempt attempt, unsigned *ret_at) REDLOCK_MUST;
 /* Sets the variables in which CMD finds them: REDLOCK_NAME, REDLOCK_JOB and so on. 0 or a negative errno. */

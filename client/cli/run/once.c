@@ -16,8 +16,8 @@ static const char *record_text(const struct redlock_run *r, const char *name, ch
 {
 	char printable[SHOWN_BYTES], took[AGE_BYTES], rest[AGE_BYTES];
 
-	snprintf(out, TEXT_BYTES, "%s ran on %s at %s for %s, status %d; it may begin again in %s", shown(name, printable), r->host, r->began, age_text(r->took_ms, took),
-		 r->status, age_text(r->next_ms, rest));
+	snprintf(out, TEXT_BYTES, "%s ran on %s at %s for %s, status %d; it may begin again in %s", shown(name, printable), r->host, r->began,
+		 age_text(r->took_ms, took), r->status, age_text(r->next_ms, rest));
 	return out;
 }
 
