@@ -431,13 +431,11 @@ CLI := \
 	client/cli/command/top.c \
 	client/cli/command/watch.c \
 	client/cli/io/arguments.c \
-	client/cli/io/complaint.c \
 	client/cli/io/dial.c \
-	client/cli/io/field.c \
 	client/cli/io/options.c \
+	client/cli/io/output.c \
 	client/cli/io/terminal.c \
 	client/cli/main.c \
-	client/cli/run/background.c \
 	client/cli/run/descendants.c \
 	client/cli/run/hold.c \
 	client/cli/run/keeper.c \
@@ -446,7 +444,6 @@ CLI := \
 	client/cli/run/once.c \
 	client/cli/run/process.c \
 	client/cli/run/run.c \
-	client/cli/run/taken_job.c \
 	client/cli/run/wait_display.c \
 	client/cli/run/waiting.c
 

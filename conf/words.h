@@ -5,7 +5,7 @@
 #ifndef CONF_WORDS_H
 #define CONF_WORDS_H
 
-#include "conf/lookalike.h"
+#include "proto/lookalike.h"
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -34,8 +34,8 @@ daemon/api             fields problem calls follower sessions api
 daemon/restart         parcel once trial records carry restart carried
 daemon/main            backlog answer_queue program reach passed descriptors rest verifier timer signals lasting guard wrong_port pump stores vanished listen exposition site status supervise outer_figures daemon main
 client/lib             boottime display address line channel request pushes holds conn recovery exchange open lock commands job once tls
-client/cli/io          terminal complaint field options arguments dial
-client/cli/run         process wait_display waiting descendants taken_job locks_held once background lease keeper hold run
+client/cli/io          terminal output options arguments dial
+client/cli/run         process wait_display waiting descendants locks_held once lease keeper hold run
 client/cli/command     doctor top query watch request passwd move completion
 client/cli             cli main
 '

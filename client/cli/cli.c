@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* From the command line to the command. */
 #include "client/cli/io/invocation.h"
-#include "client/cli/io/complaint.h"
+#include "client/cli/io/dial.h"
+#include "client/cli/io/output.h"
 #include "client/lib/address.h"
 
 #include <errno.h>
@@ -28,11 +29,20 @@ struct init {
 	bool ended;
 };
 
-static void children_reap(struct init *i)
+static void signals_pass(struct init *i)
 {
+	struct signalfd_siginfo info;
 	int status;
 	pid_t pid;
 
+	while (read(i->signals, &info, sizeof(info)) == sizeof(info)) {
+		int signal = (int)info.ssi_signo;
+		/* What a terminal sends goes to the child, too, which is in the same process group; but a hang-up goes to the leader of the session alone. */
+		bool child_has_it = info.ssi_code == SI_KERNEL && signal != SIGHUP && signal != SIGCONT;
+
+		if (signal != SIGCHLD && !i->ended && !child_has_it)
+			kill(i->child, signal);
+	}
 	while ((pid = waitpid(-1, &status, WNOHANG)) > 0) {
 		if (pid != i->child)
 			continue;
@@ -41,42 +51,12 @@ static void children_reap(struct init *i)
 	}
 }
 
-/* What a terminal sends goes to the child as well, which is in the same process group; but a hang-up goes to the leader of the session alone. */
-static bool child_has_it(const struct signalfd_siginfo *info)
-{
-	return info->ssi_code == SI_KERNEL && info->ssi_signo != SIGHUP && info->ssi_signo != SIGCONT;
-}
-
-static void signals_pass(struct init *i)
-{
-	struct signalfd_siginfo info;
-
-	while (read(i->signals, &info, sizeof(info)) == sizeof(info)) {
-		if (info.ssi_signo == SIGCHLD)
-			children_reap(i);
-		else if (!i->ended && !child_has_it(&info))
-			kill(i->child, (int)info.ssi_signo);
-	}
-}
-
-/* alive: has hung up when neither the child is left nor a keeper. The kernel kills all that is left when process 1 ends. */
-static _Noreturn void init_wait(struct init *i, int alive)
-{
-	struct pollfd fds[] = {{.fd = i->signals, .events = POLLIN}, {.fd = alive}};
-
-	while (!i->ended || !fds[1].revents) {
-		if (poll(fds, i->ended ? 2 : 1, -1) > 0 && fds[0].revents)
-			signals_pass(i);
-	}
-	_exit(WIFSIGNALED(i->status) ? 128 + WTERMSIG(i->status) : WEXITSTATUS(i->status));
-}
-
 /* Returns in the child. Process 1 exits as the child does, after all keepers have ended. */
 static void init_run(void)
 {
 	struct init i = {.ended = false};
 	sigset_t all, before;
-	int alive[2];
+	int alive[2]; /* hangs up when neither the child is left nor a keeper. The kernel kills all that is left when process 1 ends. */
 
 	sigfillset(&all);
 	signal(SIGCHLD, SIG_DFL);
@@ -86,8 +66,13 @@ static void init_run(void)
 	sigprocmask(SIG_BLOCK, &all, &before);
 	i.child = fork();
 	if (i.child > 0) {
+		struct pollfd fds[] = {{.fd = i.signals, .events = POLLIN}, {.fd = alive[0]}};
+
 		close(alive[1]);
-		init_wait(&i, alive[0]);
+		while (!i.ended || !fds[1].revents)
+			if (poll(fds, i.ended ? 2 : 1, -1) > 0 && fds[0].revents)
+				signals_pass(&i);
+		_exit(WIFSIGNALED(i.status) ? 128 + WTERMSIG(i.status) : WEXITSTATUS(i.status));
 	}
 	sigprocmask(SIG_SETMASK, &before, NULL);
 	close(i.signals);
@@ -96,10 +81,28 @@ static void init_run(void)
 
 /* --- the command --- */
 
-static int (*const run[CLI_COMMANDS])(const struct invocation *in) = {
-#define CLI_COMMAND(id, word, operands, least, most, wraps, function, help) [CLI_##id] = function,
+static const struct {
+	int (*run)(const struct invocation *in);
+	int (*ask)(struct redlock *c, const struct invocation *in);
+} functions[CLI_COMMANDS] = {
+#define CLI_COMMAND(id, word, operands, least, most, wraps, function, help) [CLI_##id] = {.run = function},
+#define CLI_REQUEST(id, word, operands, least, most, wraps, function, help) [CLI_##id] = {.ask = function},
 #include "client/cli/cli.def"
 };
+
+static int command_run(const struct invocation *in)
+{
+	enum cli_command_id id = command_id(in);
+	struct redlock *c;
+	int r;
+
+	if (functions[id].run)
+		return functions[id].run(in);
+	c = dial(in->addr);
+	r = c ? functions[id].ask(c, in) : EX_UNAVAILABLE;
+	redlock_close(c);
+	return r;
+}
 
 /*
  * The connection must not get the number of a standard descriptor that is closed: complaints would go to the daemon. What takes its place can be neither
@@ -158,6 +161,6 @@ int cli_main(int argc, char **argv)
 		complain("%s", why);
 		return in.command->wraps ? EXIT_FAILED : EX_USAGE;
 	}
-	r = run[in.command - cli_commands](&in);
-	return in.command->wraps || in.command == &cli_commands[CLI_HOLD] ? r : output_end(r);
+	r = command_run(&in);
+	return in.command->wraps || command_id(&in) == CLI_HOLD ? r : output_end(r);
 }

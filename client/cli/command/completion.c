@@ -4,7 +4,7 @@
  *
  *   completion bash | zsh | fish
  */
-#include "client/cli/io/options.h"
+#include "client/cli/io/invocation.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -24,55 +24,42 @@ static const char *kind_of(const char *usage)
 	return "none";
 }
 
-static bool is_of(const struct option_row *option, size_t command)
-{
-	return option->commands >> command & 1;
-}
-
-/* Help texts are without single quotes: all three shells then take them between such. A colon ends a word in zsh's lists. */
-static void quoted(const char *text, bool zsh)
+/* Help texts are without single quotes: all three shells then take them between such. */
+static void quoted(const char *text, const char *before_colon)
 {
 	putchar('\'');
 	for (; *text; text++) {
 		if (*text == '\'')
 			continue;
-		if (zsh && *text == ':')
-			putchar('\\');
-		putchar(*text);
+		printf("%s%c", *text == ':' ? before_colon : "", *text);
 	}
 	putchar('\'');
 }
 
-/* --- bash and zsh: functions that say what belongs to a command or to an option --- */
+/* --- bash and zsh: functions that say what belongs to a command or to an option. A colon stands between a word and its help --- */
 
-static void words_function(bool zsh)
+static void described(const char *dashes, const char *word, const char *help)
+{
+	printf(" \\\n\t\t'%s%s:'", dashes, word);
+	quoted(help, "\\");
+}
+
+static void words_function(void)
 {
 	printf("_redlock_commands() {\n\tprintf '%%s\\n'");
-	for (size_t i = 0; i < CLI_COMMANDS; i++) {
-		if (!zsh) {
-			printf(" %s", cli_commands[i].word);
-			continue;
-		}
-		printf(" \\\n\t\t'%s:'", cli_commands[i].word);
-		quoted(cli_commands[i].help, true);
-	}
+	for (size_t i = 0; i < CLI_COMMANDS; i++)
+		described("", cli_commands[i].word, cli_commands[i].help);
 	printf("\n}\n");
 }
 
-static void options_function(bool zsh)
+static void options_function(void)
 {
 	printf("_redlock_options() {\n\tcase $1 in\n");
 	for (size_t c = 0; c <= CLI_COMMANDS; c++) {
 		printf("\t%s) printf '%%s\\n'", c < CLI_COMMANDS ? cli_commands[c].word : "*");
-		for (size_t i = 0; i < OPTIONS; i++) {
-			const struct option_row *o = &option_rows[i];
-
-			if (c < CLI_COMMANDS ? !is_of(o, c) : o->commands != ANY_COMMAND)
-				continue;
-			printf(zsh ? " \\\n\t\t'--%s:'" : " --%s", o->word);
-			if (zsh)
-				quoted(o->help, true);
-		}
+		for (const struct option_row *o = option_rows; o < option_rows + OPTIONS; o++)
+			if (c < CLI_COMMANDS ? option_is_of(o, &cli_commands[c]) : o->commands == ANY_COMMAND)
+				described("--", o->word, o->help);
 		printf(" ;;\n");
 	}
 	printf("\tesac\n}\n");
@@ -106,15 +93,15 @@ static void operand_functions(void)
 
 static void fish_commands(void)
 {
-	for (size_t i = 0; i < CLI_COMMANDS; i++) {
-		printf("complete -c redlock -n __redlock_has_no_command -f -a %s -d ", cli_commands[i].word);
-		quoted(cli_commands[i].help, false);
+	for (const struct cli_command *c = cli_commands; c < cli_commands + CLI_COMMANDS; c++) {
+		const char *kind = c->most ? kind_of(c->operands) : "none";
+
+		printf("complete -c redlock -n __redlock_has_no_command -f -a %s -d ", c->word);
+		quoted(c->help, "");
+		printf("\ncomplete -c redlock -n '__redlock_begins %s' -f", c->word);
+		if (strcmp(kind, "none") != 0)
+			printf(" -a '(__redlock_%s)'", kind);
 		putchar('\n');
-		if (cli_commands[i].most && strcmp(kind_of(cli_commands[i].operands), "none") != 0)
-			printf("complete -c redlock -n '__redlock_begins %s' -f -a '(__redlock_%s)'\n", cli_commands[i].word,
-			       kind_of(cli_commands[i].operands));
-		else
-			printf("complete -c redlock -n '__redlock_begins %s' -f\n", cli_commands[i].word);
 	}
 }
 
@@ -122,13 +109,9 @@ static void fish_option(const struct option_row *o)
 {
 	const char *kind = o->argument ? kind_of(o->argument) : "";
 
-	printf("complete -c redlock -n '");
-	if (o->commands == ANY_COMMAND)
-		printf("__redlock_options");
-	else
-		printf("__redlock_is_of");
+	printf("complete -c redlock -n '%s", o->commands == ANY_COMMAND ? "__redlock_options" : "__redlock_is_of");
 	for (size_t c = 0; c < CLI_COMMANDS && o->commands != ANY_COMMAND; c++)
-		if (is_of(o, c))
+		if (option_is_of(o, &cli_commands[c]))
 			printf(" %s", cli_commands[c].word);
 	printf("' -l %s -s %c", o->word, o->letter);
 	if (!strcmp(kind, "file"))
@@ -140,7 +123,7 @@ static void fish_option(const struct option_row *o)
 	else
 		printf(" -f");
 	printf(" -d ");
-	quoted(o->help, false);
+	quoted(o->help, "");
 	putchar('\n');
 }
 
@@ -164,8 +147,8 @@ int main(int argc, char **argv)
 
 	printf("%s# Completion of redlock(1); made from client/cli/cli.def.\n", zsh ? "#compdef redlock\n" : "");
 	if (zsh || (argc == 2 && !strcmp(argv[1], "bash"))) {
-		words_function(zsh);
-		options_function(zsh);
+		words_function();
+		options_function();
 		value_function();
 		operand_functions();
 	} else if (argc == 2 && !strcmp(argv[1], "fish")) {

@@ -5,8 +5,7 @@
  */
 #include "client/cli/io/invocation.h"
 #include "client/cli/io/dial.h"
-#include "client/cli/io/field.h"
-#include "client/lib/display.h"
+#include "client/cli/io/output.h"
 #include "proto/defect.h"
 #include "proto/proto.h"
 
@@ -19,7 +18,6 @@
 #include <sys/param.h>
 
 #define HOLDS_TOLD      10
-#define NODES_TOLD      16
 #define TEXT_BYTES      256
 #define CLOCKS_APART_MS 500
 #define CERTIFICATE_AHEAD_S (21 * 86400)
@@ -39,13 +37,21 @@ enum finding_status {
 	FINDING_FAIL, /* locks are refused, or less safe than they should be */
 };
 
-struct findings {
+struct doctor {
 	bool json;
 	unsigned fails;
+	int64_t lease_ms;                 /* as HELLO told it; 0: not told */
+	int64_t nodes, joined;            /* stores */
+	int64_t clocks;                   /* of the stores whose clock is known */
+	int64_t clock_least, clock_most;  /* … how far they are ahead of that of the daemon's host, milliseconds */
+	bool memory;
+	bool needs_saving; /* there are jobs, or rate limits were asked for */
+	int64_t quarantined, left_ms; /* stores in quarantine, and for how much longer the last of them */
+	unsigned held; /* locks that are held for too long */
 };
 
 /* check: a word that programs know. fix: what to do; "" for FINDING_OK. */
-static void __attribute__((format(printf, 5, 6))) finding_tell(struct findings *f, const char *check, enum finding_status status, const char *fix,
+static void __attribute__((format(printf, 5, 6))) finding_tell(struct doctor *f, const char *check, enum finding_status status, const char *fix,
 							       const char *format, ...)
 {
 	static const char *const word[] = {[FINDING_OK] = "ok", [FINDING_WARN] = "warn", [FINDING_FAIL] = "fail"};
@@ -69,149 +75,111 @@ static void __attribute__((format(printf, 5, 6))) finding_tell(struct findings *
 
 /* --- the stores --- */
 
-struct doctor_stores {
-	struct findings *findings;
-	int64_t lease_ms;                 /* as HELLO told it; 0: not told */
-	int64_t nodes, joined;            /* stores */
-	int64_t clocks;                   /* of the stores whose clock is known */
-	int64_t clock_least, clock_most;  /* … how far they are ahead of that of the daemon's host, milliseconds */
-	bool memory;
-	bool needs_saving; /* there are jobs, or rate limits were asked for */
-	int64_t quarantined, left_ms[NODES_TOLD]; /* stores in quarantine, and for how much longer */
+/* A row of LIST nodes, as a terminal may see it. */
+struct store_row {
+	const struct redlock_line *line;
+	char node[TEXT_BYTES], state[TEXT_BYTES], reason[TEXT_BYTES], cause[TEXT_BYTES];
+	enum defect defect; /* of that cause, which may be "" */
 };
 
-/* Of a store that does not vote. While it loads its data it only has to be waited for. */
-static void trouble_tell(struct doctor_stores *w, const struct redlock_line *row, const char *node, const char *state)
+static void joined_tell(struct doctor *w, const struct store_row *s)
 {
-	char reason[TEXT_BYTES], cause[TEXT_BYTES];
-	enum defect defect;
-
-	field_show(row, "reason", reason, TEXT_BYTES);
-	field_show(row, "cause", cause, TEXT_BYTES);
-	defect = defect_of_word(cause);
-	finding_tell(w->findings, defect_table[defect].check, defect == DEFECT_LOADING ? FINDING_WARN : FINDING_FAIL, defect_table[defect].advice,
-	             "store %s is %s%s%s", node, state, reason[0] ? ": " : "", reason);
-}
-
-static void joined_tell(struct doctor_stores *w, const struct redlock_line *row, const char *node)
-{
-	char reason[TEXT_BYTES], cause[TEXT_BYTES], rtt[TEXT_BYTES] = "";
-	int64_t rtt_us = redlock_line_number(row, "rtt_us", 0);
-	const struct defect_row *row_of;
+	const struct defect_row *defect = &defect_table[s->defect];
+	int64_t rtt_us = redlock_line_number(s->line, "rtt_us", 0);
+	char rtt[RTT_BYTES];
 
 	w->joined++;
-	field_show(row, "reason", reason, TEXT_BYTES);
-	field_show(row, "cause", cause, TEXT_BYTES);
-	if (rtt_us)
-		snprintf(rtt, sizeof(rtt), "%" PRId64 ".%02d ms", rtt_us / 1000, (int)(rtt_us % 1000 / 10));
-	row_of = &defect_table[defect_of_word(cause)];
-	if (cause[0])
-		finding_tell(w->findings, row_of->check, row_of->grade == DEFECT_WARN ? FINDING_WARN : FINDING_FAIL, row_of->advice,
-		             "store %s votes, but has a problem: %s", node, reason);
+	rtt_text(rtt_us, rtt);
+	if (s->cause[0])
+		finding_tell(w, defect->check, defect->grade == DEFECT_WARN ? FINDING_WARN : FINDING_FAIL, defect->advice,
+		             "store %s votes, but has a problem: %s", s->node, s->reason);
 	else if (!w->memory)
-		finding_tell(w->findings, "store", FINDING_OK, "", "store %s votes%s%s", node, rtt[0] ? ", round trip " : "", rtt);
+		finding_tell(w, "store", FINDING_OK, "", "store %s votes%s%s", s->node, rtt_us ? ", round trip " : "", rtt_us ? rtt : "");
 	if (w->lease_ms && rtt_us / 100 > w->lease_ms)
-		finding_tell(w->findings, "round-trip", FINDING_WARN, "place the server nearer, or set a longer lease",
-			     "store %s has a round trip of %s, more than a tenth of the lease of %" PRId64 " ms", node, rtt, w->lease_ms);
-	if (redlock_line_find(row, "saves").p && w->needs_saving)
-		finding_tell(w->findings, "persistence", FINDING_WARN,
+		finding_tell(w, "round-trip", FINDING_WARN, "place the server nearer, or set a longer lease",
+			     "store %s has a round trip of %s, more than a tenth of the lease of %" PRId64 " ms", s->node, rtt, w->lease_ms);
+	if (redlock_line_find(s->line, "saves").p && w->needs_saving)
+		finding_tell(w, "persistence", FINDING_WARN,
 		             "see in its log whether its disk is full; then CONFIG SET appendonly yes, and the same in redis.conf",
-		             "store %s does not save to disk: locks do not need that, but jobs and rate limits are lost with its memory", node);
+		             "store %s does not save to disk: locks do not need that, but jobs and rate limits are lost with its memory", s->node);
 }
 
 /* A new store has none to forget, but the daemon cannot know that it is new. */
-static void quarantine_tell(struct doctor_stores *w, const struct redlock_line *row, const char *node, const char *reason)
+static void quarantine_tell(struct doctor *w, const struct store_row *s)
 {
-	int64_t left_ms = redlock_line_number(row, "left_ms", 0);
+	int64_t left_ms = redlock_line_number(s->line, "left_ms", 0);
 	char age[AGE_BYTES];
 
-	if (w->quarantined < NODES_TOLD)
-		w->left_ms[w->quarantined++] = MAX(left_ms, 0);
-	finding_tell(w->findings, "quarantine", FINDING_WARN, "only wait",
-		     "store %s votes in %s, when each lock that it may have forgotten is over%s%s", node, age_text(left_ms, age), reason[0] ? ": " : "",
-		     reason);
+	w->quarantined++;
+	w->left_ms = MAX(w->left_ms, left_ms);
+	finding_tell(w, "quarantine", FINDING_WARN, "only wait", "store %s votes in %s, when each lock that it may have forgotten is over%s%s", s->node,
+		     age_text(left_ms, age), s->reason[0] ? ": " : "", s->reason);
 }
 
-static void node_row(void *arg, const struct redlock_line *row)
+static void node_row(void *arg, const struct redlock_line *line)
 {
-	struct doctor_stores *w = arg;
-	char node[TEXT_BYTES], state[TEXT_BYTES], reason[TEXT_BYTES], cause[TEXT_BYTES];
-	int64_t clock_ms = MAX(-CLOCK_MOST_MS, MIN(redlock_line_number(row, "clock_ms", 0), CLOCK_MOST_MS));
+	struct doctor *w = arg;
+	struct store_row s = {.line = line};
+	int64_t clock_ms = MAX(-CLOCK_MOST_MS, MIN(redlock_line_number(line, "clock_ms", 0), CLOCK_MOST_MS));
 
-	field_show(row, "node", node, TEXT_BYTES);
-	field_show(row, "state", state, TEXT_BYTES);
-	field_show(row, "reason", reason, TEXT_BYTES);
-	field_show(row, "cause", cause, TEXT_BYTES);
+	field_show(line, "node", s.node, TEXT_BYTES);
+	field_show(line, "state", s.state, TEXT_BYTES);
+	field_show(line, "reason", s.reason, TEXT_BYTES);
+	field_show(line, "cause", s.cause, TEXT_BYTES);
+	s.defect = defect_of_word(s.cause);
 	w->nodes++;
-	w->memory |= field_is(row, "node", "memory");
-	if (redlock_line_find(row, "clock_ms").p) {
+	w->memory |= field_is(line, "node", "memory");
+	if (redlock_line_find(line, "clock_ms").p) {
 		w->clock_least = w->clocks ? MIN(w->clock_least, clock_ms) : clock_ms;
 		w->clock_most = w->clocks ? MAX(w->clock_most, clock_ms) : clock_ms;
 		w->clocks++;
 	}
-	if (!strcmp(state, "joined"))
-		joined_tell(w, row, node);
-	else if (!strcmp(state, "quarantine") && !cause[0])
-		quarantine_tell(w, row, node, reason);
-	else if (!strcmp(state, "probing") && defect_of_word(cause) == DEFECT_OTHER)
-		finding_tell(w->findings, "store", FINDING_WARN, "wait a second; if it stays so, fix the other stores",
-		             "store %s is being asked whether it may vote%s%s", node, reason[0] ? ": " : "", reason);
-	else
-		trouble_tell(w, row, node, strcmp(state, "quarantine") ? state : "in quarantine");
-}
-
-static int by_number(const void *a, const void *b)
-{
-	const int64_t *x = a, *y = b;
-
-	return (*x > *y) - (*x < *y);
-}
-
-/* Until quarantines that end by themselves make up for the votes that lack; -1: they are too few. */
-static int64_t quarantine_wait_ms(struct doctor_stores *w, int64_t quorum)
-{
-	int64_t missing = quorum - w->joined;
-
-	if (missing > w->quarantined)
-		return -1;
-	qsort(w->left_ms, (size_t)w->quarantined, sizeof(w->left_ms[0]), by_number);
-	return w->left_ms[missing - 1];
+	if (!strcmp(s.state, "joined"))
+		joined_tell(w, &s);
+	else if (!strcmp(s.state, "quarantine") && !s.cause[0])
+		quarantine_tell(w, &s);
+	else if (!strcmp(s.state, "probing") && s.defect == DEFECT_OTHER)
+		finding_tell(w, "store", FINDING_WARN, "wait a second; if it stays so, fix the other stores",
+		             "store %s is being asked whether it may vote%s%s", s.node, s.reason[0] ? ": " : "", s.reason);
+	else /* while it loads its data it only has to be waited for */
+		finding_tell(w, defect_table[s.defect].check, s.defect == DEFECT_LOADING ? FINDING_WARN : FINDING_FAIL, defect_table[s.defect].advice,
+		             "store %s is %s%s%s", s.node, strcmp(s.state, "quarantine") ? s.state : "in quarantine", s.reason[0] ? ": " : "", s.reason);
 }
 
 /* If all stores agree it is the host's that is wrong. */
-static void clocks_tell(struct doctor_stores *w)
+static void clocks_tell(struct doctor *w)
 {
 	int64_t least = MIN(w->clock_least, 0), most = MAX(w->clock_most, 0), apart_ms = most - least, tenths = (apart_ms + 99) / 100;
 	bool alike = w->clocks > 1 && w->clock_most - w->clock_least <= CLOCKS_APART_MS;
 
 	if (apart_ms > CLOCKS_APART_MS && alike)
-		finding_tell(w->findings, "clocks", FINDING_WARN, "run chrony or another NTP client on this host",
+		finding_tell(w, "clocks", FINDING_WARN, "run chrony or another NTP client on this host",
 			     "this host's clock is %" PRId64 ".%d s %s the stores'", tenths / 10, (int)(tenths % 10), most > 0 ? "behind" : "ahead of");
 	else if (apart_ms > CLOCKS_APART_MS)
-		finding_tell(w->findings, "clocks", FINDING_WARN, "run chrony or another NTP client on all hosts",
+		finding_tell(w, "clocks", FINDING_WARN, "run chrony or another NTP client on all hosts",
 			     "the clocks of this host and of the stores are up to %" PRId64 ".%d s apart", tenths / 10, (int)(tenths % 10));
 	else if (!w->memory && w->joined)
-		finding_tell(w->findings, "clocks", FINDING_OK, "", "the clocks of this host and of the stores agree to %" PRId64 " ms", apart_ms);
+		finding_tell(w, "clocks", FINDING_OK, "", "the clocks of this host and of the stores agree to %" PRId64 " ms", apart_ms);
 }
 
-static void all_tell(struct doctor_stores *w)
+static void all_tell(struct doctor *w)
 {
-	int64_t quorum = w->nodes / 2 + 1, wait_ms;
+	int64_t quorum = w->nodes / 2 + 1;
 	char age[AGE_BYTES];
 
-	if (w->joined < quorum && (wait_ms = quarantine_wait_ms(w, quorum)) >= 0)
-		finding_tell(w->findings, "quorum", FINDING_WARN, "only wait; this is normal after a first start",
-			     "no quorum yet: enough stores vote in %s, and locks are granted from then on", age_text(wait_ms, age));
+	if (w->joined < quorum && w->joined + w->quarantined >= quorum)
+		finding_tell(w, "quorum", FINDING_WARN, "only wait; this is normal after a first start",
+			     "no quorum yet: enough stores vote in %s, and locks are granted from then on", age_text(w->left_ms, age));
 	else if (w->joined < quorum)
-		finding_tell(w->findings, "quorum", FINDING_FAIL, "fix the stores above until enough of them vote",
+		finding_tell(w, "quorum", FINDING_FAIL, "fix the stores above until enough of them vote",
 			     "no quorum: %" PRId64 " of %" PRId64 " stores vote, and %" PRId64 " are needed for any lock", w->joined, w->nodes, quorum);
 	else if (w->memory)
-		finding_tell(w->findings, "quorum", FINDING_OK, "", "the memory store: locks are of this host only; for several hosts set store: redis");
+		finding_tell(w, "quorum", FINDING_OK, "", "the memory store: locks are of this host only; for several hosts set store: redis");
 	else
-		finding_tell(w->findings, "quorum", FINDING_OK, "", "quorum: %" PRId64 " of %" PRId64 " stores vote, and %" PRId64 " are needed", w->joined,
+		finding_tell(w, "quorum", FINDING_OK, "", "quorum: %" PRId64 " of %" PRId64 " stores vote, and %" PRId64 " are needed", w->joined,
 			     w->nodes, quorum);
 	if (w->nodes % 2 == 0)
-		finding_tell(w->findings, "even", FINDING_WARN, "use an odd number: 1, 3 or 5",
+		finding_tell(w, "even", FINDING_WARN, "use an odd number: 1, 3 or 5",
 			     "%" PRId64 " stores are an even number: they survive no more failures than %" PRId64, w->nodes, w->nodes - 1);
 	clocks_tell(w);
 }
@@ -219,49 +187,34 @@ static void all_tell(struct doctor_stores *w)
 static void figure_row(void *arg, const struct redlock_line *row)
 {
 	int64_t value = redlock_line_number(row, "value", 0);
-	struct doctor_stores *w = arg;
+	struct doctor *w = arg;
 
 	w->needs_saving |= (field_is(row, "metric", "rates_admitted_total") || field_is(row, "metric", "rates_refused_total")) && value > 0;
 	if (field_is(row, "metric", "journal_writable") && !value)
-		finding_tell(w->findings, "journal", FINDING_FAIL,
+		finding_tell(w, "journal", FINDING_FAIL,
 		             "see the log of redlockd for the error: the disk of runtime_dir may be full. If somebody removed it: systemctl restart redlockd",
 		             "the journal cannot be written: no session could be resumed after a restart of the daemon");
 	if (field_is(row, "metric", "sockets_lost") && value > 0)
-		finding_tell(w->findings, "sockets", FINDING_FAIL, "see the log of redlockd for the path: remove the file that is there",
+		finding_tell(w, "sockets", FINDING_FAIL, "see the log of redlockd for the path: remove the file that is there",
 		             "nobody can connect to a Unix socket of the daemon: its file was removed, or another one is in its place");
 	if (field_is(row, "metric", "audit_writable") && !value)
-		finding_tell(w->findings, "audit", FINDING_FAIL, "see the log of redlockd for the error: make room on its disk, or its directory again",
+		finding_tell(w, "audit", FINDING_FAIL, "see the log of redlockd for the error: make room on its disk, or its directory again",
 		             "the audit log cannot be written: its lines are left out");
 	if (field_is(row, "metric", "certificate_expires_seconds") && value <= 0)
-		finding_tell(w->findings, "certificate", FINDING_FAIL, "see the log of redlockd for its file or server: renew it, and reload",
+		finding_tell(w, "certificate", FINDING_FAIL, "see the log of redlockd for its file or server: renew it, and reload",
 		             "a certificate of the daemon or of a server has ended");
 	else if (field_is(row, "metric", "certificate_expires_seconds") && value < CERTIFICATE_AHEAD_S)
-		finding_tell(w->findings, "certificate", FINDING_WARN, "see the log of redlockd for its file or server: renew it in time, and reload",
+		finding_tell(w, "certificate", FINDING_WARN, "see the log of redlockd for its file or server: renew it in time, and reload",
 		             "a certificate of the daemon or of a server ends in %" PRId64 " days", value / 86400);
 	if (field_is(row, "metric", "config_last_reload_successful") && !value)
-		finding_tell(w->findings, "reload", FINDING_FAIL, "correct what `redlockd --check-config` or its log shows, and reload",
+		finding_tell(w, "reload", FINDING_FAIL, "correct what `redlockd --check-config` or its log shows, and reload",
 		             "the configuration that was read last has an error: the daemon continues with the former one, and a restart would fail");
-}
-
-/* Asks LIST nodes and STATS, and tells what it finds at each store, at all together, and of the journal. Returns what redlock_request returns. */
-static int doctor_stores_examine(struct doctor_stores *w, struct redlock *c)
-{
-	struct redlock_page first = {.size = sizeof(first), .limit = 1};
-	int r;
-
-	w->needs_saving = !redlock_list(c, REDLOCK_QUEUES, &first, NULL, NULL) && redlock_line_number(redlock_answer(c), "n", 0) > 0;
-	r = redlock_stats(c, figure_row, w);
-	if (!r)
-		r = redlock_list(c, REDLOCK_NODES, NULL, node_row, w);
-	if (!r)
-		all_tell(w);
-	return r;
 }
 
 /* --- the daemon --- */
 
 /* Whatever the daemon answers, it is there; but without these answers nothing more can be found. */
-static void refused_tell(struct findings *f, const struct redlock *c, int outcome)
+static void refused_tell(struct doctor *f, const struct redlock *c, int outcome)
 {
 	if (outcome == REDLOCK_REFUSED && !strcmp(redlock_code(c), "LIMIT"))
 		finding_tell(f, "daemon", FINDING_FAIL, "end connections that nobody needs, or raise that limit: see limits in redlockd(8)",
@@ -272,7 +225,7 @@ static void refused_tell(struct findings *f, const struct redlock *c, int outcom
 		finding_tell(f, "daemon", FINDING_FAIL, "see whether its process is stopped or overloaded: systemctl status redlockd", "%s", redlock_errmsg(c));
 }
 
-static void unreached_tell(struct findings *f, int error)
+static void unreached_tell(struct doctor *f, int error)
 {
 	if (error == -EACCES || error == -EPERM)
 		finding_tell(f, "socket", FINDING_FAIL, "make the folders above the socket searchable for this user, and the socket writable (mode 0666)",
@@ -282,70 +235,58 @@ static void unreached_tell(struct findings *f, int error)
 			     "no daemon: %s", redlock_errmsg(NULL));
 }
 
-static void daemon_tell(struct findings *f, const struct redlock_line *answer, int64_t took_us)
+static void daemon_tell(struct doctor *f, const struct redlock_line *answer, int64_t took_us)
 {
-	char shown[TEXT_BYTES];
+	char server[TEXT_BYTES], rtt[RTT_BYTES];
 
-	field_show(answer, "server", shown, sizeof(shown));
-	finding_tell(f, "daemon", FINDING_OK, "", "%s answers in %" PRId64 ".%02d ms", shown, took_us / 1000, (int)(took_us % 1000 / 10));
-	if (strcmp(shown, "redlockd/" REDLOCKD_VERSION) != 0)
+	field_show(answer, "server", server, sizeof(server));
+	finding_tell(f, "daemon", FINDING_OK, "", "%s answers in %s", server, rtt_text(took_us, rtt));
+	if (strcmp(server, "redlockd/" REDLOCKD_VERSION) != 0)
 		finding_tell(f, "version", FINDING_WARN, "install the same version of both, and restart the daemon after an upgrade",
-			     "this is redlock %s, and the daemon is %s", REDLOCKD_VERSION, shown);
+			     "this is redlock %s, and the daemon is %s", REDLOCKD_VERSION, server);
 }
-
-struct holds_told {
-	struct findings *findings;
-	unsigned n, rows;
-};
 
 static void lock_row(void *arg, const struct redlock_line *row)
 {
-	struct holds_told *told = arg;
+	struct doctor *f = arg;
 	char lock[TEXT_BYTES], who[TEXT_BYTES], age[AGE_BYTES];
 
-	told->rows++;
-	if (!field_of(row, "alarm").p || told->n++ >= HOLDS_TOLD)
+	if (!field_of(row, "alarm").p || f->held++ >= HOLDS_TOLD)
 		return;
 	field_show(row, "name", lock, sizeof(lock));
 	if (!field_show(row, "holder", who, sizeof(who)))
 		strcpy(who, "somebody");
-	finding_tell(told->findings, "held", FINDING_WARN, "see whether the holder hangs; redlock break takes the lock from it",
+	finding_tell(f, "held", FINDING_WARN, "see whether the holder hangs; redlock break takes the lock from it",
 		     "%s is held by %s for %s, longer than alarm.held", lock, who, age_text(redlock_line_number(row, "held_ms", 0), age));
 }
 
-/* Page by page: a daemon may have more locks than it tells in one answer. A page without rows is the last, whatever it says. */
-static int holds_examine(struct findings *f, struct redlock *c)
+/* Returns what redlock_request returns. */
+static int examine(struct doctor *f, struct redlock *c)
 {
-	struct redlock_page page = {.size = sizeof(page), .limit = 1000};
-	struct holds_told told = {.findings = f};
-	int r = 0;
-
-	do {
-		told.rows = 0;
-		r = redlock_list(c, REDLOCK_LOCKS, &page, lock_row, &told);
-	} while (!r && told.rows > 0 && page.more > 0);
-	if (told.n > HOLDS_TOLD)
-		finding_tell(f, "held", FINDING_WARN, "redlock ls shows all", "%u further locks are held for longer than alarm.held", told.n - HOLDS_TOLD);
-	return r;
-}
-
-static int examine(struct findings *f, struct redlock *c)
-{
-	struct doctor_stores stores = {.findings = f};
+	struct redlock_page first = {.size = sizeof(first), .limit = 1}, locks = {.size = sizeof(locks), .limit = 1000};
 	int64_t began = redlock_now_us();
 	int r = hello(c, "redlock doctor");
 
 	if (r)
 		return r;
 	daemon_tell(f, redlock_answer(c), redlock_now_us() - began);
-	stores.lease_ms = redlock_line_number(redlock_answer(c), "lease_ms", 0);
-	r = doctor_stores_examine(&stores, c);
-	return r ? r : holds_examine(f, c);
+	f->lease_ms = redlock_line_number(redlock_answer(c), "lease_ms", 0);
+	f->needs_saving = !redlock_list(c, REDLOCK_QUEUES, &first, NULL, NULL) && redlock_line_number(redlock_answer(c), "n", 0) > 0;
+	r = redlock_stats(c, figure_row, f);
+	if (!r)
+		r = redlock_list(c, REDLOCK_NODES, NULL, node_row, f);
+	if (r)
+		return r;
+	all_tell(f);
+	r = list_all(c, REDLOCK_LOCKS, &locks, lock_row, f);
+	if (f->held > HOLDS_TOLD)
+		finding_tell(f, "held", FINDING_WARN, "redlock ls shows all", "%u further locks are held for longer than alarm.held", f->held - HOLDS_TOLD);
+	return r;
 }
 
 int doctor_main(const struct invocation *in)
 {
-	struct findings findings = {.json = in->json};
+	struct doctor f = {.json = in->json};
 	struct redlock *c;
 	int r;
 
@@ -355,12 +296,12 @@ int doctor_main(const struct invocation *in)
 	}
 	r = redlock_open(in->addr, ANSWER_TIMEOUT_MS, &c);
 	if (r) {
-		unreached_tell(&findings, r);
+		unreached_tell(&f, r);
 	} else {
-		r = examine(&findings, c);
+		r = examine(&f, c);
 		if (r)
-			refused_tell(&findings, c, r);
+			refused_tell(&f, c, r);
 		redlock_close(c);
 	}
-	return findings.fails ? EXIT_NO : EXIT_SUCCESS;
+	return f.fails ? EXIT_NO : EXIT_SUCCESS;
 }

@@ -4,11 +4,9 @@
  * in between the job is at both under one id, and the next move makes it one again.
  */
 #include "client/cli/io/invocation.h"
-#include "client/cli/io/complaint.h"
 #include "client/cli/io/dial.h"
-#include "client/cli/io/field.h"
-#include "client/cli/run/taken_job.h"
-#include "client/lib/display.h"
+#include "client/cli/io/output.h"
+#include "client/cli/run/locks_held.h"
 #include "proto/proto.h"
 
 #include <errno.h>
@@ -66,14 +64,12 @@ static int stores_differ(struct move *m, const char *prefix)
 static int job_is_removed(struct move *m, const char *id, int outcome)
 {
 	const char *code = outcome == REDLOCK_REFUSED ? redlock_code(m->from) : "";
-	char queue[200], job[200];
+	char queue[SHOWN_BYTES], job[SHOWN_BYTES];
 
 	m->moved++;
 	if (strcmp(code, "LOST") != 0 && strcmp(code, "NOTHELD") != 0 && strcmp(code, "NOTFOUND") != 0)
 		return exit_of(m->from, outcome);
-	shown_text(span_of(m->queue), queue, sizeof(queue));
-	shown_text(span_of(id), job, sizeof(job));
-	complain("job %s of %s was taken by somebody else as it was moved: it may run twice", job, queue);
+	complain("job %s of %s was taken by somebody else as it was moved: it may run twice", shown(id, job), shown(m->queue, queue));
 	return 0;
 }
 
@@ -130,62 +126,45 @@ static void job_keep(void *arg, const struct redlock_line *line)
 		memcpy(row->payload, payload.p, payload.n);
 }
 
-/* The next job of the list. *ret_more: there is one. */
-static int job_list(struct move *m, struct redlock_page *page, bool *ret_more)
-{
-	int r = redlock_list(m->from, REDLOCK_JOBS, page, job_keep, &m->row);
-
-	*ret_more = !r && redlock_line_number(redlock_answer(m->from), "n", 0) > 0;
-	return exit_of(m->from, r);
-}
-
 static int later_move(struct move *m)
 {
-	const struct redlock_deferral as = {.size = sizeof(as), .delay_ms = m->row.due_ms, .id = m->row.id, .lock = m->row.lock[0] ? m->row.lock : NULL};
-	int r = exit_of(m->to, redlock_defer(m->to, m->queue, (struct redlock_bytes){m->row.payload, m->row.payload_n}, &as, NULL));
+	const struct job_row *row = &m->row;
+	const struct redlock_deferral as = {.size = sizeof(as), .delay_ms = row->due_ms, .id = row->id, .lock = row->lock[0] ? row->lock : NULL};
+	int r = exit_of(m->to, redlock_defer(m->to, m->queue, (struct redlock_bytes){row->payload, row->payload_n}, &as, NULL));
 
-	return r ? r : job_is_removed(m, m->row.id, redlock_drop(m->from, m->queue, m->row.id));
+	return r ? r : job_is_removed(m, row->id, redlock_drop(m->from, m->queue, row->id));
 }
 
 /* Those that are due much later. A list goes by places, so it goes on at the same one behind a job that was removed. */
 static int rest_move(struct move *m)
 {
-	struct redlock_page page = {.size = sizeof(page), .prefix = m->queue, .limit = 1}, next = page;
-	bool more;
-	int r = job_list(m, &next, &more);
+	struct redlock_page page = {.size = sizeof(page), .prefix = m->queue, .limit = 1}, next;
+	bool more = true;
+	int r = 0;
 
 	m->stay = m->dead = 0;
 	while (!r && more) {
+		next = page;
+		r = exit_of(m->from, redlock_list(m->from, REDLOCK_JOBS, &next, job_keep, &m->row));
+		if (r || redlock_line_number(redlock_answer(m->from), "n", 0) == 0)
+			break;
 		if (m->row.whole && m->row.due_ms > SOON_MS) {
 			r = later_move(m);
-		} else {
-			m->stay++;
-			m->dead += m->row.dead;
-			if (next.more == 0)
-				break;
-			page = next;
+			continue;
 		}
-		next = page;
-		if (!r)
-			r = job_list(m, &next, &more);
+		m->stay++;
+		m->dead += m->row.dead;
+		more = next.more != 0;
+		page = next;
 	}
 	return r;
 }
 
 /* --- queues --- */
 
-static void stay_say(const struct move *m)
-{
-	char queue[200], dead[64] = "";
-
-	shown_text(span_of(m->queue), queue, sizeof(queue));
-	if (m->dead > 0)
-		snprintf(dead, sizeof(dead), ", and %" PRIu64 " of these %s failed for good", m->dead, m->dead == 1 ? "has" : "have");
-	complain("of %s %" PRIu64 " %s%s", queue, m->stay, m->stay == 1 ? "job stays" : "jobs stay", dead);
-}
-
 static int queue_move(struct move *m)
 {
+	char queue[SHOWN_BYTES], dead[64] = "";
 	int r = due_move(m);
 
 	if (!r)
@@ -193,7 +172,9 @@ static int queue_move(struct move *m)
 	if (r || m->stay == 0)
 		return r;
 	m->some_stay = true;
-	stay_say(m);
+	if (m->dead > 0)
+		snprintf(dead, sizeof(dead), ", and %" PRIu64 " of these %s failed for good", m->dead, m->dead == 1 ? "has" : "have");
+	complain("of %s %" PRIu64 " %s%s", shown(m->queue, queue), m->stay, m->stay == 1 ? "job stays" : "jobs stay", dead);
 	return 0;
 }
 
@@ -236,10 +217,6 @@ int move_main(const struct invocation *in)
 	static struct move m;
 	int r = EX_UNAVAILABLE;
 
-	if (!in->from) {
-		complain("move needs --from, the daemon that has the jobs");
-		return EX_USAGE;
-	}
 	m.from = dial(in->from);
 	m.to = m.from ? dial(in->addr) : NULL;
 	if (m.to)

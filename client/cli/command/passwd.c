@@ -3,7 +3,7 @@
  * passwd: the line of a user for auth.users_file of redlockd. The secret comes from the input, and is asked for on a terminal.
  */
 #include "client/cli/io/invocation.h"
-#include "client/cli/io/complaint.h"
+#include "client/cli/io/output.h"
 
 #include <crypt.h>
 #include <errno.h>

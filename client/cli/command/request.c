@@ -1,10 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* The commands that send one request and say what came of it: break, kill and drain, for administrators; rate, defer, retry and drop; ping. */
 #include "client/cli/io/invocation.h"
-#include "client/cli/io/complaint.h"
 #include "client/cli/io/dial.h"
-#include "client/cli/io/field.h"
-#include "client/lib/display.h"
+#include "client/cli/io/output.h"
 #include "proto/proto.h"
 
 #include <errno.h>
@@ -13,53 +11,38 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Sends the request, and prints the answer as JSON, or as person does. */
-static int request_once(const struct invocation *in, int (*ask)(struct redlock *c, const struct invocation *in),
-			void (*person)(const struct redlock_line *answer, const struct invocation *in))
+/* The exit code of that outcome. Prints the answer as JSON, or as person does. */
+static int told(struct redlock *c, const struct invocation *in, int outcome,
+		void (*person)(const struct redlock_line *answer, const struct invocation *in))
 {
-	struct redlock *c = dial(in->addr);
-	int r;
+	int r = exit_of(c, outcome);
 
-	if (!c)
-		return EX_UNAVAILABLE;
-	r = exit_of(c, ask(c, in));
 	if (!r && in->json)
 		json_print_line(redlock_answer(c), false);
 	else if (!r && person)
 		person(redlock_answer(c), in);
-	redlock_close(c);
 	return r;
 }
 
 /* --- break, kill --- */
 
-static int break_ask(struct redlock *c, const struct invocation *in)
-{
-	return redlock_break(c, in->operand, NULL);
-}
-
 static void broken_person(const struct redlock_line *answer, const struct invocation *in)
 {
 	int64_t ms = redlock_line_number(answer, "free_in_ms", 0);
-	char shown[200], age[AGE_BYTES];
+	char name[SHOWN_BYTES], age[AGE_BYTES];
 
-	shown_text(span_of(in->operand), shown, sizeof(shown));
+	printf("%s is broken", shown(in->operand, name));
 	if (ms > 0)
-		printf("%s is broken; it is free in %s, or when its holder has acknowledged the loss\n", shown, age_text(ms, age));
+		printf("; it is free in %s, or when its holder has acknowledged the loss\n", age_text(ms, age));
 	else if (ms < 0)
-		printf("%s is broken; it is free when its holder has acknowledged the loss: its key never expires\n", shown);
+		printf("; it is free when its holder has acknowledged the loss: its key never expires\n");
 	else
-		printf("%s is broken, and free\n", shown);
+		printf(", and free\n");
 }
 
-int break_main(const struct invocation *in)
+int break_ask(struct redlock *c, const struct invocation *in)
 {
-	return request_once(in, break_ask, broken_person);
-}
-
-static int kill_ask(struct redlock *c, const struct invocation *in)
-{
-	return redlock_kill(c, strtoll(in->operand, NULL, 10), NULL);
+	return told(c, in, redlock_break(c, in->operand, NULL), broken_person);
 }
 
 static void killed_person(const struct redlock_line *answer, const struct invocation *in)
@@ -67,26 +50,21 @@ static void killed_person(const struct redlock_line *answer, const struct invoca
 	printf("session %s is ended; it held %" PRId64 "\n", in->operand, redlock_line_number(answer, "n", 0));
 }
 
-int kill_main(const struct invocation *in)
+int kill_ask(struct redlock *c, const struct invocation *in)
 {
-	size_t n = strlen(in->operand);
-
-	if (n == 0 || n > 15 || strspn(in->operand, "0123456789") != n) {
-		complain("'%.40s' is no session: redlock clients shows their numbers", in->operand);
-		return EX_USAGE;
-	}
-	return request_once(in, kill_ask, killed_person);
+	return told(c, in, redlock_kill(c, strtoll(in->operand, NULL, 10), NULL), killed_person);
 }
 
 /* --- drain: the daemon grants nothing new, and stops when nobody holds anything --- */
 
 #define NO_END (-1) /* in_ms: as long as somebody holds */
 
-static void drain_person(const struct redlock_line *answer)
+static void drain_person(const struct redlock_line *answer, const struct invocation *in)
 {
 	int64_t locks = redlock_line_number(answer, "locks", 0), ms = redlock_line_number(answer, "in_ms", NO_END);
 	char age[AGE_BYTES];
 
+	(void)in;
 	printf("the daemon grants nothing new; it stops when nobody holds anything");
 	if (ms >= 0)
 		printf(", or in %s", age_text(ms, age));
@@ -107,33 +85,15 @@ static int drain_await(struct redlock *c)
 	return now ? EXIT_SUCCESS : EX_UNAVAILABLE;
 }
 
-static int drain(struct redlock *c, const struct invocation *in)
+int drain_ask(struct redlock *c, const struct invocation *in)
 {
 	int r = in->stay ? exit_of(c, redlock_subscribe(c)) : 0;
 
 	if (!r)
-		r = exit_of(c, redlock_drain(c, in->in_ms, NULL));
-	if (r)
+		r = told(c, in, redlock_drain(c, in->in_ms, NULL), drain_person);
+	if (r || !in->stay)
 		return r;
-	if (in->json)
-		json_print_line(redlock_answer(c), false);
-	else
-		drain_person(redlock_answer(c));
-	if (!output_flush())
-		return EX_UNAVAILABLE;
-	return in->stay ? drain_await(c) : EXIT_SUCCESS;
-}
-
-int drain_main(const struct invocation *in)
-{
-	struct redlock *c = dial(in->addr);
-	int r;
-
-	if (!c)
-		return EX_UNAVAILABLE;
-	r = drain(c, in);
-	redlock_close(c);
-	return r;
+	return output_flush() ? drain_await(c) : EX_UNAVAILABLE;
 }
 
 /* --- rate: one more use of a rate limit --- */
@@ -152,48 +112,21 @@ static void rate_person(const struct redlock_rate *rate, int outcome)
 		printf("admitted: %" PRId64 " left, all of them in %s\n", rate->left, age_text(rate->reset_ms, age));
 }
 
-int rate_main(const struct invocation *in)
+int rate_ask(struct redlock *c, const struct invocation *in)
 {
 	struct redlock_rate rate;
-	struct redlock *c;
-	int r;
+	int r = redlock_rate_wait(c, in->operand, in->limit, in->per_ms, in->cost, in->wait_given ? in->wait_ms : 0, &rate);
 
-	if (in->limit < 1 || in->per_ms < 1) {
-		complain("rate needs --limit and --per, as in --limit 20 --per 60s");
-		return EX_USAGE;
-	}
-	c = dial(in->addr);
-	if (!c)
-		return EX_UNAVAILABLE;
-	r = redlock_rate_wait(c, in->operand, in->limit, in->per_ms, in->cost, in->wait_given ? in->wait_ms : 0, &rate);
-	if (r && r != REDLOCK_BUSY && r != REDLOCK_TIMEOUT) {
-		r = exit_of(c, r);
-	} else {
-		if (in->json)
-			json_print_line(redlock_answer(c), false);
-		else
-			rate_person(&rate, r);
-		r = r ? EXIT_NO : EXIT_SUCCESS;
-	}
-	redlock_close(c);
-	return r;
+	if (r && r != REDLOCK_BUSY && r != REDLOCK_TIMEOUT)
+		return exit_of(c, r);
+	if (in->json)
+		json_print_line(redlock_answer(c), false);
+	else
+		rate_person(&rate, r);
+	return r ? EXIT_NO : EXIT_SUCCESS;
 }
 
 /* --- defer, retry, drop: one job of a queue --- */
-
-static char input[PAYLOAD_MAX + 1];
-static size_t input_n;
-
-/* The payload is an operand, or else all that comes in. */
-static int defer_ask(struct redlock *c, const struct invocation *in)
-{
-	struct redlock_deferral options = {.size = sizeof(options), .delay_ms = in->delay_ms, .lock = in->lock, .id = in->id};
-	struct redlock_bytes payload = {input, input_n};
-
-	if (in->names_n > 1)
-		payload = (struct redlock_bytes){in->names[1], strlen(in->names[1])};
-	return redlock_defer(c, in->operand, payload, &options, NULL);
-}
 
 static void deferred_person(const struct redlock_line *answer, const struct invocation *in)
 {
@@ -203,37 +136,43 @@ static void deferred_person(const struct redlock_line *answer, const struct invo
 	printf("%.*s\n", (int)id.n, id.p ? id.p : "");
 }
 
+static int defer(const struct invocation *in, struct redlock_bytes payload)
+{
+	const struct redlock_deferral options = {.size = sizeof(options), .delay_ms = in->delay_ms, .lock = in->lock, .id = in->id};
+	struct redlock *c = dial(in->addr);
+	int r = c ? told(c, in, redlock_defer(c, in->operand, payload, &options, NULL), deferred_person) : EX_UNAVAILABLE;
+
+	redlock_close(c);
+	return r;
+}
+
+/* The payload is an operand, or else all that comes in. */
 int defer_main(const struct invocation *in)
 {
-	if (in->names_n < 2)
-		input_n = fread(input, 1, sizeof(input), stdin);
+	static char input[PAYLOAD_MAX + 1];
+	struct redlock_bytes payload = {input, 0};
+
+	if (in->names_n > 1)
+		payload = (struct redlock_bytes){in->names[1], strlen(in->names[1])};
+	else
+		payload.n = fread(input, 1, sizeof(input), stdin);
 	if (ferror(stdin))
 		complain("cannot read the input: %s", strerror(errno));
-	else if (input_n > PAYLOAD_MAX)
+	else if (payload.n > PAYLOAD_MAX && payload.p == input)
 		complain("the input is too long: a payload has at most %d bytes", PAYLOAD_MAX);
 	else
-		return request_once(in, defer_ask, deferred_person);
+		return defer(in, payload);
 	return EX_USAGE;
 }
 
-static int retry_ask(struct redlock *c, const struct invocation *in)
+int retry_ask(struct redlock *c, const struct invocation *in)
 {
-	return redlock_retry(c, in->operand, in->names[1], in->delay_ms);
+	return told(c, in, redlock_retry(c, in->operand, in->names[1], in->delay_ms), NULL);
 }
 
-int retry_main(const struct invocation *in)
+int drop_ask(struct redlock *c, const struct invocation *in)
 {
-	return request_once(in, retry_ask, NULL);
-}
-
-static int drop_ask(struct redlock *c, const struct invocation *in)
-{
-	return redlock_drop(c, in->operand, in->names[1]);
-}
-
-int drop_main(const struct invocation *in)
-{
-	return request_once(in, drop_ask, NULL);
+	return told(c, in, redlock_drop(c, in->operand, in->names[1]), NULL);
 }
 
 /* --- ping: whether the daemon answers, and whether a quorum of its stores serves --- */
@@ -263,30 +202,13 @@ static void health_row(void *arg, const struct redlock_line *row)
 	snprintf(h->trouble + at, sizeof(h->trouble) - at, " %s", cause);
 }
 
-static int health_ask(struct redlock *c, struct health *h)
-{
-	int r = hello(c, "redlock ping");
-	const struct redlock_line *answer = redlock_answer(c);
-	int64_t before;
-
-	if (r)
-		return r;
-	field_show(answer, "server", h->server, sizeof(h->server));
-	field_show(answer, "store", h->store, sizeof(h->store));
-	h->nodes = redlock_line_number(answer, "nodes", 0);
-	h->quorum = redlock_line_number(answer, "quorum", 0);
-	before = redlock_now_us();
-	r = redlock_ping(c);
-	h->rtt_us = redlock_now_us() - before;
-	return r ? r : redlock_stats(c, health_row, h);
-}
-
 static void health_print(const struct health *h, bool json)
 {
+	char rtt[RTT_BYTES];
+
 	if (!json) {
-		printf("%s  %s  %s %" PRId64 "/%" PRId64 "  quorum %" PRId64 "  rtt %" PRId64 ".%02d ms%s%s\n", h->has_quorum ? "ok" : "no quorum",
-		       h->server, h->store, h->serving, h->nodes, h->quorum, h->rtt_us / 1000, (int)(h->rtt_us % 1000 / 10),
-		       h->trouble[0] ? "  trouble:" : "", h->trouble);
+		printf("%s  %s  %s %" PRId64 "/%" PRId64 "  quorum %" PRId64 "  rtt %s%s%s\n", h->has_quorum ? "ok" : "no quorum", h->server, h->store,
+		       h->serving, h->nodes, h->quorum, rtt_text(h->rtt_us, rtt), h->trouble[0] ? "  trouble:" : "", h->trouble);
 		return;
 	}
 	json_print_text("{\"server\":", h->server);
@@ -296,20 +218,27 @@ static void health_print(const struct health *h, bool json)
 	puts("}");
 }
 
-int ping_main(const struct invocation *in)
+int ping_ask(struct redlock *c, const struct invocation *in)
 {
-	struct redlock *c = dial(in->addr);
+	int r = hello(c, "redlock ping");
+	const struct redlock_line *answer = redlock_answer(c);
 	struct health h = {.serving = 0};
-	int r;
 
-	if (!c)
-		return EX_UNAVAILABLE;
-	r = health_ask(c, &h);
-	if (r)
+	if (!r) {
+		field_show(answer, "server", h.server, sizeof(h.server));
+		field_show(answer, "store", h.store, sizeof(h.store));
+		h.nodes = redlock_line_number(answer, "nodes", 0);
+		h.quorum = redlock_line_number(answer, "quorum", 0);
+		h.rtt_us = -redlock_now_us();
+		r = redlock_ping(c);
+		h.rtt_us += redlock_now_us();
+	}
+	if (!r)
+		r = redlock_stats(c, health_row, &h);
+	if (r) {
 		complain("%s%s", redlock_errmsg(c), silence_hint(r));
-	redlock_close(c);
-	if (r)
 		return EX_UNAVAILABLE;
+	}
 	health_print(&h, in->json);
 	return h.has_quorum ? EXIT_SUCCESS : EXIT_NO;
 }

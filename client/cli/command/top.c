@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* top: a view of stores and locks that is printed anew each second, over the one before. It reads, and changes nothing. A signal ends it. */
 #include "client/cli/io/invocation.h"
-#include "client/cli/io/complaint.h"
 #include "client/cli/io/dial.h"
-#include "client/cli/io/field.h"
+#include "client/cli/io/output.h"
 #include "client/cli/io/terminal.h"
 #include "client/lib/display.h"
 #include "proto/proto.h"
@@ -19,7 +18,6 @@
 
 #define PAGE_ROWS   10000 /* of one LIST: each goes through all names */
 #define LOCKS_KEPT  256
-#define PAGES_MOST  1000
 #define QUEUE_SHOWN 5
 #define CELL_BYTES  256
 #define LEASE_CELLS 10
@@ -40,8 +38,6 @@ struct top_lock {
 struct top {
 	const struct invocation *in;
 	struct redlock *c; /* NULL: the daemon is away */
-	char why[256];     /* … and what was wrong */
-	const char *hint;  /* after it */
 	bool live;         /* on a terminal, which knows a cursor */
 	FILE *out;
 	unsigned width, height; /* of the terminal; height 0: all lines */
@@ -52,42 +48,24 @@ struct top {
 	int64_t at_us, before_us;                                     /* when these were asked */
 	char stores[8192];                                            /* a line for each two stores */
 	struct top_lock lock[LOCKS_KEPT]; /* the first ones of all pages */
-	size_t n, rows;                   /* of lock; of the last page */
+	size_t n;
 	int64_t more;                     /* locks that are left out */
 };
 
 /* --- cells --- */
 
-/* Copies as much as has this width of a text that a terminal may see as it is. */
-static char *fit(struct span text, size_t width, char out[CELL_BYTES])
+/* Copies as much as has this width of a text that a terminal may see as it is; then blanks up to this width, if it is to be padded. Returns out. */
+static const char *fit(const char *text, size_t width, bool pad, char out[CELL_BYTES])
 {
-	size_t n = MIN(text.n, CELL_BYTES / 2);
+	size_t whole = strcspn(text, "\n"), n = MIN(whole, CELL_BYTES / 2), has;
 
-	while (n && (shown_width((struct span){text.p, n}) > width || (n < text.n && (text.p[n] & 0xc0) == 0x80)))
+	while (n && (shown_width((struct span){text, n}) > width || (n < whole && (text[n] & 0xc0) == 0x80)))
 		n--;
-	memcpy(out, text.p, n);
-	out[n] = '\0';
-	return out;
-}
-
-/* Adds blanks up to this width. */
-static const char *padded(char *out, size_t width)
-{
-	size_t n = strlen(out), has = shown_width((struct span){out, n});
-
-	for (; has < width && n < CELL_BYTES - 1; has++)
+	memcpy(out, text, n);
+	for (has = shown_width((struct span){text, n}); pad && has < width && n < CELL_BYTES - 1; has++)
 		out[n++] = ' ';
 	out[n] = '\0';
 	return out;
-}
-
-/* Of any text. */
-static const char *cell(struct span text, size_t width, char out[CELL_BYTES])
-{
-	char shown[CELL_BYTES / 2];
-	size_t n = shown_text(text, shown, sizeof(shown));
-
-	return padded(fit((struct span){shown, n}, width, out), width);
 }
 
 /* --- asking --- */
@@ -95,20 +73,20 @@ static const char *cell(struct span text, size_t width, char out[CELL_BYTES])
 /* "joined 0.21 ms", "joined misnamed", "down unreached", "slow 61.50 ms" */
 static void store_row(void *arg, const struct redlock_line *row)
 {
-	char name[CELL_BYTES], state[CELL_BYTES], cause[CELL_BYTES], text[2 * CELL_BYTES], out[CELL_BYTES];
+	char node[CELL_BYTES], name[CELL_BYTES], state[CELL_BYTES], cause[CELL_BYTES], text[2 * CELL_BYTES], out[CELL_BYTES], rtt[RTT_BYTES];
 	int64_t rtt_us = redlock_line_number(row, "rtt_us", 0);
 	struct top *t = arg;
+	bool second = t->nodes++ % 2;
+	size_t at = strlen(t->stores);
 
+	field_show(row, "node", node, sizeof(node));
 	field_show(row, "state", state, sizeof(state));
-	if (field_show(row, "cause", cause, sizeof(cause)) && strcmp(cause, state) != 0)
-		snprintf(text, sizeof(text), "%s %s", state, cause);
-	else
-		snprintf(text, sizeof(text), rtt_us ? "%s %" PRId64 ".%02d ms" : "%s", state, rtt_us / 1000, (int)(rtt_us % 1000 / 10));
-	fit(span_of(text), 18, out);
-	(void)text_add(t->stores, strlen(t->stores), sizeof(t->stores), "%s%s %s", t->nodes == 0 ? "" : t->nodes % 2 ? "  " : "\n",
-		       cell(field_of(row, "node"), 20, name), t->nodes % 2 ? out : padded(out, 18));
+	if (!field_show(row, "cause", cause, sizeof(cause)) && rtt_us)
+		strcpy(cause, rtt_text(rtt_us, rtt));
+	snprintf(text, sizeof(text), "%s%s%s", state, cause[0] && strcmp(cause, state) != 0 ? " " : "", strcmp(cause, state) != 0 ? cause : "");
+	(void)text_add(t->stores, at, sizeof(t->stores), "%s%s %s", second ? "  " : at ? "\n" : "", fit(node, 20, true, name),
+		       fit(text, 18, !second, out));
 	t->joined += !strcmp(state, "joined");
-	t->nodes++;
 }
 
 static void figure_row(void *arg, const struct redlock_line *row)
@@ -118,11 +96,11 @@ static void figure_row(void *arg, const struct redlock_line *row)
 
 	if (field_is(row, "metric", "locks_held"))
 		t->locks_held = value;
-	else if (field_is(row, "metric", "waiters"))
+	if (field_is(row, "metric", "waiters"))
 		t->waiters = value;
-	else if (field_is(row, "metric", "sessions"))
+	if (field_is(row, "metric", "sessions"))
 		t->sessions = value;
-	else if (field_is(row, "metric", "grants_total"))
+	if (field_is(row, "metric", "grants_total"))
 		t->grants = value;
 }
 
@@ -150,7 +128,6 @@ static void lock_row(void *arg, const struct redlock_line *row)
 			 redlock_line_number(row, "limit", 0));
 	else if (redlock_line_number(row, "holders", 1) > 1)
 		text_add(l.holder, strlen(l.holder), sizeof(l.holder), " +%" PRId64, redlock_line_number(row, "holders", 1) - 1);
-	t->rows++;
 	for (at = t->n; at > 0 && lock_is_before(&l, &t->lock[at - 1]); at--)
 		;
 	t->more += t->n == LOCKS_KEPT;
@@ -162,25 +139,9 @@ static void lock_row(void *arg, const struct redlock_line *row)
 	t->n++;
 }
 
-/* Of all pages. A page without rows is the last, even if the daemon announces more. */
-static int locks_ask(struct top *t)
-{
-	struct redlock_page page = {.size = sizeof(page), .limit = PAGE_ROWS};
-	int r = 0;
-
-	t->n = 0;
-	t->more = 0;
-	t->rows = page.more = 1;
-	for (unsigned n = 0; !r && t->rows > 0 && page.more > 0 && n < PAGES_MOST; n++) {
-		t->rows = 0;
-		r = redlock_list(t->c, REDLOCK_LOCKS, &page, lock_row, t);
-	}
-	t->more += page.more;
-	return r;
-}
-
 static int top_ask(struct top *t)
 {
+	struct redlock_page page = {.size = sizeof(page), .limit = PAGE_ROWS};
 	int r = t->server[0] ? 0 : hello(t->c, "redlock top");
 
 	if (!r && !t->server[0]) {
@@ -190,7 +151,8 @@ static int top_ask(struct top *t)
 		t->lease_ms = redlock_line_number(redlock_answer(t->c), "lease_ms", 0);
 	}
 	t->stores[0] = '\0';
-	t->nodes = t->joined = 0;
+	t->nodes = t->joined = t->more = 0;
+	t->n = 0;
 	t->grants_before = t->grants;
 	t->before_us = t->at_us;
 	if (!r)
@@ -198,7 +160,10 @@ static int top_ask(struct top *t)
 	if (!r)
 		r = redlock_stats(t->c, figure_row, t);
 	t->at_us = redlock_now_us();
-	return r ? r : locks_ask(t);
+	if (!r)
+		r = list_all(t->c, REDLOCK_LOCKS, &page, lock_row, t);
+	t->more += page.more;
+	return r;
 }
 
 /* --- the lines --- */
@@ -218,7 +183,7 @@ static unsigned lines_print(const struct top *t, const char *text)
 	for (; *text; lines++) {
 		size_t n = strcspn(text, "\n");
 
-		fputs(fit((struct span){text, n}, t->width, out), t->out);
+		fputs(fit(text, t->width, false, out), t->out);
 		line_end(t);
 		text += n + (text[n] == '\n');
 	}
@@ -249,31 +214,27 @@ static void lease_text(const struct top *t, const struct top_lock *l, char out[L
 	out[LEASE_CELLS] = '\0';
 }
 
-static void lock_print(const struct top *t, const struct top_lock *l)
+static void row_print(const struct top *t, const char *name, const char *holder, const char *held, const char *lease, const char *left, const char *waiters)
 {
-	char name[CELL_BYTES], holder[CELL_BYTES], held[AGE_BYTES] = "", left[AGE_BYTES] = "", lease[LEASE_CELLS + 1];
+	char first[CELL_BYTES], second[CELL_BYTES];
 	unsigned texts = t->width - FIXED_WIDTH - 2, name_width = texts * 2 / 5;
 
-	lease_text(t, l, lease);
-	if (l->held_ms >= 0)
-		age_text(l->held_ms, held);
-	if (l->valid_ms >= 0)
-		age_text(l->valid_ms, left);
-	fprintf(t->out, "%s  %s  %6s%s  %s %6s  %5" PRId64, cell(span_of(l->name), name_width, name),
-	       padded(fit(span_of(l->holder), texts - name_width, holder), texts - name_width), held, l->alarm ? "!" : " ", lease, left, l->waiters);
+	fprintf(t->out, "%s  %s  %7s  %-*s %6s  %5s", fit(name, name_width, true, first), fit(holder, texts - name_width, true, second), held, LEASE_CELLS,
+		lease, left, waiters);
 	line_end(t);
 }
 
-static void columns_print(const struct top *t)
+static void lock_print(const struct top *t, const struct top_lock *l)
 {
-	char name[CELL_BYTES], holder[CELL_BYTES];
-	unsigned texts = t->width - FIXED_WIDTH - 2, name_width = texts * 2 / 5;
+	char name[SHOWN_BYTES], age[AGE_BYTES], held[AGE_BYTES + 1] = " ", left[AGE_BYTES] = "", lease[LEASE_CELLS + 1], waiters[24];
 
-	line_end(t);
-	fputs(t->live ? "\033[1m" : "", t->out);
-	fprintf(t->out, "%s  %s  %6s   %-*s %6s  %5s", cell(SPAN("LOCK"), name_width, name), cell(SPAN("HOLDER"), texts - name_width, holder), "HELD",
-		LEASE_CELLS, "LEASE", "LEFT", "WAIT");
-	line_end(t);
+	lease_text(t, l, lease);
+	if (l->held_ms >= 0)
+		snprintf(held, sizeof(held), "%s%s", age_text(l->held_ms, age), l->alarm ? "!" : " ");
+	if (l->valid_ms >= 0)
+		age_text(l->valid_ms, left);
+	snprintf(waiters, sizeof(waiters), "%" PRId64, l->waiters);
+	row_print(t, shown(l->name, name), l->holder, held, lease, left, waiters);
 }
 
 struct queue {
@@ -283,7 +244,7 @@ struct queue {
 
 static void queue_row(void *arg, const struct redlock_line *row)
 {
-	char label[CELL_BYTES], waited[AGE_BYTES] = "";
+	char label[CELL_BYTES / 2], out[CELL_BYTES], waited[AGE_BYTES] = "";
 	struct queue *q = arg;
 	struct span who = field_of(row, "name");
 	int64_t waited_ms = redlock_line_number(row, "waited_ms", -1);
@@ -294,7 +255,8 @@ static void queue_row(void *arg, const struct redlock_line *row)
 		who = field_of(row, "holder").n ? field_of(row, "holder") : field_of(row, "peer");
 	if (waited_ms >= 0)
 		age_text(waited_ms, waited);
-	fprintf(q->top->out, "%3u  %s  %6s", q->n, cell(who, q->top->width - 15, label), waited);
+	shown_text(who, label, sizeof(label));
+	fprintf(q->top->out, "%3u  %s  %6s", q->n, fit(label, q->top->width - 15, true, out), waited);
 	line_end(q->top);
 }
 
@@ -302,13 +264,12 @@ static void queue_row(void *arg, const struct redlock_line *row)
 static int queue_print(const struct top *t)
 {
 	const struct top_lock *l = t->lock;
-	char shown[CELL_BYTES], title[2 * CELL_BYTES];
+	char name[SHOWN_BYTES], title[2 * CELL_BYTES];
 	struct queue q = {t, 0};
 	int r;
 
 	line_end(t);
-	shown_text(span_of(l->name), shown, sizeof(shown));
-	snprintf(title, sizeof(title), "The queue of %s: %" PRId64 " %s", shown, l->waiters, l->waiters == 1 ? "waits" : "wait");
+	snprintf(title, sizeof(title), "The queue of %s: %" PRId64 " %s", shown(l->name, name), l->waiters, l->waiters == 1 ? "waits" : "wait");
 	(void)lines_print(t, title);
 	r = redlock_show(t->c, l->name, NULL, queue_row, &q);
 	if (!r && q.n > QUEUE_SHOWN) {
@@ -327,7 +288,9 @@ static int top_print(struct top *t)
 	lines = head_print(t) + 2 + 2 + QUEUE_SHOWN + 3; /* the columns and the queue, each behind an empty line; what is left out of both; the cursor */
 	if (t->height > 0)
 		fits = MIN(fits, t->height > lines + 1 ? t->height - lines : 1);
-	columns_print(t);
+	line_end(t);
+	fputs(t->live ? "\033[1m" : "", t->out);
+	row_print(t, "LOCK", "HOLDER", "HELD ", "LEASE", "LEFT", "WAIT");
 	for (size_t i = 0; i < fits; i++)
 		lock_print(t, &t->lock[i]);
 	if (t->n - fits + (size_t)t->more > 0) {
@@ -339,36 +302,25 @@ static int top_print(struct top *t)
 
 /* --- the loop --- */
 
-/* What went wrong, as a terminal may see it. */
-static void top_note(struct top *t, const char *hint)
+static void top_ask_and_print(struct top *t)
 {
-	t->hint = hint;
-	shown_text(span_of(redlock_errmsg(t->c)), t->why, sizeof(t->why));
-}
+	const char *hint = "; on its host, systemctl status redlockd may say why";
+	char why[CELL_BYTES];
+	int r = t->c ? 0 : redlock_open(t->in->addr, TIMEOUT_MS, &t->c);
 
-static void top_leave(struct top *t)
-{
-	top_note(t, "; on its host, systemctl status redlockd may say why");
+	if (r) {
+		hint = absence_hint(r);
+		t->c = NULL;
+	} else if (!top_ask(t) && !top_print(t)) {
+		return;
+	}
+	shown_text(span_of(redlock_errmsg(t->c)), why, sizeof(why));
+	fprintf(t->out, "%s%s", why, hint);
+	line_end(t);
 	redlock_close(t->c);
 	t->c = NULL;
 	t->server[0] = '\0'; /* the next one may be another, … */
 	t->at_us = 0; /* … and counts from 0 */
-}
-
-static void top_ask_and_print(struct top *t)
-{
-	int r = 0;
-
-	if (!t->c && (r = redlock_open(t->in->addr, TIMEOUT_MS, &t->c))) {
-		t->c = NULL;
-		top_note(t, absence_hint(r));
-	}
-	if (t->c && (top_ask(t) || top_print(t)))
-		top_leave(t);
-	if (t->c)
-		return;
-	fprintf(t->out, "%s%s", t->why, t->hint);
-	line_end(t);
 }
 
 /* As many lines as there are: one more would move the first one out of sight. */

@@ -4,13 +4,10 @@
  * back: a reader of the other end of a pipe sees each at once.
  */
 #include "client/cli/io/invocation.h"
-#include "client/cli/io/complaint.h"
 #include "client/cli/io/dial.h"
-#include "client/cli/io/field.h"
-#include "client/lib/display.h"
+#include "client/cli/io/output.h"
 #include "proto/proto.h"
 
-#include <errno.h>
 #include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -18,33 +15,27 @@
 #include <time.h>
 #include <unistd.h>
 
+/* Unless it stands in the first columns. */
 static void field_print(const struct redlock_line *event, size_t i)
 {
 	struct redlock_bytes name = redlock_line_name(event, i), value = redlock_line_value(event, i);
-	char shown[200], age[AGE_BYTES];
+	struct span field = {name.p, name.n};
+	char text[200], age[AGE_BYTES];
 	const char *mark;
 
-	shown_text((struct span){value.p, value.n}, shown, sizeof(shown));
-	if (name.n > 3 && !memcmp(name.p + name.n - 3, "_ms", 3)) {
-		printf("  %.*s %s", (int)name.n - 3, name.p, age_text(strtoll(shown, NULL, 10), age));
+	if (span_equal(field, SPAN("kind")) || span_equal(field, SPAN("name")) || span_equal(field, SPAN("who")) || span_equal(field, SPAN("session")))
 		return;
-	}
-	mark = strchr(shown, ' ') ? "\"" : "";
-	printf("  %.*s=%s%s%s", (int)name.n, name.p, mark, shown, mark);
-}
-
-static bool is_among(struct redlock_bytes name, const char *const *words)
-{
-	for (; *words; words++)
-		if (name.n == strlen(*words) && !memcmp(name.p, *words, name.n))
-			return true;
-	return false;
+	shown_text((struct span){value.p, value.n}, text, sizeof(text));
+	mark = strchr(text, ' ') ? "\"" : "";
+	if (field_is_duration(field))
+		printf("  %.*s %s", (int)name.n - 3, name.p, age_text(strtoll(text, NULL, 10), age));
+	else
+		printf("  %.*s=%s%s%s", (int)name.n, name.p, mark, text, mark);
 }
 
 /* Time of day, kind, name and who, and then what else the daemon tells. */
 static void event_person(const struct redlock_line *event)
 {
-	static const char *const first[] = {"kind", "name", "who", "session", NULL};
 	char kind[40], name[200], who[200];
 	struct timespec now;
 	struct tm day;
@@ -56,8 +47,7 @@ static void event_person(const struct redlock_line *event)
 	field_show(event, "who", who, sizeof(who));
 	printf("%02d:%02d:%02d.%03d  %-8s  %s  %s", day.tm_hour, day.tm_min, day.tm_sec, (int)(now.tv_nsec / 1000000), kind, name, who);
 	for (size_t i = 0; i < redlock_line_fields(event); i++)
-		if (!is_among(redlock_line_name(event, i), first))
-			field_print(event, i);
+		field_print(event, i);
 	putchar('\n');
 }
 
@@ -75,44 +65,30 @@ static void events_print(struct redlock *c, bool json)
 	}
 }
 
-/* 0; or why it ends: a negative errno, or 1 as nobody reads any more. */
-static int watch_wait(struct redlock *c)
-{
-	struct pollfd fds[2] = {{.fd = redlock_fd(c), .events = redlock_events(c)}, {.fd = STDOUT_FILENO}};
-
-	if (poll(fds, 2, -1) < 0)
-		return errno == EINTR ? 0 : -errno;
-	if (fds[1].revents & (POLLERR | POLLHUP | POLLNVAL))
-		return 1;
-	return redlock_process(c);
-}
-
 static int watch_events(struct redlock *c, bool json)
 {
 	int r = 0;
 
 	while (!r) {
+		struct pollfd fds[2] = {{.fd = redlock_fd(c), .events = redlock_events(c)}, {.fd = STDOUT_FILENO}};
+
 		events_print(c, json);
 		if (!output_flush())
 			return EX_UNAVAILABLE;
-		r = watch_wait(c);
+		if (poll(fds, 2, -1) < 0)
+			continue;
+		if (fds[1].revents & (POLLERR | POLLHUP | POLLNVAL))
+			return EXIT_SUCCESS; /* nobody reads any more */
+		r = redlock_process(c);
 	}
 	events_print(c, json);
-	if (r < 0)
-		complain("%s%s", redlock_errmsg(c), silence_hint(r));
-	return r > 0 ? EXIT_SUCCESS : EX_UNAVAILABLE;
+	complain("%s%s", redlock_errmsg(c), silence_hint(r));
+	return EX_UNAVAILABLE;
 }
 
-int watch_main(const struct invocation *in)
+int watch_ask(struct redlock *c, const struct invocation *in)
 {
-	struct redlock *c = dial(in->addr);
-	int r;
+	int r = exit_of(c, redlock_watch(c, in->operand));
 
-	if (!c)
-		return EX_UNAVAILABLE;
-	r = exit_of(c, redlock_watch(c, in->operand));
-	if (!r)
-		r = watch_events(c, in->json);
-	redlock_close(c);
-	return r;
+	return r ? r : watch_events(c, in->json);
 }

@@ -55,9 +55,9 @@ _redlock() {
 			mapfile -t COMPREPLY < <(compgen -c -- "$cur")
 		fi
 	elif [[ $cur == -* && -z $literal ]]; then
-		mapfile -t COMPREPLY < <(compgen -W "$(_redlock_options "$command")" -- "$cur")
+		mapfile -t COMPREPLY < <(compgen -W "$(_redlock_options "$command" | cut -d: -f1)" -- "$cur")
 	elif [[ -z $command ]]; then
-		mapfile -t COMPREPLY < <(compgen -W "$(_redlock_commands)" -- "$cur")
+		mapfile -t COMPREPLY < <(compgen -W "$(_redlock_commands | cut -d: -f1)" -- "$cur")
 	elif [[ -z $operand ]]; then
 		value=$(_redlock_operand "$command")
 		mapfile -t COMPREPLY < <("_redlock_complete_${value:-none}" "$cur")

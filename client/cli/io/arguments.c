@@ -5,8 +5,7 @@
  */
 #include "client/cli/io/invocation.h"
 
-#include "client/cli/io/complaint.h"
-#include "client/cli/io/options.h"
+#include "client/cli/io/output.h"
 #include "proto/lookalike.h"
 #include "proto/proto.h"
 #include "proto/text.h"
@@ -20,15 +19,14 @@
 
 static void usage_rows(uint64_t commands)
 {
+	const struct option_row *o;
 	char left[64];
-	size_t i;
 
-	for (i = 0; i < OPTIONS; i++) {
-		if (!(option_rows[i].commands & commands))
+	for (o = option_rows; o < option_rows + OPTIONS; o++) {
+		if (!(o->commands & commands))
 			continue;
-		snprintf(left, sizeof(left), "-%c, --%s%s%s", option_rows[i].letter, option_rows[i].word, option_rows[i].argument ? " " : "",
-			 option_rows[i].argument ? option_rows[i].argument : "");
-		printf("  %-30s  %s\n", left, option_rows[i].help);
+		snprintf(left, sizeof(left), "-%c, --%s%s%s", o->letter, o->word, o->argument ? " " : "", o->argument ? o->argument : "");
+		printf("  %-30s  %s\n", left, o->help);
 	}
 }
 
@@ -54,33 +52,37 @@ void usage_print(const struct cli_command *only)
 
 /* --- parsing --- */
 
-/* Another option has the same name and letter, and that is the one that is meant: see cli.def. */
-static bool option_is_hidden(const struct invocation *in, size_t i)
+/* Of two options of one letter that of the given command, else the first: see cli.def. */
+static const struct option_row *option_of(const struct invocation *in, int letter)
 {
-	size_t command = in->command ? (size_t)(in->command - cli_commands) : 0;
-	size_t first = i;
+	const struct option_row *found = NULL, *o;
 
-	for (size_t j = 0; j < OPTIONS; j++) {
-		if (option_rows[j].letter != option_rows[i].letter || j == i)
-			continue;
-		if (in->command && option_rows[j].commands >> command & 1)
-			return true;
-		first = j < first ? j : first;
-	}
-	return first != i && !(in->command && option_rows[i].commands >> command & 1);
+	for (o = option_rows; o < option_rows + OPTIONS; o++)
+		if (o->letter == letter && (!found || (in->command && option_is_of(o, in->command))))
+			found = o;
+	return found;
 }
 
 /* The exit code of a mistake: that of the command, if it is known. */
 static int usage_exit(const struct invocation *in)
 {
-	return in->command && (in->command->wraps || in->command == &cli_commands[CLI_HOLD]) ? EXIT_FAILED : EX_USAGE;
+	return in->command && (in->command->wraps || command_id(in) == CLI_HOLD) ? EXIT_FAILED : EX_USAGE;
 }
 
 /* --- words --- */
 
+static int unknown(const struct invocation *in, const char *what, const char *word, const char *dashes, const char *near)
+{
+	if (near)
+		complain("no %s '%s'; did you mean '%s%s'?", what, word, dashes, near);
+	else
+		complain("no %s '%s'; redlock --help lists them", what, word);
+	return usage_exit(in);
+}
+
 static int command_take(struct invocation *in, const char *word)
 {
-	const char *words[CLI_COMMANDS], *near;
+	const char *words[CLI_COMMANDS];
 	size_t i;
 
 	for (i = 0; i < CLI_COMMANDS; i++) {
@@ -89,15 +91,10 @@ static int command_take(struct invocation *in, const char *word)
 			in->command = &cli_commands[i];
 	}
 	if (in->command) {
-		in->wait_ms = in->command == &cli_commands[CLI_TRY] ? 0 : in->wait_ms;
+		in->wait_ms = command_id(in) == CLI_TRY ? 0 : in->wait_ms;
 		return 0;
 	}
-	near = nearest_word(span_of(word), words, CLI_COMMANDS);
-	if (near)
-		complain("no command '%s'; did you mean '%s'?", word, near);
-	else
-		complain("no command '%s'; redlock --help lists them", word);
-	return EX_USAGE;
+	return unknown(in, "command", word, "", nearest_word(span_of(word), words, CLI_COMMANDS));
 }
 
 static int option_unknown(const struct invocation *in, const char *word)
@@ -108,70 +105,34 @@ static int option_unknown(const struct invocation *in, const char *word)
 	for (i = 0; i < OPTIONS; i++)
 		words[i] = option_rows[i].word;
 	near = strncmp(word, "--", 2) ? NULL : nearest_word((struct span){word + 2, strcspn(word + 2, "=")}, words, OPTIONS);
-	if (near)
-		complain("no option '%s'; did you mean '--%s'?", word, near);
-	else
-		complain("no option '%s'; redlock --help lists them", word);
-	return usage_exit(in);
+	return unknown(in, "option", word, "--", near);
 }
 
 static int option_take(struct invocation *in, uint64_t *given, int letter)
 {
-	const char *wrong;
-	size_t i;
+	const struct option_row *o = option_of(in, letter);
+	const char *wrong = o->set((char *)in + o->to, optarg);
 
-	/* getopt returns no other letters. */
-	for (i = 0; i < OPTIONS - 1 && (option_rows[i].letter != letter || option_is_hidden(in, i)); i++)
-		;
-	*given |= UINT64_C(1) << i;
-	wrong = option_rows[i].set((char *)in + option_rows[i].to, optarg);
+	*given |= UINT64_C(1) << (o - option_rows);
 	if (!wrong)
 		return 0;
-	complain("--%s '%s' %s", option_rows[i].word, optarg, wrong);
+	complain("--%s '%s' %s", o->word, optarg, wrong);
 	return usage_exit(in);
 }
 
 static void getopt_tables(const struct invocation *in, struct option longs[OPTIONS + 1], char letters[2 * OPTIONS + 3])
 {
-	size_t i;
+	const struct option_row *o;
 
 	/* '+' stops at the first operand; ':' tells a missing argument from an unknown option. */
 	letters += sprintf(letters, "+:");
-	memset(longs, 0, (OPTIONS + 1) * sizeof(*longs));
-	for (i = 0; i < OPTIONS; i++) {
-		if (option_is_hidden(in, i))
+	for (o = option_rows; o < option_rows + OPTIONS; o++) {
+		if (o != option_of(in, o->letter))
 			continue;
-		longs->name = option_rows[i].word;
-		longs->has_arg = option_rows[i].argument ? required_argument : no_argument;
-		longs->val = option_rows[i].letter;
-		longs++;
-		letters += sprintf(letters, "%c%s", option_rows[i].letter, option_rows[i].argument ? ":" : "");
+		*longs++ = (struct option){o->word, o->argument ? required_argument : no_argument, NULL, o->letter};
+		letters += sprintf(letters, "%c%s", o->letter, o->argument ? ":" : "");
 	}
-}
-
-/* Takes the options up to the next operand. *literal becomes true at "--": no word after it is an option. */
-static int options_take(int argc, char **argv, struct invocation *in, uint64_t *given, bool *literal)
-{
-	struct option longs[OPTIONS + 1];
-	char letters[2 * OPTIONS + 3];
-	int letter, before, r = 0;
-
-	getopt_tables(in, longs, letters);
-	opterr = 0;
-	while (!r && !*literal) {
-		before = optind;
-		letter = getopt_long(argc, argv, letters, longs, NULL);
-		if (letter == -1) {
-			*literal = optind > before;
-			return 0;
-		}
-		if (letter == ':') {
-			complain("option '%s' needs a value", argv[optind - 1]);
-			return usage_exit(in);
-		}
-		r = letter == '?' ? option_unknown(in, argv[optind - (optind > before)]) : option_take(in, given, letter);
-	}
-	return r;
+	*longs = (struct option){NULL, 0, NULL, 0};
 }
 
 /* A pasted dash would make a name of an option, and nobody would see it. Behind "--" it is a name. */
@@ -192,58 +153,43 @@ static int operand_take(struct invocation *in, const char *word, bool literal)
 		return usage_exit(in);
 	if (!in->command)
 		return command_take(in, word);
-	if (in->command->most > 1 && in->names_n < in->command->most) {
-		in->names[in->names_n++] = word;
-		in->operand = in->names[0];
-		return 0;
-	}
-	if (in->operand || !in->command->most) {
+	if (in->names_n == in->command->most) {
 		complain("'%s' is too much: redlock %s %s", word, in->command->word, in->command->operands);
 		return usage_exit(in);
 	}
-	in->operand = in->names[0] = word;
-	in->names_n = 1;
+	in->names[in->names_n++] = word;
+	in->operand = in->names[0];
 	return 0;
 }
 
-static int options_fit(const struct invocation *in, uint64_t given)
+static bool options_fit(const struct invocation *in, uint64_t given)
 {
-	size_t i;
-
-	for (i = 0; i < OPTIONS; i++) {
-		if (!(given >> i & 1) || option_rows[i].commands >> (in->command - cli_commands) & 1)
+	for (size_t i = 0; i < OPTIONS; i++) {
+		if (!(given >> i & 1) || option_is_of(&option_rows[i], in->command))
 			continue;
 		complain("--%s is no option of %s", option_rows[i].word, in->command->word);
-		return usage_exit(in);
+		return false;
 	}
-	return 0;
+	return true;
 }
 
-static int names_fit(const struct invocation *in)
+static bool names_fit(const struct invocation *in)
 {
-	if (in->any && in->names_n < 2) {
+	if (in->any && in->names_n < 2)
 		complain("--any needs two or more names; the usage is: redlock %s %s", in->command->word, in->command->operands);
-		return usage_exit(in);
-	}
-	if (in->slots && (in->names_n > 1 || in->shared || in->keep_ms > 0)) {
+	else if (in->slots && (in->names_n > 1 || in->shared || in->keep_ms > 0))
 		complain("--slots is for one name, and not for %s", in->names_n > 1 ? "several" : in->shared ? "--shared" : "--keep");
-		return usage_exit(in);
-	}
-	if (in->shared && in->keep_ms > 0) {
+	else if (in->shared && in->keep_ms > 0)
 		complain("--keep works with exclusive locks only, not with --shared");
-		return usage_exit(in);
-	}
-	if (in->defer_to && in->names_n > 1) {
+	else if (in->defer_to && in->names_n > 1)
 		complain("--or-defer is for one name; the usage is: redlock %s %s", in->command->word, in->command->operands);
-		return usage_exit(in);
-	}
-	return 0;
+	else
+		return true;
+	return false;
 }
 
 static bool once_fits(const struct invocation *in)
 {
-	if (in->command != &cli_commands[CLI_ONCE])
-		return true;
 	if (!in->status && !in->every_ms)
 		complain("once needs --every D, or --status");
 	else if (in->status && (in->every_ms || in->argv[0]))
@@ -255,10 +201,38 @@ static bool once_fits(const struct invocation *in)
 	return false;
 }
 
+static bool session_fits(const char *number)
+{
+	size_t n = strlen(number);
+
+	if (n > 0 && n <= 15 && strspn(number, "0123456789") == n)
+		return true;
+	complain("'%.40s' is no session: redlock clients shows their numbers", number);
+	return false;
+}
+
+static bool command_fits(const struct invocation *in)
+{
+	switch (command_id(in)) {
+	case CLI_ONCE:
+		return once_fits(in);
+	case CLI_KILL:
+		return session_fits(in->operand);
+	case CLI_RATE:
+		if (in->limit < 1 || in->per_ms < 1)
+			complain("rate needs --limit and --per, as in --limit 20 --per 60s");
+		return in->limit >= 1 && in->per_ms >= 1;
+	case CLI_MOVE:
+		if (!in->from)
+			complain("move needs --from, the daemon that has the jobs");
+		return in->from != NULL;
+	default:
+		return true;
+	}
+}
+
 static int invocation_whole(const struct invocation *in, uint64_t given)
 {
-	int r;
-
 	if (in->help || in->version)
 		return 0;
 	if (!in->command) {
@@ -269,39 +243,60 @@ static int invocation_whole(const struct invocation *in, uint64_t given)
 		complain("an argument is missing; the usage is: redlock %s %s", in->command->word, in->command->operands);
 		return usage_exit(in);
 	}
-	r = options_fit(in, given);
-	return r ? r : once_fits(in) ? names_fit(in) : usage_exit(in);
+	return options_fit(in, given) && command_fits(in) && names_fit(in) ? 0 : usage_exit(in);
 }
 
 /* Whether a "--" is still to come: all words before it are names. */
-static bool more_names(const struct invocation *in, int argc, char **argv, bool literal)
+static bool more_names(const struct invocation *in, int argc, char **argv)
 {
-	if (in->command->most == 1 || literal)
-		return false;
-	for (int i = optind; i < argc; i++)
+	for (int i = optind; in->command->most > 1 && i < argc; i++)
 		if (!strcmp(argv[i], "--"))
 			return true;
 	return false;
+}
+
+/* Takes all words up to CMD, where optind stands then. */
+static int words_take(int argc, char **argv, struct invocation *in, uint64_t *given)
+{
+	struct option longs[OPTIONS + 1];
+	char letters[2 * OPTIONS + 3];
+	bool literal = false; /* no word behind "--" is an option */
+	int r = 0;
+
+	opterr = 0;
+	while (!r && optind < argc) {
+		int before = optind, letter = -1;
+
+		getopt_tables(in, longs, letters);
+		if (!literal)
+			letter = getopt_long(argc, argv, letters, longs, NULL);
+		if (letter == ':') {
+			complain("option '%s' needs a value", argv[optind - 1]);
+			r = usage_exit(in);
+		} else if (letter == '?') {
+			r = option_unknown(in, argv[optind - (optind > before)]);
+		} else if (letter != -1) {
+			r = option_take(in, given, letter);
+		} else if (optind > before) {
+			literal = true;
+		} else if (in->command && in->command->wraps && in->operand && (literal || !more_names(in, argc, argv))) {
+			break;
+		} else {
+			r = operand_take(in, argv[optind++], literal);
+		}
+	}
+	return r;
 }
 
 int invocation_parse(int argc, char **argv, struct invocation *ret_in)
 {
 	struct invocation in = {
 		.tls.size = sizeof(in.tls), .wait_ms = REDLOCK_FOREVER, .delay_ms = -1, .in_ms = REDLOCK_FOREVER, .busy_exit = EXIT_NOT_ACQUIRED, .cost = 1};
-	bool literal = false;
 	uint64_t given = 0;
-	int r;
+	int r = words_take(argc, argv, &in, &given);
 
-	for (;;) {
-		r = options_take(argc, argv, &in, &given, &literal);
-		if (r)
-			return r;
-		if (optind >= argc || (in.command && in.command->wraps && in.operand && !more_names(&in, argc, argv, literal)))
-			break;
-		r = operand_take(&in, argv[optind++], literal);
-		if (r)
-			return r;
-	}
+	if (r)
+		return r;
 	in.argv = argv + optind;
 	in.wait_given = given >> OPTION_WAIT & 1;
 	if (in.defer_to && !in.wait_given)

@@ -28,6 +28,10 @@ void redial_pause(void); /* between two tries */
 /* Tells the daemon who asks, and hears what the daemon is: redlock_answer has it. Returns what redlock_hello returns. */
 int hello(struct redlock *c, const char *label) REDLOCK_MUST;
 
+/* All pages from this one on. A page without rows is the last, even if the daemon announces more. */
+int list_all(struct redlock *c, enum redlock_listing what, struct redlock_page *page, void (*row)(void *arg, const struct redlock_line *line),
+	     void *arg) REDLOCK_MUST;
+
 /* What follows the message of a connection that could not be opened: where to look when nobody listens, else "". */
 const char *absence_hint(int outcome);
 /* What follows a complaint of the outcome of a request: where to look when the daemon has not answered, else "". */

@@ -38,6 +38,35 @@ enum cli_command_id {
 
 extern const struct cli_command cli_commands[CLI_COMMANDS];
 
+/* --- the rows of options, and what each makes of its value --- */
+
+enum option_id {
+#define CLI_OPTION(id, ...) OPTION_##id,
+#include "client/cli/cli.def"
+	OPTIONS
+};
+
+#define ANY_COMMAND (~UINT64_C(0))
+
+struct option_row {
+	const char *word;
+	int letter;
+	const char *argument;
+	uint64_t commands;
+	const char *(*set)(void *to, const char *value); /* NULL, or what is wrong with the value */
+	size_t to; /* where in the invocation */
+	const char *help;
+};
+
+extern const struct option_row option_rows[OPTIONS];
+
+static inline bool option_is_of(const struct option_row *option, const struct cli_command *command)
+{
+	return option->commands >> (command - cli_commands) & 1;
+}
+
+/* --- what the user asked for --- */
+
 struct invocation {
 	const struct cli_command *command;
 	const char *operand; /* NAME, PREFIX or LINE; NULL if not given */
@@ -62,10 +91,14 @@ struct invocation {
 	bool release, shared, any, quiet, whole, print_acl, once, status, json, help, version;
 };
 
-/* The command is work. */
+static inline enum cli_command_id command_id(const struct invocation *in)
+{
+	return (enum cli_command_id)(in->command - cli_commands);
+}
+
 static inline bool works(const struct invocation *in)
 {
-	return in->command == &cli_commands[CLI_WORK];
+	return command_id(in) == CLI_WORK;
 }
 
 /*
@@ -78,6 +111,7 @@ void usage_print(const struct cli_command *only);
 
 /* The commands. Each returns the exit code of redlock. */
 #define CLI_COMMAND(id, word, operands, least, most, wraps, function, help) int function(const struct invocation *in);
+#define CLI_REQUEST(id, word, operands, least, most, wraps, function, help) int function(struct redlock *c, const struct invocation *in);
 #include "client/cli/cli.def"
 
 /* redlock(1): from the command line to the exit code. */

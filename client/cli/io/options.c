@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* See options.h. Each setter puts the value of its option where it belongs, and returns NULL, or what is wrong with the value. */
-#include "client/cli/io/options.h"
+/* The rows of cli.def. Each setter puts the value of its option where it belongs, and returns NULL, or what is wrong with the value. */
+#include "client/cli/io/invocation.h"
 
 #include "proto/proto.h"
 

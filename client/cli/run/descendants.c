@@ -87,24 +87,14 @@ int descendants_start(struct descendants *ret_family, const struct descendants_s
 	return r;
 }
 
-static FILE *children_open(void)
-{
-	return fopen("/proc/thread-self/children", "re");
-}
-
-static bool children_next(FILE *children, pid_t *ret_pid)
-{
-	return fscanf(children, "%d", ret_pid) == 1; /* NOLINT(cert-err34-c): the kernel writes valid numbers */
-}
-
 static int children_signal(int signal)
 {
-	FILE *children = children_open();
+	FILE *children = fopen("/proc/thread-self/children", "re");
 	pid_t pid;
 
 	if (!children)
 		return -errno;
-	while (children_next(children, &pid))
+	while (fscanf(children, "%d", &pid) == 1) /* NOLINT(cert-err34-c): the kernel writes valid numbers */
 		kill(pid, signal);
 	fclose(children);
 	return 0;

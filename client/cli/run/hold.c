@@ -5,9 +5,8 @@
  * closes its pipe, or tells that the process has ended.
  */
 #include "client/cli/io/invocation.h"
-#include "client/cli/io/complaint.h"
 #include "client/cli/io/dial.h"
-#include "client/cli/run/background.h"
+#include "client/cli/io/output.h"
 #include "client/cli/run/lease.h"
 #include "client/cli/run/locks_held.h"
 #include "client/cli/run/process.h"
@@ -18,7 +17,6 @@
 #include <inttypes.h>
 #include <poll.h>
 #include <signal.h>
-#include <stdbool.h>
 #include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -32,8 +30,6 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#define UNLOCK_MS 1000
-
 /* --- --release --- */
 
 /*
@@ -41,23 +37,16 @@
  * process and the lock. Both ends check that the other one is of the same user, or of root.
  */
 
-/* FNV-1a: names are longer than an address may be. Whoever chooses two names of one hash confuses only a script of his own. */
-static uint64_t name_hash(const char *name)
-{
-	uint64_t hash = UINT64_C(14695981039346656037);
-
-	for (; *name; name++)
-		hash = (hash ^ (unsigned char)*name) * UINT64_C(1099511628211);
-	return hash;
-}
-
 static socklen_t address_make(pid_t pid, const char *name, struct sockaddr_un *out)
 {
+	uint64_t hash = UINT64_C(14695981039346656037);
 	int n;
 
-	memset(out, 0, sizeof(*out));
-	out->sun_family = AF_UNIX;
-	n = snprintf(out->sun_path + 1, sizeof(out->sun_path) - 1, "redlock-hold/%u/%d/%016" PRIx64, (unsigned)geteuid(), (int)pid, name_hash(name));
+	/* FNV-1a: names are longer than an address may be. Whoever chooses two names of one hash confuses only a script of his own. */
+	for (; *name; name++)
+		hash = (hash ^ (unsigned char)*name) * UINT64_C(1099511628211);
+	*out = (struct sockaddr_un){.sun_family = AF_UNIX};
+	n = snprintf(out->sun_path + 1, sizeof(out->sun_path) - 1, "redlock-hold/%u/%d/%016" PRIx64, (unsigned)geteuid(), (int)pid, hash);
 	return (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 + (size_t)n);
 }
 
@@ -85,37 +74,6 @@ static int release_socket_listen(pid_t pid, const char *name)
 	return r;
 }
 
-/* Whether such a process holds the lock for pid. It is not asked: that would be a request to let go. */
-static bool release_socket_is_taken(pid_t pid, const char *name)
-{
-	int fd = release_socket_listen(pid, name);
-
-	if (fd >= 0)
-		close(fd);
-	return fd == -EADDRINUSE;
-}
-
-/* Takes a connection: a descriptor that release_socket_answer closes, or -1 if there is none, or it is of somebody else. */
-static int release_socket_accept(int listening)
-{
-	int fd = accept4(listening, NULL, NULL, SOCK_CLOEXEC);
-
-	if (fd >= 0 && peer_is_ours(fd))
-		return fd;
-	if (fd >= 0)
-		close(fd);
-	return -1;
-}
-
-/* Tells the exit code to whoever asked. -1 is allowed. */
-static void release_socket_answer(int fd, int code)
-{
-	if (fd < 0)
-		return;
-	(void)!send(fd, &code, sizeof(code), MSG_NOSIGNAL | MSG_DONTWAIT);
-	close(fd);
-}
-
 /* Asks the holder to let go, and waits until it has. The exit code, or a negative errno: there is no such holder. */
 static int release_socket_ask(pid_t pid, const char *name)
 {
@@ -133,260 +91,177 @@ static int release_socket_ask(pid_t pid, const char *name)
 
 /* --- while it is held --- */
 
-struct script_lock_for {
-	int process;   /* a descriptor of process.h, or -1: hold until the end of the input */
-	int input;     /* where process is -1 */
-	int signals;   /* of script_lock_signals */
-	int listening; /* of release_socket.h, or -1 */
-};
-
-struct script_lock {
-	struct lease lease;
-	struct keeper_task *task;
-	struct script_lock_for whom;
-	int asker;      /* whoever asked to let go, or -1 */
-	int64_t kill_at;    /* when the process is killed; 0: the lock is held */
-	bool done, killed;
-	int code;
-};
-
-static void script_lock_end(struct script_lock *k, int code)
-{
-	k->done = true;
-	k->code = code;
-}
-
-/* --- the loss --- */
-
-static void script_lock_lost(struct lease *l, int64_t kill_by, const char *name, const char *why)
-{
-	struct script_lock *k = (struct script_lock *)l;
-	bool process = k->whom.process >= 0;
-	char still[STILL_BYTES];
-
-	k->code = EXIT_LOST;
-	if (stderr_is_ready())
-		complain("%s was lost (%s%s)%s", name, why, validity_still(&l->validity, still),
-			 process ? "; the process that it was held for is stopped" : "");
-	if (!process) {
-		k->done = true;
-		return;
-	}
-	k->kill_at = MAX(kill_by, 1);
-	process_signal(k->whom.process, SIGTERM);
-	process_signal(k->whom.process, SIGCONT); /* a stopped process acts on SIGTERM when it goes on */
-}
-
-static bool script_lock_listens(const struct lease *l)
-{
-	const struct script_lock *k = (const struct script_lock *)l;
-
-	return !k->done && !k->kill_at;
-}
-
-/* --- the loop --- */
-
-static void script_lock_decide(struct script_lock *k, int64_t now)
-{
-	struct lease *l = &k->lease;
-
-	if (script_lock_listens(l) && now >= l->validity.check_at && validity_may_ask(&l->validity, now) && !redlock_in_flight(k->task->c))
-		lease_ask(l, now);
-	if (script_lock_listens(l) && now >= l->validity.term_at)
-		lease_over(l);
-	if (k->kill_at && now >= k->kill_at && !k->killed) {
-		process_signal(k->whom.process, SIGKILL);
-		k->killed = true;
-	}
-}
-
-static int64_t script_lock_deadline(const struct script_lock *k)
-{
-	if (k->kill_at)
-		return k->killed ? INT64_MAX / 2 : k->kill_at;
-	return lease_due_us(&k->lease, k->lease.validity.term_at);
-}
-
-static void script_lock_hear_signal(struct script_lock *k)
-{
-	struct signalfd_siginfo info;
-
-	if (read(k->whom.signals, &info, sizeof(info)) == sizeof(info))
-		script_lock_end(k, 128 + (int)info.ssi_signo);
-}
-
-/* What a script writes to redlock says nothing; only the end counts. */
-static void script_lock_hear_input(struct script_lock *k)
-{
-	char bytes[4096];
-	ssize_t n = read(k->whom.input, bytes, sizeof(bytes));
-
-	if (n == 0 || (n < 0 && errno != EINTR && errno != EAGAIN))
-		script_lock_end(k, EXIT_SUCCESS);
-}
-
-static void script_lock_hear_asker(struct script_lock *k)
-{
-	k->asker = release_socket_accept(k->whom.listening);
-	if (k->asker >= 0)
-		script_lock_end(k, k->kill_at ? EXIT_LOST : EXIT_SUCCESS);
-}
-
-static void script_lock_sleep(struct script_lock *k)
-{
-	bool process = k->whom.process >= 0;
-	struct pollfd fds[] = {
-		{.fd = process ? k->whom.process : k->whom.input, .events = POLLIN},
-		{.fd = k->whom.signals, .events = POLLIN},
-		{.fd = k->whom.listening, .events = POLLIN},
-	};
-
-	if (!lease_sleep(&k->lease, script_lock_deadline(k), fds, 3))
-		return;
-	if (fds[0].revents && process)
-		script_lock_end(k, k->kill_at ? EXIT_LOST : EXIT_SUCCESS);
-	else if (fds[0].revents)
-		script_lock_hear_input(k);
-	if (fds[1].revents)
-		script_lock_hear_signal(k);
-	if (fds[2].revents && !k->done)
-		script_lock_hear_asker(k);
-	lease_hear(&k->lease);
-}
-
-/* Waits first for the answer to a CHECK in flight. All waits are short: the end of the session frees the lock, too, see script_lock_leave. */
-static void script_lock_unlock(struct script_lock *k)
-{
-	struct redlock *c = k->task->c;
-	int r = redlock_in_flight(c) ? redlock_finish(c, UNLOCK_MS) : 0;
-	unsigned at;
-
-	redlock_set_timeout(c, UNLOCK_MS);
-	if (r >= 0)
-		r = locks_held_unlock(k->task, k->task->in->keep_ms, ATTEMPT_DONE, &at);
-	/* Whatever else becomes of the lock, the end of the session frees it; but a name that was to be kept is free then. */
-	if (!r || k->code == EXIT_LOST || (r < 0 && !k->task->in->keep_ms))
-		return;
-	if (r == REDLOCK_REFUSED)
-		k->code = loss_refused(c) ? EXIT_LOST : k->task->in->keep_ms && !k->code ? EXIT_FAILED : k->code;
-	if (stderr_is_ready())
-		complain("unlocking %s: %s", k->lease.name, redlock_errmsg(c));
-}
-
-/*
- * Ends the session. A process in the background stays for that until the daemon is back, and so does whoever asked to let go: the lock is free when that
- * returns. A signal ends it at once; then the lock stays until the grace is over.
- */
-static void script_lock_leave(struct script_lock *k)
-{
-	k->task->grant = k->lease.validity.grant;
-	if (k->whom.process >= 0 && k->code <= EXIT_LOST && late_quit_must(k->task) && !redlock_process(k->task->c))
-		late_quit(k->task, k->asker);
-	else
-		redlock_close(k->task->c);
-}
-
-/* Blocks the signals that ask redlock to end. A descriptor that is readable when one has come, or a negative number: errno says why not. */
-static int script_lock_signals(void)
-{
-	static const int ending[] = {SIGTERM, SIGINT, SIGHUP, SIGQUIT};
-	sigset_t set;
-
-	sigemptyset(&set);
-	for (size_t i = 0; i < sizeof(ending) / sizeof(*ending); i++)
-		if (!signal_is_ignored(ending[i]))
-			sigaddset(&set, ending[i]);
-	signal(SIGPIPE, SIG_IGN); /* whoever reads from redlock may end first, and the lock is to be freed all the same */
-	sigprocmask(SIG_BLOCK, &set, NULL);
-	return signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
-}
-
-/* Holds the lock of task->grant, and unlocks it at the end. Returns the exit code of redlock. */
-static int script_lock_run(struct keeper_task *task, const struct script_lock_for *whom)
-{
-	struct script_lock k = {.lease = {.task = task, .listens = script_lock_listens, .lost = script_lock_lost}, .task = task, .whom = *whom, .asker = -1};
-
-	if (lease_begin(&k.lease)) {
-		complain("cannot start: out of descriptors");
-		script_lock_end(&k, EXIT_FAILED);
-	} else {
-		lease_hear_push(&k.lease); /* a push that came together with the answer to CHECK: the descriptor does not announce it */
-	}
-	while (!k.done) {
-		int64_t now = redlock_now_us();
-
-		validity_awake(&k.lease.validity, now);
-		script_lock_decide(&k, now);
-		if (!k.done)
-			script_lock_sleep(&k);
-	}
-	script_lock_unlock(&k); /* also after a loss: a daemon that did not answer may still have the lock */
-	script_lock_leave(&k);
-	if (k.whom.listening >= 0)
-		close(k.whom.listening); /* whoever hears the answer may hold the lock anew */
-	release_socket_answer(k.asker, k.code);
-	return k.code;
-}
-
-/* --- the lock --- */
+#define KILLED (INT64_MAX / 2)
 
 struct script {
+	struct lease lease;
 	struct invocation in; /* argv is the name of the script, for the label */
 	struct keeper_task task;
 	struct redlock_grant grant;
 	char word[64], *words[2], command[256];
+	int process;     /* a descriptor of process.h, or -1: the lock is held until the end of the input */
+	int signals;     /* a descriptor: one that asks redlock to end has come */
+	int listening;   /* of release_socket_listen, or negative */
+	int asker;       /* whoever asked to let go, or -1 */
+	int64_t kill_at; /* when the process is killed; 0: the lock is held; KILLED: it was */
+	bool done;
+	int code;
 };
 
-/* The exit code where there is no lock. A signal may have ended the wait. */
-static int untaken(const struct waiting *w)
+static void script_end(struct script *s, int code)
 {
+	s->done = true;
+	s->lease.deaf = true;
+	s->code = code;
+}
+
+static void script_lost(struct lease *l, int64_t kill_by, const char *name, const char *why)
+{
+	struct script *s = (struct script *)l;
+	char still[STILL_BYTES];
+
+	l->deaf = true;
+	s->code = EXIT_LOST;
+	if (stderr_is_ready())
+		complain("%s was lost (%s%s)%s", name, why, validity_still(&l->validity, still),
+			 s->process >= 0 ? "; the process that it was held for is stopped" : "");
+	if (s->process < 0) {
+		s->done = true;
+		return;
+	}
+	s->kill_at = MAX(kill_by, 1);
+	process_signal(s->process, SIGTERM);
+	process_signal(s->process, SIGCONT); /* a stopped process acts on SIGTERM when it goes on */
+}
+
+/* What a script writes to redlock says nothing; only the end counts. */
+static bool input_is_over(void)
+{
+	char bytes[4096];
+	ssize_t n = read(STDIN_FILENO, bytes, sizeof(bytes));
+
+	return n == 0 || (n < 0 && errno != EINTR && errno != EAGAIN);
+}
+
+static void script_hear_asker(struct script *s)
+{
+	s->asker = accept4(s->listening, NULL, NULL, SOCK_CLOEXEC);
+	if (s->asker < 0)
+		return;
+	if (peer_is_ours(s->asker)) {
+		script_end(s, s->kill_at ? EXIT_LOST : EXIT_SUCCESS);
+		return;
+	}
+	close(s->asker);
+	s->asker = -1;
+}
+
+static void script_sleep(struct script *s)
+{
+	struct pollfd fds[] = {
+		{.fd = s->process >= 0 ? s->process : STDIN_FILENO, .events = POLLIN},
+		{.fd = s->signals, .events = POLLIN},
+		{.fd = s->listening, .events = POLLIN},
+	};
 	struct signalfd_siginfo info;
 
-	return w->abandoned && read(w->signals, &info, sizeof(info)) == sizeof(info) ? 128 + (int)info.ssi_signo : w->exit;
+	if (!lease_sleep(&s->lease, s->kill_at ? s->kill_at : lease_due_us(&s->lease, s->lease.validity.term_at), fds, 3))
+		return;
+	if (fds[0].revents && (s->process >= 0 || input_is_over()))
+		script_end(s, s->kill_at ? EXIT_LOST : EXIT_SUCCESS);
+	if (fds[1].revents && read(s->signals, &info, sizeof(info)) == sizeof(info))
+		script_end(s, 128 + (int)info.ssi_signo);
+	if (fds[2].revents && !s->done)
+		script_hear_asker(s);
+	lease_hear(&s->lease);
 }
 
-/* 0, or the exit code. front hangs up when nobody waits for the lock any more. */
-static int script_take(struct script *s, int front, int signals)
+static void script_unlock(struct script *s)
 {
+	bool keeps = s->in.keep_ms > 0;
+	int r = lease_settle(&s->lease);
+	unsigned at;
+
+	if (!r)
+		r = locks_held_unlock(&s->task, s->in.keep_ms, ATTEMPT_DONE, &at);
+	/* Whatever else becomes of the lock, the end of the session frees it; but a name that was to be kept is free then. */
+	if (!r || s->code == EXIT_LOST || (r < 0 && !keeps))
+		return;
+	if (r == REDLOCK_REFUSED && loss_refused(s->task.c))
+		s->code = EXIT_LOST;
+	else if (r == REDLOCK_REFUSED && keeps && !s->code)
+		s->code = EXIT_FAILED;
+	if (stderr_is_ready())
+		complain("unlocking %s: %s", s->lease.name, redlock_errmsg(s->task.c));
+}
+
+/* Holds the lock of task->grant, and unlocks it at the end. Returns the exit code of redlock. */
+static int script_hold(struct script *s)
+{
+	s->lease = (struct lease){.task = &s->task, .lost = script_lost};
+	if (lease_begin(&s->lease)) {
+		complain("cannot start: out of descriptors");
+		script_end(s, EXIT_FAILED);
+	}
+	lease_hear(&s->lease);
+	while (!s->done) {
+		int64_t now = redlock_now_us();
+
+		validity_awake(&s->lease.validity, now);
+		if (!s->lease.deaf)
+			lease_decide(&s->lease, now);
+		if (s->kill_at && now >= s->kill_at) {
+			process_signal(s->process, SIGKILL);
+			s->kill_at = KILLED;
+		}
+		if (!s->done)
+			script_sleep(s);
+	}
+	script_unlock(s); /* also after a loss: a daemon that did not answer may still have the lock */
+	s->task.grant = s->lease.validity.grant;
+	/*
+	 * A process in the background stays until the daemon is back, and so does whoever asked to let go: the lock is free when that returns. A signal ends it
+	 * at once; then the lock stays until the grace is over.
+	 */
+	if (s->process >= 0 && s->code <= EXIT_LOST && late_quit_must(&s->task) && !redlock_process(s->task.c))
+		late_quit(&s->task, s->asker);
+	else
+		redlock_close(s->task.c);
+	if (s->listening >= 0)
+		close(s->listening); /* whoever hears the answer may hold the lock anew */
+	if (s->asker >= 0)
+		(void)!send(s->asker, &s->code, sizeof(s->code), MSG_NOSIGNAL | MSG_DONTWAIT);
+	return s->code;
+}
+
+/* --- the lock --- */
+
+/* For the script of that pid. 0, or the exit code. front hangs up when nobody waits for the lock any more. */
+static int script_take(struct script *s, const struct invocation *in, pid_t pid, int process, int front)
+{
+	static const int ending[] = {SIGTERM, SIGINT, SIGHUP, SIGQUIT};
+	int signals = signals_take(ending, sizeof(ending) / sizeof(ending[0]), false);
 	struct waiting w = {.in = &s->in, .front = front, .signals = signals, .exit = EXIT_FAILED};
 	struct pollfd ends[] = {{.fd = front}, {.fd = signals, .events = POLLIN}};
+	struct signalfd_siginfo info;
 	unsigned name;
 	int64_t ttl_ms;
-	int r;
 
-	w.c = s->task.c = dial_waiting(&s->in, ends);
-	w.abandoned = ends[0].revents || ends[1].revents;
-	if (!w.c)
-		return untaken(&w);
-	s->task.front = front;
-	if (!waiting_greet(&w) || !waiting_take(&w, &ttl_ms, &name))
-		return untaken(&w);
-	if (ttl_ms > MAX(s->in.ttl_ms, GRACE_MS) && redlock_session_secret(w.c)[0] && !waiting_regreet(&w, ttl_ms))
-		return w.exit;
-	/* The validity counts from a CHECK, because the LOCK may have waited for long. */
-	r = locks_held_check(&s->task);
-	if (r) {
-		complain("%s%s", redlock_errmsg(w.c), silence_hint(r));
-		return EXIT_LOST;
-	}
-	s->task.grant.ttl_ms = s->task.grant.ttl_ms ? s->task.grant.ttl_ms : ttl_ms;
-	return 0;
-}
-
-static void script_init(struct script *s, const struct invocation *in, pid_t pid)
-{
-	memset(s, 0, sizeof(*s));
+	signal(SIGPIPE, SIG_IGN); /* whoever reads from redlock may end first, and the lock is to be freed all the same */
+	*s = (struct script){.in = *in, .process = process, .signals = signals, .listening = -1, .asker = -1};
+	s->task = (struct keeper_task){.in = &s->in, .names = s->in.names, .names_n = 1, .grants = &s->grant, .front = front};
 	process_name(pid, s->word, sizeof(s->word));
 	s->words[0] = s->word;
-	s->in = *in;
 	s->in.argv = s->words;
 	process_command(pid, s->command, sizeof(s->command));
 	if (!s->in.note && s->command[0])
 		s->in.note = s->command;
-	s->task.in = &s->in;
-	s->task.names = s->in.names;
-	s->task.names_n = 1;
-	s->task.grants = &s->grant;
+	w.c = s->task.c = dial_waiting(&s->in, ends);
+	w.abandoned = ends[0].revents || ends[1].revents;
+	if (w.c && waiting_greet(&w) && waiting_take(&w, &ttl_ms, &name))
+		return lease_confirm(&s->task, &w, ttl_ms, EXIT_LOST);
+	/* A signal may have ended the wait. */
+	return w.abandoned && read(signals, &info, sizeof(info)) == sizeof(info) ? 128 + (int)info.ssi_signo : w.exit;
 }
 
 static int fence_print(int64_t fence)
@@ -407,7 +282,6 @@ static bool input_is_null(void)
 
 static int hold_for_input(const struct invocation *in)
 {
-	struct script_lock_for whom = {.process = -1, .input = STDIN_FILENO, .listening = -1, .signals = script_lock_signals()};
 	struct script s;
 	int r;
 
@@ -415,60 +289,50 @@ static int hold_for_input(const struct invocation *in)
 		complain("standard input is closed or /dev/null, so nothing would end the lock: give --pid $$, or a pipe as input");
 		return EXIT_FAILED;
 	}
-	script_init(&s, in, getppid());
-	r = script_take(&s, STDIN_FILENO, whom.signals);
+	r = script_take(&s, in, getppid(), -1, STDIN_FILENO);
 	if (!r)
 		r = fence_print(s.task.grant.fence);
 	if (!r)
-		return script_lock_run(&s.task, &whom);
+		return script_hold(&s);
 	redlock_close(s.task.c);
 	return r;
 }
 
 /* --- until a process ends --- */
 
-/* As in $(redlock hold ... 2>&1): the shell waits for the end of that pipe, and so would never go on. */
-static bool output_is_one_pipe(void)
+/* Of what this process inherited it keeps standard error alone: there it tells a loss. report: of this program. */
+static void descriptors_leave(const struct script *s, int report)
 {
 	struct stat out, err;
-
-	return !fstat(STDOUT_FILENO, &out) && !fstat(STDERR_FILENO, &err) && S_ISFIFO(err.st_mode) && out.st_dev == err.st_dev && out.st_ino == err.st_ino;
-}
-
-/* Of what this process inherited it keeps standard error alone: there it tells a loss. report: of this program. */
-static void descriptors_leave(const struct script *s, const struct script_lock_for *whom, int report)
-{
-	int err = output_is_one_pipe() ? -1 : fcntl(STDERR_FILENO, F_DUPFD_CLOEXEC, STDERR_FILENO + 1);
-	int kept[] = {whom->process, whom->signals, whom->listening, redlock_fd(s->task.c), report, err};
+	/* As in $(redlock hold ... 2>&1): the shell waits for the end of that pipe, and so would never go on. */
+	bool one_pipe = !fstat(STDOUT_FILENO, &out) && !fstat(STDERR_FILENO, &err) && S_ISFIFO(err.st_mode) && out.st_dev == err.st_dev &&
+	                out.st_ino == err.st_ino;
+	int said = one_pipe ? -1 : fcntl(STDERR_FILENO, F_DUPFD_CLOEXEC, STDERR_FILENO + 1);
+	int kept[] = {s->process, s->signals, s->listening, redlock_fd(s->task.c), report, said};
 
 	descriptors_drop(kept, sizeof(kept) / sizeof(kept[0]));
-	if (err >= 0)
-		dup2(err, STDERR_FILENO);
+	if (said >= 0)
+		dup2(said, STDERR_FILENO);
 }
 
 /* Runs in the background. report: the fence goes there at the grant; it hangs up when redlock has gone. */
 static _Noreturn void background(const struct invocation *in, int process, int report)
 {
-	struct script_lock_for whom = {.process = process, .listening = -1, .signals = script_lock_signals()};
 	struct script s;
-	int r;
+	int r = script_take(&s, in, (pid_t)in->pid, process, report);
 
-	script_init(&s, in, in->pid);
-	r = script_take(&s, report, whom.signals);
-	if (r) {
-		redlock_close(s.task.c);
-		_exit(r);
+	if (!r) {
+		s.listening = release_socket_listen((pid_t)in->pid, in->operand); /* without it, the end of the process still frees the lock */
+		setsid();
+		descriptors_leave(&s, report); /* before the script goes on, which may look at a lock of a file */
+		if (write(report, &s.task.grant.fence, sizeof(s.task.grant.fence)) < 0)
+			r = EXIT_FAILED; /* nobody waits for the lock any more */
+		close(report);
 	}
-	whom.listening = release_socket_listen(in->pid, in->operand); /* without it, the end of the process still frees the lock */
-	setsid();
-	descriptors_leave(&s, &whom, report); /* before the script goes on, which may look at a lock of a file */
-	/* Nobody waits for the lock any more. */
-	if (write(report, &s.task.grant.fence, sizeof(s.task.grant.fence)) < 0) {
-		redlock_close(s.task.c);
-		_exit(EXIT_FAILED);
-	}
-	close(report);
-	_exit(script_lock_run(&s.task, &whom));
+	if (!r)
+		_exit(script_hold(&s));
+	redlock_close(s.task.c);
+	_exit(r);
 }
 
 /* Waits for the fence, the end of the background, or that of the script. */
@@ -483,7 +347,7 @@ static int background_await(const struct invocation *in, pid_t child, int proces
 	if (fds[0].revents && read(report, &fence, sizeof(fence)) == sizeof(fence)) {
 		r = fence_print(fence);
 		if (r) /* the script takes this for a failure, and so holds nothing */
-			(void)release_socket_ask(in->pid, in->operand);
+			(void)release_socket_ask((pid_t)in->pid, in->operand);
 		return r;
 	}
 	if (!fds[0].revents) /* the script has ended: the background gives up when this process has gone */
@@ -493,20 +357,23 @@ static int background_await(const struct invocation *in, pid_t child, int proces
 
 static int hold_for_process(const struct invocation *in)
 {
-	int process = process_open(in->pid), ends[2];
-	char shown[200];
-	pid_t child;
+	pid_t pid = (pid_t)in->pid, child;
+	int process = process_open(pid), ends[2], probe;
+	char name[SHOWN_BYTES];
 
 	if (process < 0) {
 		complain(process == -EPERM ? "process %d is another user's, so redlock could not stop it when the lock is lost"
-					   : "there is no process %d", (int)in->pid);
+					   : "there is no process %d", (int)pid);
 		return EXIT_FAILED;
 	}
-	if (release_socket_is_taken(in->pid, in->operand)) {
-		locks_held_shown(&in->operand, 1, shown, sizeof(shown));
-		complain("process %d holds %s already, and would wait for itself: redlock hold --release comes first", (int)in->pid, shown);
+	/* The one that holds it is not asked: that would be a request to let go. */
+	probe = release_socket_listen(pid, in->operand);
+	if (probe == -EADDRINUSE) {
+		complain("process %d holds %s already, and would wait for itself: redlock hold --release comes first", (int)pid, shown(in->operand, name));
 		return EXIT_FAILED;
 	}
+	if (probe >= 0)
+		close(probe);
 	signal(SIGCHLD, SIG_DFL); /* some parents leave it ignored, which would lose the exit code */
 	if (pipe(ends) || (child = fork()) < 0) {
 		complain("cannot start: %s", strerror(errno));
@@ -525,7 +392,7 @@ static int hold_for_process(const struct invocation *in)
 /* A shell may have become redlock, for the last command of a script: then the lock is held for this very process. */
 static int release(const struct invocation *in)
 {
-	pid_t pid = in->pid ? in->pid : getppid();
+	pid_t pid = in->pid ? (pid_t)in->pid : getppid();
 	int r = release_socket_ask(pid, in->operand);
 
 	if (r < 0 && !in->pid)

@@ -3,15 +3,13 @@
  * The life of a keeper: it waits for the lock, holds it for the command, and ends the session. However it ends, it sends QUIT, so
  * that nobody waits for a grace that nobody needs. If it cannot be sent at that moment, the keeper lingers.
  */
-#include "client/cli/io/complaint.h"
 #include "client/cli/io/dial.h"
-#include "client/cli/run/background.h"
+#include "client/cli/io/output.h"
 #include "client/cli/run/lease.h"
 #include "client/cli/run/locks_held.h"
 #include "client/cli/run/once.h"
-#include "client/cli/run/taken_job.h"
+#include "client/cli/run/process.h"
 #include "client/cli/run/waiting.h"
-#include "client/lib/display.h"
 
 #include <errno.h>
 #include <signal.h>
@@ -23,7 +21,6 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#define UNLOCK_MS      1000
 #define SWEEP_US       5000
 #define UNSTOPPABLE_US 1000000
 #define LIVES_SWEEP_US 1000000
@@ -38,21 +35,28 @@ enum supervise_state {
 
 struct supervise {
 	struct lease lease;
-	const struct keeper_task *task;
 	struct descendants descendants;
 	enum supervise_state state;
 	int64_t kill_at, give_up_at;
 	bool front_gone, ending; /* ending: a signal has asked redlock to end */
-	bool may_hold;  /* CMD is stopped although nobody said that the lock was lost */
 	struct keeper_report *report;
 };
 
-static void __attribute__((format(printf, 3, 4))) supervise_says(struct supervise *h, int code, const char *format, ...)
+static void report_send(const struct keeper_task *task, struct keeper_report *report, int kind)
+{
+	report->kind = kind;
+	snprintf(report->session, sizeof(report->session), "%s", redlock_session_id(task->c));
+	snprintf(report->secret, sizeof(report->secret), "%s", redlock_session_secret(task->c));
+	(void)!send(task->front, report, sizeof(*report), MSG_NOSIGNAL);
+}
+
+/* lost: the lock was, and nothing of CMD is left. */
+static void __attribute__((format(printf, 4, 5))) supervise_says(struct supervise *h, int code, bool lost, const char *format, ...)
 {
 	va_list args;
 
 	h->report->code = code;
-	h->report->lost = false;
+	h->report->lost = lost;
 	va_start(args, format);
 	vsnprintf(h->report->text, sizeof(h->report->text), format, args);
 	va_end(args);
@@ -63,6 +67,7 @@ static void __attribute__((format(printf, 3, 4))) supervise_says(struct supervis
 static void supervise_kill(struct supervise *h, int64_t now)
 {
 	h->state = SUPERVISE_KILLING;
+	h->lease.deaf = true;
 	h->give_up_at = now + UNSTOPPABLE_US;
 	descendants_kill(&h->descendants);
 }
@@ -70,31 +75,22 @@ static void supervise_kill(struct supervise *h, int64_t now)
 /* The end of the session would give the lock to somebody else while CMD runs on. */
 static void supervise_hold_on(struct supervise *h)
 {
-	const int kept[] = {h->task->front, h->lease.children, h->lease.timer, redlock_fd(h->task->c)};
+	const int kept[] = {h->lease.task->front, h->lease.children, h->lease.timer, redlock_fd(h->lease.task->c)};
 
 	h->state = SUPERVISE_ON;
+	h->lease.deaf = false;
 	if (h->front_gone)
-		supervise_says(h, EXIT_LOST, "redlock was killed, and the command could not be stopped; process %d holds on to %s", (int)getpid(),
+		supervise_says(h, EXIT_LOST, false, "redlock was killed, and the command could not be stopped; process %d holds on to %s", (int)getpid(),
 			       h->lease.name);
 	else
-		supervise_says(h, EXIT_LOST,
+		supervise_says(h, EXIT_LOST, false,
 			     "%s was lost (not confirmed in time), and the command could not be stopped; process %d keeps the lock if the session still has it",
 			     h->lease.name, (int)getpid());
-	h->report->kind = KEEPER_ENDED, h->report->lingers = true;
-	(void)!send(h->task->front, h->report, sizeof(*h->report), MSG_NOSIGNAL);
+	h->report->lingers = true;
+	report_send(h->lease.task, h->report, KEEPER_ENDED);
 	if (h->front_gone && stderr_is_ready())
 		complain("%s", h->report->text);
 	descriptors_drop(kept, sizeof(kept) / sizeof(kept[0]));
-}
-
-static void supervise_give_up(struct supervise *h)
-{
-	if (h->may_hold) {
-		supervise_hold_on(h);
-		return;
-	}
-	supervise_says(h, EXIT_LOST, "%s was lost, and the command could not be stopped", h->lease.name);
-	h->state = SUPERVISE_DONE;
 }
 
 static void supervise_stop(struct lease *l, int64_t kill_by, const char *name, const char *why)
@@ -106,44 +102,26 @@ static void supervise_stop(struct lease *l, int64_t kill_by, const char *name, c
 		h->state = SUPERVISE_DONE;
 		return;
 	}
-	supervise_says(h, EXIT_LOST, "%s was lost (%s%s); the command was stopped", name, why, validity_still(&h->lease.validity, still));
-	h->report->lost = true;
+	supervise_says(h, EXIT_LOST, true, "%s was lost (%s%s); the command was stopped", name, why, validity_still(&l->validity, still));
 	h->state = SUPERVISE_STOPPING;
+	l->deaf = true;
 	h->kill_at = kill_by;
 	descendants_end(&h->descendants);
 }
 
-static bool supervise_listens(const struct lease *l)
-{
-	const struct supervise *h = (const struct supervise *)l;
-
-	return h->state == SUPERVISE_HELD || h->state == SUPERVISE_ON;
-}
-
 /* --- the end --- */
 
-/* That CMD cannot be executed, or was to end with redlock, says nothing about the job. */
-static enum attempt supervise_attempt(const struct supervise *h)
-{
-	if (h->descendants.ended && descendants_code(&h->descendants) == 0)
-		return ATTEMPT_DONE;
-	return h->descendants.ended && !h->ending ? ATTEMPT_FAILED : ATTEMPT_NONE;
-}
-
-/*
- * Waits first for the answer to a CHECK in flight. The waits for a lock are short: the end of the session frees it, too. But a job that is not said to be done
- * is run again, so its daemon may stay away for as long as the lease lasts.
- */
 static int supervise_unlock(struct supervise *h, int64_t keep_ms, unsigned *ret_at)
 {
-	struct redlock *c = h->task->c;
-	int64_t lease_ms = redlock_left_us(&h->lease.validity.grant) / 1000;
-	int r = redlock_in_flight(c) ? redlock_finish(c, h->task->job ? MAX(lease_ms, UNLOCK_MS) : UNLOCK_MS) : 0;
+	const struct keeper_task *task = h->lease.task;
+	int r = lease_settle(&h->lease), code = descendants_code(&h->descendants);
+	enum attempt attempt = ATTEMPT_NONE; /* that CMD cannot be executed, or was to end with redlock, says nothing about the job */
 
-	if (h->task->once && h->descendants.ended && r >= 0)
-		once_record(h->task, descendants_code(&h->descendants));
-	redlock_set_timeout(c, UNLOCK_MS);
-	return r < 0 && r != -ECONNABORTED ? r : locks_held_unlock(h->task, keep_ms, supervise_attempt(h), ret_at);
+	if (h->descendants.ended && (code == 0 || !h->ending))
+		attempt = code == 0 ? ATTEMPT_DONE : ATTEMPT_FAILED;
+	if (!r && task->once && h->descendants.ended)
+		once_record(task, code);
+	return r ? r : locks_held_unlock(task, keep_ms, attempt, ret_at);
 }
 
 /*
@@ -152,31 +130,30 @@ static int supervise_unlock(struct supervise *h, int64_t keep_ms, unsigned *ret_
  */
 static void supervise_finish(struct supervise *h)
 {
+	struct lease *l = &h->lease;
+	const struct keeper_task *task = l->task;
+	bool over = redlock_now_us() >= l->validity.grant.until_us;
+	int code = descendants_code(&h->descendants), r;
 	const struct redlock_line *push;
-	char what[400];
-	bool over = redlock_now_us() >= h->lease.validity.grant.until_us;
 	unsigned at = 0;
-	int r = supervise_unlock(h, h->task->in->keep_ms, &at);
+	char what[400];
 
+	r = supervise_unlock(h, task->in->keep_ms, &at);
 	h->state = SUPERVISE_DONE;
-	h->report->code = descendants_code(&h->descendants);
-	if (r == REDLOCK_REFUSED && loss_refused(h->task->c)) {
-		push = locks_held_loss(h->task);
-		if (!push || loss_is_final(push)) {
-			supervise_says(h, EXIT_LOST, "%s was lost while the command ran", lease_name(&h->lease, at));
-			h->report->lost = true;
-		}
+	h->report->code = code;
+	if (r == REDLOCK_REFUSED && loss_refused(task->c)) {
+		push = locks_held_loss(task);
+		if (!push || loss_is_final(push))
+			supervise_says(h, EXIT_LOST, true, "%s was lost while the command ran", lease_name(l, at));
 	} else if (r && over) {
-		supervise_says(h, EXIT_LOST, "%s was lost (%s%s) while the command ran", h->lease.name, redlock_errmsg(h->task->c),
-			       validity_still(&h->lease.validity, what));
-		h->report->lost = true;
-	} else if (r && (r == REDLOCK_REFUSED || h->task->in->keep_ms)) {
+		supervise_says(h, EXIT_LOST, true, "%s was lost (%s%s) while the command ran", l->name, redlock_errmsg(task->c),
+			       validity_still(&l->validity, what));
+	} else if (r == REDLOCK_REFUSED || (r && task->in->keep_ms)) {
 		/* The name was to be kept and is free: that is no success. */
-		if (r == REDLOCK_REFUSED && h->task->in->keep_ms && h->report->code == 0)
-			h->report->code = EXIT_FAILED;
-		supervise_says(h, h->report->code, "unlocking %s: %s", lease_name(&h->lease, at), redlock_errmsg(h->task->c));
-	} else if (h->task->job && !r && taken_job_is_over(h->task, what, sizeof(what))) {
-		supervise_says(h, h->report->code, "%s; its last attempt ended with %d", what, h->report->code);
+		code = code || r < 0 || !task->in->keep_ms ? code : EXIT_FAILED;
+		supervise_says(h, code, false, "unlocking %s: %s", lease_name(l, at), redlock_errmsg(task->c));
+	} else if (task->job && !r && taken_job_is_over(task, what, sizeof(what))) {
+		supervise_says(h, code, false, "%s; its last attempt ended with %d", what, code);
 	}
 }
 
@@ -198,25 +175,32 @@ static void supervise_reap(struct supervise *h, int64_t now)
 
 static void supervise_decide(struct supervise *h, int64_t now)
 {
-	bool asks = now >= h->lease.validity.check_at && !redlock_in_flight(h->task->c);
-
-	if (h->state == SUPERVISE_HELD && asks && validity_may_ask(&h->lease.validity, now))
-		lease_ask(&h->lease, now);
-	else if (h->state == SUPERVISE_HELD && now >= h->lease.validity.term_at) {
-		h->may_hold = true;
-		lease_over(&h->lease);
+	switch (h->state) {
+	case SUPERVISE_HELD:
+		lease_decide(&h->lease, now);
+		break;
+	case SUPERVISE_STOPPING:
+		if (now >= h->kill_at)
+			supervise_kill(h, now);
+		break;
+	case SUPERVISE_KILLING:
+		descendants_kill(&h->descendants);
+		if (now >= h->give_up_at && h->lease.unsaid) {
+			supervise_hold_on(h);
+		} else if (now >= h->give_up_at) {
+			supervise_says(h, EXIT_LOST, false, "%s was lost, and the command could not be stopped", h->lease.name);
+			h->state = SUPERVISE_DONE;
+		}
+		break;
+	case SUPERVISE_ON:
+		descendants_kill(&h->descendants);
+		/* Even after the deadline: CMD runs in any case, and only the daemon knows whether the lock is taken. */
+		if (now >= h->lease.validity.check_at && !redlock_in_flight(h->lease.task->c))
+			lease_ask(&h->lease, now);
+		break;
+	case SUPERVISE_DONE:
+		break;
 	}
-	if (h->state == SUPERVISE_ON)
-		descendants_kill(&h->descendants);
-	/* Even after the deadline: CMD runs in any case, and only the daemon knows whether the lock is taken. */
-	if (h->state == SUPERVISE_ON && asks)
-		lease_ask(&h->lease, now);
-	if (h->state == SUPERVISE_STOPPING && now >= h->kill_at)
-		supervise_kill(h, now);
-	else if (h->state == SUPERVISE_KILLING && now < h->give_up_at)
-		descendants_kill(&h->descendants);
-	else if (h->state == SUPERVISE_KILLING)
-		supervise_give_up(h);
 }
 
 static int64_t supervise_deadline(const struct supervise *h)
@@ -236,7 +220,7 @@ static int64_t supervise_deadline(const struct supervise *h)
 static void supervise_front(struct supervise *h)
 {
 	struct front_signal signal;
-	ssize_t n = recv(h->task->front, &signal, sizeof(signal), MSG_DONTWAIT);
+	ssize_t n = recv(h->lease.task->front, &signal, sizeof(signal), MSG_DONTWAIT);
 
 	if (n == sizeof(signal)) {
 		h->ending |= signal.ending;
@@ -247,42 +231,16 @@ static void supervise_front(struct supervise *h)
 	if (n < 0 && (errno == EAGAIN || errno == EINTR))
 		return;
 	h->front_gone = true;
-	h->may_hold |= h->state == SUPERVISE_HELD;
+	h->lease.unsaid |= h->state == SUPERVISE_HELD;
 	if (h->state < SUPERVISE_KILLING)
 		supervise_kill(h, redlock_now_us());
-}
-
-static void supervise_sleep(struct supervise *h)
-{
-	struct pollfd front = {.fd = h->front_gone ? -1 : h->task->front, .events = POLLIN};
-
-	if (!lease_sleep(&h->lease, supervise_deadline(h), &front, 1))
-		return;
-	if (front.revents)
-		supervise_front(h);
-	lease_hear(&h->lease);
-}
-
-static void supervise_loop(struct supervise *h)
-{
-	while (h->state != SUPERVISE_DONE) {
-		int64_t now = redlock_now_us(); /* a pause behind this is noticed in the next turn */
-
-		validity_awake(&h->lease.validity, now);
-		supervise_reap(h, now);
-		if (h->state == SUPERVISE_DONE)
-			break;
-		supervise_decide(h, now);
-		if (h->state != SUPERVISE_DONE)
-			supervise_sleep(h);
-	}
 }
 
 /* --- the beginning --- */
 
 static void supervise_start(struct supervise *h)
 {
-	const struct keeper_task *task = h->task;
+	const struct keeper_task *task = h->lease.task;
 	int r = lease_begin(&h->lease);
 
 	if (!r)
@@ -290,54 +248,45 @@ static void supervise_start(struct supervise *h)
 	if (!r)
 		r = descendants_start(&h->descendants, &task->start);
 	if (r < 0)
-		supervise_says(h, EXIT_FAILED, "cannot start: %s", strerror(-r));
+		supervise_says(h, EXIT_FAILED, false, "cannot start: %s", strerror(-r));
 	else if (r > 0)
-		supervise_says(h, r == ENOENT ? EXIT_NOT_FOUND : EXIT_CANNOT_EXEC, "cannot execute %s: %s", task->start.argv[0], strerror(r));
+		supervise_says(h, r == ENOENT ? EXIT_NOT_FOUND : EXIT_CANNOT_EXEC, false, "cannot execute %s: %s", task->start.argv[0], strerror(r));
 	if (r)
 		return;
 	if (task->once)
 		task->once->begun_us = once_begin(&task->once->run);
-	h->report->kind = KEEPER_STARTED;
 	h->report->command = h->descendants.command;
 	h->state = SUPERVISE_HELD;
-	(void)!send(task->front, h->report, sizeof(*h->report), MSG_NOSIGNAL);
+	report_send(task, h->report, KEEPER_STARTED);
 }
 
-void supervise_run(const struct keeper_task *task, struct keeper_report *ret_report)
+void supervise_run(struct keeper_task *task, struct keeper_report *ret_report)
 {
-	struct supervise h = {
-		.lease = {.task = task, .listens = supervise_listens, .lost = supervise_stop}, .task = task, .state = SUPERVISE_DONE, .report = ret_report};
+	struct supervise h = {.lease = {.task = task, .lost = supervise_stop}, .state = SUPERVISE_DONE, .report = ret_report};
 	unsigned at;
 
 	supervise_start(&h);
 	if (h.state == SUPERVISE_DONE)
 		(void)!supervise_unlock(&h, 0, &at);
 	else
-		lease_hear_push(&h.lease); /* a push that came together with the answer to CHECK: the descriptor does not announce it */
-	supervise_loop(&h);
+		lease_hear(&h.lease);
+	while (h.state != SUPERVISE_DONE) {
+		struct pollfd front = {.fd = h.front_gone ? -1 : h.lease.task->front, .events = POLLIN};
+		int64_t now = redlock_now_us(); /* a pause behind this is noticed in the next turn */
+
+		validity_awake(&h.lease.validity, now);
+		supervise_reap(&h, now);
+		if (h.state != SUPERVISE_DONE)
+			supervise_decide(&h, now);
+		if (h.state == SUPERVISE_DONE || !lease_sleep(&h.lease, supervise_deadline(&h), &front, 1))
+			continue;
+		if (front.revents)
+			supervise_front(&h);
+		lease_hear(&h.lease);
+	}
 }
 
 /* --- the session --- */
-
-static void report_send(const struct keeper_task *task, struct keeper_report *report, int kind)
-{
-	report->kind = kind;
-	snprintf(report->session, sizeof(report->session), "%s", redlock_session_id(task->c));
-	snprintf(report->secret, sizeof(report->secret), "%s", redlock_session_secret(task->c));
-	(void)!send(task->front, report, sizeof(*report), MSG_NOSIGNAL);
-}
-
-/* Waits until redlock passes on signals. False: redlock is gone. */
-static bool front_agrees(const struct keeper_task *task)
-{
-	struct front_signal go;
-	ssize_t n;
-
-	do
-		n = recv(task->front, &go, sizeof(go), 0);
-	while (n < 0 && errno == EINTR);
-	return n == sizeof(go);
-}
 
 /* The locks, or a job. */
 static bool things_take(struct keeper_task *task, struct waiting *w, int64_t *ret_ttl_ms, struct keeper_report *report)
@@ -352,13 +301,12 @@ static bool things_take(struct keeper_task *task, struct waiting *w, int64_t *re
 	return true;
 }
 
-/*
- * True: CMD may start. The validity counts from a CHECK, because the LOCK may have waited for long, and redlock may have been
- * stopped since. Only the answer to LOCK tells the ttl.
- */
+/* True: CMD may start. */
 static bool lock_take(struct keeper_task *task, struct waiting *w, struct keeper_report *report)
 {
+	struct front_signal go;
 	int64_t ttl_ms;
+	ssize_t n;
 
 	if (!waiting_greet(w))
 		return false;
@@ -371,19 +319,17 @@ static bool lock_take(struct keeper_task *task, struct waiting *w, struct keeper
 	}
 	report_send(task, report, KEEPER_GRANTED);
 	w->exit = EXIT_FAILED;
-	if (!front_agrees(task))
+	/* Until redlock passes on signals; or is gone. */
+	do
+		n = recv(task->front, &go, sizeof(go), 0);
+	while (n < 0 && errno == EINTR);
+	if (n != sizeof(go))
 		return false;
 	if (task->once && !once_is_due(task, &w->exit))
 		return false;
 	report->lost = true; /* unless CMD may start */
-	/* The lease is known now. The grace must be as long: a lock can be believed for that long without an answer. */
-	if (ttl_ms > MAX(w->in->ttl_ms, GRACE_MS) && redlock_session_secret(task->c)[0] && !waiting_regreet(w, ttl_ms))
+	if (lease_confirm(task, w, ttl_ms, EXIT_FAILED))
 		return false;
-	if (locks_held_check(task)) {
-		complain("%s", redlock_errmsg(task->c));
-		return false;
-	}
-	task->grant.ttl_ms = task->grant.ttl_ms ? task->grant.ttl_ms : ttl_ms;
 	report->lost = false;
 	return true;
 }
@@ -408,7 +354,7 @@ void keeper_main(struct keeper_task *task)
 	report.lingers = late_quit_must(task) && !redlock_process(task->c);
 	if (!report.lingers)
 		redlock_close(task->c);
-	report.kind = KEEPER_ENDED;
+	report.kind = KEEPER_ENDED; /* the connection is closed: nothing more is told of the session */
 	(void)!send(task->front, &report, sizeof(report), MSG_NOSIGNAL);
 	if (report.lingers)
 		late_quit(task, -1);

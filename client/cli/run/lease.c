@@ -1,8 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* See lease.h. */
 #include "client/cli/run/lease.h"
+#include "client/cli/io/dial.h"
+#include "client/cli/io/output.h"
+#include "client/cli/io/terminal.h"
 #include "client/cli/run/locks_held.h"
-#include "client/lib/display.h"
+#include "client/cli/run/process.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -19,17 +22,6 @@
 #define ANSWER_LEAST_US 200000 /* for the answer that says whether the lock is still held */
 #define ASK_SHARE  20 /* of the validity is given to an answer, and to a daemon that could not tell */
 
-/*
- * CHECK is asked every third of the ttl, which also notices a daemon that is stopped, not gone. The best moment is shortly after
- * the daemon renews, which it does when two thirds of the ttl are left.
- */
-static int64_t check_after(int64_t ttl_us, int64_t valid_us)
-{
-	int64_t renewal = valid_us - 2 * ttl_us / 3;
-
-	return MIN(ttl_us / 3, (renewal > 0 ? renewal : 0) + ttl_us / 20);
-}
-
 void validity_set(struct validity *b, const struct redlock_grant *grant)
 {
 	int64_t valid_us = grant->valid_ms * 1000, ttl_us = (grant->ttl_ms ? grant->ttl_ms : b->grant.ttl_ms) * 1000;
@@ -41,7 +33,11 @@ void validity_set(struct validity *b, const struct redlock_grant *grant)
 	b->grant.ttl_ms = ttl_us / 1000;
 	if (!b->awake_us)
 		b->awake_us = grant->until_us - valid_us; /* a process can be stopped before it looks at the clock */
-	b->check_at = grant->until_us - valid_us + check_after(ttl_us, valid_us);
+	/*
+	 * CHECK is asked every third of the ttl, which also notices a daemon that is stopped, not gone. The best moment is shortly after the daemon renews,
+	 * which it does when two thirds of the ttl are left.
+	 */
+	b->check_at = grant->until_us - valid_us + MIN(ttl_us / 3, MAX(valid_us - 2 * ttl_us / 3, 0) + ttl_us / 20);
 	b->term_at = grant->until_us - b->longest_us / TERM_SHARE;
 	if (b->term_at > b->late_until) {
 		b->stood_us = b->late_until = 0;
@@ -99,66 +95,72 @@ void validity_untold(struct validity *b, int64_t now)
 
 /* --- the daemon --- */
 
-/* Somebody else may hold the lock already. */
-static void lease_lost_now(struct lease *l, const char *name, const char *why)
+static void lease_lost(struct lease *l, int64_t kill_by, const char *name, const char *why)
 {
-	l->lost(l, MIN(validity_kill_at(&l->validity), redlock_now_us() + GRACE_US), name, why);
+	l->lost(l, MIN(kill_by, validity_kill_at(&l->validity)), name, why);
 }
 
-static void lease_lost(struct lease *l, const char *why)
+/* When CMD must have ended if somebody else may hold the lock already. */
+static int64_t soon(void)
 {
-	l->lost(l, validity_kill_at(&l->validity), l->name, why);
+	return redlock_now_us() + GRACE_US;
 }
 
-void lease_hear_push(struct lease *l)
+static void lease_hear_push(struct lease *l)
 {
-	struct locks_held_loss loss;
-	const char *name = l->task->job ? l->name : loss.names;
+	const struct redlock_line *push;
+	int64_t kill_by = INT64_MAX;
+	char names[SHOWN_BYTES] = "", why[32];
+	bool lost = false;
+	size_t at = 0;
 
-	if (!locks_held_lost(l->task, &loss))
-		return;
-	if (loss.final)
-		lease_lost_now(l, name, loss.why);
-	else
-		l->lost(l, validity_kill_at(&l->validity), name, loss.why);
+	for (; (push = locks_held_loss(l->task)); lost = true) {
+		if (at > 0)
+			at = text_add(names, at, sizeof(names), ", ");
+		if (at + 8 < sizeof(names))
+			at += field_show(push, "name", names + at, sizeof(names) - at);
+		field_show(push, "reason", why, sizeof(why));
+		if (loss_is_final(push))
+			kill_by = soon();
+	}
+	if (lost)
+		lease_lost(l, kill_by, l->task->job ? l->name : names, why);
 }
 
 static void lease_ask_next(struct lease *l)
 {
-	if (locks_held_check_send(l->task, l->asked))
-		lease_lost(l, redlock_errmsg(l->task->c));
-}
+	const struct keeper_task *task = l->task;
+	const char *name = task->names[l->asked];
 
-/* A CHECK was answered. After the last name the validity is that of the one that ends first. */
-static void lease_told(struct lease *l, const struct redlock_grant *grant)
-{
-	l->task->grants[l->asked] = *grant;
-	if (++l->asked < l->task->names_n)
-		lease_ask_next(l);
-	else
-		validity_set(&l->validity, locks_held_first(l->task));
+	if (task->job ? redlock_check_job_send(task->c, name, task->job->id) : redlock_check_send(task->c, name))
+		lease_lost(l, INT64_MAX, l->name, redlock_errmsg(task->c));
 }
 
 const char *lease_name(struct lease *l, unsigned i)
 {
-	if (l->task->job)
-		return l->name;
-	locks_held_shown(l->task->names + i, 1, l->one, sizeof(l->one));
-	return l->one;
+	return l->task->job ? l->name : shown(l->task->names[i], l->one);
 }
 
 static void lease_hear_answer(struct lease *l)
 {
-	int r = redlock_finish(l->task->c, 0);
+	const struct keeper_task *task = l->task;
+	struct redlock *c = task->c;
+	int r = redlock_finish(c, 0);
 	struct redlock_grant grant;
-	bool told = r == REDLOCK_OK && !locks_held_grant(l->task, &grant);
+	bool told = r == REDLOCK_OK && !(task->job ? redlock_job_grant(c, &grant) : redlock_grant(c, &grant));
 
-	if (told && grant.fence == l->task->grants[l->asked].fence)
-		lease_told(l, &grant);
-	else if (r == -ECONNABORTED || (r == REDLOCK_REFUSED && !loss_refused(l->task->c)))
+	if (told && grant.fence == task->grants[l->asked].fence) {
+		task->grants[l->asked] = grant;
+		/* After the last name the validity is that of the one that ends first. */
+		if (++l->asked < task->names_n)
+			lease_ask_next(l);
+		else
+			validity_set(&l->validity, locks_held_first(task));
+	} else if (r == -ECONNABORTED || (r == REDLOCK_REFUSED && !loss_refused(c))) {
 		validity_untold(&l->validity, redlock_now_us());
-	else
-		lease_lost_now(l, lease_name(l, l->asked), told ? "it is another grant" : redlock_code(l->task->c));
+	} else {
+		lease_lost(l, soon(), lease_name(l, l->asked), told ? "it is another grant" : redlock_code(c));
+	}
 }
 
 void lease_ask(struct lease *l, int64_t now)
@@ -168,14 +170,17 @@ void lease_ask(struct lease *l, int64_t now)
 	lease_ask_next(l);
 }
 
-void lease_over(struct lease *l)
+void lease_decide(struct lease *l, int64_t now)
 {
 	const struct redlock *c = l->task->c;
+	const char *why = redlock_in_flight(c) ? "redlockd does not answer" : "redlockd could not renew it";
 
-	if (redlock_away(c))
-		lease_lost(l, "redlockd went away and did not come back in time");
-	else
-		lease_lost(l, redlock_in_flight(c) ? "redlockd does not answer" : "redlockd could not renew it");
+	if (now >= l->validity.check_at && !redlock_in_flight(c) && validity_may_ask(&l->validity, now)) {
+		lease_ask(l, now);
+	} else if (now >= l->validity.term_at) {
+		l->unsaid = true;
+		lease_lost(l, INT64_MAX, l->name, redlock_away(c) ? "redlockd went away and did not come back in time" : why);
+	}
 }
 
 int64_t lease_due_us(const struct lease *l, int64_t unanswered)
@@ -185,6 +190,24 @@ int64_t lease_due_us(const struct lease *l, int64_t unanswered)
 	return MIN(redlock_due_us(c), redlock_in_flight(c) ? unanswered : MIN(l->validity.check_at, unanswered));
 }
 
+int lease_confirm(struct keeper_task *task, struct waiting *w, int64_t ttl_ms, int code)
+{
+	int r;
+
+	/* A lock can be believed for that long without an answer. */
+	if (ttl_ms > MAX(w->in->ttl_ms, GRACE_MS) && redlock_session_secret(task->c)[0] && !waiting_regreet(w, ttl_ms))
+		return w->exit;
+	r = locks_held_check(task);
+	if (r) {
+		complain("%s%s", redlock_errmsg(task->c), silence_hint(r));
+		w->exit = code;
+		return code;
+	}
+	if (!task->grant.ttl_ms) /* only the answer to LOCK tells it */
+		task->grant.ttl_ms = ttl_ms;
+	return 0;
+}
+
 int lease_begin(struct lease *l)
 {
 	sigset_t child;
@@ -192,12 +215,15 @@ int lease_begin(struct lease *l)
 	locks_held_shown(l->task->names, l->task->names_n, l->name, sizeof(l->name));
 	validity_set(&l->validity, &l->task->grant);
 	validity_awake(&l->validity, redlock_now_us());
+	l->ready = POLLIN; /* a push may have come together with the answer to CHECK: the descriptor does not announce it */
 	sigemptyset(&child);
 	sigaddset(&child, SIGCHLD);
 	signal(SIGCHLD, SIG_DFL); /* some parents leave it ignored, which would lose the exit code */
 	l->children = signalfd(-1, &child, SFD_CLOEXEC | SFD_NONBLOCK);
 	l->timer = timerfd_create(CLOCK_BOOTTIME, TFD_CLOEXEC | TFD_NONBLOCK);
-	return l->children < 0 || l->timer < 0 ? -errno : 0;
+	if (l->children < 0 || l->timer < 0)
+		return -errno;
+	return 0;
 }
 
 bool lease_sleep(struct lease *l, int64_t due_us, struct pollfd *more, unsigned n)
@@ -207,7 +233,7 @@ bool lease_sleep(struct lease *l, int64_t due_us, struct pollfd *more, unsigned 
 	struct signalfd_siginfo drained;
 	const struct redlock *c = l->task->c;
 
-	fds[2] = (struct pollfd){.fd = l->listens(l) ? redlock_fd(c) : -1, .events = redlock_events(c)};
+	fds[2] = (struct pollfd){.fd = l->deaf ? -1 : redlock_fd(c), .events = redlock_events(c)};
 	memcpy(fds + 3, more, n * sizeof(*more));
 	validity_sleeps(&l->validity, due_us);
 	timerfd_settime(l->timer, TFD_TIMER_ABSTIME, &when, NULL);
@@ -227,16 +253,62 @@ void lease_hear(struct lease *l)
 	bool asked = redlock_in_flight(c);
 	int r;
 
-	if (!l->listens(l) || (!l->ready && redlock_now_us() < redlock_due_us(c)))
+	if (l->deaf || (!l->ready && redlock_now_us() < redlock_due_us(c)))
 		return;
 	r = redlock_process(c);
 	lease_hear_push(l);
-	if (l->listens(l) && asked && !redlock_in_flight(c))
+	if (!l->deaf && asked && !redlock_in_flight(c))
 		lease_hear_answer(l);
 	/* Ask as soon as the daemon is back. */
 	if (redlock_away(c) && !redlock_in_flight(c))
 		l->validity.check_at = redlock_now_us();
 	/* Whatever ended the connection, the lock is held until the moment that the daemon told. */
-	if (r && l->listens(l))
-		lease_lost(l, redlock_errmsg(c));
+	if (r && !l->deaf)
+		lease_lost(l, INT64_MAX, l->name, redlock_errmsg(c));
+}
+
+/* A job that is not said to be done is run again, so its daemon may stay away for as long as the lease lasts. The end of the session frees a lock, too. */
+int lease_settle(const struct lease *l)
+{
+	int64_t left_ms = l->task->job ? redlock_left_us(&l->validity.grant) / 1000 : 0;
+	int r = redlock_in_flight(l->task->c) ? redlock_finish(l->task->c, MAX(left_ms, UNLOCK_MS)) : 0;
+
+	return r < 0 && r != -ECONNABORTED ? r : 0;
+}
+
+/* --- the end of the session --- */
+
+/* UNLOCK alone keeps a name; QUIT does all else. */
+static bool keeps_name(const struct keeper_task *task)
+{
+	return task->in->keep_ms && task->grant.until_us;
+}
+
+bool late_quit_must(const struct keeper_task *task)
+{
+	return redlock_away(task->c) || (keeps_name(task) && redlock_in_flight(task->c));
+}
+
+void late_quit(const struct keeper_task *task, int asker)
+{
+	struct redlock *c = task->c;
+	int64_t grace_ms = MAX(task->grant.ttl_ms, MAX(task->in->ttl_ms, GRACE_MS)), now;
+	/* When both the grace and the lease have ended: the daemon keeps nothing of the session any longer. */
+	int64_t until = MAX(redlock_now_us(), task->grant.until_us) + grace_ms * 1000;
+	const int kept[] = {redlock_fd(c), asker};
+	int r = 0;
+
+	descriptors_drop(kept, 2); /* closes front, too */
+	while (!r && late_quit_must(task) && (now = redlock_now_us()) < until) {
+		struct pollfd fd = {.fd = redlock_fd(c), .events = redlock_events(c)};
+		int64_t next = MIN(until, redlock_due_us(c));
+
+		(void)!poll(&fd, 1, next > now ? (int)MIN((next - now) / 1000 + 1, 60000) : 0);
+		r = redlock_process(c);
+	}
+	redlock_set_timeout(c, UNLOCK_MS);
+	/* Of several names some may be kept already: their UNLOCK was answered before the connection broke. */
+	for (unsigned i = 0; keeps_name(task) && !redlock_in_flight(c) && r >= 0 && i < task->names_n; i++)
+		r = redlock_unlock(c, task->names[i], task->in->keep_ms);
+	redlock_close(c);
 }

@@ -6,7 +6,9 @@
 #ifndef CLIENT_LEASE_H
 #define CLIENT_LEASE_H
 
+#include "client/cli/io/output.h"
 #include "client/cli/run/task.h"
+#include "client/cli/run/waiting.h"
 
 #include <poll.h>
 
@@ -46,32 +48,47 @@ int64_t validity_kill_at(const struct validity *b);
 
 #define LEASE_MORE 4
 
-struct lease { /* the first member of its owner, who sets the first three fields */
-	const struct keeper_task *task;
-	bool (*listens)(const struct lease *l); /* whether the owner still wants to hear of the lock */
+struct lease { /* the first member of its owner, who sets the first two fields */
+	struct keeper_task *task;
 	void (*lost)(struct lease *l, int64_t kill_by, const char *name, const char *why); /* the lock is lost: what it protects must end by that moment */
 	struct validity validity;
+	bool deaf;           /* the owner does not want to hear of the lock any more */
+	bool unsaid;         /* it is lost although nobody said so: the session may still hold it */
 	int children, timer; /* signalfd of SIGCHLD; timerfd of CLOCK_BOOTTIME, which a suspend does not stop */
 	short ready;         /* of the connection, after lease_sleep */
 	unsigned asked;      /* the name that CHECK is asked about */
-	char name[200], one[200]; /* for a person: all names, and one of them */
+	char name[SHOWN_BYTES], one[SHOWN_BYTES]; /* for a person: all names, and one of them */
 };
 
-/* task holds the locks of task->grants. 0, or a negative errno. */
+/*
+ * The locks were granted to the session with this lease: the grace becomes as long, and CHECK tells task->grant, because the LOCK may have waited for long. 0,
+ * or what w->exit is after a complaint: code, or that of a session that cannot be used.
+ */
+int lease_confirm(struct keeper_task *task, struct waiting *w, int64_t ttl_ms, int code) REDLOCK_MUST;
+/* task holds the locks of task->grants. 0, or a negative errno; lease_hear comes next. */
 int lease_begin(struct lease *l);
 /* One of the names, for a person; valid until the next call. */
 const char *lease_name(struct lease *l, unsigned i);
-/* Takes the pushes that have come. */
-void lease_hear_push(struct lease *l);
 /* Asks CHECK for each name, one after the other. */
 void lease_ask(struct lease *l, int64_t now);
-/* The lock may not be relied on any longer, and nobody said that it was lost. */
-void lease_over(struct lease *l);
+/* Asks when it is time; and says when the lock may not be relied on any longer. */
+void lease_decide(struct lease *l, int64_t now);
 /* When the daemon is heard or asked next, if an answer is waited for until that moment. */
 int64_t lease_due_us(const struct lease *l, int64_t unanswered);
-/* Sleeps until that moment, or until a child has ended, the daemon says something, or one of the n descriptors is ready. False: the sleep was interrupted. */
+/*
+ * Sleeps until that moment, or until a child has ended, the daemon says something, or one of the n descriptors is ready. False: the sleep was interrupted. Then
+ * lease_hear hears what the daemon has said, if anything.
+ */
 bool lease_sleep(struct lease *l, int64_t due_us, struct pollfd *more, unsigned n);
-/* Hears what the daemon has said meanwhile, if anything. */
 void lease_hear(struct lease *l);
+/* Waits for the answer to a CHECK in flight, so that the locks can be unlocked. 0, or why they cannot be. */
+int lease_settle(const struct lease *l);
+
+/* --- the end of the session, in a process that stays in the background for it since the daemon is away --- */
+
+/* Whether QUIT cannot be sent now; or, if a name is to be kept, UNLOCK, since another request is in flight. */
+bool late_quit_must(const struct keeper_task *task);
+/* Closes all descriptors but that of the connection and asker, waits until the daemon is back, two leases at most, and ends the session. */
+void late_quit(const struct keeper_task *task, int asker);
 
 #endif

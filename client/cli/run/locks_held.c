@@ -2,9 +2,7 @@
 /* See locks_held.h. */
 #include "client/cli/run/locks_held.h"
 #include "client/cli/io/dial.h"
-#include "client/cli/io/field.h"
 #include "client/cli/io/terminal.h"
-#include "client/cli/run/taken_job.h"
 #include "client/lib/display.h"
 
 #include <errno.h>
@@ -12,29 +10,126 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/param.h>
 
-#define SETTLE_MS 100
+#define SETTLE_MS       100
+#define PAUSE_US        500000 /* before a TAKE that the daemon cannot serve now is sent again */
+#define RETRY_ANSWER_MS 30000 /* the daemon may repeat it at the home of the queue for so long */
+#define RETRY_FIRST_MS  INT64_C(1000) /* after the first attempt; then twice as long each time … */
+#define RETRY_MOST_MS   INT64_C(300000) /* … up to here */
+
+static bool code_is(const struct redlock *c, const char *code)
+{
+	return !strcmp(redlock_code(c), code);
+}
+
+/* --- a job is taken, or given back --- */
+
+int taken_job_retry(struct redlock *c, const char *queue, struct redlock_bytes id, const char *how)
+{
+	char line[4 * REDLOCK_NAME_BYTES + 4 * REDLOCK_JOB_BYTES + 96], quoted[4 * REDLOCK_NAME_BYTES], job[4 * REDLOCK_JOB_BYTES];
+
+	if (redlock_quote((struct redlock_bytes){queue, strlen(queue)}, quoted, sizeof(quoted)) || redlock_quote(id, job, sizeof(job)))
+		return -EMSGSIZE;
+	snprintf(line, sizeof(line), "RETRY %s queue=%s%s", job, quoted, how);
+	return redlock_request(c, line, RETRY_ANSWER_MS, NULL, NULL);
+}
+
+/* This attempt has failed. The pauses grow, so a dependency that is away for a while does not cost a job all its attempts. */
+static int job_failed(struct redlock *c, const struct invocation *in, struct redlock_bytes id, int64_t attempt)
+{
+	int64_t pause_ms = MIN(RETRY_FIRST_MS << MAX(0, MIN(attempt - 1, 20)), RETRY_MOST_MS);
+	char delay[40];
+
+	snprintf(delay, sizeof(delay), " delay=%lldms", (long long)(in->delay_ms >= 0 ? in->delay_ms : pause_ms));
+	return taken_job_retry(c, in->operand, id, delay);
+}
+
+/* The daemon or the home of the queue cannot serve it now. */
+static bool take_is_repeated(const struct redlock *c, int r)
+{
+	return r == -ECONNABORTED || (r == REDLOCK_REFUSED && (code_is(c, "UNAVAILABLE") || code_is(c, "QUORUM") || code_is(c, "DRAINING")));
+}
+
+/* 0: it was given back, with a complaint: no environment variable can hold its id, or the name of its lock. */
+static int job_give_back(struct waiting *w)
+{
+	const struct redlock_line *answer = redlock_answer(w->c);
+	struct redlock_bytes id = redlock_line_find(answer, "job");
+	char job[SHOWN_BYTES], queue[SHOWN_BYTES];
+
+	field_show(answer, "job", job, sizeof(job));
+	complain("job %s of %s cannot be run: its id, or the name of its lock, has a NUL byte", job, shown(w->in->operand, queue));
+	return job_failed(w->c, w->in, id, redlock_line_number(answer, "attempt", 1));
+}
+
+bool taken_job_take(struct waiting *w, struct redlock_job *ret_job)
+{
+	struct redlock_options options = {.size = sizeof(options), .wait_ms = w->in->wait_ms, .ttl_ms = w->in->ttl_ms};
+	int64_t until = w->in->wait_ms < 0 ? INT64_MAX : redlock_now_us() + w->in->wait_ms * 1000;
+	bool told = false;
+	int r;
+
+	for (;;) {
+		/* A millisecond is left at least, so that the end is TIMEOUT and not BUSY. */
+		if (w->in->wait_ms > 0)
+			options.wait_ms = MAX(1, (until - redlock_now_us() + 999) / 1000);
+		r = redlock_take_send(w->c, w->in->operand, &options);
+		if (!r)
+			r = waiting_answer(w, until, NULL);
+		if (!r)
+			r = redlock_taken(w->c, ret_job);
+		if (r == -EILSEQ && !(r = job_give_back(w)))
+			continue;
+		if (!take_is_repeated(w->c, r) || w->in->wait_ms == 0 || redlock_now_us() >= until)
+			break;
+		if (r == REDLOCK_REFUSED && !told)
+			complain("%s", redlock_errmsg(w->c));
+		told |= r == REDLOCK_REFUSED;
+		if (r == REDLOCK_REFUSED)
+			waiting_sleep(w, redlock_now_us() + PAUSE_US);
+		if (w->abandoned)
+			break;
+	}
+	if (!r)
+		return true;
+	w->exit = r == REDLOCK_BUSY || r == REDLOCK_TIMEOUT ? EXIT_SUCCESS : EXIT_FAILED;
+	if (w->exit && !w->abandoned)
+		complain("%s", r == -ETIMEDOUT ? "redlockd does not answer" : redlock_errmsg(w->c));
+	return false;
+}
 
 /* --- how the daemon tells that a grant was lost --- */
 
-static bool fence_is_of(int64_t fence, const struct redlock_grant *grants, unsigned n)
+static bool job_is_lost(const struct keeper_task *task, const struct redlock_line *push)
+{
+	const struct redlock_job *job = task->job;
+
+	if (field_is(push, "job", job->id))
+		return field_is(push, "queue", task->in->operand);
+	return job->lock[0] && field_is(push, "name", job->lock) && redlock_line_number(push, "fence", 0) == job->fence;
+}
+
+/* The push LOST of one of these grants, or of the job or its lock. */
+static bool tells_loss(const struct keeper_task *task, const struct redlock_line *push)
 {
 	unsigned i = 0;
 
-	while (i < n && grants[i].fence != fence)
+	if (!redlock_line_is(push, "LOST") || task->job)
+		return redlock_line_is(push, "LOST") && job_is_lost(task, push);
+	while (i < task->names_n && task->grants[i].fence != redlock_line_number(push, "fence", 0))
 		i++;
-	return i < n;
+	return i < task->names_n;
 }
 
-/* The push LOST of one of these grants, or NULL. Drops the pushes before it. */
-static const struct redlock_line *loss_push(struct redlock *c, const struct redlock_grant *grants, unsigned n)
+const struct redlock_line *locks_held_loss(const struct keeper_task *task)
 {
 	const struct redlock_line *push;
 
-	while ((push = redlock_next_push(c)))
-		if (redlock_line_is(push, "LOST") && fence_is_of(redlock_line_number(push, "fence", 0), grants, n))
-			return push;
-	return NULL;
+	do
+		push = redlock_next_push(task->c);
+	while (push && !tells_loss(task, push));
+	return push;
 }
 
 bool loss_is_final(const struct redlock_line *push)
@@ -44,10 +139,10 @@ bool loss_is_final(const struct redlock_line *push)
 
 bool loss_refused(const struct redlock *c)
 {
-	return !strcmp(redlock_code(c), "LOST") || !strcmp(redlock_code(c), "NOTHELD");
+	return code_is(c, "LOST") || code_is(c, "NOTHELD");
 }
 
-/* --- the locks --- */
+/* --- what is held --- */
 
 void locks_held_shown(const char *const *names, unsigned n, char *out, size_t size)
 {
@@ -68,71 +163,27 @@ static int name_check(struct keeper_task *task, unsigned i)
 	int r;
 
 	do
-		r = redlock_check(task->c, task->names[i], &task->grants[i]);
-	while (r == REDLOCK_REFUSED && !strcmp(redlock_code(task->c), "QUORUM") && redlock_now_us() < until &&
+		r = task->job ? redlock_check_job(task->c, task->names[i], task->job->id, &task->grants[i])
+			      : redlock_check(task->c, task->names[i], &task->grants[i]);
+	while (r == REDLOCK_REFUSED && code_is(task->c, "QUORUM") && redlock_now_us() < until &&
 	       poll(&front, 1, SETTLE_MS) == 0);
 	return r;
 }
 
-/* What the answer to CHECK says of a permit. */
-static void permit_note(struct keeper_task *task)
-{
-	struct span permit = field_of(redlock_answer(task->c), "permit");
-
-	if (task->in->slots && permit.p && permit.n < sizeof(task->permit))
-		memcpy(task->permit, permit.p, permit.n);
-}
-
 int locks_held_check(struct keeper_task *task)
 {
+	struct span permit;
 	int r = 0;
 
-	if (task->job)
-		return taken_job_check(task);
-	for (unsigned i = 0; !r && i < task->names_n; i++) {
+	for (unsigned i = 0; !r && i < task->names_n; i++)
 		r = name_check(task, i);
-		if (!r)
-			permit_note(task);
-	}
-	if (!r)
-		task->grant = *locks_held_first(task);
-	return r;
-}
-
-int locks_held_check_send(const struct keeper_task *task, unsigned i)
-{
-	return task->job ? taken_job_check_send(task) : redlock_check_send(task->c, task->names[i]);
-}
-
-int locks_held_grant(const struct keeper_task *task, struct redlock_grant *ret_grant)
-{
-	return task->job ? taken_job_grant(task, ret_grant) : redlock_grant(task->c, ret_grant);
-}
-
-const struct redlock_line *locks_held_loss(const struct keeper_task *task)
-{
-	return task->job ? taken_job_loss(task) : loss_push(task->c, task->grants, task->names_n);
-}
-
-bool locks_held_lost(const struct keeper_task *task, struct locks_held_loss *ret_loss)
-{
-	const struct redlock_line *push;
-	struct locks_held_loss loss = {0};
-	bool any = false;
-	size_t at = 0;
-
-	while ((push = locks_held_loss(task))) {
-		if (at > 0 && !task->job)
-			at = text_add(loss.names, at, sizeof(loss.names), ", ");
-		if (at + 8 < sizeof(loss.names) && !task->job)
-			at += field_show(push, "name", loss.names + at, sizeof(loss.names) - at);
-		field_show(push, "reason", loss.why, sizeof(loss.why));
-		loss.final |= loss_is_final(push);
-		any = true;
-	}
-	if (any)
-		*ret_loss = loss;
-	return any;
+	if (r)
+		return r;
+	permit = field_of(redlock_answer(task->c), "permit");
+	if (task->in->slots && permit.p && permit.n < sizeof(task->permit)) /* of one name */
+		memcpy(task->permit, permit.p, permit.n);
+	task->grant = *locks_held_first(task);
+	return 0;
 }
 
 const struct redlock_grant *locks_held_first(const struct keeper_task *task)
@@ -145,13 +196,41 @@ const struct redlock_grant *locks_held_first(const struct keeper_task *task)
 	return first;
 }
 
+/* --- the end --- */
+
+/*
+ * Said again after the connection broke, for else the job is run again. What the session does not have any more was done then, unless the session lost it, or
+ * is another one: the first ended with the connection.
+ */
+static int done_say(const struct keeper_task *task)
+{
+	int64_t until = redlock_now_us() + task->job->ttl_ms * 1000;
+	char session[64];
+	unsigned times = 0;
+	int r;
+
+	snprintf(session, sizeof(session), "%s", redlock_session_id(task->c));
+	do
+		r = redlock_done(task->c, task->in->operand, task->job->id);
+	while (times++, r == -ECONNABORTED && redlock_now_us() < until);
+	if (times == 1 || r != REDLOCK_REFUSED || !code_is(task->c, "NOTHELD") || strcmp(session, redlock_session_id(task->c)) != 0)
+		return r;
+	return locks_held_loss(task) ? r : 0;
+}
+
 int locks_held_unlock(const struct keeper_task *task, int64_t keep_ms, enum attempt attempt, unsigned *ret_at)
 {
+	struct redlock_bytes id = {task->job ? task->job->id : "", task->job ? strlen(task->job->id) : 0};
 	int r = 0;
 
 	*ret_at = 0;
+	redlock_set_timeout(task->c, UNLOCK_MS);
+	if (task->job && attempt == ATTEMPT_DONE)
+		return done_say(task);
+	if (task->job && attempt == ATTEMPT_FAILED)
+		return job_failed(task->c, task->in, id, task->job->attempt);
 	if (task->job)
-		return taken_job_end(task, attempt);
+		return taken_job_retry(task->c, task->in->operand, id, " failed=no");
 	for (unsigned i = 0; !r && i < task->names_n; i++) {
 		r = redlock_unlock(task->c, task->names[i], keep_ms);
 		*ret_at = i;
@@ -159,31 +238,54 @@ int locks_held_unlock(const struct keeper_task *task, int64_t keep_ms, enum atte
 	return r;
 }
 
-/* REDLOCK_NAME and REDLOCK_FENCE; of further names REDLOCK_NAME_2, REDLOCK_FENCE_2 and so on. An outer redlock may have set more of them. */
-static int name_environment(const struct keeper_task *task, unsigned i)
+bool taken_job_is_over(const struct keeper_task *task, char *out, size_t size)
 {
-	char name[32] = "REDLOCK_NAME", fence[32] = "REDLOCK_FENCE", value[24];
-	bool held = !task->job && i < task->names_n;
+	char id[SHOWN_BYTES], queue[SHOWN_BYTES];
+
+	if (!field_is(redlock_answer(task->c), "state", "dead"))
+		return false;
+	snprintf(out, size, "job %s of %s has failed for good, after %lld attempts", shown(task->job->id, id), shown(task->in->operand, queue),
+		 (long long)task->job->attempt);
+	return true;
+}
+
+/* --- the environment --- */
+
+static int variable_set(const char *variable, const char *value)
+{
+	return (value ? setenv(variable, value, 1) : unsetenv(variable)) ? -errno : 0;
+}
+
+/* REDLOCK_NAME and REDLOCK_FENCE; of further names REDLOCK_NAME_2, REDLOCK_FENCE_2 and so on. An outer redlock may have set more of them. */
+static int name_environment(unsigned i, const char *name, int64_t fence)
+{
+	char name_variable[32] = "REDLOCK_NAME", fence_variable[32] = "REDLOCK_FENCE", value[24];
+	int r;
 
 	if (i > 0) {
-		snprintf(name, sizeof(name), "REDLOCK_NAME_%u", i + 1);
-		snprintf(fence, sizeof(fence), "REDLOCK_FENCE_%u", i + 1);
+		snprintf(name_variable, sizeof(name_variable), "REDLOCK_NAME_%u", i + 1);
+		snprintf(fence_variable, sizeof(fence_variable), "REDLOCK_FENCE_%u", i + 1);
 	}
-	if (!held)
-		return unsetenv(name) || unsetenv(fence) ? -errno : 0;
-	snprintf(value, sizeof(value), "%lld", (long long)task->grants[i].fence);
-	return setenv(name, task->names[i], 1) || setenv(fence, value, 1) ? -errno : 0;
+	snprintf(value, sizeof(value), "%lld", (long long)fence);
+	r = variable_set(name_variable, name);
+	return r ? r : variable_set(fence_variable, name ? value : NULL);
 }
 
 int locks_held_environment(const struct keeper_task *task)
 {
-	int r = 0;
+	const struct redlock_job *job = task->job;
+	char attempt[24];
+	int r = variable_set("REDLOCK_PERMIT", *task->permit ? task->permit : NULL);
 
 	for (unsigned i = 0; !r && i < NAMES_MOST; i++)
-		r = name_environment(task, i);
-	if (r)
+		r = !job && i < task->names_n ? name_environment(i, task->names[i], task->grants[i].fence) : name_environment(i, NULL, 0);
+	if (r || !job)
 		return r;
-	if (*task->permit ? setenv("REDLOCK_PERMIT", task->permit, 1) : unsetenv("REDLOCK_PERMIT"))
-		return -errno;
-	return task->job ? taken_job_environment(task) : 0;
+	snprintf(attempt, sizeof(attempt), "%lld", (long long)job->attempt);
+	r = variable_set("REDLOCK_QUEUE", task->in->operand);
+	if (!r)
+		r = variable_set("REDLOCK_JOB", job->id);
+	if (!r)
+		r = variable_set("REDLOCK_ATTEMPT", attempt);
+	return r || !job->lock[0] ? r : name_environment(0, job->lock, job->fence);
 }

@@ -1,11 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* See once.h. */
 #include "client/cli/run/once.h"
-#include "client/cli/io/complaint.h"
 #include "client/cli/io/dial.h"
-#include "client/cli/io/field.h"
+#include "client/cli/io/output.h"
 #include "client/cli/run/locks_held.h"
-#include "client/lib/display.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -16,43 +14,36 @@
 
 static const char *record_text(const struct redlock_run *r, const char *name, char out[TEXT_BYTES])
 {
-	char shown[200], took[AGE_BYTES], rest[AGE_BYTES];
+	char printable[SHOWN_BYTES], took[AGE_BYTES], rest[AGE_BYTES];
 
-	shown_text(span_of(name), shown, sizeof(shown));
-	snprintf(out, TEXT_BYTES, "%s ran on %s at %s for %s, status %d; it may begin again in %s", shown, r->host, r->began, age_text(r->took_ms, took),
-		 r->status, age_text(r->next_ms, rest));
+	snprintf(out, TEXT_BYTES, "%s ran on %s at %s for %s, status %d; it may begin again in %s", shown(name, printable), r->host, r->began,
+		 age_text(r->took_ms, took), r->status, age_text(r->next_ms, rest));
 	return out;
-}
-
-static int status_print(const struct invocation *in, const struct redlock_run *r)
-{
-	char text[TEXT_BYTES];
-
-	if (!r->ran) {
-		complain("%s: no run is known", in->operand);
-		return EXIT_NO;
-	}
-	if (in->json) {
-		json_print_text("{\"name\":", in->operand);
-		json_print_text(",\"host\":", r->host);
-		printf(",\"began\":\"%s\",\"took_ms\":%" PRId64 ",\"status\":%d,\"next_ms\":%" PRId64 "}\n", r->began, r->took_ms, r->status, r->next_ms);
-	} else {
-		puts(record_text(r, in->operand, text));
-	}
-	return output_end(r->status ? EXIT_NO : EXIT_SUCCESS);
 }
 
 int once_status(const struct invocation *in)
 {
 	struct redlock *c = dial(in->addr);
+	char text[TEXT_BYTES];
 	struct redlock_run last;
-	int r;
+	int r = c ? exit_of(c, redlock_once_status(c, in->operand, &last)) : EX_UNAVAILABLE;
 
-	if (!c)
-		return EX_UNAVAILABLE;
-	r = exit_of(c, redlock_once_status(c, in->operand, &last));
 	redlock_close(c);
-	return r ? r : status_print(in, &last);
+	if (r)
+		return r;
+	if (!last.ran) {
+		complain("%s: no run is known", in->operand);
+		return EXIT_NO;
+	}
+	if (in->json) {
+		json_print_text("{\"name\":", in->operand);
+		json_print_text(",\"host\":", last.host);
+		printf(",\"began\":\"%s\",\"took_ms\":%" PRId64 ",\"status\":%d,\"next_ms\":%" PRId64 "}\n", last.began, last.took_ms, last.status,
+		       last.next_ms);
+	} else {
+		puts(record_text(&last, in->operand, text));
+	}
+	return output_end(last.status ? EXIT_NO : EXIT_SUCCESS);
 }
 
 bool once_is_due(const struct keeper_task *task, int *ret_exit)

@@ -3,9 +3,12 @@
 #include "client/cli/run/process.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/param.h>
+#include <sys/signalfd.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -89,6 +92,17 @@ bool signal_is_ignored(int signal)
 	return !sigaction(signal, NULL, &now) && now.sa_handler == SIG_IGN;
 }
 
+int signals_take(const int *signals, size_t n, bool ignored)
+{
+	sigset_t set;
+
+	sigemptyset(&set);
+	for (size_t i = 0; i < n; i++)
+		if (ignored || !signal_is_ignored(signals[i]))
+			sigaddset(&set, signals[i]);
+	return sigprocmask(SIG_BLOCK, &set, NULL) ? -1 : signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
+}
+
 bool signal_has_shell(void)
 {
 	pid_t group = getpgrp(), above = getppid();
@@ -96,4 +110,25 @@ bool signal_has_shell(void)
 	while (above > 0 && getpgid(above) == group)
 		above = process_parent(above);
 	return above < 0 || (above > 0 && getsid(above) == getsid(0));
+}
+
+static bool is_among(int fd, const int kept[], size_t n)
+{
+	while (n > 0 && kept[n - 1] != fd)
+		n--;
+	return n > 0;
+}
+
+void descriptors_drop(const int kept[], size_t n)
+{
+	int null = open("/dev/null", O_RDWR | O_CLOEXEC), most = STDERR_FILENO;
+
+	for (int fd = STDIN_FILENO; null >= 0 && fd <= STDERR_FILENO; fd++)
+		dup2(null, fd);
+	for (size_t i = 0; i < n; i++)
+		most = MAX(most, kept[i]);
+	for (int fd = STDERR_FILENO + 1; fd < most; fd++)
+		if (!is_among(fd, kept, n))
+			close(fd);
+	closefrom(most + 1);
 }

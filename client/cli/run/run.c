@@ -5,12 +5,11 @@
  * keeper sees that and gives up its request.
  */
 #include "client/cli/io/invocation.h"
-#include "client/cli/io/complaint.h"
 #include "client/cli/io/dial.h"
+#include "client/cli/io/output.h"
 #include "client/cli/run/locks_held.h"
 #include "client/cli/run/once.h"
 #include "client/cli/run/process.h"
-#include "client/lib/display.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -22,15 +21,12 @@
 #include <sys/signalfd.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
-#include <time.h>
 #include <unistd.h>
 
 #define UNSTOPPABLE_US 1000000
-#define TAKE_OVER_US   100000 /* from the end of the keeper: max_grace may be short */
+#define ASK_AGAIN_US   100000 /* of the session; and it is taken over so soon: max_grace may be short */
 #define SESSION_GONE   1
 #define TRUSTED_US     1000000 /* a request of work that was served for so long has no mistake */
-
-static const int passed_on[] = {SIGTERM, SIGINT, SIGHUP, SIGQUIT, SIGUSR1, SIGUSR2, SIGTSTP, SIGCONT, SIGWINCH};
 
 /* How a run ended. */
 struct run_end {
@@ -46,47 +42,27 @@ struct front {
 	bool grouped;
 	struct run_end end;
 	bool alone;             /* this process began without children: all that it has descend from CMD */
-	pid_t process, command; /* the pids of the keeper and of CMD; 0: CMD does not run yet */
+	pid_t process;          /* the keeper */
 	sigset_t mask;          /* of signals, as this process found it */
-	unsigned name;          /* with --any: which of the names is held */
-	char session[64], secret[128];
+	struct keeper_report told; /* the last one */
 };
-
-static int signals_take(struct front *f)
-{
-	sigset_t set;
-	size_t i;
-
-	sigemptyset(&set);
-	for (i = 0; i < sizeof(passed_on) / sizeof(passed_on[0]); i++)
-		sigaddset(&set, passed_on[i]);
-	if (sigprocmask(SIG_BLOCK, &set, NULL))
-		return -errno;
-	f->signals = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
-	return f->signals < 0 ? -errno : 0;
-}
-
-/* In a common process group the terminal has signalled the command, too; but of a hang-up it tells the leader of the session alone. */
-static bool terminal_told_both(const struct front *f, const struct signalfd_siginfo *info)
-{
-	bool hangs_up = info->ssi_signo == SIGHUP || info->ssi_signo == SIGCONT;
-
-	return !f->grouped && info->ssi_code == SI_KERNEL && !(hangs_up && getsid(0) == getpid());
-}
 
 static void signal_pass(struct front *f, const struct signalfd_siginfo *info)
 {
 	int signal = (int)info->ssi_signo;
 	bool ends = signal == SIGTERM || signal == SIGINT || signal == SIGQUIT, ignored = signal_is_ignored(signal);
-	struct front_signal pass = {.number = signal, .had = terminal_told_both(f, info)};
+	bool terminal = info->ssi_code == SI_KERNEL, hangs_up = signal == SIGHUP || signal == SIGCONT;
+	struct front_signal pass = {.number = signal};
 
-	if (signal == SIGTSTP && info->ssi_code == SI_KERNEL && !signal_has_shell()) {
+	/* In a common process group the terminal has signalled the command, too; but of a hang-up it tells the leader of the session alone. */
+	pass.had = !f->grouped && terminal && !(hangs_up && getsid(0) == getpid());
+	if (signal == SIGTSTP && terminal && !signal_has_shell()) {
 		if (!f->grouped)
 			kill(0, SIGCONT); /* the terminal has stopped CMD */
 		return;
 	}
 	/* Another SIGHUP may ask CMD to read its configuration again. */
-	pass.ending = !ignored && (ends || (signal == SIGHUP && info->ssi_code == SI_KERNEL));
+	pass.ending = !ignored && (ends || (signal == SIGHUP && terminal));
 	if (pass.ending)
 		f->end.signal = signal;
 	(void)!send(f->keeper, &pass, sizeof(pass), MSG_NOSIGNAL | MSG_DONTWAIT);
@@ -95,31 +71,22 @@ static void signal_pass(struct front *f, const struct signalfd_siginfo *info)
 		raise(SIGSTOP);
 }
 
-static void signals_pass(struct front *f)
-{
-	struct signalfd_siginfo info;
-
-	while (read(f->signals, &info, sizeof(info)) == sizeof(info))
-		signal_pass(f, &info);
-}
-
 /* --- the keeper is gone --- */
 
 /* 0; SESSION_GONE; or a negative errno: the daemon cannot be asked now. */
 static int session_take(const struct front *f, struct redlock **ret_c)
 {
-	char line[sizeof(f->session) + sizeof(f->secret) + 16];
+	char line[sizeof(f->told.session) + sizeof(f->told.secret) + 16];
 	struct redlock *c;
 	int r;
 
-	if (!f->secret[0])
+	if (!f->told.secret[0])
 		return SESSION_GONE;
 	r = redlock_open(f->in->addr, ANSWER_TIMEOUT_MS, &c);
 	if (r)
 		return r;
-	snprintf(line, sizeof(line), "RESUME %s %s", f->session, f->secret);
-	r = redlock_request(c, line, 0, NULL, NULL);
-	if (!r) {
+	snprintf(line, sizeof(line), "RESUME %s %s", f->told.session, f->told.secret);
+	if (!redlock_request(c, line, 0, NULL, NULL)) {
 		*ret_c = c;
 		return 0;
 	}
@@ -136,23 +103,16 @@ static void session_end(const struct front *f, struct redlock *c)
 	redlock_close(c);
 }
 
-static unsigned names_held(const struct front *f)
-{
-	return f->in->any ? 1 : f->in->names_n;
-}
-
 /* Takes the session over, or asks whether it still holds the lock. False: the lock is lost. */
-static bool session_holds(const struct front *f, struct redlock **c)
+static bool session_holds(const struct front *f, const char *const *names, unsigned n, struct redlock **c)
 {
 	struct redlock_grant grant;
 	int r = 0;
 
 	if (!*c)
 		return session_take(f, c) != SESSION_GONE;
-	if (works(f->in))
-		r = redlock_request(*c, "PING", 0, NULL, NULL);
-	for (unsigned i = 0; !r && !works(f->in) && i < names_held(f); i++)
-		r = redlock_check(*c, f->in->names[f->in->any ? f->name : i], &grant);
+	for (unsigned i = 0; !r && i < n; i++)
+		r = works(f->in) ? redlock_ping(*c) : redlock_check(*c, names[i], &grant);
 	if (r == REDLOCK_REFUSED && loss_refused(*c))
 		return false;
 	if (r < 0) {
@@ -162,13 +122,6 @@ static bool session_holds(const struct front *f, struct redlock **c)
 	return true;
 }
 
-static bool has_no_children(void)
-{
-	siginfo_t who;
-
-	return waitid(P_ALL, 0, &who, WEXITED | WNOHANG | WNOWAIT) < 0 && errno == ECHILD;
-}
-
 /* True: CMD has ended, and so has all that descends from it, where this process can tell those from other children. */
 static bool command_killed(const struct front *f, struct descendants *descendants)
 {
@@ -176,117 +129,89 @@ static bool command_killed(const struct front *f, struct descendants *descendant
 		descendants_kill(descendants);
 		return descendants_reap(descendants);
 	}
-	kill(f->grouped ? -f->command : f->command, SIGKILL);
-	return waitpid(f->command, NULL, WNOHANG) != 0;
+	kill(f->grouped ? -f->told.command : f->told.command, SIGKILL);
+	return waitpid(f->told.command, NULL, WNOHANG) != 0;
 }
 
 /*
- * The kernel killed CMD together with the keeper, but not what descends from CMD. Each of those becomes a child of this process.
- * False: CMD was not stopped in this time.
+ * The kernel killed CMD together with the keeper, but not what descends from CMD. Each of those becomes a child of this process. False: CMD was not stopped
+ * in this time.
  */
-static bool command_end(const struct front *f, struct descendants *descendants, int64_t time_us)
+static bool command_end(const struct front *f, struct descendants *descendants)
 {
-	struct timespec pause = {0, 2000000};
-	int64_t until = redlock_now_us() + time_us;
+	int64_t until = redlock_now_us() + ASK_AGAIN_US;
+	bool gone;
 
-	while (redlock_now_us() < until) {
-		if (command_killed(f, descendants))
-			return true;
-		nanosleep(&pause, NULL);
-	}
-	return command_killed(f, descendants);
+	while (!(gone = command_killed(f, descendants)) && redlock_now_us() < until)
+		(void)poll(NULL, 0, 5);
+	return gone;
 }
 
-/*
- * The session goes on here, so that nobody else gets the lock while CMD lives. Signals end this process again. c: a connection
- * that has taken the session over, or NULL.
- */
-static void command_outlive(const struct front *f, struct descendants *descendants, struct redlock *c)
+/* The session goes on here, so that nobody else gets the lock while CMD lives. Signals end this process again. */
+static void holds_on_say(const struct front *f, const char *name)
 {
-	struct timespec pause = {0, 200000000};
-	char name[200]; /* for a person */
-
-	locks_held_shown(f->in->names + (f->in->any ? f->name : 0), names_held(f), name, sizeof(name));
 	if (stderr_is_ready())
 		complain("the process that held the lock was killed, and the command could not be; redlock holds on to %s", name);
 	sigprocmask(SIG_SETMASK, &f->mask, NULL);
-	while (session_holds(f, &c)) {
-		if (command_killed(f, descendants)) {
-			session_end(f, c);
-			return;
-		}
-		nanosleep(&pause, NULL);
-	}
-	complain("%s was lost, and the command could not be stopped", name);
-	redlock_close(c);
 }
 
-/* The keeper may have been killed after it started CMD and before it said so. */
-static bool command_may_run(const struct front *f)
-{
-	return f->command > 0 || (f->end.granted && f->alone);
-}
-
+/* The session is taken over if CMD does not end at once. */
 static int keeper_lost(const struct front *f)
 {
-	struct descendants descendants = {.command = f->command, .grouped = f->grouped && f->command > 0};
+	struct descendants descendants = {.command = f->told.command, .grouped = f->grouped && f->told.command > 0};
+	/* The keeper may have been killed after it started CMD and before it said so. */
+	bool may_run = f->told.command > 0 || (f->end.granted && f->alone), told = false, held;
+	int64_t unstoppable = redlock_now_us() + UNSTOPPABLE_US;
 	struct redlock *c = NULL;
-	bool over;
+	char name[SHOWN_BYTES];
+	unsigned n = f->in->any ? 1 : f->in->names_n;
+	const char *const *names = f->in->names + (f->in->any ? f->told.name : 0);
 
+	locks_held_shown(names, n, name, sizeof(name));
 	waitpid(f->process, NULL, 0);
-	over = !command_may_run(f) || command_end(f, &descendants, TAKE_OVER_US);
-	if (!over) {
-		(void)!session_take(f, &c);
-		over = command_end(f, &descendants, UNSTOPPABLE_US);
-	}
-	if (!over) {
-		command_outlive(f, &descendants, c);
-		return EXIT_LOST;
+	while (may_run && !command_end(f, &descendants)) {
+		held = session_holds(f, names, n, &c);
+		if (redlock_now_us() < unstoppable)
+			continue;
+		if (!held) {
+			complain("%s was lost, and the command could not be stopped", name);
+			redlock_close(c);
+			return EXIT_LOST;
+		}
+		if (!told)
+			holds_on_say(f, name);
+		told = true;
 	}
 	session_end(f, c);
-	complain(f->end.granted ? "the process that held the lock was killed; so was the command"
-			    : "the process that waited for the lock was killed");
+	if (!told)
+		complain(f->end.granted ? "the process that held the lock was killed; so was the command"
+				    : "the process that waited for the lock was killed");
 	return f->end.granted ? EXIT_LOST : EXIT_FAILED;
 }
 
-static int granted(struct front *f)
-{
-	struct front_signal go = {.number = 0};
-	int r = signals_take(f);
-
-	f->end.granted = true;
-	if (r)
-		return r;
-	return send(f->keeper, &go, sizeof(go), MSG_NOSIGNAL) < 0 ? -errno : 0;
-}
-
-static int ended(struct front *f, const struct keeper_report *report)
-{
-	f->end.lost = report->lost;
-	if (report->text[0])
-		complain("%s", report->text);
-	/* The keeper has nothing left to do; reap it. */
-	if (!report->lingers)
-		waitpid(f->process, NULL, 0);
-	return report->code;
-}
-
 /* Returns -1, or the exit code. */
-static int report_take(struct front *f, const struct keeper_report *report)
+static int report_take(struct front *f)
 {
+	static const int passed_on[] = {SIGTERM, SIGINT, SIGHUP, SIGQUIT, SIGUSR1, SIGUSR2, SIGTSTP, SIGCONT, SIGWINCH};
+	struct front_signal go = {.number = 0};
 	int r = 0;
 
-	if (report->kind == KEEPER_ENDED)
-		return ended(f, report);
-	if (report->kind == KEEPER_STARTED) {
-		f->command = report->command;
-		f->end.started = true;
+	f->end.lost = f->told.lost;
+	f->end.started |= f->told.kind == KEEPER_STARTED;
+	if (f->told.kind == KEEPER_ENDED) {
+		if (f->told.text[0])
+			complain("%s", f->told.text);
+		/* The keeper has nothing left to do; reap it. */
+		if (!f->told.lingers)
+			waitpid(f->process, NULL, 0);
+		return f->told.code;
 	}
-	f->name = report->name;
-	memcpy(f->session, report->session, sizeof(f->session));
-	memcpy(f->secret, report->secret, sizeof(f->secret));
-	if (report->kind == KEEPER_GRANTED)
-		r = granted(f);
+	if (f->told.kind == KEEPER_GRANTED) {
+		f->end.granted = true;
+		f->signals = signals_take(passed_on, sizeof(passed_on) / sizeof(passed_on[0]), true);
+		if (f->signals < 0 || send(f->keeper, &go, sizeof(go), MSG_NOSIGNAL) < 0)
+			r = -errno;
+	}
 	if (!r)
 		return -1;
 	complain("cannot start: %s", strerror(-r));
@@ -295,6 +220,7 @@ static int report_take(struct front *f, const struct keeper_report *report)
 
 static int front_wait(struct front *f)
 {
+	struct signalfd_siginfo info;
 	struct keeper_report report;
 	ssize_t n;
 	int r = -1;
@@ -304,13 +230,16 @@ static int front_wait(struct front *f)
 
 		if (poll(fds, 2, -1) < 0 && errno != EINTR)
 			return EXIT_FAILED;
-		if (f->signals >= 0)
-			signals_pass(f);
+		while (f->signals >= 0 && read(f->signals, &info, sizeof(info)) == sizeof(info))
+			signal_pass(f, &info);
 		n = recv(f->keeper, &report, sizeof(report), MSG_DONTWAIT);
 		/* If the keeper left a signal unread, recv reports one reset before its last report. */
 		if (n < 0 && (errno == EAGAIN || errno == EINTR || errno == ECONNRESET))
 			continue;
-		r = n == sizeof(report) ? report_take(f, &report) : keeper_lost(f);
+		if (n != sizeof(report))
+			return keeper_lost(f);
+		f->told = report;
+		r = report_take(f);
 	}
 	return r;
 }
@@ -336,34 +265,23 @@ static _Noreturn void keeper_begin(const struct front *f, struct keeper_task *ta
 static int front_run(struct front *f, struct keeper_task *task)
 {
 	pid_t group = getpgrp();
-	int ends[2];
+	int ends[2] = {-1, -1};
 
 	sigprocmask(SIG_BLOCK, NULL, &f->mask);
 	prctl(PR_SET_CHILD_SUBREAPER, 1);
-	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends)) {
-		complain("cannot start: %s", strerror(errno));
-		return EXIT_FAILED;
-	}
+	f->process = socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends) ? -1 : fork();
 	f->keeper = ends[0];
-	f->process = fork();
 	if (f->process == 0)
 		keeper_begin(f, task, ends[1], group);
-	close(ends[1]);
-	if (f->process < 0) {
+	if (f->process < 0)
 		complain("cannot start: %s", strerror(errno));
+	if (ends[1] >= 0)
+		close(ends[1]);
+	if (f->process < 0)
 		return EXIT_FAILED;
-	}
 	redlock_close(task->c);
 	task->c = NULL;
 	return front_wait(f);
-}
-
-static void front_close(const struct front *f)
-{
-	if (f->keeper >= 0)
-		close(f->keeper);
-	if (f->signals >= 0)
-		close(f->signals);
 }
 
 /*
@@ -382,23 +300,72 @@ static bool has_terminal(void)
 /* One run of CMD. c was just opened; this call closes it. Returns the exit code of run. Some signals stay blocked: those that CMD was to get. */
 static int run_once(const struct invocation *in, struct redlock *c, struct run_end *ret_end)
 {
-	struct front f = {.in = in, .keeper = -1, .signals = -1, .grouped = !has_terminal(), .alone = has_no_children()};
+	struct front f = {.in = in, .keeper = -1, .signals = -1, .grouped = !has_terminal()};
 	struct keeper_task task = {.in = in, .c = c, .start.argv = in->argv};
-	int r = front_run(&f, &task);
+	siginfo_t who;
+	int r;
 
+	f.alone = waitid(P_ALL, 0, &who, WEXITED | WNOHANG | WNOWAIT) < 0 && errno == ECHILD;
+	r = front_run(&f, &task);
 	redlock_close(task.c);
-	front_close(&f);
+	if (f.keeper >= 0)
+		close(f.keeper);
+	if (f.signals >= 0)
+		close(f.signals);
 	*ret_end = f.end;
 	return r;
 }
 
+/*
+ * lead and work run CMD again and again: lead once for each term in which this host is the leader, work once for each job of a queue. Each run has a session
+ * and a keeper of its own. So a term asks for the lock behind those that wait, and whatever becomes of CMD, of the keeper or of the connection, a job is done,
+ * or is given back. A run begins only when nothing is left of the CMD of the one before. Between runs signals end this process.
+ */
+
+/* Whether lead or work goes on. begun: there was a run before, or work was served, so the request has no mistake; trouble passes. */
+static bool runs_again(const struct invocation *in, const struct run_end *end, int code, bool begun)
+{
+	if (command_id(in) == CLI_LEAD)
+		return end->lost ? !end->signal : begun && !end->granted;
+	if (!works(in) || end->signal)
+		return false;
+	/* A CMD that cannot be executed would fail for every job. One that was executed may end with these codes as well: a shell does. */
+	if (end->granted)
+		return end->started || (code != EXIT_CANNOT_EXEC && code != EXIT_NOT_FOUND);
+	return begun && code == EXIT_FAILED;
+}
+
 int run_main(const struct invocation *in)
 {
-	struct invocation left = *in;
-	struct redlock *c = dial_waiting(&left, NULL);
+	struct invocation first = *in;
+	const struct invocation *now = &first;
+	struct redlock *c = dial_waiting(&first, NULL);
 	struct run_end end;
+	bool begun = false;
+	sigset_t mask;
+	int code;
 
-	return c ? run_once(&left, c, &end) : EXIT_FAILED;
+	if (!c)
+		return EXIT_FAILED;
+	sigprocmask(SIG_BLOCK, NULL, &mask);
+	for (;;) {
+		int64_t from = redlock_now_us();
+
+		code = run_once(now, c, &end);
+		now = in;
+		begun |= works(in) && (end.granted || redlock_now_us() - from > TRUSTED_US);
+		if (!runs_again(in, &end, code, begun))
+			break;
+		begun = true;
+		sigprocmask(SIG_SETMASK, &mask, NULL);
+		if (!end.granted)
+			redial_pause();
+		c = redial(in->addr);
+		/* Nobody else waits for a keeper that lingered, or for what CMD left in the background. */
+		while (waitpid(-1, NULL, WNOHANG) > 0)
+			;
+	}
+	return end.signal && (works(in) || (command_id(in) == CLI_LEAD && end.lost)) ? 128 + end.signal : code;
 }
 
 int once_main(const struct invocation *in)
@@ -414,82 +381,4 @@ int once_main(const struct invocation *in)
 	now.wait_ms = 0;
 	now.busy_exit = EXIT_SUCCESS;
 	return run_main(&now);
-}
-
-/* --- lead and work --- */
-
-/*
- * lead and work run CMD again and again: lead once for each term in which this host is the leader, work once for each job of a queue. Each run has a session
- * and a keeper of its own. So a term asks for the lock behind those that wait, and whatever becomes of CMD, of the keeper or of the connection, a job is done,
- * or is given back. A run begins only when nothing is left of the CMD of the one before. Between runs signals end this process.
- */
-
-/* Whether another term may follow. led: there was a term before, so the request has no mistake; trouble passes. */
-static bool campaigns_again(const struct run_end *end, int code, bool led)
-{
-	(void)code;
-	return end->lost ? !end->signal : led && !end->granted;
-}
-
-/* A CMD that cannot be executed would fail for every job. One that was executed may end with these codes as well: a shell does. */
-static bool works_on(const struct run_end *end, int code, bool begun)
-{
-	if (end->signal)
-		return false;
-	if (end->granted)
-		return end->started || (code != EXIT_CANNOT_EXEC && code != EXIT_NOT_FOUND);
-	return begun && code == EXIT_FAILED;
-}
-
-/* first: as dial_waiting has left it of in. */
-static int run_repeatedly(const struct invocation *in, const struct invocation *first, struct redlock *c, struct run_end *ret_end,
-			  bool (*again)(const struct run_end *end, int code, bool begun))
-{
-	bool begun = false;
-	sigset_t mask;
-	int code;
-
-	sigprocmask(SIG_BLOCK, NULL, &mask);
-	for (;;) {
-		int64_t from = redlock_now_us();
-
-		code = run_once(first, c, ret_end);
-		first = in;
-		begun |= works(in) && (ret_end->granted || redlock_now_us() - from > TRUSTED_US);
-		if (!again(ret_end, code, begun))
-			return code;
-		begun = true;
-		sigprocmask(SIG_SETMASK, &mask, NULL);
-		if (!ret_end->granted)
-			redial_pause();
-		c = redial(in->addr);
-		/* Nobody else waits for a keeper that lingered, or for what CMD left in the background. */
-		while (waitpid(-1, NULL, WNOHANG) > 0)
-			;
-	}
-}
-
-int lead_main(const struct invocation *in)
-{
-	struct redlock *c = dial(in->addr);
-	struct run_end end;
-	int code;
-
-	if (!c)
-		return EXIT_FAILED;
-	code = run_repeatedly(in, in, c, &end, campaigns_again);
-	return end.lost ? 128 + end.signal : code;
-}
-
-int work_main(const struct invocation *in)
-{
-	struct invocation left = *in;
-	struct redlock *c = dial_waiting(&left, NULL);
-	struct run_end end;
-	int code;
-
-	if (!c)
-		return EXIT_FAILED;
-	code = run_repeatedly(in, &left, c, &end, works_on);
-	return end.signal ? 128 + end.signal : code;
 }

@@ -69,6 +69,6 @@ _Noreturn void keeper_main(struct keeper_task *task);
  * SIGKILL when a tenth is left, whether the daemon told the loss or did not answer. Sets the exit code and the text of *ret_report, which it sends once as
  * STARTED.
  */
-void supervise_run(const struct keeper_task *task, struct keeper_report *ret_report);
+void supervise_run(struct keeper_task *task, struct keeper_report *ret_report);
 
 #endif

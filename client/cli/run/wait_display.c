@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* See wait_display.h. */
 #include "client/cli/run/wait_display.h"
-#include "client/cli/io/complaint.h"
-#include "client/cli/io/field.h"
+#include "client/cli/io/output.h"
 #include "client/cli/io/terminal.h"
 #include "client/lib/display.h"
 
@@ -23,29 +22,23 @@
 
 /* --- who holds it, and the place in the queue, as SHOW tells --- */
 
-static size_t word_add(struct span word, char *out, size_t at, size_t size)
-{
-	if (!word.p || at + 10 >= size)
-		return at;
-	at = text_add(out, at, size, "%s", at ? " " : "");
-	return at + shown_text(word, out + at, size - at);
-}
-
 /* The words that BUSY has for a holder: its session, as far as it is known, and "holder" if another daemon serves it. */
-static void holder_show(const struct redlock_line *row, char *out, size_t size)
+static void holder_show(const struct redlock_line *row, char out[LABEL_BYTES])
 {
-	struct span holder = field_of(row, "holder"), label = field_of(row, "name"), peer = field_of(row, "peer");
+	char label[LABEL_BYTES], peer[LABEL_BYTES], holder[LABEL_BYTES];
+	const char *words[] = {label, peer, holder};
 	int64_t pid = redlock_line_number(row, "pid", -1);
-	size_t at;
+	size_t at = 0;
 
-	if (!holder.p && !label.p && !peer.p)
-		holder = SPAN("somebody else");
-	at = word_add(label, out, 0, size);
+	field_show(row, "name", label, sizeof(label));
+	field_show(row, "peer", peer, sizeof(peer));
+	if (!field_show(row, "holder", holder, sizeof(holder)) && !label[0] && !peer[0])
+		strcpy(holder, "somebody else");
 	if (pid >= 0)
-		at = text_add(out, at, size, "%spid=%" PRId64 " uid=%" PRId64, at ? " " : "", pid, redlock_line_number(row, "uid", -1));
-	else
-		at = word_add(peer, out, at, size);
-	(void)word_add(holder, out, at, size);
+		snprintf(peer, sizeof(peer), "pid=%" PRId64 " uid=%" PRId64, pid, redlock_line_number(row, "uid", -1));
+	for (size_t i = 0; i < 3; i++)
+		if (words[i][0])
+			at = text_add(out, at, LABEL_BYTES, "%s%s", at ? " " : "", words[i]);
 }
 
 static void place_row(void *arg, const struct redlock_line *row)
@@ -61,7 +54,7 @@ static void place_row(void *arg, const struct redlock_line *row)
 	}
 	if (!holder || place->holder[0])
 		return; /* of several readers the first has it longest */
-	holder_show(row, place->holder, sizeof(place->holder));
+	holder_show(row, place->holder);
 	place->itself = place->outer_fence > 0 && redlock_line_number(row, "fence", 0) == place->outer_fence;
 	place->held_ms = redlock_line_number(row, "held_ms", -1);
 }
@@ -105,45 +98,33 @@ struct votes {
 
 static void votes_row(void *arg, const struct redlock_line *row)
 {
+	bool quarantined = field_is(row, "state", "quarantine");
 	struct votes *v = arg;
-	int64_t left_ms = redlock_line_number(row, "left_ms", 0);
 
 	v->nodes++;
 	v->memory |= field_is(row, "node", "memory");
 	v->joined += field_is(row, "state", "joined");
-	if (!field_is(row, "state", "quarantine"))
-		return;
-	v->quarantined++;
-	if (left_ms > v->left_ms)
-		v->left_ms = left_ms;
-}
-
-static void votes_text(const struct votes *v, char out[QUORUM_SHORTAGE_BYTES])
-{
-	const char *stores = v->memory ? "stores" : "Redis servers";
-	unsigned quorum = v->nodes / 2 + 1;
-	char age[AGE_BYTES];
-
-	out[0] = '\0';
-	if (v->joined >= quorum)
-		return;
-	if (v->joined + v->quarantined < quorum)
-		snprintf(out, QUORUM_SHORTAGE_BYTES, "too few %s answer: %u of %u, %u are needed", stores, v->joined + v->quarantined,
-			 v->nodes, quorum);
-	else
-		snprintf(out, QUORUM_SHORTAGE_BYTES,
-			 "too few %s vote: %u of %u, %u are needed; %u may have forgotten locks and wait for up to %s", stores,
-			 v->joined, v->nodes, quorum, v->quarantined, age_text(v->left_ms, age));
+	v->quarantined += quarantined;
+	v->left_ms = MAX(v->left_ms, quarantined ? redlock_line_number(row, "left_ms", 0) : 0);
 }
 
 int quorum_shortage_ask(struct redlock *c, char out[QUORUM_SHORTAGE_BYTES])
 {
 	struct votes v = {0};
 	int r = redlock_list(c, REDLOCK_NODES, NULL, votes_row, &v);
+	const char *stores = v.memory ? "stores" : "Redis servers";
+	unsigned quorum = v.nodes / 2 + 1, votes = v.joined + v.quarantined;
+	char age[AGE_BYTES];
 
-	if (!r)
-		votes_text(&v, out);
-	return r;
+	out[0] = '\0';
+	if (r || v.joined >= quorum)
+		return r;
+	if (votes < quorum)
+		snprintf(out, QUORUM_SHORTAGE_BYTES, "too few %s answer: %u of %u, %u are needed", stores, votes, v.nodes, quorum);
+	else
+		snprintf(out, QUORUM_SHORTAGE_BYTES, "too few %s vote: %u of %u, %u are needed; %u may have forgotten locks and wait for up to %s", stores,
+			 v.joined, v.nodes, quorum, v.quarantined, age_text(v.left_ms, age));
+	return 0;
 }
 
 /* --- the text --- */
@@ -155,36 +136,28 @@ static const char *ordinal(int64_t n)
 	return n % 10 == 1 ? "st" : n % 10 == 2 ? "nd" : n % 10 == 3 ? "rd" : "th";
 }
 
-/* Whatever is known of the place in the queue, the holder, how long the name is kept, and the shortage. */
-static void place_text(const struct queue_place *place, const char *shortage, char *out, size_t at, size_t size)
+/* Whatever is known of the daemon, the place in the queue, the holder, how long the name is kept, and the shortage. */
+static void status_text(const struct wait_display *s, const struct queue_place *place, const char *shortage, char *out, size_t size)
 {
-	char age[AGE_BYTES];
+	int64_t seconds = (redlock_now_us() - s->began_us) / 1000000;
+	const char *comma = place->position > 0 ? "," : " ";
+	char name[SHOWN_BYTES], age[AGE_BYTES];
+	size_t at = text_add(out, 0, size, "waiting for %s  %02d:%02d", shown(s->in->operand, name), (int)(seconds / 60), (int)(seconds % 60));
 
+	if (redlock_away(s->c))
+		at = text_add(out, at, size, "  redlockd is away");
 	if (place->position > 0)
 		at = text_add(out, at, size, "  %" PRId64 "%s in line", place->position, ordinal(place->position));
 	if (place->holder[0])
-		at = text_add(out, at, size, "%s held by %s", place->position > 0 ? "," : " ", place->holder);
+		at = text_add(out, at, size, "%s held by %s", comma, place->holder);
 	if (place->holder[0] && place->held_ms >= 0)
 		at = text_add(out, at, size, " for %s", age_text(place->held_ms, age));
 	if (place->itself)
 		at = text_add(out, at, size, ", which runs this command: it waits for itself");
 	if (place->kept_ms >= 0)
-		text_add(out, at, size, "%s kept for %s", place->position > 0 ? "," : " ", age_text(place->kept_ms, age));
+		at = text_add(out, at, size, "%s kept for %s", comma, age_text(place->kept_ms, age));
 	if (shortage[0])
-		text_add(out, at, size, "%s %s", place->position > 0 ? "," : " ", shortage);
-}
-
-static void status_text(const struct wait_display *s, const struct queue_place *place, const char *shortage, char *out, size_t size)
-{
-	int64_t seconds = (redlock_now_us() - s->began_us) / 1000000;
-	char name[LABEL_BYTES];
-	size_t at;
-
-	shown_text(span_of(s->in->operand), name, sizeof(name));
-	at = text_add(out, 0, size, "waiting for %s  %02d:%02d", name, (int)(seconds / 60), (int)(seconds % 60));
-	if (redlock_away(s->c))
-		at = text_add(out, at, size, "  redlockd is away");
-	place_text(place, shortage, out, at, size);
+		(void)text_add(out, at, size, "%s %s", comma, shortage);
 }
 
 /* Cuts to the width of the terminal, if it tells one, so that the line can be rewritten in place. */
@@ -216,8 +189,8 @@ static void side_close(struct wait_display *s)
 
 /* --- what is told --- */
 
-/* Asks for what the text says. */
-static void status_ask(struct wait_display *s, char *text, size_t size)
+/* Asks for what the text says. Whether it waits for itself. */
+static bool status_ask(struct wait_display *s, char *text, size_t size)
 {
 	struct queue_place place = {.session = redlock_session_id(s->c), .outer_fence = s->outer_fence, .held_ms = -1, .kept_ms = -1};
 	char shortage[QUORUM_SHORTAGE_BYTES] = "";
@@ -225,14 +198,41 @@ static void status_ask(struct wait_display *s, char *text, size_t size)
 	if (side_open(s) && (queue_place_ask(s->side, s->in->operand, &place) || (place.unknown && quorum_shortage_ask(s->side, shortage))))
 		side_close(s);
 	status_text(s, &place, shortage, text, size);
+	return place.itself;
 }
 
-static void status_draw(struct wait_display *s)
+/* For a log: that too few stores answer, and what it waits for, is said once each. */
+static void log_tick(struct wait_display *s, int64_t now)
+{
+	int64_t long_us = s->began_us + LONG_US;
+	char text[STATUS_BYTES] = "";
+	bool late = now >= long_us;
+
+	if (!s->short_said && side_open(s) && !quorum_shortage_ask(s->side, text) && text[0] && stderr_is_ready()) {
+		complain("waiting: %s", text);
+		s->short_said = true;
+	}
+	if (!s->long_said && (late || s->outer_fence) && (status_ask(s, text, sizeof(text)) || late) && stderr_is_ready()) {
+		complain("%s", text);
+		s->long_said = true;
+	}
+	side_close(s);
+	s->due_us = now < long_us ? long_us : s->short_said && s->long_said ? INT64_MAX : now + AGAIN_US;
+}
+
+void wait_display_tick(struct wait_display *s)
 {
 	char text[STATUS_BYTES];
 
-	status_ask(s, text, sizeof(text));
+	if (redlock_now_us() < s->due_us)
+		return;
+	if (!s->terminal) {
+		log_tick(s, redlock_now_us());
+		return;
+	}
+	(void)status_ask(s, text, sizeof(text));
 	text_cut(text);
+	s->due_us = redlock_now_us() + TICK_US;
 	/* Never wait for a terminal: the lock may be granted meanwhile. */
 	if (!stderr_is_ready())
 		return;
@@ -240,62 +240,12 @@ static void status_draw(struct wait_display *s)
 	s->drawn = true;
 }
 
-/* For a log: each of these is said once. */
-static void shortage_say(struct wait_display *s)
-{
-	char shortage[QUORUM_SHORTAGE_BYTES] = "";
-
-	if (side_open(s) && !quorum_shortage_ask(s->side, shortage) && shortage[0] && stderr_is_ready()) {
-		complain("waiting: %s", shortage);
-		s->short_said = true;
-	}
-}
-
-static void long_wait_say(struct wait_display *s)
-{
-	char text[STATUS_BYTES];
-
-	status_ask(s, text, sizeof(text));
-	if (!stderr_is_ready())
-		return;
-	complain("%s", text);
-	s->long_said = true;
-}
-
-static void log_tick(struct wait_display *s, int64_t now)
-{
-	int64_t long_us = s->began_us + (s->outer_fence ? 0 : LONG_US);
-
-	if (!s->short_said)
-		shortage_say(s);
-	if (!s->long_said && now >= long_us)
-		long_wait_say(s);
-	side_close(s);
-	s->due_us = s->short_said && s->long_said ? INT64_MAX : !s->long_said && now < long_us ? MIN(long_us, now + AGAIN_US) : now + AGAIN_US;
-}
-
-void wait_display_tick(struct wait_display *s)
-{
-	if (redlock_now_us() < s->due_us)
-		return;
-	if (s->in->quiet) {
-		s->due_us = INT64_MAX;
-		return;
-	}
-	if (!s->terminal) {
-		log_tick(s, redlock_now_us());
-		return;
-	}
-	status_draw(s);
-	s->due_us = redlock_now_us() + TICK_US;
-}
-
 void wait_display_begin(struct wait_display *s, const struct invocation *in, const struct redlock *c)
 {
 	*s = (struct wait_display){.in = in, .c = c, .began_us = redlock_now_us(), .terminal = isatty(STDERR_FILENO)};
 	s->outer_fence = in->shared || in->slots ? 0 : outer_fence_of(in->operand);
 	/* Spreads the requests of processes that began at the same moment. */
-	s->due_us = s->began_us + TICK_US + (s->terminal ? 0 : getpid() % 1000 * (TICK_US / 1000));
+	s->due_us = in->quiet ? INT64_MAX : s->began_us + TICK_US + (s->terminal ? 0 : getpid() % 1000 * (TICK_US / 1000));
 }
 
 void wait_display_end(struct wait_display *s, bool leave)

@@ -1,15 +1,13 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* See waiting.h. */
 #include "client/cli/run/waiting.h"
-#include "client/cli/io/complaint.h"
 #include "client/cli/io/dial.h"
-#include "client/cli/io/field.h"
+#include "client/cli/io/output.h"
 #include "client/cli/io/terminal.h"
 #include "client/cli/run/wait_display.h"
 #include "client/lib/boottime.h"
 #include "client/lib/display.h"
 #include "proto/proto.h"
-#include "proto/text.h"
 
 #include <errno.h>
 #include <poll.h>
@@ -28,7 +26,7 @@
 static void label_make(const struct invocation *in, char out[LABEL_BYTES])
 {
 	const char *user = getenv("USER") ? getenv("USER") : getenv("LOGNAME"), *word = strrchr(in->argv[0], '/');
-	const char *verb = in->command == &cli_commands[CLI_TRY] ? "run" : in->command->word;
+	const char *verb = command_id(in) == CLI_TRY ? "run" : in->command->word;
 
 	snprintf(out, LABEL_BYTES, "redlock %s %.80s%s%.40s", verb, word ? word + 1 : in->argv[0], user ? "/" : "", user ? user : "");
 }
@@ -51,28 +49,24 @@ static bool greeted(struct waiting *w, int r)
 	return false;
 }
 
-/* If the daemon refuses the grace that was asked for, the session gets as much as the daemon gives, at worst none. */
-static bool greet_any(struct waiting *w)
+bool waiting_greet(struct waiting *w)
 {
+	char asked[AGE_BYTES], allowed[AGE_BYTES];
 	int r = greet(w, w->in->ttl_ms > 0 ? w->in->ttl_ms : GRACE_MS);
 	int64_t most;
 
-	if (r != REDLOCK_REFUSED)
-		return greeted(w, r);
-	r = greet(w, 0);
-	most = r ? 0 : redlock_line_number(redlock_answer(w->c), "max_grace_ms", 0);
-	if (most > 0)
-		r = greet(w, most);
-	return greeted(w, r == REDLOCK_REFUSED ? greet(w, 0) : r);
-}
-
-/* The daemon refuses a longer keep. Say so before CMD runs, not after. */
-static bool keep_is_allowed(struct waiting *w)
-{
-	int64_t lease = redlock_line_number(redlock_answer(w->c), "max_lease_ms", INT64_MAX);
-	int64_t most = redlock_line_number(redlock_answer(w->c), "max_keep_ms", lease); /* an earlier daemon bounds it by max_lease */
-	char asked[AGE_BYTES], allowed[AGE_BYTES];
-
+	/* If the daemon refuses the grace that was asked for, the session gets as much as the daemon gives, at worst none. */
+	if (r == REDLOCK_REFUSED) {
+		r = greet(w, 0);
+		most = r ? 0 : redlock_line_number(redlock_answer(w->c), "max_grace_ms", 0);
+		if (most > 0 && (r = greet(w, most)) == REDLOCK_REFUSED)
+			r = greet(w, 0);
+	}
+	if (!greeted(w, r))
+		return false;
+	/* The daemon refuses a longer keep. Say so before CMD runs, not after. An earlier daemon bounds it by max_lease. */
+	most = redlock_line_number(redlock_answer(w->c), "max_lease_ms", INT64_MAX);
+	most = redlock_line_number(redlock_answer(w->c), "max_keep_ms", most);
 	if (w->in->keep_ms <= most)
 		return true;
 	w->exit = EXIT_FAILED;
@@ -80,11 +74,6 @@ static bool keep_is_allowed(struct waiting *w)
 	duration_format(most * US_PER_MS, allowed);
 	complain("--keep %s is longer than the daemon's max_keep of %s", asked, allowed);
 	return false;
-}
-
-bool waiting_greet(struct waiting *w)
-{
-	return greet_any(w) && keep_is_allowed(w);
 }
 
 bool waiting_regreet(struct waiting *w, int64_t grace_ms)
@@ -96,35 +85,22 @@ bool waiting_regreet(struct waiting *w, int64_t grace_ms)
 
 /* --- the request --- */
 
-/* The length without a last character that was cut in two. */
-static size_t text_whole(const char *text, size_t n)
-{
-	size_t begin = n;
-
-	while (begin > 0 && n - begin < 4 && (text[begin - 1] & 0xc0) == 0x80)
-		begin--;
-	if (begin == 0 || !(text[--begin] & 0x80))
-		return n;
-	return utf8_length((struct span){text + begin, n - begin}) ? n : begin;
-}
-
 /* The note that was given, else the command line; cut between characters. */
-static void note_make(const struct invocation *in, char out[NOTE_BYTES + 1])
+static void note_make(const struct invocation *in, char out[NOTE_BYTES + 2])
 {
-	size_t at = 0, i;
+	size_t at = text_add(out, 0, NOTE_BYTES + 2, "%s", in->note ? in->note : ""), n = NOTE_BYTES;
 
-	out[0] = '\0';
-	if (in->note)
-		at = text_add(out, at, NOTE_BYTES + 1, "%s", in->note);
-	for (i = 0; !in->note && in->argv[i]; i++)
-		at = text_add(out, at, NOTE_BYTES + 1, "%s%s", i ? " " : "", in->argv[i]);
-	out[at == NOTE_BYTES ? text_whole(out, at) : at] = '\0';
+	for (size_t i = 0; !in->note && in->argv[i]; i++)
+		at = text_add(out, at, NOTE_BYTES + 2, "%s%s", i ? " " : "", in->argv[i]);
+	while (at > NOTE_BYTES && n > NOTE_BYTES - 3 && (out[n] & 0xc0) == 0x80)
+		n--;
+	out[n] = '\0';
 }
 
 static int lock_send(const struct waiting *w)
 {
 	const struct invocation *in = w->in;
-	char note[NOTE_BYTES + 1];
+	char note[NOTE_BYTES + 2] = "";
 	struct redlock_options options = {.size = sizeof(options), .wait_ms = in->wait_ms, .ttl_ms = in->ttl_ms, .priority = in->priority, .shared = in->shared,
 	                                  .slots = in->slots, .trace = in->trace};
 
@@ -164,117 +140,74 @@ int waiting_answer(struct waiting *w, int64_t until, struct wait_display *status
 
 /* --- no grant --- */
 
-/* Appends a word of a command line, so that a shell reads it as it is. False: it does not fit. */
-static bool word_add(char *out, size_t *at, const char *word)
+/* Words that a shell reads as they are. Returns the length; more than TEXT_MOST: they are too long, and were cut. */
+static size_t line_for_shell(char *const *words, char out[PAYLOAD_MAX + 1])
 {
-	size_t n = *at;
+	size_t at = 0;
 
-	if (n + 3 > TEXT_MOST) /* an empty word has that many bytes, too */
-		return false;
-	if (n > 0)
-		out[n++] = ' ';
-	out[n++] = '\'';
-	for (; *word; word++) {
-		if (n + 8 > TEXT_MOST)
-			return false;
-		if (*word == '\'') {
-			memcpy(out + n, "'\\''", 4);
-			n += 4;
-		} else {
-			out[n++] = *word;
-		}
+	for (; *words; words++) {
+		at = text_add(out, at, PAYLOAD_MAX + 1, at ? " '" : "'");
+		for (const char *p = *words; *p; p++)
+			at = *p == '\'' ? text_add(out, at, PAYLOAD_MAX + 1, "'\\''") : text_add(out, at, PAYLOAD_MAX + 1, "%c", *p);
+		at = text_add(out, at, PAYLOAD_MAX + 1, "'");
 	}
-	out[n++] = '\'';
-	*at = n;
-	return true;
+	return at;
 }
 
 bool or_defer(const struct invocation *in, struct redlock *c)
 {
-	struct redlock_deferral options = {.size = sizeof(options), .lock = in->operand};
-	char text[PAYLOAD_MAX];
-	char id[REDLOCK_JOB_BYTES], name[200];
-	size_t n = 0;
+	const struct redlock_deferral options = {.size = sizeof(options), .lock = in->operand};
+	char text[PAYLOAD_MAX + 1], id[REDLOCK_JOB_BYTES], name[SHOWN_BYTES];
+	size_t n = line_for_shell(in->argv, text);
 	int r;
 
-	for (char **word = in->argv; *word; word++) {
-		if (word_add(text, &n, *word))
-			continue;
+	if (n > TEXT_MOST) {
 		complain("the command line is too long to be deferred: %d bytes at most", TEXT_MOST);
 		return false;
 	}
 	text[n++] = '\n';
 	r = redlock_defer(c, in->defer_to, (struct redlock_bytes){text, n}, &options, id);
-	if (r) {
+	if (r)
 		complain("%s%s", redlock_errmsg(c), silence_hint(r));
-		return false;
-	}
-	shown_text(span_of(in->defer_to), name, sizeof(name));
-	if (!in->quiet)
-		complain("deferred: job %s of %s", id, name);
-	return true;
+	else if (!in->quiet)
+		complain("deferred: job %s of %s", id, shown(in->defer_to, name));
+	return !r;
 }
 
-/* BUSY has who holds the lock here; of a holder on another host the host alone. */
-static bool holder_is_told(const struct waiting *w)
-{
-	struct span holder = field_of(redlock_answer(w->c), "holder");
-
-	return holder.n == 0 || holder.p[0] != '@';
-}
-
-/* Says who holds the lock. SHOW is asked for what the answer does not tell. */
+/* Says who holds the lock. SHOW is asked for what the answer does not tell: BUSY has who holds the lock here, of a holder on another host the host alone. */
 static void holder_complain(const struct waiting *w, int outcome)
 {
 	struct queue_place place = {.session = redlock_session_id(w->c)};
-	char name[LABEL_BYTES], age[AGE_BYTES], more[AGE_BYTES];
+	struct span holder = field_of(redlock_answer(w->c), "holder");
+	bool told = outcome == REDLOCK_BUSY && (holder.n == 0 || holder.p[0] != '@');
+	char name[SHOWN_BYTES], age[AGE_BYTES], more[AGE_BYTES];
 
-	if ((outcome == REDLOCK_BUSY && holder_is_told(w)) || w->in->names_n > 1 || queue_place_ask(w->c, w->in->operand, &place) ||
-	    (!place.holder[0] && place.kept_ms < 0)) {
+	if (told || w->in->names_n > 1 || queue_place_ask(w->c, w->in->operand, &place) || (!place.holder[0] && place.kept_ms < 0)) {
 		complain("%s", redlock_errmsg(w->c));
 		return;
 	}
-	shown_text(span_of(w->in->operand), name, sizeof(name));
+	shown(w->in->operand, name);
 	if (place.kept_ms >= 0 && place.ran_ms >= 0)
 		complain("%s is kept for %s more since it ran %s ago", name, age_text(place.kept_ms, more), age_text(place.ran_ms, age));
 	else if (place.kept_ms >= 0)
 		complain("%s is held by nobody, but kept for %s more", name, age_text(place.kept_ms, age));
-	else if (place.held_ms < 0)
-		complain("%s is held by %s", name, place.holder);
 	else
-		complain("%s is held by %s for %s", name, place.holder, age_text(place.held_ms, age));
-}
-
-static const char *trouble(const struct waiting *w, int error)
-{
-	if (error != -ETIMEDOUT)
-		return redlock_errmsg(w->c);
-	return redlock_away(w->c) ? "redlockd went away and did not come back in time" : "redlockd does not answer";
+		complain("%s is held by %s%s%s", name, place.holder, place.held_ms < 0 ? "" : " for ", place.held_ms < 0 ? "" : age_text(place.held_ms, age));
 }
 
 static bool not_granted(struct waiting *w, int outcome)
 {
 	bool taken = outcome == REDLOCK_BUSY || outcome == REDLOCK_TIMEOUT;
+	const char *silent = redlock_away(w->c) ? "redlockd went away and did not come back in time" : "redlockd does not answer";
 
 	w->exit = taken ? w->in->busy_exit : EXIT_FAILED;
 	if (taken && !w->in->quiet)
 		holder_complain(w, outcome);
-	if (taken && w->in->defer_to && !or_defer(w->in, w->c))
-		w->exit = EXIT_FAILED;
-	else if (taken && w->in->defer_to)
-		w->exit = EXIT_SUCCESS;
-	else if (!taken && !w->abandoned)
-		complain("%s%s", trouble(w, outcome), silence_hint(outcome));
+	if (taken && w->in->defer_to)
+		w->exit = or_defer(w->in, w->c) ? EXIT_SUCCESS : EXIT_FAILED;
+	if (!taken && !w->abandoned)
+		complain("%s%s", outcome == -ETIMEDOUT ? silent : redlock_errmsg(w->c), silence_hint(outcome));
 	return false;
-}
-
-static unsigned name_of_answer(const struct waiting *w)
-{
-	unsigned i = 0;
-
-	while (i < w->in->names_n - 1 && !field_is(redlock_answer(w->c), "name", w->in->names[i]))
-		i++;
-	return i;
 }
 
 bool waiting_take(struct waiting *w, int64_t *ret_ttl_ms, unsigned *ret_name)
@@ -292,7 +225,9 @@ bool waiting_take(struct waiting *w, int64_t *ret_ttl_ms, unsigned *ret_name)
 	wait_display_end(&status, w->abandoned);
 	if (r)
 		return not_granted(w, r);
-	*ret_name = w->in->any ? name_of_answer(w) : 0;
+	*ret_name = 0;
+	while (w->in->any && *ret_name < w->in->names_n - 1 && !field_is(redlock_answer(w->c), "name", w->in->names[*ret_name]))
+		++*ret_name;
 	*ret_ttl_ms = redlock_grant(w->c, &granted) ? 0 : granted.ttl_ms;
 	if (w->in->names_n > 1 && !w->in->any)
 		*ret_ttl_ms = redlock_many_ttl_ms(w->c);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * client/cli/run/run.c, taken_job.c and waiting.c there: jobs and their commands, against a scripted daemon that goes and comes back. A job whose command has
+ * client/cli/run/run.c, locks_held.c and waiting.c there: jobs and their commands, against a scripted daemon that goes and comes back. A job whose command has
  * succeeded is done once, and no command is stopped for a job that is still held.
  */
 #include "client/cli/io/invocation.h"

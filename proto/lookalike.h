@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Characters that word processors, chats and web pages put in the place of ASCII ones. People do not see the difference. */
-#ifndef CONF_LOOKALIKE_H
-#define CONF_LOOKALIKE_H
+#ifndef PROTO_LOOKALIKE_H
+#define PROTO_LOOKALIKE_H
 
 #include <stddef.h>
 #include <stdint.h>
