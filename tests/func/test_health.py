@@ -808,7 +808,7 @@ class AgainAndAgain(HealthTest):
             store.cli.flushall()
             until(lambda: daemon.log().count(" state=quarantine ") == times, "it is in quarantine")
         self.becomes(daemon, "quarantine", "forgets")
-        self.advises(daemon, "quarantine", "lost its memory 3 times within", "somebody flushes it")
+        self.advises(daemon, "quarantine", "had to be quarantined 3 times within", "somebody flushes it")
         found = self.doctor(daemon)
         self.assertIn("fail", {row["status"] for row in found if row["check"] == "quorum"})
         self.assertNotIn("only wait", str(found))

@@ -63,8 +63,6 @@ struct trouble member_trouble(const struct members *ms, const struct member *m)
 		return (struct trouble){m->reason, m->defect};
 	if (m->state != MEMBER_DOWN && member_breaks(ms, m))
 		return (struct trouble){m->breaks.text, DEFECT_BREAKS};
-	if (m->state == MEMBER_JOINED && member_is_late(ms, m))
-		return (struct trouble){m->late_text, DEFECT_LATE};
 	if (m->state == MEMBER_JOINED && m->misnamed.defect)
 		return (struct trouble){m->misnamed.text, m->misnamed.defect};
 	if (m->state == MEMBER_JOINED && m->unwatched.defect)
@@ -75,6 +73,8 @@ struct trouble member_trouble(const struct members *ms, const struct member *m)
 		return (struct trouble){m->denial.text, m->denial.defect};
 	if (m->silent[0])
 		return (struct trouble){m->silent, m->silence};
+	if (m->state == MEMBER_JOINED && member_is_late(ms, m))
+		return (struct trouble){m->late_text, DEFECT_LATE};
 	if (m->state == MEMBER_JOINED && m->apart.defect)
 		return (struct trouble){m->apart.text, m->apart.defect};
 	return (struct trouble){"", DEFECT_NONE};

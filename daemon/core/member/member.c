@@ -183,7 +183,7 @@ static void member_note_loss(struct members *ms, struct member *m, struct troubl
 	if (m->quarantine.losses < LOSSES_MOST)
 		core_keep(m->quarantine.why, sizeof(m->quarantine.why), span_of(why.text));
 	else
-		snprintf(m->quarantine.why, sizeof(m->quarantine.why), "it lost its memory %u times within %" PRId64 " s: %s", m->quarantine.losses,
+		snprintf(m->quarantine.why, sizeof(m->quarantine.why), "it had to be quarantined %u times within %" PRId64 " s: %s", m->quarantine.losses,
 		         instant_diff(now, m->quarantine.first) / SEC + 1, why.text);
 }
 

@@ -511,9 +511,13 @@ void serve_AUTH(struct request_context *x, struct session *s)
 		tell_mistake(x, s, ERROR_LIMIT, "another AUTH of this session is not answered yet");
 		return;
 	}
+	if (q->word[0].n + q->word[1].n > AUTH_TEXT_MAX) { /* nothing of it is kept while it is refused */
+		request_wipe(q);
+		q->word[0] = q->word[1] = SPAN("");
+	}
 	auth = auth_new(x, s);
 	request_wipe(q);
-	if (!x->core->conf.users || q->word[0].n == 0 || memchr(q->word[0].p, '\0', q->word[0].n) || q->word[0].n + q->word[1].n > AUTH_TEXT_MAX) {
+	if (!x->core->conf.users || q->word[0].n == 0 || memchr(q->word[0].p, '\0', q->word[0].n)) {
 		auth_decided(x, auth, false);
 		return;
 	}

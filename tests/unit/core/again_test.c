@@ -87,15 +87,15 @@ TEST(a_third_loss_of_memory_is_told_as_such)
 	ck_assert_str_eq(store_state(0, 0), BLANK);
 	ck_assert(was_logged("node node=a state=quarantine *")); /* it begins anew: each time is told */
 	is_flushed_after(5 * SEC);
-	ck_assert_str_eq(store_state(0, 0), "quarantine: it lost its memory 3 times within 13 s: it carries no marker: new, restarted blank, or flushed");
-	ck_assert(was_logged("node node=a state=quarantine *reason=\"it lost its memory 3 times *"));
+	ck_assert_str_eq(store_state(0, 0), "quarantine: it had to be quarantined 3 times within 13 s: it carries no marker: new, restarted blank, or flushed");
+	ck_assert(was_logged("node node=a state=quarantine *reason=\"it had to be quarantined 3 times *"));
 	says(1, "LIST nodes");
 	hears(1, "\\* node=a state=quarantine reason=* cause=forgets left_ms=*");
 	ignores(1);
 	passes(QUARANTINE_US + SEC);
 	ck_assert_str_eq(store_state(0, 0), WELL);
 	is_flushed_after(10 * 60 * SEC);
-	ck_assert_ptr_nonnull(strstr(store_state(0, 0), "quarantine: it lost its memory 4 times within 64"));
+	ck_assert_ptr_nonnull(strstr(store_state(0, 0), "quarantine: it had to be quarantined 4 times within 64"));
 }
 
 /* Nobody flushes it: each sign of lost memory has its own cause. */
