@@ -150,6 +150,7 @@ class RemovedFiles(FuncTest):
         self.assertEqual([c.ok("TAKE q wait=30s")["job"] for _ in range(2)], ["1", "2"])
 
     def test_the_log_of_the_file_of_jobs_is_removed_or_cut(self):
+        told = r'error jobs .*"somebody has removed, cut or replaced jobs.db-wal" note="redlockd has put its jobs into a new one"'
         for n, lose in enumerate((os.unlink, lambda path: os.truncate(path, 0), lambda path: os.truncate(path, 100))):
             for how in ("kill", "term", "restart"):
                 q, mark = "q%d%s" % (n, how), self.d.log_size()
@@ -164,8 +165,9 @@ class RemovedFiles(FuncTest):
                     self.d.finish()
                     self.d.start()
                 else:
+                    self.d.logged(told, mark)
                     self.killed()
-                self.d.logged(r'error jobs .*"somebody has removed, cut or replaced jobs.db-wal" note="redlockd has put its jobs into a new one"', mark)
+                self.d.logged(told, mark)
                 c = self.client(self.d)
                 self.assertEqual([c.ok("TAKE %s wait=30s" % q)["job"] for _ in range(2)], ["1", "2"])
 
