@@ -159,6 +159,7 @@ void core_conf_fill(struct core_conf *to, const struct conf *from);
 void lasting_open(struct daemon *d);
 int lasting_restore(struct daemon *d);
 void lasting_tick(struct daemon *d);
+void lasting_stop(struct daemon *d); /* the last look */
 void lasting_close(struct daemon *d);
 
 /* guard.c: users, rules, the audit log. */

@@ -29,15 +29,39 @@ void lasting_close(struct daemon *d)
 	job_file_close(&d->jobs);
 }
 
+/* What there is to tell of a file that was set aside: once. */
+static const char *moved(struct daemon *d)
+{
+	bool aside = d->jobs.aside;
+
+	d->jobs.aside = false;
+	return aside ? " moved_to=jobs.db.bad" : "";
+}
+
 static void tell_lost(struct daemon *d)
 {
 	int why = d->jobs.lost;
-	bool spare = why == JOBS_SPARE_LOST;
+	const char *note = why == JOBS_SPARE_LOST ? "redlockd makes it again" :
+			   d->jobs.failed ? "redlockd has its jobs in memory alone, until it can put them into a new one" : "redlockd has put its jobs into a new one";
 
 	d->jobs.lost = 0;
 	if (why)
-		log_event(LOG_ERROR, "jobs", "dir=%s error=\"%s\"%s note=\"redlockd %s\"", d->jobs.dir, jobs_trouble(why),
-		          spare || why == -EIDRM ? "" : " moved_to=jobs.db.bad", spare ? "makes it again" : "has put its jobs into a new one");
+		log_event(LOG_ERROR, "jobs", "dir=%s error=\"%s\"%s note=\"%s\"", d->jobs.dir, jobs_trouble(why), moved(d), note);
+}
+
+static void tell(struct daemon *d)
+{
+	int error = d->jobs.error;
+
+	tell_lost(d);
+	if (error == d->jobs_error)
+		return;
+	if (error)
+		log_event(LOG_ERROR, "jobs", "dir=%s error=\"%s\" note=\"DEFER and TAKE are refused until it can be written\"", d->jobs.dir,
+		          jobs_trouble(error));
+	else
+		log_event(LOG_NOTICE, "jobs", "dir=%s%s note=\"is written again\"", d->jobs.dir, moved(d));
+	d->jobs_error = error;
 }
 
 int lasting_restore(struct daemon *d)
@@ -59,27 +83,23 @@ int lasting_restore(struct daemon *d)
 		          "dir=%s error=\"%s\" note=\"it cannot be written that leases end later by the clock of this run. If the daemon is killed before it "
 		          "can be, jobs may be handed out while others run them\"",
 		          d->jobs.dir, jobs_trouble(found.unsaid));
-	d->jobs.lost = 0;
+	d->jobs.aside = false;
+	tell_lost(d);
 	return found.stays ? found.error : 0;
 }
 
 void lasting_tick(struct daemon *d)
 {
 	struct instant now = clock_boottime();
-	int error;
 
-	if (d->memory && !instant_before(now, d->jobs_at)) {
-		d->jobs_at = instant_add(now, LOOK_EVERY);
-		memory_look(d->memory);
-	}
-	tell_lost(d);
-	error = d->jobs.error;
-	if (error == d->jobs_error)
-		return;
-	if (error)
-		log_event(LOG_ERROR, "jobs", "dir=%s error=\"%s\" note=\"DEFER and TAKE are refused until it can be written\"", d->jobs.dir,
-		          jobs_trouble(error));
-	else
-		log_event(LOG_NOTICE, "jobs", "dir=%s note=\"is written again\"", d->jobs.dir);
-	d->jobs_error = error;
+	if (d->memory && !instant_before(now, d->jobs_at))
+		d->jobs_at = memory_look(d->memory) ? now : instant_add(now, LOOK_EVERY);
+	tell(d);
+}
+
+void lasting_stop(struct daemon *d)
+{
+	(void)memory_look(d->memory);
+	(void)memory_write_jobs(d->memory);
+	tell(d);
 }

@@ -468,8 +468,7 @@ void stores_stop(struct daemon *d)
 
 	if (!d->memory || !d->state_open)
 		return;
-	memory_look(d->memory);
-	(void)memory_write_jobs(d->memory);
+	lasting_stop(d);
 	r = state_finish(&d->state, d->memory, clock_boottime());
 	if (r < 0)
 		log_event(LOG_ERROR, "state", "dir=%s error=\"%s\" note=\"the next start takes this end for a crash\"", d->runtime.dir, strerror(-r));

@@ -15,6 +15,7 @@
 #define FILE_NAME   "jobs.db"
 #define LOG_NAME    "jobs.db-wal"
 #define BAD_NAME    "jobs.db.bad"
+#define NEW_NAME    "jobs.db.new" /* that is being made */
 #define SPARE_NAME  "jobs.spare"
 #define FORMER_NAME "jobs" /* of earlier builds */
 #define ROW_BYTES   ((size_t)8 << 10) /* of the pages that one row changes, beside its texts */
@@ -25,8 +26,8 @@ enum { NUMBER = 1, QUEUE, ID, KIND, MS, DUE_MS, FAILED, VALUE, LOCK, PAYLOAD, PE
 
 /* Nothing waits for the device: locks would wait with it. */
 static const char SET_UP[] = "PRAGMA locking_mode = EXCLUSIVE; PRAGMA synchronous = OFF; PRAGMA temp_store = MEMORY; PRAGMA trusted_schema = OFF";
-static const char MAKE[] = "BEGIN; CREATE TABLE job (number INTEGER PRIMARY KEY, queue TEXT, id TEXT, kind INTEGER, ms INTEGER, due_ms INTEGER, "
-			   "failed INTEGER, value TEXT, lock TEXT, payload TEXT, peer TEXT); PRAGMA user_version = 1; COMMIT";
+static const char MAKE[] = "CREATE TABLE job (number INTEGER PRIMARY KEY, queue TEXT, id TEXT, kind INTEGER, ms INTEGER, due_ms INTEGER, "
+			   "failed INTEGER, value TEXT, lock TEXT, payload TEXT, peer TEXT); PRAGMA user_version = 1";
 static const char PUT[] = "REPLACE INTO job VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)";
 
 static const char *path_of(const struct job_file *f, const char *name, char out[PATH_SIZE])
@@ -155,19 +156,33 @@ void job_file_close(struct job_file *f)
 	sqlite3_close(f->db);
 	f->begin = f->put = f->drop = f->commit = NULL;
 	f->db = NULL;
-	f->spare = false;
 }
 
-/* The file stays in sight, and another may take its place. */
-static void file_set_aside(struct job_file *f, int why)
+/* What is no log of the file any more must not get into it: neither now nor in the next run, which has the file as it was before that log. */
+static void file_lose(struct job_file *f, int why)
+{
+	char log[PATH_SIZE];
+
+	if (f->db)
+		sqlite3_db_config(f->db, SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1, NULL);
+	job_file_close(f);
+	f->lost = f->replaced = why;
+	if (why == -ENOLINK)
+		unlink(path_of(f, LOG_NAME, log));
+}
+
+/* The file has a second name then, by which it stays in sight when another takes the first. */
+static void file_set_aside(struct job_file *f)
 {
 	char from[PATH_SIZE], to[PATH_SIZE];
+	struct stat st;
 
-	job_file_close(f);
-	f->known = false;
-	f->lost = why;
-	(void)rename(path_of(f, FILE_NAME, from), path_of(f, BAD_NAME, to));
-	(void)rename(path_of(f, LOG_NAME, from), path_of(f, BAD_NAME "-wal", to));
+	if (lstat(path_of(f, FILE_NAME, from), &st) < 0)
+		return;
+	unlink(path_of(f, BAD_NAME, to));
+	f->aside = link(from, to) == 0 || rename(from, to) == 0;
+	if (rename(path_of(f, LOG_NAME, from), path_of(f, BAD_NAME "-wal", to)) < 0)
+		unlink(to);
 }
 
 static int prepare(struct job_file *f, const char *text, struct sqlite3_stmt **ret)
@@ -201,17 +216,18 @@ static int expect(struct job_file *f, const char *question, const char *answer)
 	return r;
 }
 
-/* Nothing is written to a file before it is known to be ours: a new one has version 0 and no table, each other one has our table. */
-static int file_judge(struct job_file *f, bool *ret_new)
+/* Nothing is written to a file before it is known to be ours. It has our table as long as it has its name: without any, it has lost it. */
+static int file_judge(struct job_file *f)
 {
-	int r = expect(f, "PRAGMA user_version", "0");
+	int r = expect(f, "SELECT count(*) FROM sqlite_master", "0");
 
-	*ret_new = r == 0;
+	if (r != -EPROTO)
+		return r ? r : -EBADMSG;
+	r = expect(f, "PRAGMA user_version", "1");
 	if (r == -EPROTO)
-		r = expect(f, "PRAGMA user_version", "1");
-	if (r)
-		return r;
-	r = *ret_new ? expect(f, "SELECT count(*) FROM sqlite_master", "0") : expect(f, "SELECT count(*) FROM pragma_table_info('job')", "11");
+		return expect(f, "PRAGMA user_version", "0") ? r : -EMEDIUMTYPE;
+	if (!r)
+		r = expect(f, "SELECT count(*) FROM pragma_table_info('job')", "11");
 	return r == -EPROTO ? -EMEDIUMTYPE : r;
 }
 
@@ -264,19 +280,16 @@ static int file_is_lost(struct job_file *f)
 	return r;
 }
 
-static int file_set_up(struct job_file *f)
+static int file_connect(struct job_file *f, const char *path)
 {
-	bool new = false;
-	int r = run_text(f, SET_UP);
+	errno = 0;
+	return sqlite3_open_v2(path, &f->db, SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOMUTEX, NULL) ? error_of(f) : run_text(f, SET_UP);
+}
 
-	if (!r)
-		r = file_judge(f, &new);
-	if (!r)
-		r = expect(f, "PRAGMA journal_mode = WAL", "wal");
-	if (!r && new)
-		r = run_text(f, MAKE);
-	if (!r)
-		r = prepare(f, "BEGIN", &f->begin);
+static int file_prepare(struct job_file *f)
+{
+	int r = prepare(f, "BEGIN", &f->begin);
+
 	if (!r)
 		r = prepare(f, PUT, &f->put);
 	if (!r)
@@ -284,29 +297,38 @@ static int file_set_up(struct job_file *f)
 	return r ? r : prepare(f, "COMMIT", &f->commit);
 }
 
-/* SQLite would give a new file the mode of the umask. A file that is there though none is known may have the jobs of somebody else. */
-static int file_open(struct job_file *f, bool make)
+static int file_mark(struct job_file *f, const char *path)
 {
-	char path[PATH_SIZE];
-	int fd = open(path_of(f, FILE_NAME, path), O_RDWR | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK | (make ? O_CREAT | O_EXCL : 0), 0600), r;
+	int fd = open(path, O_RDWR | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK), r;
 	struct stat st;
 
 	if (fd < 0)
 		return -errno;
-	r = fstat(fd, &st) < 0 ? -errno : 0;
+	r = fstat(fd, &st) < 0 ? -errno : st.st_size == 0 ? -EBADMSG : 0; /* SQLite would remove the log of an empty one */
 	close(fd);
+	if (!r)
+		f->file = (struct job_file_mark){st.st_ino, st.st_size};
+	return r;
+}
+
+static int file_open(struct job_file *f)
+{
+	char path[PATH_SIZE];
+	int r = file_mark(f, path_of(f, FILE_NAME, path));
+
 	if (r)
 		return r;
-	f->file = (struct job_file_mark){st.st_ino, st.st_size};
-	errno = 0;
-	r = sqlite3_open_v2(path, &f->db, SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOMUTEX, NULL) ? error_of(f) : file_set_up(f);
+	r = file_connect(f, path);
+	if (!r)
+		r = file_judge(f);
+	if (!r)
+		r = expect(f, "PRAGMA journal_mode = WAL", "wal");
+	if (!r)
+		r = file_prepare(f);
 	if (!r)
 		r = file_find(f, LOG_NAME, &f->log);
 	if (r)
 		job_file_close(f);
-	if (r && make)
-		unlink(path);
-	f->known |= r == 0;
 	f->spare = r == 0 && spare_is_there(f);
 	return r;
 }
@@ -390,7 +412,6 @@ static void store_is_written(struct job_store *s)
 		j->stored = true;
 	}
 	s->gone_n = s->unwritten = 0;
-	s->inode = s->file->file.inode;
 	log_mark(s->file);
 }
 
@@ -410,49 +431,97 @@ static int transaction(struct job_store *s)
 		r = run(f, f->commit);
 	if (r && !sqlite3_get_autocommit(f->db))
 		(void)run_text(f, "ROLLBACK");
+	return r;
+}
+
+/* No log is needed for a file that nobody has yet. SQLite would give it the mode of the umask. */
+static int file_fill(struct job_store *s, const char *path)
+{
+	struct job_file *f = s->file;
+	int fd = open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600), r;
+
+	if (fd < 0)
+		return -errno;
+	close(fd);
+	r = file_connect(f, path);
 	if (!r)
+		r = expect(f, "PRAGMA journal_mode = OFF", "off");
+	if (!r)
+		r = run_text(f, MAKE);
+	if (!r)
+		r = file_prepare(f);
+	if (!r)
+		r = transaction(s);
+	if (!r)
+		r = expect(f, "PRAGMA journal_mode = WAL", "wal");
+	job_file_close(f);
+	return r;
+}
+
+/* A log that another file has left would be taken for that of the new one. */
+static int file_put_in_place(struct job_file *f, const char *path)
+{
+	char to[PATH_SIZE];
+
+	if (f->replaced && (f->replaced != -ENOLINK || file_look(f, FILE_NAME, &f->file) < 0))
+		file_set_aside(f);
+	unlink(path_of(f, LOG_NAME, to));
+	return rename(path, path_of(f, FILE_NAME, to)) < 0 ? -errno : 0;
+}
+
+/*
+ * Another file, with all jobs. Whenever the process is killed, one that is complete has the name. What has it though none was lost may have the jobs of
+ * somebody else.
+ */
+static int file_make(struct job_store *s)
+{
+	struct job_file *f = s->file;
+	struct job_file_mark mark;
+	char path[PATH_SIZE];
+	int r;
+
+	if (!f->replaced && file_find(f, FILE_NAME, &mark) != -ENOENT)
+		return -EEXIST;
+	unlink(path_of(f, NEW_NAME, path));
+	each_job(s, row_is_changed);
+	r = file_fill(s, path);
+	if (!r)
+		r = file_put_in_place(f, path);
+	if (r) {
+		unlink(path);
+		return r;
+	}
+	f->replaced = 0;
+	r = file_open(f);
+	if (r)
+		file_lose(f, r);
+	else
 		store_is_written(s);
 	return r;
 }
 
-/* The file that is known, or else a new one, which has none of the jobs. Another one in its place has the jobs of somebody else. */
 static int file_ready(struct job_store *s)
 {
-	struct job_file *f = s->file;
-	int r = -ENOENT;
-
-	if (f->db)
-		return 0;
-	if (f->known)
-		r = file_open(f, false);
-	if (!r && f->file.inode != s->inode) {
-		job_file_close(f);
-		return -EEXIST;
-	}
-	if (r != -ENOENT)
-		return r;
-	each_job(s, row_is_changed);
-	return file_open(f, true);
-}
-
-static int file_write(struct job_store *s)
-{
-	int r = file_ready(s);
-
-	return r ? r : transaction(s);
+	return s->file->db ? 0 : file_make(s);
 }
 
 static int store_write(struct job_store *s)
 {
-	int r = file_is_lost(s->file);
+	struct job_file *f = s->file;
+	int r = file_is_lost(f);
 
 	if (r)
-		file_set_aside(s->file, r);
-	r = file_write(s);
-	if (r != -EBADMSG)
-		return r;
-	file_set_aside(s->file, r);
-	return file_write(s);
+		file_lose(f, r);
+	r = file_ready(s);
+	if (!r)
+		r = transaction(s);
+	if (r == -EBADMSG && f->db) {
+		file_lose(f, r);
+		r = file_ready(s);
+	} else if (!r) {
+		store_is_written(s);
+	}
+	return r;
 }
 
 /* What is in the log of the database moves into it, and the log gives its space back: on a full device that may be enough. */
@@ -621,8 +690,11 @@ static void queue_restored(struct job_store *s, struct job_queue *q, int64_t lat
 
 void jobs_restore(struct job_store *s, struct job_file *f, int64_t later_ms, struct jobs_found *ret)
 {
-	int r = file_open(f, false);
+	char path[PATH_SIZE];
+	int r;
 
+	unlink(path_of(f, NEW_NAME, path));
+	r = file_open(f);
 	*ret = (struct jobs_found){0};
 	s->file = f;
 	if (r == -ENOENT)
@@ -633,13 +705,13 @@ void jobs_restore(struct job_store *s, struct job_file *f, int64_t later_ms, str
 		store_empty(s);
 		ret->error = r;
 		ret->stays = r != -EBADMSG;
-		if (ret->stays)
-			job_file_close(f);
-		else
-			file_set_aside(f, r);
+		job_file_close(f);
+		if (!ret->stays) {
+			file_set_aside(f);
+			unlink(path_of(f, FILE_NAME, path));
+		}
 		return;
 	}
-	s->inode = f->file.inode;
 	for (size_t i = 0; i < s->count; i++) {
 		ret->jobs += job_rows_count(s->queue[i]);
 		queue_restored(s, s->queue[i], later_ms);

@@ -8,7 +8,8 @@
  * `jobs.spare` has the space of some transactions. On a full device it goes, so that what has been done can be written. Until there is space for another, new
  * jobs and leases are refused; what runs may end. If even so a transaction fails, it is tried again now and then, and no job changes before.
  *
- * Without jobs there is no file. Errors are negative errnos; see jobs_trouble.
+ * A file that is lost or damaged is replaced by one with all jobs, which has its name once it is complete: until then a run that is killed leaves the one
+ * that was there, as it was before the log that is lost. Without jobs there is no file. Errors are negative errnos; see jobs_trouble.
  */
 #ifndef STORE_JOB_KEEP_H
 #define STORE_JOB_KEEP_H
@@ -35,12 +36,13 @@ struct job_file {
 	struct sqlite3 *db;     /* NULL: there is no file yet, or it cannot be opened */
 	struct sqlite3_stmt *begin, *put, *drop, *commit;
 	struct job_file_mark file, log;
-	bool known;             /* the jobs of the file are those of the store */
 	bool seen;              /* in this pass: they are there, and whole */
 	bool spare;             /* jobs.spare is there */
 	bool failed;            /* the last transaction did: no job changes before jobs_look has caught up */
 	int error;              /* why jobs cannot be written; 0: they can, as far as is known */
-	int lost;               /* what somebody has done to a file, which is made again, or why it was set aside; 0: nothing. The owner tells and clears it */
+	int replaced;           /* why it was lost and another is to take its name; 0: that has happened */
+	int lost;               /* what somebody has done to a file, or what was wrong with it; 0: nothing. The owner tells and clears it */
+	bool aside;             /* what had the name is jobs.db.bad now. The owner likewise */
 };
 
 struct jobs_found {

@@ -63,7 +63,6 @@ struct job_store {
 	uint64_t *gone;
 	size_t gone_n, gone_cap;
 	size_t unwritten;  /* about so many bytes */
-	uint64_t inode;    /* of the file that has the rest */
 	struct map deferred; /* the DEFERs that were carried out, by their nonces */
 	STAILQ_HEAD(, job_note) notes; /* likewise, as they came */
 	uint64_t seed[2];

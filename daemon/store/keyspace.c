@@ -8,10 +8,10 @@
 #include <stdlib.h>
 
 #define RECLAIM 64
-#define SETTLE  8192 /* keys; some milliseconds */
+#define SETTLE  1024 /* keys that a look looks at; about a millisecond */
 
 struct key_apart {
-	LIST_ENTRY(key_apart) in_apart;
+	TAILQ_ENTRY(key_apart) in_apart;
 	/* the key follows */
 };
 
@@ -64,7 +64,7 @@ void keyspace_init(struct keyspace *s, const uint64_t seed[2], struct keyfile *f
 
 	s->file = file;
 	s->looked_up = 0;
-	LIST_INIT(&s->apart);
+	TAILQ_INIT(&s->apart);
 	map_init(&s->names, seed);
 	heap_init(&s->deadlines);
 	for (i = 0; i < KEY_CLASSES; i++)
@@ -92,7 +92,7 @@ __attribute__((noinline)) static struct key *key_of_its_own(struct keyspace *s, 
 
 	if (s->file)
 		keyfile_lose(s->file);
-	LIST_INSERT_HEAD(&s->apart, apart, in_apart);
+	TAILQ_INSERT_TAIL(&s->apart, apart, in_apart);
 	key->apart = true;
 	return key;
 }
@@ -120,7 +120,7 @@ static void key_free(struct keyspace *s, struct key *key)
 		pool_put(&s->pool[key_class(key->cap)], key);
 		return;
 	}
-	LIST_REMOVE(apart, in_apart);
+	TAILQ_REMOVE(&s->apart, apart, in_apart);
 	mem_free(apart);
 }
 
@@ -230,20 +230,25 @@ static bool key_moves(struct keyspace *s, struct key *from)
 	return true;
 }
 
-void keyspace_settle(struct keyspace *s)
+bool keyspace_settle(struct keyspace *s)
 {
-	struct key_apart *apart, *next;
-	unsigned moved = 0;
+	struct key_apart *apart;
+	unsigned looked, moved = 0;
 
 	if (!s->file || !keyfile_lost(s->file))
-		return;
+		return false;
 	keyfile_retry(s->file);
-	for (apart = LIST_FIRST(&s->apart); apart && moved < SETTLE; apart = next) {
-		next = LIST_NEXT(apart, in_apart);
-		moved += key_moves(s, (void *)(apart + 1));
+	for (looked = 0; looked < SETTLE && (apart = TAILQ_FIRST(&s->apart)); looked++) {
+		if (key_moves(s, (void *)(apart + 1))) {
+			moved++;
+			continue;
+		}
+		TAILQ_REMOVE(&s->apart, apart, in_apart); /* it lets the others pass */
+		TAILQ_INSERT_TAIL(&s->apart, apart, in_apart);
 	}
-	if (LIST_EMPTY(&s->apart))
+	if (TAILQ_EMPTY(&s->apart))
 		keyfile_complete(s->file);
+	return moved > 0 && !TAILQ_EMPTY(&s->apart);
 }
 
 struct key *keyspace_over(struct keyspace *s, struct instant now)

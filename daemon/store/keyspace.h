@@ -47,7 +47,7 @@ struct keyspace {
 	struct heap deadlines;
 	struct pool pool[KEY_CLASSES];
 	struct keyfile *file; /* NULL: keys end with the process */
-	LIST_HEAD(, key_apart) apart; /* keys that are not in the file, or too large for a slab */
+	TAILQ_HEAD(, key_apart) apart; /* keys that are not in the file, or too large for a slab */
 	uint64_t looked_up; /* the hash of the name that keyspace_find looked for last */
 };
 
@@ -69,8 +69,8 @@ void keyspace_drop(struct keyspace *s, struct key *key);
 struct key *keyspace_over(struct keyspace *s, struct instant now);
 /* Frees a bounded number of expired keys, more than one call can add. */
 void keyspace_reclaim(struct keyspace *s, struct instant now);
-/* Moves keys that found no room in the file into it, a bounded number of them; with the last one it holds all again. Now and then. */
-void keyspace_settle(struct keyspace *s);
+/* Moves keys that found no room in the file into it, a bounded number of them; with the last one it holds all again. Now and then. True: soon again. */
+bool keyspace_settle(struct keyspace *s);
 /* The live keys in name order, in memory that the caller frees. */
 struct key **keyspace_sorted(const struct keyspace *s, struct instant now, size_t *ret_count);
 

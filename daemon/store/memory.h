@@ -50,8 +50,8 @@ int memory_write_jobs(struct memory *m);
 bool memory_answer_is_unwritten(const struct memory *m, const struct call *call, const struct answer *a);
 /* So many bytes of jobs are unwritten that no further call is carried out before memory_write_jobs: writing them takes a while. */
 bool memory_unwritten_is_much(const struct memory *m);
-/* Tries again what found no room: jobs, and names in their file. Now and then. */
-void memory_look(struct memory *m);
+/* Tries again what found no room: jobs, and names in their file. Now and then. True: names find room, and more of them wait. */
+bool memory_look(struct memory *m);
 
 /* Visits every live key in name order, so that the state file is reproducible. value "": it matches no call. */
 void memory_each(struct memory *m, struct instant now,

@@ -67,10 +67,10 @@ bool memory_unwritten_is_much(const struct memory *m)
 	return m->home->jobs.unwritten > UNWRITTEN_MOST;
 }
 
-void memory_look(struct memory *m)
+bool memory_look(struct memory *m)
 {
 	jobs_look(&m->home->jobs);
-	keyspace_settle(&m->keys);
+	return keyspace_settle(&m->keys);
 }
 
 size_t memory_count(const struct memory *m)

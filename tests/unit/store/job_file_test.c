@@ -120,8 +120,12 @@ TEST(a_log_that_can_grow_no_more_begins_anew)
 {
 	struct stat st;
 
-	defer("q", "a", "x");
-	home_run_write();
+	for (unsigned i = 0; i < 4; i++) { /* the log is larger than the database */
+		defer("q", i ? "b" : "a", "x");
+		home_run_write();
+		if (i)
+			ck_assert_int_eq(home_run_ask("q", "j", "drop", "b", NULL), 'R');
+	}
 	ck_assert_int_eq(stat(home_run_path("jobs.db-wal"), &st), 0);
 	files_may_have((rlim_t)st.st_size);
 	for (unsigned i = 0; i < 10; i++) {
@@ -290,7 +294,7 @@ static void lose_file(int how)
 	if (how == REMOVED)
 		ck_assert_int_eq(unlink(file), 0);
 	if (how == LOG_CUT || how == LOG_CUT_A_LITTLE)
-		ck_assert_int_eq(truncate(log, how == LOG_CUT ? 0 : st.st_size - 1), 0);
+		ck_assert_int_eq(truncate(log, how == LOG_CUT || st.st_size == 0 ? 0 : st.st_size - 1), 0);
 	if (how == REMOVED || how == LOG_REMOVED || how == LOG_ANOTHER)
 		ck_assert_int_eq(unlink(log), 0);
 	if (how == LOG_ANOTHER) {
@@ -317,11 +321,93 @@ LOOP_TEST(a_file_that_somebody_removes_or_cuts_is_made_again, WAYS)
 	lose_file(_i);
 	memory_look(home_run.memory);
 	ck_assert_int_eq(home_run.file.error, 0);
-	ck_assert_int_eq(stat(home_run_path("jobs.db-wal"), &st), 0);
+	ck_assert_int_eq(stat(home_run_path("jobs.db"), &st), 0);
 	ck_assert_int_gt(st.st_size, 0);
 	home_run_kill();
 	home_run_begin();
 	ck_assert_str_eq(jobs_shown("q"), "b due 0 y a leased 0 x ");
+}
+
+static void defer_long(const char *id)
+{
+	static char payload[30001];
+
+	memset(payload, 'p', sizeof(payload) - 1);
+	ck_assert_int_eq(defer("q", id, payload), 'D');
+}
+
+/* A new file has its name once all is in it. The log had the last job alone. */
+LOOP_TEST(on_a_full_device_a_lost_file_leaves_the_one_that_is_there_to_the_next_run, 2 * WAYS)
+{
+	unsigned how = (unsigned)_i / 2;
+	char id[16];
+
+	for (unsigned i = 0; i < 5; i++) {
+		snprintf(id, sizeof(id), "id%u", i);
+		defer_long(id);
+	}
+	home_run_again();
+	defer_long("last");
+	lose_file((int)how);
+	files_may_have(_i % 2 ? 100 : 100000); /* a table without rows has room */
+	for (unsigned i = 0; i < 3; i++) {
+		memory_look(home_run.memory);
+		ck_assert_int_eq(home_run.file.error, -EFBIG);
+	}
+	ck_assert_int_eq(home_run.file.lost, how == REMOVED ? -EIDRM : how == CUT ? -ENODATA : -ENOLINK);
+	ck_assert(!is_there("jobs.db.bad"));
+	home_run_kill();
+	home_run_begin();
+	ck_assert_int_eq(home_run.found.error, how == CUT ? -EBADMSG : 0);
+	ck_assert_uint_eq(home_run.found.jobs, how == CUT || how == REMOVED ? 0 : 5);
+}
+
+TEST(what_is_set_aside_replaces_nothing_before_there_is_a_new_file)
+{
+	defer_long("a");
+	home_run_again();
+	lose_file(CUT);
+	files_may_have(100);
+	memory_look(home_run.memory);
+	ck_assert(!home_run.file.aside && home_run.file.failed);
+	files_may_have(RLIM_INFINITY);
+	memory_look(home_run.memory);
+	ck_assert(home_run.file.aside && !home_run.file.failed);
+	ck_assert(is_there("jobs.db.bad") && !is_there("jobs.db.new"));
+}
+
+/* It was never in the file that is there: that one is whole. */
+LOOP_TEST(what_a_killed_run_had_begun_is_removed, 2)
+{
+	if (_i)
+		defer("q", "a", "x");
+	home_run_write();
+	home_run_kill();
+	put_file("jobs.db.new", "x");
+	home_run_begin();
+	ck_assert(!is_there("jobs.db.new"));
+	ck_assert_uint_eq(home_run.found.jobs, (size_t)_i);
+}
+
+/* SQLite would take it for the log of the new one. */
+TEST(a_log_that_an_earlier_file_left_is_none_of_a_new_one)
+{
+	static char log[1 << 17];
+	FILE *f;
+	size_t n;
+
+	defer("q", "a", "x");
+	home_run_write();
+	n = read_file("jobs.db-wal", log, sizeof(log));
+	home_run_kill();
+	ck_assert_int_eq(unlink(home_run_path("jobs.db")), 0);
+	f = fopen(home_run_path("jobs.db-wal"), "w");
+	ck_assert_uint_eq(fwrite(log, 1, n, f), n);
+	fclose(f);
+	home_run_begin();
+	ck_assert_int_eq(defer("q", "b", "y"), 'D');
+	home_run_again();
+	ck_assert_str_eq(jobs_shown("q"), "b due 0 y ");
 }
 
 TEST(a_file_that_is_damaged_is_set_aside)
@@ -397,12 +483,19 @@ LOOP_TEST(a_database_of_another_program_stays_as_it_is, 3)
 	home_run_begin();
 }
 
-/* The daemon was killed before it had made its table. */
-TEST(a_database_without_tables_is_set_up)
+/* No run leaves such a file: somebody has cut it, or has put it there. Its log may have the jobs. */
+LOOP_TEST(a_file_without_a_table_is_damaged, 2)
 {
 	home_run_kill();
-	execute("VACUUM");
+	if (_i) {
+		execute("VACUUM");
+	} else {
+		put_file("jobs.db", "");
+		put_file("jobs.db-wal", "log");
+	}
 	home_run_begin();
+	ck_assert_int_eq(home_run.found.error, -EBADMSG);
+	ck_assert(!home_run.found.stays && is_there("jobs.db.bad") && (_i || is_there("jobs.db.bad-wal")));
 	ck_assert_int_eq(defer("q", "a", "x"), 'D');
 	home_run_again();
 	ck_assert_str_eq(jobs_shown("q"), "a due 0 x ");

@@ -394,6 +394,37 @@ TEST(names_that_found_no_space_are_kept_once_there_is_some)
 	store_run_crash(&l);
 }
 
+/* However many wait. Those that never find room keep no other from its place. */
+TEST(a_look_moves_a_bounded_number_of_keys)
+{
+	static char value[60000];
+	struct store_run l;
+	unsigned again = 0;
+	char name[16];
+	rlim_t was;
+
+	memset(value, 'v', sizeof(value));
+	store_run_begin(&l, BOOT);
+	was = files_may_have((rlim_t)64 * 1024);
+	for (unsigned i = 0; i < 3300; i++) {
+		snprintf(name, sizeof(name), "n%u", i);
+		memory_put(l.memory, span_of(name), (struct span){value, i % 3 ? 1 : sizeof(value)}, instant_add(here.now, 3600 * SEC));
+	}
+	ck_assert(!memory_look(l.memory)); /* none finds space */
+	files_may_have(was);
+	for (unsigned i = 0; i < 6; i++)
+		again += memory_look(l.memory);
+	ck_assert_uint_ge(again, 2);
+	ck_assert_int_eq(trouble_of(&l), DEFECT_FILES);
+	for (unsigned i = 0; i < 3300; i += 3) {
+		snprintf(name, sizeof(name), "n%u", i);
+		memory_remove(l.memory, span_of(name));
+	}
+	ck_assert(!memory_look(l.memory));
+	ck_assert_int_eq(trouble_of(&l), DEFECT_NONE);
+	store_run_crash(&l);
+}
+
 /* Such a key is in no file as long as it stands. */
 TEST(after_a_key_that_is_too_large_for_the_file_names_are_kept_again)
 {
