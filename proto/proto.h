@@ -216,7 +216,7 @@ struct reply_line {
 /* 0; -1 if the line is not of this protocol; 1 if it begins with none of its words, or is a push without a code: a later version may have such lines. */
 int reply_parse(char *line, size_t n, struct reply_line *ret_line);
 /* "OK", "*" */
-struct span line_word(enum line_kind kind);
+struct span line_kind_word(enum line_kind kind);
 /* The value, or a span with p = NULL. */
 struct span reply_find(const struct reply_line *line, const char *field);
 /* The field as an integer, or the value of `otherwise`. */

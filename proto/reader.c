@@ -7,7 +7,7 @@
 #include "proto/text.h"
 #include "proto/token.h"
 
-struct span line_word(enum line_kind kind)
+struct span line_kind_word(enum line_kind kind)
 {
 	static const char *const word[] = {
 		[LINE_OK] = "OK", [LINE_BUSY] = "BUSY", [LINE_TIMEOUT] = "TIMEOUT", [LINE_ERR] = "ERR", [LINE_ROW] = "*", [LINE_PUSH] = "!"};
@@ -18,7 +18,7 @@ struct span line_word(enum line_kind kind)
 static bool kind_find(struct span word, enum line_kind *ret_kind)
 {
 	for (*ret_kind = LINE_OK; *ret_kind <= LINE_PUSH; ++*ret_kind)
-		if (span_equal(word, line_word(*ret_kind)))
+		if (span_equal(word, line_kind_word(*ret_kind)))
 			return true;
 	return false;
 }

@@ -75,7 +75,7 @@ struct redlock_bytes redlock_line_text(const struct redlock_line *line)
 
 struct redlock_bytes redlock_line_word(const struct redlock_line *line)
 {
-	return bytes_of(line_word(line->parsed.kind));
+	return bytes_of(line_kind_word(line->parsed.kind));
 }
 
 struct redlock_bytes redlock_line_code(const struct redlock_line *line)
