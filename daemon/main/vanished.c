@@ -138,7 +138,7 @@ void vanished_look(struct daemon *d)
 		log_event(LOG_ERROR, "journal", "dir=%s note=\"somebody had removed or cut the file\"", d->runtime.dir);
 		journal_begin_anew(&d->journal, NULL, now);
 	}
-	audit_file_look(&d->audit, now);
+	audit_file_look(&d->audit, now, clock_wall_us());
 	net_look(d->net);
 	if (d->web)
 		web_look(d->web);
