@@ -21,9 +21,10 @@ static int file_open(struct audit_file *f)
 	struct stat st;
 
 	f->fd = open(f->path, O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC | O_NONBLOCK, 0640);
-	if (f->fd < 0)
+	if (f->fd < 0) {
+		f->failing = true;
 		return -errno;
-	f->failing = false;
+	}
 	f->torn &= fstat(f->fd, &st) != 0 || !S_ISREG(st.st_mode) || st.st_size > 0;
 	return 0;
 }
@@ -83,16 +84,18 @@ void audit_file_reopen(struct audit_file *f, struct instant now)
 		audit_complain(f, now, -r);
 }
 
-void audit_file_look(struct audit_file *f, struct instant now)
+void audit_file_look(struct audit_file *f, struct instant now, int64_t wall_us)
 {
 	struct stat st;
 
-	if (f->path && f->fd < 0 && file_open(f) < 0)
+	if (!f->path)
 		return;
-	if (!f->path || fstat(f->fd, &st) || !S_ISREG(st.st_mode) || st.st_nlink > 0)
-		return;
-	log_event(LOG_ERROR, "audit", "file=%s note=\"somebody had removed the file: it is made again, without the lines that it had\"", f->path);
-	audit_file_reopen(f, now);
+	if (f->fd >= 0 && fstat(f->fd, &st) == 0 && S_ISREG(st.st_mode) && st.st_nlink == 0) {
+		log_event(LOG_ERROR, "audit", "file=%s note=\"somebody had removed the file: it is made again, without the lines that it had\"", f->path);
+		audit_file_reopen(f, now);
+	}
+	if (f->failing)
+		audit_file_write(f, now, wall_us);
 }
 
 void audit_file_close(struct audit_file *f)
@@ -196,6 +199,8 @@ static int lines_write(struct audit_file *f, int64_t wall_us)
 			return error;
 		f->left_out = 0;
 	}
+	if (!audit_file_has_news(f))
+		return 0;
 	error = all_write(f, buf_begin(&f->lines), buf_length(&f->lines), &kept);
 	f->count -= lines_in(buf_begin(&f->lines), kept);
 	return error;
@@ -205,11 +210,13 @@ void audit_file_write(struct audit_file *f, struct instant now, int64_t wall_us)
 {
 	int error = lines_write(f, wall_us);
 
-	f->failing = error != 0;
-	if (error) {
+	if (error && audit_file_has_news(f)) {
 		f->left_out += f->count;
 		audit_complain(f, now, error);
 	}
+	if (!error && f->failing)
+		log_event(LOG_NOTICE, "audit", "file=%s note=\"it can be written again\"", f->path);
+	f->failing = error != 0;
 	buf_clear(&f->lines);
 	f->count = 0;
 }

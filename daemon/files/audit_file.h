@@ -18,7 +18,7 @@ struct audit_file {
 	unsigned count;   /* how many */
 	uint64_t left_out; /* since the last line that was written */
 	bool torn;         /* the file ends within one of them */
-	bool failing;      /* the last lines could not be written */
+	bool failing;      /* it could not be opened, or the last lines not be written */
 	struct instant quiet_until; /* no log line about a failure before this */
 };
 
@@ -28,8 +28,8 @@ int audit_file_open(struct audit_file *f, const char *path) __attribute__((warn_
 int audit_file_check(const char *path) __attribute__((warn_unused_result));
 /* After a rotation. If the file cannot be opened, lines are left out until it can. */
 void audit_file_reopen(struct audit_file *f, struct instant now);
-/* Makes the file again if somebody has removed it, and logs it; opens one that could not be. A rotation renames it, and is followed by a reload. */
-void audit_file_look(struct audit_file *f, struct instant now);
+/* Makes the file again if somebody has removed it, and logs it; tries again one that fails. A rotation renames it, and is followed by a reload. */
+void audit_file_look(struct audit_file *f, struct instant now, int64_t wall_us);
 void audit_file_close(struct audit_file *f);
 
 /* rest: the line behind its time, from the comma on. wall_us: since 1970. */
@@ -44,7 +44,7 @@ static inline bool audit_file_has_news(const struct audit_file *f)
 /* Lines are left out, or would be. */
 static inline bool audit_file_is_lost(const struct audit_file *f)
 {
-	return f->path && (f->fd < 0 || f->failing);
+	return f->path && f->failing;
 }
 
 #endif

@@ -123,7 +123,8 @@ struct shown {
 	const char *key, *ended, *ends_soon;
 };
 
-static const struct shown in_file = {"file", "it has ended: nobody accepts it; replace the file and reload", "replace the file in time, and reload"};
+static const struct shown in_file = {"file", "it, or an authority in the file, has ended: nobody accepts it; renew the one that has, and reload",
+                                     "it, or an authority in the file, ends then: renew that in time, and reload"};
 
 static int64_t left_s(int64_t ends)
 {
@@ -137,7 +138,7 @@ static void end_warn(const struct conf *c, enum conf_key key, int64_t left, stru
 	if (left <= 0)
 		conf_warn(c, key, report, "%s: %s", file, in_file.ended);
 	else if (left < AHEAD_DAYS * DAY_S)
-		conf_warn(c, key, report, "%s: it ends in %lld days; %s", file, (long long)(left / DAY_S), in_file.ends_soon);
+		conf_warn(c, key, report, "%s: it, or an authority in the file, ends in %lld days; renew that in time, and reload", file, (long long)(left / DAY_S));
 }
 
 static void usage_check(const struct conf *c, const struct usage *u, struct conf_report *report)
@@ -169,7 +170,8 @@ int credentials_check(const struct conf *c, struct conf_report *report)
 /* --- in use ---------------------------------------------------------------------------------------------------------- */
 
 static const struct shown by_server = {
-	"server", "it has ended: no new connection is made; renew the server's certificate", "renew the server's certificate in time"};
+	"server", "it or its authority (redis.tls.ca_file) has ended: no new connection is made; renew the one with this date",
+	"it or its authority (redis.tls.ca_file) ends: renew the one with this date in time"};
 
 static void tell_end(const struct shown *by, const char *name, int64_t ends, enum log_level usual)
 {

@@ -7,6 +7,8 @@
 
 #include "daemon/base/file.h"
 #include "daemon/base/log.h"
+#include "daemon/base/mem.h"
+#include "daemon/base/offload.h"
 #include "daemon/base/size.h"
 #include "daemon/files/frame.h"
 
@@ -14,6 +16,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -86,7 +89,10 @@ static int journal_begin_run(struct journal *j, const char *dir, const char *boo
 	*j = (struct journal){.fd = -1, .image_fd = -1, .most = JOURNAL_FILE_MAX, .rest = SPAN(""), .pause_us = JOURNAL_PAUSE_US};
 	memcpy(j->boot_id, boot_id, strnlen(boot_id, JOURNAL_BOOT_MAX - 1));
 	j->dir = open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	return j->dir < 0 ? -errno : 0;
+	if (j->dir < 0)
+		return -errno;
+	j->offload = offload_new();
+	return 0;
 }
 
 int journal_open(struct journal *j, const char *dir, const char *boot_id, struct instant now)
@@ -155,6 +161,8 @@ void journal_close(struct journal *j)
 	if (j->dir >= 0)
 		close(j->dir);
 	j->fd = j->dir = -1;
+	offload_free(j->offload);
+	j->offload = NULL;
 }
 
 /* --- writing ------------------------------------------------------------------------------------------------------------ */
@@ -210,6 +218,43 @@ static int image_write(struct journal *j, struct instant now)
 	return j->image_error;
 }
 
+struct old_file {
+	struct task task;
+	int fd;
+};
+
+static void old_file_empty(struct task *t)
+{
+	struct old_file *old = (struct old_file *)t;
+
+	(void)!ftruncate(old->fd, 0); /* it may be still there under its name */
+	close(old->fd);
+	old->fd = -1;
+}
+
+static void old_file_end(struct task *t, bool wanted)
+{
+	(void)wanted;
+	if (t->error)
+		old_file_empty(t);
+	free(t);
+}
+
+/* Empties and closes the file, which nobody needs any more: in a thread, as to free 100 MiB takes 25 ms. */
+static void file_let_go(struct journal *j)
+{
+	struct old_file *old;
+
+	if (j->fd < 0)
+		return;
+	old = mem_alloc(sizeof(*old));
+	old->task = (struct task){.work = old_file_empty, .end = old_file_end};
+	old->fd = j->fd;
+	j->fd = -1;
+	offload_begin(j->offload, &old->task);
+	offload_collect(j->offload); /* earlier ones, and this one if there is no thread */
+}
+
 /* Writes the rest of the new file and renames it over the old one. */
 static int image_replaces(struct journal *j, struct instant now)
 {
@@ -219,8 +264,7 @@ static int image_replaces(struct journal *j, struct instant now)
 		r = -errno;
 	if (r)
 		return r;
-	if (j->fd >= 0)
-		close(j->fd);
+	file_let_go(j);
 	j->fd = j->image_fd;
 	j->image_fd = -1;
 	j->size = FRAME_HEADER + j->image_size;
@@ -235,22 +279,20 @@ static int file_remove(struct journal *j)
 
 	if (error && (faccessat(j->dir, FILE_NAME, F_OK, AT_SYMLINK_NOFOLLOW) == 0 || errno != ENOENT))
 		return -error;
-	if (j->fd >= 0)
-		close(j->fd);
-	j->fd = -1;
+	file_let_go(j);
 	j->size = 0;
 	return 0;
 }
 
-/* Empties or overwrites the file, and removes it. One of these may succeed where another fails, and none needs space. */
+/* Overwrites or empties the file, and removes it. One of these may succeed where another fails, and none needs space. */
 static bool file_spoil(struct journal *j)
 {
-	int fd = j->fd >= 0 ? j->fd : openat(j->dir, FILE_NAME, O_WRONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
-	bool spoilt = fd >= 0 && (ftruncate(fd, 0) == 0 || fd_write(fd, SPAN(FRAME_SPOILT), 0) == 0);
+	bool spoilt;
 
-	if (fd >= 0)
-		close(fd);
-	j->fd = -1;
+	if (j->fd < 0)
+		j->fd = openat(j->dir, FILE_NAME, O_WRONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
+	spoilt = j->fd >= 0 && (fd_write(j->fd, SPAN(FRAME_SPOILT), 0) == 0 || ftruncate(j->fd, 0) == 0);
+	file_let_go(j);
 	return file_remove(j) == 0 || spoilt;
 }
 

@@ -45,6 +45,7 @@
 struct journal {
 	int dir;
 	int fd;             /* the file; -1: there is none, or it cannot be written */
+	struct offload *offload; /* closes old files */
 	char boot_id[JOURNAL_BOOT_MAX];
 	struct buf pass;    /* framed records that are not written yet */
 	bool in_image;      /* between journal_begin and journal_end */

@@ -116,7 +116,7 @@ static void store_look(struct daemon *d, const char *dir)
 		log_event(LOG_ERROR, "state", "dir=%s error=\"%s\" note=\"files of names %s\"", d->runtime.dir, strerror(-error),
 		          keys == KEYFILE_GONE ? "are missing or cut, and cannot be made; it is tried again" : "cannot be looked at");
 	else if (keys == KEYFILE_GONE && !error)
-		log_event(LOG_ERROR, "state", "dir=%s note=\"files of names were missing or cut: they are made\"", d->runtime.dir);
+		log_event(was ? LOG_NOTICE : LOG_ERROR, "state", "dir=%s note=\"files of names were missing or cut: they are made\"", d->runtime.dir);
 	if (keys == KEYFILE_GONE && (!error || error != was))
 		stores_mark(d);
 }
@@ -138,7 +138,7 @@ void vanished_look(struct daemon *d)
 		log_event(LOG_ERROR, "journal", "dir=%s note=\"somebody had removed or cut the file\"", d->runtime.dir);
 		journal_begin_anew(&d->journal, NULL, now);
 	}
-	audit_file_look(&d->audit, now);
+	audit_file_look(&d->audit, now, clock_wall_us());
 	net_look(d->net);
 	if (d->web)
 		web_look(d->web);

@@ -260,7 +260,7 @@ const TROUBLES = [
 	[t => t.audit_writable === 0,
 		"the audit log cannot be written: its lines are left out. Make room on its disk, or its directory again; the log tells the error."],
 	[t => t.certificate_expires_seconds < 21 * 86400,
-		"a certificate of the daemon or of a server ends within 21 days, or has ended. Renew it, and reload: the log tells its file or server."]];
+		"a certificate of the daemon or of a server, or its authority, ends within 21 days, or has ended. Renew the one that the log tells, and reload."]];
 
 const troublesOf = s => TROUBLES.filter(([is]) => is(s.totals)).map(([, text]) => "! " + text);
 

@@ -74,12 +74,13 @@ class Audit(GuardTest):
         before = len(self.lines(path))  # each line is whole
         self.assertLess(before, 200)
         resource.prlimit(daemon.pid, resource.RLIMIT_FSIZE, (hard, hard))
+        until(lambda: c.stats()["audit_writable"] == 1, "the gap is told, although there is no other line to write")
+        daemon.logged(r"notice audit file=\S+ note=")
         c.ok("LOCK last")
         lines = self.audited(daemon, path, before + 2)
         self.assertEqual(lines[before]["event"], "gap")
         self.assertEqual(before + lines[before]["left_out"], 200)
         self.assertEqual(lines[before + 1]["name"], "last")
-        self.assertEqual(c.stats()["audit_writable"], 1)
 
     def test_a_folder_that_is_gone_is_told_until_it_is_there_again(self):
         folder = os.path.join(self.folder(), "away")

@@ -99,7 +99,8 @@ class RedisTls(FuncTest):
         pairs = [self.ca.sign("/CN=redis", names="IP:127.0.0.1", days=days) for days in (20, 25, 25)]
         servers = [self.tls_server(pair) for pair in pairs]
         daemon = self.tls_daemon(servers).joined()
-        daemon.logged(r"warn certificate server=%s ends=\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ days=(19|20) " % servers[0].secure)
+        daemon.logged(r"warn certificate server=%s ends=\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ days=(19|20) note="
+                      r"\"it or its authority \(redis\.tls\.ca_file\) ends: renew the one with this date" % servers[0].secure)
         self.assertTrue(19 * 86400 < daemon.client().stats()["certificate_expires_seconds"] <= 20 * 86400)
         cert, key = pairs[0]
         servers[1].cli.config_set("tls-key-file", key, "tls-cert-file", cert)  # only connections that are made from now on show it
@@ -113,7 +114,8 @@ class RedisTls(FuncTest):
         self.never_up(daemon, r"state=down .*cause=tls reason=.*certificate has expired")
         status, out, _ = call(REDLOCK, "--addr", daemon.addr, "doctor")
         self.assertEqual(status, 1)
-        self.assertIn("renew the server's certificate", out)
+        self.assertIn("renew what has expired: the server's certificate", out)
+        self.assertIn("not yet valid", out)
 
     def test_a_name_that_is_not_in_the_certificate(self):
         server = self.tls_server()

@@ -236,6 +236,15 @@ class RemovedFiles(FuncTest):
         for name in "ab":
             self.client(self.d).busy("LOCK " + name)
 
+    def test_the_keys_that_cannot_be_made_at_once(self):
+        [path] = glob.glob(os.path.join(self.d.runtime_dir, "keys-*"))
+        place = os.path.join(self.d.runtime_dir, "keys-new")
+        os.mkdir(place)
+        os.unlink(path)
+        self.d.logged("error state dir=.*files of names are missing or cut, and cannot be made")
+        os.rmdir(place)
+        self.d.logged("notice state dir=.*files of names were missing or cut: they are made")
+
     def test_the_journal(self):
         c = self.client(self.d)
         hello = c.ok("HELLO 1 grace=5m")

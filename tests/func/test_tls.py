@@ -350,7 +350,7 @@ class Files(TlsTest):
 
     def test_the_end_of_a_certificate_is_told_ahead(self):
         daemon = self.secure_daemon(pair=self.ca.sign("/CN=soon", days=5))
-        daemon.logged(r"warn certificate file=\S+ ends=20\S+Z days=[45] note=")
+        daemon.logged(r"warn certificate file=\S+ ends=20\S+Z days=[45] note=\"it, or an authority in the file, ends then")
         self.assertTrue(4 * 86400 < self.secure_client().stats()["certificate_expires_seconds"] <= 5 * 86400)
         status, out, _ = self.call_redlock(daemon, "doctor")
         self.assertEqual(status, 0)
@@ -365,7 +365,7 @@ class Files(TlsTest):
 
     def test_the_check_of_a_configuration_warns_of_the_end_of_a_certificate(self):
         tls = {"listen": {"tls": "127.0.0.1:%d" % free_port()}}
-        for days, warning in ((30, None), (5, "it ends in [45] days; replace the file in time"), (-1, "it has ended: nobody accepts it")):
+        for days, warning in ((30, None), (5, "it, or an authority in the file, ends in [45] days; "), (-1, "it, or an authority in the file, has ended: ")):
             cert, key = self.ca.sign("/CN=soon", days=days)
             daemon = self.daemon(merged(tls, {"tls": {"cert_file": cert, "key_file": key}}), start=False)
             daemon.write_config()

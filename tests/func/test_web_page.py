@@ -98,7 +98,7 @@ class Judged(FuncTest):
             shutil.copy(soon, good)
         self.d.send_signal(signal.SIGHUP)
         until(lambda: self.judged() != fine, "the certificate ends soon")
-        self.assertIn("! a certificate of the daemon or of a server ends within 21 days", self.judged()[3])
+        self.assertIn("! a certificate of the daemon or of a server, or its authority, ends within 21 days", self.judged()[3])
 
 
 @unittest.skipUnless(PROGRAM, "no browser is installed (Debian package chromium)")

@@ -10,6 +10,7 @@
 
 #define OWNER_ROOM 384
 #define RECORDS_A_STEP 1024 /* of a snapshot; the last session of them may have more */
+#define BYTES_A_STEP ((size_t)256 << 10) /* in these records */
 
 _Static_assert(8 * NODES_MAX <= 72, "the votes of a hold fit into a record");
 _Static_assert(JOURNAL_NAME_MAX >= SLOT_NAME_MAX, "the name of a slot fits into a record");
@@ -292,7 +293,8 @@ void record_all_of(struct request_context *x, const struct session *s)
 
 bool record_more(struct request_context *x)
 {
-	size_t end = x->core->out->count + core_portion(x->core, RECORDS_A_STEP);
+	const struct effects *out = x->core->out;
+	size_t at = out->count, end = at + core_portion(x->core, RECORDS_A_STEP), bytes = 0;
 	struct map_node *node;
 
 	if (!x->snapshot) {
@@ -300,13 +302,15 @@ bool record_more(struct request_context *x)
 		x->snapshot_at = (struct map_walk){0};
 		x->named = false;
 	}
-	while (x->core->out->count < end) {
+	while (at < end && bytes < BYTES_A_STEP) {
 		x->snapshot = map_walk(&x->sessions->known, &x->snapshot_at, &node);
 		if (!x->snapshot)
 			return false;
 		for (; node; node = node->next)
 			if (map_walk_meets(&x->snapshot_at, node))
 				record_all_of(x, container_of(node, struct lasting, by_serial)->session);
+		for (; at < out->count; at++)
+			bytes += out->item[at].journal.record.n;
 	}
 	return true;
 }

@@ -4,8 +4,10 @@
 #include "tests/fixture/journal_run.h"
 
 #include <check.h>
+#include <netinet/in.h>
 #include <signal.h>
 #include <sys/resource.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -307,6 +309,64 @@ TEST(after_a_snapshot_that_cannot_be_written_a_large_file_grows_by_half)
 	journal_close(&journal_run.j);
 }
 
+/* --- old files ---------------------------------------------------------------------------------------------------------- */
+
+/* The file of the journal becomes a connection, whose close(2) takes longer than a test may, unless its peer reads. Returns the peer. */
+static int file_closes_slowly(void)
+{
+	const struct linger long_time = {.l_onoff = 1, .l_linger = 1000};
+	struct sockaddr_in at = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+	socklen_t n = sizeof(at);
+	int listener = socket(AF_INET, SOCK_STREAM, 0), file = socket(AF_INET, SOCK_STREAM, 0), peer;
+
+	ck_assert(!bind(listener, (struct sockaddr *)&at, n) && !listen(listener, 1) && !getsockname(listener, (struct sockaddr *)&at, &n));
+	ck_assert_int_eq(connect(file, (struct sockaddr *)&at, n), 0);
+	peer = accept(listener, NULL, NULL);
+	ck_assert_int_ge(peer, 0);
+	ck_assert_int_eq(setsockopt(file, SOL_SOCKET, SO_LINGER, &long_time, sizeof(long_time)), 0);
+	while (send(file, block, sizeof(block), MSG_DONTWAIT) > 0)
+		;
+	ck_assert_int_eq(dup2(file, journal_run.j.fd), journal_run.j.fd);
+	close(file);
+	close(listener);
+	return peer;
+}
+
+static void is_closed(int peer)
+{
+	ssize_t n;
+
+	do
+		n = read(peer, block, sizeof(block));
+	while (n > 0);
+	ck_assert_int_eq(n, 0);
+	close(peer);
+}
+
+static void is_given_up(const char *text)
+{
+	(void)text;
+	journal_begin_anew(&journal_run.j, NULL, journal_run.now);
+}
+
+TEST(to_close_an_old_file_keeps_nobody_waiting)
+{
+	void (*const way[])(const char *text) = {journal_run_snapshot, journal_run_snapshot, is_given_up};
+	const char *const text[] = {"all", NULL, NULL};
+	int peer;
+
+	for (size_t i = 0; i < sizeof(way) / sizeof(*way); i++) {
+		journal_run_begin(JOURNAL_RUN_BOOT);
+		journal_run_write("one");
+		peer = file_closes_slowly();
+		way[i](text[i]);
+		is_closed(peer);
+		ck_assert_int_eq(journal_run_size(), text[i] ? JOURNAL_RUN_HEADER + JOURNAL_RUN_FRAME + 3 : -1);
+		journal_close(&journal_run.j);
+		unlink(journal_run.path);
+	}
+}
+
 /* --- devices that do not write ------------------------------------------------------------------------------------------ */
 
 static void device_ends_at(rlim_t bytes)
@@ -408,6 +468,8 @@ TEST(in_a_folder_where_nothing_can_be_removed_the_file_is_emptied)
 	device_ends_at(JOURNAL_RUN_HEADER + JOURNAL_RUN_FRAME + 10);
 	journal_run_write("two");
 	turned(false);
+	while (journal_run_size() > 0)
+		;
 	ck_assert_int_eq(journal_run_size(), 0);
 	journal_close(&journal_run.j);
 	device_ends_at(RLIM_INFINITY);

@@ -88,3 +88,20 @@ LOOP_TEST(a_snapshot_reads_as_what_is_so_when_it_ends, PORTIONS)
 	is_over(4);
 	is_over(6);
 }
+
+/* Records are as long as their names, owners and notes. */
+TEST(a_portion_ends_with_the_session_in_which_it_gets_long)
+{
+	cluster_open(3);
+	daemon_starts(0);
+	passes(2 * SEC);
+	(void)says_hello(1, "grace=30s");
+	for (unsigned i = 0; i < 300; i++) {
+		says(1, "LOCK %0500u mode=shared owner=%0250u note=%0250u", 0, i, i);
+		hears(1, "OK *");
+	}
+	journal_begins_anew(0);
+	ck_assert(journal_goes_on(0));
+	while (journal_goes_on(0))
+		;
+}
