@@ -14,7 +14,7 @@
 #define HANDSHAKE_MAX     1000u
 #define HANDSHAKE_PASS_US INT64_C(200)
 #define HANDSHAKE_STEP_US (1 * MSEC)
-#define HANDSHAKE_REST_US (100 * MSEC) /* the longest: the host may have been asleep in a step */
+#define HANDSHAKE_REST_US (40 * MSEC) /* the longest: others may have had the processor in a step */
 
 struct handshake;
 
