@@ -201,6 +201,7 @@ int tls_context_server(const struct tls_pem part[TLS_PARTS], struct ssl_ctx_st *
 	}
 	if (part[TLS_CA].text)
 		SSL_CTX_set_verify(c, SSL_VERIFY_PEER | SSL_VERIFY_FAIL_IF_NO_PEER_CERT, NULL);
+	SSL_CTX_set_max_cert_list(c, TLS_PEER_CERTS);
 	*ret_context = c;
 	return 0;
 }

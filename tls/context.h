@@ -9,6 +9,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#define TLS_PEER_CERTS 8192 /* bytes of the certificates that a client may show: all of them are decoded before the first is known to be wrong */
+
 struct ssl_st;
 struct ssl_ctx_st;
 

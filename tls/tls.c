@@ -2,6 +2,8 @@
 /* One connection. OpenSSL keeps errors in a queue of the thread: each call clears it first, or it would find those of another connection. */
 #include "tls/tls.h"
 
+#include "tls/context.h"
+
 #include <arpa/inet.h>
 #include <errno.h>
 #include <limits.h>
@@ -133,6 +135,8 @@ static void explain(const SSL *t, int kind, int error, char *why, size_t size)
 		snprintf(why, size, "certificate refused: %s", X509_verify_cert_error_string(verified));
 	else if (kind == SSL_ERROR_SSL && ERR_GET_REASON(ERR_peek_error()) == SSL_R_UNEXPECTED_EOF_WHILE_READING)
 		snprintf(why, size, "the peer closed the connection");
+	else if (SSL_is_server(t) && SSL_get_state(t) == TLS_ST_SR_CERT && ERR_GET_REASON(ERR_peek_error()) == SSL_R_EXCESSIVE_MESSAGE_SIZE)
+		snprintf(why, size, "more than %d bytes of certificates", TLS_PEER_CERTS);
 	else if (reason)
 		snprintf(why, size, "%s", reason);
 	else

@@ -25,7 +25,9 @@
 /* A peer, as peer_origin() tells them apart, that has handshakes under way. */
 struct shakers {
 	TAILQ_ENTRY(shakers) link;
+	TAILQ_ENTRY(shakers) turn; /* in hub.handshakes.ready */
 	struct handshake_list own; /* oldest first */
+	struct handshake_list ready; /* whose sockets are */
 	unsigned n;
 	size_t name_n;
 	char name[PEER_ORIGIN_MAX];
@@ -37,7 +39,7 @@ struct handshake {
 	TAILQ_ENTRY(handshake) in_own;
 	struct event event;
 	TAILQ_ENTRY(handshake) link;   /* in hub.handshakes.all */
-	TAILQ_ENTRY(handshake) queued; /* in hub.handshakes.ready */
+	TAILQ_ENTRY(handshake) queued; /* in shakers.ready */
 	bool is_queued;
 	struct instant deadline;
 	struct ssl_st *tls; /* NULL: a session has it */
@@ -67,6 +69,7 @@ static void shakers_join(struct handshake *o)
 	if (!s) {
 		s = mem_alloc(sizeof(*s));
 		TAILQ_INIT(&s->own);
+		TAILQ_INIT(&s->ready);
 		s->name_n = n;
 		memcpy(s->name, name, n);
 		TAILQ_INSERT_TAIL(&all->peers, s, link);
@@ -87,15 +90,31 @@ static void shakers_leave(struct handshake *o)
 	mem_free(s);
 }
 
+static void handshake_queue(struct handshake *o)
+{
+	if (TAILQ_EMPTY(&o->of->ready))
+		TAILQ_INSERT_TAIL(&o->hub->handshakes.ready, o->of, turn);
+	TAILQ_INSERT_TAIL(&o->of->ready, o, queued);
+	o->is_queued = true;
+}
+
+static void handshake_unqueue(struct handshake *o)
+{
+	TAILQ_REMOVE(&o->of->ready, o, queued);
+	o->is_queued = false;
+	if (TAILQ_EMPTY(&o->of->ready))
+		TAILQ_REMOVE(&o->hub->handshakes.ready, o->of, turn);
+}
+
 static void handshake_free(struct handshake *o)
 {
 	struct hub *h = o->hub;
 
+	if (o->is_queued)
+		handshake_unqueue(o);
 	shakers_leave(o);
 	TAILQ_REMOVE(&h->handshakes.all, o, link);
 	h->handshakes.n--;
-	if (o->is_queued)
-		TAILQ_REMOVE(&h->handshakes.ready, o, queued);
 	event_del(&o->event);
 	tls_free(o->tls);
 	if (o->fd >= 0)
@@ -204,19 +223,48 @@ static void handshake_step(struct handshake *o)
 	}
 }
 
+/* While the turn is to come after a rest, it does. */
+static void turn_soon(struct hub *h)
+{
+	if (!event_pending(h->handshakes.turn, EV_TIMEOUT, NULL))
+		event_active(h->handshakes.turn, EV_TIMEOUT, 1);
+}
+
+static struct handshake *handshake_next(struct hub *h)
+{
+	struct shakers *s = TAILQ_FIRST(&h->handshakes.ready);
+
+	if (!s)
+		return NULL;
+	TAILQ_REMOVE(&h->handshakes.ready, s, turn);
+	TAILQ_INSERT_TAIL(&h->handshakes.ready, s, turn);
+	return TAILQ_FIRST(&s->ready);
+}
+
 static void on_turn(evutil_socket_t fd, short what, void *context)
 {
 	struct hub *h = context;
-	struct instant end = instant_add(clock_boottime(), HANDSHAKE_PASS_US);
+	struct instant now = clock_boottime(), end = instant_add(now, HANDSHAKE_PASS_US);
 	struct handshake *o;
 
 	(void)fd, (void)what;
-	while (!h->paused && (o = TAILQ_FIRST(&h->handshakes.ready))) {
-		TAILQ_REMOVE(&h->handshakes.ready, o, queued);
-		o->is_queued = false;
+	while (!h->paused && (o = handshake_next(h))) {
+		struct instant before = now;
+		int64_t took;
+
+		handshake_unqueue(o);
 		handshake_step(o);
-		if (!TAILQ_EMPTY(&h->handshakes.ready) && !instant_before(clock_boottime(), end)) {
-			event_active(h->handshakes.turn, EV_TIMEOUT, 1);
+		now = clock_boottime();
+		took = instant_diff(now, before);
+		if (took > HANDSHAKE_STEP_US) {
+			const struct timeval rest = {.tv_usec = 3 * took < HANDSHAKE_REST_US ? 3 * took : HANDSHAKE_REST_US};
+
+			event_base_update_cache_time(h->base); /* the rest begins now */
+			evtimer_add(h->handshakes.turn, &rest);
+			return;
+		}
+		if (!TAILQ_EMPTY(&h->handshakes.ready) && !instant_before(now, end)) {
+			turn_soon(h);
 			event_base_loopbreak(h->base);
 			return;
 		}
@@ -228,9 +276,8 @@ static void on_ready(evutil_socket_t fd, short what, void *context)
 	struct handshake *o = context;
 
 	(void)fd, (void)what;
-	TAILQ_INSERT_TAIL(&o->hub->handshakes.ready, o, queued);
-	o->is_queued = true;
-	event_active(o->hub->handshakes.turn, EV_TIMEOUT, 1);
+	handshake_queue(o);
+	turn_soon(o->hub);
 }
 
 /* Once. One that cannot be watched ends by its deadline. */
@@ -279,7 +326,7 @@ int handshake_init(struct hub *h)
 
 void handshake_resume(struct hub *h)
 {
-	event_active(h->handshakes.turn, EV_TIMEOUT, 1);
+	turn_soon(h);
 }
 
 void handshake_drop(struct hub *h)

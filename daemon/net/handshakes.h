@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * Connections whose TLS handshake is under way. Each has HANDSHAKE_US, and there are HANDSHAKE_MAX of them at most: the oldest of the peer that has most
- * makes room for a new one. They take HANDSHAKE_PASS_US of a loop pass together, and at least one step, since a step may take a signature. So sessions go on,
- * however many there are.
+ * makes room for a new one. They take HANDSHAKE_PASS_US of a loop pass together, and at least one step, since a step may take a signature. After a step of
+ * more than HANDSHAKE_STEP_US there is none for three times as long. So sessions go on, however many there are; peers take turns.
  */
 #ifndef NET_HANDSHAKES_H
 #define NET_HANDSHAKES_H
@@ -13,6 +13,8 @@
 #define HANDSHAKE_US      (5 * SEC)
 #define HANDSHAKE_MAX     1000u
 #define HANDSHAKE_PASS_US INT64_C(200)
+#define HANDSHAKE_STEP_US (1 * MSEC)
+#define HANDSHAKE_REST_US (40 * MSEC) /* the longest: others may have had the processor in a step */
 
 struct handshake;
 

@@ -43,7 +43,7 @@ struct sockets {
 struct handshakes {
 	struct ssl_ctx_st *context; /* of the handshakes that begin; NULL: none */
 	struct handshake_list all;   /* oldest first */
-	struct handshake_list ready; /* whose sockets are ready: for the next turn */
+	struct shakers_list ready;  /* those of the peers that have some whose sockets are ready: one of each in turn */
 	struct shakers_list peers;  /* whose they are; the peer that began first comes first */
 	unsigned n;                 /* length of all */
 	struct event *turn;         /* runs through ready */

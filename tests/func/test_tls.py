@@ -404,6 +404,27 @@ class ClientCertificates(TlsTest):
         self.assertEqual([row for row in rows.values() if "cert" in row], [rows["one"]])
         one.ok("LOCK a")
 
+    def test_a_chain_may_be_usual_and_no_longer(self):
+        """All that a client shows is decoded before it is known to be a stranger."""
+        clients = Authority("clients")
+        between = clients.sign_authority("/CN=between")
+        below = between.sign_authority("/CN=below")
+        for authority in (clients, between, below):
+            self.addCleanup(authority.remove)
+        daemon = self.secure_daemon({"tls": {"client_ca_file": clients.cert}})
+        leaf, key = below.sign("/CN=db3")
+        above = [below.cert, between.cert]
+        for count, usual in ((20, False), (1, True)):
+            chain = os.path.join(self.folder(), "chain.pem")
+            with open(chain, "w") as out:
+                out.write("".join(open(path).read() for path in [leaf] + above * count))
+            context = self.ca.client_context((chain, key))
+            if usual:
+                self.secure_client(context=context).ok("PING")
+            else:
+                self.refused_shake(context)
+                daemon.logged(r'tls-handshake peer=\S+ error="more than 8192 bytes of certificates"')
+
     def test_the_subject_follows_the_connection_of_a_resumed_session(self):
         clients = Authority("clients")
         self.addCleanup(clients.remove)

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* daemon/net/secure.c, handshake.c: connections inside TLS. What an openssl client sees of the daemon: tests/func/test_tls.py. */
+#include "daemon/base/clock.h"
 #include "daemon/net/handshakes.h"
 #include "daemon/net/internal.h"
 #include "tests/fixture/tls_client.h"
@@ -228,6 +229,61 @@ TEST(of_peers_that_have_as_many_handshakes_the_oldest_makes_room)
 	ck_assert(is_given_up(fd[1]));
 	ck_assert(!is_given_up(fd[2]));
 	for (unsigned i = 0; i < 3; i++)
+		close(fd[i]);
+}
+
+/* --- handshakes that take long -------------------------------------------------------------------------------------- */
+
+static int64_t slow_us;
+static unsigned begun_n;
+static struct instant begun[4];
+
+static void takes_long(const SSL *t, int where, int r)
+{
+	(void)t, (void)r;
+	if (!(where & SSL_CB_HANDSHAKE_START))
+		return;
+	if (begun_n < 4)
+		begun[begun_n++] = clock_boottime();
+	usleep((useconds_t)slow_us);
+}
+
+static void handshakes_take(int64_t us)
+{
+	slow_us = us;
+	begun_n = 0;
+	SSL_CTX_set_info_callback(w.net->hub.handshakes.context, takes_long);
+}
+
+TEST(a_step_that_takes_long_is_followed_by_a_rest_of_three_times_as_long)
+{
+	int fd[3];
+
+	handshakes_take(10 * MSEC);
+	for (unsigned i = 0; i < 3; i++) {
+		fd[i] = handshake_begins("10.0.0.1:1");
+		ck_assert_int_eq(write(fd[i], "no TLS", 6), 6);
+	}
+	net_loop_until(&w, begun_n == 3);
+	for (unsigned i = 1; i < 3; i++)
+		ck_assert_int_ge(instant_diff(begun[i], begun[i - 1]), 30 * MSEC); /* 40, but the clock of libevent has ticks */
+	for (unsigned i = 0; i < 3; i++)
+		close(fd[i]);
+}
+
+TEST(peers_take_turns_with_steps_that_take_long)
+{
+	static const char *const address[] = {"10.0.0.1:1", "10.0.0.1:2", "10.0.0.1:3", "10.0.0.2:1"};
+	int fd[4];
+
+	handshakes_take(5 * MSEC);
+	for (unsigned i = 0; i < 4; i++) {
+		fd[i] = handshake_begins(address[i]);
+		ck_assert_int_eq(write(fd[i], "no TLS", 6), 6);
+	}
+	net_loop_until(&w, is_given_up(fd[3]));
+	ck_assert_uint_le(is_given_up(fd[0]) + is_given_up(fd[1]) + is_given_up(fd[2]), 1);
+	for (unsigned i = 0; i < 4; i++)
 		close(fd[i]);
 }
 
