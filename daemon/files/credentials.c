@@ -138,7 +138,8 @@ static void end_warn(const struct conf *c, enum conf_key key, int64_t left, stru
 	if (left <= 0)
 		conf_warn(c, key, report, "%s: %s", file, in_file.ended);
 	else if (left < AHEAD_DAYS * DAY_S)
-		conf_warn(c, key, report, "%s: it, or an authority in the file, ends in %lld days; renew that in time, and reload", file, (long long)(left / DAY_S));
+		conf_warn(c, key, report, "%s: it, or an authority in the file, ends in %lld days; renew that in time, and reload", file,
+		          (long long)(left / DAY_S));
 }
 
 static void usage_check(const struct conf *c, const struct usage *u, struct conf_report *report)
