@@ -354,7 +354,7 @@ void keeper_main(struct keeper_task *task)
 	report.lingers = late_quit_must(task) && !redlock_process(task->c);
 	if (!report.lingers)
 		redlock_close(task->c);
-	report.kind = KEEPER_ENDED; /* the connection is closed: nothing more is told of the session */
+	report.kind = KEEPER_ENDED; /* the connection is closed: nothing more is reported of the session */
 	(void)!send(task->front, &report, sizeof(report), MSG_NOSIGNAL);
 	if (report.lingers)
 		late_quit(task, -1);

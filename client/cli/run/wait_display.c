@@ -72,7 +72,7 @@ int queue_place_ask(struct redlock *c, const char *name, struct queue_place *pla
 	return r;
 }
 
-/* An outer redlock has put its names and fencing tokens into the environment. A name whose token is no more that of the holder was left there. */
+/* An outer redlock has put its names and fencing tokens into the environment. A token that is not the holder's is left over from one that has ended. */
 static int64_t outer_fence_of(const char *name)
 {
 	char key[32] = "REDLOCK_NAME", token[32] = "REDLOCK_FENCE";

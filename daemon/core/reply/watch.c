@@ -348,7 +348,7 @@ static void reply_subscribed(struct request_context *x, struct session *s)
 	tell_line(x, s, &r);
 }
 
-/* Who waits already may have been told to nobody: so each lock that is held is looked at. */
+/* Nobody may have heard of those who wait already: so each lock that is held is looked at. */
 bool watch_subscribe(struct request_context *x, struct session *s)
 {
 	struct claim *c;
