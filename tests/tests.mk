@@ -197,8 +197,9 @@ SUITES_COMPUTE := compilers layers cppcheck docs conf deployment installed expos
 SUITES_BESIDE  := faults-short sanitize-func sanitize-unit
 CHECK_SANITIZERS := address,undefined
 # Of the tests under sanitizers `check` runs a selection: suites and modules about what reads bytes from outside (clients, servers, files, the state that the
-# next process goes on with). All else is run whole, as it is quick. It draws nothing: what it runs is the same for each commit, so a commit fails for a fault
-# of its own, or all commits do. Nor does it bound real time: a busy machine is late. `make nightly` leaves nothing out, draws anew and bounds time.
+# next process goes on with), and of the fuzzers' inputs each fourth. All else is run whole, as it is quick. It draws nothing: what it runs is the same for each
+# commit, so a commit fails for a fault of its own, or all commits do. Nor does it bound real time: a busy machine is late. `make nightly` leaves nothing out,
+# draws anew and bounds time.
 SELECTED ?=
 SELECTED_UNIT := $(addprefix unit/,base proto conf store redis net daemon client core/event core/resume core/service)
 SELECTED_FUNC := $(addprefix test_,disguise garbage jobs library locks other_protocols redis_nonsense requests resume_journal restart restart_store session_nc \
@@ -328,7 +329,7 @@ sim-sanitized: | $(FIRST) ## WORLDS= (1000) simulated worlds under both sanitize
 	@from=$(if $(filter-out file,$(origin FROM)),$(FROM),$$(date +%s)000) && echo "worlds from seed $$from on" && \
 		$(O)/sanitize/sim --seeds $(WORLDS) --from $$from --jobs $$(getconf _NPROCESSORS_ONLN) --keep-going
 
-SIM_CHECK_SEEDS ?= 600
+SIM_CHECK_SEEDS ?= 300
 simulated: $(O)/sim ## the simulator's own tests, what it has found, and a fixed short sweep: SIM_CHECK_SEEDS= worlds from the first one on
 	@sh tests/sim/check.sh $(O) $(SIM_CHECK_SEEDS)
 
@@ -365,7 +366,7 @@ FUZZ_SECONDS ?= 4
 FUZZ_SEED ?= 1
 fuzz: | $(FIRST) ## libFuzzer, FUZZ_SECONDS= for each target; FUZZ_SEED=0 draws another seed each time
 	+@$(SUBMAKE) $(JOBS) build-fuzzers
-	@sh tests/fuzz/run.sh $(O)/fuzz $(FUZZ_SECONDS) $(FUZZ_SEED) $(FUZZ)
+	@sh tests/fuzz/run.sh $(O)/fuzz $(FUZZ_SECONDS) $(FUZZ_SEED) $(if $(SELECTED),4,1) $(FUZZ)
 fuzz-minimise: | $(FIRST) ## the fewest inputs that reach all that the corpora and what `make fuzz` has found reach
 	+@$(SUBMAKE) $(JOBS) build-fuzzers
 	@sh tests/fuzz/minimise.sh $(O)/fuzz $(FUZZ)

@@ -96,7 +96,7 @@ class Worker:
 
     def __init__(self, names, stderr):
         read, write = os.pipe()
-        self.status, self.pid = None, os.fork()
+        self.status, self.used, self.pid = None, 0, os.fork()
         if not self.pid:
             self.be(names, write, stderr.fileno())
         os.close(write)
@@ -120,8 +120,8 @@ class Worker:
 
     def poll(self, options=os.WNOHANG):
         if self.status is None:
-            pid, status = os.waitpid(self.pid, options)
-            self.status = os.waitstatus_to_exitcode(status) if pid else None
+            pid, status, used = os.wait4(self.pid, options)
+            self.status, self.used = os.waitstatus_to_exitcode(status) if pid else None, used.ru_utime + used.ru_stime
         return self.status
 
     def wait(self):
@@ -208,6 +208,8 @@ class Runner:
             why = "the test process ended with status %d%s\n%s" % (status, " in " + unit.current if unit.current else "", said)
             text = why if name in (unit.current, min(unit.pending)) else "not run"
             self.outcome({"id": name, "outcome": "failed", "seconds": 0, "text": text})
+        if self.verbose:
+            print("%6.2f s of processor time, %6.2f s in all  %s" % (unit.process.used, time.monotonic() - unit.begin, unit.name), flush=True)
         if self.verbose and said.strip() and not unit.pending:
             print(said, file=sys.stderr)
 

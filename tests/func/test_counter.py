@@ -6,7 +6,7 @@ from harness import StoreTest, on_each_store
 from ledger import Ledger, Workers
 from wire import Client
 
-CLIENTS, TIMES = 64, 100
+CLIENTS, TIMES = 64, 25
 
 
 def add(client, name, ledger, times):
@@ -29,7 +29,7 @@ class Counter:
         self.assertEqual(Workers(count, body).wait(), [0] * count)
         self.ledger.check(self, total)
 
-    def test_64_processes_add_100_each_to_6400(self):
+    def test_64_processes_add_25_each_to_1600(self):
         name = self.name()
 
         def body(_):

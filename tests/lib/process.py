@@ -196,17 +196,18 @@ def knows_localhost():
 
 
 def until(condition, what, timeout=WAIT):
-    """Polls a condition every few milliseconds, and returns its value once that is true. For states that nobody announces.
-    A condition that looks at a file which is not there is not yet true: a server unlinks its socket, and makes it again."""
+    """Polls a condition every few milliseconds, and returns its value once that is true. For states that nobody announces. A condition that takes longer is
+    polled half of the time. One that looks at a file which is not there is not yet true: a server unlinks its socket, and makes it again."""
     patience = Patience(timeout)
     while True:
+        begin = time.monotonic()
         with contextlib.suppress(FileNotFoundError):
             value = condition()
             if value:
                 return value
         if patience.left() <= 0:
             raise AssertionError("timed out: " + what)
-        select.select([], [], [], 0.005)
+        select.select([], [], [], max(0.005, time.monotonic() - begin))
 
 
 # --- configuration ---------------------------------------------------------------------------------------------------
