@@ -178,7 +178,7 @@ static void judge_suspect(struct member *m, const struct answer *a)
 	if (same) {
 		if (a->probe->evicted > m->evicted)
 			suspect(m, EVIDENCE_EVICTED, marker);
-		if (a->fence < m->fence_when_asked)
+		if (a->fence < m->fence_when_asked && m->evidence.why != EVIDENCE_EVICTED) /* which may take marker and fence as well */
 			suspect(m, marker.n > 0 ? EVIDENCE_FENCE : EVIDENCE_FLUSHED, marker);
 	} else {
 		m->fence_seen = a->fence; /* another run of the server: the marker tells of its memory */

@@ -209,6 +209,19 @@ TEST(eviction_quarantines_a_store_for_all_daemons)
 	ck_assert_uint_eq(figure(0, METRIC_NODES_JOINED) + figure(1, METRIC_NODES_JOINED), 2);
 }
 
+TEST(a_store_that_evicts_its_marker_as_well_was_not_flushed)
+{
+	cluster_begin(1);
+	daemon_starts(1);
+	session_opens(1, 0);
+	says(1, "LOCK a");
+	hears(1, "OK *");
+	is_flushed(0);
+	cluster.node[0].probe.evicted = 3;
+	passes(1100 * MSEC);
+	ck_assert_str_eq(store_state(0, 0), "quarantine: it evicted keys");
+}
+
 TEST(a_connection_that_breaks_does_not_begin_the_quarantine_anew)
 {
 	strict(1);
