@@ -70,22 +70,25 @@ static int label_order(const void *a, const void *b)
 	return strcmp(*(const char *const *)a, *(const char *const *)b);
 }
 
-/* The name of the node set when none is configured: the sorted addresses. */
-static char *set_of_addresses(const struct conf *c)
+/* The node set: the sorted addresses; if a name is configured, that name, and the sorted names of the nodes that have one. */
+static char *set_of_nodes(const struct conf *c)
 {
 	const char *label[CONF_NODES_MAX] = {NULL};
+	size_t size = 1, labels = 0;
 	char *name;
-	size_t n = 1;
 	FILE *out;
 
-	for (size_t i = 0; i < c->redis.nodes; i++)
-		label[i] = c->redis.node[i].label;
-	qsort(label, c->redis.nodes, sizeof(*label), label_order);
-	out = open_memstream(&name, &n);
+	for (size_t i = 0; i < c->redis.nodes; i++) {
+		label[labels] = c->redis.set ? c->redis.node[i].name : c->redis.node[i].label;
+		labels += label[labels] != NULL;
+	}
+	qsort(label, labels, sizeof(*label), label_order);
+	out = open_memstream(&name, &size);
 	if (!out)
 		return NULL;
-	for (size_t i = 0; i < c->redis.nodes; i++)
-		fprintf(out, "%s%s", i ? "," : "", label[i]);
+	fputs(c->redis.set ? c->redis.set : "", out);
+	for (size_t i = 0; i < labels; i++)
+		fprintf(out, "%s%s", i || c->redis.set ? "," : "", label[i]);
 	fclose(out);
 	return name;
 }
@@ -94,7 +97,7 @@ static int configure_redis(struct daemon *d)
 {
 	const struct conf *c = d->conf;
 
-	d->set_name = c->redis.set ? mem_copy(c->redis.set, strlen(c->redis.set)) : set_of_addresses(c);
+	d->set_name = set_of_nodes(c);
 	if (!d->set_name)
 		return -ENOMEM;
 	d->core_conf.store = "redis";

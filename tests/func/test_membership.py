@@ -6,7 +6,7 @@ import time
 
 from daemon import on_redis
 from harness import FuncTest
-from process import LATE, until
+from process import LATE, merged, until
 from quorum import LEASE_2S
 
 
@@ -190,6 +190,13 @@ class Membership(FuncTest):
         higher.ok("LOCK a wait=20s", 25)
         until(lambda: "generation 2" in self.row().fields.get("reason", ""), "the daemon of the old generation refuses the servers")
         self.asker.err("LOCK a", "QUORUM")
+
+    def test_another_list_of_named_servers_under_the_same_set(self):
+        node = {name: "%s=%s" % (name, self.redis().node) for name in "abcde"}
+        asks = [self.client(self.daemon(merged(LEASE_2S, {"store": "redis", "redis": {"set": "ours", "nodes": [node[name] for name in names]}})))
+                for names in ("abc", "ade")]
+        until(lambda: sorted("another configuration" in self.row(0, c).fields.get("reason", "") for c in asks) == [False, True],
+              "the server that both list takes one of them")
 
     def test_a_clock_that_is_an_hour_off(self):
         odd = self.redis(clock=True)
