@@ -271,8 +271,10 @@ static void watching_add(struct request_context *x, struct watching *w, struct s
 		memcpy(p->bytes, text.p, text.n);
 	TAILQ_INSERT_TAIL(&w->prefixes, p, next);
 	x->prefixes++;
-	if (w->count++ == 0)
-		TAILQ_INSERT_TAIL(&x->watchings, w, in_watchings);
+	if (w->count++ > 0)
+		return;
+	w->told = x->news.number;
+	TAILQ_INSERT_TAIL(&x->watchings, w, in_watchings);
 }
 
 static void reply_watched(struct request_context *x, struct session *s)
@@ -286,7 +288,7 @@ static void reply_watched(struct request_context *x, struct session *s)
 
 void watch_remember(struct request_context *x, const struct session *s)
 {
-	struct journal_record r = {.kind = JOURNAL_WATCH, .connection = (int64_t)s->id, .sequence = (int64_t)news_untold(x)};
+	struct journal_record r = {.kind = JOURNAL_WATCH, .connection = (int64_t)s->id};
 	const struct prefix *p;
 
 	if (watch_is_subscribed(s)) {
@@ -296,6 +298,7 @@ void watch_remember(struct request_context *x, const struct session *s)
 	}
 	if (!s->watching)
 		return;
+	r.sequence = (int64_t)news_untold(x, s->watching);
 	TAILQ_FOREACH(p, &s->watching->prefixes, next) {
 		r.line = (struct span){p->bytes, p->n};
 		remember(x, &r);
@@ -304,11 +307,13 @@ void watch_remember(struct request_context *x, const struct session *s)
 
 void watch_restore(struct request_context *x, struct session *s, const struct journal_record *r)
 {
-	if (r->flags & JOURNAL_SUBSCRIBED)
+	if (r->flags & JOURNAL_SUBSCRIBED) {
 		watching_of(x, s)->subscribed = true;
-	else if (!prefix_find(s, r->line))
+		return;
+	}
+	if (!prefix_find(s, r->line))
 		watching_add(x, watching_of(x, s), r->line);
-	news_were_missed(x, (uint64_t)r->sequence);
+	news_were_missed(x, s->watching, (uint64_t)r->sequence);
 }
 
 void serve_WATCH(struct request_context *x, struct session *s)
