@@ -13,6 +13,7 @@
 #define PAYLOAD_MAX      32768 /* bytes of the payload of a job */
 #define LINE_MAX_DEFAULT (4 * PAYLOAD_MAX + REPLY_MAX) /* bytes of a line, its end included: a payload may be quoted as \xHH byte by byte */
 #define NAME_MAX_BYTES   512
+#define OWNER_MAX_BYTES  600 /* the owner of the lock of a job has the names of both: see jobs.h */
 #define TAG_MAX          32
 #define TRACE_BYTES      55 /* of a traceparent: version, trace id, span id and flags */
 #define WORDS_MAX        64

@@ -329,17 +329,24 @@ static enum round_outcome acquire_led(struct engine *e, struct round *r, unsigne
 	return outcome;
 }
 
-/* A late grant to a decided round. If a renewal was sent to this store since, its answer counts instead: it may have shortened the key. */
-static void acquire_came_late(struct engine *e, struct round *r, unsigned node)
+/*
+ * A late grant to a decided round, that of the lease or of the second round under way. If a renewal was sent to this store since, its answer counts instead: it
+ * may have shortened the key.
+ */
+static void acquire_came_late(struct engine *e, struct round *r, struct placed *placed, unsigned node)
 {
 	struct lock *l = lock_of_name(r->calls.name);
+	bool won = placed == &l->lease.placed;
+	struct instant *vote = won ? &l->lease.votes[node] : &l->contender->round->votes.until[node];
 
-	if (l->lease.state != LEASE_HELD || !nodeset_has(r->granted, node) || nodeset_has(l->lease.placed.renewal_sent, node) ||
-	    (r->form == FORM_SHARED && !l->lease.shared)) /* a share does not keep others out */
+	if (!nodeset_has(r->granted, node) || nodeset_has(placed->renewal_sent, node))
 		return;
-	l->lease.votes[node] = instant_max(l->lease.votes[node], r->votes.until[node]);
-	nodeset_add(&l->lease.placed.sure, node);
-	lease_schedule(e, &l->lease);
+	if (won && (l->lease.state != LEASE_HELD || (r->form == FORM_SHARED && !l->lease.shared))) /* a share does not keep others out */
+		return;
+	*vote = instant_max(*vote, r->votes.until[node]);
+	nodeset_add(&placed->sure, node);
+	if (won)
+		lease_schedule(e, &l->lease);
 }
 
 /* Where the round's value may stand, as the undecided round of it knows, or the lease that it won. NULL: it was released. */
@@ -374,8 +381,8 @@ enum round_outcome acquire_answered(struct engine *e, struct round *r, const str
 			health_note_served(&e->members, a->node, name_text(r->calls.name), nodeset_has(l->contender->ticket_at, a->node));
 	}
 	if (r->decided) {
-		if (placed == &l->lease.placed)
-			acquire_came_late(e, r, a->node);
+		if (placed)
+			acquire_came_late(e, r, placed, a->node);
 		return ROUND_PENDING;
 	}
 	if (nodeset_any(r->not_asked))

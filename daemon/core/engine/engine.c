@@ -21,6 +21,7 @@
 #include "daemon/core/engine/ticket.h"
 #include "daemon/core/engine/wait.h"
 #include "daemon/core/engine/waiters.h"
+#include "daemon/core/member/health.h"
 #include "daemon/core/member/member.h"
 #include "daemon/core/round/home.h"
 #include "daemon/core/round/round.h"
@@ -270,8 +271,11 @@ static struct calls *engine_note_answer(struct engine *e, const struct answer *a
 {
 	struct calls *c = calls_answered(&e->calls, a);
 
-	if (c && c->owner == CALLS_OF_ROUND)
-		round_count(round_of_calls(c), a, e->members.node[a->node].state == MEMBER_JOINED);
+	if (!c || c->owner != CALLS_OF_ROUND)
+		return c;
+	round_count(round_of_calls(c), a, e->members.node[a->node].state == MEMBER_JOINED);
+	if (nodeset_has(round_of_calls(c)->granted, a->node))
+		health_note_served(&e->members, a->node, name_text(c->name), false);
 	return c;
 }
 

@@ -201,13 +201,28 @@ static struct part *any_had(struct request_context *x, struct group *g)
 	return NULL;
 }
 
+/* A semaphore has this name, which the client has mistaken for that of a lock: as where this daemon knows of it, see names_are_of_locks(). NULL: none. */
+static const struct part *any_mistaken(const struct group *g)
+{
+	for (unsigned i = 0; i < g->parts; i++)
+		if (!g->part[i].claim && g->part[i].why == REFUSED_IN_USE)
+			return &g->part[i];
+	return NULL;
+}
+
 /* The first name that it has is enough: in the same step it gives back all others, and leaves their queues. */
 static void any_go_on(struct request_context *x, struct group *g)
 {
+	const struct part *mistaken = any_mistaken(g);
 	struct part *had = any_had(x, g);
 
 	if (had) {
 		group_win_one(x, g, had);
+		return;
+	}
+	if (mistaken) {
+		group_drop_parts(x, g, NULL);
+		group_refuse(x, g, mistaken, REFUSED_IN_USE);
 		return;
 	}
 	for (unsigned i = 0; i < g->parts && g->state == GROUP_WAITING; i++)

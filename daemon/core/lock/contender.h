@@ -71,7 +71,6 @@ struct contender {
 	struct instant handed_since; /* since when the name goes from one claim to the next here; 0: it does not */
 	struct instant want_since; /* since when another daemon wants the name that is held here; 0: none does */
 	struct instant wanted_at;  /* when another daemon last said so */
-	struct instant contended_at; /* when a holder was last told CONTENDED; 0: never */
 	unsigned handoffs;         /* of the lease that is held here */
 	struct elsewhere elsewhere;
 	uint8_t ticket_priority;   /* of the waiter whose ticket it is */

@@ -352,7 +352,7 @@ static void health_note_denial(struct members *ms, struct member *m, enum defect
 
 #define WRONG_TYPE "it has a key of another type under the name of"
 #define UNQUEUED   "it gives no place in the queue of"
-#define OF_KEY_MAX 120
+#define OF_KEY_MAX (4 * NAME_MAX_BYTES + 96)
 
 /* The name of the lock or slot. */
 static struct span health_of_key(struct members *ms, struct span key, const char *what, char told[OF_KEY_MAX])

@@ -48,7 +48,7 @@ struct trouble health_note_break(struct members *ms, struct member *m, struct tr
 void health_note_wrong_type(struct members *ms, unsigned node, struct span key);
 /* A ticket was not queued: why. */
 void health_note_unqueued(struct members *ms, const struct answer *a, struct span key);
-/* It has executed a call about this lock or slot, which has a key of the right type, then; queued: it gave the ticket a place, too. */
+/* It has executed a call about this lock or slot, whose key is ours, or of the right type; queued: it gave the ticket a place, too. */
 void health_forget_key(struct members *ms, unsigned node, struct span key, bool queued);
 static inline void health_note_served(struct members *ms, unsigned node, struct span key, bool queued)
 {

@@ -100,7 +100,7 @@ struct member {
 	struct ill apart; /* its clock is far from this host's */
 	struct {
 		enum defect defect;
-		char text[160];
+		char text[4 * NAME_MAX_BYTES + 256]; /* with the longest name, quoted */
 		struct instant at;
 	} denial; /* the last call that was refused, though probes are not */
 	struct instant suspect_at; /* when it was last probed because it had refused a call */

@@ -8,7 +8,7 @@
 
 #include <stdio.h>
 
-#define OWNER_ROOM 384
+#define OWNER_ROOM 640 /* as the journal has */
 #define RECORDS_A_STEP 1024 /* of a snapshot; the last session of them may have more */
 #define BYTES_A_STEP ((size_t)256 << 10) /* in these records */
 

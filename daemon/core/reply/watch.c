@@ -15,7 +15,7 @@
 #define PREFIXES_MOST      64            /* of one session … */
 #define PREFIXES_OF_PEER   256           /* … of those of one peer, … */
 #define PREFIXES_OF_ALL    512           /* … and of all: each event is compared with each of them, and told to as many sessions */
-#define CONTENDED_APART_US (100 * MSEC)  /* between two CONTENDED about one name */
+#define CONTENDED_APART_US (100 * MSEC)  /* between two CONTENDED about one claim */
 
 static struct watching *watching_of(struct request_context *x, struct session *s)
 {
@@ -156,7 +156,7 @@ static void tell_contended(struct request_context *x, struct claim *c)
 	const struct lock *l = c->lock;
 	struct reply r;
 
-	l->contender->contended_at = c->contended_at = x->core->now;
+	c->contended_at = x->core->now;
 	reply_begin(&r, session_line(x->sessions), SPAN(""), "! CONTENDED");
 	reply_text(&r, "name", lock_name(l));
 	reply_int(&r, "fence", c->token);
@@ -173,9 +173,9 @@ static bool claim_hears_contended(const struct request_context *x, const struct 
 	       c->lock->lease.state == LEASE_HELD && lock_waiters(x, c->lock) > 0 && session_may_look(x->core, c->session, lock_name(c->lock));
 }
 
-static bool told_of_late(const struct request_context *x, struct instant last)
+static bool told_of_late(const struct request_context *x, const struct claim *c)
 {
-	return last.us && instant_diff(x->core->now, last) < CONTENDED_APART_US;
+	return c->contended_at.us && instant_diff(x->core->now, c->contended_at) < CONTENDED_APART_US;
 }
 
 void watch_tell_who_waits(struct request_context *x, struct claim *c)
@@ -192,10 +192,8 @@ void watch_tell_granted(struct request_context *x, struct claim *c)
 
 void watch_tell_contended(struct request_context *x, const struct lock *l)
 {
-	if (told_of_late(x, l->contender->contended_at))
-		return;
 	for (struct claim *c = l->holder; c; c = lock_next_holder(l, c))
-		if (claim_hears_contended(x, c))
+		if (!told_of_late(x, c) && claim_hears_contended(x, c))
 			tell_contended(x, c);
 }
 
@@ -271,8 +269,10 @@ static void watching_add(struct request_context *x, struct watching *w, struct s
 		memcpy(p->bytes, text.p, text.n);
 	TAILQ_INSERT_TAIL(&w->prefixes, p, next);
 	x->prefixes++;
-	if (w->count++ == 0)
-		TAILQ_INSERT_TAIL(&x->watchings, w, in_watchings);
+	if (w->count++ > 0)
+		return;
+	w->told = x->news.number;
+	TAILQ_INSERT_TAIL(&x->watchings, w, in_watchings);
 }
 
 static void reply_watched(struct request_context *x, struct session *s)
@@ -286,7 +286,7 @@ static void reply_watched(struct request_context *x, struct session *s)
 
 void watch_remember(struct request_context *x, const struct session *s)
 {
-	struct journal_record r = {.kind = JOURNAL_WATCH, .connection = (int64_t)s->id, .sequence = (int64_t)news_untold(x)};
+	struct journal_record r = {.kind = JOURNAL_WATCH, .connection = (int64_t)s->id};
 	const struct prefix *p;
 
 	if (watch_is_subscribed(s)) {
@@ -296,6 +296,7 @@ void watch_remember(struct request_context *x, const struct session *s)
 	}
 	if (!s->watching)
 		return;
+	r.sequence = (int64_t)news_untold(x, s->watching);
 	TAILQ_FOREACH(p, &s->watching->prefixes, next) {
 		r.line = (struct span){p->bytes, p->n};
 		remember(x, &r);
@@ -304,11 +305,13 @@ void watch_remember(struct request_context *x, const struct session *s)
 
 void watch_restore(struct request_context *x, struct session *s, const struct journal_record *r)
 {
-	if (r->flags & JOURNAL_SUBSCRIBED)
+	if (r->flags & JOURNAL_SUBSCRIBED) {
 		watching_of(x, s)->subscribed = true;
-	else if (!prefix_find(s, r->line))
+		return;
+	}
+	if (!prefix_find(s, r->line))
 		watching_add(x, watching_of(x, s), r->line);
-	news_were_missed(x, (uint64_t)r->sequence);
+	news_were_missed(x, s->watching, (uint64_t)r->sequence);
 }
 
 void serve_WATCH(struct request_context *x, struct session *s)
@@ -358,7 +361,7 @@ bool watch_subscribe(struct request_context *x, struct session *s)
 		return false;
 	watching_of(x, s)->subscribed = true;
 	TAILQ_FOREACH(c, &s->claims, in_session)
-		if (!told_of_late(x, c->contended_at))
+		if (!told_of_late(x, c))
 			watch_tell_who_waits(x, c);
 	if (x->engine->draining)
 		tell_drain(x, s);

@@ -22,6 +22,7 @@ struct event_kept {
 void news_init(struct request_context *x)
 {
 	TAILQ_INIT(&x->news.kept);
+	x->news.number = INT64_MAX; /* from which news_were_missed() counts back */
 }
 
 static size_t event_bytes(size_t name_n, size_t line_n)
@@ -91,28 +92,32 @@ static bool news_tell(struct request_context *x, struct span name, struct instan
 
 static void news_tell_missed(struct request_context *x)
 {
-	const struct watching *w;
+	struct watching *w;
 	struct reply r;
 	struct span line;
 
-	reply_begin(&r, session_line(x->sessions), SPAN(""), "! EVENT");
-	reply_text(&r, "kind", SPAN("missed"));
-	reply_int(&r, "count", (int64_t)x->news.missed);
-	line = (struct span){r.start, reply_end(&r)};
-	arena_commit(&x->core->out->arena, line.n);
-	x->news.missed = 0;
-	TAILQ_FOREACH(w, &x->watchings, in_watchings)
-		if (!w->session->over && x->news.last_missed > TAILQ_FIRST(&w->prefixes)->after)
-			news_tell_one(x, w, line);
+	x->news.missed = false;
+	TAILQ_FOREACH(w, &x->watchings, in_watchings) {
+		uint64_t events = news_untold(x, w);
+
+		w->told = x->news.number;
+		if (w->session->over || events == 0)
+			continue;
+		reply_begin(&r, session_line(x->sessions), SPAN(""), "! EVENT");
+		reply_text(&r, "kind", SPAN("missed"));
+		reply_int(&r, "count", (int64_t)events);
+		line = (struct span){r.start, reply_end(&r)};
+		arena_commit(&x->core->out->arena, line.n);
+		news_tell_one(x, w, line);
+	}
 }
 
 static void news_keep(struct request_context *x, struct span name, struct instant since, struct span line)
 {
 	struct event_kept *k;
 
-	if (x->news.missed > 0 || x->news.kept_bytes + event_bytes(name.n, line.n) > KEPT_MOST) {
-		x->news.missed++;
-		x->news.last_missed = x->news.number;
+	if (x->news.missed || x->news.kept_bytes + event_bytes(name.n, line.n) > KEPT_MOST) {
+		x->news.missed = true;
 		return;
 	}
 	k = mem_alloc(event_bytes(name.n, line.n));
@@ -132,7 +137,7 @@ void news_send(struct request_context *x, struct span name, struct instant since
 	struct span line = {r->start, reply_end(r)};
 
 	x->news.number++;
-	if (!TAILQ_EMPTY(&x->news.kept) || !news_has_time(x)) {
+	if (x->news.missed || !TAILQ_EMPTY(&x->news.kept) || !news_has_time(x)) {
 		news_keep(x, name, since, line);
 		return;
 	}
@@ -141,20 +146,15 @@ void news_send(struct request_context *x, struct span name, struct instant since
 		news_keep(x, name, since, line);
 }
 
-uint64_t news_untold(const struct request_context *x)
+uint64_t news_untold(const struct request_context *x, const struct watching *w)
 {
-	const struct event_kept *k;
-	uint64_t events = x->news.missed;
-
-	TAILQ_FOREACH(k, &x->news.kept, next)
-		events++;
-	return events;
+	return x->news.number - w->told;
 }
 
-void news_were_missed(struct request_context *x, uint64_t events)
+void news_were_missed(struct request_context *x, struct watching *w, uint64_t events)
 {
-	x->news.missed = events;
-	x->news.last_missed = ++x->news.number;
+	w->told = x->news.number - events;
+	x->news.missed |= events > 0;
 }
 
 void news_again(struct request_context *x)
@@ -167,6 +167,6 @@ void news_again(struct request_context *x)
 		news_drop_first(x);
 	if (k)
 		request_context_again(x);
-	else if (x->news.missed > 0)
+	else if (x->news.missed)
 		news_tell_missed(x);
 }

@@ -22,7 +22,7 @@ struct watching {
 	struct session *session;
 	TAILQ_HEAD(prefixes, prefix) prefixes;
 	unsigned count; /* of prefixes */
-	uint64_t told;  /* the number of the last event that was compared with them */
+	uint64_t told;  /* the number of the last event that was compared with them, or was before all of them */
 	bool subscribed;
 };
 
@@ -30,9 +30,9 @@ void news_init(struct request_context *x);
 void news_free(struct request_context *x);
 /* Ends the reply. Each session that watches the name now, and has since that moment, gets the same bytes, in this or one of the next steps. */
 void news_send(struct request_context *x, struct span name, struct instant since, struct reply *r);
-/* How many events nobody was told yet; and, in the process that goes on in a restart, that those who watch have missed so many. */
-uint64_t news_untold(const struct request_context *x);
-void news_were_missed(struct request_context *x, uint64_t events);
+/* How many events were not compared with its prefixes yet; and, in the process that goes on in a restart, that it has missed so many. */
+uint64_t news_untold(const struct request_context *x, const struct watching *w);
+void news_were_missed(struct request_context *x, struct watching *w, uint64_t events);
 /* Tells what the last steps had no time for. */
 void news_again(struct request_context *x);
 

@@ -465,7 +465,7 @@ void restore_end(struct request_context *x)
 	}
 	if (!x->handed)
 		return;
-	if (x->news.missed > 0)
+	if (x->news.missed)
 		request_context_again(x);
 	x->handed->until = instant_add(x->core->now, at_most(2 * x->core->conf.timeout_us, HANDED_US));
 	heap_set(&x->core->timers, &x->handed->timer, x->core->now);

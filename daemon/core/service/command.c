@@ -85,6 +85,7 @@ static void serve_HELLO(struct request_context *x, struct session *s)
 	}
 	if (!grace_is_allowed(x, s))
 		return;
+	s->said |= q->given;
 	if (request_has(q, FIELD_NAME))
 		session_set_label(s, q->field[FIELD_NAME].text);
 	if (request_has(q, FIELD_HEARTBEAT)) {

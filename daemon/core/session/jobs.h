@@ -11,6 +11,7 @@
 #include "daemon/core/session/request_context.h"
 
 #define JOB_OWNER_MAX (4 + NAME_MAX_BYTES + 1 + JOB_ID_MAX) /* see job_owner() */
+_Static_assert(JOB_OWNER_MAX <= OWNER_MAX_BYTES, "the session may send it");
 
 /* Who asked the home. The first member of what home_question.about points to. */
 enum job_asker { ASKER_GONE, ASKER_JOB, ASKER_QUEUE, ASKER_CLOSED_QUEUE, ASKER_ORDER, ASKER_SURVEY };

@@ -41,8 +41,7 @@ struct request_context {
 		TAILQ_HEAD(, event_kept) kept; /* what they are told in the next steps … */
 		size_t kept_bytes;
 		uint64_t number;               /* of the last event */
-		uint64_t missed;               /* events since the line was full … */
-		uint64_t last_missed;          /* … and the number of the last one */
+		bool missed;                   /* the line was full: events are only counted */
 		unsigned told;                 /* in this step */
 	} news;                     /* see watch_news.h */
 	LIST_HEAD(, job) jobs;   /* those that sessions have, and those whose end the home does not know yet */

@@ -334,15 +334,17 @@ void session_take_over(struct session_table *t, struct session *to, struct sessi
 	to->judged = from->judged;
 	session_move_renewals(to, from);
 	to->waits_not_notified = from->waits_not_notified;
-	if (!to->label) {
+	if (!(to->said & UINT32_C(1) << FIELD_NAME)) {
+		char *label = to->label;
+
 		to->label = from->label;
-		from->label = NULL;
+		from->label = label;
 	}
-	if (!to->heartbeat_us) {
+	if (!(to->said & UINT32_C(1) << FIELD_HEARTBEAT)) {
 		to->heartbeat_us = from->heartbeat_us ? from->heartbeat_us : to->resumed_heartbeat_us;
 		session_heard(t, to);
 	}
-	if (!to->grace_us)
+	if (!(to->said & UINT32_C(1) << FIELD_GRACE))
 		to->grace_us = from->grace_us;
 	memcpy(session_lasting(t, to)->secret, from->lasting->secret, sizeof(to->lasting->secret));
 	to->opened_at = from->opened_at;

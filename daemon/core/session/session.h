@@ -56,6 +56,7 @@ struct session {
 	int64_t resumed_heartbeat_us; /* of a session without one that it takes over: see struct peer */
 	struct timer timer;      /* the heartbeat; after the end of input: how long rounds may still answer */
 	int64_t grace_us;        /* how long the session outlives its connection; 0: not at all */
+	uint32_t said;           /* the fields of the HELLOs over this connection: RESUME leaves them as they are */
 	struct claims claims;    /* all of them, waiting, held and lost */
 	struct pendings pendings;
 	struct listings listings; /* LISTs that are not answered yet */

@@ -59,6 +59,8 @@ TEST(a_group_that_has_got_the_number_of_a_command_that_ended_is_left_alone)
 	ck_assert_int_eq(waitpid(child, NULL, 0), child);
 	(void)!send(ends[0], "x", 1, MSG_NOSIGNAL);
 	ck_assert_msg(read(ends[0], &byte, 1) == 1, "a process that has nothing to do with the command was killed");
+	shutdown(ends[0], SHUT_WR);
+	ck_assert_int_eq(read(ends[0], &byte, 1), 0); /* it has ended */
 	close(ends[0]);
 }
 

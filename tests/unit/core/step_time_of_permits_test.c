@@ -46,6 +46,47 @@ static void permits_of_one_end(void)
 	lone_service_pass(&w, SEC);
 }
 
+/* Others wait, or ask for the last slot: each permit that is given back stirs them. */
+static void thousands_of_permits_end(unsigned semaphores, unsigned limit)
+{
+	char line[100];
+
+	sessions_open(1, 2);
+	for (unsigned m = 0; m < semaphores; m++)
+		for (unsigned i = 0; i + 1 < limit; i++) {
+			snprintf(line, sizeof(line), "ACQUIRE s%u limit=%u owner=o%u", m, limit, i);
+			says(1, line);
+		}
+	lone_service_pass(&w, SEC);
+	lone_service_slow(&w, true);
+	for (unsigned m = 0; m < semaphores; m++)
+		for (unsigned i = 0; i < 60; i++) { /* one more would be refused, and those before it with it */
+			snprintf(line, sizeof(line), "@%uof%u ACQUIRE s%u limit=%u owner=p%u", m, i, m, limit, i);
+			says(2, line);
+		}
+	w.longest_ns = 0;
+	lone_service_gone(&w, 1, GONE_HANGUP);
+	lone_service_slow(&w, false);
+	lone_service_pass(&w, SEC);
+}
+
+static void thousand_permits_end(void)
+{
+	thousands_of_permits_end(1, 1024);
+}
+
+static void four_thousand_permits_end(void)
+{
+	thousands_of_permits_end(4, 1024);
+}
+
+LOOP_TEST(a_session_with_thousands_of_permits_ends, 2)
+{
+	static void (*const story[])(void) = {thousand_permits_end, four_thousand_permits_end};
+
+	measure(story[_i]);
+}
+
 TEST(a_session_with_all_permits_ends)
 {
 	measure(permits_of_one_end);

@@ -273,7 +273,7 @@ TEST(every_length_is_refused_one_beyond_its_bound)
 		enum error code;
 	} table[] = {
 		{"LOCK ", NAME_MAX_BYTES, ERROR_LIMIT},       {"SHOW ", NAME_MAX_BYTES, ERROR_LIMIT},
-		{"LOCK a owner=", 256, ERROR_LIMIT},          {"LOCK a note=", 256, ERROR_LIMIT},
+		{"LOCK a owner=", OWNER_MAX_BYTES, ERROR_LIMIT}, {"LOCK a note=", 256, ERROR_LIMIT},
 		{"HELLO 1 name=", 256, ERROR_LIMIT},          {"LIST prefix=", NAME_MAX_BYTES, ERROR_LIMIT},
 		{"LIST after=", NAME_MAX_BYTES, ERROR_LIMIT}, {"CANCEL @", TAG_MAX, ERROR_ARG},
 	};
@@ -285,8 +285,8 @@ TEST(every_length_is_refused_one_beyond_its_bound)
 	}
 	ck_assert_int_eq(parse_long("LOCK ", NAME_MAX_BYTES + 1), PARSE_MISTAKE);
 	ck_assert_str_eq(mistake.text, "a name may have at most 512 bytes; this one has 513");
-	ck_assert_int_eq(parse_long("LOCK a owner=", 257), PARSE_MISTAKE);
-	ck_assert_str_eq(mistake.text, "owner may have at most 256 bytes; this one has 257");
+	ck_assert_int_eq(parse_long("LOCK a owner=", 601), PARSE_MISTAKE);
+	ck_assert_str_eq(mistake.text, "owner may have at most 600 bytes; this one has 601");
 	forget();
 }
 

@@ -100,6 +100,28 @@ TEST(a_late_answer_after_the_decision_does_not_change_the_token)
 	ck_assert_int_gt(number_in(hears(2, GRANT), "fence"), fence + 5000 - 1001);
 }
 
+TEST(a_late_grant_during_the_second_round_adds_its_vote)
+{
+	cluster_with_fence_ahead(3, 1000);
+	all_feel(MOOD_SILENT);
+	says(1, "LOCK a");
+	serves(0, 1);
+	serves(1, 1);
+	passes(5 * MSEC);
+	ck_assert_uint_eq(asked(CALL_EXTEND), 2);
+	serves(2, 1);
+	serves(0, 1);
+	serves(1, 1);
+	hears(1, GRANT);
+	all_feel(MOOD_WELL);
+	memory_remove(cluster.node[1].memory, SPAN("a"));
+	passes(3340 * MSEC);
+	hears_nothing(1);
+	ck_assert(key_is_there(1, "a"));
+	says(1, "CHECK a");
+	hears(1, "OK name=a *");
+}
+
 TEST(the_second_round_counts_only_where_the_key_is_still_held)
 {
 	cluster_with_fence_ahead(3, 1000);

@@ -8,6 +8,22 @@
 
 FIXTURE(.teardown = cluster_close)
 
+TEST(the_lock_of_a_job_of_the_longest_queue_is_unlocked_early)
+{
+	char queue[NAME_MAX_BYTES + 1], id[65];
+
+	memset(queue, 'q', sizeof(queue) - 1);
+	memset(id, 'i', sizeof(id) - 1);
+	queue[NAME_MAX_BYTES] = id[64] = '\0';
+	cluster_begin(1);
+	says(1, "DEFER %s hello id=%s lock=l", queue, id);
+	hears(1, "OK queue=* job=* due_ms=0");
+	says(1, "TAKE %s", queue);
+	hears(1, "OK queue=* job=* name=l fence=*");
+	says(1, "UNLOCK l owner=job:%s/%s", queue, id);
+	hears(1, "OK name=l count=0");
+}
+
 TEST(a_job_is_taken_once_and_done)
 {
 	cluster_begin(3);

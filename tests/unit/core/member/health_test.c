@@ -3,6 +3,7 @@
 #include "tests/fixture/cluster_part.h"
 
 #include <check.h>
+#include <stdio.h>
 #include <string.h>
 
 FIXTURE(.teardown = cluster_close)
@@ -24,6 +25,50 @@ TEST(a_server_that_refuses_calls_and_no_probes_is_told)
 	ck_assert_str_ne(store_state(0, 0), "joined");
 	passes(2 * SEC);
 	ck_assert_str_eq(store_state(0, 0), "joined");
+}
+
+TEST(a_key_of_another_type_is_told_until_the_name_is_granted)
+{
+	cluster_begin(1);
+	memory_put_foreign(cluster.node[0].memory, SPAN("a"), INSTANT_NEVER);
+	says(1, "LOCK a");
+	hears(1, "ERR KIND *");
+	ck_assert_str_eq(store_state(0, 0), "joined: it has a key of another type under the name of the lock a: it is no string");
+	says(1, "LOCK b");
+	hears(1, "OK name=b *");
+	ck_assert_str_ne(store_state(0, 0), "joined");
+	memory_remove(cluster.node[0].memory, SPAN("a"));
+	says(1, "LOCK a");
+	hears(1, GRANT);
+	ck_assert_str_eq(store_state(0, 0), "joined");
+}
+
+TEST(a_key_of_another_type_is_told_until_a_renewal_puts_the_key_there)
+{
+	cluster_begin(3);
+	memory_put_foreign(cluster.node[0].memory, SPAN("a"), INSTANT_NEVER);
+	says(1, "LOCK a");
+	hears(1, GRANT);
+	ck_assert_str_ne(store_state(0, 0), "joined");
+	memory_remove(cluster.node[0].memory, SPAN("a"));
+	passes(3340 * MSEC);
+	ck_assert(key_is_there(0, "a"));
+	ck_assert_str_eq(store_state(0, 0), "joined");
+}
+
+TEST(the_longest_name_of_a_key_of_another_type_is_told_whole)
+{
+	char name[NAME_MAX_BYTES + 1], told[NAME_MAX_BYTES + 100];
+
+	memset(name, 'n', NAME_MAX_BYTES);
+	name[NAME_MAX_BYTES] = '\0';
+	cluster_begin(1);
+	memory_put_foreign(cluster.node[0].memory, (struct span){name, NAME_MAX_BYTES}, INSTANT_NEVER);
+	says(1, "LOCK %s", name);
+	hears(1, "ERR KIND *");
+	says(1, "LIST nodes");
+	snprintf(told, sizeof(told), "\\* node=* reason=*the name of the lock %s: it is no string*", name);
+	hears(1, told);
 }
 
 /* 0: what locks do not need; 1: what they need; 2: the probe as a whole. */

@@ -189,6 +189,26 @@ TEST(a_reader_that_subscribes_is_told_what_only_another_reader_was_told)
 	hears_nothing(1);
 }
 
+TEST(a_reader_that_subscribes_again_and_again_hides_nothing_from_the_others)
+{
+	cluster_begin(3);
+	says(1, "LOCK a mode=shared");
+	says(2, "LOCK a mode=shared");
+	ignores(1);
+	ignores(2);
+	subscribes_anew(1);
+	subscribes_anew(2);
+	says(3, "LOCK a wait=1m");
+	hears(1, "! CONTENDED name=a fence=* waiters=1");
+	hears(2, "! CONTENDED name=a fence=* waiters=1");
+	passes(100 * MSEC);
+	subscribes_anew(1);
+	hears(1, "! CONTENDED name=a fence=* waiters=1");
+	says(4, "LOCK a wait=1m");
+	hears(2, "! CONTENDED name=a fence=* waiters=2");
+	hears_nothing(1);
+}
+
 /* Loop: a lock, or a permit. */
 LOOP_TEST(who_waits_is_told_again_over_the_next_connection, 2)
 {

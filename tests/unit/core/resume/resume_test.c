@@ -171,6 +171,49 @@ TEST(a_missed_heartbeat_cuts_the_connection_and_loses_nothing)
 	ck_assert(hung_up(2));
 }
 
+TEST(what_HELLO_said_over_the_new_connection_stays)
+{
+	held_with_grace(3, "name=old grace=20s heartbeat=1s", "", &s1);
+	says_hello(2, "name=\"\" grace=0 heartbeat=0");
+	resumes(2, &s1);
+	hears(2, ROW_A);
+	hears(2, "OK session=* n=1");
+	says(3, "LIST sessions prefix=old");
+	hears(3, "OK n=0 *");
+	passes(1010 * MSEC);
+	ck_assert(!hung_up(2));
+	goes(2, GONE_HANGUP);
+	resumes(3, &s1);
+	hears(3, "ERR NOTFOUND *");
+	says(3, "LOCK a");
+	hears(3, GRANT);
+}
+
+TEST(nothing_of_a_session_resumed_before_stays)
+{
+	struct secret s2;
+
+	held_with_grace(3, "name=old grace=20s", "", &s1);
+	s2 = says_hello(2, "grace=60s");
+	says(2, "LOCK b");
+	hears(2, "OK name=b *");
+	resumes(3, &s1);
+	hears(3, ROW_A);
+	hears(3, "OK session=* n=1");
+	says(3, "UNLOCK a");
+	hears(3, "OK *");
+	resumes(3, &s2);
+	hears(3, "\\* name=b *");
+	hears(3, "OK session=* n=1");
+	says(4, "LIST sessions prefix=old");
+	hears(4, "OK n=0 *");
+	goes(3, GONE_HANGUP);
+	passes(40 * SEC);
+	resumes(4, &s2);
+	hears(4, "\\* name=b *");
+	hears(4, "OK session=* n=1");
+}
+
 TEST(a_flood_of_mistakes_cuts_the_connection_and_loses_nothing)
 {
 	held_with_grace(3, "grace=20s", "", &s1);

@@ -52,6 +52,30 @@ TEST(another_limit_elsewhere_is_told_and_a_lock_elsewhere)
 	hears(2, "ERR KIND *");
 }
 
+/* Loop: LOCKANY, or LOCKALL, whose order of names is that of their bytes. */
+LOOP_TEST(a_group_with_the_name_of_a_semaphore_elsewhere_is_refused_at_once, 4)
+{
+	static const char *const request[] = {"LOCKANY s t wait=1m", "LOCKANY a s wait=1m", "LOCKALL s t wait=1m", "LOCKANY s t"};
+
+	two_daemons(3);
+	says(1, "ACQUIRE s limit=2");
+	hears(1, "OK *");
+	for (unsigned i = 0; i < 2; i++) {
+		says(2, "LOCK %c", "at"[i]);
+		hears(2, "OK *");
+	}
+	session_opens(5, 1);
+	says(5, "%s", request[_i]);
+	hears(5, "ERR KIND the name is in use by a semaphore*");
+	says(2, "UNLOCK a");
+	hears(2, "OK *");
+	says(2, "UNLOCK t");
+	hears(2, "OK *");
+	hears_nothing(5);
+	for (unsigned i = 0; i < 3; i++)
+		ck_assert(!key_is_there(i, "a") && !key_is_there(i, "t"));
+}
+
 TEST(a_release_wakes_who_waits_at_another_daemon)
 {
 	two_daemons(3);

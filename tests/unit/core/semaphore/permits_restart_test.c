@@ -54,6 +54,33 @@ TEST(permits_are_adopted_by_the_next_run_of_the_daemon)
 	hears(3, "OK *");
 }
 
+TEST(a_permit_of_the_longest_owner_is_adopted_and_its_loss_is_remembered)
+{
+	char owner[OWNER_MAX_BYTES + 1];
+
+	memset(owner, 'o', OWNER_MAX_BYTES);
+	owner[OWNER_MAX_BYTES] = '\0';
+	cluster_begin(3);
+	begins_with_grace(1);
+	says(1, "ACQUIRE a limit=3 owner=%s", owner);
+	hears(1, "OK name=a permit=? *");
+	daemon_returns(0);
+	says(2, "%s", resume);
+	passes(100 * MSEC);
+	hears(2, "\\* name=a permit=? fence=* owner=o*");
+	hears(2, "OK session=* n=1");
+	all_feel(MOOD_SILENT);
+	passes(12 * SEC);
+	all_feel(MOOD_WELL);
+	hears(2, "! RISK name=a *");
+	hears(2, "! LOST name=a permit=? * owner=o*");
+	daemon_returns(0);
+	says(4, "%s", resume);
+	passes(100 * MSEC);
+	hears(4, "OK session=* n=0");
+	hears(4, "! LOST name=a permit=? * owner=o*");
+}
+
 TEST(other_daemons_share_the_slots_with_a_daemon_that_was_started_again)
 {
 	two_daemons(3);
