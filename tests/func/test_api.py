@@ -16,7 +16,7 @@ import urllib.parse
 
 from authority import Authority, openssl
 from harness import FuncTest
-from process import LATE, WAIT, merged, private, until
+from process import LATE, WAIT, merged, private, sanitized, until
 from web import Answer, Web, beyond_loopback, drain, free_web, push
 
 TOKEN = "open-sesame-0123"
@@ -667,7 +667,7 @@ class Secure(ApiTest):
             client.ok("LOCK b")
 
     def test_strangers_whose_certificates_take_long_leave_the_service_its_time(self):
-        """Each handshake takes some 15 ms of the loop. Without a pace the daemon does nothing else while there are strangers."""
+        """A handshake takes the loop several milliseconds. Without a pace the daemon does nothing else while there are strangers."""
         clients, strangers = Authority("clients"), Crowd(self.folder(), self.ca)
         self.addCleanup(clients.remove)
         d, api = self.secure({"tls": {"client_ca_file": clients.cert}}, self.ca.client_context(clients.sign("/CN=db3")), token=False)
@@ -688,7 +688,7 @@ class Secure(ApiTest):
                     (count, wall, 100 * used / wall, 1000 * worst, asked))
         self.assertGreater(count, 0)
         self.assertLess(worst, LATE)
-        self.assertLess(used / wall, 0.6)
+        self.assertTrue(used / wall < 0.6 or sanitized())  # there a step takes longer than the longest rest
 
     @staticmethod
     def client_hello():
