@@ -333,6 +333,7 @@ NET := \
 	daemon/net/listener.c \
 	daemon/net/net.c \
 	daemon/net/output.c \
+	daemon/net/pacing.c \
 	daemon/net/room.c \
 	daemon/net/secure.c \
 	daemon/net/shares.c \

@@ -27,10 +27,10 @@ void net_pause(struct net *n, bool on)
 	if (h->paused == on)
 		return;
 	h->paused = on;
+	pacing_pause(&h->handshakes.pacing, on);
 	acceptor_pause(&n->acceptor, on);
 	if (on)
 		return;
-	handshake_resume(h);
 	while ((c = slots_next(&h->slots, &at)))
 		conn_resume(c);
 	event_active(h->tell, EV_TIMEOUT, 1);

@@ -1,20 +1,17 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/*
- * Handshakes in the order in which they began, which is the order in which their time is over: one timer serves all. One whose socket is ready is queued, and
- * not watched until its step was made.
- */
+/* Handshakes in the order in which they began, which is the order in which their time is over: one timer serves all. */
 #include "daemon/net/handshakes.h"
 
 #include "daemon/base/clock.h"
 #include "daemon/base/log.h"
+#include "daemon/base/map.h"
 #include "daemon/base/mem.h"
 #include "daemon/net/admission.h"
 #include "daemon/net/closing.h"
 #include "tls/context.h"
-#include "tls/tls.h"
 
 #include <errno.h>
-#include <event2/event_struct.h>
+#include <event2/event.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -22,30 +19,17 @@
 #define LOG_EVERY   (1 * SEC)
 #define SUBJECT_MAX 257 /* bytes, with its NUL; a longer subject is none */
 
-/* A peer, as peer_origin() tells them apart, that has handshakes under way. */
-struct shakers {
-	TAILQ_ENTRY(shakers) link;
-	TAILQ_ENTRY(shakers) turn; /* in hub.handshakes.ready */
-	struct handshake_list own; /* oldest first */
-	struct handshake_list ready; /* whose sockets are */
-	unsigned n;
-	size_t name_n;
-	char name[PEER_ORIGIN_MAX];
-};
-
 struct handshake {
+	struct paced paced; /* its tls is NULL, and fd -1, once a session has them */
 	struct hub *hub;
-	struct shakers *of;
-	TAILQ_ENTRY(handshake) in_own;
-	struct event event;
-	TAILQ_ENTRY(handshake) link;   /* in hub.handshakes.all */
-	TAILQ_ENTRY(handshake) queued; /* in shakers.ready */
-	bool is_queued;
-	struct instant deadline;
-	struct ssl_st *tls; /* NULL: a session has it */
-	int fd;             /* -1: a session has it */
+	TAILQ_ENTRY(handshake) link; /* in hub.handshakes.all */
 	struct peer peer;
 };
+
+static struct instant deadline_of(const struct handshake *o)
+{
+	return instant_add(o->paced.begun, HANDSHAKE_US);
+}
 
 /* --- the list -------------------------------------------------------------------------------------------------------- */
 
@@ -56,69 +40,16 @@ static void deadline_set(struct hub *h, int64_t us)
 	evtimer_add(h->handshakes.deadline, &t);
 }
 
-static void shakers_join(struct handshake *o)
-{
-	struct handshakes *all = &o->hub->handshakes;
-	char name[PEER_ORIGIN_MAX];
-	size_t n = peer_origin(o->peer.is_unix, o->peer.uid, o->peer.address, strlen(o->peer.address), name);
-	struct shakers *s;
-
-	TAILQ_FOREACH(s, &all->peers, link)
-		if (s->name_n == n && memcmp(s->name, name, n) == 0)
-			break;
-	if (!s) {
-		s = mem_alloc(sizeof(*s));
-		TAILQ_INIT(&s->own);
-		TAILQ_INIT(&s->ready);
-		s->name_n = n;
-		memcpy(s->name, name, n);
-		TAILQ_INSERT_TAIL(&all->peers, s, link);
-	}
-	TAILQ_INSERT_TAIL(&s->own, o, in_own);
-	s->n++;
-	o->of = s;
-}
-
-static void shakers_leave(struct handshake *o)
-{
-	struct shakers *s = o->of;
-
-	TAILQ_REMOVE(&s->own, o, in_own);
-	if (--s->n > 0)
-		return;
-	TAILQ_REMOVE(&o->hub->handshakes.peers, s, link);
-	mem_free(s);
-}
-
-static void handshake_queue(struct handshake *o)
-{
-	if (TAILQ_EMPTY(&o->of->ready))
-		TAILQ_INSERT_TAIL(&o->hub->handshakes.ready, o->of, turn);
-	TAILQ_INSERT_TAIL(&o->of->ready, o, queued);
-	o->is_queued = true;
-}
-
-static void handshake_unqueue(struct handshake *o)
-{
-	TAILQ_REMOVE(&o->of->ready, o, queued);
-	o->is_queued = false;
-	if (TAILQ_EMPTY(&o->of->ready))
-		TAILQ_REMOVE(&o->hub->handshakes.ready, o->of, turn);
-}
-
 static void handshake_free(struct handshake *o)
 {
 	struct hub *h = o->hub;
 
-	if (o->is_queued)
-		handshake_unqueue(o);
-	shakers_leave(o);
+	paced_end(&o->paced);
 	TAILQ_REMOVE(&h->handshakes.all, o, link);
 	h->handshakes.n--;
-	event_del(&o->event);
-	tls_free(o->tls);
-	if (o->fd >= 0)
-		close(o->fd);
+	tls_free(o->paced.tls);
+	if (o->paced.fd >= 0)
+		close(o->paced.fd);
 	free(o);
 }
 
@@ -139,22 +70,13 @@ static void handshake_fail(struct handshake *o, const char *why)
 	handshake_free(o);
 }
 
-/* Of two that have as many, the one whose oldest is older. */
-static bool shakers_go_before(const struct shakers *a, const struct shakers *b)
-{
-	return a->n != b->n ? a->n > b->n : instant_before(TAILQ_FIRST(&a->own)->deadline, TAILQ_FIRST(&b->own)->deadline);
-}
-
 bool handshake_evict(struct hub *h)
 {
-	struct shakers *s, *most = NULL;
+	struct paced *oldest = pacing_oldest(&h->handshakes.pacing);
 
-	TAILQ_FOREACH(s, &h->handshakes.peers, link)
-		if (!most || shakers_go_before(s, most))
-			most = s;
-	if (!most)
+	if (!oldest)
 		return false;
-	handshake_fail(TAILQ_FIRST(&most->own), "given up for a newer one, since there are too many");
+	handshake_fail(container_of(oldest, struct handshake, paced), "given up for a newer one, since there are too many");
 	return true;
 }
 
@@ -165,28 +87,26 @@ static void on_deadline(evutil_socket_t fd, short what, void *context)
 	struct handshake *o;
 
 	(void)fd, (void)what;
-	for (unsigned n = 0; (o = TAILQ_FIRST(&h->handshakes.all)) && n < CLOSING_AT_ONCE && !instant_before(now, o->deadline); n++)
+	for (unsigned n = 0; (o = TAILQ_FIRST(&h->handshakes.all)) && n < CLOSING_AT_ONCE && !instant_before(now, deadline_of(o)); n++)
 		handshake_fail(o, "not done in 5 s");
 	if (o)
-		deadline_set(h, instant_before(now, o->deadline) ? instant_diff(o->deadline, now) : 0);
+		deadline_set(h, instant_before(now, deadline_of(o)) ? instant_diff(deadline_of(o), now) : 0);
 }
 
-/* --- steps ----------------------------------------------------------------------------------------------------------- */
-
-static void handshake_watch(struct handshake *o, short what);
+/* --- its end --------------------------------------------------------------------------------------------------------- */
 
 static void handshake_done(struct handshake *o)
 {
 	struct hub *h = o->hub;
 	struct peer peer = o->peer;
-	struct ssl_st *tls = o->tls;
+	struct ssl_st *tls = o->paced.tls;
 	char subject[SUBJECT_MAX];
-	int fd = o->fd;
+	int fd = o->paced.fd;
 
 	if (tls_subject(tls, subject, sizeof(subject)))
 		peer.subject = subject;
-	o->tls = NULL;
-	o->fd = -1;
+	o->paced.tls = NULL;
+	o->paced.fd = -1;
 	handshake_free(o);
 	admission_take(h, fd, &peer, tls);
 }
@@ -195,96 +115,21 @@ static void handshake_done(struct handshake *o)
 static void handshake_refuse(struct handshake *o, const char *why)
 {
 	struct hub *h = o->hub;
-	int fd = o->fd;
+	int fd = o->paced.fd;
 
-	o->fd = -1;
+	o->paced.fd = -1;
 	handshake_fail(o, why);
 	admission_refuse(h, fd, NULL, "", 0);
 }
 
-static void handshake_step(struct handshake *o)
+static void on_over(struct paced *paced, const char *why)
 {
-	char why[256];
+	struct handshake *o = container_of(paced, struct handshake, paced);
 
-	switch (tls_shake(o->tls, why, sizeof(why))) {
-	case TLS_DONE:
-		handshake_done(o);
-		break;
-	case TLS_READ:
-		handshake_watch(o, EV_READ);
-		break;
-	case TLS_WRITE:
-		handshake_watch(o, EV_WRITE);
-		break;
-	case TLS_FAILED:
-	case TLS_NOT_SPOKEN:
+	if (why)
 		handshake_refuse(o, why);
-		break;
-	}
-}
-
-/* While the turn is to come after a rest, it does. */
-static void turn_soon(struct hub *h)
-{
-	if (!event_pending(h->handshakes.turn, EV_TIMEOUT, NULL))
-		event_active(h->handshakes.turn, EV_TIMEOUT, 1);
-}
-
-static struct handshake *handshake_next(struct hub *h)
-{
-	struct shakers *s = TAILQ_FIRST(&h->handshakes.ready);
-
-	if (!s)
-		return NULL;
-	TAILQ_REMOVE(&h->handshakes.ready, s, turn);
-	TAILQ_INSERT_TAIL(&h->handshakes.ready, s, turn);
-	return TAILQ_FIRST(&s->ready);
-}
-
-static void on_turn(evutil_socket_t fd, short what, void *context)
-{
-	struct hub *h = context;
-	struct instant now = clock_boottime(), end = instant_add(now, HANDSHAKE_PASS_US);
-	struct handshake *o;
-
-	(void)fd, (void)what;
-	while (!h->paused && (o = handshake_next(h))) {
-		struct instant before = now;
-		int64_t took;
-
-		handshake_unqueue(o);
-		handshake_step(o);
-		now = clock_boottime();
-		took = instant_diff(now, before);
-		if (took > HANDSHAKE_STEP_US) {
-			const struct timeval rest = {.tv_usec = 3 * took < HANDSHAKE_REST_US ? 3 * took : HANDSHAKE_REST_US};
-
-			event_base_update_cache_time(h->base); /* the rest begins now */
-			evtimer_add(h->handshakes.turn, &rest);
-			return;
-		}
-		if (!TAILQ_EMPTY(&h->handshakes.ready) && !instant_before(now, end)) {
-			turn_soon(h);
-			event_base_loopbreak(h->base);
-			return;
-		}
-	}
-}
-
-static void on_ready(evutil_socket_t fd, short what, void *context)
-{
-	struct handshake *o = context;
-
-	(void)fd, (void)what;
-	handshake_queue(o);
-	turn_soon(o->hub);
-}
-
-/* Once. One that cannot be watched ends by its deadline. */
-static void handshake_watch(struct handshake *o, short what)
-{
-	if (!event_assign(&o->event, o->hub->base, o->fd, what, on_ready, o))
-		(void)event_add(&o->event, NULL);
+	else
+		handshake_done(o);
 }
 
 /* --- begin and end --------------------------------------------------------------------------------------------------- */
@@ -292,6 +137,7 @@ static void handshake_watch(struct handshake *o, short what)
 void handshake_begin(struct hub *h, int fd, const struct peer *peer)
 {
 	struct ssl_st *tls = h->handshakes.context ? tls_serve(h->handshakes.context, fd) : NULL;
+	char name[PEER_ORIGIN_MAX];
 	struct handshake *o;
 
 	if (!tls) {
@@ -302,31 +148,21 @@ void handshake_begin(struct hub *h, int fd, const struct peer *peer)
 		handshake_evict(h);
 	o = mem_alloc(sizeof(*o));
 	o->hub = h;
-	o->fd = fd;
-	o->tls = tls;
 	o->peer = *peer;
-	o->deadline = instant_add(clock_boottime(), HANDSHAKE_US);
-	shakers_join(o);
+	o->paced.tls = tls;
+	o->paced.over = on_over;
 	if (TAILQ_EMPTY(&h->handshakes.all))
 		deadline_set(h, HANDSHAKE_US);
 	TAILQ_INSERT_TAIL(&h->handshakes.all, o, link);
 	h->handshakes.n++;
-	handshake_watch(o, EV_READ);
+	paced_begin(&o->paced, &h->handshakes.pacing, fd, name, peer_origin(peer->is_unix, peer->uid, peer->address, strlen(peer->address), name));
 }
 
 int handshake_init(struct hub *h)
 {
 	TAILQ_INIT(&h->handshakes.all);
-	TAILQ_INIT(&h->handshakes.ready);
-	TAILQ_INIT(&h->handshakes.peers);
-	h->handshakes.turn = event_new(h->base, -1, 0, on_turn, h);
 	h->handshakes.deadline = evtimer_new(h->base, on_deadline, h);
-	return h->handshakes.turn && h->handshakes.deadline ? 0 : -ENOMEM;
-}
-
-void handshake_resume(struct hub *h)
-{
-	turn_soon(h);
+	return h->handshakes.deadline ? pacing_init(&h->handshakes.pacing, h->base) : -ENOMEM;
 }
 
 void handshake_drop(struct hub *h)
@@ -340,8 +176,7 @@ void handshake_drop(struct hub *h)
 void handshake_release(struct hub *h)
 {
 	handshake_drop(h);
-	if (h->handshakes.turn)
-		event_free(h->handshakes.turn);
+	pacing_release(&h->handshakes.pacing);
 	if (h->handshakes.deadline)
 		event_free(h->handshakes.deadline);
 	tls_context_free(h->handshakes.context);

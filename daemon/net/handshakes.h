@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * Connections whose TLS handshake is under way. Each has HANDSHAKE_US, and there are HANDSHAKE_MAX of them at most: the oldest of the peer that has most
- * makes room for a new one. They take HANDSHAKE_PASS_US of a loop pass together, and at least one step, since a step may take a signature. After a step of
- * more than HANDSHAKE_STEP_US there is none for three times as long. So sessions go on, however many there are; peers take turns.
+ * makes room for a new one. Their steps are paced.
  */
 #ifndef NET_HANDSHAKES_H
 #define NET_HANDSHAKES_H
@@ -10,11 +9,8 @@
 #include "daemon/base/peer.h"
 #include "daemon/net/hub.h"
 
-#define HANDSHAKE_US      (5 * SEC)
-#define HANDSHAKE_MAX     1000u
-#define HANDSHAKE_PASS_US INT64_C(200)
-#define HANDSHAKE_STEP_US (1 * MSEC)
-#define HANDSHAKE_REST_US (40 * MSEC) /* the longest: others may have had the processor in a step */
+#define HANDSHAKE_US  (5 * SEC)
+#define HANDSHAKE_MAX 1000u
 
 struct handshake;
 
@@ -22,8 +18,7 @@ struct handshake;
 void handshake_begin(struct hub *h, int fd, const struct peer *peer);
 bool handshake_evict(struct hub *h); /* closes the oldest of the peer that has most, to free its descriptor; false: there is none */
 
-void handshake_resume(struct hub *h); /* after a pause */
-void handshake_drop(struct hub *h);  /* closes all of them */
+void handshake_drop(struct hub *h); /* closes all of them */
 
 /* For hub.c. */
 int handshake_init(struct hub *h) __attribute__((warn_unused_result));

@@ -10,6 +10,7 @@
 #include "daemon/base/instant.h"
 #include "daemon/base/pool.h"
 #include "daemon/net/net_types.h"
+#include "daemon/net/pacing.h"
 #include "daemon/net/shares.h"
 #include "daemon/net/slots.h"
 
@@ -24,7 +25,6 @@ struct event;
 struct ssl_ctx_st;
 TAILQ_HEAD(share_list, share);
 TAILQ_HEAD(handshake_list, handshake);
-TAILQ_HEAD(shakers_list, shakers);
 
 /* sockets.h */
 #define SOCKETS_AT_ONCE 64
@@ -39,14 +39,12 @@ struct sockets {
 	unsigned handled; /* of these sockets: how many did not wait for their turns */
 };
 
-/* handshake.h */
+/* handshakes.h */
 struct handshakes {
 	struct ssl_ctx_st *context; /* of the handshakes that begin; NULL: none */
 	struct handshake_list all;   /* oldest first */
-	struct shakers_list ready;  /* those of the peers that have some whose sockets are ready: one of each in turn */
-	struct shakers_list peers;  /* whose they are; the peer that began first comes first */
+	struct pacing pacing;
 	unsigned n;                 /* length of all */
-	struct event *turn;         /* runs through ready */
 	struct event *deadline;     /* expires with the oldest */
 	uint64_t failed;            /* not logged yet */
 	struct instant quiet_until; /* no log line about a failure before this */

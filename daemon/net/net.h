@@ -34,7 +34,7 @@ void net_free(struct net *n);
 int net_listen_unix(struct net *n, const char *path);
 /* host: a numeric address, a name (all its addresses; resolving blocks, so only at start), NULL or "*" for every address. 0 or -errno. */
 int net_listen_tcp(struct net *n, const char *host, uint16_t port);
-/* The same, inside TLS; see handshake.h. Without net_set_tls its connections are closed. */
+/* The same, inside TLS; see handshakes.h. Without net_set_tls its connections are closed. */
 int net_listen_tls(struct net *n, const char *host, uint16_t port);
 /* fd: a listening Unix or TCP socket passed by the service manager, else -EINVAL. Owned on success; the path of a Unix socket is never unlinked. */
 int net_listen_fd(struct net *n, int fd, bool tls);

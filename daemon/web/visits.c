@@ -9,6 +9,7 @@
 #include "daemon/web/internal.h"
 
 #include "daemon/base/clock.h"
+#include "daemon/base/map.h"
 #include "daemon/base/mem.h"
 #include "daemon/net/address.h"
 #include "tls/tls.h"
@@ -37,12 +38,12 @@
 _Static_assert(LISTENER_ADDRESSES_MAX + 8 <= WEB_DESCRIPTORS - WEB_CONNECTIONS, "what descriptors.c keeps for a listener");
 _Static_assert(BYTES_MOST == 32 * 1024 && LINES_MOST == 128, "what on_input says, and docs/http.md");
 
-/* --- TLS: libevent makes the handshake as soon as it may read, so it may not before its turn. An event of our own waits for the first bytes. --- */
+/* --- TLS: the handshake is made here, at its pace; evhttp reads once it is over --- */
 
-static struct bufferevent *greeting_new(struct web *w)
+static struct bufferevent *secure_new(struct web *w)
 {
 	struct ssl_st *tls = tls_serve(w->tls, -1);
-	struct bufferevent *bev = tls ? bufferevent_openssl_socket_new(w->base, -1, tls, BUFFEREVENT_SSL_ACCEPTING, BEV_OPT_CLOSE_ON_FREE) : NULL;
+	struct bufferevent *bev = tls ? bufferevent_openssl_socket_new(w->base, -1, tls, BUFFEREVENT_SSL_OPEN, BEV_OPT_CLOSE_ON_FREE) : NULL;
 
 	if (bev)
 		bufferevent_openssl_set_allow_dirty_shutdown(bev, 1); /* a request has its length, and says itself where it ends */
@@ -51,61 +52,27 @@ static struct bufferevent *greeting_new(struct web *w)
 	return bev;
 }
 
-static void greetings_go_on(struct web *w)
+static void on_shaken(struct paced *o, const char *why)
 {
-	const struct timeval at_once = {0};
+	struct visit *v = container_of(o, struct visit, handshake);
 
-	if (!TAILQ_EMPTY(&w->visits.greeting))
-		event_add(w->visits.greet, &at_once);
-}
-
-static void visit_leaves_greetings(struct web *w, struct visit *v)
-{
-	if (v->greets)
-		TAILQ_REMOVE(&w->visits.greeting, v, in_greeting);
-	v->greets = false;
-}
-
-static void on_greet(evutil_socket_t fd, short what, void *context)
-{
-	struct web *w = context;
-	struct visit *v = TAILQ_FIRST(&w->visits.greeting);
-
-	(void)fd, (void)what;
-	if (!v)
+	if (why) {
+		visit_shut(v);
 		return;
-	visit_leaves_greetings(w, v);
+	}
+	v->shakes = false;
 	bufferevent_enable(v->bev, EV_READ);
-	greetings_go_on(w);
 }
 
-static void on_first_bytes(evutil_socket_t fd, short what, void *context)
+static void handshake_await(struct visit *v)
 {
-	struct visit *v = context;
-	struct web *w = v->web;
-
-	(void)fd, (void)what;
-	v->greets = true;
-	TAILQ_INSERT_TAIL(&w->visits.greeting, v, in_greeting);
-	greetings_go_on(w);
-}
-
-static void greeting_await(struct visit *v)
-{
-	if (!bufferevent_openssl_get_ssl(v->bev) || v->greeting)
+	v->handshake.tls = bufferevent_openssl_get_ssl(v->bev);
+	v->handshake.over = on_shaken;
+	v->shakes = v->handshake.tls;
+	if (!v->shakes)
 		return;
 	bufferevent_disable(v->bev, EV_READ | EV_WRITE);
-	v->greeting = event_new(v->web->base, bufferevent_getfd(v->bev), EV_READ, on_first_bytes, v);
-	if (!v->greeting || event_add(v->greeting, NULL))
-		mem_exhausted();
-}
-
-static void greeting_release(struct visit *v)
-{
-	if (!v->greeting)
-		return;
-	visit_leaves_greetings(v->web, v);
-	event_free(v->greeting);
+	paced_begin(&v->handshake, &v->web->visits.pacing, bufferevent_getfd(v->bev), v->origin, v->origin_n);
 }
 
 bool visit_subject(struct evhttp_request *req, char *out, size_t size)
@@ -158,7 +125,7 @@ static void visit_free(struct web *w, struct visit *v)
 {
 	TAILQ_REMOVE(&w->visits.all, v, next);
 	w->visits.count--;
-	greeting_release(v);
+	paced_end(&v->handshake);
 	bufferevent_decref(v->bev);
 	free(v);
 }
@@ -179,11 +146,17 @@ static bool visits_free_those_over(struct web *w)
 	return left > 0;
 }
 
+/* In a handshake a step, which may take long, would be made to see the end of the socket. */
 void visit_shut(struct visit *v)
 {
-	if (!v->shut)
-		shutdown(bufferevent_getfd(v->bev), SHUT_RDWR);
+	if (v->shut)
+		return;
 	v->shut = true;
+	paced_end(&v->handshake);
+	if (v->shakes)
+		bufferevent_trigger_event(v->bev, BEV_EVENT_READING | BEV_EVENT_EOF, 0);
+	else
+		shutdown(bufferevent_getfd(v->bev), SHUT_RDWR);
 }
 
 void visit_hold(struct visit *v, struct evhttp_request *req, void (*on_close)(struct evhttp_connection *c, void *context), void *context)
@@ -289,9 +262,9 @@ static void visit_refuse(struct visit *v, const char *status, const char *why)
 	int fd = bufferevent_getfd(v->bev);
 	int n = snprintf(line, sizeof(line), "HTTP/1.1 %s\r\nConnection: close\r\nContent-Type: text/plain; charset=utf-8\r\n\r\n%s\n", status, why);
 
-	for (unsigned i = 0; !v->greeting && i < READS_MOST && recv(fd, sent, sizeof(sent), MSG_DONTWAIT) == (ssize_t)sizeof(sent); i++)
+	for (unsigned i = 0; !v->handshake.tls && i < READS_MOST && recv(fd, sent, sizeof(sent), MSG_DONTWAIT) == (ssize_t)sizeof(sent); i++)
 		;
-	if (!v->greeting)
+	if (!v->handshake.tls)
 		(void)!send(fd, line, (size_t)n, MSG_DONTWAIT | MSG_NOSIGNAL);
 	visit_shut(v);
 }
@@ -348,7 +321,7 @@ static void on_arrivals(evutil_socket_t fd, short what, void *context)
 		if (v->origin_n > 0 || v->shut || visit_is_over(v))
 			continue;
 		visit_see_origin(v);
-		greeting_await(v);
+		handshake_await(v);
 		if (visit_has_share(w, v, false, w->visits.most))
 			continue;
 		if (!visit_gets_place(w, v))
@@ -419,7 +392,7 @@ static struct bufferevent *on_accept(struct event_base *base, void *context)
 {
 	struct web *w = context;
 	struct visit *v;
-	struct bufferevent *bev = w->tls ? greeting_new(w) : bufferevent_socket_new(base, -1, BEV_OPT_CLOSE_ON_FREE);
+	struct bufferevent *bev = w->tls ? secure_new(w) : bufferevent_socket_new(base, -1, BEV_OPT_CLOSE_ON_FREE);
 
 	if (!bev)
 		mem_exhausted();
@@ -508,12 +481,10 @@ int visits_init(struct web *w)
 	TAILQ_INIT(&w->visits.all);
 	w->visits.most = w->room ? API_CONNECTIONS : WEB_CONNECTIONS;
 	w->visits.pause_end = INSTANT_PAST;
-	TAILQ_INIT(&w->visits.greeting);
-	w->visits.greet = evtimer_new(w->base, on_greet, w);
 	w->visits.sweep = evtimer_new(w->base, on_sweep, w);
 	w->visits.arrivals = evtimer_new(w->base, on_arrivals, w);
 	evhttp_set_bevcb(w->http, on_accept, w);
-	return w->visits.greet && w->visits.sweep && w->visits.arrivals ? 0 : -ENOMEM;
+	return w->visits.sweep && w->visits.arrivals ? pacing_init(&w->visits.pacing, w->base) : -ENOMEM;
 }
 
 void visits_release(struct web *w)
@@ -526,8 +497,7 @@ void visits_release(struct web *w)
 	}
 	for (unsigned i = 0; i < 2; i++)
 		listening[i] = listening[i] == w ? NULL : listening[i];
-	if (w->visits.greet)
-		event_free(w->visits.greet);
+	pacing_release(&w->visits.pacing);
 	if (w->visits.sweep)
 		event_free(w->visits.sweep);
 	if (w->visits.arrivals)

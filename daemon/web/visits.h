@@ -10,14 +10,14 @@
  * evhttp bounds the bytes of a head and of a body. But it takes time for each line, and as many as come between the chunks of a body. So whoever sends more
  * lines or bytes than a request has is cut off here, before evhttp sees them.
  *
- * TLS: the answer to a client's first bytes needs the private key, which takes longer than all else here, and strangers may ask for it. So each pass of the
- * loop answers one of them, in the order in which they have come.
+ * TLS: the steps of handshakes are paced (net/pacing.h).
  */
 #ifndef WEB_VISITS_H
 #define WEB_VISITS_H
 
 #include "daemon/base/instant.h"
 #include "daemon/base/peer.h"
+#include "daemon/net/pacing.h"
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -41,23 +41,21 @@ struct visit {
 	size_t bytes;   /* that it has sent of its request */
 	unsigned lines; /* among these */
 	bool asked;    /* its request has come */
-	struct event *greeting; /* inside TLS: waits for the first bytes; else NULL */
-	bool greets;            /* in visits.greeting */
-	TAILQ_ENTRY(visit) in_greeting;
+	struct paced handshake; /* its tls is NULL: plain */
+	bool shakes;            /* it is not done */
 	bool is_stream;
 	bool shut;     /* evhttp was made to see its end */
 };
 
 struct visits {
-	TAILQ_HEAD(, visit) all;
+	TAILQ_HEAD(visit_list, visit) all;
 	unsigned count, most;
 	unsigned arrived;     /* those accepted in this pass of the loop */
 	bool paused;          /* nothing is accepted */
 	struct instant pause_end;
 	struct event *sweep;
 	struct event *arrivals; /* there are connections whose origin is to be seen */
-	TAILQ_HEAD(, visit) greeting; /* whose first bytes of TLS have come */
-	struct event *greet;          /* the next of these */
+	struct pacing pacing;
 };
 
 int visits_init(struct web *w);     /* after w->http was made */

@@ -3,6 +3,7 @@
 import contextlib
 import http.client
 import json
+import multiprocessing
 import os
 import select
 import signal
@@ -13,10 +14,10 @@ import threading
 import time
 import urllib.parse
 
-from authority import Authority
+from authority import Authority, openssl
 from harness import FuncTest
-from process import LATE, WAIT, merged, private, until
-from web import Answer, Web, drain, free_web, push
+from process import LATE, WAIT, merged, private, sanitized, until
+from web import Answer, Web, beyond_loopback, drain, free_web, push
 
 TOKEN = "open-sesame-0123"
 BEARER = {"Authorization": "Bearer " + TOKEN}
@@ -665,6 +666,30 @@ class Secure(ApiTest):
             client = self.client(d)
             client.ok("LOCK b")
 
+    def test_strangers_whose_certificates_take_long_leave_the_service_its_time(self):
+        """A handshake takes the loop several milliseconds. Without a pace the daemon does nothing else while there are strangers."""
+        clients, strangers = Authority("clients"), Crowd(self.folder(), self.ca)
+        self.addCleanup(clients.remove)
+        d, api = self.secure({"tls": {"client_ca_file": clients.cert}}, self.ca.client_context(clients.sign("/CN=db3")), token=False)
+        api.source = beyond_loopback(self)
+        s, holder = api.session(), self.client(d)
+        holder.ok("LOCK a")
+        with strangers.shaking(api.at, 52) as refused:
+            until(lambda: refused.value > 10, "strangers are refused")
+            begin, used, before, worst, asked = time.monotonic(), d.cpu_seconds(), refused.value, 0.0, 0
+            while time.monotonic() < begin + 3 or asked < 3:
+                sent = time.monotonic()
+                holder.ok("CHECK a")
+                worst = max(worst, time.monotonic() - sent)
+                self.assertEqual(s.ping().status, 200)
+                asked += 1
+            wall, used, count = time.monotonic() - begin, d.cpu_seconds() - used, refused.value - before
+        self.figure("%d strangers refused in %.1f s: %.0f %% of the processor, worst CHECK %.0f ms, %d pings through HTTPS" %
+                    (count, wall, 100 * used / wall, 1000 * worst, asked))
+        self.assertGreater(count, 0)
+        self.assertLess(worst, LATE)
+        self.assertTrue(used / wall < 0.6 or sanitized())  # there a step takes longer than the longest rest
+
     @staticmethod
     def client_hello():
         into, out = ssl.MemoryBIO(), ssl.MemoryBIO()
@@ -690,6 +715,60 @@ class Secure(ApiTest):
     def write(path, data):
         with open(path, "wb") as file:
             file.write(data)
+
+
+class Crowd:
+    """Clients that show certificates of nobody, 8 KiB of them, whose points take long to decode, and connect again once they are refused."""
+
+    def __init__(self, folder, ca):
+        key, cert = (os.path.join(folder, name) for name in ("stranger.key", "stranger.pem"))
+        openssl("ecparam", "-name", "secp521r1", "-genkey", "-noout", "-conv_form", "compressed", "-out", key)
+        openssl("req", "-x509", "-key", key, "-subj", "/CN=x", "-out", cert)
+        with open(cert, encoding="ascii") as file:
+            one = file.read()
+        with open(cert, "a", encoding="ascii") as file:
+            file.write(one * (8192 // len(ssl.PEM_cert_to_DER_cert(one)) - 1))
+        self.context = ca.client_context((cert, key))
+
+    @contextlib.contextmanager
+    def shaking(self, at, count):
+        fork = multiprocessing.get_context("fork")
+        refused = fork.Value("L", 0)
+        crowd = [fork.Process(target=self.run, args=(at, count // 4, refused), daemon=True) for _ in range(4)]
+        for process in crowd:
+            process.start()
+        try:
+            yield refused
+        finally:
+            for process in crowd:
+                process.kill()
+                process.join()
+
+    def begin(self, at):
+        sock = self.context.wrap_socket(socket.create_connection(at), server_hostname="localhost", do_handshake_on_connect=False)
+        sock.setblocking(False)
+        return sock
+
+    def go_on(self, sock):
+        """False: the daemon has refused it."""
+        try:
+            sock.do_handshake()
+            return bool(sock.recv(100))
+        except ssl.SSLWantReadError:
+            return True
+        except OSError:
+            return False
+
+    def run(self, at, count, refused):
+        socks = [self.begin(at) for _ in range(count)]
+        while True:
+            for sock in [sock for sock in socks if not self.go_on(sock)]:
+                with refused:
+                    refused.value += 1
+                sock.close()
+                socks.remove(sock)
+                socks.append(self.begin(at))
+            select.select(socks, [], [], 0.1)
 
 
 class SecureApi(Api):

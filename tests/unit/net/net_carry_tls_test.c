@@ -209,7 +209,7 @@ LOOP_TEST(a_handshake_ends_with_its_net_and_its_listener_goes_on, 2)
 	} else {
 		net_loop_packs(&w);
 		net_loop_unpacks(&w);
-		identity_use(w.net);
+		net_set_tls(w.net, tls_identity());
 	}
 	net_loop_until(&w, is_cut(c));
 	client_drops(c);

@@ -1,12 +1,15 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* daemon/web/visits.c and web.c: how much of a pass of the loop many connections take that come, or ask, at once; and what one may send. */
+/* daemon/web/visits.c and web.c: how much of a pass of the loop many connections take that come, or ask, at once; what one may send; and the pace of TLS. */
 #include "daemon/base/clock.h"
 #include "daemon/web/internal.h"
 #include "tests/fixture/files.h"
+#include "tests/fixture/tls_identity.h"
 
 #include <check.h>
 #include <errno.h>
 #include <event2/bufferevent.h>
+#include <fcntl.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -64,7 +67,7 @@ static void clients_leave(void)
 	}
 }
 
-static void setup(void)
+static void begin(struct ssl_ctx_st *tls)
 {
 	const struct web_sink sink = {.ready = is_ready};
 
@@ -73,11 +76,16 @@ static void setup(void)
 	snprintf(w.path, sizeof(w.path), "%s/web", w.folder);
 	w.asked = 0;
 	w.base = event_base_new();
-	w.web = web_new(w.base, &(const struct web_conf){.path = w.path}, &sink);
+	w.web = web_new(w.base, &(const struct web_conf){.path = w.path, .tls = tls}, &sink);
 	ck_assert_ptr_nonnull(w.web);
 	ck_assert_int_eq(web_listen(w.web, NULL), 0);
 	for (unsigned i = 0; i < CLIENTS; i++)
 		client_connects(i);
+}
+
+static void setup(void)
+{
+	begin(NULL);
 }
 
 static void teardown(void)
@@ -214,4 +222,81 @@ TEST(connections_that_end_together_are_freed_in_several_passes)
 		passes += w.web->visits.count < before;
 	}
 	ck_assert_uint_gt(passes, 1);
+}
+
+/* --- TLS ------------------------------------------------------------------------------------------------------------ */
+
+#define SHAKING 3
+
+static struct instant stepped[2 * SHAKING];
+static unsigned steps;
+
+/* Both steps of a handshake take long: that of the first bytes, and the last one. */
+static void takes_long(const SSL *t, int where, int r)
+{
+	(void)t, (void)r;
+	if (!(where & (SSL_CB_HANDSHAKE_START | SSL_CB_HANDSHAKE_DONE)))
+		return;
+	ck_assert_uint_lt(steps, 2 * SHAKING);
+	stepped[steps++] = clock_boottime();
+	usleep(10 * MSEC);
+}
+
+static bool client_has_shaken(SSL *t)
+{
+	return SSL_is_init_finished(t) || SSL_do_handshake(t) == 1;
+}
+
+static void begin_tls(void)
+{
+	struct ssl_ctx_st *tls = tls_identity();
+
+	teardown();
+	signal(SIGPIPE, SIG_IGN); /* of the clients */
+	SSL_CTX_set_info_callback(tls, takes_long);
+	steps = 0;
+	begin(tls);
+	all_connect();
+}
+
+TEST(each_step_of_a_handshake_that_takes_long_is_followed_by_a_rest)
+{
+	static const char request[] = "GET /livez HTTP/1.0\r\nHost: localhost\r\n\r\n";
+	SSL_CTX *clients = SSL_CTX_new(TLS_client_method());
+	SSL *t[SHAKING];
+	char got[9] = "";
+
+	begin_tls();
+	for (unsigned i = 0; i < SHAKING; i++) {
+		t[i] = SSL_new(clients);
+		ck_assert_int_eq(fcntl(w.client[i], F_SETFL, O_NONBLOCK), 0);
+		SSL_set_fd(t[i], w.client[i]);
+		SSL_set_connect_state(t[i]);
+	}
+	while (steps < 2 * SHAKING) {
+		for (unsigned i = 0; i < SHAKING; i++)
+			(void)client_has_shaken(t[i]);
+		pass();
+	}
+	for (unsigned i = 1; i < 2 * SHAKING; i++)
+		ck_assert_int_ge(instant_diff(stepped[i], stepped[i - 1]), 30 * MSEC); /* 40, but the clock of libevent has ticks */
+	for (unsigned i = 0; i < SHAKING; i++) {
+		ck_assert(client_has_shaken(t[i]));
+		ck_assert_int_eq(SSL_write(t[i], request, sizeof(request) - 1), sizeof(request) - 1);
+		while (SSL_read(t[i], got, sizeof(got) - 1) <= 0)
+			pass();
+		ck_assert_str_eq(got, "HTTP/1.0");
+		SSL_free(t[i]);
+	}
+	SSL_CTX_free(clients);
+}
+
+TEST(handshakes_that_fail_or_are_cut_off_end)
+{
+	begin_tls();
+	client_sends(0, "no TLS");
+	visit_shut(TAILQ_LAST(&w.web->visits.all, visit_list));
+	while (w.web->visits.count > CLIENTS - 2)
+		pass();
+	ck_assert_uint_eq(steps, 1);
 }
