@@ -154,21 +154,10 @@ static int stage_service(struct daemon *d)
 	return 0;
 }
 
-/* Whether another program, or this one again, goes on in this process. */
-static bool goes_on_in_place(const struct daemon *d)
-{
-	return d->restart.phase == RESTART_OVER && d->restart.way == IN_PLACE;
-}
-
-/* Of a daemon that goes on in place. Clients wait meanwhile, and a new program gives all memory back at once. */
-static struct service *left;
-
 static void stage_service_stop(struct daemon *d)
 {
 	stores_release(d);
-	if (goes_on_in_place(d))
-		left = d->service;
-	else if (d->service)
+	if (d->service)
 		service_free(d->service);
 }
 
@@ -313,6 +302,12 @@ static void daemon_loop(struct daemon *d)
 		net_flush_all(d->net);
 }
 
+/* Whether another program, or this one again, goes on in this process. */
+static bool goes_on_in_place(const struct daemon *d)
+{
+	return d->restart.phase == RESTART_OVER && d->restart.way == IN_PLACE;
+}
+
 /* The service manager has copies of the descriptors. */
 static void handed_close(struct daemon *d)
 {
@@ -379,7 +374,6 @@ int daemon_run(struct conf *conf, const struct daemon_args *args)
 		r = carry_exec(ends ? NULL : args->program, handed, records);
 		if (r < 0)
 			log_event(LOG_ERROR, "restart", "program=%s error=\"%s\" note=\"the daemon goes on as it is\"", args->program->path, strerror(-r));
-		service_free(left);
 	}
 	if (r >= 0)
 		log_event(LOG_NOTICE, "stopped", "pid=%d", (int)getpid());
