@@ -10,6 +10,7 @@
 #include <sqlite3.h>
 #include <stdio.h>
 #include <sys/stat.h>
+#include <sys/statvfs.h>
 #include <unistd.h>
 
 #define LOG_NAME    "jobs.db-wal"
@@ -494,6 +495,19 @@ static int file_make(struct job_store *s)
 	return r;
 }
 
+/* Without jobs there is no file yet: whether there could be one. */
+static int folder_look(const struct job_file *f)
+{
+	struct job_file_mark mark;
+	struct statvfs fs;
+
+	if (file_find(f, FILE_NAME, &mark) == 0)
+		return -EEXIST;
+	if (access(f->dir, W_OK | X_OK) < 0 || statvfs(f->dir, &fs) < 0)
+		return -errno;
+	return fs.f_blocks > 0 && fs.f_bavail * fs.f_frsize < JOBS_SPARE ? -ENOSPC : 0;
+}
+
 static int file_ready(struct job_store *s)
 {
 	return s->file->db ? 0 : file_make(s);
@@ -592,6 +606,8 @@ void jobs_look(struct job_store *s)
 	}
 	if (!f->failed && (f->error || (f->db && !f->spare)))
 		spare_ready(s);
+	else if (!f->failed && !f->db)
+		f->error = folder_look(f);
 }
 
 /* A transaction is no longer than the spare has room for. */

@@ -74,7 +74,10 @@ void job_keep_gone(struct job_store *s, struct job_row *j);
 bool jobs_are_unwritten(const struct job_store *s);
 /* Writes what has changed. 0, or the error of the file: then nothing is tried before jobs_look, since each try may have to wait for the device. */
 int jobs_write(struct job_store *s);
-/* Tries again what has failed, also to make the spare; and if somebody has removed or cut a file, there is another then, with all jobs. Now and then. */
+/*
+ * Tries again what has failed, also to make the spare; and if somebody has removed or cut a file, there is another then, with all jobs. Without a file: whether
+ * one could be made. Now and then.
+ */
 void jobs_look(struct job_store *s);
 
 /* Fills an empty store from the file, which it keeps from then on. By the clock of this run leases end so much later than they say. */

@@ -85,8 +85,10 @@ void jobs_restore(struct job_store *s, struct job_file *f, int64_t later_ms, str
 	r = job_file_open(f);
 	*ret = (struct jobs_found){0};
 	s->file = f;
-	if (r == -ENOENT)
+	if (r == -ENOENT) {
+		jobs_look(s);
 		return;
+	}
 	if (!r)
 		r = store_load(s);
 	if (r) {
@@ -105,4 +107,5 @@ void jobs_restore(struct job_store *s, struct job_file *f, int64_t later_ms, str
 		queue_restored(s, s->queue[i], later_ms);
 	}
 	ret->unsaid = jobs_write(s);
+	jobs_look(s);
 }
