@@ -578,6 +578,13 @@ static bool former_is_there(struct job_file *f)
 	return f->error;
 }
 
+/* What is in the log alone is lost if a run is killed before it sees that somebody has removed or cut it: no more than what came since the last look. */
+static void log_move(struct job_file *f)
+{
+	if (f->db)
+		(void)sqlite3_wal_checkpoint_v2(f->db, NULL, SQLITE_CHECKPOINT_PASSIVE, NULL, NULL);
+}
+
 /* The error of a full device stands until there is a spare, whatever else there is room for. */
 static void spare_ready(struct job_store *s)
 {
@@ -608,6 +615,7 @@ void jobs_look(struct job_store *s)
 		spare_ready(s);
 	else if (!f->failed && !f->db)
 		f->error = folder_look(f);
+	log_move(f);
 }
 
 /* A transaction is no longer than the spare has room for. */

@@ -378,6 +378,25 @@ static void file_goes_back(const char *file, const char *bytes, size_t n)
 	ck_assert_int_eq(fclose(f), 0);
 }
 
+/* A run that is killed before it has seen that its log is lost leaves what was there at its last look. */
+TEST(what_is_in_the_log_alone_is_no_older_than_a_look)
+{
+	static char db[1 << 17];
+	size_t n;
+
+	defer("q", "a", "x");
+	home_run_write();
+	defer("q", "b", "y");
+	home_run_write();
+	memory_look(home_run.memory);
+	n = read_file("jobs.db", db, sizeof(db));
+	home_run_kill();
+	file_goes_back("jobs.db", db, n);
+	ck_assert(!is_there("jobs.db-wal") || unlink(home_run_path("jobs.db-wal")) == 0);
+	home_run_begin();
+	ck_assert_str_eq(jobs_shown("q"), "a due 0 x b due 0 y ");
+}
+
 static void defer_long(const char *id)
 {
 	static char payload[30001];
