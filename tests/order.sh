@@ -26,7 +26,7 @@ daemon/core/resume     session_end resume handover restore
 daemon/core/request    list held_locks locks lockall held_permits semaphores job_requests all_figures help_stats
 daemon/core/admin      alarm drain revoke admin
 daemon/core/service    deliver hangup command after_step due_timers service service_view
-daemon/store           keyfile keyspace shown share_list ledger rate table job_rows job_keep job_op job_show jobs home memory_key breaking sharing memory memory_whole statefile state
+daemon/store           keyfile keyspace shown share_list ledger rate table job_rows job_keep job_restore job_op job_show jobs home memory_key breaking sharing memory memory_whole statefile state
 daemon/redis           word batch departure failure flight handshake resp script stream socket resolver link links redial post sentinel subscriber node_trouble node upstream
 daemon/net             address admin lines slots shares listener inherited tcp_listeners pacing hub sockets held conn_state secure ending closing room output conn admission handshakes acceptor turns net carried carry
 daemon/web             translate answer visits asker gate snapshot stream web

@@ -11,7 +11,7 @@
 
 #define LOOK_EVERY SEC
 
-/* A folder that is missing is made when the daemon starts, not its parents. What is wrong with it shows as soon as a job is to be written there. */
+/* A folder that is missing is made when the daemon starts, not its parents. What is wrong with it shows at each look. */
 void lasting_open(struct daemon *d)
 {
 	const char *systemd = getenv("STATE_DIRECTORY"), *dir = d->conf->state_dir;
@@ -42,8 +42,8 @@ static void tell_lost(struct daemon *d)
 {
 	int why = d->jobs.lost;
 	const char *note = why == JOBS_SPARE_LOST ? "redlockd makes it again" :
-			   d->jobs.failed              ? "redlockd has its jobs in memory alone, until it can put them into a new one" :
-							 "redlockd has put its jobs into a new one";
+			   d->jobs.failed ? "redlockd has its jobs in memory alone until it can put them into a new one; a kill before that may lose some" :
+					    "redlockd has put its jobs into a new one";
 
 	d->jobs.lost = 0;
 	if (why)

@@ -21,6 +21,9 @@
 #define TAKEN_US       (10 * MSEC)  /* between two looks whether the path of a Unix socket is another server's, before calls are sent */
 #define PATIENCE_US    (500 * MSEC) /* how long to wait for the resolver if older addresses are known */
 
+#define ANOTHER         "another master"
+#define PERHAPS_ANOTHER "an address that may be of another master"
+
 static const char *const state_names[] = {"waiting", "resolving", "dialling", "up"};
 
 void node_set_state(struct node *n, enum node_state state, const char *why)
@@ -86,7 +89,7 @@ static void node_leave(struct node *n, enum defect defect, const char *reason, c
 }
 
 /* What was known of another server serves no more, and if the sentinels keep silent from now on, the former server is not used again. */
-static void node_be_replaced(struct node *n)
+static void node_be_replaced(struct node *n, const char *what)
 {
 	char where[300], reason[sizeof(n->reason)];
 
@@ -94,7 +97,7 @@ static void node_be_replaced(struct node *n)
 	n->known[0] = '\0';
 	n->home = (struct endpoint){0};
 	sentinel_where(n->sentinel, where, sizeof(where));
-	(void)snprintf(reason, sizeof(reason), "the sentinels name another master: %.200s", where);
+	(void)snprintf(reason, sizeof(reason), "the sentinels name %s: %.150s", what, where);
 	node_leave(n, DEFECT_SENTINEL, reason, where);
 }
 
@@ -110,7 +113,7 @@ static void node_give_up(struct node *n)
 	node_wait(n, backoff_next(&n->backoff, n->conf->rng), n->reason);
 	node_close_links(n);
 	if (n->voted && n->renamed)
-		node_be_replaced(n); /* that it is the same only its run id would have shown */
+		node_be_replaced(n, PERHAPS_ANOTHER); /* that it is the same only its run id would have shown */
 	node_tell_down(n);
 }
 
@@ -250,7 +253,7 @@ static void node_on_ready(void *context)
 		return;
 	}
 	if (node_has_another(n))
-		node_be_replaced(n);
+		node_be_replaced(n, ANOTHER);
 	n->renamed = false;
 	n->voted = true;
 	node_set_state(n, NODE_UP, "all links are ready");
@@ -318,32 +321,6 @@ static void node_follow_name(struct node *n)
 	}
 	(void)snprintf(reason, sizeof(reason), "%.200s leads to other addresses now", n->host);
 	node_leave(n, DEFECT_UNKNOWN_HOST, reason, n->host);
-}
-
-/* The connected server goes on serving. A name server that is away for a moment is not reported, nor is a lack of descriptors: new connections report that. */
-static void node_miss_name(struct node *n, enum defect defect, const char *why)
-{
-	char reason[sizeof(n->reason)];
-
-	if (defect == DEFECT_DESCRIPTORS || ++n->unknown < LOOKS_TOLD)
-		return;
-	(void)snprintf(reason, sizeof(reason), "%.150s, for a minute now: no daemon that starts can connect", why);
-	node_on_heard(n, defect, reason);
-}
-
-/* "": it leads to its server again. */
-static void node_tell_path(struct node *n, const char *what)
-{
-	char reason[sizeof(n->reason)];
-
-	if (n->astray == (*what != '\0'))
-		return;
-	n->astray = *what;
-	(void)snprintf(reason, sizeof(reason), "the path %.150s %s: no other daemon can connect", n->path, what);
-	if (n->astray)
-		node_tell_where(n, reason);
-	else
-		node_tell_name(n);
 }
 
 /*
@@ -414,7 +391,7 @@ static void node_follow_sentinels(struct node *n)
 			evtimer_del(n->timer);
 		return;
 	}
-	node_be_replaced(n);
+	node_be_replaced(n, n->addresses.count ? ANOTHER : PERHAPS_ANOTHER);
 }
 
 /* --- attempts -------------------------------------------------------------------------------------------------------- */

@@ -79,6 +79,8 @@ void node_on_heard(void *context, enum defect defect, const char *reason); /* of
 void node_on_sentinels(void *context, enum defect defect, const char *reason); /* that connections lead to several servers is worse */
 void node_tell_where(struct node *n, const char *reason); /* "": all is well with its name or path */
 void node_tell_name(struct node *n);
+void node_tell_path(struct node *n, const char *what); /* what is wrong with it; "": it leads to its server again */
+void node_miss_name(struct node *n, enum defect defect, const char *why); /* it was not resolved */
 /* Run ids, "": not known. All connections lead to one server, unless a balancer is between, or its name has several. Reported until all are made anew. */
 void node_compare(struct node *n, struct span one, struct span other);
 

@@ -66,6 +66,31 @@ void node_tell_name(struct node *n)
 	node_tell_where(n, text);
 }
 
+void node_tell_path(struct node *n, const char *what)
+{
+	char reason[sizeof(n->reason)];
+
+	if (n->astray == (*what != '\0'))
+		return;
+	n->astray = *what;
+	(void)snprintf(reason, sizeof(reason), "the path %.150s %s: no other daemon can connect", n->path, what);
+	if (n->astray)
+		node_tell_where(n, reason);
+	else
+		node_tell_name(n);
+}
+
+/* The connected server goes on serving. A name server that is away for a moment is not reported, nor is a lack of descriptors: new connections report that. */
+void node_miss_name(struct node *n, enum defect defect, const char *why)
+{
+	char reason[sizeof(n->reason)];
+
+	if (defect == DEFECT_DESCRIPTORS || ++n->unknown < LOOKS_TOLD)
+		return;
+	(void)snprintf(reason, sizeof(reason), "%.150s, for a minute now: no daemon that starts can connect", why);
+	node_on_heard(n, defect, reason);
+}
+
 void node_compare(struct node *n, struct span one, struct span other)
 {
 	n->split |= other.n > 0 && one.n > 0 && !span_equal(other, one);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* See job_keep.h. A row of the table tells how a job stands, as the operations of jobs.c left it. */
-#include "daemon/store/job_keep.h"
+#include "daemon/store/job_keep_parts.h"
 
 #include "daemon/base/mem.h"
 #include "daemon/core/event/event.h"
@@ -10,19 +10,14 @@
 #include <sqlite3.h>
 #include <stdio.h>
 #include <sys/stat.h>
+#include <sys/statvfs.h>
 #include <unistd.h>
 
-#define FILE_NAME   "jobs.db"
 #define LOG_NAME    "jobs.db-wal"
 #define BAD_NAME    "jobs.db.bad"
-#define NEW_NAME    "jobs.db.new" /* that is being made */
 #define SPARE_NAME  "jobs.spare"
 #define FORMER_NAME "jobs" /* of earlier builds */
 #define ROW_BYTES   ((size_t)8 << 10) /* of the pages that one row changes, beside its texts */
-#define PATH_SIZE   (JOBS_PATH + 32)
-
-/* The parameters of PUT. The columns count from 0. */
-enum { NUMBER = 1, QUEUE, ID, KIND, MS, DUE_MS, FAILED, VALUE, LOCK, PAYLOAD, PEER };
 
 /* Nothing waits for the device: locks would wait with it. */
 static const char SET_UP[] = "PRAGMA locking_mode = EXCLUSIVE; PRAGMA synchronous = OFF; PRAGMA temp_store = MEMORY; PRAGMA trusted_schema = OFF";
@@ -30,7 +25,7 @@ static const char MAKE[] = "CREATE TABLE job (number INTEGER PRIMARY KEY, queue 
 			   "failed INTEGER, value TEXT, lock TEXT, payload TEXT, peer TEXT); PRAGMA user_version = 1";
 static const char PUT[] = "REPLACE INTO job VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)";
 
-static const char *path_of(const struct job_file *f, const char *name, char out[PATH_SIZE])
+const char *job_file_path(const struct job_file *f, const char *name, char out[PATH_SIZE])
 {
 	snprintf(out, PATH_SIZE, "%s/%s", f->dir, name);
 	return out;
@@ -39,7 +34,7 @@ static const char *path_of(const struct job_file *f, const char *name, char out[
 /* --- errors ------------------------------------------------------------------------------------------------------------ */
 
 /* SQLite keeps the errno of few errors; what failed last has left its own. */
-static int error_of(const struct job_file *f)
+int job_file_error(const struct job_file *f)
 {
 	int error = errno;
 
@@ -104,21 +99,21 @@ static bool spare_is_there(const struct job_file *f)
 	char path[PATH_SIZE];
 	struct stat st;
 
-	return stat(path_of(f, SPARE_NAME, path), &st) == 0 && st.st_size >= (off_t)JOBS_SPARE;
+	return stat(job_file_path(f, SPARE_NAME, path), &st) == 0 && st.st_size >= (off_t)JOBS_SPARE;
 }
 
 static void spare_drop(struct job_file *f)
 {
 	char path[PATH_SIZE];
 
-	unlink(path_of(f, SPARE_NAME, path));
+	unlink(job_file_path(f, SPARE_NAME, path));
 	f->spare = false;
 }
 
 static int spare_make(struct job_file *f)
 {
 	char path[PATH_SIZE];
-	int fd = open(path_of(f, SPARE_NAME, path), O_WRONLY | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600), r;
+	int fd = open(job_file_path(f, SPARE_NAME, path), O_WRONLY | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600), r;
 
 	if (fd < 0)
 		return -errno;
@@ -168,51 +163,51 @@ static void file_lose(struct job_file *f, int why)
 	job_file_close(f);
 	f->lost = f->replaced = why;
 	if (why == -ENOLINK)
-		unlink(path_of(f, LOG_NAME, log));
+		unlink(job_file_path(f, LOG_NAME, log));
 }
 
 /* The file has a second name then, by which it stays in sight when another takes the first. */
-static void file_set_aside(struct job_file *f)
+void job_file_set_aside(struct job_file *f)
 {
 	char from[PATH_SIZE], to[PATH_SIZE];
 	struct stat st;
 
-	if (lstat(path_of(f, FILE_NAME, from), &st) < 0)
+	if (lstat(job_file_path(f, FILE_NAME, from), &st) < 0)
 		return;
-	unlink(path_of(f, BAD_NAME, to));
+	unlink(job_file_path(f, BAD_NAME, to));
 	f->aside = link(from, to) == 0 || rename(from, to) == 0;
-	if (rename(path_of(f, LOG_NAME, from), path_of(f, BAD_NAME "-wal", to)) < 0)
+	if (rename(job_file_path(f, LOG_NAME, from), job_file_path(f, BAD_NAME "-wal", to)) < 0)
 		unlink(to);
 }
 
-static int prepare(struct job_file *f, const char *text, struct sqlite3_stmt **ret)
+int job_file_statement(struct job_file *f, const char *text, struct sqlite3_stmt **ret)
 {
-	return sqlite3_prepare_v3(f->db, text, -1, SQLITE_PREPARE_PERSISTENT, ret, NULL) ? error_of(f) : 0;
+	return sqlite3_prepare_v3(f->db, text, -1, SQLITE_PREPARE_PERSISTENT, ret, NULL) ? job_file_error(f) : 0;
 }
 
 static int run(struct job_file *f, struct sqlite3_stmt *s)
 {
 	errno = 0;
 	sqlite3_step(s);
-	return sqlite3_reset(s) ? error_of(f) : 0;
+	return sqlite3_reset(s) ? job_file_error(f) : 0;
 }
 
 static int run_text(struct job_file *f, const char *text)
 {
 	errno = 0;
-	return sqlite3_exec(f->db, text, NULL, NULL, NULL) ? error_of(f) : 0;
+	return sqlite3_exec(f->db, text, NULL, NULL, NULL) ? job_file_error(f) : 0;
 }
 
 /* The first column of what it answers must be this. -EPROTO: it is not. */
 static int expect(struct job_file *f, const char *question, const char *answer)
 {
 	struct sqlite3_stmt *s = NULL;
-	int r = prepare(f, question, &s);
+	int r = job_file_statement(f, question, &s);
 	const void *text = !r && sqlite3_step(s) == SQLITE_ROW ? sqlite3_column_text(s, 0) : NULL;
 	bool same = text && strcmp(text, answer) == 0;
 
 	if (!r)
-		r = sqlite3_finalize(s) ? error_of(f) : same ? 0 : -EPROTO;
+		r = sqlite3_finalize(s) ? job_file_error(f) : same ? 0 : -EPROTO;
 	return r;
 }
 
@@ -246,7 +241,7 @@ static int file_find(const struct job_file *f, const char *name, struct job_file
 	char path[PATH_SIZE];
 	struct stat st;
 
-	if (stat(path_of(f, name, path), &st) < 0)
+	if (stat(job_file_path(f, name, path), &st) < 0)
 		return -errno;
 	*ret = (struct job_file_mark){st.st_ino, st.st_size};
 	return 0;
@@ -283,18 +278,18 @@ static int file_is_lost(struct job_file *f)
 static int file_connect(struct job_file *f, const char *path)
 {
 	errno = 0;
-	return sqlite3_open_v2(path, &f->db, SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOMUTEX, NULL) ? error_of(f) : run_text(f, SET_UP);
+	return sqlite3_open_v2(path, &f->db, SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOMUTEX, NULL) ? job_file_error(f) : run_text(f, SET_UP);
 }
 
 static int file_prepare(struct job_file *f)
 {
-	int r = prepare(f, "BEGIN", &f->begin);
+	int r = job_file_statement(f, "BEGIN", &f->begin);
 
 	if (!r)
-		r = prepare(f, PUT, &f->put);
+		r = job_file_statement(f, PUT, &f->put);
 	if (!r)
-		r = prepare(f, "DELETE FROM job WHERE number = ?", &f->drop);
-	return r ? r : prepare(f, "COMMIT", &f->commit);
+		r = job_file_statement(f, "DELETE FROM job WHERE number = ?", &f->drop);
+	return r ? r : job_file_statement(f, "COMMIT", &f->commit);
 }
 
 static int file_mark(struct job_file *f, const char *path)
@@ -311,10 +306,10 @@ static int file_mark(struct job_file *f, const char *path)
 	return r;
 }
 
-static int file_open(struct job_file *f)
+int job_file_open(struct job_file *f)
 {
 	char path[PATH_SIZE];
-	int r = file_mark(f, path_of(f, FILE_NAME, path));
+	int r = file_mark(f, job_file_path(f, FILE_NAME, path));
 
 	if (r)
 		return r;
@@ -395,7 +390,7 @@ static int row_put(struct job_file *f, const struct job_row *j)
 	return run(f, f->put);
 }
 
-static void row_is_changed(struct job_store *s, struct job_row *j)
+void job_row_is_changed(struct job_store *s, struct job_row *j)
 {
 	if (!j->changed)
 		TAILQ_INSERT_TAIL(&s->changed, j, in_changed);
@@ -464,9 +459,9 @@ static int file_put_in_place(struct job_file *f, const char *path)
 	char to[PATH_SIZE];
 
 	if (f->replaced && (f->replaced != -ENOLINK || file_look(f, FILE_NAME, &f->file) < 0))
-		file_set_aside(f);
-	unlink(path_of(f, LOG_NAME, to));
-	return rename(path, path_of(f, FILE_NAME, to)) < 0 ? -errno : 0;
+		job_file_set_aside(f);
+	unlink(job_file_path(f, LOG_NAME, to));
+	return rename(path, job_file_path(f, FILE_NAME, to)) < 0 ? -errno : 0;
 }
 
 /*
@@ -482,8 +477,8 @@ static int file_make(struct job_store *s)
 
 	if (!f->replaced && file_find(f, FILE_NAME, &mark) != -ENOENT)
 		return -EEXIST;
-	unlink(path_of(f, NEW_NAME, path));
-	each_job(s, row_is_changed);
+	unlink(job_file_path(f, NEW_NAME, path));
+	each_job(s, job_row_is_changed);
 	r = file_fill(s, path);
 	if (!r)
 		r = file_put_in_place(f, path);
@@ -492,12 +487,25 @@ static int file_make(struct job_store *s)
 		return r;
 	}
 	f->replaced = 0;
-	r = file_open(f);
+	r = job_file_open(f);
 	if (r)
 		file_lose(f, r);
 	else
 		store_is_written(s);
 	return r;
+}
+
+/* Without jobs there is no file yet: whether there could be one. */
+static int folder_look(const struct job_file *f)
+{
+	struct job_file_mark mark;
+	struct statvfs fs;
+
+	if (file_find(f, FILE_NAME, &mark) == 0)
+		return -EEXIST;
+	if (access(f->dir, W_OK | X_OK) < 0 || statvfs(f->dir, &fs) < 0)
+		return -errno;
+	return fs.f_blocks > 0 && fs.f_bavail * fs.f_frsize < JOBS_SPARE ? -ENOSPC : 0;
 }
 
 static int file_ready(struct job_store *s)
@@ -570,6 +578,13 @@ static bool former_is_there(struct job_file *f)
 	return f->error;
 }
 
+/* What is in the log alone is lost if a run is killed before it sees that somebody has removed or cut it: no more than what came since the last look. */
+static void log_move(struct job_file *f)
+{
+	if (f->db)
+		(void)sqlite3_wal_checkpoint_v2(f->db, NULL, SQLITE_CHECKPOINT_PASSIVE, NULL, NULL);
+}
+
 /* The error of a full device stands until there is a spare, whatever else there is room for. */
 static void spare_ready(struct job_store *s)
 {
@@ -598,6 +613,9 @@ void jobs_look(struct job_store *s)
 	}
 	if (!f->failed && (f->error || (f->db && !f->spare)))
 		spare_ready(s);
+	else if (!f->failed && !f->db)
+		f->error = folder_look(f);
+	log_move(f);
 }
 
 /* A transaction is no longer than the spare has room for. */
@@ -617,104 +635,4 @@ bool jobs_may(struct job_store *s, enum job_change change)
 		return !f->failed;
 	spare_ready(s);
 	return !f->error;
-}
-
-/* --- what another run left --------------------------------------------------------------------------------------------- */
-
-static struct span column(struct sqlite3_stmt *s, int place)
-{
-	const void *text = sqlite3_column_text(s, place - 1);
-
-	return (struct span){text, (size_t)sqlite3_column_bytes(s, place - 1)};
-}
-
-/* False: no job can stand so. */
-static bool row_load(struct job_store *s, struct sqlite3_stmt *row)
-{
-	struct span queue = column(row, QUEUE), id = column(row, ID), value = column(row, VALUE), lock = column(row, LOCK), payload = column(row, PAYLOAD),
-		    peer = column(row, PEER);
-	int64_t number = sqlite3_column_int64(row, NUMBER - 1), kind = sqlite3_column_int64(row, KIND - 1);
-	struct job_queue *q = job_rows_find(s, queue);
-	struct job_row *j;
-
-	if (number <= (int64_t)s->number || kind < 0 || kind >= KINDS || id.n > JOB_ID_MAX || value.n > VALUE_MAX || peer.n >= PEER_MAX ||
-	    queue.n + lock.n + payload.n > JOB_TEXT_MAX || job_row_find(q, id))
-		return false;
-	s->number = (uint64_t)number - 1;
-	if (!q)
-		q = job_rows_add(s, queue, peer);
-	j = job_row_add(s, q, id);
-	job_row_text_replace(&j->value, value);
-	job_row_text_replace(&j->lock, lock);
-	job_row_text_replace(&j->payload, payload);
-	job_row_text_replace(&j->peer, peer);
-	j->due_ms = sqlite3_column_int64(row, DUE_MS - 1);
-	j->failed = sqlite3_column_int64(row, FAILED - 1);
-	j->stored = true;
-	job_row_enter(q, j, (unsigned)kind, sqlite3_column_int64(row, MS - 1));
-	job_row_charge(s, j, 1);
-	return true;
-}
-
-static int store_load(struct job_store *s)
-{
-	struct sqlite3_stmt *row = NULL;
-	int r = prepare(s->file, "SELECT * FROM job ORDER BY number", &row), damaged = 0;
-
-	while (!r && !damaged && sqlite3_step(row) == SQLITE_ROW)
-		damaged = row_load(s, row) ? 0 : -EBADMSG;
-	if (sqlite3_finalize(row))
-		r = error_of(s->file);
-	return r ? r : damaged;
-}
-
-static void store_empty(struct job_store *s)
-{
-	while (s->count > 0)
-		for (unsigned k = 0; k < KINDS; k++)
-			if (s->queue[0]->list[k].count > 0) {
-				job_rows_forget(s, s->queue[0], s->queue[0]->list[k].row[0]);
-				break;
-			}
-}
-
-static void queue_restored(struct job_store *s, struct job_queue *q, int64_t later_ms)
-{
-	for (size_t i = 0; i < q->list[LEASED].count && later_ms > 0; i++) {
-		q->list[LEASED].row[i]->ms += later_ms;
-		row_is_changed(s, q->list[LEASED].row[i]);
-	}
-	if (q->list[DEAD].count > 0)
-		heap_set(&s->dead, &q->dead, (struct instant){q->list[DEAD].row[0]->ms});
-}
-
-void jobs_restore(struct job_store *s, struct job_file *f, int64_t later_ms, struct jobs_found *ret)
-{
-	char path[PATH_SIZE];
-	int r;
-
-	unlink(path_of(f, NEW_NAME, path));
-	r = file_open(f);
-	*ret = (struct jobs_found){0};
-	s->file = f;
-	if (r == -ENOENT)
-		return;
-	if (!r)
-		r = store_load(s);
-	if (r) {
-		store_empty(s);
-		ret->error = r;
-		ret->stays = r != -EBADMSG;
-		job_file_close(f);
-		if (!ret->stays) {
-			file_set_aside(f);
-			unlink(path_of(f, FILE_NAME, path));
-		}
-		return;
-	}
-	for (size_t i = 0; i < s->count; i++) {
-		ret->jobs += job_rows_count(s->queue[i]);
-		queue_restored(s, s->queue[i], later_ms);
-	}
-	ret->unsaid = jobs_write(s);
 }

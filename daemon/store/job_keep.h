@@ -9,7 +9,8 @@
  * jobs and leases are refused; what runs may end. If even so a transaction fails, it is tried again now and then, and no job changes before.
  *
  * A file that is lost or damaged is replaced by one with all jobs, which has its name once it is complete: until then a run that is killed leaves the one
- * that was there, as it was before the log that is lost. Without jobs there is no file. Errors are negative errnos; see jobs_trouble.
+ * that was there, as it was before the log that is lost. Without jobs there is no file, unless one could not be made before. Errors are negative
+ * errnos; see jobs_trouble.
  */
 #ifndef STORE_JOB_KEEP_H
 #define STORE_JOB_KEEP_H
@@ -74,7 +75,10 @@ void job_keep_gone(struct job_store *s, struct job_row *j);
 bool jobs_are_unwritten(const struct job_store *s);
 /* Writes what has changed. 0, or the error of the file: then nothing is tried before jobs_look, since each try may have to wait for the device. */
 int jobs_write(struct job_store *s);
-/* Tries again what has failed, also to make the spare; and if somebody has removed or cut a file, there is another then, with all jobs. Now and then. */
+/*
+ * Tries again what has failed, also to make the spare; and if somebody has removed or cut a file, there is another then, with all jobs. Without a file: whether
+ * one could be made. Now and then.
+ */
 void jobs_look(struct job_store *s);
 
 /* Fills an empty store from the file, which it keeps from then on. By the clock of this run leases end so much later than they say. */

@@ -259,6 +259,8 @@ const TROUBLES = [
 		"the journal cannot be written: no session could be resumed after a restart. Make room on the disk of runtime_dir; the log tells the error."],
 	[t => t.audit_writable === 0,
 		"the audit log cannot be written: its lines are left out. Make room on its disk, or its directory again; the log tells the error."],
+	[t => t.clock_apart > 0,
+		"the clock of this host is not that of most stores, which agree. Run chrony or another NTP client: certificates may seem to have ended by it."],
 	[t => t.certificate_expires_seconds < 21 * 86400,
 		"a certificate of the daemon or of a server, or its authority, ends within 21 days, or has ended. Renew the one that the log tells, and reload."]];
 

@@ -284,6 +284,14 @@ class Stores(DoctorTest):
         seen = self.finds(daemon, "clocks", "warn", r"are up to (0\.9|1\.0) s apart")
         self.assertEqual(seen["quorum"]["status"], "ok")
 
+    def test_a_clock_of_this_host_that_is_not_that_of_the_stores(self):
+        servers = [self.redis(clock=True) for _ in range(3)]
+        for server in servers:
+            server.clock.set(0.9)
+        daemon = self.daemon(on_redis(servers, {"lease": "10s", "max_lease": "30s"}))
+        self.finds(daemon, "clocks", "warn", r"this host's clock is (0\.9|1\.0) s behind the stores'")
+        until(lambda: daemon.client().stats()["clock_apart"] == 1, "a figure shows it")
+
     def test_a_clock_too_far_off_to_vote(self):
         servers = [self.redis(clock=True) for _ in range(3)]
         servers[0].clock.set(60)

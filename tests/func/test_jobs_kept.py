@@ -13,6 +13,7 @@ import time
 from harness import FuncTest, safety
 from process import LATE, until
 from resumable import with_grace
+from web import free_web
 from wire import Client
 
 CONF = {"lease": "1s", "max_lease": "2s", "jobs": {"attempts": 50}, "limits": {"jobs": 100000}}
@@ -302,18 +303,51 @@ class Full(FuncTest):
             if "DEFER" in line:
                 self.assertIn("id=new may be stored: repeat the request with this id. The home of the queue refuses: its jobs cannot be written", str(answer))
 
-    def on_a_small_device(self):
-        """A daemon, and its runtime directory."""
+    def small_device(self):
         folder = self.folder()
         if os.geteuid() or subprocess.run(["mount", "-t", "tmpfs", "-o", "size=6m", "tmpfs", folder], stderr=subprocess.DEVNULL).returncode:
             self.skipTest("no file system can be mounted here")
         self.addCleanup(subprocess.run, ["umount", folder], check=True)
-        daemon = self.daemon(CONF, runtime_dir=folder)
-        self.addCleanup(daemon.kill)
-        return daemon, folder
+        return folder
+
+    def test_a_device_that_is_full_or_read_only_from_the_start_is_a_trouble_before_a_job_comes(self):
+        for full in (True, False):
+            folder, web = self.small_device(), free_web()
+            if full:
+                with contextlib.suppress(OSError), open(os.path.join(folder, "filler"), "ab", buffering=0) as out:
+                    while out.write(b"x" * 4096) == 4096:
+                        pass
+            else:
+                subprocess.run(["mount", "-o", "remount,ro", folder], check=True)
+            daemon = self.daemon({**CONF, "state_dir": folder, "listen": {"http": web.listen}})
+            self.addCleanup(daemon.kill)
+            for how in ("start", "restart", "kill"):
+                mark = daemon.log_size() if how != "start" else 0
+                if how == "restart":
+                    daemon.send_signal(signal.SIGUSR2)
+                    daemon.logged("notice restarted", mark)
+                elif how == "kill":
+                    daemon.kill()
+                    daemon.start()
+                c = self.client(daemon)
+                until(lambda c=c: c.ok("LIST nodes").rows[0].fields.get("cause") == "jobs", "LIST nodes says so after the " + how)
+                daemon.logged("error jobs .*(No space left|Read-only)", mark)
+                self.assertIn(" joined jobs", web.ask("/readyz").body.decode())
+                self.assertRegex(web.ask("/metrics").body.decode(), 'redis_trouble.*cause="jobs".* 1\n')
+                self.assertEqual(self.call_redlock(daemon, "doctor")[0], 1)
+            self.assertEqual(c.ask("DEFER q x").code, "UNAVAILABLE")
+            c.ok("LOCK a")
+            if full:
+                os.unlink(os.path.join(folder, "filler"))
+            else:
+                subprocess.run(["mount", "-o", "remount,rw", folder], check=True)
+            until(lambda c=c: c.ok("LIST nodes").rows[0].fields.get("cause") is None, "all is well")
+            c.ok("DEFER q x")
 
     def test_on_a_full_device_a_defer_is_refused_and_what_runs_may_end(self):
-        daemon, folder = self.on_a_small_device()
+        folder = self.small_device()
+        daemon = self.daemon(CONF, runtime_dir=folder)
+        self.addCleanup(daemon.kill)
         c = self.client(daemon)
         c.ok("DEFER runs x id=a")
         c.ok("TAKE runs")

@@ -56,17 +56,18 @@ class Judged(FuncTest):
                               "tls": dict(zip(("cert_file", "key_file"), self.files[30]))}, tcp=True)
         [self.script] = re.findall("<script>(.*?)</script>", self.web.ask("/").text, re.S)
 
-    def judged(self):
+    def judged(self, **totals):
         """The verdict of the page, and its lines about the daemon itself."""
         done = subprocess.run(["node", "-"], text=True, capture_output=True, check=False, timeout=60,
-                              input="%s%s;const s = %s; console.log(JSON.stringify([...verdictOf(s), ...troublesOf(s)])); process.exit();" %
-                              (self.BROWSER, self.script, self.web.ask("/api/v1/snapshot").text))
+                              input="%s%s;const s = %s; Object.assign(s.totals, %s); console.log(JSON.stringify([...verdictOf(s), ...troublesOf(s)])); process.exit();" %
+                              (self.BROWSER, self.script, self.web.ask("/api/v1/snapshot").text, json.dumps(totals)))
         self.assertEqual((done.returncode, done.stderr), (0, ""))
         return json.loads(done.stdout)
 
     def test_troubles_of_the_daemon_itself_and_what_to_do(self):
         fine = ["OK", "the memory store: locks of this host only", "good"]
         self.assertEqual(self.judged(), fine)
+        self.assertIn("! the clock of this host is not that of most stores", self.judged(clock_apart=1)[3])
         good = self.d.config
         self.d.config += "nonsense: 1\n"
         self.d.write_config()

@@ -201,7 +201,8 @@ static void figure_row(void *arg, const struct redlock_line *row)
 		finding_tell(w, "audit", FINDING_FAIL, "see the log of redlockd for the error: make room on its disk, or its directory again",
 		             "the audit log cannot be written: its lines are left out");
 	if (field_is(row, "metric", "certificate_expires_seconds") && value <= 0)
-		finding_tell(w, "certificate", FINDING_FAIL, "see the log of redlockd for its file or server and date: renew the one that ended, and reload",
+		finding_tell(w, "certificate", FINDING_FAIL,
+		             "see the log of redlockd for its file or server and date: renew the one that ended, and reload; or set a clock that is ahead",
 		             "a certificate of the daemon or of a server, or its authority, has ended");
 	else if (field_is(row, "metric", "certificate_expires_seconds") && value < CERTIFICATE_AHEAD_S)
 		finding_tell(w, "certificate", FINDING_WARN, "see the log of redlockd for its file or server and date: renew that in time, and reload",

@@ -66,6 +66,8 @@
 
 #define JOURNAL_RUN_MOST   (1 << 23)
 
+#define JOURNAL_NO_GRACE   1    /* it was given up: the session ends with the process. Nobody can ask for so little, and earlier builds refuse 0 */
+
 #define JOURNAL_RENEWED    1    /* kept by the watchdog */
 #define JOURNAL_SHARED     2    /* held by a reader, be it with others */
 #define JOURNAL_MORE       4    /* of a LOCKALL: the next record is of the same; it is void without that */
@@ -133,7 +135,7 @@ enum journal_kind { JOURNAL_SESSION = 1, JOURNAL_OVER, JOURNAL_HELD, JOURNAL_FRE
 	NUMBER(1, SESSION, session, 1, INT64_MAX, "the number of RESUME, and of people") \
 	TEXT(2, SECRET, secret, 0, 32, "the secret of RESUME; in a restart it may have none") \
 	TEXT(3, LABEL, label, 0, 256, "HELLO name=") \
-	NUMBER(4, GRACE, grace_us, 0, DURATION_MAX, "HELLO grace=, 0 for none: such a session ends with the process, but in a restart") \
+	NUMBER(4, GRACE, grace_us, 0, DURATION_MAX, "HELLO grace=; none: 0 in a restart, else JOURNAL_NO_GRACE") \
 	NUMBER(5, HEARTBEAT, heartbeat_us, 0, DURATION_MAX, "HELLO heartbeat=, 0 for none") \
 	TEXT(6, NAME, name, 1, JOURNAL_NAME_MAX, "the lock, or a slot of a semaphore") \
 	TEXT(7, OWNER, owner, 0, 640, "of the session; of the lock of a job: the job; of a permit: what permit_restore.h says") \

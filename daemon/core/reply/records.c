@@ -67,7 +67,7 @@ void record_session(struct request_context *x, const struct session *s)
 	                                     .session = (int64_t)s->serial,
 	                                     .secret = span_of(s->lasting->secret),
 	                                     .label = span_of(s->label ? s->label : ""),
-	                                     .grace_us = s->grace_us,
+	                                     .grace_us = s->grace_us > 0 || x->hands_over.n > 0 ? s->grace_us : JOURNAL_NO_GRACE,
 	                                     .heartbeat_us = s->heartbeat_us});
 }
 

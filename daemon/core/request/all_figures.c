@@ -151,6 +151,8 @@ static int64_t value_now(const struct request_context *x, enum metric which)
 		return members_voting(&x->engine->members);
 	case METRIC_QUORUM_AVAILABLE:
 		return members_serving(&x->engine->members) >= quorum_of(x->core->conf.nodes);
+	case METRIC_CLOCK_APART:
+		return x->engine->members.host_apart;
 	default:
 		return m->value[which];
 	}

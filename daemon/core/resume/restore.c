@@ -113,7 +113,7 @@ static bool secret_is_sound(struct span secret)
 /* If no grace is allowed any more, the session can be resumed within the time that restore_end() sets, but outlives no further connection. */
 static int restore_session(struct request_context *x, struct session *s, const struct journal_record *r)
 {
-	int64_t most_us = x->core->conf.max_grace_us > 0 ? x->core->conf.max_grace_us : 1;
+	int64_t most_us = x->core->conf.max_grace_us > 0 ? x->core->conf.max_grace_us : MSEC;
 
 	bool silent = x->handed && r->secret.n == 0; /* it has never asked for a secret */
 
@@ -125,7 +125,7 @@ static int restore_session(struct request_context *x, struct session *s, const s
 		memcpy(s->lasting->secret, r->secret.p, r->secret.n);
 	session_set_label(s, r->label);
 	s->heartbeat_us = r->heartbeat_us;
-	s->grace_us = at_most(r->grace_us, most_us);
+	s->grace_us = r->grace_us == JOURNAL_NO_GRACE ? 0 : at_most(r->grace_us, most_us);
 	return 0;
 }
 

@@ -29,7 +29,7 @@ static struct rng rng;
 static unsigned ups, downs, moves, answers;
 static unsigned ups_before; /* the latest move */
 static enum defect defect_told, cause;
-static char address[300], reason[512], where[64], trouble[300];
+static char address[300], reason[512], move_reason[512], where[64], trouble[300];
 
 static void on_up(void *context, unsigned index, const char *told)
 {
@@ -46,6 +46,7 @@ static void on_down(void *context, unsigned index, enum defect defect, const cha
 	if (*moved) {
 		moves++;
 		ups_before = ups;
+		(void)snprintf(move_reason, sizeof(move_reason), "%s", why);
 	}
 	(void)snprintf(reason, sizeof(reason), "%s", why);
 }
@@ -532,13 +533,14 @@ TEST(another_spelling_that_leads_elsewhere_is_another_master)
 	ck_assert_ptr_nonnull(strstr(reason, "the sentinels name another master: redis.example:"));
 }
 
-TEST(another_spelling_that_is_not_resolved_in_time_is_another_master)
+TEST(another_spelling_that_is_not_resolved_in_time_counts_as_another_master)
 {
 	node_make();
 	resolver_loop_await(&ups, 1);
 	resolver_loop_hang();
 	master_is_at(0, "redis.example");
 	resolver_loop_await(&moves, 1);
+	ck_assert_ptr_nonnull(strstr(move_reason, "the sentinels name an address that may be of another master: redis.example:"));
 	resolver_loop_go_on(8);
 }
 
@@ -598,7 +600,7 @@ TEST(after_a_restart_a_server_that_tells_no_run_id_is_another_master_unless_it_i
 }
 
 /* Others may hold at it what this daemon held at the former one. */
-TEST(after_a_restart_another_spelling_of_what_cannot_be_reached_is_another_master)
+TEST(after_a_restart_another_spelling_of_what_cannot_be_reached_counts_as_another_master)
 {
 	server[0].run_id = RUN_A;
 	server[0].greeting = "-ERR max number of clients reached\r\n";
@@ -606,6 +608,7 @@ TEST(after_a_restart_another_spelling_of_what_cannot_be_reached_is_another_maste
 	resolver_loop_await(&moves, 1);
 	resolver_loop_await(&downs, 4);
 	ck_assert_uint_eq(moves, 1);
+	ck_assert_ptr_nonnull(strstr(move_reason, "the sentinels name an address that may be of another master: 127.0.0.1:"));
 	ck_assert_ptr_nonnull(strstr(reason, ", which the sentinels told: ERR max number of clients reached"));
 	server[0].greeting = NULL;
 	resolver_loop_await(&ups, 1);

@@ -100,13 +100,54 @@ TEST(without_space_for_a_file_nothing_is_stored)
 	ck_assert_int_eq(home_run.file.error, 0);
 }
 
+static void folder_is_away(bool away)
+{
+	char aside[80];
+
+	snprintf(aside, sizeof(aside), "%s.away", home_run.dir);
+	ck_assert_int_eq(away ? rename(home_run.dir, aside) : rename(aside, home_run.dir), 0);
+}
+
+/* Nor does a restart hide it. */
+LOOP_TEST(that_no_file_can_be_made_shows_before_a_job_comes, 2)
+{
+	home_run_kill();
+	folder_is_away(true);
+	home_run_begin();
+	if (_i)
+		home_run_again();
+	ck_assert_int_eq(home_run.file.error, -ENOENT);
+	refused(defer("q", "a", "x"), "No such file or directory");
+	memory_look(home_run.memory);
+	ck_assert_int_eq(home_run.file.error, -ENOENT);
+	folder_is_away(false);
+	memory_look(home_run.memory);
+	ck_assert_int_eq(home_run.file.error, 0);
+	folder_is_away(true);
+	memory_look(home_run.memory);
+	ck_assert_int_ne(home_run.file.error, 0);
+	folder_is_away(false);
+	memory_look(home_run.memory);
+	ck_assert_int_eq(defer("q", "a", "x"), 'D');
+}
+
+TEST(a_restart_does_not_hide_that_there_is_no_room_for_the_spare)
+{
+	defer("q", "a", "x");
+	home_run_write();
+	ck_assert_int_eq(unlink(home_run_path("jobs.spare")), 0);
+	files_may_have(JOBS_SPARE - 1);
+	home_run_again();
+	ck_assert_int_eq(home_run.file.error, -EFBIG);
+}
+
 TEST(room_is_noticed_though_nobody_asks)
 {
 	defer("q", "a", "x");
 	home_run_write();
 	ck_assert_int_eq(unlink(home_run_path("jobs.spare")), 0);
-	home_run_again();
 	files_may_have(JOBS_SPARE - 1);
+	home_run_again();
 	refused(defer("q", "b", "y"), "File too large");
 	memory_look(home_run.memory);
 	ck_assert_int_eq(home_run.file.error, -EFBIG);
@@ -220,8 +261,8 @@ TEST(without_a_spare_what_runs_goes_on_and_ends)
 	ck_assert_int_eq(take("q", "v", "3000"), 'J');
 	home_run_write();
 	ck_assert_int_eq(unlink(home_run_path("jobs.spare")), 0);
-	home_run_again();
 	files_may_have(JOBS_SPARE - 1);
+	home_run_again();
 	refused(defer("q", "c", "z"), "File too large");
 	refused(take("q", "w", "3000"), "File too large");
 	ck_assert_int_eq(home_run_ask("q", "j", "renew", "v", "v", "5000", NULL), 'K');
@@ -328,6 +369,34 @@ LOOP_TEST(a_file_that_somebody_removes_or_cuts_is_made_again, WAYS)
 	ck_assert_str_eq(jobs_shown("q"), "b due 0 y a leased 0 x ");
 }
 
+static void file_goes_back(const char *file, const char *bytes, size_t n)
+{
+	FILE *f = fopen(home_run_path(file), "w");
+
+	ck_assert_ptr_nonnull(f);
+	ck_assert_uint_eq(fwrite(bytes, 1, n, f), n);
+	ck_assert_int_eq(fclose(f), 0);
+}
+
+/* A run that is killed before it has seen that its log is lost leaves what was there at its last look. */
+TEST(what_is_in_the_log_alone_is_no_older_than_a_look)
+{
+	static char db[1 << 17];
+	size_t n;
+
+	defer("q", "a", "x");
+	home_run_write();
+	defer("q", "b", "y");
+	home_run_write();
+	memory_look(home_run.memory);
+	n = read_file("jobs.db", db, sizeof(db));
+	home_run_kill();
+	file_goes_back("jobs.db", db, n);
+	ck_assert(!is_there("jobs.db-wal") || unlink(home_run_path("jobs.db-wal")) == 0);
+	home_run_begin();
+	ck_assert_str_eq(jobs_shown("q"), "a due 0 x b due 0 y ");
+}
+
 static void defer_long(const char *id)
 {
 	static char payload[30001];
@@ -393,7 +462,6 @@ LOOP_TEST(what_a_killed_run_had_begun_is_removed, 2)
 TEST(a_log_that_an_earlier_file_left_is_none_of_a_new_one)
 {
 	static char log[1 << 17];
-	FILE *f;
 	size_t n;
 
 	defer("q", "a", "x");
@@ -401,9 +469,7 @@ TEST(a_log_that_an_earlier_file_left_is_none_of_a_new_one)
 	n = read_file("jobs.db-wal", log, sizeof(log));
 	home_run_kill();
 	ck_assert_int_eq(unlink(home_run_path("jobs.db")), 0);
-	f = fopen(home_run_path("jobs.db-wal"), "w");
-	ck_assert_uint_eq(fwrite(log, 1, n, f), n);
-	fclose(f);
+	file_goes_back("jobs.db-wal", log, n);
 	home_run_begin();
 	ck_assert_int_eq(defer("q", "b", "y"), 'D');
 	home_run_again();

@@ -153,6 +153,19 @@ static void clocks_go(unsigned from, unsigned to, int64_t us)
 	passes(2 * SEC);
 }
 
+static void clock_is_told(int64_t apart)
+{
+	const char *line;
+
+	says(1, "STATS");
+	do {
+		line = next_line(1);
+		ck_assert_ptr_nonnull(line);
+	} while (!strstr(line, "metric=clock_apart "));
+	ck_assert_int_eq(number_in(line, "value"), apart);
+	ignores(1);
+}
+
 TEST(a_clock_of_this_host_from_which_most_stores_differ_alike_is_told_once_and_is_no_fault_of_theirs)
 {
 	cluster_begin(3);
@@ -161,6 +174,7 @@ TEST(a_clock_of_this_host_from_which_most_stores_differ_alike_is_told_once_and_i
 	ck_assert_str_eq(store_told(0, 1), "joined");
 	ck_assert_str_eq(store_told(0, 2), "joined"); /* alone, but as this host */
 	ck_assert(was_logged("clock reason=\"this host's clock is 0.? s ahead of most stores'\""));
+	clock_is_told(1);
 	clocks_go(2, 3, -1500 * MSEC);
 	ck_assert_str_eq(store_told(0, 0), "joined");
 	ck_assert_str_eq(store_told(0, 2), "joined: its clock is 1.5 s behind this host's"); /* nor as most stores */
@@ -169,6 +183,7 @@ TEST(a_clock_of_this_host_from_which_most_stores_differ_alike_is_told_once_and_i
 	ck_assert_str_eq(store_told(0, 2), "joined");
 	clocks_go(0, 3, 600 * MSEC);
 	ck_assert(was_logged("clock note=*"));
+	clock_is_told(0);
 	for (unsigned i = 0; i < 3; i++)
 		ck_assert_str_eq(store_told(0, i), "joined");
 	ck_assert(!was_logged("node *cause=clock*"));

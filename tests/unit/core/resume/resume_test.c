@@ -125,6 +125,20 @@ LOOP_TEST(the_next_run_resumes_nothing_of_a_session_that_gave_its_grace_up, 2)
 	says(2, "LOCK b"), hears(2, "OK *");
 }
 
+static void earlier_builds_read(struct journal_record *r)
+{
+	ck_assert_int_eq(r->kind, JOURNAL_SESSION);
+	ck_assert_int_gt(r->grace_us, 0);
+}
+
+/* They refuse a session without grace, and with it the whole journal. */
+TEST(a_session_that_gave_its_grace_up_has_a_record_that_earlier_builds_read)
+{
+	held_with_grace(3, "grace=60s", "", &s1);
+	says(1, "HELLO 1 grace=0"), hears(1, "OK *");
+	journal_changes(0, journal_length(0) - 1, earlier_builds_read);
+}
+
 TEST(a_session_that_gave_its_grace_up_ends_with_its_connection)
 {
 	held_with_grace(3, "grace=60s", "", &s1);
