@@ -204,6 +204,7 @@ CORE := \
 	daemon/core/reply/busy.c \
 	daemon/core/reply/former_holders.c \
 	daemon/core/reply/listing.c \
+	daemon/core/reply/lists.c \
 	daemon/core/reply/watch_news.c \
 	daemon/core/reply/name_history.c \
 	daemon/core/reply/page.c \
@@ -234,6 +235,7 @@ CORE := \
 	daemon/core/job/queue_rows.c \
 	daemon/core/job/session_jobs.c \
 	daemon/core/job/job_list.c \
+	daemon/core/job/queue_list.c \
 	daemon/core/job/take.c \
 	daemon/core/job/take_again.c \
 	daemon/core/semaphore/contended.c \

@@ -15,11 +15,11 @@ daemon/core/lock       state kept_names remark holder_text claim readers contend
 daemon/core/round      calls round ask tokens releases engine_data rendezvous home
 daemon/core/engine     admission_wait move adopted_lease release ticket waiters wait split_vote rebase shared_lease acquire retry holders grant convert validity hold lease_owner vote_gaps renew adopt ask_holder break round_done votes_fall lock_request engine
 daemon/core/session    user lines_ahead session client_identity rules audit jobs semaphore inner_session group
-daemon/core/reply      page rows remote_holders ask_daemon listing records tell slow_log former_holders watch_news watch request_terms refusal pending renewal_limits permit_lines name_history show busy
+daemon/core/reply      page rows remote_holders ask_daemon listing records tell lists slow_log former_holders watch_news watch request_terms refusal pending renewal_limits permit_lines name_history show busy
 daemon/core/rights     suspects auth access
 daemon/core/deadlock   wait_graph local_circle deadlock
 daemon/core/rate       stored_limits rate rate_turns
-daemon/core/job        queue_rows job take_places take queue_pass session_jobs job_list job_order take_again
+daemon/core/job        queue_rows job take_places take queue_pass session_jobs job_list queue_list job_order take_again
 daemon/core/semaphore  permit_slots contended permits permit_resume permit_answer permit_step permit_restore
 daemon/core/group      groups group_answer group_step
 daemon/core/resume     session_end resume handover restore

@@ -15,6 +15,7 @@
 
 #define PASS_CALLS 256           /* calls of the memory store that one pass carries out … */
 #define CALLS_US   (1 * MSEC)    /* … and how long it does so: a call may list thousands of jobs, and its answer may concern thousands of waiters */
+#define SHARES_MOST 10           /* so many times that, at the end of a pass that took as long */
 #define ANSWERS_US (1 * MSEC)    /* how long one pass handles answers of Redis servers: a reply has up to 256, and each may concern thousands */
 #define PASS_US    INT64_C(100)  /* how long events of one pass are handled before answers leave */
 
@@ -56,7 +57,8 @@ static void unwritten_add(struct unwritten *u, const struct answer *a)
 
 static void pump_count_time(struct daemon *d, struct instant now)
 {
-	d->calls_end = instant_min(d->calls_end, instant_add(now, CALLS_US));
+	if (d->calls_end.us == INSTANT_NEVER.us)
+		d->calls_end = instant_add(now, CALLS_US);
 	if (!instant_before(now, d->calls_end))
 		backlog_end_pass(&d->backlog);
 }
@@ -204,11 +206,16 @@ void pump_step(struct daemon *d, struct event *event)
 		event_base_loopbreak(d->base);
 }
 
+/* What waits gets as long as all else has taken in this pass: a lease whose renewal waits must not end because others ask for much that takes long. */
 static void pump_backlog(struct daemon *d)
 {
-	struct instant now;
+	struct instant now = clock_boottime();
+	int64_t took_us = d->wall_known ? instant_diff(now, d->begun) : 0;
+	int64_t shares = took_us < CALLS_US ? 1 : took_us > SHARES_MOST * CALLS_US ? SHARES_MOST : took_us / CALLS_US;
 	struct call call;
 
+	d->calls_end = instant_add(now, shares * CALLS_US);
+	backlog_begin_pass(&d->backlog, PASS_CALLS * (unsigned)shares);
 	while (!backlog_is_empty(&d->backlog)) {
 		now = clock_boottime();
 		pump_count_time(d, now);
@@ -560,7 +567,6 @@ void pump_pass(struct daemon *d)
 		web_end_pass(d->api);
 	pump_queued(d);
 	if (!d->upstream) {
-		backlog_begin_pass(&d->backlog, PASS_CALLS);
 		pump_backlog(d);
 		pump_unwritten(d);
 	}

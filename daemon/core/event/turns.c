@@ -74,10 +74,10 @@ void turn_leave(struct turn *turn)
 		line_free(line);
 }
 
-void turns_next(struct turns *t)
+void turn_taken(const struct turn *turn)
 {
-	struct peer_line *line = TAILQ_FIRST(&t->lines);
+	struct peer_line *line = turn->line;
 
-	TAILQ_REMOVE(&t->lines, line, in_turns);
-	TAILQ_INSERT_TAIL(&t->lines, line, in_turns);
+	TAILQ_REMOVE(&line->turns->lines, line, in_turns);
+	TAILQ_INSERT_TAIL(&line->turns->lines, line, in_turns);
 }

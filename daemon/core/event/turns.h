@@ -36,8 +36,8 @@ void turns_release(struct turns *t); /* and forgets who waits */
 
 void turn_wait(struct turns *t, struct turn *turn, struct origin *o);
 void turn_leave(struct turn *turn);
-/* The first has its turn: what its peer has besides comes after a turn of each other. */
-void turns_next(struct turns *t);
+/* It has its turn: what its peer has besides comes after a turn of each other. */
+void turn_taken(const struct turn *turn);
 
 static inline bool turns_none(const struct turns *t)
 {

@@ -1,47 +1,33 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/*
- * See job_list.h. The jobs of a queue are told as they come, in the order of its home: due, leased, dead. Queues have homes of their own: each store is asked
- * for those that it keeps, and what all have said is sorted. A queue at another store than its home was left there when the set of stores changed.
- */
+/* See job_list.h. The jobs of a queue are told as they come, in the order of its home: due, leased, dead. */
 #include "daemon/core/job/job_list.h"
 
 #include "daemon/base/mem.h"
 #include "daemon/base/netstring.h"
 #include "daemon/core/job/job.h"
-#include "daemon/core/job/queue_rows.h"
 #include "daemon/core/reply/rows.h"
 #include "daemon/core/reply/tell.h"
 #include "daemon/core/session/rules.h"
 
 #include <inttypes.h>
 
-#define NONSENSE SPAN("its answer makes no sense")
-
 struct job_list {
 	enum job_asker asker;
 	LIST_ENTRY(job_list) in_all;
 	struct pending *pending;
 	struct home_question *question;
-	bool of_queues;
-	struct span name;           /* owned: the queue; of queues: how their names begin */
-	struct span after;          /* owned; of queues: behind which name */
-	struct span last;           /* owned; of queues: the last name that the store has told */
+	struct span name;           /* owned: the queue */
 	int64_t from;               /* where the next piece begins */
-	unsigned place;             /* of queues: which store is asked */
-	unsigned missing;           /* … how many could not be asked */
-	unsigned astray;            /* … and how many queues are at a store that is not their home */
 	size_t most, told, bytes;
-	struct page page;           /* of queues: a name, and behind it its figures, 8 bytes each, next_ms + 1 */
 };
 
 static void job_list_ask(struct request_context *x, struct job_list *v)
 {
-	struct home_question *q = v->question = job_question(x, v->of_queues ? SPAN("*") : v->name, v->pending->origin, v->of_queues ? "queues" : "list", v);
+	struct home_question *q = v->question = job_question(x, v->name, v->pending->origin, "list", v);
 
 	netstring_put_int(&q->words, v->from);
-	if (!v->of_queues)
-		netstring_put_int(&q->words, whole_ms(x->core->conf.jobs_keep_us));
-	home_ask(x->engine, q, v->place);
+	netstring_put_int(&q->words, whole_ms(x->core->conf.jobs_keep_us));
+	home_ask(x->engine, q, 0);
 }
 
 static struct job_list *job_list_new(struct request_context *x, struct session *s, size_t most)
@@ -58,8 +44,8 @@ static struct job_list *job_list_new(struct request_context *x, struct session *
 	TAILQ_INSERT_TAIL(&s->pendings, p, in_session);
 	s->busy |= q->tag.n == 0;
 	v->asker = ASKER_SURVEY;
-	v->most = v->page.most = most;
-	v->name = job_text_keep(request_has(q, FIELD_PREFIX) ? q->field[FIELD_PREFIX].text : SPAN(""));
+	v->most = most;
+	v->name = job_text_keep(q->field[FIELD_PREFIX].text);
 	LIST_INSERT_HEAD(&x->surveys, v, in_all);
 	return v;
 }
@@ -69,10 +55,7 @@ static void job_list_free(struct job_list *v)
 	if (v->question)
 		v->question->about = NULL;
 	LIST_REMOVE(v, in_all);
-	page_release(&v->page);
 	job_text_free(&v->name);
-	job_text_free(&v->after);
-	job_text_free(&v->last);
 	mem_free(v);
 }
 
@@ -130,16 +113,6 @@ void job_list_jobs(struct request_context *x, struct session *s, size_t most)
 		v->from = from;
 		job_list_ask(x, v);
 	}
-}
-
-void job_list_queues(struct request_context *x, struct session *s, size_t most)
-{
-	struct job_list *v = job_list_new(x, s, most);
-
-	v->of_queues = true;
-	if (request_has(&x->request, FIELD_AFTER))
-		v->after = job_text_keep(x->request.field[FIELD_AFTER].text);
-	job_list_ask(x, v);
 }
 
 /* --- jobs --- */
@@ -229,119 +202,9 @@ static void jobs_told(struct request_context *x, struct job_list *v, const struc
 	if (q->outcome != HOME_ANSWERED)
 		jobs_missed(x, v, q->text);
 	else if (q->code != 'T' || !jobs_tell(x, v, &text, &next))
-		jobs_missed(x, v, NONSENSE);
+		jobs_missed(x, v, JOB_NONSENSE);
 	else
 		jobs_go_on(x, v, text.n > 0, next);
-}
-
-/* --- queues --- */
-
-/* A list is sorted. If a queue begins between two pieces, the row behind them has moved, and is told again. */
-static bool queue_add(const struct request_context *x, struct job_list *v, unsigned node, struct span *text)
-{
-	struct queue_row row;
-
-	if (!queue_row_read(text, &row))
-		return false;
-	if (v->last.n > 0 && span_compare(row.name, v->last) <= 0)
-		return true;
-	job_text_set(&v->last, row.name);
-	if (!session_may_look(x->core, v->pending->session, row.name) || !span_starts(row.name, v->name))
-		return true;
-	if (rendezvous_node(x->core, HOME_OF_QUEUE, row.name, 0) != node)
-		v->astray++;
-	else if (v->after.n == 0 || span_compare(row.name, v->after) > 0)
-		queue_rows_add(&v->page, &row);
-	return true;
-}
-
-static void tell_queue(struct request_context *x, struct job_list *v, const struct queue_row *row)
-{
-	static const char *const field[QUEUE_FIGURES] = {"due", "leased", "dead", "next_ms"};
-	struct session *s = v->pending->session;
-	size_t unsent = s->unsent;
-	struct reply r;
-
-	row_begin(x, span_of(v->pending->tag), &r);
-	reply_text(&r, "queue", row->name);
-	for (unsigned k = 0; k < QUEUE_FIGURES; k++)
-		if (row->figure[k] >= 0)
-			reply_int(&r, field[k], row->figure[k]);
-	row_end(x, s, &r);
-	v->told++;
-	v->bytes += s->unsent - unsent;
-}
-
-static void queues_done(struct request_context *x, struct job_list *v)
-{
-	struct reply r;
-
-	while (page_sort(&v->page) > 0)
-		;
-	while (v->told < v->page.n && !rows_are_long(x, v->bytes)) {
-		struct queue_row row = queue_rows_get(&v->page, v->told);
-
-		tell_queue(x, v, &row);
-	}
-	core_answers(x->core, VERB_LIST);
-	reply_begin(&r, session_line(x->sessions), span_of(v->pending->tag), "OK");
-	reply_int(&r, "n", (int64_t)v->told);
-	reply_int(&r, "more", (int64_t)(v->page.more + v->page.n - v->told));
-	if (v->missing > 0)
-		reply_int(&r, "missing", v->missing);
-	if (v->astray > 0)
-		reply_int(&r, "astray", v->astray);
-	tell_line(x, v->pending->session, &r);
-	job_list_over(x, v);
-}
-
-/* next: where the next piece begins; less than 0: there is none. False: the answer makes no sense, since the next piece is no other than this one. */
-static bool queues_read(const struct request_context *x, struct job_list *v, const struct home_question *q, int64_t *ret_next)
-{
-	struct span text = q->text;
-
-	*ret_next = -1;
-	if (q->code != 'T' || !netstring_next_int(&text, ret_next))
-		return false;
-	while (queue_add(x, v, q->node, &text))
-		;
-	return text.n == 0 && (*ret_next < 0 || *ret_next > v->from);
-}
-
-static void queues_next_store(struct job_list *v)
-{
-	v->from = 0;
-	v->place++;
-	job_text_free(&v->last);
-}
-
-static void queues_told(struct request_context *x, struct job_list *v, const struct home_question *q)
-{
-	struct span why = q->text;
-	int64_t next = -1;
-
-	if (q->outcome != HOME_ANSWERED) {
-		v->missing++;
-		queues_next_store(v);
-	} else if (!queues_read(x, v, q, &next)) {
-		v->missing++;
-		why = NONSENSE;
-		queues_next_store(v);
-	} else if (next >= 0) {
-		v->from = next;
-	} else {
-		queues_next_store(v);
-	}
-	if (v->place < x->core->conf.nodes) {
-		job_list_ask(x, v);
-	} else if (v->missing == x->core->conf.nodes) {
-		core_answers(x->core, VERB_LIST);
-		tell_error(x, v->pending->session, span_of(v->pending->tag), ERROR_UNAVAILABLE, "no store can be asked for its queues: %.*s", (int)why.n,
-		           why.p ? why.p : "");
-		job_list_over(x, v);
-	} else {
-		queues_done(x, v);
-	}
 }
 
 void job_list_told(struct request_context *x, struct home_question *q)
@@ -351,8 +214,6 @@ void job_list_told(struct request_context *x, struct home_question *q)
 	v->question = NULL;
 	if (!v->pending->session)
 		job_list_over(x, v);
-	else if (v->of_queues)
-		queues_told(x, v, q);
 	else
 		jobs_told(x, v, q);
 }

@@ -33,7 +33,7 @@ static int64_t figure_get(const char *at)
 	return (int64_t)n;
 }
 
-void queue_rows_add(struct page *p, const struct queue_row *row)
+unsigned queue_rows_add(struct page *p, const struct queue_row *row)
 {
 	char key[NAME_MAX_BYTES + QUEUE_FIGURES * 8], *at = key;
 
@@ -41,7 +41,7 @@ void queue_rows_add(struct page *p, const struct queue_row *row)
 	at += row->name.n;
 	for (unsigned i = 0; i < QUEUE_FIGURES; i++)
 		at = figure_put(at, row->figure[i] + (i == QUEUE_FIGURES - 1));
-	(void)page_add(p, (struct span){key, (size_t)(at - key)});
+	return page_add(p, (struct span){key, (size_t)(at - key)});
 }
 
 struct queue_row queue_rows_get(const struct page *p, size_t i)

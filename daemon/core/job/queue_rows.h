@@ -16,7 +16,7 @@ struct queue_row {
 /* Takes the next row off the text. False: there is none. */
 bool queue_row_read(struct span *text, struct queue_row *ret_row);
 
-void queue_rows_add(struct page *p, const struct queue_row *row);
+unsigned queue_rows_add(struct page *p, const struct queue_row *row);
 /* Its name is a part of the page. */
 struct queue_row queue_rows_get(const struct page *p, size_t i);
 

@@ -138,7 +138,7 @@ struct admission_entry *admission_next(struct admission *a, enum room room, stru
 	struct admission_entry *x = pick(a, room, now);
 
 	if (x && x->class == ADMISSION_ASK)
-		turns_next(&a->ask);
+		turn_taken(&x->turn);
 	if (x)
 		admission_leave(a, x);
 	return x;

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * One LIST: looks through its table, sorts what it found, tells it. The table may change in between, so a listing keeps copies of keys, and never a lock or a
- * session.
+ * One LIST: looks through its table, tells what it found. The table may change in between, so a listing keeps copies of keys, and never a lock or a session.
  */
 #include "daemon/core/reply/listing.h"
 
@@ -11,9 +10,10 @@
 #include "daemon/core/session/semaphore.h"
 
 
-/* Work is counted in rows moved. To move one takes some 50 ns. */
+/* In units of some 50 ns. */
 #define WORK_OF_LOOK 2
 #define WORK_OF_ROW  32
+#define BYTES_A_WORK 32 /* of a row that is told */
 
 #define KEY_BYTES 16 /* of a session: its serial, then its id, so that bytes are in the order of serials */
 
@@ -71,7 +71,7 @@ static char *session_after(const struct request *q, size_t *ret_n)
 	return mem_copy(session_key(key, serial, UINT64_MAX).p, KEY_BYTES);
 }
 
-struct listing *listing_new(struct request_context *x, struct session *s, bool of_sessions, size_t most)
+struct listing *listing_new(struct request_context *x, struct session *s, const struct listed *of, size_t most)
 {
 	const struct request *q = &x->request;
 	struct listing *l = mem_alloc(sizeof(*l));
@@ -79,11 +79,12 @@ struct listing *listing_new(struct request_context *x, struct session *s, bool o
 	l->session = s;
 	l->origin = s->origin;
 	origin_asks(l->origin);
-	l->of_sessions = of_sessions;
+	l->of = of;
 	l->page.most = most;
+	l->page.bytes_most = x->core->conf.limits.output / 4; /* as much as is told: see rows_are_long() */
 	memcpy(l->tag, q->tag.p ? q->tag.p : "", q->tag.n);
 	l->prefix = field_copy(q, FIELD_PREFIX, &l->prefix_n);
-	if (of_sessions)
+	if (of == &listed_sessions)
 		l->after = session_after(q, &l->after_n);
 	else if (request_has(q, FIELD_AFTER))
 		l->after = field_copy(q, FIELD_AFTER, &l->after_n);
@@ -93,6 +94,9 @@ struct listing *listing_new(struct request_context *x, struct session *s, bool o
 void listing_free(struct listing *l)
 {
 	origin_asked(l->origin);
+	if (l->queues.question)
+		l->queues.question->about = NULL;
+	job_text_free(&l->queues.last);
 	page_release(&l->page);
 	mem_free(l->prefix);
 	mem_free(l->after);
@@ -124,7 +128,7 @@ static unsigned seek_locks(struct request_context *x, struct listing *l)
 	unsigned work = 1;
 
 	if (!map_walk(&x->engine->table.map, &l->walk, &node)) {
-		l->phase = LISTING_SORTS;
+		l->phase = LISTING_TELLS;
 		return 0;
 	}
 	seek_looks_ahead(l->walk.ahead);
@@ -137,7 +141,7 @@ static unsigned seek_locks(struct request_context *x, struct listing *l)
 	return work;
 }
 
-static unsigned seek_session(const struct request_context *x, struct listing *l, const struct session *s)
+static unsigned seek_one_session(const struct request_context *x, struct listing *l, const struct session *s)
 {
 	char key[KEY_BYTES];
 
@@ -154,17 +158,17 @@ static unsigned seek_sessions(struct request_context *x, struct listing *l)
 	if (l->slot < x->sessions->slots) {
 		const struct session *s = x->sessions->slot[l->slot++];
 
-		return s && !s->is_web ? seek_session(x, l, s) : 1;
+		return s && !s->is_web ? seek_one_session(x, l, s) : 1;
 	}
 	if (!map_walk(&x->sessions->known, &l->walk, &node)) {
-		l->phase = LISTING_SORTS;
+		l->phase = LISTING_TELLS;
 		return 0;
 	}
 	for (; node; node = node->next) {
 		const struct session *s = container_of(node, struct lasting, by_serial)->session;
 
 		if (s->detached && map_walk_meets(&l->walk, node))
-			work += seek_session(x, l, s);
+			work += seek_one_session(x, l, s);
 	}
 	return work;
 }
@@ -245,50 +249,60 @@ static void tell_session(struct request_context *x, struct listing *to, const st
 	row_end(x, to->session, &r);
 }
 
-/* A session that left its connection, or took one over, after it was found may be found again: it is told once. */
-static const struct session *session_of_row(struct request_context *x, const struct listing *l, size_t i)
+static bool tell_lock_of_row(struct request_context *x, struct listing *l, size_t i)
 {
-	const char *key = l->page.row[i].name;
+	const struct lock *lock = lock_find(&x->engine->table, page_name(&l->page, i));
+	bool there = lock && !lock_is_idle(lock) && lock->lease.limit != SLOT_OF_SEMAPHORE;
+
+	if (there)
+		tell_lock(x, l, lock);
+	return there;
+}
+
+/* A session that left its connection, or took one over, after it was found may be found again: it is told once. */
+static bool tell_session_of_row(struct request_context *x, struct listing *l, size_t i)
+{
+	const char *key = page_name(&l->page, i).p;
 	uint64_t serial = number_read(key);
 	const struct session *s = session_find(x->sessions, number_read(key + 8));
 
-	if (i > 0 && number_read(l->page.row[i - 1].name) == serial)
-		return NULL;
-	return s && s->serial == serial ? s : session_of_serial(x->sessions, serial);
+	if (i > 0 && number_read(page_name(&l->page, i - 1).p) == serial)
+		return false;
+	if (!s || s->serial != serial)
+		s = session_of_serial(x->sessions, serial);
+	if (s)
+		tell_session(x, l, s);
+	return s != NULL;
 }
 
-static bool tell_row(struct request_context *x, struct listing *l, size_t i)
-{
-	if (l->of_sessions) {
-		const struct session *s = session_of_row(x, l, i);
-
-		if (s)
-			tell_session(x, l, s);
-		return s != NULL;
-	} else {
-		const struct lock *lock = lock_find(&x->engine->table, page_name(&l->page, i));
-		bool there = lock && !lock_is_idle(lock) && lock->lease.limit != SLOT_OF_SEMAPHORE;
-
-		if (there)
-			tell_lock(x, l, lock);
-		return there;
-	}
-}
+const struct listed listed_locks = {seek_locks, tell_lock_of_row}, listed_sessions = {seek_sessions, tell_session_of_row};
 
 /* No entry of this page exists any more, but more follow: begins anew behind it. A client needs a row to ask for the next page with. */
 static void listing_begins_behind(struct listing *l)
 {
-	struct page_row *last = &l->page.row[l->page.n - 1];
+	struct span last = page_name(&l->page, l->page.n - 1);
 
 	mem_free(l->after);
-	l->after = last->name;
-	l->after_n = last->n;
-	last->name = NULL;
+	l->after = mem_copy(last.p, last.n);
+	l->after_n = last.n;
 	page_release(&l->page);
 	l->walk = (struct map_walk){0};
 	l->slot = 0;
 	l->at = 0;
 	l->phase = LISTING_SEEKS;
+}
+
+static void listing_answered(struct request_context *x, struct listing *l)
+{
+	struct reply r;
+
+	core_answers(x->core, VERB_LIST);
+	rows_ended(x, &r, span_of(l->tag), l->told, (int64_t)(l->page.more + l->page.n - l->at));
+	if (l->queues.missing > 0)
+		reply_int(&r, "missing", l->queues.missing);
+	if (l->queues.astray > 0)
+		reply_int(&r, "astray", l->queues.astray);
+	session_send(x->sessions, l->session, r.start, reply_end(&r));
 }
 
 /* False: that was all. */
@@ -299,16 +313,16 @@ static bool listing_tells(struct request_context *x, struct listing *l, unsigned
 
 	*work = WORK_OF_ROW;
 	if (l->at < l->page.n && !rows_are_long(x, l->bytes)) {
-		l->told += tell_row(x, l, l->at++);
+		l->told += l->of->tell(x, l, l->at++);
 		l->bytes += s->unsent - unsent;
+		*work += (unsigned)((s->unsent - unsent) / BYTES_A_WORK);
 		return true;
 	}
 	if (l->told == 0 && l->page.n > 0 && l->page.more > 0) {
 		listing_begins_behind(l);
 		return true;
 	}
-	core_answers(x->core, VERB_LIST);
-	rows_done(x, s, span_of(l->tag), l->told, (int64_t)(l->page.more + l->page.n - l->at));
+	listing_answered(x, l);
 	return false;
 }
 
@@ -316,44 +330,14 @@ bool listing_goes_on(struct request_context *x, struct listing *l, int64_t *budg
 {
 	bool more = true;
 
-	while (more && *budget > 0) {
+	while (more && *budget > 0 && l->phase != LISTING_ASKS) {
 		unsigned work = 0;
 
 		if (l->phase == LISTING_SEEKS)
-			work = l->of_sessions ? seek_sessions(x, l) : seek_locks(x, l);
-		else if (l->phase == LISTING_TELLS)
-			more = listing_tells(x, l, &work);
-		else if (l->page.unsorted > 0)
-			work = page_sort(&l->page);
+			work = l->of->seek(x, l);
 		else
-			l->phase = LISTING_TELLS;
+			more = listing_tells(x, l, &work);
 		*budget -= work;
 	}
 	return more;
-}
-
-void listing_leave(struct request_context *x, struct listing *l)
-{
-	struct session *s = l->session;
-	struct listing *next;
-
-	if (l == TAILQ_FIRST(&s->listings)) {
-		turn_leave(&l->turn);
-		next = TAILQ_NEXT(l, in_session);
-		if (next)
-			turn_wait(&x->lists.turns, &next->turn, next->origin);
-	}
-	TAILQ_REMOVE(&s->listings, l, in_session);
-	if (turns_none(&x->lists.turns))
-		heap_cancel(&x->core->timers, &x->lists.timer);
-}
-
-void lists_drop(struct request_context *x, struct session *s)
-{
-	struct listing *l;
-
-	while ((l = TAILQ_LAST(&s->listings, listings))) {
-		listing_leave(x, l);
-		listing_free(l);
-	}
 }

@@ -1,11 +1,16 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* A page that is being filled is a max-heap; once it is full, a smaller name replaces the largest. Sorting moves the largest to the end, again and again. */
+/* See page.h. */
 #include "daemon/core/reply/page.h"
 
 #include "daemon/base/mem.h"
 
+#include <string.h>
 
-#define PAGE_FIRST ((size_t)64)
+#define ROWS_FIRST     ((size_t)64)
+#define GONE_MOST      ((size_t)64 << 10) /* bytes of names that are gone, or as many as those that are there: then the text is written anew */
+#define BYTES_A_WORK   256
+#define ROWS_A_WORK    64 /* that make room for one */
+#define WORK_OF_ROW    2  /* to compare with it, or to write it anew */
 
 int span_compare(struct span a, struct span b)
 {
@@ -17,75 +22,80 @@ int span_compare(struct span a, struct span b)
 
 void page_release(struct page *page)
 {
-	for (size_t i = 0; i < page->n; i++)
-		mem_free(page->row[i].name);
 	mem_free(page->row);
-	*page = (struct page){.most = page->most};
+	buf_release(&page->text);
+	*page = (struct page){.most = page->most, .bytes_most = page->bytes_most};
 }
 
-static void page_swap(struct page *page, size_t i, size_t k)
+static unsigned page_write_anew(struct page *page)
 {
-	struct page_row row = page->row[i];
+	struct buf text;
 
-	page->row[i] = page->row[k];
-	page->row[k] = row;
-}
+	buf_init(&text);
+	(void)buf_reserve(&text, page->bytes);
+	for (size_t i = 0; i < page->n; i++) {
+		struct span name = page_name(page, i);
 
-static unsigned page_rise(struct page *page, size_t at)
-{
-	unsigned moved = 0;
-
-	for (; at > 0 && span_compare(page_name(page, at), page_name(page, (at - 1) / 2)) > 0; at = (at - 1) / 2, moved++)
-		page_swap(page, at, (at - 1) / 2);
-	return moved;
-}
-
-static unsigned page_sink(struct page *page, size_t n)
-{
-	unsigned moved = 0;
-	size_t at = 0, child;
-
-	while ((child = 2 * at + 1) < n) {
-		if (child + 1 < n && span_compare(page_name(page, child + 1), page_name(page, child)) > 0)
-			child++;
-		if (span_compare(page_name(page, child), page_name(page, at)) <= 0)
-			break;
-		page_swap(page, child, at);
-		at = child;
-		moved++;
+		page->row[i].at = (uint32_t)buf_length(&text);
+		buf_append(&text, name.p, name.n);
 	}
-	return moved;
+	buf_release(&page->text);
+	page->text = text;
+	return WORK_OF_ROW * (unsigned)page->n;
 }
 
-static void row_set(struct page_row *row, struct span name)
+/* Where the name belongs. Most tables tell their names in no order, and a store tells its queues in theirs. */
+static size_t page_place(const struct page *page, struct span name, unsigned *work)
 {
-	row->name = mem_copy(name.p, name.n);
-	row->n = name.n;
+	size_t from = 0, to = page->n;
+
+	if (to > 0 && span_compare(page_name(page, to - 1), name) < 0)
+		return to;
+	for (; from < to; *work += WORK_OF_ROW) {
+		size_t middle = from + (to - from) / 2;
+
+		if (span_compare(page_name(page, middle), name) < 0)
+			from = middle + 1;
+		else
+			to = middle;
+	}
+	return from;
+}
+
+static unsigned page_insert(struct page *page, struct span name)
+{
+	unsigned work = WORK_OF_ROW + (unsigned)(name.n / BYTES_A_WORK);
+	size_t at = page_place(page, name, &work);
+
+	if (page->n == page->cap) {
+		page->cap = page->cap ? 2 * page->cap : ROWS_FIRST;
+		page->row = mem_grow(page->row, page->cap, sizeof(*page->row));
+	}
+	memmove(&page->row[at + 1], &page->row[at], (page->n - at) * sizeof(*page->row));
+	page->row[at] = (struct page_row){(uint32_t)buf_length(&page->text), (uint32_t)name.n};
+	buf_append(&page->text, name.p, name.n);
+	work += (unsigned)((page->n++ - at) / ROWS_A_WORK);
+	page->bytes += name.n;
+	return work;
+}
+
+static bool page_is_too_large(const struct page *page)
+{
+	return page->n > page->most || (page->bytes_most > 0 && page->bytes > page->bytes_most && page->n > 1);
 }
 
 unsigned page_add(struct page *page, struct span name)
 {
-	if (page->n < page->most) {
-		if (page->n == page->cap) {
-			page->cap = page->cap ? 2 * page->cap : PAGE_FIRST;
-			page->row = mem_grow(page->row, page->cap, sizeof(*page->row));
-		}
-		row_set(&page->row[page->n], name);
-		page->unsorted = ++page->n;
-		return 1 + page_rise(page, page->n - 1);
-	}
-	page->more++;
-	if (page->n == 0 || span_compare(name, page_name(page, 0)) >= 0)
-		return 0;
-	mem_free(page->row[0].name);
-	row_set(&page->row[0], name);
-	return 1 + page_sink(page, page->n);
-}
+	unsigned work;
 
-unsigned page_sort(struct page *page)
-{
-	if (page->unsorted == 0)
-		return 0;
-	page_swap(page, 0, --page->unsorted);
-	return 1 + page_sink(page, page->unsorted);
+	if ((page->more > 0 || page->n == page->most) && (page->n == 0 || span_compare(page_name(page, page->n - 1), name) <= 0)) {
+		page->more++; /* behind it are others that are not in the page, or there is no room */
+		return WORK_OF_ROW;
+	}
+	work = page_insert(page, name);
+	for (; page_is_too_large(page); page->more++)
+		page->bytes -= page->row[--page->n].n;
+	if (buf_length(&page->text) - page->bytes > page->bytes + GONE_MOST)
+		work += page_write_anew(page);
+	return work;
 }

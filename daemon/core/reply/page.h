@@ -1,36 +1,36 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * One page of a list: the smallest of the names that were added, in order. The page owns copies of them, so the table that they come from may change meanwhile.
- * page_add() and page_sort() return how many names they moved, so that a caller can bound its work. Neither moves more than a logarithm of the page.
+ * One page of a list: the smallest of the names that were added, always in order, as many as there is room for. The page owns copies of them, so the table that
+ * they come from may change meanwhile.
  */
 #ifndef CORE_PAGE_H
 #define CORE_PAGE_H
 
+#include "daemon/base/buf.h"
 #include "proto/span.h"
 
 #include <stdint.h>
 
 struct page_row {
-	char *name;
-	size_t n;
+	uint32_t at, n; /* in text */
 };
 
-/* An empty page is zero-filled but for `most`, the number of rows that it has room for. */
+/* An empty page is zero-filled but for `most` and `bytes_most`. */
 struct page {
 	struct page_row *row;
 	size_t n, cap, most;
-	size_t unsorted; /* how many rows, from the first on, are not sorted yet */
-	uint64_t more;   /* names that were added beyond the page */
+	size_t bytes, bytes_most; /* of the names of all rows, but one row has always room; bytes_most 0: no bound */
+	struct buf text;          /* these names, and those of rows that had to go since it was written anew */
+	uint64_t more;            /* names that were added and are not in the page */
 };
 
-void page_release(struct page *page); /* empty again, most stays */
+void page_release(struct page *page); /* empty again, with the same room */
+/* Returns about how long that took, in units of 50 ns. */
 unsigned page_add(struct page *page, struct span name);
-/* After the last name was added: call this until page->unsorted is 0. Then the rows are in order. */
-unsigned page_sort(struct page *page);
 
 static inline struct span page_name(const struct page *page, size_t i)
 {
-	return (struct span){page->row[i].name, page->row[i].n};
+	return (struct span){buf_begin(&page->text) + page->row[i].at, page->row[i].n};
 }
 
 int span_compare(struct span a, struct span b); /* the order of names: <0, 0, >0 */

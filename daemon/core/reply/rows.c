@@ -14,14 +14,19 @@ void row_end(struct request_context *x, struct session *s, struct reply *r)
 	session_say(x->sessions, s, r->start, reply_end(r));
 }
 
+void rows_ended(struct request_context *x, struct reply *r, struct span tag, uint64_t n, int64_t more)
+{
+	reply_begin(r, session_line(x->sessions), tag, "OK");
+	reply_int(r, "n", (int64_t)n);
+	if (more >= 0)
+		reply_int(r, "more", more);
+}
+
 void rows_done(struct request_context *x, struct session *s, struct span tag, uint64_t n, int64_t more)
 {
 	struct reply r;
 
-	reply_begin(&r, session_line(x->sessions), tag, "OK");
-	reply_int(&r, "n", (int64_t)n);
-	if (more >= 0)
-		reply_int(&r, "more", more);
+	rows_ended(x, &r, tag, n, more);
 	session_send(x->sessions, s, r.start, reply_end(&r));
 }
 

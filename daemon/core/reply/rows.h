@@ -8,7 +8,8 @@
 
 void row_begin(struct request_context *x, struct span tag, struct reply *r);
 void row_end(struct request_context *x, struct session *s, struct reply *r);
-/* OK n= more=; more < 0: left out. */
+/* OK n= more=; more < 0: left out. The first begins that line, the second sends it. */
+void rows_ended(struct request_context *x, struct reply *r, struct span tag, uint64_t n, int64_t more);
 void rows_done(struct request_context *x, struct session *s, struct span tag, uint64_t n, int64_t more);
 /* Whether so many bytes of rows fill a quarter of what a session may have unsent: one answer must not overflow that. */
 bool rows_are_long(const struct request_context *x, size_t bytes);

@@ -3,104 +3,19 @@
 #include "daemon/core/request/list.h"
 
 #include "daemon/core/job/job_list.h"
+#include "daemon/core/job/queue_list.h"
 #include "daemon/core/member/health.h"
 #include "daemon/core/member/judge.h"
 #include "daemon/core/member/probe.h"
-#include "daemon/core/reply/listing.h"
+#include "daemon/core/reply/lists.h"
 #include "daemon/core/reply/pending.h"
 #include "daemon/core/reply/rows.h"
 #include "daemon/core/reply/tell.h"
 
 #include <inttypes.h>
 
-#define ROWS_DEFAULT  1000
-#define ROWS_MOST     10000
-#define NAMES_AT_ONCE 64   /* entries of a table that is listed in one step, in some 50 us: as many sessions as like ask for one in a pass of the loop */
-#define NAMES_A_SLICE 1024 /* of a larger one, about so many are looked through in a step, or a quarter as many rows are told */
-#define PAUSE_US      MSEC /* from slice to slice: others have most of the time */
-#define SLICE_WORK(names) ((int64_t)(names) * 8)
-
-/* core_conf.listed, or what is usual. */
-static unsigned names_or(const struct request_context *x, unsigned usual)
-{
-	return x->core->conf.listed ? x->core->conf.listed : usual;
-}
-
-/* --- one after the other --- */
-
-static void lists_wake(struct request_context *x)
-{
-	struct instant at = instant_max(x->core->now, x->lists.next_at);
-
-	if (!turns_none(&x->lists.turns) && !timer_is_set(&x->lists.timer))
-		heap_set(&x->core->timers, &x->lists.timer, at);
-}
-
-static void listing_over(struct request_context *x, struct listing *l)
-{
-	listing_leave(x, l);
-	session_answered(x->sessions, l->session, l->tag[0] != '\0');
-	listing_free(l);
-}
-
-static void listing_waits(struct request_context *x, struct listing *l)
-{
-	struct session *s = l->session;
-	bool first = TAILQ_EMPTY(&s->listings);
-
-	TAILQ_INSERT_TAIL(&s->listings, l, in_session);
-	if (first)
-		turn_wait(&x->lists.turns, &l->turn, l->origin);
-	s->busy |= l->tag[0] == '\0';
-	lists_wake(x);
-}
-
-void lists_init(struct request_context *x)
-{
-	turns_init(&x->lists.turns);
-	x->lists.timer.kind = TIMER_LISTS;
-	x->lists.next_at = INSTANT_PAST;
-}
-
-static struct listing *listing_next(const struct request_context *x)
-{
-	struct turn *turn = turns_first(&x->lists.turns);
-
-	return turn ? container_of(turn, struct listing, turn) : NULL;
-}
-
-void lists_go_on(struct request_context *x)
-{
-	int64_t budget = SLICE_WORK(names_or(x, NAMES_A_SLICE));
-	struct listing *l;
-
-	x->lists.next_at = instant_add(x->core->now, PAUSE_US);
-	while (budget > 0 && (l = listing_next(x))) {
-		turns_next(&x->lists.turns);
-		if (!listing_goes_on(x, l, &budget)) {
-			listing_over(x, l);
-		} else { /* after those of the others, which may be short */
-			turn_leave(&l->turn);
-			turn_wait(&x->lists.turns, &l->turn, l->origin);
-		}
-	}
-	lists_wake(x);
-}
-
-bool lists_stop(struct request_context *x)
-{
-	bool some = !turns_none(&x->lists.turns);
-	struct listing *l;
-
-	while ((l = listing_next(x))) {
-		core_answers(x->core, VERB_LIST);
-		tell_error(x, l->session, span_of(l->tag), ERROR_DRAINING, "the daemon is stopping");
-		listing_over(x, l);
-	}
-	return some;
-}
-
-/* --- the request --- */
+#define ROWS_DEFAULT 1000
+#define ROWS_MOST    10000
 
 static bool lists_within_limit(struct request_context *x, struct session *s)
 {
@@ -119,13 +34,8 @@ static bool lists_within_limit(struct request_context *x, struct session *s)
 static void list_table(struct request_context *x, struct session *s, bool of_sessions, size_t most)
 {
 	size_t entries = of_sessions ? x->sessions->count + x->sessions->detached_count : x->engine->table.map.count;
-	struct listing *l = listing_new(x, s, of_sessions, most);
-	int64_t budget = SLICE_WORK(NAMES_A_SLICE); /* more than so few entries take, unless many rules are asked about each */
 
-	if (entries > names_or(x, NAMES_AT_ONCE) || listing_goes_on(x, l, &budget))
-		listing_waits(x, l);
-	else
-		listing_free(l);
+	lists_add(x, listing_new(x, s, of_sessions ? &listed_sessions : &listed_locks, most), entries);
 }
 
 /* How far its clock is ahead of this host's. */
@@ -186,7 +96,7 @@ void serve_LIST(struct request_context *x, struct session *s)
 	else if (span_equal(what, SPAN("jobs")) && lists_within_limit(x, s))
 		job_list_jobs(x, s, most);
 	else if (span_equal(what, SPAN("queues")) && lists_within_limit(x, s))
-		job_list_queues(x, s, most);
+		lists_add(x, listing_new(x, s, &listed_queues, most), SIZE_MAX);
 	else if (!of_sessions && !span_equal(what, SPAN("locks")))
 		tell_mistake(x, s, ERROR_ARG, "LIST takes locks, sessions, nodes, queues or jobs");
 	else if (lists_within_limit(x, s))

@@ -12,7 +12,7 @@
 #include "daemon/core/job/take.h"
 #include "daemon/core/rate/rate_turns.h"
 #include "daemon/core/reply/former_holders.h"
-#include "daemon/core/reply/listing.h"
+#include "daemon/core/reply/lists.h"
 #include "daemon/core/reply/watch_news.h"
 #include "daemon/core/reply/records.h"
 #include "daemon/core/reply/watch.h"

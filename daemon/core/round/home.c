@@ -301,7 +301,7 @@ static bool home_settle_node(struct engine *e, unsigned node)
 		}
 		trial = home_attempt(e, q);
 		if (trial == TRIAL_OVER) {
-			turns_next(&e->homes.waiting[node][line]);
+			turn_taken(&q->turn);
 			home_wait_ends(e, q);
 			e->homes.odd[node] = line > 0 ? line == 1 : e->homes.odd[node];
 			continue;

@@ -8,6 +8,7 @@
 #include "daemon/core/job/job.h"
 #include "daemon/core/job/queue_pass.h"
 #include "daemon/core/job/job_list.h"
+#include "daemon/core/job/queue_list.h"
 #include "daemon/core/job/take_again.h"
 #include "daemon/core/rate/rate_turns.h"
 #include "daemon/core/resume/restore.h"
@@ -130,6 +131,9 @@ static void after_step_job(struct request_context *x, struct home_question *q)
 		break;
 	case ASKER_SURVEY:
 		job_list_told(x, q);
+		break;
+	case ASKER_QUEUE_LIST:
+		queue_list_told(x, q);
 		break;
 	case ASKER_GONE:
 		break;

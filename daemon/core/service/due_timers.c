@@ -16,7 +16,7 @@
 #include "daemon/core/reply/watch_news.h"
 #include "daemon/core/reply/name_history.h"
 #include "daemon/core/reply/show.h"
-#include "daemon/core/request/list.h"
+#include "daemon/core/reply/lists.h"
 #include "daemon/core/resume/resume.h"
 #include "daemon/core/rights/auth.h"
 #include "daemon/core/semaphore/permit_step.h"

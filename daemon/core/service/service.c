@@ -28,7 +28,7 @@
 #include "daemon/core/reply/records.h"
 #include "daemon/core/reply/show.h"
 #include "daemon/core/reply/watch.h"
-#include "daemon/core/request/list.h"
+#include "daemon/core/reply/lists.h"
 #include "daemon/core/resume/session_end.h"
 #include "daemon/core/resume/handover.h"
 #include "daemon/core/resume/restore.h"

@@ -10,11 +10,12 @@
 #include "daemon/core/round/home.h"
 #include "daemon/core/session/request_context.h"
 
+#define JOB_NONSENSE  SPAN("its answer makes no sense")
 #define JOB_OWNER_MAX (4 + NAME_MAX_BYTES + 1 + JOB_ID_MAX) /* see job_owner() */
 _Static_assert(JOB_OWNER_MAX <= OWNER_MAX_BYTES, "the session may send it");
 
 /* Who asked the home. The first member of what home_question.about points to. */
-enum job_asker { ASKER_GONE, ASKER_JOB, ASKER_QUEUE, ASKER_CLOSED_QUEUE, ASKER_ORDER, ASKER_SURVEY };
+enum job_asker { ASKER_GONE, ASKER_JOB, ASKER_QUEUE, ASKER_CLOSED_QUEUE, ASKER_ORDER, ASKER_SURVEY, ASKER_QUEUE_LIST };
 
 enum job_state {
 	JOB_HELD,     /* the session has it, and the watchdog renews its lease */

@@ -20,7 +20,9 @@ struct request_context {
 	struct request request;  /* the one that is being served: large, so not on the stack */
 	struct mistake mistake;
 	struct {
-		struct turns turns;    /* the first unanswered LIST of each session */
+		struct turns waiting;  /* the first unanswered LIST of each session, if it has no page yet */
+		TAILQ_HEAD(, listing) pages; /* those that have one … */
+		struct turns running;  /* … and look for rows, or tell them */
 		struct timer timer;
 		struct instant next_at; /* the next slice of a LIST comes no sooner */
 	} lists;
@@ -49,7 +51,7 @@ struct request_context {
 	LIST_HEAD(, job_queue) queues; /* those that a TAKE waits for … */
 	unsigned queues_n;       /* … and how many these are */
 	LIST_HEAD(, job_order) all_orders; /* DEFERs that are not answered yet */
-	LIST_HEAD(, job_list) surveys; /* likewise LIST jobs and LIST queues */
+	LIST_HEAD(, job_list) surveys; /* likewise LIST jobs */
 	struct map rate_lines;   /* by name, those in which a RATE waits: see rate_turns.h */
 	uint64_t places;         /* that TAKEs have got */
 	bool queue_due;          /* something may be due in one of them: they are looked at before the step ends */

@@ -143,6 +143,36 @@ TEST(many_jobs_are_counted_and_renewed)
 	measure(many_jobs_are_renewed);
 }
 
+/* All ask for as much as an answer can hold. */
+static void long_names_are_listed(void)
+{
+	struct mallinfo2 before, meanwhile;
+	char line[600], name[500];
+
+	memset(name, 'x', sizeof(name) - 1);
+	name[sizeof(name) - 1] = '\0';
+	sessions_open(1, 200);
+	for (unsigned i = 0; i < 4000; i++) {
+		snprintf(line, sizeof(line), "LOCK %u%s", i * 37 % 4000, name);
+		says(1 + i / 1000, line);
+	}
+	before = mallinfo2();
+	w.longest_ns = 0;
+	for (uint64_t k = 5; k <= 200; k++)
+		says(k, "LIST limit=10000");
+	lone_service_pass(&w, 200 * MSEC);
+	meanwhile = mallinfo2();
+	ck_assert_uint_lt(meanwhile.uordblks + meanwhile.hblkhd, before.uordblks + before.hblkhd + (48 << 20));
+	lone_service_pass(&w, 200 * MSEC);
+	for (uint64_t k = 5; k <= 200; k++)
+		lone_service_gone(&w, k, GONE_HANGUP);
+}
+
+TEST(long_names_are_listed_to_many)
+{
+	measure(long_names_are_listed);
+}
+
 static void completes(void)
 {
 	sessions_open(1, 20);

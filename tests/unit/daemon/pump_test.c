@@ -171,3 +171,27 @@ TEST(a_call_is_sent_to_no_connection_of_which_the_service_does_not_know_yet)
 	ck_assert_int_eq(d.answers.event[d.answers.end - 1].kind, EVENT_ANSWER);
 	ck_assert(last->class == ANSWER_REFUSED && last->unsent);
 }
+
+/* The first call of the pass came long ago, since what came then took long. */
+TEST(calls_of_the_memory_store_that_wait_go_on_however_long_the_rest_of_a_pass_takes)
+{
+	static const struct memory_conf memory_conf = {.run_id = "r"};
+	struct instant now = clock_boottime();
+	struct call call;
+
+	d.memory = memory_new(&memory_conf);
+	for (unsigned i = 0; i < 300; i++)
+		backlog_add(&d.backlog, &(struct call){.id = 1 + i, .kind = CALL_LOOK, .name = SPAN("n")});
+	d.wall_known = true;
+	d.begun = instant_add(now, -5 * MSEC);
+	d.calls_end = instant_add(now, -4 * MSEC);
+	pump_pass(&d);
+	backlog_begin_pass(&d.backlog, 1);
+	ck_assert(!backlog_first(&d.backlog, &call) || call.id > 1);
+	for (unsigned i = 0; pump_is_behind(&d); i++) {
+		ck_assert_uint_lt(i, 300);
+		pump_pass(&d);
+	}
+	memory_free(d.memory);
+	d.memory = NULL;
+}
