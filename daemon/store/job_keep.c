@@ -61,7 +61,7 @@ const char *jobs_trouble(int error)
 {
 	switch (-error) {
 	case EBUSY:
-		return "another process uses " FILE_NAME;
+		return "another process uses " FILE_NAME ": each redlockd needs a state_dir of its own";
 	case EBADMSG:
 		return FILE_NAME " is damaged, or something else";
 	case EPROTO:
@@ -464,19 +464,29 @@ static int file_put_in_place(struct job_file *f, const char *path)
 	return rename(path, job_file_path(f, FILE_NAME, to)) < 0 ? -errno : 0;
 }
 
-/*
- * Another file, with all jobs. Whenever the process is killed, one that is complete has the name. What has it though none was lost may have the jobs of
- * somebody else.
- */
+/* What has the name though none was lost has the jobs of somebody else. -ENOENT: nothing has it. Else why it cannot be ours. */
+static int file_of_others(const struct job_file *f)
+{
+	struct flock lock = {.l_type = F_WRLCK, .l_whence = SEEK_SET, .l_start = 0x40000000, .l_len = 512}; /* all that SQLite locks */
+	char path[PATH_SIZE];
+	int fd = open(job_file_path(f, FILE_NAME, path), O_RDWR | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK), r;
+
+	if (fd < 0)
+		return -errno;
+	r = fcntl(fd, F_GETLK, &lock) == 0 && lock.l_type != F_UNLCK ? -EBUSY : -EEXIST;
+	close(fd);
+	return r;
+}
+
+/* Another file, with all jobs. Whenever the process is killed, one that is complete has the name. */
 static int file_make(struct job_store *s)
 {
 	struct job_file *f = s->file;
-	struct job_file_mark mark;
 	char path[PATH_SIZE];
-	int r;
+	int r = f->replaced ? -ENOENT : file_of_others(f);
 
-	if (!f->replaced && file_find(f, FILE_NAME, &mark) != -ENOENT)
-		return -EEXIST;
+	if (r != -ENOENT)
+		return r;
 	unlink(job_file_path(f, NEW_NAME, path));
 	each_job(s, job_row_is_changed);
 	r = file_fill(s, path);
@@ -498,11 +508,11 @@ static int file_make(struct job_store *s)
 /* Without jobs there is no file yet: whether there could be one. */
 static int folder_look(const struct job_file *f)
 {
-	struct job_file_mark mark;
 	struct statvfs fs;
+	int r = file_of_others(f);
 
-	if (file_find(f, FILE_NAME, &mark) == 0)
-		return -EEXIST;
+	if (r != -ENOENT)
+		return r;
 	if (access(f->dir, W_OK | X_OK) < 0 || statvfs(f->dir, &fs) < 0)
 		return -errno;
 	return fs.f_blocks > 0 && fs.f_bavail * fs.f_frsize < JOBS_SPARE ? -ENOSPC : 0;
@@ -603,6 +613,10 @@ void jobs_look(struct job_store *s)
 	struct job_file *f = s->file;
 
 	if (!f || former_is_there(f))
+		return;
+	if (f->unread)
+		jobs_read_again(s);
+	if (f->unread)
 		return;
 	f->seen = false;
 	if (f->failed || file_is_lost(f))

@@ -38,6 +38,8 @@ struct job_file {
 	struct job_file_mark file, log;
 	bool seen;              /* in this pass: they are there, and whole */
 	bool spare;             /* jobs.spare is there */
+	bool unread;            /* the file has jobs, and cannot be read: all about jobs is refused, and each look tries again */
+	int64_t later_ms;       /* as jobs_restore was told */
 	bool failed;            /* the last transaction did: no job changes before jobs_look has caught up */
 	int error;              /* why jobs cannot be written; 0: they can, as far as is known */
 	int replaced;           /* why it was lost and another is to take its name; 0: that has happened */
@@ -80,7 +82,10 @@ int jobs_write(struct job_store *s);
  */
 void jobs_look(struct job_store *s);
 
-/* Fills an empty store from the file, which it keeps from then on. By the clock of this run leases end so much later than they say. */
+/*
+ * Fills an empty store from the file, which it keeps from then on. By the clock of this run leases end so much later than they say. A run that goes on with a
+ * file that stays has no jobs until a look can read it.
+ */
 void jobs_restore(struct job_store *s, struct job_file *f, int64_t later_ms, struct jobs_found *ret);
 
 #endif
