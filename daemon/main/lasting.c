@@ -52,14 +52,16 @@ static void tell_lost(struct daemon *d)
 
 static void tell(struct daemon *d)
 {
-	int error = d->jobs.error;
+	int error = job_file_trouble(&d->jobs);
+	const char *note = d->jobs.unread     ? "all requests about jobs are refused until it can be read" :
+			   error == JOBS_SHUT ? "jobs are written as before" :
+						"DEFER and TAKE are refused until it can be written";
 
 	tell_lost(d);
 	if (error == d->jobs_error)
 		return;
 	if (error)
-		log_event(LOG_ERROR, "jobs", "dir=%s error=\"%s\" note=\"%s\"", d->jobs.dir, jobs_trouble(error),
-		          d->jobs.unread ? "all requests about jobs are refused until it can be read" : "DEFER and TAKE are refused until it can be written");
+		log_event(LOG_ERROR, "jobs", "dir=%s error=\"%s\" note=\"%s\"", d->jobs.dir, jobs_trouble(error), note);
 	else
 		log_event(LOG_NOTICE, "jobs", "dir=%s%s note=\"is written again\"", d->jobs.dir, moved(d));
 	d->jobs_error = error;

@@ -80,6 +80,8 @@ const char *jobs_trouble(int error)
 		return FILE_NAME " is another file than before";
 	case EEXIST:
 		return "somebody has put a " FILE_NAME " there: restart redlockd, which reads it then";
+	case -JOBS_SHUT:
+		return "the next process could not open " FILE_NAME ": see its mode and owner, and those of the directories above";
 	case -JOBS_FORMER:
 		return "an earlier redlockd has left the file jobs in runtime_dir: let that one end its jobs, then remove the file";
 	default:
@@ -87,9 +89,14 @@ const char *jobs_trouble(int error)
 	}
 }
 
+int job_file_trouble(const struct job_file *f)
+{
+	return f->error ? f->error : f->shut ? JOBS_SHUT : 0;
+}
+
 int jobs_error(const struct job_store *s)
 {
-	return s->file ? s->file->error : 0;
+	return s->file ? job_file_trouble(s->file) : 0;
 }
 
 /* --- the spare --------------------------------------------------------------------------------------------------------- */
@@ -99,7 +106,9 @@ static bool spare_is_there(const struct job_file *f)
 	char path[PATH_SIZE];
 	struct stat st;
 
-	return stat(job_file_path(f, SPARE_NAME, path), &st) == 0 && st.st_size >= (off_t)JOBS_SPARE;
+	if (stat(job_file_path(f, SPARE_NAME, path), &st) < 0)
+		return errno == EACCES;
+	return st.st_size >= (off_t)JOBS_SPARE;
 }
 
 static void spare_drop(struct job_file *f)
@@ -247,12 +256,14 @@ static int file_find(const struct job_file *f, const char *name, struct job_file
 	return 0;
 }
 
+/* What cannot be looked at is not lost: what is open is written as before. */
 static int file_look(const struct job_file *f, const char *name, struct job_file_mark *m)
 {
 	struct job_file_mark now;
+	int r = file_find(f, name, &now);
 
-	if (file_find(f, name, &now) < 0)
-		return -EIDRM;
+	if (r < 0)
+		return r == -ENOENT || r == -ENOTDIR ? -EIDRM : 0;
 	if (now.inode != m->inode)
 		return -ESTALE;
 	if (now.size < m->size)
@@ -518,6 +529,14 @@ static int folder_look(const struct job_file *f)
 	return fs.f_blocks > 0 && fs.f_bavail * fs.f_frsize < JOBS_SPARE ? -ENOSPC : 0;
 }
 
+/* The process has it open. Whether another could open it: what an administrator has forbidden shows before that one is there. */
+static bool file_is_shut(const struct job_file *f)
+{
+	char path[PATH_SIZE];
+
+	return f->db && (access(job_file_path(f, FILE_NAME, path), R_OK | W_OK) < 0 || access(job_file_path(f, LOG_NAME, path), R_OK | W_OK) < 0);
+}
+
 static int file_ready(struct job_store *s)
 {
 	return s->file->db ? 0 : file_make(s);
@@ -629,6 +648,7 @@ void jobs_look(struct job_store *s)
 		spare_ready(s);
 	else if (!f->failed && !f->db)
 		f->error = folder_look(f);
+	f->shut = file_is_shut(f);
 	log_move(f);
 }
 

@@ -19,6 +19,7 @@
 #define JOBS_SPARE  ((size_t)1 << 20)
 #define JOBS_PATH   4096
 #define JOBS_FORMER (-ENOTUNIQ) /* an earlier redlockd, which kept them otherwise, has left its file */
+#define JOBS_SHUT (-ENOKEY) /* the file is written, and nobody could open it anew */
 #define JOBS_SPARE_LOST (-ENOSR) /* somebody has removed or cut the spare */
 
 struct sqlite3;
@@ -42,6 +43,7 @@ struct job_file {
 	int64_t later_ms;       /* as jobs_restore was told */
 	bool failed;            /* the last transaction did: no job changes before jobs_look has caught up */
 	int error;              /* why jobs cannot be written; 0: they can, as far as is known */
+	bool shut;              /* as the last look found, another process could not open it; this one has it open */
 	int replaced;           /* why it was lost and another is to take its name; 0: that has happened */
 	int lost;               /* what somebody has done to a file, or what was wrong with it; 0: nothing. The owner tells and clears it */
 	bool aside;             /* what had the name is jobs.db.bad now. The owner likewise */
@@ -65,7 +67,8 @@ void job_file_init(struct job_file *f, const char *dir, const char *runtime_dir)
 void job_file_close(struct job_file *f); /* the file stays */
 /* What such an error means. */
 const char *jobs_trouble(int error);
-int jobs_error(const struct job_store *s);
+int job_file_trouble(const struct job_file *f); /* job_file.error, or else JOBS_SHUT: then jobs may change */
+int jobs_error(const struct job_store *s); /* the same */
 
 /* Whether a change may be made, before it is made. Else the error of the file says why. */
 bool jobs_may(struct job_store *s, enum job_change change);

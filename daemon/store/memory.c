@@ -12,6 +12,7 @@
 #include "daemon/store/memory_key.h"
 #include "daemon/store/sharing.h"
 
+#include <errno.h>
 #include <stdio.h>
 
 /* A key that was kept from an earlier run without its value matches no value. */
@@ -132,7 +133,9 @@ static void probe_files(struct memory *m)
 	int nameless = m->keys.file ? keyfile_nameless(m->keys.file) : 0;
 
 	m->refusal[0] = '\0';
-	if (error)
+	if (error == JOBS_SHUT)
+		snprintf(m->refusal, sizeof(m->refusal), " %s", jobs_trouble(error));
+	else if (error)
 		snprintf(m->refusal, sizeof(m->refusal), "DEFER its jobs cannot be written: %s%s", jobs_trouble(error),
 		         loses ? "; nor can new names" : "");
 	else if (nameless)

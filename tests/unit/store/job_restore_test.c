@@ -8,6 +8,7 @@
 #include <sqlite3.h>
 #include <stdio.h>
 #include <sys/prctl.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -79,8 +80,26 @@ static void begin_with_a_job(void)
 	home_run_kill();
 }
 
+/* Root may look at everything, and open it. */
+static void nobody_runs(bool on)
+{
+	if (on && geteuid() == 0) {
+		for (const char *const *file = (const char *const[]){"", "jobs.db", "jobs.db-wal", "jobs.spare", NULL}; *file; file++)
+			ck_assert(chown(home_run_path(*file), 65534, 65534) == 0 || errno == ENOENT);
+		ck_assert_int_eq(setresuid(65534, 65534, 0), 0);
+	} else if (!on && geteuid() == 65534) {
+		ck_assert_int_eq(setresuid(0, 0, 0), 0);
+	}
+}
+
+static void forbidden(const char *file, mode_t mode)
+{
+	ck_assert_int_eq(chmod(home_run_path(file), mode), 0);
+}
+
 static void stop(void)
 {
+	nobody_runs(false);
 	sqlite3_close(other);
 	home_runs_stop();
 }
@@ -199,4 +218,44 @@ TEST(a_file_that_another_process_has_made_meanwhile_is_told_as_that)
 	memory_look(home_run.memory);
 	ck_assert_int_eq(home_run.file.error, -EEXIST);
 	refused(defer("q", "c", "z"), -EEXIST);
+}
+
+/* What is open is good. That the next process could not open it shows before there is one. */
+LOOP_TEST(a_file_that_is_forbidden_meanwhile_is_written_and_told, 4)
+{
+	static const char *const file[] = {"", "", "jobs.db", "jobs.db-wal"};
+	static const mode_t mode[] = {0, 0600, 0, 0400};
+
+	home_run_begin();
+	home_run_again();
+	nobody_runs(true);
+	forbidden(file[_i], mode[_i]);
+	for (unsigned i = 0; i < 2; i++) {
+		ck_assert_int_eq(home_run_ask("q", "j", "renew", "v", "v", "70000", NULL), 'K');
+		ck_assert_int_eq(defer("q", i ? "d" : "c", "z"), 'D');
+		home_run_write();
+		memory_look(home_run.memory);
+		ck_assert_int_eq(job_file_trouble(&home_run.file), JOBS_SHUT);
+		ck_assert_int_eq(home_run.file.lost, 0);
+	}
+	forbidden(file[_i], *file[_i] ? 0600 : 0700);
+	memory_look(home_run.memory);
+	ck_assert_int_eq(job_file_trouble(&home_run.file), 0);
+	home_run_again();
+	ck_assert_str_eq(jobs_shown("q"), "b due 0 y c due 0 z d due 0 z a leased 0 x ");
+	nobody_runs(false);
+}
+
+TEST(a_directory_that_is_forbidden_from_the_start_is_told_as_that)
+{
+	nobody_runs(true);
+	forbidden("", 0);
+	home_run_begin();
+	ck_assert_int_eq(home_run.found.error, -EACCES);
+	memory_look(home_run.memory);
+	refused(defer("q", "c", "z"), -EACCES);
+	forbidden("", 0700);
+	memory_look(home_run.memory);
+	ck_assert_str_eq(jobs_shown("q"), "b due 0 y a leased 0 x ");
+	nobody_runs(false);
 }
