@@ -17,6 +17,7 @@
 #define BAD_NAME    "jobs.db.bad"
 #define SPARE_NAME  "jobs.spare"
 #define FORMER_NAME "jobs" /* of earlier builds */
+#define LOG_PAGES   1000 /* then it moves into the database, whatever the time */
 #define ROW_BYTES   ((size_t)8 << 10) /* of the pages that one row changes, beside its texts */
 
 /* Nothing waits for the device: locks would wait with it. */
@@ -78,6 +79,8 @@ const char *jobs_trouble(int error)
 		return "somebody has removed or cut " SPARE_NAME;
 	case ESTALE:
 		return FILE_NAME " is another file than before";
+	case ETXTBSY:
+		return "somebody has written to " FILE_NAME;
 	case EEXIST:
 		return "somebody has put a " FILE_NAME " there: restart redlockd, which reads it then";
 	case -JOBS_SHUT:
@@ -235,14 +238,9 @@ static int file_judge(struct job_file *f)
 	return r == -EPROTO ? -EMEDIUMTYPE : r;
 }
 
-/* A transaction has changed the log that is open, whatever has its name by now. */
-static void log_mark(struct job_file *f)
+static struct job_file_mark mark_of(const struct stat *st)
 {
-	struct sqlite3_file *log = NULL;
-	sqlite3_int64 size;
-
-	if (!sqlite3_file_control(f->db, NULL, SQLITE_FCNTL_JOURNAL_POINTER, &log) && log->pMethods && !log->pMethods->xFileSize(log, &size))
-		f->log.size = size;
+	return (struct job_file_mark){st->st_ino, st->st_size, (int64_t)st->st_mtim.tv_sec * 1000000000 + st->st_mtim.tv_nsec};
 }
 
 static int file_find(const struct job_file *f, const char *name, struct job_file_mark *ret)
@@ -252,8 +250,18 @@ static int file_find(const struct job_file *f, const char *name, struct job_file
 
 	if (stat(job_file_path(f, name, path), &st) < 0)
 		return -errno;
-	*ret = (struct job_file_mark){st.st_ino, st.st_size};
+	*ret = mark_of(&st);
 	return 0;
+}
+
+/* This process has written to the file that is open, whatever has its name by now. */
+static void file_is_written(const struct job_file *f, const char *name, struct job_file_mark *m)
+{
+	struct job_file_mark now = {.inode = m->inode}; /* without a look: the next one takes what it finds */
+	int r = file_find(f, name, &now);
+
+	if (now.inode == m->inode && r != -ENOENT && r != -ENOTDIR)
+		*m = now;
 }
 
 /* What cannot be looked at is not lost: what is open is written as before. */
@@ -268,8 +276,9 @@ static int file_look(const struct job_file *f, const char *name, struct job_file
 		return -ESTALE;
 	if (now.size < m->size)
 		return -ENODATA;
-	m->size = now.size;
-	return 0;
+	if (m->written_ns == 0)
+		*m = now;
+	return now.size > m->size || now.written_ns != m->written_ns ? -ETXTBSY : 0;
 }
 
 /* Somebody has removed a file, has cut it, or has put another in its place; 0: nobody has. */
@@ -313,8 +322,17 @@ static int file_mark(struct job_file *f, const char *path)
 	r = fstat(fd, &st) < 0 ? -errno : st.st_size == 0 ? -EBADMSG : 0; /* SQLite would remove the log of an empty one */
 	close(fd);
 	if (!r)
-		f->file = (struct job_file_mark){st.st_ino, st.st_size};
+		f->file = mark_of(&st);
 	return r;
+}
+
+static int log_grows(void *context, struct sqlite3 *db, const char *name, int pages)
+{
+	struct job_file *f = context;
+
+	(void)db, (void)name;
+	f->log_pages = pages;
+	return SQLITE_OK;
 }
 
 int job_file_open(struct job_file *f)
@@ -333,8 +351,12 @@ int job_file_open(struct job_file *f)
 		r = file_prepare(f);
 	if (!r)
 		r = file_find(f, LOG_NAME, &f->log);
+	if (!r)
+		sqlite3_wal_hook(f->db, log_grows, f); /* instead of SQLite, which would write to the file whenever it likes */
 	if (r)
 		job_file_close(f);
+	else
+		file_is_written(f, FILE_NAME, &f->file);
 	f->spare = r == 0 && spare_is_there(f);
 	return r;
 }
@@ -418,7 +440,6 @@ static void store_is_written(struct job_store *s)
 		j->stored = true;
 	}
 	s->gone_n = s->unwritten = 0;
-	log_mark(s->file);
 }
 
 static int transaction(struct job_store *s)
@@ -542,6 +563,24 @@ static int file_ready(struct job_store *s)
 	return s->file->db ? 0 : file_make(s);
 }
 
+/*
+ * What is in the log alone is lost if a run is killed before it sees that somebody has removed or cut it: no more than what came since the last look. As it
+ * ends, the log gives its space back: on a full device that may be enough.
+ */
+static bool log_move(struct job_file *f, bool ends)
+{
+	bool moved;
+
+	if (!f->db || file_look(f, FILE_NAME, &f->file) < 0)
+		return false;
+	f->log_pages = 0;
+	moved = sqlite3_wal_checkpoint_v2(f->db, NULL, ends ? SQLITE_CHECKPOINT_TRUNCATE : SQLITE_CHECKPOINT_PASSIVE, NULL, NULL) == SQLITE_OK;
+	file_is_written(f, FILE_NAME, &f->file);
+	if (ends)
+		file_is_written(f, LOG_NAME, &f->log);
+	return moved;
+}
+
 static int store_write(struct job_store *s)
 {
 	struct job_file *f = s->file;
@@ -550,25 +589,19 @@ static int store_write(struct job_store *s)
 	if (r)
 		file_lose(f, r);
 	r = file_ready(s);
-	if (!r)
+	if (!r) {
 		r = transaction(s);
+		file_is_written(f, LOG_NAME, &f->log);
+	}
 	if (r == -EBADMSG && f->db) {
 		file_lose(f, r);
 		r = file_ready(s);
 	} else if (!r) {
 		store_is_written(s);
 	}
+	if (f->log_pages >= LOG_PAGES)
+		log_move(f, false);
 	return r;
-}
-
-/* What is in the log of the database moves into it, and the log gives its space back: on a full device that may be enough. */
-static bool log_ends(struct job_file *f)
-{
-	bool ended = f->db && sqlite3_wal_checkpoint_v2(f->db, NULL, SQLITE_CHECKPOINT_TRUNCATE, NULL, NULL) == SQLITE_OK;
-
-	if (ended)
-		log_mark(f);
-	return ended;
 }
 
 static void store_catch_up(struct job_store *s)
@@ -576,7 +609,7 @@ static void store_catch_up(struct job_store *s)
 	struct job_file *f = s->file;
 	int r = store_write(s), full;
 
-	if (r && log_ends(f))
+	if (r && log_move(f, true))
 		r = store_write(s);
 	full = r;
 	if (r && f->spare) {
@@ -607,13 +640,6 @@ static bool former_is_there(struct job_file *f)
 	return f->error;
 }
 
-/* What is in the log alone is lost if a run is killed before it sees that somebody has removed or cut it: no more than what came since the last look. */
-static void log_move(struct job_file *f)
-{
-	if (f->db)
-		(void)sqlite3_wal_checkpoint_v2(f->db, NULL, SQLITE_CHECKPOINT_PASSIVE, NULL, NULL);
-}
-
 /* The error of a full device stands until there is a spare, whatever else there is room for. */
 static void spare_ready(struct job_store *s)
 {
@@ -623,7 +649,7 @@ static void spare_ready(struct job_store *s)
 	f->error = file_ready(s);
 	if (!f->error && !f->spare)
 		f->error = spare_make(f);
-	if (f->error == -ENOSPC && was != -ENOSPC && log_ends(f)) /* not with each request that is refused */
+	if (f->error == -ENOSPC && was != -ENOSPC && log_move(f, true)) /* not with each request that is refused */
 		f->error = spare_make(f);
 }
 
@@ -649,7 +675,7 @@ void jobs_look(struct job_store *s)
 	else if (!f->failed && !f->db)
 		f->error = folder_look(f);
 	f->shut = file_is_shut(f);
-	log_move(f);
+	log_move(f, false);
 }
 
 /* A transaction is no longer than the spare has room for. */

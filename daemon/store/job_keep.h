@@ -25,10 +25,10 @@
 struct sqlite3;
 struct sqlite3_stmt;
 
-/* How a file was seen last. It never becomes smaller, except that the log may when a transaction ends. */
+/* How this process has left a file. Nobody else writes to it; and it never becomes smaller, except that the log may when a transaction ends. */
 struct job_file_mark {
 	uint64_t inode;
-	int64_t size;
+	int64_t size, written_ns; /* st_mtim; 0: not known */
 };
 
 struct job_file {
@@ -37,6 +37,7 @@ struct job_file {
 	struct sqlite3 *db;     /* NULL: there is no file yet, or it cannot be opened */
 	struct sqlite3_stmt *begin, *put, *drop, *commit;
 	struct job_file_mark file, log;
+	int log_pages;          /* of the log that are not in the database yet */
 	bool seen;              /* in this pass: they are there, and whole */
 	bool spare;             /* jobs.spare is there */
 	bool unread;            /* the file has jobs, and cannot be read: all about jobs is refused, and each look tries again */

@@ -149,6 +149,33 @@ class RemovedFiles(FuncTest):
         c = self.client(self.d)
         self.assertEqual([c.ok("TAKE q wait=30s")["job"] for _ in range(2)], ["1", "2"])
 
+    def test_a_copy_is_put_back_in_the_file_of_jobs(self):
+        path = os.path.join(self.d.runtime_dir, "jobs.db")
+        for how in ("kill", "term", "restart"):
+            q, mark = "q" + how, self.d.log_size()
+            self.client(self.d).ok("DEFER %s first id=1" % q)
+            self.d.finish()
+            with open(path, "rb") as file:
+                copy = file.read()
+            c = self.client(self.d.start())
+            c.ok("DEFER %s second id=2" % q)
+            with open(path, "r+b") as file:
+                file.write(copy)
+            os.utime(path, (1e9, 1e9))
+            told = 'error jobs .*"somebody has written to jobs.db" moved_to=jobs.db.bad note="redlockd has put its jobs into a new one"'
+            if how == "kill":
+                self.d.logged(told, mark)
+                self.killed()
+            elif how == "term":
+                self.d.finish()
+                self.d.start()
+            else:
+                self.d.send_signal(signal.SIGUSR2)
+                self.d.logged(" restarted ", mark)
+            self.d.logged(told, mark)
+            c = self.client(self.d)
+            self.assertEqual([c.ok("TAKE %s wait=30s" % q)["job"] for _ in range(2)], ["1", "2"], how)
+
     def test_the_log_of_the_file_of_jobs_is_removed_or_cut(self):
         told = r'error jobs .*"somebody has removed, cut or replaced jobs.db-wal" note="redlockd has put its jobs into a new one"'
         for n, lose in enumerate((os.unlink, lambda path: os.truncate(path, 0), lambda path: os.truncate(path, 100))):

@@ -241,6 +241,7 @@ LOOP_TEST(a_file_that_is_forbidden_meanwhile_is_written_and_told, 4)
 	forbidden(file[_i], *file[_i] ? 0600 : 0700);
 	memory_look(home_run.memory);
 	ck_assert_int_eq(job_file_trouble(&home_run.file), 0);
+	ck_assert_int_eq(home_run.file.lost, 0);
 	home_run_again();
 	ck_assert_str_eq(jobs_shown("q"), "b due 0 y c due 0 z d due 0 z a leased 0 x ");
 	nobody_runs(false);
