@@ -144,7 +144,10 @@ static void probe_files(struct memory *m)
 		         strerror(-nameless));
 	else if (loses)
 		snprintf(m->refusal, sizeof(m->refusal), " new names find no room in its file: if the daemon is killed, the next refuses all for max_lease");
-	m->probe.defect = error ? DEFECT_JOBS : loses ? DEFECT_FILES : DEFECT_NONE;
+	else if (m->unmarked)
+		snprintf(m->refusal, sizeof(m->refusal), " its file state cannot be written (%s): if the daemon is killed, the next may trust an old one",
+		         strerror(-m->unmarked));
+	m->probe.defect = error ? DEFECT_JOBS : loses || m->unmarked ? DEFECT_FILES : DEFECT_NONE;
 	m->probe.lesser = m->probe.defect != DEFECT_NONE;
 	m->probe.refusal = span_of(m->refusal);
 }

@@ -67,6 +67,11 @@ bool memory_unwritten_is_much(const struct memory *m)
 	return m->home->jobs.unwritten > UNWRITTEN_MOST;
 }
 
+void memory_unmarked(struct memory *m, int error)
+{
+	m->unmarked = error;
+}
+
 bool memory_look(struct memory *m)
 {
 	jobs_look(&m->home->jobs);

@@ -292,14 +292,16 @@ class RemovedFiles(FuncTest):
         self.client(self.d).ok("RESUME %s %s" % (hello["session"], hello["secret"]))
 
     def test_the_runtime_directory_cannot_be_made_again(self):
-        d = self.daemon(tcp=True)
+        d = self.daemon({"state_dir": self.folder()}, tcp=True)
         c = self.client(d)
         c.ok("HELLO 1 grace=5m")
         c.ok("LOCK a ttl=30s")
-        shutil.rmtree(d.runtime_dir)
+        os.rename(d.runtime_dir, d.runtime_dir + ".gone")  # to remove it takes a while, and the daemon makes files meanwhile
         with open(d.runtime_dir, "w"):
             pass
         d.logged("dir=%s.*cannot be made again" % d.runtime_dir)
+        until(lambda: c.ok("LIST nodes").rows[0].fields.get("cause") == "files", "LIST nodes says so")
+        self.assertIn("its file state cannot be written", c.ok("LIST nodes").rows[0]["reason"])
         c.ok("LOCK b ttl=30s")
         self.assertEqual([row["value"] for row in c.ok("STATS").rows if row["metric"] == "journal_writable"], ["0"])
         status, out, _ = call(REDLOCK, "--addr", "%s:%d" % d.tcp, "doctor")
@@ -307,6 +309,7 @@ class RemovedFiles(FuncTest):
         self.assertIn("systemctl restart redlockd", out)
         os.unlink(d.runtime_dir)
         until(lambda: os.path.exists(d.journal), "the journal is there again")
+        until(lambda: "cause" not in c.ok("LIST nodes").rows[0].fields, "all is well")
 
     def test_the_audit_log(self):
         path = os.path.join(self.folder(), "audit")
