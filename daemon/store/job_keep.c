@@ -657,11 +657,7 @@ void jobs_look(struct job_store *s)
 {
 	struct job_file *f = s->file;
 
-	if (!f || former_is_there(f))
-		return;
-	if (f->unread)
-		jobs_read_again(s);
-	if (f->unread)
+	if (!f || former_is_there(f) || f->unread)
 		return;
 	f->seen = false;
 	if (f->failed || file_is_lost(f))

@@ -91,5 +91,7 @@ void jobs_look(struct job_store *s);
  * file that stays has no jobs until a look can read it.
  */
 void jobs_restore(struct job_store *s, struct job_file *f, int64_t later_ms, struct jobs_found *ret);
+/* Reads what could not be read so far. Now and then, before jobs_look. */
+void jobs_read_again(struct job_store *s);
 
 #endif

@@ -17,7 +17,6 @@ int job_file_error(const struct job_file *f); /* of the last call of SQLite */
 int job_file_open(struct job_file *f); /* -ENOENT: there is none */
 void job_file_set_aside(struct job_file *f);
 int job_file_statement(struct job_file *f, const char *text, struct sqlite3_stmt **ret);
-void jobs_read_again(struct job_store *s); /* job_file.unread says whether they could be read */
 void job_row_is_changed(struct job_store *s, struct job_row *j); /* the file does not have it so */
 
 #endif

@@ -105,7 +105,7 @@ static int store_read(struct job_store *s)
 /* What is damaged now may be a copy that somebody is making. The next run judges it. */
 void jobs_read_again(struct job_store *s)
 {
-	if (store_read(s) == 0)
+	if (s->file && s->file->unread && store_read(s) == 0)
 		(void)leases_restored(s); /* a failure stays in sight, as any other */
 }
 

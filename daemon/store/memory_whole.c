@@ -74,6 +74,7 @@ void memory_unmarked(struct memory *m, int error)
 
 bool memory_look(struct memory *m)
 {
+	jobs_read_again(&m->home->jobs);
 	jobs_look(&m->home->jobs);
 	return keyspace_settle(&m->keys);
 }
