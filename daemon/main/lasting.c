@@ -42,7 +42,7 @@ static void tell_lost(struct daemon *d)
 {
 	int why = d->jobs.lost;
 	const char *note = why == JOBS_SPARE_LOST ? "redlockd makes it again" :
-			   d->jobs.failed ? "redlockd has its jobs in memory alone until it can put them into a new one; a kill before that loses them" :
+			   d->jobs.failed ? "redlockd has its jobs in memory alone until it can put them into a new one; a kill before that may lose some" :
 					    "redlockd has put its jobs into a new one";
 
 	d->jobs.lost = 0;

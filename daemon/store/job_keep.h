@@ -9,7 +9,8 @@
  * jobs and leases are refused; what runs may end. If even so a transaction fails, it is tried again now and then, and no job changes before.
  *
  * A file that is lost or damaged is replaced by one with all jobs, which has its name once it is complete: until then a run that is killed leaves the one
- * that was there, as it was before the log that is lost. Without jobs there is no file. Errors are negative errnos; see jobs_trouble.
+ * that was there, as it was before the log that is lost. Without jobs there is no file, unless one could not be made before. Errors are negative
+ * errnos; see jobs_trouble.
  */
 #ifndef STORE_JOB_KEEP_H
 #define STORE_JOB_KEEP_H
