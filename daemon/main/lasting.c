@@ -52,24 +52,29 @@ static void tell_lost(struct daemon *d)
 
 static void tell(struct daemon *d)
 {
-	int error = d->jobs.error;
+	int error = job_file_trouble(&d->jobs);
+	const char *note = d->jobs.unread     ? "all requests about jobs are refused until it can be read" :
+			   error == JOBS_SHUT ? "jobs are written as before" :
+						"DEFER and TAKE are refused until it can be written";
 
 	tell_lost(d);
 	if (error == d->jobs_error)
 		return;
 	if (error)
-		log_event(LOG_ERROR, "jobs", "dir=%s error=\"%s\" note=\"DEFER and TAKE are refused until it can be written\"", d->jobs.dir,
-		          jobs_trouble(error));
+		log_event(LOG_ERROR, "jobs", "dir=%s error=\"%s\" note=\"%s\"", d->jobs.dir, jobs_trouble(error), note);
 	else
 		log_event(LOG_NOTICE, "jobs", "dir=%s%s note=\"is written again\"", d->jobs.dir, moved(d));
 	d->jobs_error = error;
 }
 
+/* Sessions that were carried here are worth more than a file that cannot be read: jobs are refused until it can, and tell() says why. */
 int lasting_restore(struct daemon *d)
 {
 	struct jobs_found found;
 
 	memory_restore_jobs(d->memory, &d->jobs, (state_later_us(&d->state) + MSEC - 1) / MSEC, &found);
+	if (found.stays && d->carried)
+		return 0;
 	if (found.stays)
 		log_event(LOG_ERROR, "jobs", "dir=%s error=\"%s\" note=\"redlockd does not start before it can be read: else its jobs would be lost\"",
 		          d->jobs.dir, jobs_trouble(found.error));

@@ -132,6 +132,8 @@ void vanished_look(struct daemon *d)
 	dir = folder_look(d);
 	if (d->memory && d->state_open && d->folder_error == 0)
 		store_look(d, dir);
+	if (d->memory)
+		memory_unmarked(d->memory, d->folder_error ? d->folder_error : d->mark_error);
 	if (dir) {
 		journal_begin_anew(&d->journal, dir, now);
 	} else if (!journal_is_there(&d->journal)) {

@@ -17,6 +17,7 @@
 #define BAD_NAME    "jobs.db.bad"
 #define SPARE_NAME  "jobs.spare"
 #define FORMER_NAME "jobs" /* of earlier builds */
+#define LOG_PAGES   1000 /* then it moves into the database, whatever the time */
 #define ROW_BYTES   ((size_t)8 << 10) /* of the pages that one row changes, beside its texts */
 
 /* Nothing waits for the device: locks would wait with it. */
@@ -61,7 +62,7 @@ const char *jobs_trouble(int error)
 {
 	switch (-error) {
 	case EBUSY:
-		return "another process uses " FILE_NAME;
+		return "another process uses " FILE_NAME ": each redlockd needs a state_dir of its own";
 	case EBADMSG:
 		return FILE_NAME " is damaged, or something else";
 	case EPROTO:
@@ -78,8 +79,12 @@ const char *jobs_trouble(int error)
 		return "somebody has removed or cut " SPARE_NAME;
 	case ESTALE:
 		return FILE_NAME " is another file than before";
+	case ETXTBSY:
+		return "somebody has written to " FILE_NAME;
 	case EEXIST:
 		return "somebody has put a " FILE_NAME " there: restart redlockd, which reads it then";
+	case -JOBS_SHUT:
+		return "the next process could not open " FILE_NAME ": see its mode and owner, and those of the directories above";
 	case -JOBS_FORMER:
 		return "an earlier redlockd has left the file jobs in runtime_dir: let that one end its jobs, then remove the file";
 	default:
@@ -87,9 +92,14 @@ const char *jobs_trouble(int error)
 	}
 }
 
+int job_file_trouble(const struct job_file *f)
+{
+	return f->error ? f->error : f->shut ? JOBS_SHUT : 0;
+}
+
 int jobs_error(const struct job_store *s)
 {
-	return s->file ? s->file->error : 0;
+	return s->file ? job_file_trouble(s->file) : 0;
 }
 
 /* --- the spare --------------------------------------------------------------------------------------------------------- */
@@ -99,7 +109,9 @@ static bool spare_is_there(const struct job_file *f)
 	char path[PATH_SIZE];
 	struct stat st;
 
-	return stat(job_file_path(f, SPARE_NAME, path), &st) == 0 && st.st_size >= (off_t)JOBS_SPARE;
+	if (stat(job_file_path(f, SPARE_NAME, path), &st) < 0)
+		return errno == EACCES;
+	return st.st_size >= (off_t)JOBS_SPARE;
 }
 
 static void spare_drop(struct job_file *f)
@@ -226,14 +238,9 @@ static int file_judge(struct job_file *f)
 	return r == -EPROTO ? -EMEDIUMTYPE : r;
 }
 
-/* A transaction has changed the log that is open, whatever has its name by now. */
-static void log_mark(struct job_file *f)
+static struct job_file_mark mark_of(const struct stat *st)
 {
-	struct sqlite3_file *log = NULL;
-	sqlite3_int64 size;
-
-	if (!sqlite3_file_control(f->db, NULL, SQLITE_FCNTL_JOURNAL_POINTER, &log) && log->pMethods && !log->pMethods->xFileSize(log, &size))
-		f->log.size = size;
+	return (struct job_file_mark){st->st_ino, st->st_size, (int64_t)st->st_mtim.tv_sec * 1000000000 + st->st_mtim.tv_nsec};
 }
 
 static int file_find(const struct job_file *f, const char *name, struct job_file_mark *ret)
@@ -243,22 +250,35 @@ static int file_find(const struct job_file *f, const char *name, struct job_file
 
 	if (stat(job_file_path(f, name, path), &st) < 0)
 		return -errno;
-	*ret = (struct job_file_mark){st.st_ino, st.st_size};
+	*ret = mark_of(&st);
 	return 0;
 }
 
+/* This process has written to the file that is open, whatever has its name by now. */
+static void file_is_written(const struct job_file *f, const char *name, struct job_file_mark *m)
+{
+	struct job_file_mark now = {.inode = m->inode}; /* without a look: the next one takes what it finds */
+	int r = file_find(f, name, &now);
+
+	if (now.inode == m->inode && r != -ENOENT && r != -ENOTDIR)
+		*m = now;
+}
+
+/* What cannot be looked at is not lost: what is open is written as before. */
 static int file_look(const struct job_file *f, const char *name, struct job_file_mark *m)
 {
 	struct job_file_mark now;
+	int r = file_find(f, name, &now);
 
-	if (file_find(f, name, &now) < 0)
-		return -EIDRM;
+	if (r < 0)
+		return r == -ENOENT || r == -ENOTDIR ? -EIDRM : 0;
 	if (now.inode != m->inode)
 		return -ESTALE;
 	if (now.size < m->size)
 		return -ENODATA;
-	m->size = now.size;
-	return 0;
+	if (m->written_ns == 0)
+		*m = now;
+	return now.size > m->size || now.written_ns != m->written_ns ? -ETXTBSY : 0;
 }
 
 /* Somebody has removed a file, has cut it, or has put another in its place; 0: nobody has. */
@@ -302,8 +322,17 @@ static int file_mark(struct job_file *f, const char *path)
 	r = fstat(fd, &st) < 0 ? -errno : st.st_size == 0 ? -EBADMSG : 0; /* SQLite would remove the log of an empty one */
 	close(fd);
 	if (!r)
-		f->file = (struct job_file_mark){st.st_ino, st.st_size};
+		f->file = mark_of(&st);
 	return r;
+}
+
+static int log_grows(void *context, struct sqlite3 *db, const char *name, int pages)
+{
+	struct job_file *f = context;
+
+	(void)db, (void)name;
+	f->log_pages = pages;
+	return SQLITE_OK;
 }
 
 int job_file_open(struct job_file *f)
@@ -322,8 +351,12 @@ int job_file_open(struct job_file *f)
 		r = file_prepare(f);
 	if (!r)
 		r = file_find(f, LOG_NAME, &f->log);
+	if (!r)
+		sqlite3_wal_hook(f->db, log_grows, f); /* instead of SQLite, which would write to the file whenever it likes */
 	if (r)
 		job_file_close(f);
+	else
+		file_is_written(f, FILE_NAME, &f->file);
 	f->spare = r == 0 && spare_is_there(f);
 	return r;
 }
@@ -407,7 +440,6 @@ static void store_is_written(struct job_store *s)
 		j->stored = true;
 	}
 	s->gone_n = s->unwritten = 0;
-	log_mark(s->file);
 }
 
 static int transaction(struct job_store *s)
@@ -464,19 +496,29 @@ static int file_put_in_place(struct job_file *f, const char *path)
 	return rename(path, job_file_path(f, FILE_NAME, to)) < 0 ? -errno : 0;
 }
 
-/*
- * Another file, with all jobs. Whenever the process is killed, one that is complete has the name. What has it though none was lost may have the jobs of
- * somebody else.
- */
+/* What has the name though none was lost has the jobs of somebody else. -ENOENT: nothing has it. Else why it cannot be ours. */
+static int file_of_others(const struct job_file *f)
+{
+	struct flock lock = {.l_type = F_WRLCK, .l_whence = SEEK_SET, .l_start = 0x40000000, .l_len = 512}; /* all that SQLite locks */
+	char path[PATH_SIZE];
+	int fd = open(job_file_path(f, FILE_NAME, path), O_RDWR | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK), r;
+
+	if (fd < 0)
+		return -errno;
+	r = fcntl(fd, F_GETLK, &lock) == 0 && lock.l_type != F_UNLCK ? -EBUSY : -EEXIST;
+	close(fd);
+	return r;
+}
+
+/* Another file, with all jobs. Whenever the process is killed, one that is complete has the name. */
 static int file_make(struct job_store *s)
 {
 	struct job_file *f = s->file;
-	struct job_file_mark mark;
 	char path[PATH_SIZE];
-	int r;
+	int r = f->replaced ? -ENOENT : file_of_others(f);
 
-	if (!f->replaced && file_find(f, FILE_NAME, &mark) != -ENOENT)
-		return -EEXIST;
+	if (r != -ENOENT)
+		return r;
 	unlink(job_file_path(f, NEW_NAME, path));
 	each_job(s, job_row_is_changed);
 	r = file_fill(s, path);
@@ -498,19 +540,45 @@ static int file_make(struct job_store *s)
 /* Without jobs there is no file yet: whether there could be one. */
 static int folder_look(const struct job_file *f)
 {
-	struct job_file_mark mark;
 	struct statvfs fs;
+	int r = file_of_others(f);
 
-	if (file_find(f, FILE_NAME, &mark) == 0)
-		return -EEXIST;
+	if (r != -ENOENT)
+		return r;
 	if (access(f->dir, W_OK | X_OK) < 0 || statvfs(f->dir, &fs) < 0)
 		return -errno;
 	return fs.f_blocks > 0 && fs.f_bavail * fs.f_frsize < JOBS_SPARE ? -ENOSPC : 0;
 }
 
+/* The process has it open. Whether another could open it: what an administrator has forbidden shows before that one is there. */
+static bool file_is_shut(const struct job_file *f)
+{
+	char path[PATH_SIZE];
+
+	return f->db && (access(job_file_path(f, FILE_NAME, path), R_OK | W_OK) < 0 || access(job_file_path(f, LOG_NAME, path), R_OK | W_OK) < 0);
+}
+
 static int file_ready(struct job_store *s)
 {
 	return s->file->db ? 0 : file_make(s);
+}
+
+/*
+ * What is in the log alone is lost if a run is killed before it sees that somebody has removed or cut it: no more than what came since the last look. As it
+ * ends, the log gives its space back: on a full device that may be enough.
+ */
+static bool log_move(struct job_file *f, bool ends)
+{
+	bool moved;
+
+	if (!f->db || file_look(f, FILE_NAME, &f->file) < 0)
+		return false;
+	f->log_pages = 0;
+	moved = sqlite3_wal_checkpoint_v2(f->db, NULL, ends ? SQLITE_CHECKPOINT_TRUNCATE : SQLITE_CHECKPOINT_PASSIVE, NULL, NULL) == SQLITE_OK;
+	file_is_written(f, FILE_NAME, &f->file);
+	if (ends)
+		file_is_written(f, LOG_NAME, &f->log);
+	return moved;
 }
 
 static int store_write(struct job_store *s)
@@ -521,25 +589,19 @@ static int store_write(struct job_store *s)
 	if (r)
 		file_lose(f, r);
 	r = file_ready(s);
-	if (!r)
+	if (!r) {
 		r = transaction(s);
+		file_is_written(f, LOG_NAME, &f->log);
+	}
 	if (r == -EBADMSG && f->db) {
 		file_lose(f, r);
 		r = file_ready(s);
 	} else if (!r) {
 		store_is_written(s);
 	}
+	if (f->log_pages >= LOG_PAGES)
+		log_move(f, false);
 	return r;
-}
-
-/* What is in the log of the database moves into it, and the log gives its space back: on a full device that may be enough. */
-static bool log_ends(struct job_file *f)
-{
-	bool ended = f->db && sqlite3_wal_checkpoint_v2(f->db, NULL, SQLITE_CHECKPOINT_TRUNCATE, NULL, NULL) == SQLITE_OK;
-
-	if (ended)
-		log_mark(f);
-	return ended;
 }
 
 static void store_catch_up(struct job_store *s)
@@ -547,7 +609,7 @@ static void store_catch_up(struct job_store *s)
 	struct job_file *f = s->file;
 	int r = store_write(s), full;
 
-	if (r && log_ends(f))
+	if (r && log_move(f, true))
 		r = store_write(s);
 	full = r;
 	if (r && f->spare) {
@@ -578,13 +640,6 @@ static bool former_is_there(struct job_file *f)
 	return f->error;
 }
 
-/* What is in the log alone is lost if a run is killed before it sees that somebody has removed or cut it: no more than what came since the last look. */
-static void log_move(struct job_file *f)
-{
-	if (f->db)
-		(void)sqlite3_wal_checkpoint_v2(f->db, NULL, SQLITE_CHECKPOINT_PASSIVE, NULL, NULL);
-}
-
 /* The error of a full device stands until there is a spare, whatever else there is room for. */
 static void spare_ready(struct job_store *s)
 {
@@ -594,7 +649,7 @@ static void spare_ready(struct job_store *s)
 	f->error = file_ready(s);
 	if (!f->error && !f->spare)
 		f->error = spare_make(f);
-	if (f->error == -ENOSPC && was != -ENOSPC && log_ends(f)) /* not with each request that is refused */
+	if (f->error == -ENOSPC && was != -ENOSPC && log_move(f, true)) /* not with each request that is refused */
 		f->error = spare_make(f);
 }
 
@@ -602,7 +657,7 @@ void jobs_look(struct job_store *s)
 {
 	struct job_file *f = s->file;
 
-	if (!f || former_is_there(f))
+	if (!f || former_is_there(f) || f->unread)
 		return;
 	f->seen = false;
 	if (f->failed || file_is_lost(f))
@@ -615,7 +670,8 @@ void jobs_look(struct job_store *s)
 		spare_ready(s);
 	else if (!f->failed && !f->db)
 		f->error = folder_look(f);
-	log_move(f);
+	f->shut = file_is_shut(f);
+	log_move(f, false);
 }
 
 /* A transaction is no longer than the spare has room for. */

@@ -20,15 +20,16 @@
 #define JOBS_SPARE  ((size_t)1 << 20)
 #define JOBS_PATH   4096
 #define JOBS_FORMER (-ENOTUNIQ) /* an earlier redlockd, which kept them otherwise, has left its file */
+#define JOBS_SHUT (-ENOKEY) /* the file is written, and nobody could open it anew */
 #define JOBS_SPARE_LOST (-ENOSR) /* somebody has removed or cut the spare */
 
 struct sqlite3;
 struct sqlite3_stmt;
 
-/* How a file was seen last. It never becomes smaller, except that the log may when a transaction ends. */
+/* How this process has left a file. Nobody else writes to it; and it never becomes smaller, except that the log may when a transaction ends. */
 struct job_file_mark {
 	uint64_t inode;
-	int64_t size;
+	int64_t size, written_ns; /* st_mtim; 0: not known */
 };
 
 struct job_file {
@@ -37,10 +38,14 @@ struct job_file {
 	struct sqlite3 *db;     /* NULL: there is no file yet, or it cannot be opened */
 	struct sqlite3_stmt *begin, *put, *drop, *commit;
 	struct job_file_mark file, log;
+	int log_pages;          /* of the log that are not in the database yet */
 	bool seen;              /* in this pass: they are there, and whole */
 	bool spare;             /* jobs.spare is there */
+	bool unread;            /* the file has jobs, and cannot be read: all about jobs is refused, and each look tries again */
+	int64_t later_ms;       /* as jobs_restore was told */
 	bool failed;            /* the last transaction did: no job changes before jobs_look has caught up */
 	int error;              /* why jobs cannot be written; 0: they can, as far as is known */
+	bool shut;              /* as the last look found, another process could not open it; this one has it open */
 	int replaced;           /* why it was lost and another is to take its name; 0: that has happened */
 	int lost;               /* what somebody has done to a file, or what was wrong with it; 0: nothing. The owner tells and clears it */
 	bool aside;             /* what had the name is jobs.db.bad now. The owner likewise */
@@ -64,7 +69,8 @@ void job_file_init(struct job_file *f, const char *dir, const char *runtime_dir)
 void job_file_close(struct job_file *f); /* the file stays */
 /* What such an error means. */
 const char *jobs_trouble(int error);
-int jobs_error(const struct job_store *s);
+int job_file_trouble(const struct job_file *f); /* job_file.error, or else JOBS_SHUT: then jobs may change */
+int jobs_error(const struct job_store *s); /* the same */
 
 /* Whether a change may be made, before it is made. Else the error of the file says why. */
 bool jobs_may(struct job_store *s, enum job_change change);
@@ -81,7 +87,12 @@ int jobs_write(struct job_store *s);
  */
 void jobs_look(struct job_store *s);
 
-/* Fills an empty store from the file, which it keeps from then on. By the clock of this run leases end so much later than they say. */
+/*
+ * Fills an empty store from the file, which it keeps from then on. By the clock of this run leases end so much later than they say. A run that goes on with a
+ * file that stays has no jobs until a look can read it.
+ */
 void jobs_restore(struct job_store *s, struct job_file *f, int64_t later_ms, struct jobs_found *ret);
+/* Reads what could not be read so far. Now and then, before jobs_look. */
+void jobs_read_again(struct job_store *s);
 
 #endif

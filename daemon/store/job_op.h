@@ -17,7 +17,7 @@ struct job_op {
 	struct span rest; /* words that are not read yet */
 	struct span ended[JOB_SWEEP]; /* owned; ids of the jobs that have failed for good with it */
 	unsigned ended_n;
-	bool refused;     /* there is no room in the log for what it would change */
+	bool refused;     /* there is no room for what it would change, or the file has jobs that the store has not */
 };
 
 static inline struct span next_word(struct job_op *o)

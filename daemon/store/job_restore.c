@@ -64,6 +64,7 @@ static void store_empty(struct job_store *s)
 				job_rows_forget(s, s->queue[0], s->queue[0]->list[k].row[0]);
 				break;
 			}
+	s->number = 0;
 }
 
 static void queue_restored(struct job_store *s, struct job_queue *q, int64_t later_ms)
@@ -76,36 +77,67 @@ static void queue_restored(struct job_store *s, struct job_queue *q, int64_t lat
 		heap_set(&s->dead, &q->dead, (struct instant){q->list[DEAD].row[0]->ms});
 }
 
+static int leases_restored(struct job_store *s)
+{
+	for (size_t i = 0; i < s->count; i++)
+		queue_restored(s, s->queue[i], s->file->later_ms);
+	return jobs_write(s);
+}
+
+/* The store is empty unless it returns 0. -ENOENT: there is no file. */
+static int store_read(struct job_store *s)
+{
+	struct job_file *f = s->file;
+	int r = job_file_open(f);
+
+	if (!r)
+		r = store_load(s);
+	if (r) {
+		store_empty(s);
+		job_file_close(f);
+	}
+	f->unread = r && r != -ENOENT;
+	if (f->unread)
+		f->error = r;
+	return r;
+}
+
+/* What is damaged now may be a copy that somebody is making. The next run judges it. */
+void jobs_read_again(struct job_store *s)
+{
+	if (s->file && s->file->unread && store_read(s) == 0)
+		(void)leases_restored(s); /* a failure stays in sight, as any other */
+}
+
+static void damaged_file_goes(struct job_file *f)
+{
+	char path[PATH_SIZE];
+
+	job_file_set_aside(f);
+	unlink(job_file_path(f, FILE_NAME, path));
+	f->unread = false;
+}
+
 void jobs_restore(struct job_store *s, struct job_file *f, int64_t later_ms, struct jobs_found *ret)
 {
 	char path[PATH_SIZE];
 	int r;
 
 	unlink(job_file_path(f, NEW_NAME, path));
-	r = job_file_open(f);
 	*ret = (struct jobs_found){0};
 	s->file = f;
-	if (r == -ENOENT) {
-		jobs_look(s);
-		return;
-	}
-	if (!r)
-		r = store_load(s);
-	if (r) {
-		store_empty(s);
+	f->later_ms = later_ms;
+	r = store_read(s);
+	if (r && r != -ENOENT) {
 		ret->error = r;
 		ret->stays = r != -EBADMSG;
-		job_file_close(f);
-		if (!ret->stays) {
-			job_file_set_aside(f);
-			unlink(job_file_path(f, FILE_NAME, path));
-		}
+		if (!ret->stays)
+			damaged_file_goes(f);
 		return;
 	}
-	for (size_t i = 0; i < s->count; i++) {
+	for (size_t i = 0; i < s->count; i++)
 		ret->jobs += job_rows_count(s->queue[i]);
-		queue_restored(s, s->queue[i], later_ms);
-	}
-	ret->unsaid = jobs_write(s);
+	if (!r)
+		ret->unsaid = leases_restored(s);
 	jobs_look(s);
 }

@@ -381,7 +381,9 @@ void jobs_call(struct job_store *s, const struct call *c, struct span rest, stru
 	struct job_op o = {.store = s, .name = c->name, .queue = job_rows_find(s, c->name), .said = said, .now_ms = a->server_us / 1000, .rest = rest};
 
 	buf_clear(said);
-	a->code = job_op_run(&o);
+	o.refused = s->file && s->file->unread;
+	if (!o.refused)
+		a->code = job_op_run(&o);
 	while (o.ended_n > 0)
 		job_row_text_drop(&o.ended[--o.ended_n]);
 	if (!o.refused)

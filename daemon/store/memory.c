@@ -12,6 +12,7 @@
 #include "daemon/store/memory_key.h"
 #include "daemon/store/sharing.h"
 
+#include <errno.h>
 #include <stdio.h>
 
 /* A key that was kept from an earlier run without its value matches no value. */
@@ -132,7 +133,9 @@ static void probe_files(struct memory *m)
 	int nameless = m->keys.file ? keyfile_nameless(m->keys.file) : 0;
 
 	m->refusal[0] = '\0';
-	if (error)
+	if (error == JOBS_SHUT)
+		snprintf(m->refusal, sizeof(m->refusal), " %s", jobs_trouble(error));
+	else if (error)
 		snprintf(m->refusal, sizeof(m->refusal), "DEFER its jobs cannot be written: %s%s", jobs_trouble(error),
 		         loses ? "; nor can new names" : "");
 	else if (nameless)
@@ -141,7 +144,10 @@ static void probe_files(struct memory *m)
 		         strerror(-nameless));
 	else if (loses)
 		snprintf(m->refusal, sizeof(m->refusal), " new names find no room in its file: if the daemon is killed, the next refuses all for max_lease");
-	m->probe.defect = error ? DEFECT_JOBS : loses ? DEFECT_FILES : DEFECT_NONE;
+	else if (m->unmarked)
+		snprintf(m->refusal, sizeof(m->refusal), " its file state cannot be written (%s): if the daemon is killed, the next may trust an old one",
+		         strerror(-m->unmarked));
+	m->probe.defect = error ? DEFECT_JOBS : loses || m->unmarked ? DEFECT_FILES : DEFECT_NONE;
 	m->probe.lesser = m->probe.defect != DEFECT_NONE;
 	m->probe.refusal = span_of(m->refusal);
 }

@@ -50,6 +50,8 @@ int memory_write_jobs(struct memory *m);
 bool memory_answer_is_unwritten(const struct memory *m, const struct call *call, const struct answer *a);
 /* So many bytes of jobs are unwritten that no further call is carried out before memory_write_jobs: writing them takes a while. */
 bool memory_unwritten_is_much(const struct memory *m);
+/* Why the mark of this run cannot be written (see state.h), a negative errno, or 0: a probe tells it. */
+void memory_unmarked(struct memory *m, int error);
 /* Tries again what found no room: jobs, and names in their file. Now and then. True: names find room, and more of them wait. */
 bool memory_look(struct memory *m);
 

@@ -20,6 +20,7 @@ struct memory {
 	struct buf marker;
 	struct probe probe;
 	char refusal[192]; /* of the last probe */
+	int unmarked;      /* see memory_unmarked() */
 	char *run_id;
 	char shown[SHOWN_MAX]; /* of the last BREAK */
 	struct share_list shares;  /* of the key of the last call */

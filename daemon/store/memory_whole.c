@@ -67,8 +67,14 @@ bool memory_unwritten_is_much(const struct memory *m)
 	return m->home->jobs.unwritten > UNWRITTEN_MOST;
 }
 
+void memory_unmarked(struct memory *m, int error)
+{
+	m->unmarked = error;
+}
+
 bool memory_look(struct memory *m)
 {
+	jobs_read_again(&m->home->jobs);
 	jobs_look(&m->home->jobs);
 	return keyspace_settle(&m->keys);
 }

@@ -113,7 +113,7 @@ class Kept(FuncTest):
         if os.geteuid() or subprocess.run(["mount", "-t", "tmpfs", "-o", "size=1m", "tmpfs", folder], stderr=subprocess.DEVNULL).returncode:
             self.skipTest("no file system can be mounted here")
         self.addCleanup(subprocess.run, ["umount", folder], check=True)
-        daemon = self.daemon(merged(CONF, {"limits": {"renewals": 1000000}}), runtime_dir=folder)
+        daemon = self.daemon(merged(CONF, {"limits": {"renewals": 1000000}, "state_dir": self.folder()}), runtime_dir=folder)
         self.addCleanup(daemon.kill)
         c = self.client(daemon)
         filler = os.path.join(folder, "filler")

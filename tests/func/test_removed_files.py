@@ -149,6 +149,33 @@ class RemovedFiles(FuncTest):
         c = self.client(self.d)
         self.assertEqual([c.ok("TAKE q wait=30s")["job"] for _ in range(2)], ["1", "2"])
 
+    def test_a_copy_is_put_back_in_the_file_of_jobs(self):
+        path = os.path.join(self.d.runtime_dir, "jobs.db")
+        for how in ("kill", "term", "restart"):
+            q, mark = "q" + how, self.d.log_size()
+            self.client(self.d).ok("DEFER %s first id=1" % q)
+            self.d.finish()
+            with open(path, "rb") as file:
+                copy = file.read()
+            c = self.client(self.d.start())
+            c.ok("DEFER %s second id=2" % q)
+            with open(path, "r+b") as file:
+                file.write(copy)
+            os.utime(path, (1e9, 1e9))
+            told = 'error jobs .*"somebody has written to jobs.db" moved_to=jobs.db.bad note="redlockd has put its jobs into a new one"'
+            if how == "kill":
+                self.d.logged(told, mark)
+                self.killed()
+            elif how == "term":
+                self.d.finish()
+                self.d.start()
+            else:
+                self.d.send_signal(signal.SIGUSR2)
+                self.d.logged(" restarted ", mark)
+            self.d.logged(told, mark)
+            c = self.client(self.d)
+            self.assertEqual([c.ok("TAKE %s wait=30s" % q)["job"] for _ in range(2)], ["1", "2"], how)
+
     def test_the_log_of_the_file_of_jobs_is_removed_or_cut(self):
         told = r'error jobs .*"somebody has removed, cut or replaced jobs.db-wal" note="redlockd has put its jobs into a new one"'
         for n, lose in enumerate((os.unlink, lambda path: os.truncate(path, 0), lambda path: os.truncate(path, 100))):
@@ -265,14 +292,16 @@ class RemovedFiles(FuncTest):
         self.client(self.d).ok("RESUME %s %s" % (hello["session"], hello["secret"]))
 
     def test_the_runtime_directory_cannot_be_made_again(self):
-        d = self.daemon(tcp=True)
+        d = self.daemon({"state_dir": self.folder()}, tcp=True)
         c = self.client(d)
         c.ok("HELLO 1 grace=5m")
         c.ok("LOCK a ttl=30s")
-        shutil.rmtree(d.runtime_dir)
+        os.rename(d.runtime_dir, d.runtime_dir + ".gone")  # to remove it takes a while, and the daemon makes files meanwhile
         with open(d.runtime_dir, "w"):
             pass
         d.logged("dir=%s.*cannot be made again" % d.runtime_dir)
+        until(lambda: c.ok("LIST nodes").rows[0].fields.get("cause") == "files", "LIST nodes says so")
+        self.assertIn("its file state cannot be written", c.ok("LIST nodes").rows[0]["reason"])
         c.ok("LOCK b ttl=30s")
         self.assertEqual([row["value"] for row in c.ok("STATS").rows if row["metric"] == "journal_writable"], ["0"])
         status, out, _ = call(REDLOCK, "--addr", "%s:%d" % d.tcp, "doctor")
@@ -280,6 +309,7 @@ class RemovedFiles(FuncTest):
         self.assertIn("systemctl restart redlockd", out)
         os.unlink(d.runtime_dir)
         until(lambda: os.path.exists(d.journal), "the journal is there again")
+        until(lambda: "cause" not in c.ok("LIST nodes").rows[0].fields, "all is well")
 
     def test_the_audit_log(self):
         path = os.path.join(self.folder(), "audit")

@@ -116,6 +116,35 @@ class CarriesOn(RestartTest):
                 self.assertIn('"left_out":', audit.readline())
             shutil.rmtree(os.path.dirname(path))
 
+    def test_a_file_of_jobs_that_cannot_be_read(self):
+        """Jobs are refused until it can be. Whoever has one keeps it as long as its lease lasts."""
+        daemon = self.begin({"max_lease": "2m"})
+        c = self.client(daemon)
+        c.ok("LOCK a")
+        c.ok("DEFER q x id=1")
+        c.ok("DEFER q x id=2")
+        c.ok("TAKE q ttl=2m")
+        path = os.path.join(daemon.runtime_dir, "jobs.db")
+        os.rename(path, path + ".moved")
+        os.symlink("jobs.db.moved", path)  # which the daemon does not follow
+        mark = daemon.log_size()
+        self.restart(daemon, quietly=False)
+        c.ok("CHECK a")
+        until(lambda: c.ok("LIST nodes").rows[0].fields.get("cause") == "jobs", "LIST nodes says so")
+        daemon.logged("error jobs .*symbolic links.*refused until it can be read", mark)
+        for line in ("DEFER q x id=2", "TAKE q", "LIST jobs prefix=q"):
+            self.assertIn("symbolic links", str(c.ask(line)), line)
+        self.restart(daemon, quietly=False)
+        c.ok("CHECK a")
+        self.assertEqual(c.ask("CHECK q job=1").code, "UNAVAILABLE")
+        os.rename(path + ".moved", path)
+        daemon.logged("jobs .*is written again", mark)
+        until(lambda: "cause" not in c.ok("LIST nodes").rows[0].fields, "all is well")
+        c.ok("CHECK q job=1")
+        c.ok("DONE 1")
+        self.assertEqual(c.ok("TAKE q")["job"], "2")
+        self.assertNotIn("LOST", str(c.inbox))
+
     def test_what_came_through_a_pipe(self):
         """The next process would find nothing there, and go elsewhere, or wait for ever."""
         daemon = self.begin(start=False, env={"RUNTIME_DIRECTORY": self.folder()})

@@ -5,6 +5,7 @@
 
 #include <check.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <signal.h>
 #include <sqlite3.h>
 #include <stdio.h>
@@ -192,7 +193,7 @@ TEST(a_log_that_begins_anew_is_not_taken_for_cut)
 		home_run_write();
 	}
 	memory_look(home_run.memory);
-	ck_assert(!is_there("jobs.db.bad"));
+	ck_assert(!is_there("jobs.db.bad") && !home_run.file.lost);
 	home_run_kill();
 	home_run_begin();
 	ck_assert_uint_eq(home_run.found.jobs, 300);
@@ -395,6 +396,40 @@ TEST(what_is_in_the_log_alone_is_no_older_than_a_look)
 	ck_assert(!is_there("jobs.db-wal") || unlink(home_run_path("jobs.db-wal")) == 0);
 	home_run_begin();
 	ck_assert_str_eq(jobs_shown("q"), "a due 0 x b due 0 y ");
+}
+
+/* A copy from before, put back in place: the same file, of the same size. What has been acknowledged since is in memory. */
+LOOP_TEST(a_file_that_somebody_writes_to_is_made_again, 3)
+{
+	const struct timespec then[2] = {{1000000000, 0}, {1000000000, 0}};
+	static char db[1 << 17];
+	struct stat st;
+	size_t n;
+
+	defer("q", "a", "x");
+	home_run_again();
+	memory_look(home_run.memory);
+	n = read_file("jobs.db", db, sizeof(db));
+	defer("q", "b", "y");
+	ck_assert_int_eq(home_run_ask("q", "j", "drop", "a", NULL), 'R');
+	home_run_write();
+	memory_look(home_run.memory);
+	ck_assert_int_eq(home_run.file.lost, 0);
+	ck_assert_int_eq(stat(home_run_path("jobs.db"), &st), 0);
+	ck_assert_uint_eq((size_t)st.st_size, n);
+	file_goes_back("jobs.db", db, n);
+	ck_assert_int_eq(utimensat(AT_FDCWD, home_run_path("jobs.db"), then, 0), 0);
+	if (_i == 0)
+		memory_look(home_run.memory);
+	else
+		ck_assert_int_eq(_i == 1 ? defer("q", "c", "z") : take("q", "v", "60000"), _i == 1 ? 'D' : 'J');
+	home_run_write();
+	memory_look(home_run.memory);
+	ck_assert_str_eq(jobs_trouble(home_run.file.lost), "somebody has written to jobs.db");
+	ck_assert(home_run.file.aside && !home_run.file.error);
+	home_run_kill();
+	home_run_begin();
+	ck_assert_str_eq(jobs_shown("q"), _i == 0 ? "b due 0 y " : _i == 1 ? "b due 0 y c due 0 z " : "b leased 0 y ");
 }
 
 static void defer_long(const char *id)
