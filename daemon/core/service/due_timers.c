@@ -8,6 +8,7 @@
 #include "daemon/core/deadlock/deadlock.h"
 #include "daemon/core/engine/engine.h"
 #include "daemon/core/group/group_step.h"
+#include "daemon/core/group/groups.h"
 #include "daemon/core/job/job.h"
 #include "daemon/core/job/job_order.h"
 #include "daemon/core/job/queue_pass.h"
@@ -42,6 +43,7 @@ static void again(struct request_context *x)
 {
 	news_again(x);
 	permits_again(x);
+	groups_again(x);
 	if (x->drain.more)
 		drain_again(x);
 	if (x->revoke.more)
