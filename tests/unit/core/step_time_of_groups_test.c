@@ -106,3 +106,27 @@ LOOP_TEST(an_owner_gets_a_name_for_which_many_of_its_groups_wait, 2)
 	verb = verbs[_i];
 	measure(all_get_one_name);
 }
+
+/* Each has 63 names, and waits for one more. */
+static void holders_time_out(void)
+{
+	sessions_open(1, 21);
+	says(1, "LOCK zz");
+	for (unsigned k = 2; k <= 21; k++)
+		for (unsigned i = 0; i < 15; i++) {
+			char line[600];
+			size_t n = (size_t)snprintf(line, sizeof(line), "@%u LOCKALL zz wait=10s owner=o%u", i, i);
+
+			for (unsigned j = 0; j < 63; j++)
+				n += (size_t)snprintf(line + n, sizeof(line) - n, " %x/%x/%x", k, i, j);
+			says(k, line);
+		}
+	w.longest_ns = 0;
+	lone_service_pass(&w, 11 * SEC);
+	ck_assert_ptr_nonnull(strstr(heard, " TIMEOUT name=zz"));
+}
+
+TEST(many_groups_time_out_that_hold_many_names)
+{
+	measure(holders_time_out);
+}
