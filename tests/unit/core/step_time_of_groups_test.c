@@ -130,3 +130,31 @@ TEST(many_groups_time_out_that_hold_many_names)
 {
 	measure(holders_time_out);
 }
+
+static void priority_passes_crowds(void)
+{
+	char line[600] = "LOCKANY wait=1h priority=9";
+
+	w.conf.limits.waiting = 16384;
+	service_reload(w.service, &w.conf);
+	sessions_open(1, 64);
+	for (unsigned i = 0; i < 64; i++) {
+		says_number(1, "LOCK n", i, "");
+		snprintf(line + strlen(line), sizeof(line) - strlen(line), " n%u", i);
+	}
+	for (uint64_t k = 2; k <= 63; k++)
+		for (unsigned i = 0; i < 1000; i++) {
+			char one[100];
+
+			snprintf(one, sizeof(one), "@%u LOCK n%u wait=1h owner=o%u", i, i % 64, i);
+			says(k, one);
+		}
+	w.longest_ns = 0;
+	says(64, line);
+	lone_service_pass(&w, SEC);
+}
+
+TEST(a_request_for_many_names_passes_the_crowds_of_all)
+{
+	measure(priority_passes_crowds);
+}
