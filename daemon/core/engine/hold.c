@@ -235,11 +235,15 @@ void hold_abandon(struct engine *e, struct claim *c, struct instant until)
 /* What waits to hold the lock once more, by count=, is not to get it anew as something else. One walk is for all who lose it together. */
 static void lock_lose_counted(struct engine *e, const struct lock *l)
 {
+	unsigned left = l->contender->counted;
 	struct claim *c, *next;
 
-	for (c = TAILQ_FIRST(&l->contender->waiters); c; c = next) {
+	for (c = TAILQ_FIRST(&l->contender->waiters); c && left > 0; c = next) {
 		next = TAILQ_NEXT(c, in_lock);
-		if (c->asking->count > 1 && lock_loss_of(l, c->session, claim_owner(c)))
+		if (c->asking->count <= 1)
+			continue;
+		left--;
+		if (lock_loss_of(l, c->session, claim_owner(c)))
 			wait_withdraw(e, c, REFUSED_LOST);
 	}
 }
@@ -355,27 +359,27 @@ void hold_recall_loss(struct engine *e, struct claim *c, struct span name, enum 
  * Whether an UNLOCK says that the client does not rely on the lost hold any more. It may not have read LOST when it sent the UNLOCK: then it believes that
  * it still holds what it locked more often, or has asked for again.
  */
-static bool loss_is_acknowledged(const struct claim *c)
+static bool loss_is_acknowledged(const struct claim *c, const struct claims *of_session)
 {
 	const struct claim *other;
 
-	TAILQ_FOREACH(other, &c->lock->contender->waiters, in_lock)
-		if (claim_same_owner(other, c))
+	TAILQ_FOREACH(other, of_session, in_session)
+		if (other->lock == c->lock && other->state == CLAIM_WAITING && claim_same_owner(other, c))
 			return false;
 	return c->count == 1 && !c->asked_again;
 }
 
-void hold_acknowledge(struct engine *e, struct claim *c)
+void hold_acknowledge(struct engine *e, struct claim *c, const struct claims *of_session)
 {
-	if (loss_is_acknowledged(c))
+	if (loss_is_acknowledged(c, of_session))
 		loss_over(e, c);
 	hold_forget(e, c);
 }
 
-void hold_acknowledge_until(struct engine *e, struct claim *c, struct instant until)
+void hold_acknowledge_until(struct engine *e, struct claim *c, const struct claims *of_session, struct instant until)
 {
 	c->lock->name.refs++; /* else the end of the lease may drop the lock */
-	if (!c->acknowledged && loss_is_acknowledged(c))
+	if (!c->acknowledged && loss_is_acknowledged(c, of_session))
 		loss_over(e, c);
 	c->lock->name.refs--;
 	c->acknowledged = true;

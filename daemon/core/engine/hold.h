@@ -17,10 +17,11 @@ void hold_lose(struct engine *e, struct lock *l, enum loss why);
 void hold_lose_one(struct engine *e, struct claim *c, enum loss why);
 /* Remembers a loss of the previous run. The claim has its session and owner already. */
 void hold_recall_loss(struct engine *e, struct claim *c, struct span name, enum loss why);
-/* An UNLOCK was answered LOST: the holder has acknowledged the loss, and relies on the lease no longer. Forgets and frees the claim. */
-void hold_acknowledge(struct engine *e, struct claim *c);
+/* An UNLOCK was answered LOST: the holder has acknowledged the loss, and relies on the lease no longer. Forgets and frees the claim.
+ * of_session: the claims of its session, from which it may have been removed. */
+void hold_acknowledge(struct engine *e, struct claim *c, const struct claims *of_session);
 /* The same for a session that may repeat the UNLOCK: the loss is remembered until then, and answers it again. */
-void hold_acknowledge_until(struct engine *e, struct claim *c, struct instant until);
+void hold_acknowledge_until(struct engine *e, struct claim *c, const struct claims *of_session, struct instant until);
 /* That time is over. */
 void hold_forget_late(struct engine *e, struct claim *c);
 /* LEASE_CLOSING: this owner asks for the name again. If the loss is its own, it may not have heard of that. */

@@ -27,7 +27,6 @@ void group_answered(struct request_context *x, struct group *g)
 	bool tagged = g->not_notified || g->tag[0] != '\0';
 
 	group_free(x, g);
-	groups_make_due(x, s); /* another one of the same owner may ask for what this one has got */
 	session_answered(x->sessions, s, tagged);
 }
 
@@ -161,9 +160,11 @@ static void group_give(struct request_context *x, struct group *g)
 			part_count_up(x, g, group_own(x, g, &g->part[i]));
 }
 
-/* What the session has got may close a deadlock, if it waits for something else. */
+/* What the session has got others of its requests may wait for; or it may close a deadlock. */
 static void session_has_won(struct request_context *x, struct session *s)
 {
+	if (!LIST_EMPTY(&s->groups))
+		groups_gain(x, s);
 	deadlock_note(x, s);
 }
 

@@ -2,12 +2,56 @@
 /* See groups.h. */
 #include "daemon/core/group/groups.h"
 
-void groups_make_due(struct request_context *x, struct session *s)
+#define GAINERS_A_STEP 2048 /* 1 for a name, 8 for a group that goes on */
+#define GAINER_GROUP   8
+
+void groups_gain(struct request_context *x, struct session *s)
+{
+	session_set_gains(x->sessions, s, true);
+	request_context_again(x);
+}
+
+/* Its client has got what it asks for. */
+static bool group_gains(const struct request_context *x, const struct group *g)
+{
+	for (unsigned i = 0; i < g->parts; i++) {
+		const struct part *p = &g->part[i];
+		const struct lock *l = p->claim ? p->claim->lock : p->seen;
+		bool asked = p->claim ? p->claim->state != CLAIM_HELD : g->any;
+
+		if (asked && l && lock_holder_of(l, g->session, group_owner(g)) && part_is_had(x, g, p))
+			return true;
+	}
+	return false;
+}
+
+/* False: the step has no time for all of its groups. Those that go on are not found again. */
+static bool session_gains(struct request_context *x, const struct session *s, int64_t *left)
 {
 	struct group *g;
 
-	LIST_FOREACH(g, &s->groups, in_session)
+	LIST_FOREACH(g, &s->groups, in_session) {
+		if (g->due || !group_gains(x, g))
+			continue;
 		group_make_due(x, g);
+		*left -= GAINER_GROUP;
+		if (*left <= 0)
+			return false;
+	}
+	*left -= 1 + s->waiting;
+	return true;
+}
+
+void groups_again(struct request_context *x)
+{
+	int64_t left = core_portion(x->core, GAINERS_A_STEP);
+	struct session *s;
+
+	while (left > 0 && (s = TAILQ_FIRST(&x->sessions->gainers)))
+		if (session_gains(x, s, &left))
+			session_set_gains(x->sessions, s, false);
+	if (!TAILQ_EMPTY(&x->sessions->gainers))
+		request_context_again(x);
 }
 
 struct group *group_waiting(const struct session *s, struct span tag)

@@ -5,7 +5,12 @@
 
 #include "daemon/core/session/group.h"
 
-void groups_make_due(struct request_context *x, struct session *s);
+/*
+ * The session has got a name, for which groups of the same owner may wait: they are looked at in the next step, all at once, however many names it gets in
+ * this one.
+ */
+void groups_gain(struct request_context *x, struct session *s);
+void groups_again(struct request_context *x); /* looks at those: some of them in a step */
 
 struct group *group_waiting(const struct session *s, struct span tag); /* under this tag, which is not empty; NULL: none */
 /* By which this owner waits for that name in the other mode; NULL: there is none. */

@@ -97,7 +97,7 @@ static void job_free_lock(struct request_context *x, struct session *s, struct c
 		hold_unlock(x->engine, c, 0, NULL);
 		request_context_let_go(x, s);
 	} else {
-		hold_acknowledge(x->engine, c);
+		hold_acknowledge(x->engine, c, &s->claims);
 	}
 }
 

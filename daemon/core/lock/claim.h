@@ -50,7 +50,7 @@ struct claim;
  * later: see ALGORITHMS.md, Tickets.
  */
 #define PRIORITY_US (60 * SEC)
-#define PASSED_MOST 8192 /* a priority passes no more who wait, so that a request takes no longer however many they are */
+#define PASSED_MOST 8192 /* a priority passes no more who wait, for all names of a request, so that it takes no longer however many they are */
 
 /* What a claim has until its LOCK is answered. */
 struct asking {
@@ -60,6 +60,7 @@ struct asking {
 	struct claim *twin_before, *twin_next; /* other requests of its owner that wait for the name in the same mode, as they were made; NULL: none */
 	uint32_t order;            /* among those that were asked at the same moment */
 	uint32_t count;            /* count= of the LOCK; 0: it has none */
+	uint8_t others;            /* names that its request waits for besides this one */
 	char tag[TAG_MAX + 1];     /* of the LOCK */
 };
 

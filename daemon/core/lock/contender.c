@@ -7,7 +7,7 @@ void contender_line_up(struct contender *k, struct claim *c)
 {
 	struct claim *before = TAILQ_LAST(&k->waiters, claims);
 
-	for (unsigned passed = 0; before && claim_stands_before(c, before) && passed < PASSED_MOST; passed++)
+	for (unsigned passed = 0; before && claim_stands_before(c, before) && passed < PASSED_MOST / (1U + c->asking->others); passed++)
 		before = TAILQ_PREV(before, claims, in_lock);
 	if (before)
 		TAILQ_INSERT_AFTER(&k->waiters, before, c, in_lock);

@@ -48,6 +48,7 @@ struct contender {
 	unsigned impatient;        /* the other waiters */
 	unsigned overdue;          /* patient ones whose wait is over */
 	unsigned announced;        /* patient ones of which watchers were told */
+	unsigned counted;          /* those with count= above 1 */
 	struct claims waiters;     /* claims in CLAIM_WAITING, in the order of claim_stands_before() */
 	struct claims losses;      /* claims in CLAIM_LOST: they stand here, since few names that are held have any */
 	struct readers *lost;      /* those of all names */
@@ -128,12 +129,20 @@ static inline void contender_enqueue(struct contender *k, struct claim *c)
 	k->patient += c->patient;
 	k->writers += c->patient > c->shared;
 	k->impatient += !c->patient;
+	k->counted += c->asking->count > 1;
 }
 
 static inline void contender_set_overdue(struct contender *k, struct claim *c, bool overdue)
 {
 	k->overdue += (unsigned)(overdue & c->patient) - (unsigned)(c->overdue & c->patient);
 	c->overdue = overdue;
+}
+
+/* Of one that waits. */
+static inline void contender_set_count(struct contender *k, struct claim *c, unsigned count)
+{
+	k->counted += (unsigned)(count > 1) - (unsigned)(c->asking->count > 1);
+	c->asking->count = count;
 }
 
 static inline void contender_dequeue(struct contender *k, struct claim *c)
@@ -144,6 +153,7 @@ static inline void contender_dequeue(struct contender *k, struct claim *c)
 	k->patient -= c->patient;
 	k->writers -= c->patient > c->shared;
 	k->impatient -= !c->patient;
+	k->counted -= c->asking->count > 1;
 	contender_set_overdue(k, c, false);
 	k->announced -= c->announced;
 	c->announced = false;

@@ -113,12 +113,12 @@ static struct claim *claim_to_unlock(struct request_context *x, struct session *
 	reply_lost(x, s, c);
 	if (request_has(&x->request, FIELD_COUNT) && s->grace_us > 0) {
 		if (request_count(&x->request) == 0)
-			hold_acknowledge_until(x->engine, c, resume_repeat_until(x, s));
+			hold_acknowledge_until(x->engine, c, &s->claims, resume_repeat_until(x, s));
 		return NULL;
 	}
 	remember_acknowledged(x, c);
 	claim_leave_session(s, c);
-	hold_acknowledge(x->engine, c);
+	hold_acknowledge(x->engine, c, &s->claims);
 	return NULL;
 }
 

@@ -90,7 +90,7 @@ static void lock_waits_again(struct request_context *x, struct claim *c, int64_t
 	request_keep_tag(q, c->asking->tag);
 	claim_set_terms(x, c);
 	claim_set_remark(c, request_remark(q));
-	c->asking->count = request_count(q);
+	contender_set_count(contender_of_claim(c), c, request_count(q));
 	c->session->busy |= q->tag.n == 0;
 	wait_set_end(x->engine, c, lock_wait_until(x, wait));
 	convert_look(x->engine, c->lock);

@@ -280,7 +280,6 @@ void resume_end_groups(struct request_context *x, struct session *s)
 	/* All leave the queues first: what one gives back must not be granted to another. */
 	groups_end(x, s, true);
 	groups_end(x, s, false);
-	groups_make_due(x, s);
 }
 
 static bool groups_make_way(struct session *s, struct span name, struct span owner, bool shared)

@@ -61,7 +61,7 @@ static void deliver_granted(struct request_context *x, struct claim *c, unsigned
 	claim_answered(x, c);
 	claim_end_asking(&x->engine->table, c);
 	if (!LIST_EMPTY(&s->groups))
-		groups_make_due(x, s); /* one of them may ask for this name, too */
+		groups_gain(x, s);
 	deadlock_note(x, s);
 	watch_granted(x, c);
 }

@@ -8,6 +8,7 @@
 #include "daemon/core/deadlock/deadlock.h"
 #include "daemon/core/engine/engine.h"
 #include "daemon/core/group/group_step.h"
+#include "daemon/core/group/groups.h"
 #include "daemon/core/job/job.h"
 #include "daemon/core/job/job_order.h"
 #include "daemon/core/job/queue_pass.h"
@@ -42,6 +43,7 @@ static void again(struct request_context *x)
 {
 	news_again(x);
 	permits_again(x);
+	groups_again(x);
 	if (x->drain.more)
 		drain_again(x);
 	if (x->revoke.more)
@@ -93,6 +95,14 @@ static unsigned session_work(const struct session *s)
 	return WORK_A_WAIT * (1 + s->held + s->waiting) + s->slots / SLOTS_A_WORK;
 }
 
+/* A group that ends gives back what it has. */
+static unsigned claim_work(const struct claim *c)
+{
+	const struct session *s = c->session;
+
+	return WORK_A_WAIT * (s->principal && !s->of_permit ? group_of(c)->parts : 1);
+}
+
 /* About how much the timer is to do, where a lease to renew is 2. */
 static unsigned timer_work(struct timer *t)
 {
@@ -108,6 +118,10 @@ static unsigned timer_work(struct timer *t)
 		return session_work(container_of(t, struct session, timer));
 	case TIMER_GRACE:
 		return session_work(container_of(t, struct lasting, grace)->session);
+	case TIMER_CLAIM:
+		return claim_work(container_of(t, struct claim, timer));
+	case TIMER_LAPSE:
+		return WORK_A_WAIT * container_of(t, struct group, lapse)->parts;
 	case TIMER_PERMIT:
 		return WORK_A_WAIT + container_of(t, struct permit, timer)->asked_n / SLOTS_A_WORK;
 	default:

@@ -140,6 +140,7 @@ void part_ask(struct request_context *x, struct group *g, struct part *p, bool p
 	c->shared = g->shared;
 	c->priority = g->priority & 15;
 	c->asking->order = ++x->engine->asked;
+	c->asking->others = g->any ? (uint8_t)(g->parts - 1) : 0;
 	c->patient = patient;
 	lock_request_ask(x->engine, c, part_name(p), patient ? g->wait_until : x->core->now);
 }

@@ -49,7 +49,7 @@ void inner_session_drop(struct engine *e, struct claim *c)
 	if (c->state == CLAIM_HELD)
 		hold_unlock(e, c, 0, NULL);
 	else if (c->state == CLAIM_LOST)
-		hold_acknowledge(e, c);
+		hold_acknowledge(e, c, &c->session->claims);
 	else
 		hold_abandon(e, c, INSTANT_PAST);
 }

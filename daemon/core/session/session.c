@@ -15,6 +15,7 @@ void session_table_init(struct session_table *t, struct core *core)
 	TAILQ_INIT(&t->detached);
 	TAILQ_INIT(&t->vacant);
 	TAILQ_INIT(&t->nested);
+	TAILQ_INIT(&t->gainers);
 	map_init(&t->known, (const uint64_t[2]){rng_next(&core->rng), rng_next(&core->rng)});
 	origins_init(&t->origins, t->known.key);
 }
@@ -30,6 +31,18 @@ void session_set_nested(struct session_table *t, struct session *s, bool nested)
 	} else {
 		TAILQ_REMOVE(&t->nested, s, in_nested);
 		t->nested_count--;
+	}
+}
+
+void session_set_gains(struct session_table *t, struct session *s, bool gains)
+{
+	if (gains == (s->in_gainers.tqe_prev != NULL))
+		return;
+	if (gains) {
+		TAILQ_INSERT_TAIL(&t->gainers, s, in_gainers);
+	} else {
+		TAILQ_REMOVE(&t->gainers, s, in_gainers);
+		s->in_gainers.tqe_prev = NULL;
 	}
 }
 
@@ -52,6 +65,7 @@ static void session_drop_ahead(struct session_table *t, struct session *s)
 static void session_free(struct session_table *t, struct session *s)
 {
 	session_set_nested(t, s, false);
+	session_set_gains(t, s, false);
 	session_drop_ahead(t, s);
 	pool_put(&t->lastings, s->lasting);
 	if (s->identity) {
@@ -328,6 +342,7 @@ void session_take_over(struct session_table *t, struct session *to, struct sessi
 	TAILQ_CONCAT(&to->claims, &from->claims, in_session);
 	to->resumed = true;
 	session_set_nested(t, to, from->nested);
+	session_set_gains(t, to, from->in_gainers.tqe_prev != NULL);
 	to->held = from->held;
 	to->waiting = from->waiting;
 	to->refused = from->refused;

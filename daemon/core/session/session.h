@@ -83,6 +83,7 @@ struct session {
 	unsigned waits_not_notified;        /* waiting claims whose requests went with the connection: a repeated LOCK takes one over */
 	TAILQ_ENTRY(session) in_nested;
 	bool nested;             /* in session_table.nested */
+	TAILQ_ENTRY(session) in_gainers; /* of session_table; tqe_prev NULL: it is not there */
 	unsigned open;           /* resuming: adoptions undecided at the last count, less those decided since */
 	bool is_unix, is_local, is_admin; /* of the peer: see struct peer */
 	bool is_web;             /* of the peer: it is in no figure and in no list */
@@ -119,6 +120,7 @@ struct session_table {
 	struct vacants vacant; /* of the detached ones those without a claim, in the order in which they lost their connections or their last claims */
 	struct sessions nested; /* those that may wait while they hold something: see deadlock.h */
 	unsigned nested_count;
+	struct sessions gainers; /* those that have got something which their groups may wait for: see groups.h */
 	struct map known;
 	uint64_t serial;
 	unsigned count, detached_count; /* number of sessions with, and without, a connection */
@@ -161,6 +163,9 @@ void session_take_over(struct session_table *t, struct session *to, struct sessi
 
 /* Into session_table.nested, and out of it. */
 void session_set_nested(struct session_table *t, struct session *s, bool nested);
+
+/* Into session_table.gainers, and out of it. */
+void session_set_gains(struct session_table *t, struct session *s, bool gains);
 
 /* Stores a line for later. Beyond READ_AHEAD_LINES or READ_AHEAD_BYTES the outer layer is told to read no more. */
 void session_read_ahead(struct session_table *t, struct session *s, struct input line);

@@ -173,3 +173,36 @@ TEST(the_clock_of_the_store_of_many_leases_jumps)
 {
 	measure(clock_jumps);
 }
+
+/* They wait behind a lease that nobody renews. */
+static void crowd_waits_for_a_loss(bool acknowledged)
+{
+	w.conf.limits.waiting = 16384;
+	service_reload(w.service, &w.conf);
+	sessions_open(1, 64);
+	says(1, "LOCK x ttl=1s renew=no");
+	crowd_waits(2, 63, 1000, "wait=1h");
+	w.longest_ns = 0;
+	lone_service_pass(&w, SEC - 20 * MSEC);
+	ck_assert_msg(strstr(heard, "! LOST name=x") != NULL, "%s", heard);
+	if (acknowledged)
+		says(1, "UNLOCK x");
+	lone_service_pass(&w, SEC);
+}
+
+static void lost_before_a_crowd(void)
+{
+	crowd_waits_for_a_loss(false);
+}
+
+static void acknowledged_before_a_crowd(void)
+{
+	crowd_waits_for_a_loss(true);
+}
+
+LOOP_TEST(a_lease_ends_for_which_a_crowd_waits, 2)
+{
+	static void (*const story[])(void) = {lost_before_a_crowd, acknowledged_before_a_crowd};
+
+	measure(story[_i]);
+}
