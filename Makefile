@@ -118,160 +118,79 @@ DAEMON_BASE := \
 	daemon/base/roll.c \
 
 CORE := \
-	daemon/core/event/alarms.c \
 	daemon/core/event/core.c \
 	daemon/core/event/event.c \
 	daemon/core/event/journal.c \
 	daemon/core/event/metric.c \
-	daemon/core/event/name_groups.c \
 	daemon/core/event/origin.c \
-	daemon/core/event/turns.c \
-	daemon/core/event/sample.c \
 	daemon/core/event/value.c \
 	daemon/core/member/admission.c \
-	daemon/core/member/clock_bounds.c \
-	daemon/core/member/fences.c \
-	daemon/core/member/flow.c \
-	daemon/core/member/health.c \
-	daemon/core/member/judge.c \
-	daemon/core/member/clock_jump.c \
-	daemon/core/member/same_jump.c \
-	daemon/core/member/clock_first_look.c \
-	daemon/core/member/member.c \
-	daemon/core/member/member_records.c \
+	daemon/core/member/clock.c \
 	daemon/core/member/members.c \
-	daemon/core/member/observe.c \
+	daemon/core/member/health.c \
 	daemon/core/member/probe.c \
-	daemon/core/member/quorum.c \
-	daemon/core/member/trust.c \
-	daemon/core/lock/holder_text.c \
+	daemon/core/member/member.c \
+	daemon/core/member/observe.c \
 	daemon/core/lock/claim.c \
-	daemon/core/lock/contender.c \
-	daemon/core/lock/kept_names.c \
 	daemon/core/lock/lease.c \
 	daemon/core/lock/lock.c \
-	daemon/core/lock/notices.c \
-	daemon/core/lock/readers.c \
-	daemon/core/lock/remark.c \
-	daemon/core/lock/state.c \
-	daemon/core/round/ask.c \
-	daemon/core/round/calls.c \
+	daemon/core/round/round.c \
 	daemon/core/round/home.c \
 	daemon/core/round/engine_data.c \
-	daemon/core/round/releases.c \
-	daemon/core/round/rendezvous.c \
-	daemon/core/round/round.c \
-	daemon/core/round/tokens.c \
 	daemon/core/engine/acquire.c \
-	daemon/core/engine/admission_wait.c \
-	daemon/core/engine/adopt.c \
-	daemon/core/engine/adopted_lease.c \
-	daemon/core/engine/validity.c \
-	daemon/core/engine/vote_gaps.c \
-	daemon/core/engine/break.c \
-	daemon/core/engine/round_done.c \
-	daemon/core/engine/convert.c \
-	daemon/core/engine/engine.c \
-	daemon/core/engine/lock_request.c \
-	daemon/core/engine/grant.c \
-	daemon/core/engine/hold.c \
-	daemon/core/engine/holders.c \
-	daemon/core/engine/lease_owner.c \
-	daemon/core/engine/ask_holder.c \
-	daemon/core/engine/votes_fall.c \
 	daemon/core/engine/move.c \
-	daemon/core/engine/rebase.c \
-	daemon/core/engine/release.c \
+	daemon/core/engine/adopt.c \
+	daemon/core/engine/hold.c \
 	daemon/core/engine/renew.c \
+	daemon/core/engine/break.c \
+	daemon/core/engine/engine.c \
+	daemon/core/engine/grant.c \
+	daemon/core/engine/release.c \
 	daemon/core/engine/retry.c \
-	daemon/core/engine/split_vote.c \
-	daemon/core/engine/ticket.c \
-	daemon/core/engine/shared_lease.c \
 	daemon/core/engine/wait.c \
-	daemon/core/engine/waiters.c \
-	daemon/core/session/inner_session.c \
-	daemon/core/session/lines_ahead.c \
-	daemon/core/session/audit.c \
 	daemon/core/session/group.c \
-	daemon/core/session/jobs.c \
-	daemon/core/session/rules.c \
-	daemon/core/session/semaphore.c \
 	daemon/core/session/session.c \
-	daemon/core/session/user.c \
-	daemon/core/session/client_identity.c \
+	daemon/core/session/client.c \
+	daemon/core/session/jobs.c \
+	daemon/core/session/semaphore.c \
 	daemon/core/reply/permit_lines.c \
-	daemon/core/reply/ask_daemon.c \
-	daemon/core/reply/busy.c \
-	daemon/core/reply/former_holders.c \
+	daemon/core/reply/remote_holders.c \
+	daemon/core/reply/show.c \
+	daemon/core/reply/history.c \
 	daemon/core/reply/listing.c \
 	daemon/core/reply/lists.c \
-	daemon/core/reply/watch_news.c \
-	daemon/core/reply/name_history.c \
-	daemon/core/reply/page.c \
-	daemon/core/reply/pending.c \
-	daemon/core/reply/refusal.c \
-	daemon/core/reply/records.c \
-	daemon/core/reply/remote_holders.c \
-	daemon/core/reply/renewal_limits.c \
-	daemon/core/reply/rows.c \
-	daemon/core/reply/show.c \
-	daemon/core/reply/slow_log.c \
-	daemon/core/reply/tell.c \
-	daemon/core/reply/request_terms.c \
 	daemon/core/reply/watch.c \
+	daemon/core/reply/page.c \
+	daemon/core/reply/tell.c \
+	daemon/core/reply/records.c \
 	daemon/core/rights/access.c \
 	daemon/core/rights/auth.c \
 	daemon/core/rights/suspects.c \
-	daemon/core/deadlock/local_circle.c \
-	daemon/core/deadlock/deadlock.c \
 	daemon/core/deadlock/wait_graph.c \
+	daemon/core/deadlock/deadlock.c \
 	daemon/core/rate/rate.c \
-	daemon/core/rate/rate_turns.c \
-	daemon/core/rate/stored_limits.c \
 	daemon/core/job/job.c \
-	daemon/core/job/job_order.c \
-	daemon/core/job/queue_pass.c \
-	daemon/core/job/take_places.c \
-	daemon/core/job/queue_rows.c \
-	daemon/core/job/session_jobs.c \
-	daemon/core/job/job_list.c \
-	daemon/core/job/queue_list.c \
+	daemon/core/job/queue.c \
 	daemon/core/job/take.c \
-	daemon/core/job/take_again.c \
-	daemon/core/semaphore/contended.c \
-	daemon/core/semaphore/permit_resume.c \
-	daemon/core/semaphore/permit_answer.c \
-	daemon/core/semaphore/permit_step.c \
+	daemon/core/job/job_list.c \
 	daemon/core/semaphore/permits.c \
+	daemon/core/semaphore/permit_step.c \
 	daemon/core/semaphore/permit_restore.c \
-	daemon/core/semaphore/permit_slots.c \
-	daemon/core/group/group_answer.c \
-	daemon/core/group/group_step.c \
 	daemon/core/group/groups.c \
-	daemon/core/resume/session_end.c \
+	daemon/core/group/group_step.c \
+	daemon/core/resume/resume.c \
 	daemon/core/resume/handover.c \
 	daemon/core/resume/restore.c \
-	daemon/core/resume/resume.c \
 	daemon/core/request/job_requests.c \
-	daemon/core/request/list.c \
+	daemon/core/request/queries.c \
 	daemon/core/request/lockall.c \
 	daemon/core/request/locks.c \
-	daemon/core/request/held_locks.c \
-	daemon/core/request/held_permits.c \
-	daemon/core/request/help_stats.c \
 	daemon/core/request/semaphores.c \
-	daemon/core/request/all_figures.c \
 	daemon/core/admin/admin.c \
 	daemon/core/admin/alarm.c \
-	daemon/core/admin/drain.c \
-	daemon/core/admin/revoke.c \
 	daemon/core/service/command.c \
-	daemon/core/service/deliver.c \
-	daemon/core/service/due_timers.c \
-	daemon/core/service/hangup.c \
 	daemon/core/service/service.c \
-	daemon/core/service/after_step.c \
-	daemon/core/service/service_view.c
+	daemon/core/service/after_step.c
 
 STORE := \
 	daemon/store/breaking.c \
@@ -608,12 +527,12 @@ $(O)/docgen: $(O)/gen/docgen.o $(call obj,$(PROTO))
 	$(Q)$(LINK) -o $@ $^
 
 # Renders the figures of redlockd(8) from daemon/core/event/metric.def.
-$(O)/figures: $(call obj,daemon/figures.c daemon/core/event/metric.c)
+$(O)/figures: $(O)/daemon/figures.o $(O)/parts.a
 	$(call say,LD)
 	$(Q)$(LINK) -o $@ $^
 
 # Renders the states of a name from daemon/core/lock/move.def.
-$(O)/states: $(call obj,daemon/states.c daemon/core/lock/state.c)
+$(O)/states: $(O)/daemon/states.o $(O)/parts.a
 	$(call say,LD)
 	$(Q)$(LINK) -o $@ $^
 

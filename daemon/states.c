@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* A program for the build, no part of the daemon: prints daemon/core/STATES.md, the tables of move.def as pictures. */
-#include "daemon/core/lock/state.h"
+#include "daemon/core/lock/lease.h"
 
 #include <stdio.h>
 

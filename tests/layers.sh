@@ -36,9 +36,8 @@ pure='assert.h ctype.h endian.h errno.h inttypes.h limits.h stdarg.h stdbool.h s
 # Inside daemon/core tests/order.sh holds the order of folders and files. A noun, and the nouns below it whose headers its two files may not include either.
 apart='
 journal  event core
-calls    lock
 round    lock
-session  calls round releases engine engine_data
+session  round engine_data engine
 '
 
 # folder: what its objects may not call.
@@ -194,8 +193,8 @@ for noun in lock service; do
 done
 echo '#include "daemon/core/service/service.h"' >"$scratch/tree/daemon/core/lock/lock.c"
 expect refused "a planted service.h in lock.c" "$(cd "$scratch/tree" && headers daemon/core | misplaced daemon/core)"
-expect refused "a planted call upward" "$(printf 'member/flow service/service\n' | misplaced daemon/core | grep 'member/flow needs service/service')"
-expect refused "a file without a place" "$(printf 'member/planted member/flow\n' | misplaced daemon/core | grep 'member/planted has no place')"
+expect refused "a planted call upward" "$(printf 'member/admission service/service\n' | misplaced daemon/core | grep 'member/admission needs service/service')"
+expect refused "a file without a place" "$(printf 'member/planted member/admission\n' | misplaced daemon/core | grep 'member/planted has no place')"
 rm -rf "$scratch/tree" && mkdir -p "$scratch/tree/client/cli" "$scratch/tree/client/lib"
 echo '#include "client/cli/cli.h"' >"$scratch/tree/client/lib/holds.c" && : >"$scratch/tree/client/cli/cli.c"
 expect refused "a planted header from above" "$(cd "$scratch/tree" && headers client | misplaced client)"

@@ -9,23 +9,23 @@ conf                   words schema report yaml address nodes rules value reader
 daemon/base            mem arena map rng backoff buf clock fdlist file heap histogram log netstring offload pack peer pool roll
 daemon/systemd         systemd fdstore unit
 daemon/files           audit_file credentials frame journal runtime
-daemon/core/event      event metric sample name_groups core origin turns alarms journal value
-daemon/core/member     admission flow quorum members health fences clock_bounds judge clock_first_look same_jump clock_jump probe observe trust member member_records
-daemon/core/lock       state kept_names remark holder_text claim readers contender lease lock notices
-daemon/core/round      calls round ask tokens releases engine_data rendezvous home
-daemon/core/engine     admission_wait move adopted_lease release ticket waiters wait split_vote rebase shared_lease acquire retry holders grant convert validity hold lease_owner vote_gaps renew adopt ask_holder break round_done votes_fall lock_request engine
-daemon/core/session    user lines_ahead session client_identity rules audit jobs semaphore inner_session group
-daemon/core/reply      page rows remote_holders ask_daemon listing records tell lists slow_log former_holders watch_news watch request_terms refusal pending renewal_limits permit_lines name_history show busy
+daemon/core/event      event metric origin core journal value
+daemon/core/member     admission members health probe clock observe member
+daemon/core/lock       claim lease lock
+daemon/core/round      round engine_data home
+daemon/core/engine     move release wait acquire retry grant break hold renew adopt engine
+daemon/core/session    session client jobs semaphore group
+daemon/core/reply      page remote_holders listing records tell lists watch permit_lines history show
 daemon/core/rights     suspects auth access
-daemon/core/deadlock   wait_graph local_circle deadlock
-daemon/core/rate       stored_limits rate rate_turns
-daemon/core/job        queue_rows job take_places take queue_pass session_jobs job_list queue_list job_order take_again
-daemon/core/semaphore  permit_slots contended permits permit_resume permit_answer permit_step permit_restore
-daemon/core/group      groups group_answer group_step
-daemon/core/resume     session_end resume handover restore
-daemon/core/request    list held_locks locks lockall held_permits semaphores job_requests all_figures help_stats
-daemon/core/admin      alarm drain revoke admin
-daemon/core/service    deliver hangup command after_step due_timers service service_view
+daemon/core/deadlock   wait_graph deadlock
+daemon/core/rate       rate
+daemon/core/job        job job_list take queue
+daemon/core/semaphore  permits permit_step permit_restore
+daemon/core/group      groups group_step
+daemon/core/resume     resume handover restore
+daemon/core/request    locks lockall semaphores job_requests queries
+daemon/core/admin      admin alarm
+daemon/core/service    command after_step service
 daemon/store           keyfile keyspace shown share_list ledger rate table job_rows job_keep job_restore job_op job_show jobs home memory_key breaking sharing memory memory_whole statefile state
 daemon/redis           word batch departure failure flight handshake resp script stream socket resolver link links redial post sentinel subscriber node_trouble node upstream
 daemon/net             address admin lines slots shares listener inherited tcp_listeners pacing hub sockets held conn_state secure ending closing room output conn admission handshakes acceptor turns net carried carry

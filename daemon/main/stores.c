@@ -4,7 +4,7 @@
 
 #include "daemon/base/clock.h"
 #include "daemon/base/mem.h"
-#include "daemon/core/member/quorum.h"
+#include "daemon/core/member/members.h"
 
 #include <errno.h>
 #include <event2/event.h>

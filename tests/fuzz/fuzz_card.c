@@ -4,7 +4,7 @@
  * as the same when it is written again.
  */
 #include "daemon/core/event/core.h"
-#include "daemon/core/lock/holder_text.h"
+#include "daemon/core/lock/claim.h"
 #include "proto/proto.h"
 #include "tests/fuzz/fuzz.h"
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* See alarm.h. */
-#include "daemon/core/admin/alarm.h"
+/* See admin.h. */
+#include "daemon/core/admin/admin.h"
 
-#include "daemon/core/event/alarms.h"
+#include "daemon/core/event/core.h"
 #include "daemon/core/session/group.h"
 #include "daemon/core/session/semaphore.h"
 

@@ -5,13 +5,12 @@
 #include "daemon/base/map.h"
 #include "daemon/base/mem.h"
 #include "daemon/base/netstring.h"
-#include "daemon/core/deadlock/local_circle.h"
 #include "daemon/core/deadlock/wait_graph.h"
-#include "daemon/core/engine/convert.h"
-#include "daemon/core/engine/wait.h"
+#include "daemon/core/engine/asking.h"
+#include "daemon/core/engine/holding.h"
 #include "daemon/core/reply/tell.h"
+#include "daemon/core/session/client.h"
 #include "daemon/core/session/group.h"
-#include "daemon/core/session/rules.h"
 #include "daemon/core/session/semaphore.h"
 
 #include <string.h>

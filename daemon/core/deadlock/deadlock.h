@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Deadlocks that local_circle.h does not find, within this daemon and over several: once an owner has waited for WAITED_US while it holds something, its daemon
+ * Deadlocks that wait_graph.h does not find, within this daemon and over several: once an owner has waited for WAITED_US while it holds something, its daemon
  * reports it to all others, by rows of a table at one store, and looks for circles in the rows of all. The owner of a circle that came last is refused, by its
  * own daemon. Where no owner waits for so long, there is no call.
  *

@@ -1,4 +1,15 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
+/* Who waits for whom: the rows that daemons exchange, the circles in them, and a circle that a request would close here. */
+#ifndef CORE_WAIT_GRAPH_H
+#define CORE_WAIT_GRAPH_H
+
+#include "daemon/base/buf.h"
+#include "daemon/core/session/request_context.h"
+#include "proto/span.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
 /*
  * Who waits for whom: the rows that daemons exchange, and the circles in them. A value machine: it knows no session, no store and no clock. What it
  * reads may be anything, since others can write to a store.
@@ -12,14 +23,6 @@
  * alone would be wrong: a request for any of several names, or for a permit that several owners have, waits in a circle and may go on all the same.
  * Source: Holt, Some Deadlock Properties of Computer Systems (1972). See ALGORITHMS.md, Deadlocks.
  */
-#ifndef CORE_WAIT_GRAPH_H
-#define CORE_WAIT_GRAPH_H
-
-#include "daemon/base/buf.h"
-#include "proto/span.h"
-
-#include <stdbool.h>
-#include <stdint.h>
 
 #define ROWS_MAX      65536 /* bytes of the rows of all daemons: a store shows no more, see lua/table.lua. They are searched in less than a millisecond */
 #define ROW_HEAD_MAX  96    /* bytes of a row in front of its names */
@@ -59,5 +62,19 @@ typedef bool circle_shows(const void *about, struct span name);
  * that one waits for the next name, and so on. It has so many bytes at most: 1200 at least, for two of the longest names.
  */
 void wait_graph_write(const struct victim *v, circle_shows *shows, const void *about, struct buf *out, size_t most);
+
+/*
+ * A circle of locks at this daemon, before a request closes it. An owner that waits for a lock waits for all that hold it, and a LOCKALL for each of its names:
+ * so a walk from holder to holder that comes back to the owner is a deadlock for certain. LOCKANY and permits, where one of several is enough, circles over
+ * daemons, and those that are too large to be walked, are found later: see deadlock.h.
+ */
+
+#define CIRCLE_MAX 2000 /* bytes of its text: quoted at its worst it still fits into a reply */
+
+/*
+ * The owner of the present request is about to wait for these names. True: it would wait for itself, and ERR DEADLOCK was sent, with the names along the
+ * circle: "a<-b<-a". It waits for the first one, whose holder waits for the next one, and so on; names that its user may not know are dots.
+ */
+bool local_circle_is_refused(struct request_context *x, struct session *s, const struct span *names, unsigned n);
 
 #endif

@@ -4,18 +4,13 @@
  * it, the lock was held without a gap. If so many stores deny it that no quorum is left, or if too few answer in time, the lock is lost. It is not known how
  * much of the lease's range of tokens was used, so the lease is not handed on. See ALGORITHMS.md, Adoption.
  */
-#include "daemon/core/engine/adopt.h"
+#include "daemon/core/engine/holding.h"
 
 #include "daemon/base/mem.h"
-#include "daemon/core/engine/admission_wait.h"
-#include "daemon/core/engine/adopted_lease.h"
-#include "daemon/core/engine/hold.h"
-#include "daemon/core/engine/lease_owner.h"
+#include "daemon/core/engine/asking.h"
 #include "daemon/core/engine/move.h"
-#include "daemon/core/engine/shared_lease.h"
-#include "daemon/core/engine/vote_gaps.h"
-#include "daemon/core/round/ask.h"
-
+#include "daemon/core/lock/lease.h"
+#include "daemon/core/round/round.h"
 
 #define PAUSE_LEAST_US (20 * MSEC)
 

@@ -1,4 +1,20 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
+/* Takes each answer and each timer to one of these files; the first step of a claim, what follows a round, and EXTEND. */
+#ifndef CORE_ENGINE_H
+#define CORE_ENGINE_H
+
+#include "daemon/core/round/engine_data.h"
+
+/*
+ * A claim comes to a name: its owner holds it already, or it joins those who read, is refused, or waits. Whether the stores are asked is decided here as well.
+ */
+
+/*
+ * A claim asks for a name. Exactly one notice follows, now or later: GRANTED, REENTERED or REFUSED.
+ * claim: session, texts, ttl, delay, renew, patient, asked_at are set; wait_until bounds a patient one.
+ */
+void lock_request_ask(struct engine *e, struct claim *c, struct span name, struct instant wait_until);
+
 /*
  * The engine moves locks through their states: it asks the stores, counts their votes, keeps leases by watchdog, hands the lock to the first
  * waiter, and notices losses. What sessions must be told comes out as notices, in order; nothing calls back.
@@ -8,10 +24,6 @@
  * with a shorter TTL lowers the vote when it is sent; a loss is told before the holder's validity ends, and the key is left alone until it has ended.
  * See ALGORITHMS.md, Five ways through the code.
  */
-#ifndef CORE_ENGINE_H
-#define CORE_ENGINE_H
-
-#include "daemon/core/round/engine_data.h"
 
 #define EXTENDS_MOST 2048 /* of a lock under way: one step answers all of them, be it that a renewal has succeeded or that the lock is lost */
 /* Whether one more may be. */

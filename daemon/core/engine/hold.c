@@ -1,18 +1,45 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
+/* How a hold ends: UNLOCK, the end of its session, a loss; until when clients may rely on it; votes that end early. */
+#include "daemon/core/engine/holding.h"
+
+#include "daemon/core/engine/asking.h"
+#include "daemon/core/engine/move.h"
+#include "daemon/core/lock/lease.h"
+#include "daemon/core/round/round.h"
+
+/*
+ * The holder may believe until D, as it was when renewing stopped. Its clock may be slower than ours: by the drift of the longest lease that may vouch for D.
+ * When a store denies its vote or its clock jumps, D is sooner than what the holder was told, and nobody knows when it reads LOST.
+ */
+struct instant validity_of_lease(const struct engine *e, const struct lock *l)
+{
+	struct instant end = instant_max(lock_deadline(&e->table, l), l->lease.renewal->stood);
+
+	return instant_max(instant_add(end, drift_us(l->lease.promised.ttl_us)), l->lease.believed_until);
+}
+
+/* Of a lease that may yet be adopted: of the votes of the previous run only their end is known. */
+struct instant validity_of(const struct engine *e, const struct claim *c)
+{
+	return c->lock->lease.state == LEASE_ADOPTING ? c->believed : validity_of_lease(e, c->lock);
+}
+
+/*
+ * For how long the key is to stay at the stores although the hold ends now and clients rely on it until `believed`: for the lock-delay, if nobody believes
+ * any more. The mark of a semaphore stays as long as they believe: it keeps no permit of its limit out. 0: it is enough to leave the name alone as long as
+ * they believe.
+ */
+static int64_t validity_leave_us(const struct engine *e, const struct lock *l, struct instant believed)
+{
+	int64_t believed_us = instant_diff(believed, e->core->now);
+
+	if (believed_us <= 0)
+		return l->lease.delay_us;
+	return lock_mark(l) > 0 && (l->lease.state == LEASE_HELD || l->lease.state == LEASE_ADOPTING) ? believed_us + drift_us(believed_us) + MSEC : 0;
+}
+
 /* How a hold ends: by UNLOCK, with its session, or by a loss. Then the lease is handed on, released, or left alone as long as the holder may rely on it.
  * See ALGORITHMS.md, End of a hold. */
-#include "daemon/core/engine/hold.h"
-
-#include "daemon/core/engine/acquire.h"
-#include "daemon/core/engine/adopted_lease.h"
-#include "daemon/core/engine/validity.h"
-#include "daemon/core/engine/convert.h"
-#include "daemon/core/engine/grant.h"
-#include "daemon/core/engine/holders.h"
-#include "daemon/core/engine/move.h"
-#include "daemon/core/engine/release.h"
-#include "daemon/core/engine/wait.h"
-#include "daemon/core/engine/waiters.h"
 
 #define YIELD_US (150 * MSEC)
 
@@ -409,9 +436,134 @@ void hold_forget(struct engine *e, struct claim *c)
 	lock_drop_if_unused(&e->table, l);
 }
 
-/* The key stands there for as long as it would have without that, so the others wait until the holder, who has heard nothing yet, ceases to believe. */
-void hold_broken(struct engine *e, struct lock *l)
+/*
+ * A store says that somebody has broken the lock.
+ * The key stands there for as long as it would have without that, so the others wait until the holder, who has heard nothing yet, ceases to believe.
+ */
+static void hold_broken(struct engine *e, struct lock *l)
 {
 	if (l->lease.state == LEASE_HELD)
 		l->lease.believed_until = validity_of_lease(e, l);
+}
+
+void lease_owner_notify(struct engine *e, struct lease *x, enum notice_kind kind)
+{
+	const struct lock *l = lock_of_lease(x);
+
+	for (struct claim *c = l->holder; c; c = lock_next_holder(l, c))
+		notices_add(&e->notices, kind, c, NULL, NOT_REFUSED);
+}
+
+void lease_owner_denied(struct engine *e, struct lease *x, char code)
+{
+	x->broken |= code == 'X';
+	if (code == 'X')
+		hold_broken(e, lock_of_lease(x));
+}
+
+void lease_owner_evicted(struct engine *e, struct lease *x)
+{
+	hold_lose(e, lock_of_lease(x), x->broken ? LOSS_BROKEN : LOSS_EVICTED);
+}
+
+void lease_owner_expire(struct engine *e, struct lease *x)
+{
+	hold_lose(e, lock_of_lease(x), x->broken ? LOSS_BROKEN : x->auto_renew ? LOSS_QUORUM : LOSS_EXPIRED);
+}
+
+#define LOST_A_STEP      64   /* the others have timers that are due */
+#define SCHEDULED_A_STEP 2048 /* buckets of the table of names */
+
+/* Nothing else is done for most locks than to read and to write this: without it the step waits for memory. */
+static inline void lock_prefetch(const struct lock *l)
+{
+	__builtin_prefetch(&l->name);
+	__builtin_prefetch(&l->contender);
+	__builtin_prefetch(&l->lease.renewal);
+	__builtin_prefetch(&l->lease.promised);
+	__builtin_prefetch(l->lease.votes);
+}
+
+static void lock_votes_fall(struct engine *e, struct lock *l, unsigned node, int64_t sooner_us)
+{
+	struct lease *x = &l->lease;
+
+	if (l->contender->state == CONTENDER_ACQUIRING && l->contender->round)
+		l->contender->round->votes.until[node] = instant_add(l->contender->round->votes.until[node], -sooner_us);
+	if (x->state != LEASE_HELD && x->state != LEASE_ADOPTING)
+		return;
+	if (x->state == LEASE_HELD)
+		x->believed_until = validity_of_lease(e, l);
+	x->votes[node] = instant_add(x->votes[node], -sooner_us);
+}
+
+/* A store's clock jumped ahead, or its server is behind another address now: all its votes end that much sooner. */
+static void votes_fall_of(struct engine *e, unsigned node)
+{
+	int64_t sooner_us = e->members.votes_fall_us[node];
+	struct map_walk walk = {0};
+	struct map_node *at;
+
+	e->members.votes_fall_us[node] = 0;
+	e->fell_us[node] += sooner_us;
+	e->fell = true;
+	while (map_walk(&e->table.map, &walk, &at)) {
+		if (walk.ahead)
+			lock_prefetch(container_of(walk.ahead, struct lock, name.node));
+		for (; at; at = at->next)
+			lock_votes_fall(e, container_of(at, struct lock, name.node), node, sooner_us);
+	}
+}
+
+/*
+ * When the leases end is known from now on, and a request finds what is over: see core.late. Their timers cost more than that, so these follow in the next
+ * steps: a loss is told, and a renewal begins, that much later.
+ */
+void votes_fall_schedule(struct engine *e)
+{
+	unsigned left = core_portion(e->core, SCHEDULED_A_STEP);
+	struct map_node *at;
+
+	while (left > 0 && (e->falls = map_walk(&e->table.map, &e->fall_walk, &at))) {
+		for (left--; at; at = at->next) {
+			struct lease *x = &container_of(at, struct lock, name.node)->lease;
+
+			if (x->state == LEASE_HELD) /* of an adoption they are counted when the next vote comes */
+				lease_schedule(e, x);
+		}
+	}
+	if (e->falls)
+		heap_set(&e->core->timers, &e->back.timer, e->core->now);
+}
+
+void votes_fall(struct engine *e)
+{
+	e->members.votes_fall = false;
+	for (unsigned i = 0; i < e->core->conf.nodes; i++) {
+		if (!e->members.votes_fall_us[i])
+			continue;
+		votes_fall_of(e, i);
+		e->falls = true;
+		e->fall_walk = (struct map_walk){0};
+	}
+	if (e->falls)
+		votes_fall_schedule(e);
+}
+
+static struct lease *lease_that_is_over(const struct engine *e)
+{
+	struct timer *t = heap_first(&e->core->timers);
+	struct lease *x = t && t->kind == TIMER_LEASE ? container_of(t, struct lease, timer) : NULL;
+
+	return x && x->state == LEASE_HELD && lease_loss_is_due(x, e->core->conf.nodes, e->core->now) ? x : NULL;
+}
+
+void __attribute__((cold)) votes_fall_lose_over(struct engine *e)
+{
+	unsigned left = core_portion(e->core, LOST_A_STEP);
+	struct lease *x;
+
+	while (left-- > 0 && (x = lease_that_is_over(e)))
+		lease_owner_expire(e, x);
+	e->core->late = true; /* some may be left, behind other timers */
 }

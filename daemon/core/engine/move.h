@@ -1,14 +1,25 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/*
- * The only writers of the state of a contender and of a lease. A move ends what belongs to the old state: its list, its timer, its place in admission. It
- * asserts that move.def has the row, and logs the move at level debug.
- */
+/* The only functions that write the states of a name, and the wait of a name for admission. */
 #ifndef CORE_MOVE_H
 #define CORE_MOVE_H
 
 #include "daemon/core/round/engine_data.h"
 
 #include <assert.h>
+
+/* Admission for the engine: adds the room that the stores have, a metric, and a timer that is set while something waits. */
+
+/* Whether the entry may begin now. If not, the engine begins it when it may. See admission_queue(). */
+bool admit(struct engine *e, struct admission_entry *x, struct instant urgent_at, struct origin *whose);
+/* The next entry that may begin now; NULL: none. */
+struct admission_entry *admission_wait_next(struct engine *e);
+/* Sets the timer, so that entries that wait are looked at even if no store answers. */
+void admission_wait_watch(struct engine *e);
+
+/*
+ * The only writers of the state of a contender and of a lease. A move ends what belongs to the old state: its list, its timer, its place in admission. It
+ * asserts that move.def has the row, and logs the move at level debug.
+ */
 
 void contender_tell(struct engine *e, const struct contender *k, enum contender_state to, enum cause why);
 /* Ends what a state between rounds has: its list, its place in admission, its timer. */

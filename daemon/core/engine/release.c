@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* See release.h. */
-#include "daemon/core/engine/release.h"
+/* See asking.h. */
+#include "daemon/core/engine/asking.h"
 
-#include "daemon/core/engine/admission_wait.h"
-#include "daemon/core/engine/adopted_lease.h"
 #include "daemon/core/engine/move.h"
+#include "daemon/core/lock/lease.h"
 
 /* Whether the release is put off at this store: it would only wait there. Not if a client waits for it, nor while the daemon stops: then there is no later. */
 static bool release_is_for_later(const struct engine *e, const struct release *r, unsigned node)

@@ -4,15 +4,9 @@
  * why. For those that wait the name is asked for again: at once, when it may be free, or after a pause.
  * See ALGORITHMS.md, Rounds; Split votes.
  */
-#include "daemon/core/engine/retry.h"
+#include "daemon/core/engine/asking.h"
 
-#include "daemon/core/engine/acquire.h"
 #include "daemon/core/engine/move.h"
-#include "daemon/core/engine/release.h"
-#include "daemon/core/engine/split_vote.h"
-#include "daemon/core/engine/ticket.h"
-#include "daemon/core/engine/wait.h"
-#include "daemon/core/engine/waiters.h"
 #include "daemon/core/round/round.h"
 
 #define POLL_LEAST_US (25 * MSEC)
@@ -158,7 +152,7 @@ void retry_woken(struct engine *e, struct span name, unsigned node)
 		return;
 	nodeset_add(&k->woken, node);
 	if (k->state == CONTENDER_ACQUIRING)
-		return; /* the round under way may have asked too early: if it fails, retry_after() and split_vote.c look at woken */
+		return; /* the round under way may have asked too early: if it fails, retry_after() and acquire.c look at woken */
 	if (nodeset_count(k->woken) >= engine_quorum(e)) {
 		acquire_begin(e, k, CAUSE_WOKEN);
 		return;

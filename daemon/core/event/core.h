@@ -1,16 +1,21 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/*
- * What all parts of the service share: the configuration, the time of the present event, randomness, timers, the effects
- * of the present step, the figures. It gives access to no clock and no I/O.
- */
+/* Configuration, time of the event, timers, effects of the step; the alarms that are set, each with its timer. */
 #ifndef CORE_CORE_H
 #define CORE_CORE_H
 
 #include "daemon/base/heap.h"
+#include "daemon/base/map.h"
+#include "daemon/base/pool.h"
 #include "daemon/base/rng.h"
 #include "daemon/core/event/event.h"
 #include "daemon/core/event/metric.h"
-#include "daemon/core/event/name_groups.h"
+
+struct alarms;
+
+/*
+ * What all parts of the service share: the configuration, the time of the present event, randomness, timers, the effects
+ * of the present step, the figures. It gives access to no clock and no I/O.
+ */
 
 struct rules;
 struct sampler;
@@ -42,35 +47,35 @@ struct core_conf {
 	unsigned listed;              /* a LIST of more entries is answered in slices, see listing.h; 0: the default */
 	unsigned work;                /* of each kind in a step, see core_portion(); 0: the default */
 	bool serves_all;              /* a step serves all lines that were read ahead: the simulator takes a line as served once the one before is answered */
-	bool asks_daemons;            /* asks other daemons who holds a name there, and answers them: see ask_daemon.h */
-	bool trust_first_start;       /* see member.h */
+	bool asks_daemons;            /* asks other daemons who holds a name there, and answers them: see remote_holders.h */
+	bool trust_first_start;       /* see membership.h */
 	bool tell_moves;              /* log each change of state of a name, at level debug */
 	int64_t timeout_us;           /* of one command on one node */
-	unsigned window;              /* most calls without an answer per node, see flow.h; 0: the default */
+	unsigned window;              /* most calls without an answer per node, see admission.h; 0: the default */
 	int64_t soon_us;              /* how long to wait for a session that is closing, or a store that is about to join; 0: timeout_us */
 	enum home_lost home_lost;
 	bool audit;                   /* make EFFECT_AUDIT */
 	bool users;                   /* there are users who can show themselves by AUTH */
-	const struct user_names *user_names; /* rules.h: who they are; NULL: nobody */
-	const struct rules *rules;    /* rules.h; NULL: none */
+	const struct user_names *user_names; /* client.h: who they are; NULL: nobody */
+	const struct rules *rules;    /* client.h; NULL: none */
 	const char *name_groups;      /* as name_groups_new() takes them; NULL: none */
 	const struct outer *outer;    /* NULL: those figures are left out */
-	int64_t alarm_held_us, alarm_waited_us; /* see alarms.h; 0: no such alarm */
+	int64_t alarm_held_us, alarm_waited_us; /* 0: no such alarm */
 	uint64_t alarm_failures;      /* per cent of the last minute's LOCKs; 0: no alarm */
-	int64_t slow_wait_us, slow_hold_us, slow_store_us; /* see slow_log.h; 0: not logged */
+	int64_t slow_wait_us, slow_hold_us, slow_store_us; /* see tell.h; 0: not logged */
 	int64_t lease_us, min_lease_us, max_lease_us, max_delay_us, max_keep_us;
 	int64_t max_grace_us;         /* the longest grace a session may ask for; 0 refuses it */
 	bool rebooted;                /* all leases that a store, blank at the start, may have forgotten were granted before this boot */
 	int64_t own_uid;              /* of the daemon: limits of one peer do not bind it, nor root. 0: root's alone */
 	int64_t jobs_keep_us;         /* how long a job is kept that has failed for good */
 	int64_t past_lease_us;        /* longest lease that a store may have forgotten, even if max_lease is shorter now */
-	int64_t skew_us;              /* how far ahead of a store's clock a join lifts its fence: SKEW_US of quorum.h */
+	int64_t skew_us;              /* how far ahead of a store's clock a join lifts its fence: SKEW_US of members.h */
 	int64_t clock_tol_us;         /* how far a store's clock may be off the median of the others; 0: not checked */
 	struct {
 		uint64_t locks, waiting; /* per session */
 		uint64_t jobs;           /* per queue */
-		uint64_t renewals;       /* a second, of leases below 10 s: see renewal_limits.h; 0: no bound */
-		uint64_t stored;         /* bytes of jobs and rate limits at a store: see stored_limits.h */
+		uint64_t renewals;       /* a second, of leases below 10 s: see tell.h; 0: no bound */
+		uint64_t stored;         /* bytes of jobs and rate limits at a store: see rate.h */
 		uint64_t attempts;       /* after so many that failed a job is not due any more */
 		uint64_t detached;       /* detached sessions; 0: no bound */
 		uint64_t name, mistakes, line;
@@ -123,13 +128,13 @@ struct core {
 	struct rng rng;
 	struct heap timers;
 	struct effects *out; /* only while a step runs */
-	bool late;           /* timers that are due are left to the next steps, or were at the last, see due_timers.c; or votes fell, see votes_fall.c */
+	bool late;           /* timers that are due are left to the next steps, or were at the last, see service.c; or votes fell, see hold.c */
 	bool journal_off;    /* EFFECT_JOURNAL cannot be carried out */
 	struct metrics metrics;
 	struct name_groups *name_groups; /* NULL: none */
 	enum verb serving;   /* the request that is being served, for the figures */
 	enum verb answers;   /* the one that the next answer is to: see core_answers */
-	struct alarms *alarms; /* alarms.h; NULL: none is asked for */
+	struct alarms *alarms; /* NULL: none is asked for */
 	struct burst {
 		struct instant until; /* end of the present second */
 		unsigned said, left_out;
@@ -213,6 +218,61 @@ static inline unsigned core_portion(const struct core *c, unsigned most)
 static inline int64_t core_soon_us(const struct core *c)
 {
 	return c->conf.soon_us ? c->conf.soon_us : c->conf.timeout_us;
+}
+
+/*
+ * Alarms that are set: one for each hold, and for each request that waits, as long as the configuration asks for alarms of that kind. Each has a timer of its
+ * own, so nobody looks through all locks. Where no alarm is configured there is nothing here, and a lock costs nothing. alarm.c tells those that are due.
+ */
+
+enum alarm_kind { ALARM_HELD, ALARM_WAITED };
+
+/* What it is about. Its address is the key. */
+enum alarm_of {
+	ALARM_OF_CLAIM,  /* struct claim, of a client */
+	ALARM_OF_PERMIT, /* struct permit */
+	ALARM_OF_GROUP,  /* struct session, the agent of a group that waits: a group waits for one name after the other, and is told once */
+};
+
+struct alarm {
+	struct map_node node;
+	struct timer timer; /* set until it is told */
+	const void *about;
+	enum alarm_of of;
+	enum alarm_kind kind;
+	bool told;
+};
+
+#define ALARM_SECONDS 60 /* over which LOCKs that failed are counted */
+
+struct alarms {
+	struct map map;
+	struct pool pool;
+	/* What METRIC_FAILURES and all LOCKs that were answered came to, at the end of each of the last seconds. */
+	struct {
+		struct timer timer; /* each second, if alarm.failures is set */
+		int64_t failed[ALARM_SECONDS], answered[ALARM_SECONDS];
+		unsigned next;      /* the oldest */
+		bool told;          /* the share is above the bound, and was before */
+	} failures;
+};
+
+/* Makes core.alarms if the configuration asks for any, and frees it if not. */
+void alarms_configure(struct core *c);
+void alarms_free(struct core *c);
+
+/* It holds, or waits, since then. What was told is not told again. In place of an alarm of the other kind. */
+void alarms_set(struct core *c, enum alarm_of of, const void *about, enum alarm_kind kind, struct instant since);
+/* There is no such thing any more. */
+void alarms_drop(struct core *c, const void *about);
+/* After how long it is told; 0: never. */
+int64_t alarms_after_us(const struct core *c, enum alarm_kind kind);
+bool alarms_told(const struct core *c, const void *about, enum alarm_kind kind);
+
+static inline void alarms_forget(struct core *c, const void *about)
+{
+	if (c->alarms)
+		alarms_drop(c, about);
 }
 
 #endif

@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The list of effects: grows, never shrinks, and owns what its items point to. */
+/* See event.h. */
 #include "daemon/core/event/event.h"
 
 #include "daemon/base/mem.h"
 
 #include <string.h>
+
+/* The list of effects: grows, never shrinks, and owns what its items point to. */
 
 void effects_init(struct effects *e)
 {

@@ -1,4 +1,18 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
+/* The interface: events, effects, the calls to stores and their answers, names, and sets of stores. */
+#ifndef CORE_EVENT_H
+#define CORE_EVENT_H
+
+#include "daemon/base/arena.h"
+#include "daemon/base/instant.h"
+#include "daemon/base/log.h"
+#include "daemon/base/map.h"
+#include "daemon/base/peer.h"
+#include "proto/defect.h"
+#include "proto/span.h"
+
+#include <string.h>
+
 /*
  * The interface of the service: everything that happens to it is an event, everything that it wants done is an effect.
  *
@@ -8,17 +22,6 @@
  *   node     0 .. nodes-1, the order of the configuration
  *   call     chosen by the service; every call is answered exactly once by EVENT_ANSWER, even if its connection breaks
  */
-#ifndef CORE_EVENT_H
-#define CORE_EVENT_H
-
-#include "daemon/base/arena.h"
-#include "daemon/base/instant.h"
-#include "daemon/base/log.h"
-#include "daemon/base/peer.h"
-#include "proto/defect.h"
-#include "proto/span.h"
-
-#include <string.h>
 
 #define NODES_MAX 9
 #define AUTH_TEXT_MAX 4096 /* bytes of user and secret together; longer ones are wrong */
@@ -80,7 +83,7 @@ struct call {
 	int64_t fence;          /* ACQUIRE: proposal; EXTEND, MARK: floor, 0 = none */
 	int64_t range;          /* ACQUIRE: number of tokens reserved beyond the first */
 	int64_t not_after_ms;   /* ACQUIRE, MARK, and EXTEND of a missing key: server time after which the call does nothing; 0 = none */
-	bool beyond;            /* EXTEND: the floor may exceed the limit, see quorum.h */
+	bool beyond;            /* EXTEND: the floor may exceed the limit, see members.h */
 	bool create;            /* EXTEND: the key may be missing (re-assert) */
 	bool exact;             /* EXTEND, to leave the key: the TTL becomes px_ms even if it was longer; a repetition only lowers it. Else it never shrinks */
 	bool at_most;           /* with exact: the TTL never grows */
@@ -176,7 +179,7 @@ enum event_kind {
 	EVENT_WANTED,    /* a store published: another daemon waits for our lock */
 	EVENT_BROKEN,    /* a store published: another daemon has broken our lock, or one that was ours */
 	EVENT_DUE,       /* a store published: a job of the queue of that name is due */
-	EVENT_QUESTION,  /* a store published: another daemon asks who holds one of our locks. The name of the message is its text, see holder_text.h */
+	EVENT_QUESTION,  /* a store published: another daemon asks who holds one of our locks. The name of the message is its text, see claim.h */
 	EVENT_CARD,      /* a store published: another daemon answers who holds a lock of its. Likewise */
 	EVENT_RULES,     /* service_reload() has brought rules that were read again */
 	EVENT_STOP,      /* shut down: waiters are refused, sessions hung up, and nothing is deleted in the stores */
@@ -230,7 +233,7 @@ enum effect_kind {
 	EFFECT_READ,   /* stop (on = false) or resume reading lines; a hang-up is noticed in either case */
 	EFFECT_CALL,
 	EFFECT_VERIFY, /* whether this is the secret of that user: EVENT_VERIFIED answers. One is under way at a time. Who carries it out wipes the secret */
-	EFFECT_AUDIT,  /* one line of the audit log, without its beginning: see audit.h */
+	EFFECT_AUDIT,  /* one line of the audit log, without its beginning: see client.h */
 	EFFECT_LOG,    /* one line for the log: event word, then key=value text */
 	/*
 	 * One record (journal.h) to append. One write appends all records of a pass before any EFFECT_SEND or call to a server of that pass leaves. So
@@ -304,6 +307,94 @@ static inline struct effect *effects_add(struct effects *e, enum effect_kind kin
 	item = &e->item[e->count++];
 	item->kind = kind;
 	return item;
+}
+
+/* A set of stores, by their numbers. A value: pass and compare it as one. */
+
+struct nodeset {
+	uint16_t bits;
+};
+
+_Static_assert(NODES_MAX <= 16, "a set has a bit for each store");
+
+#define NODESET_NONE ((struct nodeset){0})
+
+/* The stores 0 .. nodes-1. */
+static inline struct nodeset nodeset_all(unsigned nodes)
+{
+	return (struct nodeset){(uint16_t)((1u << nodes) - 1)};
+}
+
+static inline struct nodeset nodeset_of(unsigned node)
+{
+	return (struct nodeset){(uint16_t)(1u << node)};
+}
+
+static inline bool nodeset_has(struct nodeset s, unsigned node)
+{
+	return s.bits >> node & 1;
+}
+
+static inline bool nodeset_any(struct nodeset s)
+{
+	return s.bits != 0;
+}
+
+/* Sets are small. The builtin is a function call unless the target processor is known to count bits. */
+static inline unsigned nodeset_count(struct nodeset s)
+{
+	unsigned count = 0;
+
+	for (unsigned rest = s.bits; rest; rest &= rest - 1)
+		count++;
+	return count;
+}
+
+static inline struct nodeset nodeset_or(struct nodeset a, struct nodeset b)
+{
+	return (struct nodeset){a.bits | b.bits};
+}
+
+static inline struct nodeset nodeset_and(struct nodeset a, struct nodeset b)
+{
+	return (struct nodeset){a.bits & b.bits};
+}
+
+static inline struct nodeset nodeset_without(struct nodeset a, struct nodeset b)
+{
+	return (struct nodeset){(uint16_t)(a.bits & ~b.bits)};
+}
+
+static inline void nodeset_add(struct nodeset *s, unsigned node)
+{
+	*s = nodeset_or(*s, nodeset_of(node));
+}
+
+static inline void nodeset_remove(struct nodeset *s, unsigned node)
+{
+	*s = nodeset_without(*s, nodeset_of(node));
+}
+
+/* A name at the stores, whatever it is the name of: what calls, releases and notices are about. It lives while anything refers to it. */
+
+struct name {
+	struct map_node node;
+	char *text;             /* behind what it is the name of; a long one is on the heap. See NAME_ESCAPE */
+	unsigned refs;          /* calls and notices that are about it */
+	unsigned releases;      /* of it, that wait for admission */
+	uint16_t n;
+	struct nodeset put_off; /* stores that were too busy to be told of a release: a dead value of ours may stand there yet */
+};
+
+static inline struct span name_text(const struct name *x)
+{
+	return (struct span){x->text, x->n};
+}
+
+/* The text as the client gave it: see NAME_ESCAPE. That of a slot as it is. */
+static inline struct span name_unescaped(struct span text)
+{
+	return text.n > 1 && text.p[0] == NAME_ESCAPE && text.p[1] == NAME_ESCAPE ? (struct span){text.p + 1, text.n - 1} : text;
 }
 
 #endif

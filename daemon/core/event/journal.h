@@ -23,7 +23,7 @@
  *
  * A snapshot is written while the daemon goes on. It tells one session after the other, each with all that it has at that moment, and between them whatever is
  * recorded meanwhile. So what is recorded of a session before it was told is superseded when it is, and passed over if no SESSION stands before it.
- * In a restart the process writes the same of all sessions, for the next one, and what else it has (handover.h). DAEMON comes first, with STORES:
+ * In a restart the process writes the same of all sessions, for the next one, and what else it has (resume.h). DAEMON comes first, with STORES:
  *
  *   STORES   which configuration MARKER names, the largest fence SEEN, and for how long leases of another configuration (DELAY) may last: UNTIL
  *   STORE    what is known of the store NAME: VALUE is the run of its server, MARKER the marker, SEEN to HIGH what its fence and clock were, since SINCE
@@ -71,7 +71,7 @@
 #define JOURNAL_RENEWED    1    /* kept by the watchdog */
 #define JOURNAL_SHARED     2    /* held by a reader, be it with others */
 #define JOURNAL_MORE       4    /* of a LOCKALL: the next record is of the same; it is void without that */
-#define JOURNAL_PERMIT     8    /* of a permit: see permit_restore.h */
+#define JOURNAL_PERMIT     8    /* of a permit: see permit.h */
 
 /* FLAGS */
 #define JOURNAL_IS_UNIX    1
@@ -124,7 +124,7 @@ enum journal_kind { JOURNAL_SESSION = 1, JOURNAL_OVER, JOURNAL_HELD, JOURNAL_FRE
 #define JOURNAL_OUTER JOURNAL_PROCESS /* from here on they are the outer layers' */
 #define JOURNAL_LINE_MOST 32768 /* bytes of LINE */
 
-/* How the owner of LOST begins, and of the FREED behind it, if they are about a permit: see permit_restore.h. */
+/* How the owner of LOST begins, and of the FREED behind it, if they are about a permit: see permit.h. */
 #define JOURNAL_LOSS_OWNER "\001lost "
 
 /*
@@ -138,7 +138,7 @@ enum journal_kind { JOURNAL_SESSION = 1, JOURNAL_OVER, JOURNAL_HELD, JOURNAL_FRE
 	NUMBER(4, GRACE, grace_us, 0, DURATION_MAX, "HELLO grace=; none: 0 in a restart, else JOURNAL_NO_GRACE") \
 	NUMBER(5, HEARTBEAT, heartbeat_us, 0, DURATION_MAX, "HELLO heartbeat=, 0 for none") \
 	TEXT(6, NAME, name, 1, JOURNAL_NAME_MAX, "the lock, or a slot of a semaphore") \
-	TEXT(7, OWNER, owner, 0, 640, "of the session; of the lock of a job: the job; of a permit: what permit_restore.h says") \
+	TEXT(7, OWNER, owner, 0, 640, "of the session; of the lock of a job: the job; of a permit: what permit.h says") \
 	TEXT(8, NOTE, note, 0, 256, "of QUARANTINE: a word of defect.def") \
 	TEXT(9, VALUE, value, 1, 127, "what stands at the stores") \
 	TEXT(10, PRIOR, prior, 1, 383, "of ADOPTING: passed over") \

@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The figures of STATS and of /metrics: metric.def. */
+/* The figures of STATS and of /metrics: their table, samples with their labels, and figures of groups of names. */
 #ifndef CORE_METRIC_H
 #define CORE_METRIC_H
 
 #include "daemon/base/histogram.h"
 #include "proto/proto.h"
+
+/* The figures of STATS and of /metrics: metric.def. */
 
 enum metric {
 #define METRIC(id, ...) METRIC_##id,
@@ -69,5 +71,73 @@ static inline void metric_peak(struct metrics *m, enum metric which, int64_t val
 	if (value > m->value[which])
 		m->value[which] = value;
 }
+
+/*
+ * Samples: the figures as they are told, each with its labels, one by one. STATS prints them as rows and /metrics as lines, both from here, so that names,
+ * labels and values are the same. A histogram is told as many samples: NAME_bucket with the label le, NAME_sum and NAME_count, as Prometheus wants it.
+ */
+
+#define SAMPLE_LABELS 3
+#define SAMPLE_TEXT   32
+#define SAMPLE_NAME   96
+
+struct sample_label {
+	const char *name, *value;
+};
+
+struct sample {
+	enum metric metric;
+	const char *part;   /* "_bucket", "_sum", "_count"; else "" */
+	bool in_seconds;    /* value is in microseconds, and told in seconds */
+	int64_t value;
+	unsigned labels;
+	struct sample_label label[SAMPLE_LABELS];
+};
+
+/* Who is told. The sample and its texts are valid during the call. */
+struct sampler {
+	void *context;
+	void (*take)(void *context, const struct sample *s);
+	bool buckets; /* also of the distributions of histograms, not only of their sums and counts */
+};
+
+/* The value for people and programs: "12", or "1.250000" in seconds. */
+void sample_text(const struct sample *s, char out[SAMPLE_TEXT]);
+/* Its name without redlockd_ before it. Returns the length. */
+size_t sample_name(const struct sample *s, char out[SAMPLE_NAME]);
+
+/* label, more: the labels of the row, in its order; .name NULL: there is none. */
+void sampler_tell(const struct sampler *to, enum metric which, struct sample_label label, struct sample_label more, int64_t value);
+void sampler_tell_plain(const struct sampler *to, enum metric which, int64_t value);
+void sampler_tell_one(const struct sampler *to, enum metric which, const char *label, const char *of, int64_t value);
+/* label NULL: none. */
+void sampler_tell_histogram(const struct sampler *to, enum metric which, const char *label, const char *of, const struct histogram *h, int64_t sum_us);
+
+/*
+ * Figures of groups of names: metrics.groups of the configuration has a label and a pattern for each, which is a name, or a beginning of names and one * at its
+ * end. A name counts for the first group that it matches. Only the labels are told, so how many figures there are does not depend on what clients do.
+ */
+
+struct name_group {
+	const char *label;
+	int64_t answered[RESULT_N], lost;
+	struct histogram wait, hold;
+	int64_t wait_us, hold_us; /* their sums */
+};
+
+struct name_groups; /* NULL: none */
+
+/* text: "label TAB pattern" of each, at most 64, a newline between two; NULL: none. Takes over the figures of the labels that `former` has, and frees that. */
+struct name_groups *name_groups_new(const char *text, struct name_groups *former);
+void name_groups_free(struct name_groups *g);
+
+unsigned name_groups_count(const struct name_groups *g);
+const struct name_group *name_groups_at(const struct name_groups *g, unsigned i);
+
+/* A request for the name was answered so, after that time. */
+void name_groups_waited(struct name_groups *g, struct span name, enum result result, int64_t us);
+/* A hold has ended after that time. */
+void name_groups_held(struct name_groups *g, struct span name, int64_t us);
+void name_groups_lost(struct name_groups *g, struct span name);
 
 #endif

@@ -1,15 +1,22 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/*
- * Those whose clients limits count together, a user of a host or an address, and how much they have of what all share: none takes it from the others. Data
- * alone.
- */
+/* A peer as limits see it, a user of a host or an address; its share of what all peers use, and its turn among those who wait. */
 #ifndef CORE_ORIGIN_H
 #define CORE_ORIGIN_H
 
 #include "daemon/base/map.h"
 #include "proto/span.h"
 
+#include <stdbool.h>
 #include <sys/queue.h>
+
+struct origins;
+struct peer_line;
+struct turns;
+
+/*
+ * Those whose clients limits count together, a user of a host or an address, and how much they have of what all share: none takes it from the others. Data
+ * alone.
+ */
 
 #define NAME_BYTES 200 /* bytes that a name takes at a store besides its own */
 #define CROWD_OF_PEER 16 /* times limits.waiting, or limits.output: see struct origin, crowd and orders … */
@@ -27,7 +34,7 @@ struct origin {
 	uint64_t crowd;        /* requests that wait, and claims that came to a name that somebody had: no name counts for these */
 	uint64_t under_way;    /* requests that the stores are asked about, and LISTs */
 	uint64_t orders;       /* bytes that orders of its sessions keep until the stores have answered */
-	struct peer_lines lines; /* in which something waits for its turn: see turns.h */
+	struct peer_lines lines; /* in which something waits for its turn */
 	unsigned questions;    /* to homes, which may wait there: see home.h */
 	struct take_shares takes; /* of each queue for whose jobs they wait: see jobs.h. Their TAKEs are among its crowd */
 	unsigned queues;       /* for whose jobs they wait: see job_queue_count_for() */
@@ -135,6 +142,52 @@ static inline unsigned origin_orders_full(const struct origin *o, uint64_t bytes
 static inline uint64_t origin_id(const struct origin *o)
 {
 	return o ? o->by_name.hash | 1 : 1;
+}
+
+/*
+ * Who waits for one thing, when peers take turns: one of each peer goes after the other, and those of a peer in the order in which they came. So a peer for
+ * which much waits delays what waits for another by one of its own each.
+ */
+
+/* In whatever waits. */
+struct turn {
+	TAILQ_ENTRY(turn) in_line;
+	struct peer_line *line;
+};
+
+/* Those that wait for one peer: one at least. */
+struct peer_line {
+	TAILQ_ENTRY(peer_line) in_turns;
+	LIST_ENTRY(peer_line) of_origin;
+	struct turns *turns;
+	struct origin *origin; /* NULL: the peer is not known */
+	TAILQ_HEAD(, turn) waiting;
+};
+
+struct turns {
+	TAILQ_HEAD(, peer_line) lines; /* the first has its turn next */
+	struct peer_line *unknown;     /* of these, that of peers that are not known; NULL: nobody waits there */
+};
+
+void turns_init(struct turns *t);
+void turns_release(struct turns *t); /* and forgets who waits */
+
+void turn_wait(struct turns *t, struct turn *turn, struct origin *o);
+void turn_leave(struct turn *turn);
+/* It has its turn: what its peer has besides comes after a turn of each other. */
+void turn_taken(const struct turn *turn);
+
+static inline bool turns_none(const struct turns *t)
+{
+	return TAILQ_EMPTY(&t->lines);
+}
+
+/* Whose turn it is; NULL: nobody waits. */
+static inline struct turn *turns_first(const struct turns *t)
+{
+	const struct peer_line *line = TAILQ_FIRST(&t->lines);
+
+	return line ? TAILQ_FIRST(&line->waiting) : NULL;
 }
 
 #endif

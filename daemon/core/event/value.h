@@ -41,7 +41,7 @@ enum stamp_kind {
 	STAMP_READER,  /* ":s" */
 };
 
-/* "<moment, 16 digits>:<daemon-id>:<sequence>", and an end that tells the kind: a place in the queue of a name, see ticket.h. */
+/* "<moment, 16 digits>:<daemon-id>:<sequence>", and an end that tells the kind: a place in the queue of a name, see asking.h. */
 struct stamp {
 	int64_t us; /* 0: none */
 	uint64_t sequence;

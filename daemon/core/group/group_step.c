@@ -1,13 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* See group_step.h. */
-#include "daemon/core/group/group_step.h"
+/* The next step of a LOCKALL or LOCKANY: it asks, waits, or gives back. */
+#include "daemon/core/group/groups.h"
 
 #include "daemon/core/deadlock/deadlock.h"
-#include "daemon/core/engine/holders.h"
-#include "daemon/core/engine/wait.h"
-#include "daemon/core/engine/waiters.h"
-#include "daemon/core/group/group_answer.h"
-#include "daemon/core/reply/refusal.h"
+#include "daemon/core/engine/asking.h"
+#include "daemon/core/engine/holding.h"
+#include "daemon/core/reply/tell.h"
 
 #include <string.h>
 

@@ -2,6 +2,16 @@
 /* See groups.h. */
 #include "daemon/core/group/groups.h"
 
+#include "daemon/core/deadlock/deadlock.h"
+#include "daemon/core/engine/holding.h"
+#include "daemon/core/job/job.h"
+#include "daemon/core/reply/history.h"
+#include "daemon/core/reply/listing.h"
+#include "daemon/core/reply/records.h"
+#include "daemon/core/reply/show.h"
+#include "daemon/core/reply/tell.h"
+#include "daemon/core/reply/watch.h"
+
 #define GAINERS_A_STEP 2048 /* 1 for a name, 8 for a group that goes on */
 #define GAINER_GROUP   8
 
@@ -189,4 +199,241 @@ void groups_free_all(struct request_context *x)
 		groups_release(x, x->sessions->slot[i]);
 	TAILQ_FOREACH(s, &x->sessions->detached, lasting->in_detached)
 		groups_release(x, s);
+}
+
+static bool group_is_told(const struct group *g)
+{
+	return !g->told && !g->not_notified;
+}
+
+void group_answered(struct request_context *x, struct group *g)
+{
+	struct session *s = g->session;
+	bool tagged = g->not_notified || g->tag[0] != '\0';
+
+	group_free(x, g);
+	session_answered(x->sessions, s, tagged);
+}
+
+static void group_tell_refused(struct request_context *x, const struct group *g, const struct part *p, enum refusal why)
+{
+	struct session *s = g->session;
+	int64_t waited = instant_diff(x->core->now, g->asked_at);
+
+	core_answers(x->core, group_verb(g));
+	if (why == REFUSED_BUSY)
+		busy_tell(x, s, span_of(g->tag), p->seen, group_owner(g));
+	else if (why == REFUSED_TIMEOUT)
+		busy_tell_timeout(x, s, span_of(g->tag), p->seen, group_owner(g), kept_remark(&g->remark).trace, g->asked_at);
+	else
+		deliver_refusal(x, s, span_of(g->tag), why);
+	metric_waited(&x->core->metrics, refusal_result(why), waited);
+	core_name_waited(x->core, part_name(p ? p : &g->part[0]), refusal_result(why), waited);
+}
+
+void group_refuse(struct request_context *x, struct group *g, const struct part *p, enum refusal why)
+{
+	if (g->take) {
+		take_refused(x, g->take, why);
+		group_free(x, g);
+		return;
+	}
+	if (why == REFUSED_BUSY && g->patient)
+		why = g->leaving ? REFUSED_CANCELLED : REFUSED_TIMEOUT;
+	if (group_is_told(g))
+		group_tell_refused(x, g, p, why);
+	metric_add(&x->core->metrics, METRIC_FAILURES, why == REFUSED_QUORUM || why == REFUSED_NOT_ADMITTED);
+	group_answered(x, g);
+}
+
+static void group_tell(struct request_context *x, const struct group *g, struct claim *c, const char *word, unsigned count)
+{
+	struct reply r;
+
+	core_answers(x->core, group_verb(g));
+	reply_begin(&r, session_line(x->sessions), span_of(g->tag), word);
+	reply_grant(x, &r, c);
+	reply_ms(&r, "ttl_ms", c->lock->lease.ttl_us);
+	reply_int(&r, "count", count);
+	reply_mode(&r, c);
+	tell_line(x, g->session, &r);
+}
+
+/* The client held it before: it holds it once more. A turn that it was not told of is not counted up. */
+static void part_count_up(struct request_context *x, struct group *g, struct claim *own)
+{
+	if (g->not_notified)
+		return;
+	if (own->not_notified) {
+		claim_hear(x, own);
+		return;
+	}
+	if (own->count >= (g->count > 0 ? g->count : HOLDS_MOST))
+		return;
+	own->count++;
+	record_held(x, own);
+}
+
+/* The claim is the client's from now on. */
+static void part_give(struct request_context *x, struct group *g, struct part *p)
+{
+	struct session *s = g->session;
+	struct claim *c = p->claim;
+
+	TAILQ_REMOVE(&g->agent.claims, c, in_session);
+	TAILQ_INSERT_TAIL(&s->claims, c, in_session);
+	lock_pass_claim(c, s);
+	c->not_notified = g->not_notified;
+	s->held++;
+	if (!c->not_notified)
+		claim_forget_loss(x, c);
+	else if (!s->detached && !s->resuming)
+		claim_bound(x, c, s->lasting->repeat_until);
+	record_held(x, c);
+	name_history_add(x, s, lock_name(c->lock));
+	if (c->lock->lease.at_risk)
+		notices_add(&x->engine->notices, NOTICE_RISK, c, NULL, NOT_REFUSED); /* nobody was told when the renewal was missed */
+}
+
+/* After the answer: the session that asked hears of its grant before any watcher. */
+static void part_watch(struct request_context *x, struct part *p)
+{
+	if (p->claim)
+		watch(x, p->claim, WATCH_GRANTED);
+	p->claim = NULL;
+}
+
+/* What the client has of the name now. */
+static struct claim *part_claim(const struct request_context *x, const struct group *g, const struct part *p)
+{
+	return p->claim ? p->claim : group_own(x, g, p);
+}
+
+/* What its owner has asked for besides is granted with a hold that is new. With one that it had before, it was granted then. */
+static void group_fold(struct request_context *x, struct claim *c, bool given)
+{
+	if (given && !TAILQ_EMPTY(&c->lock->contender->waiters))
+		holders_fold(x->engine, c);
+}
+
+/* Of what the client holds already the group has no part. Returns how many parts it has. */
+static unsigned group_drop_owned(struct request_context *x, struct group *g)
+{
+	unsigned n = 0;
+
+	for (unsigned i = 0; i < g->parts; i++) {
+		if (group_own(x, g, &g->part[i]))
+			part_drop(x, &g->part[i]);
+		n += g->part[i].claim != NULL;
+	}
+	return n;
+}
+
+/* The records of what is new stand together, before those of what is counted up. */
+static void group_give(struct request_context *x, struct group *g)
+{
+	unsigned left = group_drop_owned(x, g);
+
+	for (unsigned i = 0; i < g->parts; i++) {
+		if (!g->part[i].claim)
+			continue;
+		x->more = --left > 0;
+		part_give(x, g, &g->part[i]);
+	}
+	for (unsigned i = 0; i < g->parts; i++)
+		if (!g->part[i].claim)
+			part_count_up(x, g, group_own(x, g, &g->part[i]));
+}
+
+/* What the session has got others of its requests may wait for; or it may close a deadlock. */
+static void session_has_won(struct request_context *x, struct session *s)
+{
+	if (!LIST_EMPTY(&s->groups))
+		groups_gain(x, s);
+	deadlock_note(x, s);
+}
+
+static void group_won(struct request_context *x, struct group *g)
+{
+	struct session *s = g->session;
+
+	group_answered(x, g);
+	session_has_won(x, s);
+}
+
+/* The lock of a job that a TAKE was given: both are the session's, or neither is. */
+static void group_win_take(struct request_context *x, struct group *g)
+{
+	struct session *s = g->session;
+	struct take *take = g->take;
+	struct claim *c;
+	bool given;
+
+	if (!take_may_win(x, take)) {
+		take_refused(x, take, REFUSED_BUSY);
+		group_free(x, g);
+		return;
+	}
+	group_give(x, g);
+	c = part_claim(x, g, &g->part[0]);
+	given = g->part[0].claim == c;
+	g->part[0].claim = NULL;
+	group_free(x, g);
+	take_won(x, take, c);
+	if (given)
+		watch(x, c, WATCH_GRANTED);
+	group_fold(x, c, given);
+	watch_who_waits(x, c);
+	session_has_won(x, s);
+}
+
+void group_win_all(struct request_context *x, struct group *g)
+{
+	struct reply r;
+
+	if (g->take) {
+		group_win_take(x, g);
+		return;
+	}
+	group_give(x, g);
+	for (unsigned i = 0; i < g->parts; i++) {
+		struct claim *c = part_claim(x, g, &g->part[i]);
+
+		if (!g->not_notified)
+			group_tell(x, g, c, "*", c->count);
+		group_fold(x, c, g->part[i].claim != NULL);
+	}
+	if (!g->not_notified) {
+		core_answers(x->core, group_verb(g));
+		reply_begin(&r, session_line(x->sessions), span_of(g->tag), "OK");
+		reply_int(&r, "n", g->parts);
+		tell_line(x, g->session, &r);
+	}
+	for (unsigned i = 0; i < g->parts; i++) {
+		part_watch(x, &g->part[i]);
+		watch_who_waits(x, group_own(x, g, &g->part[i]));
+	}
+	if (x->attends)
+		slow_wait_of_group(x, g->session, part_name(&g->part[g->next < g->parts ? g->next : 0]), g->parts, kept_remark(&g->remark).trace,
+		                   g->asked_at);
+	group_won(x, g);
+}
+
+void group_win_one(struct request_context *x, struct group *g, struct part *p)
+{
+	struct claim *own = group_own(x, g, p), *c = own ? own : p->claim;
+
+	group_drop_parts(x, g, own ? NULL : p);
+	if (own)
+		part_count_up(x, g, own);
+	else
+		part_give(x, g, p);
+	if (!g->not_notified)
+		group_tell(x, g, c, "OK", c->count);
+	part_watch(x, p);
+	group_fold(x, c, !own);
+	watch_who_waits(x, c);
+	if (x->attends)
+		slow_wait_of_group(x, g->session, lock_name(c->lock), g->parts, kept_remark(&g->remark).trace, g->asked_at);
+	group_won(x, g);
 }

@@ -1,15 +1,175 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* See job_list.h. The jobs of a queue are told as they come, in the order of its home: due, leased, dead. */
-#include "daemon/core/job/job_list.h"
+/* LIST queues and LIST jobs. */
+#include "daemon/core/job/job.h"
 
 #include "daemon/base/mem.h"
 #include "daemon/base/netstring.h"
-#include "daemon/core/job/job.h"
-#include "daemon/core/reply/rows.h"
+#include "daemon/core/reply/listing.h"
+#include "daemon/core/reply/lists.h"
 #include "daemon/core/reply/tell.h"
-#include "daemon/core/session/rules.h"
+#include "daemon/core/session/client.h"
+#include "proto/proto.h"
 
 #include <inttypes.h>
+#include <string.h>
+
+/* On a page a row is the name, and behind it its figures, 8 bytes each, next_ms + 1. */
+
+/* Takes the next row off the text. False: there is none. */
+static bool queue_row_read(struct span *text, struct queue_row *ret_row)
+{
+	if (!netstring_next(text, &ret_row->name) || ret_row->name.n > NAME_MAX_BYTES)
+		return false;
+	for (unsigned i = 0; i < QUEUE_FIGURES; i++)
+		if (!netstring_next_int(text, &ret_row->figure[i]))
+			return false;
+	return true;
+}
+
+static char *figure_put(char *at, int64_t n)
+{
+	for (unsigned i = 0; i < 8; i++)
+		at[i] = (char)((uint64_t)n >> (56 - 8 * i));
+	return at + 8;
+}
+
+static int64_t figure_get(const char *at)
+{
+	uint64_t n = 0;
+
+	for (unsigned i = 0; i < 8; i++)
+		n = n << 8 | (unsigned char)at[i];
+	return (int64_t)n;
+}
+
+static unsigned queue_rows_add(struct page *p, const struct queue_row *row)
+{
+	char key[NAME_MAX_BYTES + QUEUE_FIGURES * 8], *at = key;
+
+	memcpy(at, row->name.p, row->name.n);
+	at += row->name.n;
+	for (unsigned i = 0; i < QUEUE_FIGURES; i++)
+		at = figure_put(at, row->figure[i] + (i == QUEUE_FIGURES - 1));
+	return page_add(p, (struct span){key, (size_t)(at - key)});
+}
+
+/* Its name is a part of the page. */
+static struct queue_row queue_rows_get(const struct page *p, size_t i)
+{
+	struct span key = page_name(p, i);
+	struct queue_row row = {.name = {key.p, key.n - QUEUE_FIGURES * 8}};
+
+	for (unsigned k = 0; k < QUEUE_FIGURES; k++)
+		row.figure[k] = figure_get(row.name.p + row.name.n + 8 * k) - (k == QUEUE_FIGURES - 1);
+	return row;
+}
+
+/* A queue at another store than its home was left there when the set of stores changed. */
+
+static void queues_ask(struct request_context *x, struct listing *l)
+{
+	struct home_question *q = l->queues.question = job_question(x, SPAN("*"), l->origin, "queues", l);
+
+	l->asker = ASKER_QUEUE_LIST;
+	netstring_put_int(&q->words, l->queues.from);
+	home_ask(x->engine, q, l->queues.place);
+}
+
+static unsigned seek_queues(struct request_context *x, struct listing *l)
+{
+	l->phase = LISTING_ASKS;
+	queues_ask(x, l);
+	return 0;
+}
+
+/* A list is sorted. If a queue begins between two pieces, the row behind them has moved, and is told again. */
+static bool queue_add(const struct request_context *x, struct listing *l, unsigned node, struct span *text)
+{
+	struct queue_row row;
+
+	if (!queue_row_read(text, &row))
+		return false;
+	if (l->queues.last.n > 0 && span_compare(row.name, l->queues.last) <= 0)
+		return true;
+	job_text_set(&l->queues.last, row.name);
+	if (!session_may_look(x->core, l->session, row.name) || !span_starts(row.name, (struct span){l->prefix, l->prefix_n}))
+		return true;
+	if (rendezvous_node(x->core, HOME_OF_QUEUE, row.name, 0) != node)
+		l->queues.astray++;
+	else if (!l->after || span_compare(row.name, (struct span){l->after, l->after_n}) > 0)
+		(void)queue_rows_add(&l->page, &row);
+	return true;
+}
+
+static bool tell_queue(struct request_context *x, struct listing *l, size_t i)
+{
+	static const char *const field[QUEUE_FIGURES] = {"due", "leased", "dead", "next_ms"};
+	struct queue_row row = queue_rows_get(&l->page, i);
+	struct reply r;
+
+	row_begin(x, span_of(l->tag), &r);
+	reply_text(&r, "queue", row.name);
+	for (unsigned k = 0; k < QUEUE_FIGURES; k++)
+		if (row.figure[k] >= 0)
+			reply_int(&r, field[k], row.figure[k]);
+	row_end(x, l->session, &r);
+	return true;
+}
+
+const struct listed listed_queues = {seek_queues, tell_queue};
+
+/* next: where the next piece begins; less than 0: there is none. False: the answer makes no sense, since the next piece is no other than this one. */
+static bool queues_read(const struct request_context *x, struct listing *l, const struct home_question *q, int64_t *ret_next)
+{
+	struct span text = q->text;
+
+	*ret_next = -1;
+	if (q->code != 'T' || !netstring_next_int(&text, ret_next))
+		return false;
+	while (queue_add(x, l, q->node, &text))
+		;
+	return text.n == 0 && (*ret_next < 0 || *ret_next > l->queues.from);
+}
+
+static void queues_next_store(struct listing *l)
+{
+	l->queues.from = 0;
+	l->queues.place++;
+	job_text_free(&l->queues.last);
+}
+
+void queue_list_told(struct request_context *x, struct home_question *q)
+{
+	struct listing *l = q->about;
+	struct span why = q->text;
+	int64_t next = -1;
+
+	l->queues.question = NULL;
+	if (q->outcome != HOME_ANSWERED) {
+		l->queues.missing++;
+		queues_next_store(l);
+	} else if (!queues_read(x, l, q, &next)) {
+		l->queues.missing++;
+		why = JOB_NONSENSE;
+		queues_next_store(l);
+	} else if (next >= 0) {
+		l->queues.from = next;
+	} else {
+		queues_next_store(l);
+	}
+	if (l->queues.place < x->core->conf.nodes) {
+		queues_ask(x, l);
+	} else if (l->queues.missing == x->core->conf.nodes) {
+		core_answers(x->core, VERB_LIST);
+		tell_error(x, l->session, span_of(l->tag), ERROR_UNAVAILABLE, "no store can be asked for its queues: %.*s", (int)why.n,
+		           why.p ? why.p : "");
+		lists_over(x, l);
+	} else {
+		lists_found(x, l);
+	}
+}
+
+/* The jobs of a queue are told as they come, in the order of its home: due, leased, dead. */
 
 struct job_list {
 	enum job_asker asker;
@@ -164,7 +324,7 @@ static bool jobs_have_room(const struct request_context *x, const struct job_lis
 }
 
 /* Tells the rows of this piece, as far as the page has room. next: where the next piece begins; less than 0: there is none. False: it makes no sense. */
-static bool jobs_tell(struct request_context *x, struct job_list *v, struct span *text, int64_t *ret_next)
+static bool job_list_tell_jobs(struct request_context *x, struct job_list *v, struct span *text, int64_t *ret_next)
 {
 	int64_t from = v->from;
 
@@ -201,7 +361,7 @@ static void jobs_told(struct request_context *x, struct job_list *v, const struc
 
 	if (q->outcome != HOME_ANSWERED)
 		jobs_missed(x, v, q->text);
-	else if (q->code != 'T' || !jobs_tell(x, v, &text, &next))
+	else if (q->code != 'T' || !job_list_tell_jobs(x, v, &text, &next))
 		jobs_missed(x, v, JOB_NONSENSE);
 	else
 		jobs_go_on(x, v, text.n > 0, next);

@@ -1,16 +1,95 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
+/* One stake of a session in a name; what it tells others of itself, and how daemons ask who holds; claims that share a lock. */
+#ifndef CORE_CLAIM_H
+#define CORE_CLAIM_H
+
+#include "daemon/base/buf.h"
+#include "daemon/base/heap.h"
+#include "daemon/base/map.h"
+#include "daemon/base/pool.h"
+#include "daemon/core/event/origin.h"
+#include "proto/proto.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/queue.h>
+
+/*
+ * What a request for a lock or a permit tells others of itself: its note=, a text for people, and its trace=, by which a span elsewhere can link to it.
+ * Only a request that has them takes memory for them.
+ */
+
+struct remark {
+	struct span note, trace; /* "": none. A trace has TRACE_BYTES */
+};
+
+/* What is left of a remark that was read from bytes of another process or run: a trace that is none is left out. */
+struct remark remark_read(struct span note, struct span trace);
+/* note= and trace=, as far as there are any. */
+void reply_remark(struct reply *r, struct remark remark);
+
+/* A copy. */
+struct kept_remark {
+	char *bytes; /* NULL: empty */
+	uint16_t note_n;
+	bool traced;
+};
+
+void kept_remark_set(struct kept_remark *k, struct remark remark); /* in place of the present one */
+void kept_remark_release(struct kept_remark *k);
+
+static inline struct remark remark_of(const char *bytes, size_t note_n, bool traced)
+{
+	return (struct remark){note_n > 0 ? (struct span){bytes, note_n} : SPAN(""), traced ? (struct span){bytes + note_n, TRACE_BYTES} : SPAN("")};
+}
+
+static inline struct remark kept_remark(const struct kept_remark *k)
+{
+	return remark_of(k->bytes, k->note_n, k->traced);
+}
+
+/*
+ * What daemons tell each other of the holder of a lock, by messages that a store publishes: a question, and a card, which answers it. A value machine. What it
+ * reads may be anything, since whoever may publish at a store can write such a message. So a card is shown to people, and decides nothing.
+ *
+ *   question  <daemon-id> <name> <number>
+ *   card      <daemon-id> <name> <number> <held_ms> <label> <peer> <pid> <uid> <owner> <note> <trace>
+ *
+ * Each word has its length in front, see netstring.h. Words behind these are left to later versions; earlier ones send no trace. The id is that of the
+ * daemon that sends the message, and the number that of the value that stands at the stores, see value.h.
+ */
+
+#define CARD_TEXT_MAX  256  /* bytes of a label, a peer or a note */
+#define CARD_OWNER_MAX 640  /* bytes of an owner: that of the lock of a job is long, see job_owner() */
+#define CARD_MAX       2560 /* bytes of a message: a longer one is none */
+
+/* The texts are borrowed. Of a question only the first three are there. */
+struct holder_text {
+	struct span daemon, name;
+	int64_t number;
+	int64_t held_ms; /* at least 0 */
+	struct span label, peer; /* "": none; a peer of a Unix socket is "unix" */
+	int64_t pid, uid;        /* -1: not known */
+	struct span owner; /* "": none */
+	struct remark remark;
+};
+
+void holder_text_put_question(struct buf *out, const struct holder_text *c);
+void holder_text_put(struct buf *out, const struct holder_text *c);
+/* False: it is not sound. The texts of ret_card are those of the message. */
+bool holder_text_read_question(struct span message, struct holder_text *ret_card);
+bool holder_text_read(struct span message, struct holder_text *ret_card);
+
+/* The label, as people are shown it: in quotes if it could be taken for what a daemon knows, pid=1, an address, or @host. At most two bytes longer. */
+char *label_put(char *at, struct span label);
+/* The client, as session_who() shows one: "label pid=1 uid=2", "label 10.0.0.5:51234". Returns the length, 0: not known; out has CARD_WHO_MAX bytes. */
+#define CARD_WHO_MAX (2 * CARD_TEXT_MAX + 64)
+size_t holder_text_who(const struct holder_text *c, char *out);
+
 /*
  * A claim is one stake of a session in a name: it waits, holds, or has lost. A session may have several: one for each owner text, and one for each LOCK that
  * waits. A value machine: it sends nothing and tells nobody.
  */
-#ifndef CORE_CLAIM_H
-#define CORE_CLAIM_H
-
-#include "daemon/base/heap.h"
-#include "daemon/core/event/origin.h"
-#include "daemon/core/lock/remark.h"
-
-#include <sys/queue.h>
 
 #define READERS_MOST 4096 /* that hold a name together at this daemon: one step tells all of them a loss. More wait */
 #define HOLDS_MOST (1U << 30) /* of one owner at once; only waiting LOCKs that are granted together may exceed it */
@@ -183,5 +262,19 @@ static inline void claim_leave_crowd(struct claim *c)
 bool claim_same_owner(const struct claim *a, const struct claim *b);
 void claim_set_texts(struct claim *c, struct span owner, struct remark remark);
 void claim_set_remark(struct claim *c, struct remark remark); /* in place of the present one */
+
+/* The claims that hold a lock together with others, or those that have lost one, by lock, session and owner: one of thousands is found at once. Data alone. */
+
+struct readers {
+	struct map map;
+	struct pool pool;
+};
+
+void readers_init(struct readers *r, const uint64_t key[2]);
+void readers_release(struct readers *r);
+
+void readers_add(struct readers *r, struct claim *c);
+void readers_remove(struct readers *r, const struct claim *c);
+struct claim *readers_find(const struct readers *r, const struct lock *l, const struct session *session, struct span owner); /* NULL: there is none */
 
 #endif

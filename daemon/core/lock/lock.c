@@ -1,11 +1,58 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The lock table: who stands where. Nothing here asks a store or tells a session. */
+/* See lock.h. */
 #include "daemon/core/lock/lock.h"
 
 #include "daemon/base/mem.h"
-#include "daemon/core/event/alarms.h"
+#include "daemon/core/event/core.h"
 
 #include <inttypes.h>
+
+static int64_t step_of(unsigned ring, struct instant at)
+{
+	return at.us / (SEC << 4 * ring);
+}
+
+static void ring_look(struct kept_ring *r, int64_t step)
+{
+	if (step - r->step >= KEPT_STEPS)
+		r->step = step - KEPT_STEPS; /* each place is cleared once */
+	for (; r->step < step; r->step++) {
+		uint32_t *over = &r->ends[r->step % KEPT_STEPS];
+
+		r->total -= *over;
+		*over = 0;
+	}
+}
+
+uint64_t kept_bytes_count(struct kept_bytes *k, struct instant now)
+{
+	uint64_t total = 0;
+
+	for (unsigned i = 0; i < KEPT_RINGS; i++) {
+		ring_look(&k->ring[i], step_of(i, now));
+		total += k->ring[i].total;
+	}
+	return total;
+}
+
+static void kept_bytes_add(struct kept_bytes *k, struct instant now, int64_t keep_us, size_t bytes)
+{
+	unsigned i = 0;
+
+	while (i + 1 < KEPT_RINGS && keep_us > 64 * (SEC << 4 * i))
+		i++;
+	(void)kept_bytes_count(k, now);
+	k->ring[i].ends[step_of(i, instant_add(now, keep_us)) % KEPT_STEPS] += (uint32_t)bytes;
+	k->ring[i].total += bytes;
+}
+
+void kept_names_add(struct kept_names *k, const struct origin *o, struct instant now, int64_t us, size_t n)
+{
+	kept_bytes_add(&k->all, now, us, n + NAME_BYTES);
+	kept_bytes_add(kept_of_peer(k, o), now, us, n + NAME_BYTES);
+}
+
+/* The lock table: who stands where. Nothing here asks a store or tells a session. */
 
 /* Names of so many bytes have room in a lock; most have in the first size. A longer one is on the heap. */
 static const size_t name_least[LOCK_SIZES] = {24, 56};
@@ -426,4 +473,69 @@ struct claim *lock_claim_of(const struct lock *l, const struct session *session,
 	struct claim *c = lock_holder_of(l, session, owner);
 
 	return c ? c : lock_loss_of(l, session, owner);
+}
+
+void notices_init(struct notices *n, struct lock_table *table)
+{
+	*n = (struct notices){.table = table};
+}
+
+void notices_release(struct notices *n)
+{
+	mem_free(n->item);
+}
+
+/* How often the owner of this claim holds the lock now, if the notice says so. */
+static unsigned notices_count(enum notice_kind kind, const struct claim *c)
+{
+	const struct claim *holder = c->lock->holder;
+
+	if (kind != NOTICE_REENTERED)
+		return c->count;
+	if (c->lock->share)
+		holder = lock_find_reader(c->lock, c->session, claim_owner(c));
+	return holder ? holder->count : 0;
+}
+
+void notices_add(struct notices *n, enum notice_kind kind, struct claim *c, struct pending *p, enum refusal why)
+{
+	if (n->count == n->cap) {
+		n->cap = n->cap ? 2 * n->cap : 64;
+		n->item = mem_grow(n->item, n->cap, sizeof(*n->item));
+	}
+	n->item[n->count++] = (struct notice){
+		.kind = kind, .refusal = why, .claim = c, .pending = p, .count = c ? notices_count(kind, c) : 0};
+	(c ? c->lock : p->lock)->name.refs++;
+}
+
+void notices_delivered(struct notices *n, const struct notice *told)
+{
+	struct lock *l = told->claim ? told->claim->lock : told->pending->lock;
+
+	l->name.refs--;
+	switch (told->kind) {
+	case NOTICE_REENTERED:
+	case NOTICE_REFUSED:
+	case NOTICE_FORGOTTEN:
+		claim_free(n->table, told->claim);
+		break;
+	case NOTICE_EXTENDED:
+	case NOTICE_RELEASED:
+	case NOTICE_SEEN:
+		pending_free(&n->table->pendings, told->pending);
+		break;
+	default:
+		break;
+	}
+	lock_drop_if_unused(n->table, l);
+}
+
+void notices_extended(struct notices *n, struct lease *x, unsigned count, enum refusal why)
+{
+	struct pending *p;
+
+	while (count-- > 0 && (p = TAILQ_FIRST(&x->renewal->extends))) {
+		TAILQ_REMOVE(&x->renewal->extends, p, in_lease);
+		notices_add(n, NOTICE_EXTENDED, NULL, p, why);
+	}
 }

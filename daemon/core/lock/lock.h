@@ -1,22 +1,59 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
+/* `struct lock`, all that is known about one name; the table of names; and the notices that must be sent to sessions, in order. */
+#ifndef CORE_LOCK_H
+#define CORE_LOCK_H
+
+#include "daemon/base/instant.h"
+#include "daemon/base/pool.h"
+#include "daemon/core/event/core.h"
+#include "daemon/core/event/event.h"
+#include "daemon/core/event/origin.h"
+#include "daemon/core/lock/claim.h"
+#include "daemon/core/lock/lease.h"
+#include "proto/proto.h"
+
+#include <assert.h>
+#include <stddef.h>
+#include <sys/queue.h>
+
+/*
+ * How many bytes the names take at a store that this daemon has left taken: by UNLOCK keep=, with a lock-delay, or since the client of a permit went unsurely.
+ * Each is a key there that no session has any more. Data alone. A name counts for up to a quarter, or two seconds, longer than it is left.
+ */
+
+#define KEPT_RINGS  5   /* of steps of 1 s, 16 s, 4 min, 68 min, 18 h */
+#define KEPT_STEPS  66  /* 64, and those in which a time begins and ends */
+#define KEPT_GROUPS 16  /* of peers, by their hash */
+
+struct kept_ring {
+	int64_t step; /* of the last look */
+	uint64_t total;
+	uint32_t ends[KEPT_STEPS]; /* bytes that end in steps that are not over, at their number modulo KEPT_STEPS */
+};
+
+struct kept_bytes {
+	struct kept_ring ring[KEPT_RINGS];
+};
+
+struct kept_names {
+	struct kept_bytes all, of_group[KEPT_GROUPS];
+};
+
+static inline struct kept_bytes *kept_of_peer(struct kept_names *k, const struct origin *o)
+{
+	return &k->of_group[origin_id(o) / 2 % KEPT_GROUPS];
+}
+
+/* A name of n bytes is left, which counted for that peer. */
+void kept_names_add(struct kept_names *k, const struct origin *o, struct instant now, int64_t us, size_t n);
+
+/* How many there are now. */
+uint64_t kept_bytes_count(struct kept_bytes *k, struct instant now);
+
 /*
  * A lock is one name as this daemon sees it: what it asks the stores for, the lease that it has there, who of its sessions holds it. A value machine: it
  * sends nothing and tells nobody.
  */
-#ifndef CORE_LOCK_H
-#define CORE_LOCK_H
-
-#include "daemon/base/pool.h"
-#include "daemon/core/event/core.h"
-#include "daemon/core/event/name.h"
-#include "daemon/core/lock/claim.h"
-#include "daemon/core/lock/contender.h"
-#include "daemon/core/lock/lease.h"
-#include "daemon/core/lock/readers.h"
-#include "proto/proto.h"
-
-#include <assert.h>
-#include <sys/queue.h>
 
 /* What an entry of admission is embedded in. */
 enum admission_owner {
@@ -32,7 +69,7 @@ struct lock;
 /* A request in flight that is not a waiting LOCK: EXTEND, UNLOCK sync=yes, SHOW. */
 struct pending {
 	TAILQ_ENTRY(pending) in_session;
-	TAILQ_ENTRY(pending) in_lease; /* EXTEND; SHOW that is held back: in a list of ask_daemon.c */
+	TAILQ_ENTRY(pending) in_lease; /* EXTEND; SHOW that is held back: in a list of remote_holders.c */
 	struct session *session;      /* NULL: it has gone; the answer interests nobody */
 	struct origin *origin;        /* among whose requests under way it counts; NULL: part of another one, which does */
 	struct lock *lock;
@@ -41,9 +78,9 @@ struct pending {
 	char tag[TAG_MAX + 1];
 	struct instant asked_at;    /* EXTEND */
 	uint32_t nth;               /* EXTEND: of its lease */
-	struct permit *permit;      /* EXTEND of a permit: see permits.h; NULL: of a lock */
+	struct permit *permit;      /* EXTEND of a permit: see permit.h; NULL: of a lock */
 	size_t bytes;               /* DEFER: of what it keeps */
-	struct rate_turn *turn;     /* RATE that waits: see rate_turns.h; NULL: it does not */
+	struct rate_turn *turn;     /* RATE that waits: see rate.h; NULL: it does not */
 	struct auth *auth;          /* AUTH; NULL: another request */
 	bool formers;               /* SHOW: also who held it before */
 	bool free;                  /* SHOW: a quorum has nothing of that name */
@@ -328,5 +365,70 @@ void lock_add_loss(struct lock_table *t, struct claim *c); /* into the losses of
 void lock_remove_loss(struct claim *c);
 /* The loss of (session, owner), also one beside a later grant that its client was not told of; NULL: none. */
 struct claim *lock_loss_of(const struct lock *l, const struct session *session, struct span owner);
+
+/*
+ * What sessions must be told, in order. The files that decide add notices; command.c takes them out when the step's decisions are made, and adds none. A
+ * notice keeps its lock, its claim and its pending alive until it is delivered.
+ */
+
+enum notice_kind {
+	NOTICE_GRANTED,   /* claim: the LOCK that asked, now the lock's holder */
+	NOTICE_REENTERED, /* claim was folded into the lock's holder; freed on delivery */
+	NOTICE_REFUSED,   /* claim is out of the lock; freed on delivery */
+	NOTICE_FORGOTTEN, /* claim was a loss whose name is taken anew, or a hold that is over and that nobody was told of; freed on delivery */
+	NOTICE_LOST,      /* claim is among the losses */
+	NOTICE_ADOPTED,   /* claim: it holds what it held in the previous run */
+	NOTICE_LENGTHENS, /* claim: the stores are asked for a longer lease than was promised to it so far */
+	NOTICE_WAITING,   /* claim did not get the name at once, and stays in the queue */
+	NOTICE_WANTED,    /* claim: another daemon waits for what it holds */
+	NOTICE_RISK,
+	NOTICE_SAFE,
+	NOTICE_EXTENDED,  /* pending; freed on delivery */
+	NOTICE_RELEASED,  /* pending; likewise */
+	NOTICE_SEEN,      /* pending; likewise */
+};
+
+enum refusal {
+	NOT_REFUSED,
+	REFUSED_BUSY,
+	REFUSED_TIMEOUT,
+	REFUSED_QUORUM,
+	REFUSED_NOT_ADMITTED, /* the stores were busy: it was not asked for, or not given back, in time */
+	REFUSED_NOT_EXTENDED, /* EXTEND: the same; its lease goes on */
+	REFUSED_KIND,
+	REFUSED_IN_USE, /* the name is in use as another kind, lock or semaphore, or as a semaphore of another limit */
+	REFUSED_AND_TOLD, /* LOCK: its client was told why */
+	REFUSED_CANCELLED,
+	REFUSED_DRAINING,
+	REFUSED_DENIED, /* the rules were read again, and do not allow it any more */
+	REFUSED_CROWD, /* LOCK: too many wait, or hold something with others */
+	REFUSED_SLOTS, /* ACQUIRE: its session is the first in line for as many slots as one may be */
+	REFUSED_COUNT, /* LOCK: this owner holds it as often as one may */
+	REFUSED_SHARED, /* LOCK: its owner holds the name shared, and asks for it alone */
+	REFUSED_LOST, /* EXTEND, UNLOCK sync=yes: the stores say that it was not ours any more */
+};
+
+struct notice {
+	enum notice_kind kind;
+	enum refusal refusal;
+	struct claim *claim;
+	struct pending *pending;
+	unsigned count; /* GRANTED, REENTERED: how often it was held then */
+};
+
+struct notices {
+	struct lock_table *table;
+	struct notice *item;
+	size_t count, cap;
+};
+
+void notices_init(struct notices *n, struct lock_table *table);
+void notices_release(struct notices *n);
+/* About a claim, or about a pending. */
+void notices_add(struct notices *n, enum notice_kind kind, struct claim *c, struct pending *p, enum refusal why);
+/* The notice was told: frees its claim or its pending, if its kind says so, and its lock if nothing else needs that. */
+void notices_delivered(struct notices *n, const struct notice *told);
+/* Answers so many of the EXTENDs that wait for a renewal of this lease, from the head of its list. */
+void notices_extended(struct notices *n, struct lease *x, unsigned count, enum refusal why);
 
 #endif

@@ -2,7 +2,7 @@
 /* See health.h. */
 #include "daemon/core/member/health.h"
 
-#include "daemon/core/event/name.h"
+#include "daemon/core/event/event.h"
 
 #include <inttypes.h>
 #include <stdio.h>

@@ -1,17 +1,150 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/*
- * The stores as a set: how many count, whether a quorum is at hand, how far away they are, what time it is there, which one leads. It asks nobody and
- * moves nothing.
- */
+/* See members.h. */
 #include "daemon/core/member/members.h"
 
 #include "daemon/base/map.h"
-#include "daemon/core/member/quorum.h"
 #include "proto/proto.h"
 
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
+
+/* Quorum arithmetic: pure functions of votes, and of other values of which each store has one. */
+
+int64_t drift_us(int64_t us)
+{
+	return us / 1000000 * DRIFT_PPM + us % 1000000 * DRIFT_PPM / 1000000;
+}
+
+struct instant vote_until(struct instant sent, int64_t lease_us)
+{
+	return instant_add(sent, lease_us - drift_us(lease_us) - DRIFT_SLACK_US);
+}
+
+/* Insertion, smallest first: N is at most nine. */
+static void sort_values(const int64_t *value, unsigned nodes, int64_t sorted[NODES_MAX])
+{
+	for (unsigned i = 0; i < nodes; i++) {
+		unsigned at = i;
+
+		for (; at > 0 && sorted[at - 1] > value[i]; at--)
+			sorted[at] = sorted[at - 1];
+		sorted[at] = value[i];
+	}
+}
+
+int64_t quorum_at_least(const int64_t *value, unsigned nodes)
+{
+	int64_t sorted[NODES_MAX];
+
+	sort_values(value, nodes, sorted);
+	return sorted[nodes - quorum_of(nodes)];
+}
+
+int64_t quorum_at_most(const int64_t *value, unsigned nodes)
+{
+	int64_t sorted[NODES_MAX];
+
+	sort_values(value, nodes, sorted);
+	return sorted[quorum_of(nodes) - 1];
+}
+
+struct instant votes_deadline(const struct instant until[], unsigned nodes)
+{
+	int64_t us[NODES_MAX];
+
+	if (nodes == 1)
+		return until[0];
+	for (unsigned i = 0; i < nodes; i++)
+		us[i] = until[i].us;
+	return (struct instant){quorum_at_least(us, nodes)};
+}
+
+int64_t quarantine_us(int64_t max_lease_us, int64_t max_delay_us)
+{
+	int64_t longest = max_lease_us + max_delay_us;
+
+	return longest + drift_us(2 * longest) + DRIFT_SLACK_US;
+}
+
+int64_t clock_tol_us(unsigned nodes, int64_t max_lease_us, int64_t max_delay_us)
+{
+	int64_t fifth = (max_lease_us + max_delay_us) / 5;
+
+	return nodes < 2 ? 0 : fifth < CLOCK_TOL_MOST_US ? fifth : CLOCK_TOL_MOST_US;
+}
+
+#define SINGLE_US (100 * MSEC) /* at most so many single tokens are granted beyond the limit between two looks at a store */
+
+/*
+ * The fence of a server that was never ours may be anything. If a server's clock is off, its fence may be beyond the limit of all others for years. But the
+ * clocks of the others may have been set back instead. So a fence near those of others, or within the limit by this host's clock, is taken for ours.
+ */
+static bool fences_trust(const struct members *ms, const struct member *m)
+{
+	if (!m->was_ours || m->fence_seen > FENCE_MOST)
+		return false;
+	return !m->clock_is_off || m->fence_seen <= ms->fence_most + ms->core->conf.skew_us ||
+	       m->fence_seen <= ms->core->wall_us + members_ahead_us(ms);
+}
+
+void fences_note(struct members *ms, const struct member *m)
+{
+	if (m->fence_seen > ms->fence_most && fences_trust(ms, m))
+		ms->fence_most = m->fence_seen;
+}
+
+int64_t fences_most(struct members *ms)
+{
+	for (unsigned i = 0; i < ms->core->conf.nodes; i++)
+		if (!ms->node[i].clock_is_off)
+			fences_note(ms, &ms->node[i]);
+	for (unsigned i = 0; i < ms->core->conf.nodes; i++)
+		fences_note(ms, &ms->node[i]);
+	return ms->fence_most;
+}
+
+/*
+ * How far the fence of m may have come until its quarantine began: the limit by its clock when it was last seen joined, moved on to that moment.
+ * In an ordinary join this lifts the fence no further than the clock of the store does, which has gone on for a whole quarantine since.
+ */
+static int64_t fence_issued(const struct member *m)
+{
+	int64_t unseen = instant_diff(m->quarantine.since, m->vouched.at);
+
+	return m->issued_us != 0 ? m->issued_us + m->quarantine.since.us + drift_us(unseen > 0 ? unseen : 0) : 0;
+}
+
+int64_t fences_floor(struct members *ms, const struct member *m)
+{
+	int64_t most = fences_most(ms), before = fence_issued(m);
+
+	return (most > before ? most : before) + SINGLE_US;
+}
+
+/* Whether a store has answered a question sent since then. If it refused, that counts as well: it is not asked again. */
+static bool fences_heard(const struct member *other, struct instant since)
+{
+	return !instant_before(other->clock.sent, since) || (other->asked == ASKED_NOTHING && !instant_before(other->asked_at, since));
+}
+
+struct nodeset fences_unheard(const struct members *ms, const struct member *m)
+{
+	struct nodeset unasked = NODESET_NONE;
+
+	for (unsigned i = 0; i < ms->core->conf.nodes; i++) {
+		const struct member *other = &ms->node[i];
+
+		if (!fences_heard(other, m->quarantine.end))
+			nodeset_add(&unasked, i);
+	}
+	return unasked;
+}
+
+/*
+ * The stores as a set: how many count, whether a quorum is at hand, how far away they are, what time it is there, which one leads. It asks nobody and
+ * moves nothing.
+ */
 
 #define RESERVE_LEAST_US (20 * MSEC)
 
@@ -85,7 +218,8 @@ unsigned members_that_may_grant(const struct members *ms)
 	return n;
 }
 
-bool member_may_recover(const struct members *ms, const struct member *m)
+/* It has been slow for less than the timeout: what can wait for it does. */
+static bool member_may_recover(const struct members *ms, const struct member *m)
 {
 	return m->state == MEMBER_JOINED && m->stalled && instant_diff(ms->core->now, m->stalled_at) < ms->core->conf.timeout_us;
 }

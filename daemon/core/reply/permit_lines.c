@@ -1,11 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#include "daemon/core/reply/permit_lines.h"
+#include "daemon/core/reply/watch.h"
 
-#include "daemon/core/reply/watch_news.h"
-#include "daemon/core/reply/rows.h"
-#include "daemon/core/reply/slow_log.h"
+#include "daemon/core/reply/listing.h"
 #include "daemon/core/reply/tell.h"
-#include "daemon/core/session/audit.h"
+#include "daemon/core/session/client.h"
 #include "proto/decimal.h"
 
 void reply_permit(struct reply *r, const struct permit *p)

@@ -2,8 +2,8 @@
 /* See records.h. */
 #include "daemon/core/reply/records.h"
 
-#include "daemon/core/engine/adopted_lease.h"
 #include "daemon/core/event/journal.h"
+#include "daemon/core/lock/lease.h"
 #include "daemon/core/session/jobs.h"
 
 #include <stdio.h>
@@ -121,7 +121,7 @@ static void record_free(struct request_context *x, const struct session *s, cons
 
 /* --- permits --- */
 
-/* See permit_restore.h. */
+/* See permit.h. */
 static struct span seat_owner(struct request_context *x, const struct permit *p)
 {
 	char *room = arena_reserve(&x->core->out->arena, OWNER_ROOM);
@@ -156,7 +156,7 @@ void record_permit(struct request_context *x, const struct permit *p)
 	record_seats(x, p, true);
 }
 
-/* See permit_restore.h. */
+/* See permit.h. */
 static struct span loss_owner(struct request_context *x, const struct permit *p)
 {
 	char *room = arena_reserve(&x->core->out->arena, OWNER_ROOM);

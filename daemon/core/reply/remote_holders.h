@@ -1,13 +1,15 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/*
- * Holders of other daemons: what these have told of them, as cards. A table of the names that somebody asked about last; data. Who asks, and who answers, is in
- * ask_daemon.h. Nothing rests on a card but the words of a line. See ALGORITHMS.md, Holders elsewhere.
- */
+/* Holders at other daemons; asks their daemon who they are, and answers the same question of other daemons. */
 #ifndef CORE_REMOTE_HOLDERS_H
 #define CORE_REMOTE_HOLDERS_H
 
-#include "daemon/core/lock/holder_text.h"
+#include "daemon/core/lock/claim.h"
 #include "daemon/core/session/request_context.h"
+
+/*
+ * Holders of other daemons: what these have told of them, as cards. A table of the names that somebody asked about last; data.
+ * Nothing rests on a card but the words of a line. See ALGORITHMS.md, Holders elsewhere.
+ */
 
 #define REMOTE_HOLDERS_MOST 128       /* names about which anything is remembered */
 #define CARD_KEPT_US        (3 * SEC) /* how long a card is */
@@ -28,13 +30,13 @@ struct remote_holder {
 	char name[];
 };
 TAILQ_HEAD(remote_holder_list, remote_holder);
-TAILQ_HEAD(messages, message); /* ask_daemon.c */
+TAILQ_HEAD(messages, message); /* remote_holders.c */
 
 struct remote_holders {
 	struct remote_holder_list table;
 	unsigned count;
 	const uint64_t *key;       /* of hashes */
-	struct timer timer;        /* this and what follows: of ask_daemon.c */
+	struct timer timer;        /* this and what follows: of remote_holders.c */
 	struct messages messages;  /* that no store has confirmed yet */
 	unsigned messages_n;
 	struct pendings held, due; /* SHOWs that are held back; and those that are so no longer */
@@ -43,18 +45,6 @@ struct remote_holders {
 	unsigned questions, answers;
 };
 
-struct remote_holders *remote_holders_here(struct request_context *x); /* made if need be */
-/* NULL: nothing is known of it. */
-struct remote_holder *remote_holder_find(const struct remote_holders *t, struct span name);
-/* The same, made if need be, in the place of the one that was not used for longest. It is the one that was used last from now on. */
-struct remote_holder *remote_holder_use(struct remote_holders *t, struct span name);
-bool remote_holder_is(const struct remote_holder *h, const struct elsewhere *elsewhere);
-/* From now on it is this value. What was told of another is forgotten. */
-void remote_holder_become(struct remote_holder *h, const struct elsewhere *elsewhere);
-/* Keeps the card that this message has, if it is about this value. False: it is not, or not sound, or nobody has asked for it. */
-bool remote_holder_keep_card(struct remote_holders *t, struct span message, struct instant now, struct remote_holder **ret_holder);
-void remote_holders_clear(struct remote_holders *t);
-
 /* What is known of the holder by now; NULL: nothing, or nothing new. ret_us: for how long it has had the lock. */
 const struct holder_text *remote_holder_card(const struct request_context *x, struct span name, const struct elsewhere *elsewhere, int64_t *ret_us);
 
@@ -62,5 +52,31 @@ const struct holder_text *remote_holder_card(const struct request_context *x, st
 void reply_remote_client(struct reply *r, const struct holder_text *c);
 void reply_remote_texts(struct reply *r, const struct holder_text *c);
 void reply_remote_who(struct reply *r, const struct holder_text *c);
+
+/*
+ * SHOW asks the daemon of a holder elsewhere who that is, by one message that a store publishes; and this daemon answers such questions of others. A SHOW is
+ * held back until the answer comes, for a short time at most. A message may be lost: then its row says less. No other request asks or waits.
+ */
+
+#define ASK_AGAIN_US   SEC          /* the same question comes no sooner */
+#define QUESTIONS_MOST 128          /* in a second … */
+#define ANSWERS_MOST   256          /* … and answers, of this daemon */
+#define MESSAGES_MOST  64           /* that no store has confirmed yet */
+#define HELD_BACK_MOST 1024         /* SHOWs that are held back … */
+#define HELD_BACK_US   (250 * MSEC) /* … each so long, and no longer than a call may take */
+
+/* Asks about p->elsewhere, if it is time to. True: a copy of the pending is held back; it is among those of its session. False: no more will be known. */
+bool ask_daemon(struct request_context *x, const struct pending *p);
+
+/* Messages of other daemons: EVENT_QUESTION, EVENT_CARD. */
+void ask_daemon_question(struct request_context *x, unsigned node, struct span message);
+void ask_daemon_card(struct request_context *x, struct span message);
+/* Looks whether this is the answer to a call that published a message. The engine has tracked it already. */
+void ask_daemon_answered(struct request_context *x, const struct answer *a);
+void ask_daemon_fired(struct request_context *x);
+/* The next SHOW that is held back no longer; NULL: none. The caller answers it, and frees it. */
+struct pending *ask_daemon_next_due(struct request_context *x);
+void ask_daemon_free_pending(struct request_context *x, struct pending *p);
+void ask_daemon_free(struct request_context *x);
 
 #endif

@@ -2,13 +2,68 @@
 /* See tell.h. */
 #include "daemon/core/reply/tell.h"
 
-#include "daemon/core/engine/hold.h"
+#include "daemon/core/engine/holding.h"
+#include "daemon/core/member/health.h"
+#include "daemon/core/reply/listing.h"
 #include "daemon/core/reply/records.h"
-#include "daemon/core/reply/rows.h"
+#include "daemon/core/session/group.h"
+#include "daemon/core/session/jobs.h"
+#include "daemon/core/session/semaphore.h"
 
 #include <inttypes.h>
 #include <stdarg.h>
 #include <stdio.h>
+
+/* One line of the log. names: how many were asked for at once; 0: this one. trace: "": none. */
+struct slow {
+	const char *kind, *of, *field, *outcome;
+	unsigned names;
+	struct span trace;
+};
+
+static void slow_log(struct request_context *x, const struct slow *l, const struct session *s, struct span name, int64_t us)
+{
+	char who[WHO_MAX], names[24] = "";
+
+	if (!core_may_log(x->core, BURST_SLOW))
+		return;
+	if (l->names > 0)
+		snprintf(names, sizeof(names), " names=%u", l->names);
+	core_log(x->core, LOG_NOTICE, "slow", "kind=%s %s=%s peer=%s session=%" PRIu64 " %s=%" PRId64 "%s outcome=%s%s%.*s", l->kind, l->of,
+	         core_quoted(x->core, name), core_quoted(x->core, (struct span){who, session_who(s, who)}), s->serial, l->field, us / MSEC, names,
+	         l->outcome, l->trace.n > 0 ? " trace=" : "", (int)l->trace.n, l->trace.p);
+}
+
+static void slow_wait_log(struct request_context *x, const struct slow *l, const struct session *s, struct span name, struct instant since)
+{
+	int64_t us = instant_diff(x->core->now, since);
+
+	if (x->core->conf.slow_wait_us > 0 && us >= x->core->conf.slow_wait_us)
+		slow_log(x, l, s, name, us);
+}
+
+void slow_wait(struct request_context *x, const struct session *s, struct span name, struct span trace, struct instant since, const char *outcome)
+{
+	slow_wait_log(x, &(struct slow){"wait", "name", "waited_ms", outcome, 0, trace}, s, name, since);
+}
+
+void slow_wait_of_group(struct request_context *x, const struct session *s, struct span name, unsigned names, struct span trace, struct instant since)
+{
+	slow_wait_log(x, &(struct slow){"wait", "name", "waited_ms", "granted", names, trace}, s, name, since);
+}
+
+void slow_wait_of_take(struct request_context *x, const struct session *s, struct span queue, struct instant since)
+{
+	slow_wait_log(x, &(struct slow){"wait", "queue", "waited_ms", "granted", 0, SPAN("")}, s, queue, since);
+}
+
+void slow_hold(struct request_context *x, const struct session *s, struct span name, struct span trace, struct instant since, const char *outcome)
+{
+	int64_t us = instant_diff(x->core->now, since);
+
+	if (x->core->conf.slow_hold_us > 0 && us >= x->core->conf.slow_hold_us)
+		slow_log(x, &(struct slow){"hold", "name", "held_ms", outcome, 0, trace}, s, name, us);
+}
 
 void tell_line(struct request_context *x, struct session *s, struct reply *r)
 {
@@ -105,7 +160,8 @@ static void tell_mistakes(struct request_context *x, struct session *s)
 	session_say(x->sessions, s, line, reply_end(&r));
 }
 
-void count_mistake(struct request_context *x, struct session *s)
+/* Counts one more mistake in a row. A session that makes too many is told so, and its connection is closed. */
+static void count_mistake(struct request_context *x, struct session *s)
 {
 	metric_add(&x->core->metrics, METRIC_MISTAKES, 1);
 	if (++s->mistakes < x->core->conf.limits.mistakes || s->over)
@@ -224,4 +280,322 @@ void tell_validity(struct request_context *x, const struct claim *c, const char 
 	push_begin(x, &r, c, word);
 	reply_ms(&r, field, lock_valid_us(&x->engine->table, c->lock));
 	push_end(x, &r, c);
+}
+
+/* Too few stores can be used; or those that can be used were busy, or did not comply. How many have answered is not known here. */
+static void deliver_no_quorum(struct request_context *x, struct session *s, struct span tag, enum refusal why)
+{
+	unsigned nodes = x->core->conf.nodes, quorum = quorum_of(nodes), usable = members_serving(&x->engine->members);
+	int64_t pending = members_pending_us(&x->engine->members);
+	char retry[96] = "", stores[400] = "";
+
+	(usable < quorum ? health_tell_missing : health_tell_serving)(&x->engine->members, stores, sizeof(stores));
+	if (pending >= 0)
+		snprintf(retry, sizeof(retry), "; enough are back in %" PRId64 " ms retry_ms=%" PRId64, pending / MSEC + 1, pending / MSEC + 1);
+	if (usable < quorum)
+		tell_error(x, s, tag, ERROR_QUORUM, "%u of %u stores can be used, %u are needed: %s%s", usable, nodes, quorum, stores, retry);
+	else if (why == REFUSED_NOT_ADMITTED)
+		tell_error(x, s, tag, ERROR_QUORUM,
+		           "%u of %u stores can be used, but are too busy: the request was not sent to them in time; wait longer, or send fewer at a time",
+		           usable, nodes);
+	else if (why == REFUSED_NOT_EXTENDED)
+		tell_error(x, s, tag, ERROR_QUORUM,
+			   "%u of %u stores can be used, but are too busy: the lock is still held, but was not extended in time; "
+			   "ask again, or send fewer at a time", usable, nodes);
+	else
+		tell_error(x, s, tag, ERROR_QUORUM, "%u of %u stores can be used, but fewer than %u complied in time%s", usable, nodes, quorum,
+			   stores[0] ? stores : "; LIST nodes shows them");
+}
+
+void deliver_refusal(struct request_context *x, struct session *s, struct span tag, enum refusal why)
+{
+	switch (why) {
+	case REFUSED_QUORUM:
+	case REFUSED_NOT_ADMITTED:
+	case REFUSED_NOT_EXTENDED:
+		deliver_no_quorum(x, s, tag, why);
+		break;
+	case REFUSED_KIND:
+		tell_error(x, s, tag, ERROR_KIND,
+			   "the stores have a key of another type under this name; redlockd leaves it alone: take another name, or remove that key");
+		break;
+	case REFUSED_IN_USE:
+		tell_error(x, s, tag, ERROR_KIND, "the name is in use by a semaphore: take another name, or ask when nobody has a permit of it");
+		break;
+	case REFUSED_CANCELLED:
+		tell_error(x, s, tag, ERROR_CANCELLED, "the waiting request was withdrawn");
+		break;
+	case REFUSED_DRAINING:
+		tell_draining(x, s, tag);
+		break;
+	case REFUSED_DENIED:
+		tell_revoked(x, s, tag);
+		break;
+	case REFUSED_CROWD:
+		tell_crowded(x, s, tag);
+		break;
+	case REFUSED_SLOTS:
+		tell_error(x, s, tag, ERROR_LIMIT, "a session may be the first in line for at most %d slots of semaphores: wait for some in another session",
+		           SLOTS_OF_SESSION);
+		break;
+	case REFUSED_COUNT:
+		tell_error(x, s, tag, ERROR_LIMIT, "an owner holds a lock at most %u times at once", HOLDS_MOST);
+		break;
+	case REFUSED_SHARED:
+		tell_error(x, s, tag, ERROR_ARG, "this owner holds it shared: UNLOCK it, then LOCK it exclusively");
+		break;
+	case REFUSED_LOST:
+		tell_error(x, s, tag, ERROR_LOST, "the stores say that this session did not hold the lock any more");
+		break;
+	default:
+		tell_error(x, s, tag, ERROR_INTERNAL, "refusal %d", (int)why);
+		break;
+	}
+}
+
+enum refusal withdrawn_why(const struct request_context *x, bool denied)
+{
+	return denied ? REFUSED_DENIED : x->engine->draining ? REFUSED_DRAINING : REFUSED_CANCELLED;
+}
+
+enum result refusal_result(enum refusal why)
+{
+	return why == REFUSED_BUSY ? RESULT_BUSY : why == REFUSED_TIMEOUT ? RESULT_TIMEOUT : RESULT_ERROR;
+}
+
+bool peer_within_limit(struct request_context *x, struct session *s)
+{
+	uint64_t waiting = x->core->conf.limits.waiting;
+	unsigned times = origin_asks_enough(s->origin, waiting);
+
+	if (times == 0)
+		return true;
+	tell_error(x, s, x->request.tag, ERROR_LIMIT, "%s may have at most %" PRIu64 " requests in flight (%u times limits.waiting)",
+	           times == CROWD_OF_ALL ? "all sessions together" : "the sessions of one peer", times * waiting, times);
+	return false;
+}
+
+bool pendings_within_limit(struct request_context *x, struct session *s)
+{
+	uint64_t most = under_way_most(x->core, PENDINGS_MOST), n = 0;
+	const struct pending *p;
+
+	TAILQ_FOREACH(p, &s->pendings, in_session)
+		n += 1 + p->bytes / PENDING_BYTES;
+	if (n < most)
+		return peer_within_limit(x, s);
+	tell_error(x, s, x->request.tag, ERROR_LIMIT,
+	           "a session may have at most %" PRIu64 " requests in flight at the stores (limits.waiting, and at most %d; 8 KiB count as one)",
+	           most, PENDINGS_MOST);
+	return false;
+}
+
+struct pending *pending_uncounted(struct request_context *x, struct session *s, struct lock *l)
+{
+	struct pending *p = pool_get(&x->engine->table.pendings);
+
+	p->session = s;
+	p->lock = l;
+	p->verb = x->request.verb;
+	request_keep_tag(&x->request, p->tag);
+	TAILQ_INSERT_TAIL(&s->pendings, p, in_session);
+	s->busy |= x->request.tag.n == 0;
+	return p;
+}
+
+struct pending *pending_of_request(struct request_context *x, struct session *s, struct lock *l)
+{
+	struct pending *p = pending_uncounted(x, s, l);
+
+	p->origin = s->origin;
+	origin_asks(p->origin);
+	return p;
+}
+
+bool refuse_name(struct request_context *x, struct session *s)
+{
+	tell_mistake(x, s, ERROR_LIMIT, "a name may have at most %" PRIu64 " bytes (limits.name)", x->core->conf.limits.name);
+	return false;
+}
+
+bool refuse_shared_terms(struct request_context *x, struct session *s)
+{
+	const struct request *q = &x->request;
+	bool once = !request_is_renewed(q), delays = request_has(q, FIELD_DELAY) && q->field[FIELD_DELAY].number > 0;
+
+	if (!once && !delays)
+		return true;
+	tell_mistake(x, s, ERROR_ARG, "%s is for exclusive locks: the daemon renews a shared lock until it is unlocked, and then it is free at once",
+	             once ? "renew=no" : "delay=");
+	return false;
+}
+
+bool refuse_bound(struct request_context *x, struct session *s, enum field field, int64_t most, const char *what)
+{
+	tell_mistake(x, s, ERROR_LIMIT, "%s may be at most %" PRId64 "ms (%s)", field_table[field].word, most / MSEC, what);
+	return false;
+}
+
+/* Figures are thousandths of a renewal a second. */
+
+#define LONG_US      (10 * SEC)
+#define AGAIN_US     (100 * MSEC)
+#define COUNTED_MOST 4096 /* leases that are counted anew at each sum */
+
+#define LEASES_OF_PERMIT 2 /* the mark and one slot, whatever lines it stands in */
+#define LEASES_OF_TAKE   2 /* the job and its lock */
+
+/* A loss of which only the journal tells has no ttl. */
+static int64_t milli_of(int64_t ttl_us)
+{
+	return ttl_us > 0 && ttl_us < LONG_US ? 3 * 1000 * SEC / ttl_us : 0;
+}
+
+/*
+ * What the session has and what it may come to hold, by whatever it asks and waits for. repeatable: only the requests that its client may repeat, as their
+ * answers were lost with the connection.
+ */
+static int64_t session_milli(const struct session *s, bool repeatable)
+{
+	int64_t sum = 0;
+	const struct claim *c;
+	const struct permit *p;
+	const struct group *g;
+	const struct take *take;
+	const struct job *job;
+
+	TAILQ_FOREACH(c, &s->claims, in_session)
+		if ((c->not_notified || !repeatable) && c->renew && c->state != CLAIM_LOST)
+			sum += milli_of(c->ttl_us);
+	TAILQ_FOREACH(p, &s->permits, in_session)
+		if ((p->not_notified || !repeatable) && p->state != PERMIT_LOST)
+			sum += LEASES_OF_PERMIT * milli_of(p->ttl_us);
+	LIST_FOREACH(g, &s->groups, in_session)
+		if ((g->not_notified || !repeatable) && g->renew && !g->take)
+			sum += (g->any ? 1 : g->parts) * milli_of(g->ttl_us);
+	LIST_FOREACH(job, &s->jobs, in_session)
+		if (!repeatable && job->state != JOB_LOST)
+			sum += milli_of(job->ttl_us);
+	LIST_FOREACH(take, &s->takes, in_session)
+		if (!repeatable)
+			sum += LEASES_OF_TAKE * milli_of(take->ttl_us);
+	return sum;
+}
+
+/* Likewise. */
+static int64_t leases_asked_for(const struct request *q)
+{
+	switch (q->verb) {
+	case VERB_LOCKALL:
+		return q->words;
+	case VERB_ACQUIRE:
+		return LEASES_OF_PERMIT;
+	case VERB_TAKE:
+		return LEASES_OF_TAKE;
+	case VERB_EXTEND:
+		return 0; /* it has that lease already, and it counts from the next request on */
+	default:
+		return 1;
+	}
+}
+
+/* A client that was resumed may say again what it had said: that much is no more than it has. */
+static int64_t milli_asked_for(const struct session *s, int64_t leases, int64_t ttl_us)
+{
+	int64_t more = leases * milli_of(ttl_us), again = s->resumed ? session_milli(s, true) : 0;
+
+	return more > again ? more - again : 0;
+}
+
+static void session_set_renewals(struct request_context *x, struct session *s, int64_t milli)
+{
+	s->renewals = milli;
+	if (milli > 0 && !s->in_short.le_prev) {
+		LIST_INSERT_HEAD(&x->renewals.sessions, s, in_short);
+	} else if (milli == 0 && s->in_short.le_prev) {
+		LIST_REMOVE(s, in_short);
+		s->in_short.le_prev = NULL;
+	}
+}
+
+/* Some of them in each sum, so that each has its turn: they may have lost or released what was counted last. */
+static void count_anew(struct request_context *x)
+{
+	struct session *s, *next;
+	uint64_t counted = 0;
+
+	for (s = LIST_FIRST(&x->renewals.sessions); s && counted < COUNTED_MOST; s = next) {
+		next = LIST_NEXT(s, in_short);
+		if (s->recounted == x->renewals.recounts)
+			continue;
+		s->recounted = x->renewals.recounts;
+		counted += 1 + s->held + s->waiting;
+		session_set_renewals(x, s, session_milli(s, false));
+	}
+	if (!s)
+		x->renewals.recounts++;
+}
+
+static struct renewals_sum *sum_of(struct request_context *x, uint64_t origin)
+{
+	struct renewals_sum *sum = &x->renewals.sum[origin % RENEWALS_SUMS];
+	const struct session *s;
+
+	if (sum->origin == origin && instant_before(x->core->now, sum->until))
+		return sum;
+	count_anew(x);
+	*sum = (struct renewals_sum){.origin = origin, .until = instant_add(x->core->now, AGAIN_US)};
+	LIST_FOREACH(s, &x->renewals.sessions, in_short)
+		if (origin == 0 || origin_id(s->origin) == origin)
+			sum->milli += s->renewals;
+	return sum;
+}
+
+static bool refuse(struct request_context *x, struct session *s, int64_t ttl_us, int64_t leases, const char *whose, int64_t most, int64_t used)
+{
+	int64_t left = most * 1000 - used, right_us = left > 0 ? 3 * 1000 * SEC * leases / left + MSEC : LONG_US;
+
+	tell_error(x, s, x->request.tag, ERROR_LIMIT,
+	           "a lease of %" PRId64 "ms is renewed every %" PRId64 "ms, and the leases below %dms of %s may have at most %" PRId64
+	           " renewals a second (limits.renewals): a ttl of %" PRId64 "ms or more is right now",
+	           ttl_us / MSEC, ttl_us / 3 / MSEC, (int)(LONG_US / MSEC), whose, most,
+	           (right_us < LONG_US ? right_us : LONG_US) / MSEC);
+	return false;
+}
+
+static bool renewals_allow(struct request_context *x, struct session *s, int64_t ttl_us)
+{
+	int64_t all = (int64_t)x->core->conf.limits.renewals, leases = leases_asked_for(&x->request), before, own, more;
+	struct renewals_sum *of_all, *of_peer;
+
+	if (all == 0 || !request_is_renewed(&x->request))
+		return true;
+	more = milli_asked_for(s, leases, ttl_us);
+	own = session_milli(s, false);
+	of_all = sum_of(x, 0);
+	of_peer = sum_of(x, origin_id(s->origin));
+	before = s->renewals;
+	session_set_renewals(x, s, own);
+	if (own + more > all / 20 * 1000)
+		return refuse(x, s, ttl_us, leases, "one session", all / 20, own);
+	if (!session_is_owner(x->core, s) && of_peer->milli + more > all / 2 * 1000)
+		return refuse(x, s, ttl_us, leases, "the sessions of one peer", all / 2, of_peer->milli);
+	if (of_all->milli + more > all * 1000)
+		return refuse(x, s, ttl_us, leases, "all sessions", all, of_all->milli);
+	session_set_renewals(x, s, own + more);
+	of_all->milli += own + more - before;
+	of_peer->milli += own + more - before;
+	return true;
+}
+
+bool ttl_is_allowed(struct request_context *x, struct session *s)
+{
+	const struct core_conf *conf = &x->core->conf;
+	int64_t ttl = request_has(&x->request, FIELD_TTL) ? x->request.field[FIELD_TTL].number : conf->lease_us;
+
+	if (!request_has(&x->request, FIELD_TTL) || (ttl >= conf->min_lease_us && ttl <= conf->max_lease_us))
+		return ttl >= LONG_US || renewals_allow(x, s, ttl);
+	tell_mistake(x, s, ERROR_LIMIT, "ttl must be from %" PRId64 "ms (min_lease) to %" PRId64 "ms (max_lease)",
+	             conf->min_lease_us / MSEC, conf->max_lease_us / MSEC);
+	return false;
 }

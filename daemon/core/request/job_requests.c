@@ -1,20 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* See job_requests.h. */
-#include "daemon/core/request/job_requests.h"
+/* See requests.h. */
+#include "daemon/core/request/requests.h"
 
 #include "daemon/base/mem.h"
 #include "daemon/base/netstring.h"
 #include "daemon/core/job/job.h"
-#include "daemon/core/job/job_order.h"
-#include "daemon/core/job/queue_pass.h"
-#include "daemon/core/job/take_places.h"
-#include "daemon/core/job/take.h"
-#include "daemon/core/job/take_again.h"
-#include "daemon/core/rate/stored_limits.h"
-#include "daemon/core/reply/pending.h"
-#include "daemon/core/reply/renewal_limits.h"
+#include "daemon/core/rate/rate.h"
 #include "daemon/core/reply/tell.h"
-#include "daemon/core/reply/request_terms.h"
 
 #include <inttypes.h>
 #include <stdio.h>

@@ -1,14 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* See lockall.h. */
-#include "daemon/core/request/lockall.h"
+/* See requests.h. */
+#include "daemon/core/request/requests.h"
 
-#include "daemon/core/deadlock/local_circle.h"
 #include "daemon/core/deadlock/deadlock.h"
-#include "daemon/core/rate/stored_limits.h"
-#include "daemon/core/reply/renewal_limits.h"
+#include "daemon/core/deadlock/wait_graph.h"
+#include "daemon/core/rate/rate.h"
 #include "daemon/core/reply/tell.h"
-#include "daemon/core/reply/request_terms.h"
-#include "daemon/core/request/locks.h"
 #include "daemon/core/resume/resume.h"
 
 #include <inttypes.h>

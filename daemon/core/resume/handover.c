@@ -1,20 +1,19 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* See handover.h. */
-#include "daemon/core/resume/handover.h"
+/* See resume.h. */
+#include "daemon/core/resume/resume.h"
 
 #include "daemon/base/buf.h"
-#include "daemon/core/engine/release.h"
-#include "daemon/core/engine/ticket.h"
-#include "daemon/core/member/member_records.h"
-#include "daemon/core/rate/rate_turns.h"
+#include "daemon/core/engine/asking.h"
+#include "daemon/core/member/membership.h"
+#include "daemon/core/rate/rate.h"
 #include "daemon/core/reply/listing.h"
 #include "daemon/core/reply/records.h"
 #include "daemon/core/reply/watch.h"
-#include "daemon/core/rights/auth.h"
+#include "daemon/core/rights/rights.h"
 #include "daemon/core/round/round.h"
+#include "daemon/core/session/client.h"
 #include "daemon/core/session/group.h"
 #include "daemon/core/session/jobs.h"
-#include "daemon/core/session/client_identity.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
@@ -245,7 +244,7 @@ static void ask_rate(struct requests *r, const struct pending *p)
 }
 
 /* An EXTEND is about the ttl that the hold has by now, whichever was asked for. */
-static void ask_extend(struct requests *r, const struct pending *p)
+static void ask_pending_extend(struct requests *r, const struct pending *p)
 {
 	size_t from = buf_length(&r->lines);
 
@@ -307,7 +306,7 @@ static void ask_pending(struct request_context *x, struct requests *r, const str
 	else if (p->auth)
 		ask_auth(r, p);
 	else if (p->verb == VERB_EXTEND && !p->permit && p->claim->state == CLAIM_HELD)
-		ask_extend(r, p);
+		ask_pending_extend(r, p);
 	else
 		remember_unanswered(x, p->session, p->tag);
 }

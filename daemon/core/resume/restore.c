@@ -1,23 +1,19 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* See restore.h. */
-#include "daemon/core/resume/restore.h"
+/* See resume.h. */
+#include "daemon/core/resume/resume.h"
 
 #include "daemon/base/mem.h"
-#include "daemon/core/engine/adopt.h"
-#include "daemon/core/engine/adopted_lease.h"
-#include "daemon/core/engine/hold.h"
-#include "daemon/core/engine/release.h"
-#include "daemon/core/engine/ticket.h"
+#include "daemon/core/engine/asking.h"
+#include "daemon/core/engine/holding.h"
 #include "daemon/core/event/journal.h"
-#include "daemon/core/job/session_jobs.h"
-#include "daemon/core/member/member_records.h"
+#include "daemon/core/job/job.h"
+#include "daemon/core/lock/lease.h"
+#include "daemon/core/member/membership.h"
 #include "daemon/core/reply/records.h"
 #include "daemon/core/reply/tell.h"
 #include "daemon/core/reply/watch.h"
-#include "daemon/core/resume/handover.h"
-#include "daemon/core/resume/resume.h"
-#include "daemon/core/semaphore/permit_restore.h"
-#include "daemon/core/session/client_identity.h"
+#include "daemon/core/semaphore/permit.h"
+#include "daemon/core/session/client.h"
 
 #include <errno.h>
 

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* See access.h. */
-#include "daemon/core/rights/access.h"
+/* See rights.h. */
+#include "daemon/core/rights/rights.h"
 
 #include "daemon/core/reply/tell.h"
+#include "daemon/core/session/client.h"
 #include "daemon/core/session/jobs.h"
-#include "daemon/core/session/rules.h"
 #include "daemon/core/session/semaphore.h"
 
 /* What a request needs. */

@@ -1,14 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* See auth.h. It must never log a word of a request: people type secrets where names belong. */
-#include "daemon/core/rights/auth.h"
+/* See rights.h. It must never log a word of a request: people type secrets where names belong. */
+#include "daemon/core/rights/rights.h"
 
 #include "daemon/base/mem.h"
 #include "daemon/base/peer.h"
 #include "daemon/core/reply/page.h"
-#include "daemon/core/reply/pending.h"
 #include "daemon/core/reply/tell.h"
-#include "daemon/core/rights/suspects.h"
-#include "daemon/core/session/rules.h"
+#include "daemon/core/session/client.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -381,7 +379,7 @@ struct instant auth_asks(const struct auth *auth, struct span *ret_user, struct 
 	return auth->asked_at;
 }
 
-/* Whose secret is verified while `first`, which comes first in the line, is answered: see auth.h. */
+/* Whose secret is verified while `first`, which comes first in the line, is answered: see rights.h. */
 static struct auth *auth_pick(const struct asker *o, struct auth *first)
 {
 	struct asked_user *u = first->user->early == first ? first->user : TAILQ_FIRST(&o->early);

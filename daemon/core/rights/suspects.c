@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* See suspects.h. */
-#include "daemon/core/rights/suspects.h"
+/* See rights.h. */
+#include "daemon/core/rights/rights.h"
 
 #include "daemon/base/mem.h"
 #include "daemon/base/peer.h"

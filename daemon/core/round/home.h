@@ -1,19 +1,33 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/*
- * The home of a rate limit, or of a queue: the one store that keeps it, the same for all daemons; and the questions that are asked there. A question is one
- * call of lua/home.lua, about one name. How it ended is found in `told` before the step is over: an answer, certainly not carried out, or not known.
- *
- * All daemons must call the stores alike, or their homes differ (see rendezvous.h). Each store keeps its name: the first daemon gives it. Before its first
- * question a daemon asks all stores in reach for their names. If one goes by another name, the daemon asks none of them anything about limits and queues.
- * Locks need no names.
- * See ALGORITHMS.md, Home.
- */
+/* Which store is the home of a rate limit or of a queue, and a question to it. */
 #ifndef CORE_HOME_H
 #define CORE_HOME_H
 
 #include "daemon/base/buf.h"
+#include "daemon/core/event/core.h"
 #include "daemon/core/round/engine_data.h"
-#include "daemon/core/round/rendezvous.h"
+
+/*
+ * Which store is the home of a rate limit, or of a queue: the one with the largest weight for its name. Weights go by what the configuration calls the stores,
+ * so all daemons must call them alike. Highest random weight (Thaler, Ravishankar 1998): when the set of stores changes, only the names of the
+ * stores that went or came move. Pure. See ALGORITHMS.md, Home.
+ */
+
+/* What a question to a home is about. Limits and queues have name spaces of their own. NONE: what the store is called; such a question stays in home.c. */
+enum home_of { HOME_OF_RATE, HOME_OF_QUEUE, HOME_OF_NONE };
+
+/* The store that comes at this place for the name: 0 is its home, and when that is gone 1 is the next. */
+unsigned rendezvous_node(const struct core *core, enum home_of of, struct span name, unsigned place);
+
+/*
+ * The home of a rate limit, or of a queue: the one store that keeps it, the same for all daemons; and the questions that are asked there. A question is one
+ * call of lua/home.lua, about one name. How it ended is found in `told` before the step is over: an answer, certainly not carried out, or not known.
+ *
+ * All daemons must call the stores alike, or their homes differ. Each store keeps its name: the first daemon gives it. Before its first
+ * question a daemon asks all stores in reach for their names. If one goes by another name, the daemon asks none of them anything about limits and queues.
+ * Locks need no names.
+ * See ALGORITHMS.md, Home.
+ */
 
 enum home_outcome {
 	HOME_OPEN,     /* not known yet */

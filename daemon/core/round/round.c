@@ -1,7 +1,116 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
+/* See round.h. */
 #include "daemon/core/round/round.h"
 
+#include "daemon/base/mem.h"
+#include "daemon/core/lock/lease.h"
+#include "daemon/core/member/membership.h"
+
+#include <inttypes.h>
 #include <string.h>
+
+void call_table_init(struct call_table *t, struct core *core, struct members *members)
+{
+	*t = (struct call_table){.core = core, .members = members, .free_head = CALLS_SLOT_NONE};
+}
+
+void call_table_release(struct call_table *t)
+{
+	mem_free(t->slot);
+	mem_free(t->next_free);
+}
+
+void call_table_grow(struct call_table *t)
+{
+	uint32_t old = t->slots;
+
+	t->slots = old ? 2 * old : 256;
+	t->slot = mem_grow(t->slot, t->slots, sizeof(struct calls *));
+	t->next_free = mem_grow(t->next_free, t->slots, sizeof(*t->next_free));
+	for (uint32_t i = t->slots; i-- > old;) {
+		t->slot[i] = NULL;
+		t->next_free[i] = t->free_head;
+		t->free_head = i;
+	}
+}
+
+/* A second round, or a key that is left behind, may go to a node that is not joined any more. The marker of its quarantine would open that to votes. */
+static struct span calls_marker(const struct member *m)
+{
+	return m->marker[0] == 'j' ? span_of(m->marker) : SPAN("none");
+}
+
+struct call *calls_send(struct call_table *t, struct calls *c, unsigned node, enum call_kind kind)
+{
+	struct call *call = core_call(t->core);
+
+	*call = (struct call){
+		.id = c->slot, .node = node, .kind = kind, .name = name_text(c->name), .marker = calls_marker(&t->members->node[node]),
+		.seen = t->members->node[node].fence_seen};
+	c->sent[node] = t->core->now;
+	nodeset_add(&c->asked, node);
+	nodeset_add(&c->open, node);
+	flow_sent(&t->members->node[node].flow, t->core->now);
+	return call;
+}
+
+/* From when an answer counts: earlier than `sent` if the store's clock shows that the call ran earlier, because a clock has jumped meanwhile. */
+static struct instant calls_sent(const struct member *m, const struct answer *a, struct instant sent)
+{
+	struct instant earliest = {a->server_us - m->clock.high};
+
+	return a->server_us && m->clock.known ? instant_min(sent, earliest) : sent;
+}
+
+/* Each answer that came late by slow.store, whatever it says. */
+static void calls_tell_slow(const struct call_table *t, const struct calls *c, const struct answer *a)
+{
+	static const char *const word[] = {[ANSWER_EXECUTED] = "executed", [ANSWER_REFUSED] = "refused", [ANSWER_UNKNOWN] = "unknown"};
+	int64_t us = instant_diff(t->core->now, c->sent[a->node]);
+
+	if (us >= t->core->conf.slow_store_us && core_may_log(t->core, BURST_SLOW))
+		core_log(t->core, LOG_NOTICE, "slow", "kind=store node=%s name=%s took_ms=%" PRId64 " outcome=%s", t->core->conf.label[a->node],
+		         core_quoted(t->core, name_unescaped(name_text(c->name))), us / MSEC, word[a->class]);
+}
+
+struct calls *calls_answered(struct call_table *t, const struct answer *a)
+{
+	struct calls *c = a->call < t->slots ? t->slot[a->call] : NULL;
+	struct member *m;
+
+	if (!c || !nodeset_has(c->open, a->node))
+		return NULL;
+	m = &t->members->node[a->node];
+	if (t->core->conf.slow_store_us > 0)
+		calls_tell_slow(t, c, a);
+	nodeset_remove(&c->open, a->node);
+	flow_answered(&m->flow, c->sent[a->node], t->core->now, a->class == ANSWER_EXECUTED, t->core->conf.timeout_us);
+	member_observe(t->members, a, c->sent[a->node]);
+	c->sent[a->node] = calls_sent(m, a, c->sent[a->node]);
+	return c;
+}
+
+struct instant calls_sent_last(const struct call_table *t, const struct calls *c, struct nodeset nodes)
+{
+	struct instant last = c->begun;
+
+	for (unsigned i = 0; i < t->core->conf.nodes; i++)
+		if (nodeset_has(nodes, i))
+			last = instant_max(last, c->sent[i]);
+	return last;
+}
+
+struct instant calls_slow_at(const struct call_table *t, const struct calls *c)
+{
+	return instant_add(calls_sent_last(t, c, c->open), t->core->conf.timeout_us);
+}
+
+void calls_stall(struct call_table *t, const struct calls *c)
+{
+	for (unsigned i = 0; i < t->core->conf.nodes; i++)
+		if (nodeset_has(c->open, i) && instant_diff(t->core->now, c->sent[i]) >= t->core->conf.timeout_us)
+			member_stall(t->members, i);
+}
 
 void rounds_init(struct rounds *rs, struct call_table *calls)
 {
@@ -289,4 +398,161 @@ enum round_outcome round_outcome(const struct round *r, unsigned nodes, struct i
 	if (r->question == QUESTION_ACQUIRE && round_is_contended(r) && nodeset_count(nodeset_or(r->granted, r->refused)) >= quorum)
 		return ROUND_UNDECIDED;
 	return ROUND_PENDING;
+}
+
+#define NARROW_US SEC
+#define CONTENDED_US (5 * SEC) /* how long a contended name is expected to be contended again */
+
+void tokens_expect(struct tokens *t, const struct core *core, const struct name *name)
+{
+	unsigned place = name->node.hash & (TOKENS_NAMES - 1);
+
+	t->contended[place].hash = name->node.hash;
+	t->contended[place].until = instant_add(core->now, CONTENDED_US);
+}
+
+static bool tokens_are_expected(const struct tokens *t, const struct core *core, const struct name *name)
+{
+	unsigned place = name->node.hash & (TOKENS_NAMES - 1);
+
+	return t->contended[place].hash == name->node.hash && instant_before(core->now, t->contended[place].until);
+}
+
+int64_t tokens_range(const struct tokens *t, const struct core *core, const struct name *name, unsigned waiting)
+{
+	int64_t others = waiting > 0 ? (int64_t)waiting - 1 : 0;
+
+	if (instant_before(core->now, t->narrow_until))
+		return 0;
+	if (others < TOKENS_AHEAD && tokens_are_expected(t, core, name))
+		return TOKENS_AHEAD;
+	return others > TOKENS_RANGE_MOST ? TOKENS_RANGE_MOST : others;
+}
+
+void tokens_be_modest(struct tokens *t, const struct core *core)
+{
+	t->modest_until = instant_add(core->now, 2 * core->conf.clock_tol_us + NARROW_US);
+}
+
+void tokens_be_narrow(struct tokens *t, struct instant now)
+{
+	t->narrow_until = instant_add(now, NARROW_US);
+}
+
+bool tokens_base_is_beyond(const struct members *ms, const struct round *r, int64_t base)
+{
+	for (unsigned i = 0; i < ms->core->conf.nodes; i++) {
+		const struct member *m = &ms->node[i];
+
+		if (nodeset_has(r->granted, i) && r->base[i] == base && m->clock.known && base < FENCE_MOST &&
+		    base > member_server_ms(m, ms->core->now) * MSEC + members_ahead_us(ms))
+			return true;
+	}
+	return false;
+}
+
+bool tokens_base_is_far(const struct members *ms, const struct round *r, int64_t base)
+{
+	for (unsigned i = 0; i < ms->core->conf.nodes; i++) {
+		const struct member *m = &ms->node[i];
+
+		if (nodeset_has(r->granted, i) && m->clock.known && base > member_server_ms_least(m, ms->core->now) * MSEC + members_ahead_us(ms))
+			return true;
+	}
+	return false;
+}
+
+/*
+ * The key may stand there from now on, at most until its TTL is over. How late the store may set it depends on how roughly its clock is known now. That is
+ * noted now, since a later answer may tell the clock better.
+ */
+static void ask_note_placed(struct call_table *t, struct round *r, unsigned node)
+{
+	int64_t px_us = round_px_us(r);
+	struct instant until = instant_add(t->core->now, t->core->conf.timeout_us + px_us + px_us / 50 + SEC);
+	struct member *m = &t->members->node[node];
+
+	member_note_width(t->members, m, m->clock.high - m->clock.low);
+	placed_add(round_placed(r), node, px_us, until);
+}
+
+/* Sends a call that may place the value, on the terms of the round. */
+static struct call *ask_to_place(struct call_table *t, struct round *r, unsigned node, struct span value, enum call_kind kind)
+{
+	struct call *call = calls_send(t, &r->calls, node, kind);
+
+	call->value = value;
+	if (kind == CALL_EXTEND)
+		call->new_value = value;
+	call->px_ms = whole_ms(round_px_us(r));
+	call->form = r->form;
+	ask_note_placed(t, r, node);
+	return call;
+}
+
+/*
+ * A call sets a key within the timeout or not at all: nobody would release a key that is set later. Nor does it set one when the lease may be over without it:
+ * the next run of the daemon would take it for a key that stood there all the time.
+ */
+static int64_t ask_in_time_ms(const struct call_table *t, unsigned node)
+{
+	return member_server_ms(&t->members->node[node], instant_add(t->core->now, t->core->conf.timeout_us));
+}
+
+static int64_t ask_not_after_ms(const struct call_table *t, unsigned node, struct instant lease_end)
+{
+	int64_t in_time = ask_in_time_ms(t, node), least = member_server_ms_least(&t->members->node[node], lease_end);
+
+	return least < in_time ? least : in_time;
+}
+
+static int64_t ask_acquire_by_ms(const struct call_table *t, const struct round *r, unsigned node)
+{
+	const struct member_clock *clock = &t->members->node[node].clock;
+
+	if (2 * (t->core->conf.timeout_us + clock->high - clock->low) < r->ttl_us)
+		return ask_in_time_ms(t, node); /* whatever its clock is, the lease is not over by then */
+	return ask_not_after_ms(t, node, vote_until(t->core->now, r->ttl_us));
+}
+
+void ask_acquire(struct call_table *t, struct round *r, unsigned node, struct span value, int64_t proposal, struct span ticket, int64_t reserve_us)
+{
+	struct call *call = ask_to_place(t, r, node, value, CALL_ACQUIRE);
+
+	call->fence = proposal;
+	call->range = r->range;
+	call->ticket = ticket;
+	call->ticket_ms = TICKET_US / MSEC;
+	call->reserve_ms = whole_ms(reserve_us);
+	call->not_after_ms = ask_acquire_by_ms(t, r, node);
+}
+
+struct call *ask_extend(struct call_table *t, struct round *r, unsigned node, struct span value, int64_t floor, struct instant put_back)
+{
+	struct call *call = ask_to_place(t, r, node, value, CALL_EXTEND);
+
+	call->fence = floor;
+	call->create = instant_before(t->core->now, put_back);
+	call->beyond = members_were_set_back(t->members, floor);
+	if (call->create)
+		call->not_after_ms = ask_not_after_ms(t, node, put_back);
+	return call;
+}
+
+void ask_raise(struct call_table *t, struct round *r, unsigned node, struct span value, bool beyond)
+{
+	struct call *call = ask_to_place(t, r, node, value, CALL_EXTEND);
+
+	call->fence = r->token + r->range;
+	call->beyond = beyond;
+}
+
+void ask_break(struct call_table *t, struct round *r, unsigned node, struct span what)
+{
+	calls_send(t, &r->calls, node, CALL_BREAK)->value = what;
+}
+
+void ask_look(struct call_table *t, struct round *r, unsigned node)
+{
+	(void)calls_send(t, &r->calls, node, CALL_LOOK);
 }

@@ -1,18 +1,112 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/*
- * What the answers to one question to all stores come to. A round counts and decides nothing: round_outcome() is a value, and its caller acts on it. `nodes`
- * is the number of stores, so Q = nodes / 2 + 1.
- *
- * A token is agreed when Q stores granted it as the base of their answer; where bases differ a second round raises the fence, see quorum.h. Votes are split
- * when a quorum answered and nobody can have Q of them.
- * See ALGORITHMS.md, Rounds.
- */
+/* One question to all stores: its calls, with the fencing token that it proposes, and its outcome: won, held, split, …. */
 #ifndef CORE_ROUND_H
 #define CORE_ROUND_H
 
 #include "daemon/base/pool.h"
+#include "daemon/core/event/event.h"
 #include "daemon/core/lock/lease.h"
-#include "daemon/core/round/calls.h"
+#include "daemon/core/member/members.h"
+
+/*
+ * Calls: what was sent to which store when, and which stores have not answered. They are embedded in what asks, a round or a release, which lives until every
+ * call has been answered. So a late answer always finds it.
+ * See ALGORITHMS.md, Rounds.
+ */
+
+enum calls_owner {
+	CALLS_OF_ROUND,   /* struct round */
+	CALLS_OF_RELEASE, /* struct release */
+	CALLS_OF_TABLE,   /* struct deadlocks */
+	CALLS_OF_HOME,    /* struct home_question */
+	CALLS_OF_MESSAGE,    /* struct message, remote_holders.c */
+};
+
+struct calls {
+	uint32_t slot;        /* its number in each answer */
+	uint8_t owner;        /* what it is embedded in */
+	struct nodeset asked; /* a call was sent */
+	struct nodeset open;  /* … and is not answered */
+	struct name *name;    /* referenced while the calls live */
+	struct instant begun;
+	struct instant sent[NODES_MAX];
+};
+
+struct call_table {
+	struct core *core;
+	struct members *members;
+	struct calls **slot;
+	uint32_t slots, free_head; /* free slots are a list of indexes; see round.c */
+	uint32_t *next_free;
+	unsigned live;
+};
+
+void call_table_init(struct call_table *t, struct core *core, struct members *members);
+void call_table_release(struct call_table *t); /* nothing is live */
+
+#define CALLS_SLOT_NONE UINT32_MAX
+void call_table_grow(struct call_table *t);
+
+/* The calls are zero-filled. Inline, since each LOCK and each UNLOCK opens and closes some. */
+static inline void calls_open(struct call_table *t, struct calls *c, enum calls_owner owner, struct name *name)
+{
+	if (t->free_head == CALLS_SLOT_NONE)
+		call_table_grow(t);
+	c->slot = t->free_head;
+	t->free_head = t->next_free[c->slot];
+	t->slot[c->slot] = c;
+	t->live++;
+	c->owner = (uint8_t)owner;
+	c->begun = t->core->now;
+	c->name = name;
+	name->refs++;
+}
+
+/* No call is open. */
+static inline void calls_close(struct call_table *t, struct calls *c)
+{
+	c->name->refs--;
+	t->slot[c->slot] = NULL;
+	t->next_free[c->slot] = t->free_head;
+	t->free_head = c->slot;
+	t->live--;
+}
+
+/* Sends a call, and notes a time before it can leave. The caller says what else the call asks before any other effect; the rest is 0. */
+struct call *calls_send(struct call_table *t, struct calls *c, unsigned node, enum call_kind kind);
+/* Tracks that the call is answered, and returns the calls that it belongs to. NULL: no such call is open. */
+struct calls *calls_answered(struct call_table *t, const struct answer *a);
+
+/* Until when this node may still run a call that sets a key and was sent over an earlier connection, not before `since` and not after `last`: a call that is
+ * sent now may overtake it. PAST: there is no such call. */
+static inline struct instant calls_overtaken_until(const struct call_table *t, unsigned node, struct instant since, struct instant last)
+{
+	const struct member *m = &t->members->node[node];
+
+	return instant_before(m->up_since, since) ? INSTANT_PAST : instant_add(instant_min(last, m->up_since), m->overtaken_us);
+}
+
+/* When the last of these nodes was asked. */
+struct instant calls_sent_last(const struct call_table *t, const struct calls *c, struct nodeset nodes);
+/* When the timeout of all stores that have not answered has passed. */
+struct instant calls_slow_at(const struct call_table *t, const struct calls *c);
+/* Marks stores silent whose timeout has passed. */
+void calls_stall(struct call_table *t, const struct calls *c);
+
+/* A time in milliseconds, as a store takes it, rounded up. */
+static inline int64_t whole_ms(int64_t us)
+{
+	return (us + MSEC - 1) / MSEC;
+}
+
+/*
+ * What the answers to one question to all stores come to. A round counts and decides nothing: round_outcome() is a value, and its caller acts on it. `nodes`
+ * is the number of stores, so Q = nodes / 2 + 1.
+ *
+ * A token is agreed when Q stores granted it as the base of their answer; where bases differ a second round raises the fence, see members.h. Votes are split
+ * when a quorum answered and nobody can have Q of them.
+ * See ALGORITHMS.md, Rounds.
+ */
 
 struct pending;
 
@@ -21,7 +115,7 @@ enum question {
 	QUESTION_RAISE, /* second round of an acquire: lifts the fence, only at stores that granted */
 	QUESTION_RENEW,
 	QUESTION_ADOPT, /* as RENEW, of a lease of the previous run */
-	QUESTION_LOOK,  /* who has it; see ask_holder.c */
+	QUESTION_LOOK,  /* who has it; see break.c */
 	QUESTION_HOLDER, /* what is to be broken; see break.c */
 	QUESTION_BREAK, /* takes it from its holder by force */
 };
@@ -153,5 +247,79 @@ unsigned round_same_value_at(const struct round *r, unsigned nodes, unsigned nod
 unsigned round_same_value(const struct round *r, unsigned nodes);
 /* In how many ms a quorum may be free, by the TTLs that the round found; -1: never. */
 int64_t round_pttl_ms(const struct round *r, unsigned nodes);
+
+/*
+ * Fencing tokens, as a round asks for them: the first that it proposes, how many it reserves, and what its grants allow a second round to lift the fence to.
+ * Asks nobody. See members.h, and ALGORITHMS.md, Fencing tokens.
+ */
+
+#define TOKENS_RANGE_MOST 1024
+#define TOKENS_AHEAD 64 /* for waiters to come */
+#define TOKENS_NAMES 512 /* places for the names that were contended last: a power of two */
+
+struct tokens {
+	int64_t seen;         /* the largest token in any reply that may be believed */
+	int64_t proposed;     /* the last token of what was proposed last */
+	struct instant modest_until; /* no proposals before this moment: one was within the limit of one store and beyond that of another */
+	struct instant narrow_until; /* single tokens only before this moment: a store's fence is as far ahead of its clock as it may be */
+	struct {
+		uint64_t hash;
+		struct instant until;
+	} contended[TOKENS_NAMES];   /* by the hash of the name; another name may take the place */
+};
+
+/* Somebody waits for this name while it is held here: others are expected to do so in the next seconds. */
+void tokens_expect(struct tokens *t, const struct core *core, const struct name *name);
+
+static inline void tokens_saw(struct tokens *t, int64_t token)
+{
+	if (token > t->seen)
+		t->seen = token;
+}
+
+/*
+ * What a round proposes that reserves a range, by a hybrid logical clock: above every token that was seen anywhere, and above what other rounds proposed, whose
+ * answers may be under way. 0: nothing, each store takes its own next token.
+ */
+static inline int64_t tokens_propose(struct tokens *t, const struct core *core, int64_t range)
+{
+	int64_t proposal = core->wall_us;
+
+	if (instant_before(core->now, t->modest_until))
+		return 0;
+	if (t->seen >= proposal)
+		proposal = t->seen + 1;
+	if (t->proposed >= proposal && t->proposed < core->wall_us + SEC) /* else our clock has been set back: no store would follow */
+		proposal = t->proposed + 1;
+	t->proposed = proposal + range;
+	return proposal;
+}
+
+/*
+ * How many tokens a round reserves beyond the first, so that the lock can be handed on without a round: one for each other local waiter, and TOKENS_AHEAD at
+ * least if the name was contended of late.
+ */
+int64_t tokens_range(const struct tokens *t, const struct core *core, const struct name *name, unsigned waiting);
+
+/* A floor was refused: no proposals for a while. Within that time the limit of the store that refused passes the base; a proposal would lift the base, too. */
+void tokens_be_modest(struct tokens *t, const struct core *core);
+/* A range was refused. A single token is never refused for the clock. */
+void tokens_be_narrow(struct tokens *t, struct instant now);
+
+/* This base is beyond the limit of a store that granted it: the clock of that store was set back. See members.h. */
+bool tokens_base_is_beyond(const struct members *ms, const struct round *r, int64_t base);
+/* A store that granted may refuse this base as a floor: its clock is behind, or was set back, or is hardly known. */
+bool tokens_base_is_far(const struct members *ms, const struct round *r, int64_t base);
+
+/* The questions of a round, as calls. Each that may set its value notes where the value may stand from now on, and until when. */
+
+void ask_acquire(struct call_table *t, struct round *r, unsigned node, struct span value, int64_t proposal, struct span ticket, int64_t reserve_us);
+/* A missing key is put back if the call runs before put_back; PAST: never. */
+struct call *ask_extend(struct call_table *t, struct round *r, unsigned node, struct span value, int64_t floor, struct instant put_back);
+/* The second round of an acquire. beyond: the fence is lifted even beyond the limit. */
+void ask_raise(struct call_table *t, struct round *r, unsigned node, struct span value, bool beyond);
+/* what: see lua/break.lua. */
+void ask_break(struct call_table *t, struct round *r, unsigned node, struct span what);
+void ask_look(struct call_table *t, struct round *r, unsigned node);
 
 #endif

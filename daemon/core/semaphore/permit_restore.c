@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* See permit_restore.h. */
-#include "daemon/core/semaphore/permit_restore.h"
+/* See permit.h. */
+#include "daemon/core/semaphore/permit.h"
 
 #include "daemon/base/mem.h"
-#include "daemon/core/engine/adopt.h"
-#include "daemon/core/event/alarms.h"
-#include "daemon/core/semaphore/permit_answer.h"
+#include "daemon/core/engine/holding.h"
+#include "daemon/core/event/core.h"
 
 #include <errno.h>
 #include <limits.h>

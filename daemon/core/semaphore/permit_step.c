@@ -1,12 +1,231 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* See permit_step.h. */
-#include "daemon/core/semaphore/permit_step.h"
+/* The next step of a requested permit: it tries slots, waits for its turn, then in the queues; how it is answered, and resumed. */
+#include "daemon/core/semaphore/permit.h"
 
 #include "daemon/core/deadlock/deadlock.h"
-#include "daemon/core/engine/waiters.h"
-#include "daemon/core/reply/refusal.h"
+#include "daemon/core/engine/asking.h"
+#include "daemon/core/reply/history.h"
+#include "daemon/core/reply/listing.h"
+#include "daemon/core/reply/records.h"
 #include "daemon/core/reply/tell.h"
-#include "daemon/core/semaphore/permit_answer.h"
+
+void permits_take_over(struct session *to, struct session *from)
+{
+	struct permit *p;
+
+	to->slots += from->slots;
+	from->slots = 0;
+	while ((p = TAILQ_FIRST(&from->permits))) {
+		TAILQ_REMOVE(&from->permits, p, in_session);
+		TAILQ_INSERT_TAIL(&to->permits, p, in_session);
+		p->session = p->agent.principal = to;
+		p->agent.serial = from->serial;
+		if (!from->origin)
+			session_count_claims(&p->agent, to->origin);
+	}
+}
+
+/* Its client hears of it: what the same owner lost before, with the slot that this one has, need not be remembered. */
+static void permit_forget_losses(struct request_context *x, struct permit *p)
+{
+	struct permit *loss, *next;
+
+	for (loss = TAILQ_FIRST(&p->session->permits); loss && loss->state == PERMIT_LOST; loss = next) {
+		next = TAILQ_NEXT(loss, in_session);
+		if (!loss->not_notified && loss->semaphore == p->semaphore &&
+		    span_equal(permit_owner(loss), permit_owner(p)) && loss->slot.slot == p->slot.slot) {
+			permit_abandon(x, loss, INSTANT_NEVER); /* its client has not read so far */
+			permit_end(x, loss);
+		}
+	}
+}
+
+void permit_hear(struct request_context *x, struct permit *p)
+{
+	if (!p->not_notified)
+		return;
+	p->not_notified = false;
+	heap_cancel(&x->core->timers, &p->timer);
+	record_permit(x, p);
+	permit_forget_losses(x, p);
+}
+
+unsigned permits_tell_resumed(struct request_context *x, struct session *s, size_t begin, int64_t *more)
+{
+	struct permit *p;
+	struct reply r;
+	unsigned n = 0;
+
+	TAILQ_FOREACH(p, &s->permits, in_session) {
+		if (p->state != PERMIT_HELD || permit_is_adopting(p) || permit_valid_us(x, p) <= 0)
+			continue;
+		if (rows_take_long(x, s->unsent - begin)) {
+			++*more;
+			continue;
+		}
+		heap_cancel(&x->core->timers, &p->timer);
+		permit_hear(x, p);
+		reply_begin(&r, session_line(x->sessions), span_of(s->lasting->resume_tag), "*");
+		reply_permit(&r, p);
+		reply_ms(&r, "valid_ms", permit_valid_us(x, p));
+		reply_int(&r, "count", 1);
+		reply_int(&r, "limit", p->semaphore->limit);
+		if (p->owner_n > 0)
+			reply_text(&r, "owner", permit_owner(p));
+		session_send(x->sessions, s, r.start, reply_end(&r));
+		n++;
+	}
+	return n;
+}
+
+/* the latter for one of them; nothing if its client knows of it */
+static void permit_bound(struct request_context *x, struct permit *p, struct instant until)
+{
+	if (!p->not_notified || permit_is_adopting(p))
+		return;
+	if (!timer_is_set(&p->timer) || instant_before(until, p->timer.at))
+		heap_set(&x->core->timers, &p->timer, until);
+}
+
+void permits_bound(struct request_context *x, struct session *s, struct instant until)
+{
+	struct permit *p;
+
+	TAILQ_FOREACH(p, &s->permits, in_session) {
+		if (p->not_notified && p->state == PERMIT_LOST) {
+			p->not_notified = false;
+			permit_tell(x, p, "! LOST", NULL);
+		} else if (p->state == PERMIT_LOST && p->acknowledged) {
+			heap_set(&x->core->timers, &p->timer, until);
+		} else {
+			permit_bound(x, p, until);
+		}
+	}
+}
+
+/* How an ACQUIRE is answered: the permit is its client's from now on, or is refused and is gone. */
+
+/* The ACQUIRE is answered, or has no client left that could be. */
+static void permit_answered(struct request_context *x, struct session *s, bool tagged)
+{
+	session_answered(x->sessions, s, tagged);
+}
+
+static bool permit_is_tagged(const struct permit *p)
+{
+	return p->not_notified || p->tag[0] != '\0';
+}
+
+/* It has the mark and a slot. */
+static void permit_win(struct request_context *x, struct permit *p)
+{
+	struct session *s = p->session;
+	bool tagged = permit_is_tagged(p);
+
+	permit_keep_slot(x, p);
+	heap_cancel(&x->core->timers, &p->timer);
+	permit_enter(x, p, PERMIT_HELD);
+	p->granted_at = x->core->now;
+	p->fence = p->slot.claim->token;
+	record_permit(x, p);
+	name_history_add(x, s, semaphore_name(p->semaphore));
+	if (!p->not_notified) {
+		permit_forget_losses(x, p);
+		permit_tell_granted(x, p, span_of(p->tag));
+	} else if (s->detached || s->resuming) {
+		p->believed = INSTANT_PAST;
+	} else {
+		heap_set(&x->core->timers, &p->timer, s->lasting->repeat_until);
+	}
+	permit_watch(x, p, WATCH_GRANTED);
+	contended_permit(x, p, CONTENDED_FIRST);
+	permit_note_risk(x, p);
+	permit_answered(x, s, tagged);
+	deadlock_note(x, s);
+	semaphore_stir(x, p->semaphore);
+}
+
+/* The one that asked first of those who have a permit here. NULL: other daemons have all of them. */
+static const struct permit *permit_in_the_way(const struct semaphore *m)
+{
+	const struct permit *p;
+
+	TAILQ_FOREACH(p, &m->others, in_line)
+		if (p->state == PERMIT_HELD)
+			break;
+	return p;
+}
+
+static void reply_permit_holder(const struct request_context *x, struct reply *r, const struct permit *p)
+{
+	char who[WHO_MAX];
+
+	reply_text(r, "holder", (struct span){who, session_who(p->session, who)});
+	reply_ms(r, "held_ms", instant_diff(x->core->now, p->granted_at));
+	reply_remark(r, kept_remark(&p->remark));
+}
+
+static void tell_full(struct request_context *x, const struct permit *p, const char *word)
+{
+	struct semaphore *m = p->semaphore;
+	const struct permit *holder = permit_in_the_way(m);
+	struct reply r;
+
+	reply_begin(&r, session_line(x->sessions), span_of(p->tag), word);
+	reply_text(&r, "name", semaphore_name(m));
+	if (word[0] == 'T')
+		reply_ms(&r, "waited_ms", instant_diff(x->core->now, p->asked_at));
+	reply_int(&r, "limit", m->limit);
+	reply_int(&r, "free", 0); /* other daemons have what seems to be free here */
+	reply_int(&r, "waiters", m->waiters); /* it has left the line */
+	if (holder)
+		reply_permit_holder(x, &r, holder);
+	tell_line(x, p->session, &r);
+}
+
+static void tell_in_use(struct request_context *x, const struct permit *p)
+{
+	if (p->other)
+		tell_error(x, p->session, span_of(p->tag), ERROR_LIMIT,
+		           "limit=%u is that of this semaphore at present: ask with the same limit, or when nobody has a permit of it", p->other);
+	else
+		tell_error(x, p->session, span_of(p->tag), ERROR_KIND, "the name is in use by a lock: take another name, or ask when nobody holds the lock");
+}
+
+static void permit_tell_refused(struct request_context *x, const struct permit *p, enum refusal why)
+{
+	int64_t waited = instant_diff(x->core->now, p->asked_at);
+
+	core_answers(x->core, VERB_ACQUIRE);
+	metric_waited(&x->core->metrics, refusal_result(why), waited);
+	core_name_waited(x->core, semaphore_name(p->semaphore), refusal_result(why), waited);
+	if (why == REFUSED_BUSY) {
+		metric_add(&x->core->metrics, METRIC_REFUSALS, 1);
+		tell_full(x, p, "BUSY");
+	} else if (why == REFUSED_TIMEOUT) {
+		metric_add(&x->core->metrics, METRIC_TIMEOUTS, 1);
+		tell_full(x, p, "TIMEOUT");
+	} else if (why == REFUSED_IN_USE) {
+		tell_in_use(x, p);
+	} else {
+		deliver_refusal(x, p->session, span_of(p->tag), why);
+	}
+}
+
+static void permit_refuse(struct request_context *x, struct permit *p, enum refusal why)
+{
+	struct session *s = p->session;
+	bool tagged = permit_is_tagged(p);
+
+	if (why == REFUSED_BUSY && p->patient)
+		why = p->leaving ? REFUSED_CANCELLED : REFUSED_TIMEOUT;
+	permit_enter(x, p, PERMIT_CANCELLED);
+	if (!p->not_notified && !p->told && !s->over && !s->detached)
+		permit_tell_refused(x, p, why);
+	metric_add(&x->core->metrics, METRIC_FAILURES, why == REFUSED_QUORUM || why == REFUSED_NOT_ADMITTED);
+	permit_end(x, p);
+	permit_answered(x, s, tagged);
+}
 
 static bool is_trouble(enum refusal why)
 {

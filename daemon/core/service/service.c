@@ -1,49 +1,185 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/*
- * One step: what is due (due_timers.c), then the event, then what became possible (after_step.c). The order in which these happen is decided here and nowhere
- * else.
- */
+/* See service.h. */
 #include "daemon/core/service/service.h"
-#include "daemon/core/job/job_order.h"
 
 #include "daemon/base/mem.h"
-#include "daemon/core/admin/alarm.h"
-#include "daemon/core/admin/drain.h"
-#include "daemon/core/admin/revoke.h"
+#include "daemon/core/admin/admin.h"
 #include "daemon/core/deadlock/deadlock.h"
-#include "daemon/core/engine/break.h"
+#include "daemon/core/engine/asking.h"
 #include "daemon/core/engine/engine.h"
-#include "daemon/core/engine/grant.h"
-#include "daemon/core/engine/release.h"
-#include "daemon/core/engine/retry.h"
-#include "daemon/core/event/alarms.h"
-#include "daemon/core/job/queue_pass.h"
-#include "daemon/core/job/take.h"
+#include "daemon/core/engine/holding.h"
+#include "daemon/core/event/core.h"
+#include "daemon/core/group/groups.h"
+#include "daemon/core/job/job.h"
 #include "daemon/core/member/health.h"
-#include "daemon/core/rate/rate_turns.h"
-#include "daemon/core/reply/ask_daemon.h"
-#include "daemon/core/reply/former_holders.h"
-#include "daemon/core/reply/watch_news.h"
-#include "daemon/core/reply/name_history.h"
+#include "daemon/core/member/membership.h"
+#include "daemon/core/rate/rate.h"
+#include "daemon/core/reply/history.h"
+#include "daemon/core/reply/lists.h"
 #include "daemon/core/reply/records.h"
+#include "daemon/core/reply/remote_holders.h"
 #include "daemon/core/reply/show.h"
 #include "daemon/core/reply/watch.h"
-#include "daemon/core/reply/lists.h"
-#include "daemon/core/resume/session_end.h"
-#include "daemon/core/resume/handover.h"
-#include "daemon/core/resume/restore.h"
-#include "daemon/core/rights/auth.h"
+#include "daemon/core/request/requests.h"
+#include "daemon/core/resume/resume.h"
+#include "daemon/core/rights/rights.h"
 #include "daemon/core/round/home.h"
-#include "daemon/core/service/due_timers.h"
-#include "daemon/core/service/hangup.h"
-#include "daemon/core/service/after_step.h"
-#include "daemon/core/service/service_data.h"
-#include "daemon/core/session/rules.h"
+#include "daemon/core/semaphore/permit.h"
+#include "daemon/core/service/step.h"
+#include "daemon/core/session/client.h"
+#include "daemon/core/session/request_context.h"
 #include "daemon/core/session/semaphore.h"
-#include "daemon/core/session/client_identity.h"
 
 #include <assert.h>
 #include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+/* Each timer that is due goes to its owner. */
+
+/* Fires timers that are due, the first of which is `t`: as many as a step has time for. core.late: some are left. */
+void due_timers_due(struct request_context *x, struct timer *t);
+
+static inline void due_timers_timers(struct request_context *x)
+{
+	struct timer *t = heap_first(&x->core->timers);
+
+	if (t && !instant_before(x->core->now, t->at))
+		due_timers_due(x, t);
+}
+
+static void job_timer_fired(struct request_context *x, struct timer *t)
+{
+	if (t->kind == TIMER_JOB)
+		job_fired(x, container_of(t, struct job, timer));
+	else if (t->kind == TIMER_QUEUE)
+		queue_look(x, container_of(t, struct job_queue, timer));
+	else if (t->kind == TIMER_TAKE)
+		take_fired(x, container_of(t, struct take, timer));
+	else if (t->kind == TIMER_RATE_LINE || t->kind == TIMER_RATE_TURN)
+		rate_timer_fired(x, t);
+	else
+		job_order_fired(x, t);
+}
+
+/* Sessions that can go on are served at the end of each step. */
+static void again(struct request_context *x)
+{
+	news_again(x);
+	permits_again(x);
+	groups_again(x);
+	if (x->drain.more)
+		drain_again(x);
+	if (x->revoke.more)
+		revoke_again(x);
+}
+
+static void timer_fired(struct request_context *x, struct timer *t)
+{
+	if (t->kind == TIMER_SESSION)
+		hangup_fired(x, container_of(t, struct session, timer));
+	else if (t->kind == TIMER_GRACE)
+		resume_grace_over(x, container_of(t, struct lasting, grace)->session);
+	else if (t->kind == TIMER_HANDED)
+		after_step_handed(x);
+	else if (t->kind == TIMER_WAITS)
+		deadlock_fired(x);
+	else if (t->kind == TIMER_NOTES)
+		name_history_fired(x);
+	else if (t->kind == TIMER_AGAIN)
+		again(x);
+	else if (t->kind == TIMER_ASK_DAEMON)
+		show_fired(x);
+	else if (t->kind == TIMER_DRAIN)
+		drain_fired(x);
+	else if (t->kind == TIMER_ALARM)
+		alarm_fired(x, t);
+	else if (t->kind == TIMER_FAILURES)
+		alarm_count_failures(x);
+	else if (t->kind == TIMER_AUTH)
+		auth_fired(x, t);
+	else if (t->kind == TIMER_LISTS)
+		lists_go_on(x);
+	else if (t->kind == TIMER_LAPSE)
+		group_step_fired(x, t);
+	else if (t->kind == TIMER_PERMIT)
+		permit_step_fired(x, container_of(t, struct permit, timer));
+	else if (t->kind >= TIMER_JOB)
+		job_timer_fired(x, t);
+	else
+		engine_fired(x->engine, t);
+}
+
+#define WORK_A_STEP 2048
+#define WORK_A_WAIT 8 /* of a request that ends */
+#define SLOTS_A_WORK 4 /* that the first in line leaves */
+
+static unsigned session_work(const struct session *s)
+{
+	return WORK_A_WAIT * (1 + s->held + s->waiting) + s->slots / SLOTS_A_WORK;
+}
+
+/* A group that ends gives back what it has. */
+static unsigned claim_work(const struct claim *c)
+{
+	const struct session *s = c->session;
+
+	return WORK_A_WAIT * (s->principal && !s->of_permit ? group_of(c)->parts : 1);
+}
+
+/* About how much the timer is to do, where a lease to renew is 2. */
+static unsigned timer_work(struct timer *t)
+{
+	switch ((enum timer_kind)t->kind) {
+	case TIMER_LEASE: /* all readers lose it together */
+		return 1 + lock_holders(lock_of_lease(container_of(t, struct lease, timer)));
+	case TIMER_JOB:
+		return 4;
+	case TIMER_AGAIN:
+	case TIMER_HANDED:
+		return WORK_A_STEP;
+	case TIMER_SESSION:
+		return session_work(container_of(t, struct session, timer));
+	case TIMER_GRACE:
+		return session_work(container_of(t, struct lasting, grace)->session);
+	case TIMER_CLAIM:
+		return claim_work(container_of(t, struct claim, timer));
+	case TIMER_LAPSE:
+		return WORK_A_WAIT * container_of(t, struct group, lapse)->parts;
+	case TIMER_PERMIT:
+		return WORK_A_WAIT + container_of(t, struct permit, timer)->asked_n / SLOTS_A_WORK;
+	default:
+		return WORK_A_WAIT;
+	}
+}
+
+/* Beyond some work the timers that are due are left to the next steps, which follow at once: a client can choose one moment for many. */
+void due_timers_due(struct request_context *x, struct timer *t)
+{
+	int64_t late_us = instant_diff(x->core->now, t->at);
+	unsigned work = 0, most = core_portion(x->core, WORK_A_STEP);
+
+	x->core->late = x->engine->falls;
+	x->core->metrics.value[METRIC_LOOP_LAG] = late_us;
+	metric_peak(&x->core->metrics, METRIC_GAP_LONGEST, late_us);
+	for (unsigned n = 0; t && !instant_before(x->core->now, t->at); t = heap_first(&x->core->timers), n++) {
+		work += timer_work(t);
+		if (work > most && n > 0) {
+			x->core->late = true;
+			break;
+		}
+		heap_cancel(&x->core->timers, t);
+		timer_fired(x, t);
+		if (x->engine->fell)
+			after_step_fallen(x);
+		after_step_notices(x);
+	}
+}
+
+/*
+ * One step: what is due, then the event, then what became possible (after_step.c). The order in which these happen is decided here and nowhere
+ * else.
+ */
 
 struct service *service_new(const struct core_conf *conf)
 {
@@ -357,4 +493,99 @@ void service_reload(struct service *s, const struct core_conf *conf)
 	core_group_names(&s->core);
 	if (alarms)
 		alarm_configure(&s->context);
+}
+
+/* What the daemon asks the service about itself, without a step: for the supervisor, the log, the page and /metrics. It changes nothing but figures. */
+
+size_t service_status(const struct service *s, char *out, size_t size)
+{
+	const struct metrics *m = &s->core.metrics;
+	int n = snprintf(out, size, "%u/%u stores, %lld sessions, %lld locks, %lld waiters%s", members_serving(&s->engine.members), s->core.conf.nodes,
+	                 (long long)m->value[METRIC_SESSIONS], (long long)m->value[METRIC_LOCKS_HELD], (long long)m->value[METRIC_WAITERS],
+	                 s->engine.stopping ? ", stopping" : s->engine.draining ? ", draining" : "");
+
+	return n < 0 ? 0 : (size_t)n < size ? (size_t)n : size - 1;
+}
+
+bool service_lets_look(const struct service *s, const struct peer *peer, bool some)
+{
+	return peer_may_look(&s->core, peer, some);
+}
+
+bool service_is_draining(const struct service *s)
+{
+	return s->engine.draining;
+}
+
+bool service_is_drained(struct service *s)
+{
+	return drain_is_over(&s->context);
+}
+
+bool service_sets_timers(const struct service *s)
+{
+	return s->engine.falls;
+}
+
+bool service_is_judging(const struct service *s)
+{
+	return s->context.revoke.more;
+}
+
+bool service_is_settled(const struct service *s)
+{
+	return members_are_settled(&s->engine.members);
+}
+
+bool service_is_awaited(const struct service *s)
+{
+	return hand_over_is_awaited(&s->context);
+}
+
+bool service_has_other_stores(const struct service *s)
+{
+	return s->context.handed && !s->context.handed->same_stores;
+}
+
+bool service_returns(const struct service *s)
+{
+	return s->context.handed;
+}
+
+void service_tally(const struct service *s, const struct sampler *to)
+{
+	tally(&s->context, to);
+}
+
+void service_store(const struct service *s, unsigned node, struct service_store *ret_store)
+{
+	const struct member *m = &s->engine.members.node[node];
+
+	*ret_store = (struct service_store){.name = core_calls(&s->core, node),
+	                                    .state = member_state_told(&s->engine.members, m),
+	                                    .cause = defect_table[member_trouble(&s->engine.members, m).defect].word,
+	                                    .usable = member_serves(&s->engine.members, m),
+	                                    .rtt_us = m->rtt_us,
+	                                    .trips = &m->trips,
+	                                    .trips_us = m->trips_us,
+	                                    .address = strlen(m->address) < sizeof(m->address) - 1 ? m->address : "",
+	                                    .run_id = m->run_id,
+	                                    .heard = m->clock.at};
+}
+
+bool service_has_quorum(const struct service *s)
+{
+	return members_serving(&s->engine.members) >= quorum_of(s->core.conf.nodes);
+}
+
+const struct metrics *service_metrics(struct service *s)
+{
+	s->core.metrics.value[METRIC_NAMES] = (int64_t)s->engine.table.map.count;
+	s->core.metrics.value[METRIC_TIMERS] = (int64_t)s->core.timers.count;
+	return &s->core.metrics;
+}
+
+const char *service_daemon_id(const struct service *s)
+{
+	return s->core.daemon_id;
 }

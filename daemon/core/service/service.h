@@ -11,7 +11,7 @@
 #define CORE_SERVICE_H
 
 #include "daemon/core/event/core.h"
-#include "daemon/core/event/sample.h"
+#include "daemon/core/event/metric.h"
 
 struct service;
 
@@ -34,7 +34,7 @@ bool service_snapshot(struct service *s, struct effects *ret_effects);
 void service_snapshot_drop(struct service *s); /* the next portion is the first one of another snapshot */
 
 /*
- * A restart: the same for the next process, of all that the service has, see handover.h. The next service gets these records by EVENT_RESTORE. As long as
+ * A restart: the same for the next process, of all that the service has, see resume.h. The next service gets these records by EVENT_RESTORE. As long as
  * service_returns says so, no line may be read from a client.
  */
 void service_hand_over(struct service *s, struct effects *ret_effects);
@@ -58,7 +58,7 @@ bool service_is_draining(const struct service *s);
 bool service_lets_look(const struct service *s, const struct peer *peer, bool some);
 /* Whether a drain is over: it is time for EVENT_STOP. To be asked again and again, as no event tells it. */
 bool service_is_drained(struct service *s);
-/* Whether requests that new rules deny may wait still, and get their turn: the next steps refuse them, see revoke.h. */
+/* Whether requests that new rules deny may wait still, and get their turn: the next steps refuse them, see admin.h. */
 bool service_is_judging(const struct service *s);
 /* Votes fell, and some leases have not their new timers yet: steps that follow at once set them. */
 bool service_sets_timers(const struct service *s);

@@ -1,13 +1,30 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
+/* A LOCKALL or LOCKANY that is not answered yet, and its claims, which an internal session owns. */
+#ifndef CORE_GROUP_H
+#define CORE_GROUP_H
+
+#include "daemon/core/round/engine_data.h"
+#include "daemon/core/session/request_context.h"
+#include "daemon/core/session/session.h"
+
+/*
+ * The agent of a group or a permit: the session of its claims, which is in no table and has no client. What it has does not count as holds of the client.
+ */
+
+/* Of zeroed memory. principal: the session that the group or the permit is of. */
+void inner_session_init(struct session *agent, struct session *principal);
+/* A claim of the agent that has yet to ask, by lock_request_ask(). */
+struct claim *inner_session_claim(struct engine *e, struct session *agent, struct span owner, struct remark remark, struct instant asked_at);
+/* The request was repeated on other terms: they hold for what the agent has not got yet. */
+void inner_session_set_terms(struct session *agent, bool renew, int64_t ttl_us, int64_t delay_us, struct remark remark);
+/* Gives back what the claim has, or leaves the queue. */
+void inner_session_drop(struct engine *e, struct claim *c);
+
 /*
  * A group is a LOCKALL or a LOCKANY that is not answered yet. It asks for each of its names by an ordinary claim, a part. Parts belong to no client: their
  * session is the agent of the group, so what a group has of a name does not count as a hold of its client until the group has all that it asks for. Then the
  * claims become the client's. See ALGORITHMS.md, Groups.
  */
-#ifndef CORE_GROUP_H
-#define CORE_GROUP_H
-
-#include "daemon/core/session/request_context.h"
 
 struct take;
 

@@ -4,8 +4,8 @@
 #define CORE_REQUEST_CONTEXT_H
 
 #include "daemon/core/round/engine_data.h"
+#include "daemon/core/session/client.h"
 #include "daemon/core/session/session.h"
-#include "daemon/core/session/client_identity.h"
 
 /* What a step of a walk through all sessions has, and how much it may still do. */
 struct walk_step {
@@ -27,8 +27,8 @@ struct request_context {
 		struct instant next_at; /* the next slice of a LIST comes no sooner */
 	} lists;
 	struct deadlocks *deadlocks; /* NULL: nobody waits while it holds something, see deadlock.h */
-	struct name_history *noted;         /* NULL: nothing was granted yet, see name_history.h */
-	struct formers *formers;     /* NULL: no long hold has ended yet, see former_holders.h */
+	struct name_history *noted;         /* NULL: nothing was granted yet, see history.h */
+	struct formers *formers;     /* NULL: no long hold has ended yet, see history.h */
 	struct auths *auths;         /* NULL: nobody has sent AUTH yet, see auth.c */
 	struct remote_holders *remote_holders; /* NULL: nobody was shown a holder elsewhere yet, see remote_holders.h */
 	unsigned due;            /* how many groups and permits are */
@@ -45,14 +45,14 @@ struct request_context {
 		uint64_t number;               /* of the last event */
 		bool missed;                   /* the line was full: events are only counted */
 		unsigned told;                 /* in this step */
-	} news;                     /* see watch_news.h */
+	} news;                     /* see watch.h */
 	LIST_HEAD(, job) jobs;   /* those that sessions have, and those whose end the home does not know yet */
 	unsigned jobs_at_stake;  /* how many of them are not lost */
 	LIST_HEAD(, job_queue) queues; /* those that a TAKE waits for … */
 	unsigned queues_n;       /* … and how many these are */
 	LIST_HEAD(, job_order) all_orders; /* DEFERs that are not answered yet */
 	LIST_HEAD(, job_list) surveys; /* likewise LIST jobs */
-	struct map rate_lines;   /* by name, those in which a RATE waits: see rate_turns.h */
+	struct map rate_lines;   /* by name, those in which a RATE waits: see rate.h */
 	uint64_t places;         /* that TAKEs have got */
 	bool queue_due;          /* something may be due in one of them: they are looked at before the step ends */
 	struct {
@@ -63,17 +63,17 @@ struct request_context {
 		struct session_walk walk;
 		/* Looking: so many slots before this one have no request that is not answered. */
 		uint32_t look, looked;
-	} drain;                 /* engine.draining: see drain.h */
+	} drain;                 /* engine.draining: see admin.h */
 	struct {
 		uint32_t rules;     /* how often new rules came: sessions are judged by the last ones … */
 		bool more;          /* … but not all of them yet */
 		struct session_walk walk;
-	} revoke;                /* see revoke.h */
+	} revoke;                /* see admin.h */
 	unsigned served;         /* lines read ahead, in this step */
-	unsigned rates_failed;   /* RATEs that waited, in this step or before, since a line last went on: see rate_turns.c */
+	unsigned rates_failed;   /* RATEs that waited, in this step or before, since a line last went on: see rate.c */
 	unsigned slots_asked;    /* in this step, by those that are first in line */
 	struct timer again;      /* set: the step had no time for all that is to be done, and the next one follows at once */
-	bool attends;            /* alarms or the slow log want to be told of grants and waits: see alarm.h. engine.watched counts that as a session */
+	bool attends;            /* alarms or the slow log want to be told of grants and waits: see admin.h. engine.watched counts that as a session */
 	struct {
 		LIST_HEAD(, session) sessions; /* those with short leases, as they were counted last */
 		unsigned recounts;     /* how often all of them were counted */
@@ -83,13 +83,13 @@ struct request_context {
 			struct instant until;  /* then it is summed up again */
 			int64_t milli;
 		} sum[RENEWALS_SUMS];
-	} renewals;              /* see renewal_limits.h */
+	} renewals;              /* see tell.h */
 	uint64_t orders;         /* the number of the last nonce of a DEFER */
 	bool named;              /* the journal has the id of the daemon */
 	bool snapshot;           /* the journal is being told everything … */
 	struct map_walk snapshot_at; /* … so far */
-	struct span hands_over;  /* the next process is being told everything, of these stores; "": it is not. See handover.h */
-	struct handed *handed;   /* what the process before this one has handed over, and is not served again yet; NULL: nothing. See restore.h */
+	struct span hands_over;  /* the next process is being told everything, of these stores; "": it is not. See resume.h */
+	struct handed *handed;   /* what the process before this one has handed over, and is not served again yet; NULL: nothing. See resume.h */
 	bool more;               /* the records that are being written are of one LOCKALL, and it has more of them */
 	struct session *torn;    /* restoring: the last records are of a LOCKALL of that session, and it should have more; NULL: they are not */
 	unsigned torn_count;     /* number of those records */

@@ -21,7 +21,7 @@ enum permit_state {
 #define SLOTS_OF_SESSION 8192 /* for which one session is the first in line */
 #define SLOTS_A_STEP     512  /* are asked for by those that are the first */
 
-/* How the owner of a record of a permit begins: see permit_restore.h. */
+/* How the owner of a record of a permit begins: see permit.h. */
 #define SEAT_OWNER "\001permit "
 
 /* What a permit asks for, or has. */

@@ -1,9 +1,119 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The session table, and the effects that concern one session. */
+/* See session.h. */
 #include "daemon/core/session/session.h"
 
 #include "daemon/base/greatest.h"
 #include "daemon/base/mem.h"
+
+#include <stdint.h>
+#include <string.h>
+
+void users_init(struct users *t, const uint64_t key[2])
+{
+	map_init(&t->by_name, key);
+	TAILQ_INIT(&t->all);
+}
+
+static void user_forget(struct users *t, struct user *u)
+{
+	TAILQ_REMOVE(&t->all, u, in_users);
+	map_remove(&t->by_name, &u->by_name);
+	roll_release(&u->recent);
+	mem_free(u);
+}
+
+void users_release(struct users *t)
+{
+	while (!TAILQ_EMPTY(&t->all))
+		user_forget(t, TAILQ_FIRST(&t->all));
+	map_release(&t->by_name);
+}
+
+static bool user_matches(const struct map_node *node, const void *name, size_t n)
+{
+	const struct user *u = container_of(node, struct user, by_name);
+
+	return u->n == n && memcmp(u->name, name, n) == 0;
+}
+
+struct user *users_find_or_add(struct users *t, struct span name)
+{
+	uint64_t hash = map_hash(&t->by_name, name.p, name.n);
+	struct map_node *node = map_find(&t->by_name, hash, name.p, name.n, user_matches);
+	struct user *u;
+
+	if (node)
+		return container_of(node, struct user, by_name);
+	u = mem_alloc(sizeof(*u) + name.n);
+	u->n = name.n;
+	memcpy(u->name, name.p, name.n);
+	roll_init(&u->recent, t->by_name.key, USER_RECENTS);
+	map_insert(&t->by_name, &u->by_name, hash);
+	TAILQ_INSERT_TAIL(&t->all, u, in_users);
+	return u;
+}
+
+void users_trim(struct users *t)
+{
+	struct user *u, *next;
+
+	for (u = TAILQ_FIRST(&t->all); u && t->by_name.count > USERS_MOST; u = next) {
+		next = TAILQ_NEXT(u, in_users);
+		if (u->refs == 0)
+			user_forget(t, u);
+	}
+}
+
+#define KEPT   ((size_t)4096)
+#define IS_CUT (UINT32_C(1) << 31) /* in the length of a line */
+
+static void lines_ahead_release(struct lines_ahead *a)
+{
+	if (a->lines)
+		buf_release(a->lines);
+	mem_free(a->lines);
+	*a = (struct lines_ahead){0};
+}
+
+/* that it takes */
+static size_t lines_ahead_bytes(const struct lines_ahead *a)
+{
+	return a->lines ? buf_length(a->lines) : 0;
+}
+
+/* True: a bound is reached. */
+static bool lines_ahead_add(struct lines_ahead *a, struct input line)
+{
+	uint32_t head = (uint32_t)line.n | (line.is_cut ? IS_CUT : 0);
+
+	if (!a->lines)
+		a->lines = mem_alloc(sizeof(*a->lines));
+	buf_append(a->lines, &head, sizeof(head));
+	buf_append(a->lines, line.p, line.n);
+	return ++a->count >= READ_AHEAD_LINES || buf_length(a->lines) >= READ_AHEAD_BYTES;
+}
+
+bool lines_ahead_next(struct lines_ahead *a, struct input *ret_line)
+{
+	uint32_t head;
+
+	memcpy(&head, buf_begin(a->lines), sizeof(head));
+	buf_consume(a->lines, sizeof(head));
+	*ret_line = (struct input){.p = buf_begin(a->lines), .n = head & ~IS_CUT, .is_cut = head & IS_CUT};
+	buf_consume(a->lines, ret_line->n);
+	return --a->count <= READ_AHEAD_LINES / 2 && buf_length(a->lines) <= READ_AHEAD_BYTES / 2;
+}
+
+/* The line is the last that lines_ahead_next has returned. If none is left, frees memory beyond what short lines need, and the line moves into the arena. */
+static void lines_ahead_trim(struct lines_ahead *a, struct arena *arena, struct input *line)
+{
+	if (a->count > 0 || a->lines->cap <= KEPT)
+		return;
+	line->p = arena_copy(arena, line->p, line->n);
+	lines_ahead_release(a);
+}
+
+/* The session table, and the effects that concern one session. */
 
 void session_table_init(struct session_table *t, struct core *core)
 {

@@ -1,15 +1,80 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
+/* One client: identity, claims, requests in flight, lines read ahead; and the names that each user locked last. */
+#ifndef CORE_SESSION_H
+#define CORE_SESSION_H
+
+#include "daemon/base/arena.h"
+#include "daemon/base/buf.h"
+#include "daemon/base/map.h"
+#include "daemon/base/roll.h"
+#include "daemon/core/lock/lock.h"
+#include "proto/span.h"
+
+#include <stdbool.h>
+
+struct session;
+
+/* Users, as RECENT tells them apart, and the names that each of them locked last. A session has a user from its first grant on. */
+
+#define USER_MAX     96   /* bytes of its name; what is longer is cut */
+#define USERS_MOST   1000 /* those without a session that are remembered */
+#define USER_RECENTS 100  /* names that a user locked last */
+
+struct user {
+	struct map_node by_name;
+	TAILQ_ENTRY(user) in_users; /* the one that came first, first */
+	unsigned refs;  /* sessions */
+	unsigned notes; /* of this second: see history.h */
+	struct roll recent;
+	size_t n;
+	char name[];    /* see history.c */
+};
+
+struct users {
+	struct map by_name;
+	TAILQ_HEAD(, user) all;
+};
+
+void users_init(struct users *t, const uint64_t key[2]);
+void users_release(struct users *t);
+struct user *users_find_or_add(struct users *t, struct span name);
+/* Forgets those that are too many and have no session. Nothing else refers to any. */
+void users_trim(struct users *t);
+
+static inline void user_leave(struct user *u)
+{
+	if (u)
+		u->refs--;
+}
+
+/* Lines read ahead: those of a session that has an untagged request under way. Embedded; zeroed memory is ready. */
+
+/* Lines, and their bytes. At either bound the session is read no further, until both fell to half. The line that reaches a bound is kept whole. */
+#define READ_AHEAD_LINES 256
+#define READ_AHEAD_BYTES 65536
+#define READ_AHEAD_WHOLE 16 /* times limits.output: bytes of all sessions. Beyond, each is read no further behind its first line */
+#define READ_AHEAD_MOST  64 /* times limits.output: bytes of all sessions, with long first lines. Beyond, the greatest of the peer that has most is cut off */
+
+/* A line of a client; or of one that was too long the beginning. The parser may overwrite the bytes. */
+struct input {
+	char *p;
+	size_t n;
+	bool is_cut;
+};
+
+struct lines_ahead {
+	struct buf *lines; /* each as a head and its bytes; NULL: there was none yet */
+	unsigned count;
+};
+
+/* The first of them, of which there must be one, in place. Valid until the next lines_ahead_add. True: both are down to half. */
+bool lines_ahead_next(struct lines_ahead *a, struct input *ret_line);
+
 /*
  * A session is one client as the service sees it: its identity, its claims, its requests in flight, and the lines read ahead while an untagged
  * request is under way. It holds no socket. A session with grace outlives its connection: it is detached until RESUME, or until its grace is over.
  * See ALGORITHMS.md, Sessions.
  */
-#ifndef CORE_SESSION_H
-#define CORE_SESSION_H
-
-#include "daemon/core/lock/lock.h"
-#include "daemon/core/session/lines_ahead.h"
-#include "daemon/core/session/user.h"
 
 TAILQ_HEAD(listings, listing); /* listing.h */
 TAILQ_HEAD(watchings, watching); /* watch.c */
@@ -17,7 +82,7 @@ LIST_HEAD(groups, group); /* group.h */
 TAILQ_HEAD(permits, permit); /* semaphore.h */
 LIST_HEAD(jobs, job); /* jobs.h */
 LIST_HEAD(take_list, take); /* jobs.h */
-TAILQ_HEAD(places, take_place); /* take_places.h */
+TAILQ_HEAD(places, take_place); /* job.h */
 
 #define UNSENT_MAX 16384 /* bytes of answers to lines read ahead; beyond, the session waits until the outer layer has sent them */
 
@@ -50,7 +115,7 @@ struct session {
 	uint64_t serial;         /* number for people and for RESUME */
 	struct lasting *lasting; /* NULL: it was never asked for */
 	char *label;             /* HELLO name=; NULL */
-	char *address;           /* of the peer, as text; NULL: none, or that of all Unix sockets; then, if has_subject, its subject. See client_identity.h */
+	char *address;           /* of the peer, as text; NULL: none, or that of all Unix sockets; then, if has_subject, its subject. See client.h */
 	struct instant opened_at, heard_at;
 	int64_t heartbeat_us;    /* 0: no heartbeat */
 	int64_t resumed_heartbeat_us; /* of a session without one that it takes over: see struct peer */
@@ -67,12 +132,12 @@ struct session {
 	struct permits permits;  /* ACQUIREs that are not answered yet, and permits that it has or has lost */
 	struct session *principal; /* of the agent of a group or a permit: the session that that is of. Else NULL */
 	struct identity *identity; /* NULL: nothing but the fields below */
-	struct user *user;       /* user.h; NULL: nothing was granted to it yet */
+	struct user *user;       /* NULL: nothing was granted to it yet */
 	struct watching *watching; /* watch.c: what it watches; NULL: nothing was asked for */
 	LIST_ENTRY(session) in_short; /* of request_context.renewals; le_prev NULL: it has none */
-	uint32_t judged;         /* by which rules it was: see revoke.h */
-	unsigned recounted;      /* when that was counted last: see renewal_limits.c */
-	int64_t renewals;        /* a second, of its short leases, in thousandths: see renewal_limits.h */
+	uint32_t judged;         /* by which rules it was: see admin.h */
+	unsigned recounted;      /* when that was counted last: see tell.c */
+	int64_t renewals;        /* a second, of its short leases, in thousandths: see tell.h */
 	struct origin *origin;   /* whose client it is; NULL: of the previous run */
 	struct lines_ahead ahead;      /* lines read ahead */
 	uint64_t mistakes;       /* consecutive erroneous requests */
@@ -143,7 +208,7 @@ void session_table_release(struct session_table *t); /* the lock table frees the
  */
 bool session_table_walk(const struct session_table *t, struct session_walk *w, int64_t most, bool (*each)(struct session *s, void *context), void *context);
 
-/* Its peer is told by session_set_peer() of client_identity.h. */
+/* Its peer is told by session_set_peer() of client.h. */
 struct session *session_open(struct session_table *t, uint64_t id, bool is_web);
 void session_close(struct session_table *t, struct session *s);     /* its claims and pendings must be gone */
 

@@ -2,7 +2,7 @@
 -- how: '0' the key must exist; '1' a missing key is set again, unless the call is late; '2' the key is left behind: its TTL becomes px even if it was
 -- longer, once; '3' the key is left behind, and its TTL becomes px at most. With '0' and '1' the TTL never shrinks: a late renewal must not shorten what
 -- a longer one promised.
--- beyond: '0' the floor must be within the limit; else the floor may exceed it: see daemon/core/member/quorum.h
+-- beyond: '0' the floor must be within the limit; else the floor may exceed it: see daemon/core/member/members.h
 -- form: 'x' as one that holds it alone; 'n' as a share: see sharing.lua
 -- row: E fence px '' | A fence px '' | B fence pttl holder | X fence -2 '' (broken, see break.lua) | K fence pttl '' | M fence -2 '' | Q fence -2 marker
 --      F fence -2 '' | ! message

@@ -1,5 +1,5 @@
 -- Compare-and-set of the membership marker. A new marker 'j…' (joined) also raises the fence above every token that this server issued and
--- forgot: daemon/core/member/quorum.h has the argument. A fence key that holds no number is replaced as well.
+-- forgot: daemon/core/member/members.h has the argument. A fence key that holds no number is replaced as well.
 -- A late call does nothing: a store that has lost its locks since may show the expected marker again.
 -- KEYS: 1 marker, 2 fence
 -- ARGV: 1 expected marker ('' = absent), 2 new marker, 3 skew_us, 4 the largest fence that the daemon saw at any store, 0 = none, 5 not_after_ms, 0 = none

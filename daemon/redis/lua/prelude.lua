@@ -27,7 +27,7 @@ local releases_n, acquires_n = tonumber(ARGV[4]), tonumber(ARGV[5])
 local found = redis.call('MGET', unpack(KEYS, 1, 3 + releases_n))
 local marker = string.sub(found[1] or redis.call('GET', KEYS[1]) or '', 1, 256) -- MGET says nothing of a key of another type
 local joined = marker == ARGV[1]
-local limit_us = now_us + tonumber(ARGV[2]) -- no fence may exceed this: skew and tolerance of daemon/core/member/quorum.h
+local limit_us = now_us + tonumber(ARGV[2]) -- no fence may exceed this: skew and tolerance of daemon/core/member/members.h
 local fence = tonumber(found[2] or redis.call('GET', KEYS[2]) or '0')
 -- Beyond 2^53 a number is not exact, and a fence would not grow. No clock comes near it: another program wrote it.
 if not (fence and fence >= 0 and fence <= 9007190000000000) then return redis.error_reply('ERR the fence key holds no number that a fence may follow') end

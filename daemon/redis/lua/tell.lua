@@ -1,4 +1,4 @@
--- Publishes a message for another daemon: see daemon/core/lock/holder_text.h. Nothing is kept of it.
+-- Publishes a message for another daemon: see daemon/core/lock/claim.h. Nothing is kept of it.
 -- KEYS: 1 marker, 2 fence, 3 there if anybody may wait
 -- ARGV: 1 expected marker, 2 id of that daemon, 3 the message
 -- reply: {server_us, 'T', how many have got it; 0: that daemon does not listen here} | {server_us, 'Q', marker}

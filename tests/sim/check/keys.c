@@ -3,7 +3,7 @@
 #include "tests/sim/world/world.h"
 
 #include "daemon/core/event/value.h"
-#include "daemon/core/member/quorum.h"
+#include "daemon/core/member/members.h"
 
 /* The value that a call leaves alone may belong to a daemon of another configuration. If that daemon is gone, the longest lease of all may be meant. */
 static int64_t longest_lease(const struct world *w, struct span value)

@@ -7,7 +7,7 @@
 
 #define CHECK_EVERY_US (50 * MSEC)
 #define LEFTOVER_US    (300 * MSEC) /* a reachable node loses the value within this time and two timeouts */
-#define FULL           32           /* calls per node that a daemon keeps under way where no window is drawn: see daemon/core/member/flow.h */
+#define FULL           32           /* calls per node that a daemon keeps under way where no window is drawn: see daemon/core/member/admission.h */
 
 void released_note(struct sim_daemon *d, struct span value)
 {

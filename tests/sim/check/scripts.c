@@ -39,7 +39,7 @@ static bool was_issued(const struct flight *f, int64_t token)
 
 /*
  * After clocks were set back, a second round may lift the fence beyond its limit, but no further than the highest fence that another node ever had: see
- * daemon/core/member/quorum.h. That node may have lost its memory since.
+ * daemon/core/member/members.h. That node may have lost its memory since.
  */
 static bool another_node_had(const struct server *s, const struct call *call)
 {

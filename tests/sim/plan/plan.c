@@ -3,7 +3,7 @@
 #include "tests/sim/plan/plan.h"
 
 #include "daemon/core/event/event.h"
-#include "daemon/core/member/quorum.h"
+#include "daemon/core/member/members.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
@@ -15,24 +15,24 @@ const struct fault_row fault_table[FAULT_N] = {
 #undef FAULT
 };
 
-struct field {
+struct plan_field {
 	const char *word;
 	size_t offset;
 };
 
-static const struct field plan_fields[] = {
+static const struct plan_field plan_fields[] = {
 #define PLAN_ROW(field) {#field, offsetof(struct plan, field)},
 	PLAN_FIELDS(PLAN_ROW)
 #undef PLAN_ROW
 		{NULL, 0}};
 
-static const struct field job_fields[] = {
+static const struct plan_field job_fields[] = {
 #define JOB_ROW(field) {#field, offsetof(struct job, field)},
 	JOB_FIELDS(JOB_ROW)
 #undef JOB_ROW
 		{NULL, 0}};
 
-static const struct field fault_fields[] = {
+static const struct plan_field fault_fields[] = {
 	{"at_us", offsetof(struct fault, at_us)}, {"for_us", offsetof(struct fault, for_us)}, {"a", offsetof(struct fault, a)},
 	{"b", offsetof(struct fault, b)},         {"x", offsetof(struct fault, x)},           {NULL, 0},
 };
@@ -81,7 +81,7 @@ void plan_near_clocks(struct plan *p)
 		p->node_offset_us = most;
 }
 
-static int64_t field_get(const void *object, const struct field *f)
+static int64_t field_get(const void *object, const struct plan_field *f)
 {
 	int64_t value;
 
@@ -89,9 +89,9 @@ static int64_t field_get(const void *object, const struct field *f)
 	return value;
 }
 
-static void fields_write(FILE *out, const void *object, const struct field *fields)
+static void fields_write(FILE *out, const void *object, const struct plan_field *fields)
 {
-	for (const struct field *f = fields; f->word; f++)
+	for (const struct plan_field *f = fields; f->word; f++)
 		if (field_get(object, f))
 			fprintf(out, " %s=%" PRId64, f->word, field_get(object, f));
 	fputc('\n', out);
@@ -99,7 +99,7 @@ static void fields_write(FILE *out, const void *object, const struct field *fiel
 
 void plan_write(const struct plan *p, FILE *out)
 {
-	for (const struct field *f = plan_fields; f->word; f++)
+	for (const struct plan_field *f = plan_fields; f->word; f++)
 		fprintf(out, "%s %" PRId64 "\n", f->word, field_get(p, f));
 	for (unsigned i = 0; i < p->faults; i++) {
 		fprintf(out, "fault %s", fault_table[p->fault[i].kind].word);
@@ -111,14 +111,14 @@ void plan_write(const struct plan *p, FILE *out)
 	}
 }
 
-static bool field_set(void *object, const struct field *fields, const char *word, const char *text)
+static bool field_set(void *object, const struct plan_field *fields, const char *word, const char *text)
 {
 	char *end;
 	int64_t value = strtoll(text, &end, 10);
 
 	if (end == text || *end)
 		return false;
-	for (const struct field *f = fields; f->word; f++) {
+	for (const struct plan_field *f = fields; f->word; f++) {
 		if (strcmp(f->word, word))
 			continue;
 		memcpy((char *)object + f->offset, &value, sizeof(value));
@@ -127,7 +127,7 @@ static bool field_set(void *object, const struct field *fields, const char *word
 	return false;
 }
 
-static bool fields_read(void *object, const struct field *fields, char **rest)
+static bool fields_read(void *object, const struct plan_field *fields, char **rest)
 {
 	char *word;
 

@@ -13,7 +13,7 @@ struct sim_node;
 
 struct sim_node_conf {
 	const char *key_prefix; /* "lock:" */
-	int64_t skew_us, tolerance_us; /* of daemon/core/member/quorum.h */
+	int64_t skew_us, tolerance_us; /* of daemon/core/member/members.h */
 	const char *run_id; /* 40 characters; copied */
 };
 

@@ -6,7 +6,7 @@
 #include "tests/sim/scene/scene.h"
 
 #include "daemon/base/instant.h"
-#include "daemon/core/member/quorum.h"
+#include "daemon/core/member/members.h"
 
 #define SCENES_PERCENT 4
 #define JOBS_ROOM      4

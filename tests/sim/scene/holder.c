@@ -3,7 +3,7 @@
 #include "tests/sim/scene/scene.h"
 
 #include "daemon/base/instant.h"
-#include "daemon/core/member/quorum.h"
+#include "daemon/core/member/members.h"
 
 #define SCENES_PERCENT 36
 #define JOBS_ROOM      16 /* more than any of these scenes needs */

@@ -5,7 +5,7 @@
 #include "tests/sim/scene/scene.h"
 
 #include "daemon/base/instant.h"
-#include "daemon/core/member/quorum.h"
+#include "daemon/core/member/members.h"
 
 #define SCENES_PERCENT 25
 #define TAGS_MOST      50

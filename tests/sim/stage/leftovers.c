@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* What must hold when all is healed and when all have left: every store is joined (L4), and nothing stays behind at daemons or stores (S21, L8). */
-#include "daemon/core/member/quorum.h"
+#include "daemon/core/member/members.h"
 #include "tests/sim/world/world.h"
 
 /* A node that was refused for its clock may stay so while its clock is off by more than this: see RESTARTS OF REDIS in redlockd(8). */

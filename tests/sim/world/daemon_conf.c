@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* The configuration of a daemon: that of all, or, for the last ones of some worlds, another, which may have other servers. */
-#include "daemon/core/member/quorum.h"
+#include "daemon/core/member/members.h"
 #include "tests/sim/world/world.h"
 
 static const char *const host_name[DAEMONS_MAX] = {"h0", "h1", "h2", "h3", "h4"};

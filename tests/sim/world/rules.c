@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* See rules.h. */
-#include "daemon/core/session/rules.h"
+#include "daemon/core/session/client.h"
 
 #include "tests/sim/world/rules.h"
 

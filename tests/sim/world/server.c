@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* What a server does with a command, and how it dies and comes back. */
 #include "daemon/core/member/members.h"
-#include "daemon/core/member/quorum.h"
 #include "tests/sim/world/world.h"
 
 #include <stdlib.h>

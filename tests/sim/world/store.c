@@ -3,7 +3,7 @@
 #include "tests/sim/world/store.h"
 
 #include "daemon/base/mem.h"
-#include "daemon/core/member/quorum.h"
+#include "daemon/core/member/members.h"
 #include "tests/sim/world/world.h"
 
 #include <stdlib.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* count= of ACQUIRE, RELEASE and UNLOCK (daemon/core/request/semaphores.c, held_permits.c): what is repeated changes nothing. */
+/* count= of ACQUIRE, RELEASE and UNLOCK (daemon/core/request/semaphores.c, semaphores.c): what is repeated changes nothing. */
 #include "tests/fixture/resumable.h"
 
 #include <check.h>

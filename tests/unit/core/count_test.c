@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * count= of LOCK, LOCKALL, LOCKANY and UNLOCK (daemon/core/request/locks.c, lockall.c, held_locks.c): what is repeated changes nothing, and what waits is
+ * count= of LOCK, LOCKALL, LOCKANY and UNLOCK (daemon/core/request/locks.c, lockall.c, locks.c): what is repeated changes nothing, and what waits is
  * replaced by the same request.
  */
 #include "tests/fixture/adopting.h"

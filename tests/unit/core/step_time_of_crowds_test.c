@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* No step of the service is long, though one event concerns more than one step can answer. */
-#include "daemon/core/session/rules.h"
+#include "daemon/core/session/client.h"
 #include "tests/fixture/timed_story.h"
 
 FIXTURE(.seconds = 60)

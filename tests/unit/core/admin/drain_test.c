@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* daemon/core/admin/drain.c: DRAIN, who is refused, who goes on, and when it is over. Session 9 is an administrator's. */
+/* daemon/core/admin/admin.c: DRAIN, who is refused, who goes on, and when it is over. Session 9 is an administrator's. */
 #include "tests/fixture/adopting.h"
 #include "tests/fixture/cluster_part.h"
 

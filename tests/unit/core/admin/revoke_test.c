@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* daemon/core/admin/revoke.c: what waits when the rules that are read again no longer allow it, and what becomes of what is held. */
+/* daemon/core/admin/admin.c: what waits when the rules that are read again no longer allow it, and what becomes of what is held. */
 #include "tests/fixture/resumable.h"
 #include "tests/fixture/ruled.h"
 

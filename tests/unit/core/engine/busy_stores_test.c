@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* daemon/core/engine/acquire.c: a round leaves a busy store out, and asks it when it has room and its vote is needed. */
 #include "daemon/base/rng.h"
-#include "daemon/core/member/member.h"
+#include "daemon/core/member/membership.h"
 #include "tests/fixture/full_window.h"
 
 #include <check.h>

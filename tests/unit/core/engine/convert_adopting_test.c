@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* daemon/core/engine/convert.c, engine.c: a hold that is being adopted is asked for in the other mode. */
+/* daemon/core/engine/grant.c, engine.c: a hold that is being adopted is asked for in the other mode. */
 #include "tests/fixture/adopting.h"
 #include "tests/fixture/readers.h"
 

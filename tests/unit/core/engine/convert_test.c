@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* daemon/core/engine/convert.c, locks.c, rebase.c, lock_request.c: an owner that holds a lock asks for it in the other mode. */
+/* daemon/core/engine/grant.c, locks.c, grant.c, engine.c: an owner that holds a lock asks for it in the other mode. */
 #include "tests/fixture/full_window.h"
 
 #include <check.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* daemon/core/engine/release.c, admission_wait.c: calls to busy stores that are put off, and when those stores hear of them. */
+/* daemon/core/engine/release.c, move.c: calls to busy stores that are put off, and when those stores hear of them. */
 #include "tests/fixture/full_window.h"
 #include "tests/fixture/resumable.h"
 #include "tests/fixture/cluster_part.h"

@@ -3,7 +3,7 @@
  * daemon/core/engine/acquire.c: the fencing token of a grant, the second round that makes its stores agree on it, and tokens for waiters to come. Where clocks
  * are behind them: fence_clock_test.c.
  */
-#include "daemon/core/round/tokens.h"
+#include "daemon/core/round/round.h"
 #include "tests/fixture/cluster.h"
 
 #include <check.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * daemon/core/engine/split_vote.c: the leading node shows a value that stays, of a holder or of nobody. When it has stood for long the next node is asked
+ * daemon/core/engine/acquire.c: the leading node shows a value that stays, of a holder or of nobody. When it has stood for long the next node is asked
  * first, so nobody waits for longer than it must.
  */
 #include "tests/fixture/split_votes.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* daemon/core/engine/validity.c, hold.c: what is left of the mark of a semaphore whose last permit went to nobody, as its client may rely on it. */
+/* daemon/core/engine/hold.c, hold.c: what is left of the mark of a semaphore whose last permit went to nobody, as its client may rely on it. */
 #include "tests/fixture/cluster.h"
 
 #include <check.h>

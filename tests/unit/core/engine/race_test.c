@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* daemon/core/engine/split_vote.c: daemons that race for a name beside a store that hangs or is slow. */
+/* daemon/core/engine/acquire.c: daemons that race for a name beside a store that hangs or is slow. */
 #include "tests/fixture/cluster.h"
 
 #include <check.h>

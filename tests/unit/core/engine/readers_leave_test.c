@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* daemon/core/engine/hold.c, releases.c, admin.c: readers of daemon 0 leave, and what they leave behind holds for other daemons, too. */
+/* daemon/core/engine/hold.c, engine_data.c, admin.c: readers of daemon 0 leave, and what they leave behind holds for other daemons, too. */
 #include "tests/fixture/readers.h"
 #include "tests/fixture/resumable.h"
 

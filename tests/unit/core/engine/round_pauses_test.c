@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* daemon/core/engine/split_vote.c, retry.c: the pauses between rounds while votes are split, and how long a LOCK without wait= may take meanwhile. */
+/* daemon/core/engine/acquire.c, retry.c: the pauses between rounds while votes are split, and how long a LOCK without wait= may take meanwhile. */
 #include "tests/fixture/split_votes.h"
 
 #include <check.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * daemon/core/engine/shared_lease.c, convert.c: readers of several daemons hold a lock together. The cluster sees to it that nobody relies on it alone
+ * daemon/core/engine/wait.c, grant.c: readers of several daemons hold a lock together. The cluster sees to it that nobody relies on it alone
  * meanwhile.
  */
 #include "tests/fixture/readers.h"

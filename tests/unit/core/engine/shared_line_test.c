@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* daemon/core/engine/holders.c, convert.c, locks.c: readers and writers stand in one line, and in cycles. */
+/* daemon/core/engine/grant.c, grant.c, locks.c: readers and writers stand in one line, and in cycles. */
 #include "tests/fixture/readers.h"
 
 #include <check.h>

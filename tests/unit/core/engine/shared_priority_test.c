@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* daemon/core/engine/holders.c, engine.c: readers and writers with priorities stand in one line. */
-#include "daemon/core/engine/grant.h"
-#include "daemon/core/service/service_data.h"
+/* daemon/core/engine/grant.c, engine.c: readers and writers with priorities stand in one line. */
+#include "daemon/core/engine/holding.h"
+#include "daemon/core/service/step.h"
 #include "tests/fixture/readers.h"
 
 #include <check.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* daemon/core/engine/holders.c, hold.c: readers of one daemon hold a lock together, a writer holds it alone. */
+/* daemon/core/engine/grant.c, hold.c: readers of one daemon hold a lock together, a writer holds it alone. */
 #include "tests/fixture/readers.h"
 
 #include <check.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* daemon/core/engine/wait.c, admission_wait.c: how long LOCK without wait= may wait for busy stores, and for rounds that decide nothing. */
+/* daemon/core/engine/wait.c, move.c: how long LOCK without wait= may wait for busy stores, and for rounds that decide nothing. */
 #include "tests/fixture/full_window.h"
 
 #include <check.h>

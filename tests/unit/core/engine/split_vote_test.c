@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* daemon/core/engine/split_vote.c: rounds in which nobody has a quorum, and the leading node, which all daemons ask first from then on. */
-#include "daemon/core/member/member.h"
+/* daemon/core/engine/acquire.c: rounds in which nobody has a quorum, and the leading node, which all daemons ask first from then on. */
+#include "daemon/core/member/membership.h"
 #include "tests/fixture/split_votes.h"
 
 #include <check.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* daemon/core/engine/ticket.c: tickets, the places of daemons in the queue for a name. */
-#include "daemon/core/lock/contender.h"
+/* daemon/core/engine/wait.c: tickets, the places of daemons in the queue for a name. */
+#include "daemon/core/lock/lease.h"
 #include "tests/fixture/cluster.h"
 
 #include <check.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* daemon/core/engine/renew.c, convert.c: a renewal that somebody wants who is not the watchdog. */
+/* daemon/core/engine/renew.c, grant.c: a renewal that somebody wants who is not the watchdog. */
 #include "tests/fixture/full_window.h"
 #include "tests/fixture/readers.h"
 

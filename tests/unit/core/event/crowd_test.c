@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* daemon/core/event/origin.c, lock_request.c, grant.c: how many requests of a peer, and of all, wait or hold names with others. */
+/* daemon/core/event/origin.c, engine.c, grant.c: how many requests of a peer, and of all, wait or hold names with others. */
 #include "daemon/core/event/origin.h"
 #include "tests/fixture/resumable.h"
 

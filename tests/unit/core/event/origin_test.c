@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* daemon/core/event/origin.c, stored_limits.c, session_end.c, watch.c: one peer leaves to the others their part of what all share. */
+/* daemon/core/event/origin.c, rate.c, resume.c, watch.c: one peer leaves to the others their part of what all share. */
 #include "daemon/core/event/origin.h"
 #include "tests/fixture/resumable.h"
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* daemon/core/group/group_answer.c: what a group or a TAKE is granted closes a deadlock over several daemons. */
+/* daemon/core/group/groups.c: what a group or a TAKE is granted closes a deadlock over several daemons. */
 #include "tests/fixture/mail_queue.h"
 
 #include <check.h>

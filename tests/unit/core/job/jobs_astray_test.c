@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* daemon/core/job/job_list.c, job_order.c: queues whose home is another store since the set of stores has changed. Their jobs stay where they are. */
+/* daemon/core/job/job_list.c, queue.c: queues whose home is another store since the set of stores has changed. Their jobs stay where they are. */
 #include "tests/fixture/mail_queue.h"
 
 #include <check.h>

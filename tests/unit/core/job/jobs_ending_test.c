@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * daemon/core/job/job.c, session_jobs.c, request/job_requests.c: the end of a job that was asked for and is not known, over a cut and over a crash of the
+ * daemon/core/job/job.c, job.c, request/job_requests.c: the end of a job that was asked for and is not known, over a cut and over a crash of the
  * daemon.
  */
 #include "tests/fixture/mail_queue.h"

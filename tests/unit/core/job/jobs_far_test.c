@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* daemon/core/job/queue_pass.c, job_order.c: the home of a queue is far away, or its answer to a RETRY is lost; and daemons that wake one another. */
+/* daemon/core/job/queue.c, queue.c: the home of a queue is far away, or its answer to a RETRY is lost; and daemons that wake one another. */
 #include "tests/fixture/mail_queue.h"
 
 #include <check.h>

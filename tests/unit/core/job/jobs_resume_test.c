@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* daemon/core/job/session_jobs.c, job.c: jobs of sessions that lose their connection, of the previous run of a daemon, and of hosts that stood still. */
+/* daemon/core/job/job.c, job.c: jobs of sessions that lose their connection, of the previous run of a daemon, and of hosts that stood still. */
 #include "tests/fixture/mail_queue.h"
 #include "tests/fixture/resumable.h"
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* daemon/core/lock/holder_text.c: what daemons tell each other of a holder. */
-#include "daemon/core/lock/holder_text.h"
+/* daemon/core/lock/claim.c: what daemons tell each other of a holder. */
+#include "daemon/core/lock/claim.h"
 #include "proto/proto.h"
 
 #include <check.h>

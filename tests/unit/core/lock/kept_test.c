@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* daemon/core/lock/kept_names.c, held_locks.c: UNLOCK keep= leaves a name taken that nobody holds. */
-#include "daemon/core/lock/kept_names.h"
+/* daemon/core/lock/lock.c, locks.c: UNLOCK keep= leaves a name taken that nobody holds. */
+#include "daemon/core/lock/lock.h"
 #include "tests/fixture/readers.h"
 
 #include <check.h>

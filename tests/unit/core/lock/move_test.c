@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* daemon/core/lock/move.def: the moves of a name, and that each is logged when somebody listens. */
-#include "daemon/core/lock/state.h"
+#include "daemon/core/lock/lease.h"
 #include "tests/fixture/held_lock.h"
 
 #include <check.h>

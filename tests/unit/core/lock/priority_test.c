@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* daemon/core/lock/claim.h, contender.c, ticket.c: LOCK priority=, which counts as a minute of waiting for each level. */
+/* daemon/core/lock/claim.h, lease.c, wait.c: LOCK priority=, which counts as a minute of waiting for each level. */
 #include "tests/fixture/cluster.h"
 
 #include <check.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* daemon/core/member/admission.c, admission_wait.c: releases and lock delays wait for admission like everything else. */
+/* daemon/core/member/admission.c, move.c: releases and lock delays wait for admission like everything else. */
 #include "daemon/core/member/admission.h"
 #include "tests/fixture/cluster_part.h"
 #include "tests/fixture/full_window.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* daemon/core/member/admission.c, admission_wait.c, renew.c: renewals that wait for admission, and the EXTENDs that they are to answer. */
+/* daemon/core/member/admission.c, move.c, renew.c: renewals that wait for admission, and the EXTENDs that they are to answer. */
 #include "tests/fixture/full_window.h"
 
 #include <check.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* daemon/core/member/admission.c, admission_wait.c: admission: who may ask the stores next, when there is more to ask than they can answer. */
+/* daemon/core/member/admission.c, move.c: admission: who may ask the stores next, when there is more to ask than they can answer. */
 #include "tests/fixture/full_window.h"
 #include "tests/fixture/resumable.h"
 

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* daemon/core/member/clock_first_look.c: a store whose clock was set forward before its daemon first looked at it. */
-#include "daemon/core/member/clock_jump.h"
-#include "daemon/core/member/clock_first_look.h"
-#include "daemon/core/member/quorum.h"
+/* daemon/core/member/clock.c: a store whose clock was set forward before its daemon first looked at it. */
+#include "daemon/core/member/clock.h"
+#include "daemon/core/member/members.h"
 #include "tests/fixture/cluster_part.h"
 
 #include <check.h>

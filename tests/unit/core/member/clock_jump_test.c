@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* daemon/core/member/clock_jump.c: the clock of a store was set forward, or the clock of this host stood still. */
+/* daemon/core/member/clock.c: the clock of a store was set forward, or the clock of this host stood still. */
 #include "tests/fixture/jumped_clock.h"
 
 #include <check.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* daemon/core/member/flow.c: how many calls one store may owe answers to at a time. */
-#include "daemon/core/member/flow.h"
+/* daemon/core/member/admission.c: how many calls one store may owe answers to at a time. */
+#include "daemon/core/member/admission.h"
 
 #include <check.h>
 #include <string.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* daemon/core/member/members.c, judge.c: a new generation of the configuration waits for what the one before has promised. */
-#include "daemon/core/member/quorum.h"
+/* daemon/core/member/members.c, probe.c: a new generation of the configuration waits for what the one before has promised. */
+#include "daemon/core/member/members.h"
 #include "tests/fixture/cluster_part.h"
 
 #include <check.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* daemon/core/member/fences.c, member.c: what the others are asked before a store that lost its memory is joined anew. */
+/* daemon/core/member/members.c, member.c: what the others are asked before a store that lost its memory is joined anew. */
 #include "tests/fixture/short_lease.h"
 
 #include <check.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* daemon/core/member/fences.c, member.c: a store that lost its memory is joined above every token, whatever the clocks did. */
+/* daemon/core/member/members.c, member.c: a store that lost its memory is joined above every token, whatever the clocks did. */
 #include "tests/fixture/short_lease.h"
 
 #include <check.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* daemon/core/member/fences.c, member.c: whom a join waits for, and for how long. */
+/* daemon/core/member/members.c, member.c: whom a join waits for, and for how long. */
 #include "tests/fixture/short_lease.h"
 
 #include <check.h>

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* daemon/core/member/judge.c: which clock is off, and what proves that a clock jumped. */
-#include "daemon/core/member/clock_bounds.h"
-#include "daemon/core/member/judge.h"
-#include "daemon/core/member/quorum.h"
+/* daemon/core/member/probe.c: which clock is off, and what proves that a clock jumped. */
+#include "daemon/core/member/clock.h"
+#include "daemon/core/member/members.h"
+#include "daemon/core/member/membership.h"
 #include "tests/fixture/cluster_part.h"
 
 #include <check.h>

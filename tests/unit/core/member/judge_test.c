@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* daemon/core/member/judge.c: which stores must not be used, and what the daemon says of them. */
-#include "daemon/core/member/judge.h"
-#include "daemon/core/member/quorum.h"
+/* daemon/core/member/probe.c: which stores must not be used, and what the daemon says of them. */
+#include "daemon/core/member/members.h"
+#include "daemon/core/member/membership.h"
 #include "tests/fixture/cluster_part.h"
 #include "tests/fixture/held_lock.h"
 

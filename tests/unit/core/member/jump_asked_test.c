@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* daemon/core/member/clock_jump.c, observe.c: while it is not known whose clock jumped, the other stores are asked. */
+/* daemon/core/member/clock.c, observe.c: while it is not known whose clock jumped, the other stores are asked. */
 #include "tests/fixture/jumped_clock.h"
 
 #include <check.h>

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* daemon/core/member/clock_jump.c, observe.c, member.c: a store has jumped, and before the verdict this host stands still, or the store hangs. */
-#include "daemon/core/member/member.h"
-#include "daemon/core/member/probe.h"
+/* daemon/core/member/clock.c, observe.c, member.c: a store has jumped, and before the verdict this host stands still, or the store hangs. */
+#include "daemon/core/member/membership.h"
 #include "tests/fixture/clock_looks.h"
 
 /* What looks at these stores came to, once those that are open are judged. */

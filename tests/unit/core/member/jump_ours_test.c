@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* daemon/core/member/clock_jump.c by itself: a stop of this host is known as one, in whatever order its stores are looked at, and however late they answer. */
+/* daemon/core/member/clock.c by itself: a stop of this host is known as one, in whatever order its stores are looked at, and however late they answer. */
 #include "tests/fixture/clock_looks.h"
 
 LOOP_TEST(stores_that_showed_two_stops_or_their_sum_agree_on_a_stop, 2)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* daemon/core/member/clock_jump.c by itself: a store that jumped by itself is found, although this host stands still as well, or answers come late. */
+/* daemon/core/member/clock.c by itself: a store that jumped by itself is found, although this host stands still as well, or answers come late. */
 #include "tests/fixture/clock_looks.h"
 
 /*

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* daemon/core/member/member_records.c: what a daemon has seen of its stores counts in the process that goes on in a restart. */
-#include "daemon/core/member/member_records.h"
-#include "daemon/core/member/member.h"
+/* daemon/core/member/member.c: what a daemon has seen of its stores counts in the process that goes on in a restart. */
+#include "daemon/core/member/membership.h"
 #include "tests/fixture/cluster_part.h"
 
 #include <check.h>

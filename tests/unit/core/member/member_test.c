@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* daemon/core/member/member.c: how a store joins: cases A, B and C of member.h. */
+/* daemon/core/member/member.c: how a store joins: cases A, B and C of membership.h. */
 #include "tests/fixture/held_lock.h"
 
 #include <check.h>

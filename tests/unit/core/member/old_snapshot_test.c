@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * daemon/core/member/member.c, judge.c: what a daemon knows of a fence outlives a quarantine, whoever began it. If a host is set back to a snapshot of
+ * daemon/core/member/member.c, probe.c: what a daemon knows of a fence outlives a quarantine, whoever began it. If a host is set back to a snapshot of
  * before the last quarantine but one, the marker there is not remembered any more: only the fence tells.
  */
 #include "tests/fixture/cluster_part.h"

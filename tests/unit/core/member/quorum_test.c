@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* daemon/core/member/quorum.c: the arithmetic of votes, and how long a quarantine is. */
-#include "daemon/core/member/quorum.h"
+/* daemon/core/member/members.c: the arithmetic of votes, and how long a quarantine is. */
+#include "daemon/core/member/members.h"
 
 #include <check.h>
 

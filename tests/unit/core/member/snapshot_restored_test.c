@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* daemon/core/member/judge.c, member.c: hosts that are set back to a snapshot, and servers that change their addresses. */
+/* daemon/core/member/probe.c, member.c: hosts that are set back to a snapshot, and servers that change their addresses. */
 #include "tests/fixture/cluster_part.h"
 
 #include <check.h>

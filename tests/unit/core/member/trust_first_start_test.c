@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* daemon/core/member/trust.c: trust_first_start, and when it ends. */
+/* daemon/core/member/observe.c: trust_first_start, and when it ends. */
 #include "tests/fixture/cluster.h"
 
 #include <check.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * daemon/core/rate/stored_limits.c, job_requests.c, job_order.c, rate.c: what clients of one peer, and all, may store; DROP, and RETRY of a job that is
+ * daemon/core/rate/rate.c, job_requests.c, queue.c, rate.c: what clients of one peer, and all, may store; DROP, and RETRY of a job that is
  * delayed.
  */
 #include "tests/fixture/mail_queue.h"

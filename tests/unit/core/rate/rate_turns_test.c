@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* daemon/core/rate/rate_turns.c: RATE with wait= waits in turn, asks no sooner than it may be admitted, and ends with its session. */
+/* daemon/core/rate/rate.c: RATE with wait= waits in turn, asks no sooner than it may be admitted, and ends with its session. */
 #include "tests/fixture/cluster.h"
 
 #include <check.h>

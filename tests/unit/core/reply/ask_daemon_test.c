@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* daemon/core/reply/ask_daemon.c, remote_holders.c: whom a daemon asks about a holder of another, how often, and what it believes. */
+/* daemon/core/reply/remote_holders.c, remote_holders.c: whom a daemon asks about a holder of another, how often, and what it believes. */
 #include "tests/fixture/two_hosts.h"
 #include "tests/fixture/cluster_part.h"
 

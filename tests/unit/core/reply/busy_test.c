@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* daemon/core/reply/busy.c, show.c: what clients are told about a holder of another daemon. */
+/* daemon/core/reply/show.c, show.c: what clients are told about a holder of another daemon. */
 #include "tests/fixture/cluster_part.h"
 #include "tests/fixture/two_hosts.h"
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* daemon/core/reply/watch.c, contended.c: a holder that subscribed is told who waits for its locks and permits. */
+/* daemon/core/reply/watch.c, permits.c: a holder that subscribed is told who waits for its locks and permits. */
 #include "tests/fixture/resumable.h"
 
 #include <check.h>

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* daemon/core/reply/former_holders.c: SHOW former=yes tells who held a name before, for how long, and how each hold ended. */
+/* daemon/core/reply/history.c: SHOW former=yes tells who held a name before, for how long, and how each hold ended. */
 #include "tests/fixture/cluster.h"
 
-#include "daemon/core/reply/former_holders.h"
+#include "daemon/core/reply/history.h"
 
 #include <check.h>
 #include <stdio.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* daemon/core/reply/name_history.c: which names are noted, and COMPLETE. */
-#include "daemon/core/reply/name_history.h"
+/* daemon/core/reply/history.c: which names are noted, and COMPLETE. */
+#include "daemon/core/reply/history.h"
 #include "tests/fixture/noted_names.h"
 
 TEST(COMPLETE_tells_the_names_of_a_prefix_in_their_order)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* daemon/core/reply/name_history.c and user.c: RECENT. */
+/* daemon/core/reply/history.c and session.c: RECENT. */
 #include "tests/fixture/noted_names.h"
 
 TEST(the_name_that_was_locked_last_comes_first)

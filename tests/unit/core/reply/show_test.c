@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* daemon/core/reply/show.c, ask_holder.c: SHOW of names that this daemon does not hold. */
+/* daemon/core/reply/show.c, break.c: SHOW of names that this daemon does not hold. */
 #include "tests/fixture/cluster.h"
 
 #include <check.h>

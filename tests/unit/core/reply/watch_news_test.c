@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* daemon/core/reply/watch_news.c: events that a step has no time to tell. */
+/* daemon/core/reply/watch.c: events that a step has no time to tell. */
 #include "tests/fixture/lone_service.h"
 
 #include <check.h>

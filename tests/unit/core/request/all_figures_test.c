@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* daemon/core/request/all_figures.c, sample.c: the figures one by one, and STATS, which tells the same. */
-#include "daemon/core/event/sample.h"
+/* daemon/core/request/queries.c, metric.c: the figures one by one, and STATS, which tells the same. */
+#include "daemon/core/event/metric.h"
 #include "tests/fixture/cluster.h"
 
 #include <stdio.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* daemon/core/request/help_stats.c: HELP, SHOW, LIST, STATS: rows, order, pages. */
+/* daemon/core/request/queries.c: HELP, SHOW, LIST, STATS: rows, order, pages. */
 #include "tests/fixture/cluster.h"
 
 #include <check.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* daemon/core/request/list.c: LIST of a table that is read in slices: what it sees, who waits, how it ends. */
+/* daemon/core/request/queries.c: LIST of a table that is read in slices: what it sees, who waits, how it ends. */
 #include "tests/fixture/resumable.h"
 #include "tests/fixture/cluster.h"
 #include "tests/fixture/cluster_part.h"

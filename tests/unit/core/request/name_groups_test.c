@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* daemon/core/event/name_groups.c: the figures of groups of names, and where they are counted. */
+/* daemon/core/event/metric.c: the figures of groups of names, and where they are counted. */
 #include "tests/fixture/cluster.h"
 
-#include "daemon/core/event/sample.h"
+#include "daemon/core/event/metric.h"
 #include "daemon/core/service/service.h"
 
 #include <check.h>

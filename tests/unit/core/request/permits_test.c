@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* daemon/core/request/semaphores.c, permit_step.c, permit_answer.c: permits of one daemon. */
+/* daemon/core/request/semaphores.c, permit_step.c, permit_step.c: permits of one daemon. */
 #include "tests/fixture/cluster.h"
 
 #include <check.h>

@@ -256,7 +256,7 @@ TEST(a_daemon_that_stops_at_once_answers_those_who_have_asked)
 	daemon_ends(0);
 }
 
-/* --- gaps: see vote_gaps.h --- */
+/* --- gaps: see holding.h --- */
 
 static void all_but_store_1_are_well(void)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* daemon/core/resume/session_end.c: which sessions are kept for RESUME when limits.detached is reached. */
+/* daemon/core/resume/resume.c: which sessions are kept for RESUME when limits.detached is reached. */
 #include "tests/fixture/resumable.h"
 
 #include <check.h>

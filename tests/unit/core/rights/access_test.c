@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* daemon/core/rights/access.c and rules.c: what each request needs, which rule decides, and what lists and pushes show. */
-#include "daemon/core/reply/name_history.h"
-#include "daemon/core/rights/access.h"
+/* daemon/core/rights/access.c and client.c: what each request needs, which rule decides, and what lists and pushes show. */
+#include "daemon/core/reply/history.h"
+#include "daemon/core/rights/rights.h"
 #include "proto/proto.h"
 #include "tests/fixture/ruled.h"
 

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* daemon/core/rights/auth.c: AUTH, which the outer layer verifies, and what failures cost. */
-#include "daemon/core/rights/auth.h"
-#include "daemon/core/rights/suspects.h"
-#include "daemon/core/session/rules.h"
+#include "daemon/core/rights/rights.h"
+#include "daemon/core/session/client.h"
 #include "tests/fixture/cluster.h"
 
 #include <check.h>

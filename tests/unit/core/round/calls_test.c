@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* daemon/core/round/calls.c, ask.c, round.c, releases.c: the accounting of the calls and votes of one question, by itself. */
-#include "daemon/core/round/calls.h"
+/* daemon/core/round/round.c, round.c, round.c, engine_data.c: the accounting of the calls and votes of one question, by itself. */
+#include "daemon/core/round/round.h"
 
 #include "daemon/core/lock/lock.h"
-#include "daemon/core/round/ask.h"
-#include "daemon/core/round/releases.h"
+#include "daemon/core/round/engine_data.h"
 
 #include <check.h>
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* daemon/core/round/calls.c: an answer that shows that the clock of its store was set forward is no vote, because keys of others may have ended there. */
-#include "daemon/core/member/clock_jump.h"
+/* daemon/core/round/round.c: an answer that shows that the clock of its store was set forward is no vote, because keys of others may have ended there. */
+#include "daemon/core/member/clock.h"
 #include "tests/fixture/cluster_part.h"
 
 #include <check.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * daemon/core/semaphore/permits.c, permit_slots.c, permit_step.c, semaphores.c: permits of which a slot is lost, while their clients may rely on it, and
+ * daemon/core/semaphore/permits.c, permits.c, permit_step.c, semaphores.c: permits of which a slot is lost, while their clients may rely on it, and
  * behind that.
  */
 #include "tests/fixture/resumable.h"

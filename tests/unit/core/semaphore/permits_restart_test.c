@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* daemon/core/semaphore/permit_restore.c: permits outlive their daemon, with the sessions that have them. */
-#include "daemon/core/service/service_data.h"
+#include "daemon/core/service/step.h"
 #include "tests/fixture/cluster_part.h"
 
 #include <check.h>

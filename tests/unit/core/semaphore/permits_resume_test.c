@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* daemon/core/semaphore/permits.c, permit_step.c, deliver.c: permits that a resumed session does not ask for again lapse. */
+/* daemon/core/semaphore/permits.c, permit_step.c, command.c: permits that a resumed session does not ask for again lapse. */
 #include "tests/fixture/resumable.h"
 
 #include <check.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* daemon/core/service/command.c, locks.c, held_locks.c and deliver.c: requests, their limits, and their answers. */
+/* daemon/core/service/command.c, locks.c, locks.c and command.c: requests, their limits, and their answers. */
 #include "tests/fixture/cluster.h"
 
 #include <check.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* daemon/core/session/client_identity.c: the client of a session, for people. */
-#include "daemon/core/session/client_identity.h"
+/* daemon/core/session/client.c: the client of a session, for people. */
+#include "daemon/core/session/client.h"
 
 #include <check.h>
 #include <string.h>

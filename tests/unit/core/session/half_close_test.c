@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * daemon/core/session/session.c, hangup.c: a session whose client has half-closed. Rounds under way are finished and answered, waits are cancelled, then the
- * session ends.
+ * daemon/core/session/session.c, after_step.c: a session whose client has half-closed. Rounds under way are finished and answered, waits are cancelled, then
+ * the session ends.
  */
 #include "tests/fixture/held_lock.h"
 #include "tests/fixture/resumable.h"

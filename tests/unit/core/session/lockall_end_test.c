@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* daemon/core/session/group.c, groups.c, session_end.c: a LOCKALL is cancelled, or its session or its daemon ends. */
+/* daemon/core/session/group.c, groups.c, resume.c: a LOCKALL is cancelled, or its session or its daemon ends. */
 #include "tests/fixture/groups.h"
 
 #include <check.h>

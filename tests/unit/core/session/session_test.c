@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* daemon/core/session/session.c: how sessions end and what is released when, heartbeats, lines that are read ahead, the order of answers. */
-#include "daemon/core/session/lines_ahead.h"
+#include "daemon/core/session/session.h"
 #include "tests/fixture/held_lock.h"
 
 #include <check.h>

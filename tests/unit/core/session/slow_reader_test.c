@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * daemon/core/session/session.c, lines_ahead.c: a client that sends requests faster than it reads answers. Lines wait, and EFFECT_AWAIT and EVENT_SENT say
+ * daemon/core/session/session.c, session.c: a client that sends requests faster than it reads answers. Lines wait, and EFFECT_AWAIT and EVENT_SENT say
  * when to go on.
  */
 #include "tests/fixture/held_lock.h"
