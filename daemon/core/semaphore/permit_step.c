@@ -253,11 +253,20 @@ static bool permit_is_complete(const struct request_context *x, const struct per
 	return seat_is_had(x, &p->mark) && permit_has_slot(x, p);
 }
 
+/* It is in PERMIT_TRYING. */
 static void permit_stall(struct permit *p, bool stalled)
 {
-	p->semaphore->stalled += stalled;
-	p->semaphore->stalled -= p->stalled;
+	struct semaphore *m = p->semaphore;
+
+	if (p->stalled == stalled)
+		return;
 	p->stalled = stalled;
+	m->stalled += stalled ? 1 : -1U;
+	TAILQ_REMOVE(&m->others, p, in_line);
+	if (stalled)
+		TAILQ_INSERT_HEAD(&m->others, p, in_line);
+	else
+		TAILQ_INSERT_TAIL(&m->others, p, in_line);
 }
 
 /* The end of its wait; or of the time to repeat the ACQUIRE, if its session was resumed while it tried. */

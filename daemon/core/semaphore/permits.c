@@ -349,11 +349,8 @@ void semaphore_stir(struct request_context *x, struct semaphore *m)
 		permit_make_due(x, p);
 	if (m->first && m->first != p)
 		permit_make_due(x, m->first);
-	if (m->stalled == 0)
-		return;
-	TAILQ_FOREACH(p, &m->others, in_line)
-		if (p->stalled)
-			permit_make_due(x, p);
+	for (p = TAILQ_FIRST(&m->others); p && p->stalled; p = TAILQ_NEXT(p, in_line))
+		permit_make_due(x, p);
 }
 
 static bool leases_are_at_risk(const struct permit *p)

@@ -83,7 +83,7 @@ struct semaphore {
 	unsigned waiters;      /* how many stand in the line */
 	struct permit *first;  /* the last one that entered PERMIT_FIRST, as long as it is in that state */
 	struct permits line;   /* in the order in which they are served */
-	struct permits others;
+	struct permits others; /* first those that are stalled */
 	struct permits lost;   /* in PERMIT_LOST: clients may leave thousands unreleased, which nobody else is to walk */
 	uint8_t used[LIMIT_MOST]; /* how many permits of this daemon have each slot, or ask for it in PERMIT_TRYING */
 };
