@@ -23,7 +23,6 @@ int once_read(struct redlock *c, const char *name, struct once_records *ret_reco
 
 /* Fills in a run that begins on this host, and returns the moment. */
 int64_t once_begin(struct redlock_run *ret_run);
-/* Fills in its end. */
 void once_end(struct redlock_run *run, int64_t begun_us, int64_t every_ms, int status);
 /* Stores its result. Then drops the old records. */
 int once_write(struct redlock *c, const char *name, const struct once_records *old, const struct redlock_run *run) REDLOCK_MUST;

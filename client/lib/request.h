@@ -83,7 +83,6 @@ void pending_begin(struct pending *p, int64_t now);
 bool pending_is(const struct pending *p, enum pending_kind kind, const char *name);
 /* Whether it is sent again over the next connection. */
 bool pending_is_repeated(const struct pending *p);
-/* Whether it takes locks. */
 bool pending_locks(const struct pending *p);
 /* Drafts the request with its wait=. */
 void pending_draft(const struct pending *p, struct draft *d);
