@@ -8,7 +8,6 @@
 
 #include "client/cli/run/task.h"
 
-/* once --status. */
 int once_status(const struct invocation *in);
 /* Whether CMD may begin; the caller holds the lock. False: *ret_exit is the exit code of redlock, and the user knows why. */
 bool once_is_due(const struct keeper_task *task, int *ret_exit);

@@ -9,7 +9,6 @@
 
 /* Returns a descriptor that is readable when the process has ended, or a negative errno. -EPERM: this user may not signal it. */
 int process_open(pid_t pid);
-/* Signals the process of the descriptor. */
 void process_signal(int fd, int signal);
 /* Its name for people, as ps(1) shows it; "process" if it is not known. */
 void process_name(pid_t pid, char *out, size_t size);
