@@ -30,7 +30,6 @@ struct source_place yaml_place(const struct yaml *y, const yaml_node_t *node);
 bool yaml_is_null(const yaml_node_t *node); /* empty, ~ or null */
 const char *yaml_kind(const yaml_node_t *node); /* "a list", "a mapping", "a single value", "no value": for messages */
 
-/* Adds an error at a node. */
 #define complain(y, node, ...) report_add((y)->report, GRADE_ERROR, (y)->source, yaml_place((y), (node)), __VA_ARGS__)
 
 /* Whether the node is of this type. If not, an error says what it must be: "rule; this is a list". */
