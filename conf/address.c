@@ -15,7 +15,7 @@
 
 #define HOST_MAX 255
 
-/* An address in two halves; port NULL where none was written. */
+/* An address in two parts; port is NULL if none was given. */
 struct halves {
 	char host[HOST_MAX + 1];
 	const char *port;
@@ -51,7 +51,7 @@ bool host_is_name(const char *host)
 
 	if (!*host || *host == '-' || *host == '.' || host[strspn(host, WORD_LETTERS)])
 		return false;
-	/* A host of digits and dots is meant as an IPv4 address; some resolvers also take 127.1 or 300 for one. */
+	/* A host of digits and dots must be an IPv4 address. Some resolvers also accept 127.1 or 300 as one. */
 	return host[strspn(host, "0123456789.")] || inet_pton(AF_INET, host, &a) == 1;
 }
 
@@ -235,7 +235,7 @@ int web_address_parse(const char *text, struct conf_address *ret_address, char w
 	return 0;
 }
 
-/* In doubt an address is beyond loopback: a wrong yes costs a line in the configuration, a wrong no opens the daemon to the network. */
+/* When in doubt, an address is beyond loopback. A wrong yes costs a line in the configuration; a wrong no opens the daemon to the network. */
 bool conf_host_is_local(const char *host)
 {
 	struct in_addr a;

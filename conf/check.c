@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Checks that concern several keys. They leave out a key that was refused before: its mistake was reported, and its value is not the one that was meant.
+ * Checks that concern several keys. They skip a key that was refused before: its mistake was reported, and its value is not the intended one.
  */
 #include "conf/internal.h"
 
@@ -55,7 +55,7 @@ static bool good(const struct conf *c, enum conf_key key)
 	return !c->origin[key].bad;
 }
 
-/* The key to blame: a if it was written, else b. */
+/* Returns the key to blame: a if the file has it, else b. */
 static enum conf_key blamed(const struct conf *c, enum conf_key a, enum conf_key b)
 {
 	return given(c, a) ? a : b;
@@ -87,7 +87,7 @@ static void unix_check(struct conf *c, struct conf_report *report)
 		conf_refuse(c, KEY_LISTEN_UNIX_GROUP, report, "this host has no group '%.200s'", group);
 }
 
-/* key needs another one. */
+/* Refuses key if `other` has no value. */
 static void need_check(const struct conf *c, enum conf_key key, enum conf_key other, struct conf_report *report)
 {
 	const struct setting *needed = &setting_table[other];
@@ -132,7 +132,7 @@ static void redis_tls_check(const struct conf *c, struct conf_report *report)
 				 setting_table[key].path, by_default(c, KEY_REDIS_TLS));
 }
 
-/* a may not be longer than b. */
+/* Refuses a value of a that is longer than that of b. */
 static void order_check(const struct conf *c, enum conf_key a, int64_t value_a, enum conf_key b, int64_t value_b,
 			struct conf_report *report)
 {
@@ -167,7 +167,7 @@ static void quorum_check(const struct conf *c, struct conf_report *report)
 			   "%zu nodes survive the failure of %zu, as %zu would: an odd number is best", n, n / 2 - 1, n - 1);
 }
 
-/* Daemons hear of a fail-over one after the other, and the one that is first waits for max_lease and max_delay for the others to leave the former master. */
+/* Daemons learn of a fail-over one after the other. The first one waits for max_lease and max_delay, so that the others can leave the former master. */
 static void sentinel_check(const struct conf *c, struct conf_report *report)
 {
 	bool watched = false;
@@ -195,7 +195,7 @@ static void store_check(const struct conf *c, struct conf_report *report)
 }
 
 /*
- * The daemon's own keys begin with "redlockd:" + prefix, the keys of locks with prefix. If one of these were the beginning of the other, a client
+ * Keys of the daemon itself begin with "redlockd:" + prefix, keys of locks with prefix. If one of these were the beginning of the other, a client
  * could choose a name that overwrites the marker.
  */
 static void prefix_check(const struct conf *c, struct conf_report *report)
@@ -224,7 +224,7 @@ static void web_check(const struct conf *c, struct conf_report *report)
 		          "this token alone protects nothing: whoever reaches listen.http reads /metrics without it; set http.token_file or rules, too");
 }
 
-/* Whoever reaches it could lock: it is never without a token or a certificate, and no token crosses a network in the clear. */
+/* Everybody who reaches this address could lock. So it always needs a token or a certificate, and a token never crosses a network unencrypted. */
 static void api_check(const struct conf *c, struct conf_report *report)
 {
 	bool shown = c->api.tls && (c->tls.client_ca_file || !good(c, KEY_TLS_CLIENT_CA_FILE));
@@ -248,7 +248,7 @@ static void folder_check(const struct conf *c, struct conf_report *report)
 			 SOCKET_PATH_MAX);
 }
 
-/* A line has LOCK, a blank and the line end besides the name. A name that must be quoted needs more. */
+/* Besides the name, a line has LOCK, a blank and the line end. A name that must be quoted needs more. */
 static void line_check(const struct conf *c, struct conf_report *report)
 {
 	if (good(c, KEY_LIMITS_LINE) && good(c, KEY_LIMITS_NAME) && c->limits.line < c->limits.name + 16)
@@ -273,7 +273,7 @@ static void protection_check(const struct conf *c, enum conf_key key, const char
 		            "everybody who reaches this address could take and release locks; set %s, use 127.0.0.1, or say 'insecure: yes'", what);
 }
 
-/* A rule for users when there are none. */
+/* Warns of a rule for a user when there are no users. */
 static void rules_check(const struct conf *c, struct conf_report *report)
 {
 	if (!c->rules || !good(c, KEY_RULES) || c->auth.users_file || !good(c, KEY_AUTH_USERS_FILE))

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * A configuration as a whole: made, freed, read, shown for people, compared, and reloaded. Each default goes through the same reader as the values of a
- * file, so every default of the table is a value that a file could contain. Reading the dump gives the same values.
+ * The configuration as a whole: creates, frees, reads, prints, compares and reloads it. The same reader parses each default and the values of a file,
+ * so every default of the table is a value that a file could contain. Reading the dump gives the same values.
  */
 #include "conf/internal.h"
 
@@ -9,7 +9,7 @@
 #include <string.h>
 
 #define COMMENT_COLUMN 40
-#define TEXT_MAX       256 /* bytes of what happens without a value */
+#define TEXT_MAX       256 /* bytes of the text for a key without a value */
 
 static void default_set(struct conf *c, const struct setting *s)
 {
@@ -141,7 +141,7 @@ bool conf_password_is_live(const struct conf *now, const struct conf *fresh)
 	return a && b ? !strcmp(a, b) : a == b;
 }
 
-/* What protects an address must not vanish: what takes its place in the file, like rules or an address of loopback, may need a restart itself. */
+/* Protection of an address must not vanish. What replaces it in the file, like rules or a loopback address, may itself need a restart. */
 static bool protection_vanishes(const struct conf *now, const struct conf *fresh, const struct setting *s)
 {
 	return (s->key == KEY_AUTH_USERS_FILE && now->auth.users_file && !fresh->auth.users_file) ||
@@ -151,9 +151,9 @@ static bool protection_vanishes(const struct conf *now, const struct conf *fresh
 }
 
 /*
- * Whether a reload puts the key into effect. A store that may have forgotten locks is quarantined for a time that follows from the max_lease of the start,
- * so no lease may be longer than that max_lease, even if the file has a larger max_lease now. min_lease may not exceed the lease. A password needs its
- * user. A daemon without rules does not note the groups of its peers.
+ * Whether a reload puts the key into effect. The max_lease of the start decides how long a store that may have forgotten locks is in quarantine. So
+ * no lease may be longer than that max_lease, even if the file now has a larger one. min_lease may not exceed the lease. A password needs its user. A
+ * daemon without rules does not record the groups of its peers.
  */
 static bool value_is_live(const struct conf *now, const struct conf *fresh, const struct setting *s)
 {
@@ -168,7 +168,7 @@ static bool value_is_live(const struct conf *now, const struct conf *fresh, cons
 	return s->live && !(bound && fresh->lease > now->max_lease);
 }
 
-/* The value as a file would have it; without one: what happens then, in parentheses. */
+/* Returns the value as a file would contain it. For a key without a value: what happens then, in parentheses. */
 static const char *value_text(const struct conf *c, const struct setting *s, char out[TEXT_MAX])
 {
 	if (c->origin[s->key].written)
@@ -203,7 +203,7 @@ static bool source_is_used(const struct conf *c, const struct conf_source *sourc
 	return false;
 }
 
-/* Frees the sources from which no value comes any more, so that reloads use no more and more memory. */
+/* Frees the sources from which no value comes any more, so that reloads do not use more and more memory. */
 static void sources_prune(struct conf *c)
 {
 	for (struct conf_source **at = &c->sources; *at;) {
@@ -219,7 +219,7 @@ static void sources_prune(struct conf *c)
 	}
 }
 
-/* Origins in c refer to sources of both configurations from now on, so c takes ownership of all sources. */
+/* From now on, origins in c refer to sources of both configurations. So c takes ownership of all sources. */
 static void sources_take(struct conf *c, struct conf *fresh)
 {
 	struct conf_source **end = &c->sources;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * The configuration (redlockd.yaml(5)): one table of keys (schema.def), read from YAML with libyaml. One run reports all mistakes, each with its
- * place. If memory is exhausted the process ends. Not thread-safe. struct conf owns its memory until conf_release.
+ * place. If memory is exhausted, the process ends. Not thread-safe. struct conf owns its memory until conf_release.
  */
 #ifndef CONF_CONF_H
 #define CONF_CONF_H
@@ -23,17 +23,17 @@ enum conf_key {
 	CONF_KEYS
 };
 
-struct conf_address { /* of a Redis node, or of a web listener */
+struct conf_address { /* for a Redis node, or a web listener */
 	char *label;  /* as written, without a name */
-	char *name;   /* NAME=…; NULL: its label is its name */
+	char *name;   /* NAME=…; NULL: the label is the name */
 	char *path;   /* unix:/… ; else NULL */
 	char *host;
 	uint16_t port;
-	struct conf_sentinel *sentinel; /* tells where the node is; then there is no path and no host. NULL: none */
+	struct conf_sentinel *sentinel; /* sentinels report where the node is; then there is no path and no host. NULL: none */
 };
 
 struct conf_sentinel {
-	char *master; /* what sentinels call the master */
+	char *master; /* the name that sentinels use for the master */
 	size_t count;
 	struct conf_address address[CONF_SENTINELS_MAX];
 };
@@ -48,10 +48,10 @@ enum { CONF_LOCK = 1, CONF_LOOK = 2, CONF_ADMIN = 4 };
 
 /* One rule: it decides about a request if all its conditions hold. */
 struct conf_rule {
-	unsigned line;           /* where it is written */
+	unsigned line;           /* its line in the file */
 	char *uid, *group;       /* conditions, as written; NULL: none */
 	int64_t uid_n, group_n;  /* the numbers of the two */
-	char *user, *cert;       /* likewise; the user of an AUTH, the subject of a client certificate */
+	char *user, *cert;       /* likewise: the user of an AUTH, the subject of a client certificate */
 	char *names;             /* a pattern, in which * stands for any bytes; NULL: all requests */
 	unsigned allow;          /* bits */
 };
@@ -61,13 +61,13 @@ struct conf_rules {
 	struct conf_rule rule[];
 };
 
-/* Where a value comes from: a file or a --set; source NULL: the default of the table. */
+/* Where a value comes from: a file or a --set. source NULL: the default of the table. */
 struct conf_source;
 struct conf_origin {
 	const struct conf_source *source;
 	unsigned line, column; /* from 1; characters, not bytes */
-	char *written;         /* the value as YAML in one line; NULL: none */
-	bool bad;              /* the written value was refused; the earlier value stays */
+	char *written;         /* the value as one line of YAML; NULL: none */
+	bool bad;              /* the value in the file was refused; the earlier value stays */
 };
 
 /* Durations are microseconds, sizes bytes. Strings are NUL-terminated; NULL where the table says "none". */
@@ -75,7 +75,7 @@ struct conf {
 	struct {
 		char *unix_path; /* NULL: the default, under the runtime directory; "" = no */
 		enum conf_unix_mode unix_mode;
-		char *unix_group; /* NULL: that of the process */
+		char *unix_group; /* NULL: the group of the process */
 		int64_t unix_gid; /* its number */
 		char *tcp_host;  /* NULL = no */
 		uint16_t tcp_port;
@@ -87,9 +87,9 @@ struct conf {
 		char *cert_file, *key_file, *client_ca_file; /* NULL: none */
 	} tls;
 	struct {
-		char *hosts;      /* further names of listen.http and listen.api, a blank between two; NULL: none */
+		char *hosts;      /* further names of listen.http and listen.api, separated by blanks; NULL: none */
 		char *token_file; /* NULL: no token */
-		char *metrics_token_file; /* likewise; that token is good for /metrics alone */
+		char *metrics_token_file; /* likewise; that token is valid for /metrics only */
 	} http;
 	struct {
 		char *token_file; /* NULL: no token */
@@ -104,7 +104,7 @@ struct conf {
 		char *set; /* NULL: the sorted addresses */
 		uint64_t generation;
 		bool foreign;
-		char *user; /* NULL: AUTH with the password alone */
+		char *user; /* NULL: AUTH with the password only */
 		char *sentinel_user, *sentinel_password_file; /* the same for sentinels */
 		char *password_file; /* NULL: no AUTH */
 		struct {
@@ -131,7 +131,7 @@ struct conf {
 		int64_t wait, hold, store; /* 0: never */
 	} slow;
 	struct {
-		char *groups; /* label, tab and pattern of each, a newline between two; NULL: none */
+		char *groups; /* one line for each group: label, tab and pattern; NULL: none */
 	} metrics;
 	enum conf_guard guard;
 	char *runtime_dir; /* NULL: chosen at start */
@@ -155,15 +155,15 @@ struct conf {
 };
 
 /*
- * Collected messages, and how many of each kind. conf_report_print writes them in the order of sources and lines, and frees them. Each is
+ * Collected messages, and how many there are of each kind. conf_report_print writes them in the order of sources and lines, and frees them. Each is
  * "file:line:column: error: …", the source line, and a caret.
  */
 struct conf_message;
 struct conf_report {
 	FILE *out; /* NULL: count only */
 	unsigned errors, warnings;
-	bool files; /* conf_read opens and checks the files that the configuration names, too */
-	int (*more)(const struct conf *c, struct conf_report *report); /* conf_read makes these checks as well. NULL: none */
+	bool files; /* conf_read also opens and checks the files that the configuration names */
+	int (*more)(const struct conf *c, struct conf_report *report); /* conf_read also makes these checks. NULL: none */
 	struct conf_message *first;
 };
 
@@ -173,23 +173,23 @@ void conf_init(struct conf *ret_conf); /* the defaults of the table */
 void conf_release(struct conf *c);
 
 /*
- * All steps: defaults, the file (path NULL: none), each --set, the checks, printing the messages. 0, or -1 if there were errors. The caller
- * must release *ret_conf in both cases.
+ * Does all steps: defaults, the file (path NULL: none), each --set, the checks, printing the messages. 0, or -1 if there were errors. The caller must
+ * release *ret_conf in both cases.
  */
 int conf_read(struct conf *ret_conf, const char *path, const char *const *sets, size_t count, struct conf_report *report)
 	__attribute__((warn_unused_result));
 
-/* The single steps; none of them prints. Each overrides values of *c. 0, or -1 if it added errors: then c can only be released. */
+/* The single steps. They do not print. Each overrides values of *c. 0, or -1 if it added errors: then c can only be released. */
 int conf_load(struct conf *c, const char *path, struct conf_report *report);
 int conf_load_text(struct conf *c, const char *label, const char *text, size_t n, struct conf_report *report);
 /* One --set path=value: "redis.timeout=80ms", "redis.nodes=[127.0.0.1:6379, 127.0.0.1:6380]". */
 int conf_set(struct conf *c, const char *assignment, struct conf_report *report);
-/* Checks that concern several keys, like lease <= max_lease. After all loads and sets. Leaves out keys that were refused before. */
+/* Makes the checks that concern several keys, like lease <= max_lease. Call it after all loads and sets. It skips keys that were refused before. */
 int conf_check(struct conf *c, struct conf_report *report);
 
-/* Whether only this host reaches the address: a number of loopback, or "localhost". Another name may resolve to any address, and is not local. */
+/* Whether only this host reaches the address, because it is a loopback address or "localhost". Another name may resolve to any address, so it is not local. */
 bool conf_host_is_local(const char *host);
-/* Whether something protects an address for plain TCP: clients must show who they are, or rules deny them, or the file says that it is insecure. */
+/* Whether something protects an address for plain TCP: clients must authenticate, or there are rules, or the file explicitly says that it is insecure. */
 bool conf_is_protected(const struct conf *c);
 
 /* The users of auth.users_file. */
@@ -202,50 +202,50 @@ struct conf_users {
 	struct conf_user user[];
 };
 
-/* Reads auth.users_file, which must be set. NULL: it added errors to the report, which must be printed while the configuration is there. */
+/* Reads auth.users_file, which must be set. NULL: it added errors to the report. Print the report while the configuration exists. */
 struct conf_users *conf_users(struct conf *c, struct conf_report *report);
 void conf_users_free(struct conf_users *users); /* NULL is allowed */
 /* Prints the effective YAML, with the origin of each value as a comment. Reading it gives the same configuration. It contains no secret. */
 void conf_dump(const struct conf *c, FILE *out);
 /* One line: "ok: store redis, 3 nodes, quorum 2, 2 listeners". */
 void conf_summary(const struct conf *c, FILE *out);
-/* One line per key, with its default and the first sentence of its help: for --help. */
+/* One line per key, with its default and the first sentence of its help, for --help. */
 void conf_keys(FILE *out);
 
 /*
- * Compares two configurations. Calls say once per key whose value differs, with both values as a file would have them, and whether a reload puts it
- * into effect. Returns how many keys need a restart. say may be NULL.
+ * Compares two configurations. Calls say once per key whose value differs, with both values as a file would contain them, and whether a reload puts
+ * it into effect. Returns how many keys need a restart. say may be NULL.
  */
 typedef void conf_diff_fn(void *context, const char *path, const char *from, const char *to, bool reloadable);
 unsigned conf_diff(const struct conf *from, const struct conf *to, conf_diff_fn *say, void *context);
 
 /*
- * Moves the values of all keys that take effect at a reload from *fresh to *c, with their origins. A lease beyond the max_lease in effect waits
- * for the restart as well. Afterwards *fresh can only be released.
+ * Moves the values of all keys that take effect at a reload from *fresh to *c, with their origins. A lease longer than the max_lease in effect also
+ * waits for the restart. Afterwards *fresh can only be released.
  */
 void conf_take_live(struct conf *c, struct conf *fresh);
 
 /*
- * The secret in the file that this key names, one line without its end; the caller frees it. NULL if the key has no value. The file must be a regular one,
- * so that reading it never blocks. 0; -EINVAL if the file is empty, binary or too long; -ENOTSUP; or a negative errno of reading it.
+ * Reads the secret in the file that this key names: one line, without its end. The caller frees it. NULL if the key has no value. It must be a
+ * regular file, so that reading never blocks. 0; -EINVAL if the file is empty, binary or too long; -ENOTSUP; or another negative errno of reading it.
  */
 int conf_secret(const struct conf *c, enum conf_key key, char **ret_secret) __attribute__((warn_unused_result));
 
-/* Whether a running daemon may read the configuration again, which must not block on a pipe: false if the file exists and is no regular file. */
+/* Whether a running daemon may read the configuration again without blocking on a pipe. False if the file exists and is not regular. */
 bool conf_may_be_read_again(const char *path);
-/* Whether a reload may use the password of *fresh; call it before conf_take_live. If redis.user differs, its password waits with it for the restart. */
+/* Whether a reload may use the password of *fresh; call it before conf_take_live. If redis.user differs, both wait for the restart. */
 bool conf_password_is_live(const struct conf *now, const struct conf *fresh);
 
 /*
- * The content of the file that this key names, as one text of *ret_n bytes and a NUL, which the caller frees; NULL if the key has no value. It must be a
- * regular file of at most 1 MiB, so that reading it never blocks. 0; -ENOTSUP, -EFBIG; or a negative errno of reading it.
+ * Reads the file that this key names, as text of *ret_n bytes and a NUL. The caller frees it; NULL if the key has no value. It must be a regular file
+ * of at most 1 MiB, so that reading never blocks. 0; -ENOTSUP, -EFBIG; or another negative errno of reading it.
  */
 int conf_file(const struct conf *c, enum conf_key key, char **ret_text, size_t *ret_n) __attribute__((warn_unused_result));
-/* The name of that file, as the configuration has it; NULL: none. */
+/* The name of that file in the configuration; NULL: none. */
 const char *conf_file_name(const struct conf *c, enum conf_key key);
 /*
- * Where the file is that this key names; the key must have a value. A relative name is looked up in $CREDENTIALS_DIRECTORY, then beside the configuration file,
- * then in the working directory. ret_path has PATH_MAX bytes. False with errno: the path is too long.
+ * Finds the file that this key names; the key must have a value. A relative name is looked up in $CREDENTIALS_DIRECTORY, then beside the
+ * configuration file, then in the working directory. ret_path has PATH_MAX bytes. False, and errno is set: the path is too long.
  */
 bool conf_file_path(const struct conf *c, enum conf_key key, char *ret_path);
 /* Adds an error, or a warning, at the place of this key. */

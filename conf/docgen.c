@@ -13,7 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define WIDTH      98 /* columns of the example's comments */
+#define WIDTH      98 /* columns of the comments in the example */
 #define MDOC_WIDTH 78
 
 static const char preface[] = "redlockd.yaml: the configuration of redlockd; the manual is redlockd.yaml(5).\n"
@@ -59,7 +59,7 @@ static void default_print(const struct setting *s, FILE *out)
 		fputs(s->given, out);
 }
 
-/* "Takes a duration from 1ms to 10s; the default is 50ms." */
+/* Returns "Takes a duration from 1ms to 10s; the default is 50ms." */
 static char *range_text(const struct setting *s)
 {
 	char range[RANGE_MAX], *text = NULL;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Files that the configuration names: secrets, users, and who may read and write them. It must never wait for a file. A secret is never a value of the
- * configuration, and neither it nor a line of the file of users is part of a message.
+ * Files that the configuration names: secrets, users, and the modes of these files. Reading them must never block. A secret is never a value of the
+ * configuration, and never part of a message. Neither is a line of the file of users.
  */
 #include "conf/internal.h"
 
@@ -17,10 +17,10 @@
 
 #define FILE_MAX        ((off_t)1024 * 1024) /* bytes */
 #define SECRET_MAX      4096
-#define API_TOKEN_LEAST 16 /* bytes: nothing slows down those who guess */
+#define API_TOKEN_LEAST 16 /* bytes: nothing slows down a client that guesses */
 #define USERS_MOST      10000
 #define USER_NAME_MOST  256
-#define HASH_MOST       383 /* crypt(3): CRYPT_OUTPUT_SIZE, less its NUL */
+#define HASH_MOST       383 /* crypt(3): CRYPT_OUTPUT_SIZE without its NUL */
 
 const char *conf_file_name(const struct conf *c, enum conf_key key)
 {
@@ -38,7 +38,7 @@ static bool path_join(const char *folder, size_t n, const char *name, char ret_p
 	return length > 0 && length < PATH_MAX;
 }
 
-/* Something is there, even if it cannot be looked at. */
+/* Whether a file exists, even if it cannot be examined. */
 static bool is_there(const char *path)
 {
 	struct stat st;
@@ -73,7 +73,7 @@ static int file_take(int fd, char **ret_text, size_t *ret_n)
 	if (st.st_size > FILE_MAX)
 		return -EFBIG;
 	text = conf_alloc((size_t)st.st_size + 1);
-	n = read(fd, text, (size_t)st.st_size); /* of a regular file, so all of it */
+	n = read(fd, text, (size_t)st.st_size); /* a regular file, so it reads all of it */
 	*ret_text = n < 0 ? NULL : text;
 	*ret_n = n < 0 ? 0 : (size_t)n;
 	if (n >= 0)
@@ -157,12 +157,12 @@ struct users_reading {
 	struct conf_report *report;
 	const struct conf_source *source;
 	struct conf_users *users;
-	void *by_name; /* tsearch(3): the loop of a daemon waits for a reload, so no name is compared with all others */
+	void *by_name; /* a tree of tsearch(3): the loop of the daemon waits for a reload, so comparing each name with all others takes too long */
 	unsigned line;
 	bool bad;
 };
 
-/* No source line is shown: it holds a hash, or a secret that was put there by mistake. */
+/* Shows no source line, because it contains a hash, or a secret that was put there by mistake. */
 #define refuse(r, ...) ((r)->bad = true, report_add((r)->report, GRADE_SECRET, (r)->source, (struct source_place){(r)->line, 1}, __VA_ARGS__))
 
 static int names_compare(const void *a, const void *b)
@@ -172,17 +172,17 @@ static int names_compare(const void *a, const void *b)
 	return strcmp(one->name, other->name);
 }
 
-/* False: another has it. */
+/* False: another user has this name. */
 static bool name_is_new(struct users_reading *r, struct conf_user *user)
 {
 	struct conf_user **found = tsearch(user, &r->by_name, names_compare);
 
 	if (!found)
-		abort(); /* as conf_alloc */
+		abort(); /* like conf_alloc */
 	return *found == user;
 }
 
-/* The tree has no users of its own. */
+/* The tree does not own the users. */
 static void user_keep(void *user)
 {
 	(void)user;
@@ -214,7 +214,7 @@ static void user_add(struct users_reading *r, char *name, char *hash)
 	r->users->count++;
 }
 
-/* An empty line, and one that begins with #, is ignored. */
+/* Empty lines and lines that begin with # are ignored. */
 static void user_read(struct users_reading *r, char *line)
 {
 	static const char blanks[] = " \t\r";
@@ -304,8 +304,8 @@ static const struct {
 };
 
 /*
- * Nobody but owner and group may read a secret, or write what says whom to trust. An owner gives a file to a group on purpose; "others" are all users of
- * the host. Another check says what is wrong with a file that is not there. A pipe or a device is guarded by other means.
+ * Only the owner and the group may read a secret, or write a file that says whom to trust. An owner gives a file to a group on purpose; "others" are
+ * all users of the host. Another check reports a missing file. Pipes and devices are protected by other means.
  */
 static void mode_check(const char *path, enum use use, const struct conf_source *source, struct source_place place, struct conf_report *report)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Reads the Redis servers and their sentinels. After a mistake reading goes on, so one run reports all mistakes. */
+/* Reads the Redis servers and their sentinels. It continues after a mistake, so that one run reports all mistakes. */
 #include "conf/internal.h"
 
 #include <stdlib.h>
@@ -9,7 +9,7 @@
 #define SENTINEL_PORT 26379
 #define EXAMPLE       "sentinel: {master: locks, addresses: [10.0.0.1:26379]}"
 
-/* Adds an address to those of a list, which takes it over. */
+/* Adds an address to a list, which takes ownership. */
 static void address_add(struct yaml *y, const yaml_node_t *item, struct conf_address *list, size_t *count, size_t most, struct conf_address *a)
 {
 	unsigned before = y->report->errors;
@@ -27,7 +27,7 @@ static void address_add(struct yaml *y, const yaml_node_t *item, struct conf_add
 		address_release(a);
 }
 
-/* Reads an item that is one word. False: complained. */
+/* Reads an item that is one word. False: it has complained. */
 static bool address_read(struct yaml *y, const yaml_node_t *item, uint16_t port, const char *rule, struct conf_address *ret_address)
 {
 	const char *text = yaml_text(y, item, rule);
@@ -39,7 +39,7 @@ static bool address_read(struct yaml *y, const yaml_node_t *item, uint16_t port,
 	return text && !r;
 }
 
-/* The name of a master, or of a node. NULL: there is none, or it was refused. */
+/* Reads the name of a master or of a node. NULL: there is none, or it was refused. */
 static char *word_read(struct yaml *y, const yaml_node_t *node, const char *key)
 {
 	char rule[128];
@@ -93,7 +93,7 @@ static void sentinel_read(struct yaml *y, const yaml_node_t *node, struct conf_s
 		complain(y, node, "sentinel needs %s, as in %s", value[0] ? "addresses" : "master", EXAMPLE);
 }
 
-/* What logs and lists call the node does not change with a fail-over. */
+/* The label of the node in logs and lists stays the same after a fail-over. */
 static char *label_of(const struct conf_address *node)
 {
 	char label[NODE_NAME_MAX + 16];
@@ -102,7 +102,7 @@ static char *label_of(const struct conf_address *node)
 	return conf_strdup(label);
 }
 
-/* Reads a node whose address sentinels tell. False: complained. */
+/* Reads a node whose address comes from sentinels. False: it has complained. */
 static bool watched_read(struct yaml *y, const yaml_node_t *item, struct conf_address *ret_node)
 {
 	static const char *const word[] = {"name", "sentinel"};

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Reads texts of a file, the command line or a caller into the fields of the table. After a mistake reading goes on, so one run reports all mistakes. A refused
- * value marks its key bad, and later checks leave that key out. A text that is no YAML gets one message, and all keys are bad.
+ * Reads text from a file, the command line or a caller into the fields of the table. It continues after a mistake, so that one run reports all
+ * mistakes. A refused value marks its key bad, and later checks skip that key. Text that is not YAML gets one message, and all keys are bad.
  */
 #include "conf/internal.h"
 
@@ -17,7 +17,7 @@
 struct reader {
 	struct yaml yaml;
 	struct conf *conf;
-	unsigned key_line[CONF_KEYS];     /* line of the key in this text; 0: not met yet */
+	unsigned key_line[CONF_KEYS];     /* line of the key in this text; 0: not seen yet */
 	unsigned section_line[CONF_KEYS]; /* the same for sections, of which there are fewer */
 };
 
@@ -34,7 +34,7 @@ static void section_read(struct reader *r, const char *name, const yaml_node_t *
 		keys_read(r, name, value);
 }
 
-/* redis.tls may hold its keys, as a mapping, and is yes then. */
+/* The value of redis.tls may be a mapping with its keys, and then means yes. */
 static void branch_read(struct reader *r, const struct setting *s, const yaml_node_t *value)
 {
 	char why[WHY_MAX];
@@ -80,7 +80,7 @@ static void pair_read(struct reader *r, const char *path, const yaml_node_t *key
 		conf_value_read(r->conf, s, &r->yaml, value);
 }
 
-/* Reads the keys of a mapping; above: the path of the section or key that it belongs to, "" of the whole. */
+/* Reads the keys of a mapping. above: the path of its section or key; "" for the whole configuration. */
 static void keys_read(struct reader *r, const char *above, const yaml_node_t *mapping)
 {
 	for (yaml_node_pair_t *pair = mapping->data.mapping.pairs.start; pair < mapping->data.mapping.pairs.top; pair++) {
@@ -124,7 +124,7 @@ int conf_load_text(struct conf *c, const char *label, const char *text, size_t n
 	return report->errors == before ? 0 : -1;
 }
 
-/* Reads up to one byte more than a configuration may have, so that a longer file is detected. */
+/* Reads up to one byte more than a configuration may have, to detect a longer file. */
 static ssize_t file_read(const char *path, char *text, size_t size)
 {
 	size_t n = 0;
@@ -165,7 +165,7 @@ int conf_load(struct conf *c, const char *path, struct conf_report *report)
 	return r;
 }
 
-/* A value that begins with a quote, or with a bracket that no address has, is YAML; any other is a text as it stands. */
+/* A value that begins with a quote, or with a bracket that no address has, is YAML. Any other value is taken literally. */
 static void assignment_read(struct conf *c, const struct setting *s, const struct conf_source *source, size_t from, struct conf_report *report)
 {
 	struct reader r = {.conf = c};

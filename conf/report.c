@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Sources, and messages with a place. A message is formatted when it is found, since its source may be freed before it is printed, and sorted by source, line
- * and column. Only printable characters are printed, whatever the source contains. Columns count characters, not bytes.
+ * Sources, and messages with a place. A message is formatted when the mistake is found, because its source may be freed before printing. Messages are
+ * sorted by source, line and column. Only printable characters are printed, whatever the source contains. Columns count characters, not bytes.
  */
 #include "conf/report.h"
 
@@ -11,7 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define DIRECTIVES_MOST 10 /* libyaml compares each with all */
+#define DIRECTIVES_MOST 10 /* libyaml compares each directive with all others */
 #define MESSAGES_MAX 200 /* messages that are printed; all are counted */
 #define MARGIN       96  /* columns of a source line that are printed */
 
@@ -68,7 +68,7 @@ const char *source_line(const struct conf_source *s, unsigned line, size_t *ret_
 	return s->text + at;
 }
 
-/* The flaw of one character, or NULL. indent: only blanks precede it in its line. */
+/* Returns what is wrong with one character, or NULL. indent: only blanks precede it in its line. */
 static const char *rune_flaw(const char *p, size_t n, bool indent, size_t *ret_length)
 {
 	uint32_t rune;
@@ -124,7 +124,7 @@ static size_t rune_show(FILE *out, const char *p, size_t n, size_t *ret_width)
 	return length;
 }
 
-/* Prints the line, and a caret under the column. Of a line that is longer than the margin, it prints what is around the column. */
+/* Prints the line, and a caret under the column. If the line is longer than the margin, prints the part around the column. */
 static void line_show(FILE *out, const char *p, size_t n, unsigned column)
 {
 	unsigned first = column > MARGIN - 16 ? column - (MARGIN - 16) + 1 : 1, now = 1;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The texts of files and of --set, and messages about them: collected as they are found, printed in the order of the texts. A text is kept as long as the
- * configuration, so that later messages can show its lines. Internal to conf.
+ * The text of files and of --set, and messages about it. Messages are collected when they are found, and printed in the order of the text. The text
+ * is kept as long as the configuration, so that later messages can show its lines. Internal to conf.
  */
 #ifndef CONF_REPORT_H
 #define CONF_REPORT_H
@@ -16,22 +16,25 @@ struct source_place {
 
 struct conf_source {
 	struct conf_source *next;
-	char *label; /* its name in messages and origins */
+	char *label; /* the name in messages and origins */
 	char *text;
 	size_t n;
-	unsigned order; /* order of reading */
+	unsigned order; /* counts the sources as they are read */
 };
 
-/* Copies label and text, without a byte order mark, and puts the source first into the list, which owns it. */
+/* Copies label and text, without a byte order mark. Puts the source at the front of the list, which owns it. */
 struct conf_source *source_add(struct conf_source **list, const char *label, const char *text, size_t n);
 void source_free(struct conf_source *list);
 
-/* The line of that number, without its end; empty after the last line. */
+/* Returns the line with that number, without its end; empty after the last line. */
 const char *source_line(const struct conf_source *s, unsigned line, size_t *ret_n);
-/* The first flaw of the text: bytes that are not UTF-8, control characters, an indent with a tab, many directives, a text too long. NULL: there is none. */
+/*
+ * Returns the first flaw of the text; NULL: there is none. Flaws: it is not UTF-8, has control characters, indents with a tab, has many directives,
+ * or is too long.
+ */
 const char *source_flaw(const struct conf_source *s, struct source_place *ret_place);
 
-/* SECRET is an error whose source line is not printed, because it may contain a password. */
+/* GRADE_SECRET is an error whose source line is not printed, because it may contain a password. */
 enum grade { GRADE_ERROR, GRADE_WARNING, GRADE_SECRET };
 void report_add(struct conf_report *r, enum grade grade, const struct conf_source *s, struct source_place place, const char *format, ...)
 	__attribute__((format(printf, 5, 6)));

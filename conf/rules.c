@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Reads the list of rules, and the groups of names. After a mistake reading goes on, so one run reports all of them. A rule with a mistake could be the one
- * that denies, so a list with a mistake is no list.
+ * Reads the list of rules, and the groups of names. It continues after a mistake, so that one run reports all of them. A rule with a mistake could be
+ * one that denies, so one mistake makes the whole list invalid.
  */
 #include "conf/internal.h"
 
@@ -15,12 +15,12 @@
 
 #define RIGHTS      "lock|look|admin"
 #define RULES_MOST  1000
-#define NUMBER_MOST ((int64_t)UINT32_MAX - 1) /* (uid_t)-1 is nobody's */
+#define NUMBER_MOST ((int64_t)UINT32_MAX - 1) /* (uid_t)-1 belongs to nobody */
 
 #define GROUPS_MOST 64
 #define LABEL_MOST  64 /* bytes */
 
-#define PATTERN_MOST 512 /* bytes, of a condition as well */
+#define PATTERN_MOST 512 /* bytes, also of a condition */
 
 enum word { WORD_UID, WORD_GROUP, WORD_USER, WORD_CERT, WORD_NAMES, WORD_ALLOW, WORDS };
 
@@ -33,7 +33,7 @@ static char **rule_text(struct conf_rule *rule, enum word word)
 	return field[word];
 }
 
-/* Digits stand for a number, however large. */
+/* Whether text consists of digits, which always mean a number. If so, *ret_number is that number, or negative if it is too large. */
 static bool is_number(const char *text, int64_t *ret_number)
 {
 	bool digits = *text && !text[strspn(text, "0123456789")];
@@ -67,7 +67,7 @@ bool rules_group(const char *text, int64_t *ret_number)
 	return g != NULL;
 }
 
-/* A text of 1 to PATTERN_MOST bytes. NULL: complained. */
+/* Reads text of 1 to PATTERN_MOST bytes. NULL: it has complained. */
 static const char *pattern_text(struct yaml *y, const yaml_node_t *node, const char *what)
 {
 	char rule[128 + LABEL_MOST];
@@ -170,7 +170,7 @@ static bool has_label(const char *groups, const char *label)
 	return false;
 }
 
-/* The label of a group. NULL: complained. */
+/* Reads the label of a group. NULL: it has complained. */
 static const char *label_read(struct yaml *y, const yaml_node_t *node, const char *groups)
 {
 	const char *text = yaml_text(y, node, "a label is a word");
@@ -187,7 +187,7 @@ static const char *label_read(struct yaml *y, const yaml_node_t *node, const cha
 	return NULL;
 }
 
-/* The pattern of a label. NULL: complained. */
+/* Reads the pattern of a label. NULL: it has complained. */
 static const char *pattern_read(struct yaml *y, const yaml_node_t *node, const char *label)
 {
 	char what[64 + LABEL_MOST], show[SHOW_MAX];

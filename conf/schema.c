@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The table as data; finds a row, or the row that was probably meant.
+ * The table as data. Finds a row, or suggests one for a misspelt key.
  */
 #include "conf/schema.h"
 
@@ -46,7 +46,7 @@ const struct section section_table[] = {
 #define SECTIONS (sizeof(section_table) / sizeof(section_table[0]))
 const size_t section_count = SECTIONS;
 
-/* Names that other programs use, for which a spelling distance finds no key. */
+/* Names from other programs that are too different from our keys for a spelling distance. */
 static const char *const other_name[][2] = {
 	{"password", "redis.password_file"},
 	{"username", "redis.user"},
@@ -102,7 +102,7 @@ static const char *last_word(const char *path)
 	return dot ? dot + 1 : path;
 }
 
-/* The key of that last word in another section, or a section. */
+/* Finds the key with that last word in another section, or a section. */
 static const char *elsewhere_find(const char *word)
 {
 	for (size_t i = 0; i < CONF_KEYS; i++)
@@ -131,7 +131,7 @@ const char *setting_hint(const char *path, char out[HINT_MAX])
 	return out;
 }
 
-/* "a, b or c" of "a|b|c". */
+/* Turns "a|b|c" into "a, b or c". */
 static void words_range(const char *words, char out[RANGE_MAX])
 {
 	size_t at = 0, n;
@@ -144,7 +144,7 @@ static void words_range(const char *words, char out[RANGE_MAX])
 
 const char *setting_range(const struct setting *s, char out[RANGE_MAX])
 {
-	/* With a second part, the least stands before it and the most behind it. */
+	/* If `to` is set, the least value comes before it and the largest after it. */
 	static const struct {
 		const char *start, *to, *end;
 	} form[] = {

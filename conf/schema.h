@@ -7,7 +7,7 @@
 
 #include "conf/conf.h"
 
-/* The first five are numbers, which are compared as such; their fields and those of pointers can be swapped. */
+/* The first five are numbers, and are compared as numbers. Their fields, and those that are pointers, can be swapped. */
 enum setting_type {
 	TYPE_BOOL,     /* bool */
 	TYPE_CHOICE,   /* an enum, as wide as int */
@@ -18,11 +18,11 @@ enum setting_type {
 	TYPE_FILENAME, /* char * */
 	TYPE_FOLDER,   /* char *, absolute */
 	TYPE_SOCKET,   /* char *, "" = no */
-	TYPE_HOSTS,    /* char *, host names, a blank between two */
+	TYPE_HOSTS,    /* char *, host names, separated by blanks */
 	TYPE_GROUPS,   /* char *, see internal.h */
 	TYPE_RULES,    /* struct conf_rules *, NULL = none */
 	TYPE_LISTENER, /* struct conf.listen.tcp_host and tcp_port, NULL = no */
-	TYPE_WEB,      /* struct conf_address; its label NULL = no */
+	TYPE_WEB,      /* struct conf_address; label NULL = no */
 	TYPE_NODES,    /* struct conf.redis.node and nodes */
 };
 
@@ -31,7 +31,7 @@ struct setting {
 	const char *path;
 	enum setting_type type;
 	size_t offset;     /* in struct conf */
-	const char *given; /* the default as a file would have it; NULL: `unset` tells what happens without a value */
+	const char *given; /* the default as a file would contain it; NULL: `unset` says what happens without a value */
 	const char *unset;
 	const char *example; /* an example value of a key without a default */
 	const char *low, *high;
@@ -51,7 +51,7 @@ extern const size_t section_count;
 
 /* The path without its section. */
 const char *setting_leaf(const struct setting *s);
-/* The section that the path begins with, or NULL. */
+/* The section with which the path begins, or NULL. */
 const struct section *setting_section(const struct setting *s);
 /* "a duration from 1ms to 10s": the permitted values, for messages, the manual and the example. */
 #define RANGE_MAX 200

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The value of one key: read from a text or from YAML, compared, freed. A refused value never changes its field.
+ * The value of one key: parses it from text or YAML, compares and frees it. A refused value never changes its field.
  */
 #include "conf/internal.h"
 
@@ -15,7 +15,7 @@ _Static_assert(sizeof(enum conf_store) == sizeof(int) && sizeof(enum conf_guard)
 		       sizeof(enum conf_home_lost) == sizeof(int),
 	       "a CHOICE is as wide as int");
 
-/* redis.node and redis.nodes, which are one value. */
+/* redis.node and redis.nodes are one value. */
 #define NODES_SIZE (sizeof(((struct conf *)0)->redis.node) + sizeof(((struct conf *)0)->redis.nodes))
 _Static_assert(offsetof(struct conf, redis.nodes) == offsetof(struct conf, redis.node) + sizeof(((struct conf *)0)->redis.node), "they stand together");
 
@@ -24,7 +24,7 @@ static void *field_of(struct conf *c, const struct setting *s)
 	return (char *)c + s->offset;
 }
 
-/* The reason for a text that is not of the type or beyond the range of the key; hint: "" or what was probably meant. */
+/* Writes the reason for text of another type or beyond the range of the key. hint: "" or the probable intention. */
 static int range_refuse(const struct setting *s, const char *text, const char *hint, char why[WHY_MAX])
 {
 	char range[RANGE_MAX], show[SHOW_MAX];
@@ -60,7 +60,7 @@ static int choice_parse(const struct setting *s, const char *text, int *ret_choi
 	return 0;
 }
 
-/* "512", "8k", "4m", "1g": bytes. -1: it is none, or too large. */
+/* Parses bytes: "512", "8k", "4m", "1g". -1: it is not a size, or too large. */
 static int64_t size_parse(const char *text)
 {
 	static const char units[] = "kmg";
@@ -75,7 +75,7 @@ static int64_t size_parse(const char *text)
 	return number < 0 ? -1 : number << shift;
 }
 
-/* A count, a size or a duration; negative: it is none, or too large. */
+/* Parses a count, a size or a duration. Negative: it is not one, or too large. */
 static int64_t number_parse(enum setting_type type, const char *text)
 {
 	if (type == TYPE_DURATION)
@@ -83,7 +83,7 @@ static int64_t number_parse(enum setting_type type, const char *text)
 	return type == TYPE_SIZE ? size_parse(text) : count_parse(span_of(text), INT64_MAX);
 }
 
-/* Their fields have 64 bits each. */
+/* All these fields have 64 bits. */
 static int bounded_parse(const struct setting *s, const char *text, int64_t *ret_number, char why[WHY_MAX])
 {
 	int64_t number = number_parse(s->type, text);
@@ -182,7 +182,7 @@ int conf_value_parse(struct conf *c, const struct setting *s, const char *text, 
 	return value_refuse(why, "%s is no single value, but as in %s", s->path, s->example);
 }
 
-/* Host names, with a blank between two. */
+/* Reads host names, and separates them by blanks. */
 static char *hosts_read(struct yaml *y, const yaml_node_t *list, const struct setting *s)
 {
 	char *hosts = conf_strdup(""), *longer, show[SHOW_MAX], range[RANGE_MAX];
@@ -241,7 +241,7 @@ void conf_value_swap(struct conf *a, struct conf *b, const struct setting *s)
 	b->origin[s->key] = origin;
 }
 
-/* Numbers are compared as such: 60s is 1m. Other values are the same if they are written alike. */
+/* Numbers are compared as numbers: 60s is 1m. Other values are equal if their text is the same. */
 bool conf_value_equal(const struct conf *a, const struct conf *b, const struct setting *s)
 {
 	const char *one = a->origin[s->key].written, *other = b->origin[s->key].written;
@@ -277,7 +277,7 @@ void origin_set(struct conf *c, enum conf_key key, const struct conf_source *sou
 	*o = (struct conf_origin){.source = source, .line = place.line, .column = place.column, .written = written};
 }
 
-/* Takes a list or a mapping, whose type of YAML is right. */
+/* Reads a list or a mapping whose YAML type was checked. */
 static void list_read(struct conf *c, const struct setting *s, struct yaml *y, const yaml_node_t *node)
 {
 	unsigned before = y->report->errors;

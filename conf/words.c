@@ -67,7 +67,7 @@ size_t utf8_count(const char *p, size_t n)
 
 bool rune_printable(uint32_t rune)
 {
-	if (rune < 0x20 || rune == 0x7f) /* utf8_decode knows no C1 */
+	if (rune < 0x20 || rune == 0x7f) /* utf8_decode returns no C1 control */
 		return false;
 	if (rune >= 0x2028 && rune < 0x202f) /* line and paragraph separator, direction overrides */
 		return false;
@@ -126,7 +126,7 @@ const char *text_show(const char *text, char out[SHOW_MAX])
 	return out;
 }
 
-/* Whether YAML takes the unquoted text for this text, and for a value. */
+/* Whether YAML reads the text without quotes as this same text, and as a value. */
 static bool text_is_plain(const char *text)
 {
 	static const char first[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789/._";

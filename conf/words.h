@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Words and characters: alternatives "a|b|c", UTF-8, texts as YAML has them. No state; internal to conf.
+ * Words and characters: alternatives "a|b|c", UTF-8, text as YAML. No state; internal to conf.
  */
 #ifndef CONF_WORDS_H
 #define CONF_WORDS_H
@@ -12,7 +12,7 @@
 #include <stdint.h>
 #include <stdio.h>
 
-#define WORD_LETTERS "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-" /* of hosts, of names of nodes, of labels */
+#define WORD_LETTERS "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-" /* for hosts, names of nodes, and labels */
 
 /* calloc, strdup and strndup that end the process if memory is exhausted. */
 void *conf_alloc(size_t size);
@@ -26,22 +26,22 @@ int alternative_find(const char *alternatives, const char *word);
 size_t utf8_decode(const char *p, size_t n, uint32_t *ret_rune);
 /* Number of characters of valid UTF-8. */
 size_t utf8_count(const char *p, size_t n);
-/* Whether a file or a value may contain it unescaped: no control character, no line break of YAML. */
+/* Whether a file or a value may contain it unescaped. Control characters and line breaks of YAML are not allowed. */
 bool rune_printable(uint32_t rune);
 
 /*
- * The first character that looks like one of ASCII and is none, as word processors put it: a blank anywhere, a quote or a hyphen at the beginning or the
- * end; or any of them anywhere. Returns where it is; n: there is none.
+ * Finds the first character that only looks like an ASCII one, as word processors insert it. Finds blanks anywhere; quotes and hyphens only at the
+ * beginning or the end, or anywhere if `anywhere` is set. Returns its index; n: there is none.
  */
 size_t lookalike_find(const char *text, size_t n, bool anywhere, uint32_t *ret_rune);
 
 #define SHOW_MAX 96
-/* The text for a message: unprintable bytes escaped, a long text cut with "...". Returns out. */
+/* Makes the text fit for a message: escapes unprintable bytes, and cuts a long text with "...". Returns out. */
 const char *text_show(const char *text, char out[SHOW_MAX]);
 /* Whether the text is valid UTF-8, and all of it is printable. */
 bool text_printable(const char *text, size_t n);
 /* Prints a text as YAML, unquoted if that is safe. */
 void text_print(const char *text, FILE *out);
-char *text_line(const char *text); /* the same as a text, which the caller frees */
+char *text_line(const char *text); /* the same as a string, which the caller frees */
 
 #endif

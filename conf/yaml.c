@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Trees of libyaml. libyaml's marks count characters from zero; ours count from one. Nothing here knows a key.
+ * Trees of libyaml. Marks of libyaml count characters from zero; ours count from one. This file does not know any key.
  */
 #include "conf/yaml.h"
 
@@ -22,7 +22,7 @@ struct source_place yaml_place(const struct yaml *y, const yaml_node_t *node)
 	return mark_place(y, node->start_mark);
 }
 
-/* A hint that libyaml's message lacks: the usual syntax mistakes with addresses. */
+/* Returns a hint that the message of libyaml lacks, about usual syntax mistakes with addresses. */
 static const char *syntax_hint(const struct yaml *y, const yaml_parser_t *p, const char *context, char out[SHOW_MAX])
 {
 	struct source_place place = mark_place(y, p->problem_mark);
@@ -43,7 +43,7 @@ static const char *syntax_hint(const struct yaml *y, const yaml_parser_t *p, con
 static void syntax_report(struct yaml *y, const yaml_parser_t *p)
 {
 	const char *context = p->context ? p->context : "";
-	bool at_end = strstr(p->problem, "end of stream") && *context; /* the end has no useful place; the place of the open construct is shown */
+	bool at_end = strstr(p->problem, "end of stream") && *context; /* the end has no useful place, so the place of the open construct is shown */
 	struct source_place place = mark_place(y, at_end ? p->context_mark : p->problem_mark);
 	char hint[SHOW_MAX], begins[64] = "";
 
@@ -52,7 +52,7 @@ static void syntax_report(struct yaml *y, const yaml_parser_t *p)
 	report_error(y->report, y->source, place, "%s%s%s%s%s", p->problem, *context ? " " : "", context, begins, syntax_hint(y, p, context, hint));
 }
 
-/* What libyaml does with more of these takes it seconds, in which a reload would stop the daemon. */
+/* With more of these, libyaml needs seconds, and the daemon would stand still during a reload. */
 #define DEPTH_MOST   100
 #define ANCHORS_MOST 100
 
@@ -82,7 +82,7 @@ static void parser_begin(const struct yaml *y, yaml_parser_t *parser)
 	yaml_parser_set_input_string(parser, (const unsigned char *)y->source->text + y->from, y->source->n - y->from);
 }
 
-/* False: it is refused. What is no YAML is left to document_load. */
+/* False: it was refused. Text that is not YAML is left to document_load. */
 static bool is_moderate(struct yaml *y)
 {
 	struct census census = {0};
@@ -113,7 +113,7 @@ static bool document_load(struct yaml *y, yaml_parser_t *parser, yaml_document_t
 	return false;
 }
 
-/* Whether no second document follows. */
+/* Whether there is no second document. */
 static bool is_alone(struct yaml *y, yaml_parser_t *parser)
 {
 	yaml_document_t second;
@@ -175,7 +175,7 @@ const char *yaml_kind(const yaml_node_t *node)
 	return yaml_is_null(node) ? "no value" : "a single value";
 }
 
-/* Without quotes of ASCII a value has the quotes and blanks that it is pasted with. False: complained. */
+/* Without ASCII quotes, a value includes pasted quotes and blanks that only look like ASCII. False: it has complained. */
 static bool is_plain_ascii(struct yaml *y, const yaml_node_t *node)
 {
 	const char *text = (const char *)node->data.scalar.value;
@@ -195,7 +195,7 @@ bool yaml_is(struct yaml *y, const yaml_node_t *node, yaml_node_type_t type, con
 {
 	if (node->type == type)
 		return true;
-	if (node->type != YAML_SCALAR_NODE || is_plain_ascii(y, node)) /* a false blank behind the colon makes a single value of a key */
+	if (node->type != YAML_SCALAR_NODE || is_plain_ascii(y, node)) /* a false blank after the colon turns a key into a single value */
 		complain(y, node, "%s; this is %s", rule, yaml_kind(node));
 	return false;
 }

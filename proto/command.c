@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The tables of the protocol, made from the .def files, and lookups in them. Every list comes from the rows; nothing is named
- * a second time.
+ * The tables of the protocol, made from the .def files, and lookups in them. All lists are made from the rows.
  */
 #include "proto/proto.h"
 #include "proto/text.h"
@@ -35,7 +34,7 @@ const struct error_row error_table[ERROR_N] = {
 #undef ERROR
 };
 
-/* What the tables are searched by. */
+/* What a lookup compares. */
 struct entry {
 	uint64_t key;
 	size_t n;
@@ -54,7 +53,7 @@ static const struct entry field_entries[FIELD_N] = {
 #include "proto/field.def"
 };
 
-/* Returns the index of the word, or count. The key of a word of up to eight bytes holds all of them. */
+/* Returns the index of the word, or count. If a word has up to eight bytes, its key contains all of them. */
 static unsigned entry_find(const struct entry *entries, unsigned count, struct span word)
 {
 	uint64_t key = word_key(word);

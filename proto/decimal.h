@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Decimal numbers, written from their end: the number of digits need not be known. Inline, since each answer has some. */
+/* Writes decimal numbers backwards from their end, so it need not know the number of digits. Inline, because each answer has some. */
 #ifndef PROTO_DECIMAL_H
 #define PROTO_DECIMAL_H
 
 #include <stdint.h>
 #include <string.h>
 
-#define DECIMAL_MAX 20 /* characters of UINT64_MAX, or of INT64_MIN; decimal_write needs an even number */
+#define DECIMAL_MAX 20 /* characters of UINT64_MAX or INT64_MIN; decimal_write needs an even number */
 
-/* Writes 00 to 99 in front of `at`; returns its place. */
+/* Writes 00 to 99 before `at`. Returns where it begins. */
 static inline char *decimal_pair(char *at, unsigned pair)
 {
 	static const char pairs[] =
@@ -21,7 +21,7 @@ static inline char *decimal_pair(char *at, unsigned pair)
 	return memcpy(at - 2, pairs + 2 * pair, 2);
 }
 
-/* Writes the number in front of `end`, where DECIMAL_MAX bytes are free; returns its first character. A division by 10000 yields four digits at once. */
+/* Writes the number before `end`, where DECIMAL_MAX bytes are free. Returns its first character. A division by 10000 gives four digits at once. */
 static inline char *decimal_write(char *end, uint64_t rest)
 {
 	unsigned four;

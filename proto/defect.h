@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Why a store does not serve: the daemon finds it once, LIST nodes says it in one word, and doctor knows what to do about it. */
+/* Why a store does not work. The daemon detects it, LIST nodes shows it as one word, and doctor gives advice about it. */
 #ifndef PROTO_DEFECT_H
 #define PROTO_DEFECT_H
 
@@ -19,9 +19,9 @@ struct defect_row {
 	const char *advice;
 };
 
-extern const struct defect_row defect_table[DEFECT_N]; /* that of DEFECT_NONE is empty */
+extern const struct defect_row defect_table[DEFECT_N]; /* the row of DEFECT_NONE is empty */
 
-/* The row of that word; DEFECT_OTHER for one that is unknown. */
+/* Returns the defect with that word; DEFECT_OTHER if the word is not known. */
 enum defect defect_of_word(const char *word);
 
 #endif

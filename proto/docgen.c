@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * A program for the build, no part of the library. From the tables it renders the head of each request and the lists of fields, values and codes of
- * redlock-protocol(7): docgen <page. The page has the marks of each request once, in any order.
+ * A program for the build, not part of the library: docgen <page. From the tables it renders the head of each request, and the lists of fields,
+ * values and codes in redlock-protocol(7). The page has the marks of each request once, in any order.
  */
 #include "proto/manual.h"
 #include "proto/proto.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Durations as people write them, in microseconds: 500us 250ms 1.5s 2m 1h. Exact integers only, never a floating-point number.
+ * Durations as people write them, in microseconds: 500us 250ms 1.5s 2m 1h. Uses exact integers, never floating-point numbers.
  */
 #include "proto/proto.h"
 #include "proto/text.h"

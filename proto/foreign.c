@@ -9,13 +9,13 @@
 
 #define TLS_HANDSHAKE 0x16 /* RFC 8446, 5.1 */
 
-/* RFC 9110, 5.6.2: what methods and names of header fields consist of. */
+/* RFC 9110, 5.6.2: the bytes of methods and of names of header fields. */
 static bool is_token_byte(char c)
 {
 	return (c >= '0' && c <= '9') || (c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z') || (c && strchr("!#$%&'*+-.^_`|~", c));
 }
 
-/* RFC 9112, 3: what recipients may take as a blank of a request line. */
+/* RFC 9112, 3: bytes that recipients may accept as a blank in a request line. */
 static bool is_blank(char c)
 {
 	return c == ' ' || (c >= '\t' && c <= '\r');
@@ -53,7 +53,7 @@ static bool is_method(struct span word)
 	return false;
 }
 
-/* Its last word is "HTTP/1.1", or the like. */
+/* Whether its last word is "HTTP/1.1" or similar. */
 static bool ends_with_version(const char *at, const char *end)
 {
 	const char *word;
@@ -65,7 +65,7 @@ static bool ends_with_version(const char *at, const char *end)
 	return word > at && begins(word, end, "HTTP/") && end - word > 5 && is_digit(word[5]);
 }
 
-/* The end of a long line may be missing; then its method and its target show it. */
+/* If the end of a long line is missing, the method and the target show it. */
 static bool is_http(const char *at, const char *end)
 {
 	struct span method = token_at(at, end);
@@ -92,7 +92,7 @@ static bool is_resp(const char *at, const char *end)
 	return end - at >= 2 && (*at == '*' || *at == '$') && is_digit(at[1]);
 }
 
-/* The second version begins with CR LF CR LF NUL CR LF. */
+/* The second version of the protocol begins with CR LF CR LF NUL CR LF. */
 static bool is_proxy(const char *at, const char *end)
 {
 	return begins(at, end, "PROXY ") || (at < end && *at == '\0' && (at + 1 == end || (at[1] == '\r' && at + 2 == end)));

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Greetings of other protocols: what a browser, or a program that was given the wrong port, sends. A line that is a valid request is never looked at here, so
- * that nothing is taken from requests. It must never say that a valid request is foreign.
+ * Recognizes greetings of other protocols, from a browser or from a program with the wrong port. Only lines that are not valid requests are examined
+ * here, so requests lose nothing. It must never call a valid request foreign.
  */
 #ifndef PROTO_FOREIGN_H
 #define PROTO_FOREIGN_H
@@ -10,7 +10,7 @@
 
 enum foreign {
 	FOREIGN_NONE,
-	FOREIGN_HTTP,   /* a request line: "POST /x HTTP/1.1" of any method, "get /x", "PRI * HTTP/2.0" */
+	FOREIGN_HTTP,   /* a request line with any method: "POST /x HTTP/1.1", "get /x", "PRI * HTTP/2.0" */
 	FOREIGN_FIELD,  /* a header field of HTTP: a token and a colon, "Host: x" */
 	FOREIGN_TLS,    /* a ClientHello */
 	FOREIGN_SSH,

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What HELP answers to a person, line by line, made from the tables. No line has a quote, so that programs read them as rows. */
+/* The answer of HELP to people, line by line, made from the tables. No line has a quote, so that programs can read them as rows. */
 #include "proto/proto.h"
 #include "proto/text.h"
 
-#define USAGE_COLUMNS 36 /* of the requests; a longer one moves its help to the right */
+#define USAGE_COLUMNS 36 /* for requests; a longer one moves its help to the right */
 #define FIELD_COLUMNS 24
 
-/* The groups of the overview, and the request with which each begins, in the order of command.def. */
+/* The groups of the overview, each with its first request, in the order of command.def. */
 static const struct {
 	enum verb first;
 	const char *title;
@@ -21,13 +21,13 @@ static void pen_pad(struct pen *pen, const char *start, size_t columns)
 	size_t wide = 0;
 
 	for (const char *at = start; at < pen->at; at++)
-		wide += ((unsigned char)*at & 0xc0) != 0x80; /* a character, not a byte */
+		wide += ((unsigned char)*at & 0xc0) != 0x80; /* counts characters, not bytes */
 	do
 		pen_text(pen, " ");
 	while (++wide < columns);
 }
 
-/* Names the first of these fields and hints at the others. */
+/* Names the first of these fields, and hints at the others. */
 static void pen_optional(struct pen *pen, uint32_t fields)
 {
 	unsigned first = 0;

@@ -25,7 +25,7 @@ static bool is_number(struct span field)
 	return false;
 }
 
-/* -?(0|[1-9][0-9]*)(\.[0-9]+)?, with no more digits than every reader of JSON keeps. */
+/* Matches -?(0|[1-9][0-9]*)(\.[0-9]+)?, with at most as many digits as every JSON reader keeps. */
 static bool looks_numeric(struct span text)
 {
 	size_t at = text.n > 0 && text.p[0] == '-', whole = digits(text, at), part;
@@ -58,7 +58,7 @@ static size_t plain_length(struct span text)
 	return n;
 }
 
-/* Writes the start of text, and returns how many bytes of it that were. */
+/* Writes the start of text. Returns how many bytes of text it has used. */
 static size_t piece_write(json_put *put, void *to, struct span text)
 {
 	size_t n = plain_length(text);

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Characters that word processors, chats and web pages put in the place of ASCII ones. People do not see the difference. */
+/* Characters that word processors, chats and web pages substitute for ASCII ones. People do not see the difference. */
 #ifndef PROTO_LOOKALIKE_H
 #define PROTO_LOOKALIKE_H
 
 #include <stddef.h>
 #include <stdint.h>
 
-/* What a code point looks like: '-', '"', '\'' or ' '; 0: like no other character. */
+/* Returns the character that a code point looks like: '-', '"', '\'' or ' '; 0: none of these. */
 static inline char lookalike_of(uint32_t c)
 {
 	static const struct {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * For programs of the build that render tables into a manual. The page comes from standard input and goes to standard output; what stands between the marks
- * BEGIN of NAME and END of NAME is replaced.
+ * For programs of the build that render tables into a manual. They read the page from standard input and write it to standard output. They replace
+ * the text between the marks BEGIN of NAME and END of NAME.
  */
 #ifndef PROTO_MANUAL_H
 #define PROTO_MANUAL_H
@@ -21,7 +21,7 @@ static inline size_t manual_line(const char *text, size_t n, size_t width)
 	return take;
 }
 
-/* Prints text[0..n) for mdoc: no line may look like a request, and no character like an escape. */
+/* Prints text[0..n) for mdoc, so that no line looks like a request, and no character like an escape. */
 static inline void manual_text(const char *text, size_t n, size_t width)
 {
 	for (size_t take; n > 0; text += take, n -= take) {
@@ -35,7 +35,10 @@ static inline void manual_text(const char *text, size_t n, size_t width)
 	}
 }
 
-/* part prints what belongs between the marks of that name; false: there is no such part, or it was printed already. 0; 1: the page has not each part once. */
+/*
+ * part prints the text between the marks of that name. False: there is no such part, or it was printed already. Returns 0, or 1 if the page does not
+ * have each part once.
+ */
 static inline int manual_render(bool (*part)(const char *name), unsigned parts)
 {
 	static const char begin[] = ".\\\" BEGIN of ";

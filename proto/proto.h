@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The line protocol, version 1 (redlock-protocol(7)). Requests are parsed in place, replies are written into the caller's
- * memory. Nothing here allocates, reads a clock or does I/O. Thread-safe: no state.
+ * The line protocol, version 1 (redlock-protocol(7)). Requests are parsed in place; replies are written into memory of the caller. Nothing here
+ * allocates, reads a clock or does I/O. Thread-safe: no state.
  */
 #ifndef PROTO_PROTO_H
 #define PROTO_PROTO_H
@@ -11,16 +11,16 @@
 
 #define PROTO_VERSION    1
 #define PAYLOAD_MAX      32768 /* bytes of the payload of a job */
-#define LINE_MAX_DEFAULT (4 * PAYLOAD_MAX + REPLY_MAX) /* bytes of a line, its end included: a payload may be quoted as \xHH byte by byte */
+#define LINE_MAX_DEFAULT (4 * PAYLOAD_MAX + REPLY_MAX) /* bytes of a line with its end: each byte of a payload may be quoted as \xHH */
 #define NAME_MAX_BYTES   512
-#define OWNER_MAX_BYTES  600 /* the owner of the lock of a job has the names of both: see jobs.h */
+#define OWNER_MAX_BYTES  600 /* the owner of the lock of a job contains both names: see jobs.h */
 #define TAG_MAX          32
-#define TRACE_BYTES      55 /* of a traceparent: version, trace id, span id and flags */
+#define TRACE_BYTES      55 /* bytes of a traceparent: version, trace id, span id and flags */
 #define WORDS_MAX        64
-#define REPLY_MAX        8192 /* a line of the daemon without a payload never exceeds this; long texts are cut by the writer */
+#define REPLY_MAX        8192 /* a line of the daemon without a payload is never longer; long text is cut when it is written */
 #define COUNT_MAX        (INT64_C(1) << 53)
-#define DURATION_MAX     (INT64_C(3650) * 24 * 3600 * 1000000) /* microseconds of ten years */
-#define DURATION_LONGEST (DURATION_MAX + 1) /* stands for every longer duration, in fields whose bound the daemon checks */
+#define DURATION_MAX     (INT64_C(3650) * 24 * 3600 * 1000000) /* ten years in microseconds */
+#define DURATION_LONGEST (DURATION_MAX + 1) /* represents every longer duration, in fields whose limit the daemon checks */
 #define WAIT_FOREVER     INT64_MAX
 
 enum verb {
@@ -55,10 +55,10 @@ enum value_type {
 };
 enum mode { MODE_EXCLUSIVE, MODE_SHARED };
 
-/* Whether the text is a traceparent of W3C Trace Context of TRACE_BYTES: version, trace id, span id and flags, as lower-case hex. */
+/* Whether the text is a traceparent of W3C Trace Context with TRACE_BYTES bytes: version, trace id, span id and flags, in lower-case hex. */
 bool trace_is_sound(struct span text);
 
-/* What the parser checks in the words of a request. PLAIN: nothing. NAME: 1 to NAME_MAX_BYTES bytes. TAG: '@' and a tag. */
+/* What the parser checks about the words of a request. PLAIN: nothing. NAME: 1 to NAME_MAX_BYTES bytes. TAG: '@' and a tag. */
 enum word_kind { WORD_PLAIN, WORD_NAME, WORD_TAG };
 
 struct command {
@@ -89,14 +89,14 @@ extern const struct command command_table[VERB_N];
 extern const struct field_row field_table[FIELD_N];
 extern const struct value_row value_table[VALUE_N];
 extern const struct error_row error_table[ERROR_N];
-/* "LOCK name [wait=dur] …" for people, from the row; cut at size, no NUL. Returns the length. */
+/* Writes "LOCK name [wait=dur] …" for people, from the row; cut at size, no NUL. Returns the length. */
 size_t command_usage(enum verb verb, char *out, size_t size);
 /*
- * Line i of what HELP answers to a person about a request, or about all of them if verb is VERB_N; cut at size, no NUL. Returns the length, 0 after
- * the last line.
+ * Writes line i of the answer of HELP about a request, or about all of them if verb is VERB_N; cut at size, no NUL. Returns the length; 0 after the
+ * last line.
  */
 size_t help_line(enum verb verb, unsigned i, char *out, size_t size);
-/* The verb, or VERB_N; the field, or FIELD_N. ASCII case is ignored. */
+/* Returns the verb, or VERB_N; the field, or FIELD_N. Ignores ASCII case. */
 enum verb command_find(struct span word);
 enum field field_find(struct span word);
 /* The nearest verb or field, see nearest_word. fields: bits of enum field. */
@@ -122,13 +122,13 @@ struct request {
 
 struct mistake {
 	enum error code;
-	char text[512]; /* printable ASCII; names what was wrong and what would be right */
+	char text[512]; /* printable ASCII: says what is wrong, and what would be right */
 };
 
 enum parse_outcome {
 	PARSE_OK = 0,
 	PARSE_EMPTY,   /* blank or comment: no answer */
-	PARSE_MISTAKE, /* to be answered with ret_mistake, and ret_request->tag if it could be read */
+	PARSE_MISTAKE, /* answer with ret_mistake, and with ret_request->tag if it could be read */
 	PARSE_HTTP,    /* a request line of HTTP, see foreign.h: answer once and close */
 };
 
@@ -146,15 +146,15 @@ static inline bool request_has(const struct request *r, enum field f)
 	return (r->given >> f) & 1;
 }
 
-/* Parses "500us", "250ms", "1.5s", "2m", "1h", "0". Nine digits of a fraction count. Returns microseconds up to DURATION_MAX, or one of these errors. */
+/* Parses "500us", "250ms", "1.5s", "2m", "1h", "0". Uses nine digits of a fraction. Returns microseconds up to DURATION_MAX, or one of these errors. */
 enum { DURATION_MALFORMED = -1, DURATION_NO_UNIT = -2, DURATION_TOO_LARGE = -3 };
 int64_t duration_parse(struct span text);
-/* The shortest exact form with one unit: 1500 ms -> "1500ms", 10 s -> "10s". Returns the length; out has 32 bytes. */
+/* Writes the shortest exact form with one unit: 1500 ms -> "1500ms", 10 s -> "10s". Returns the length; out has 32 bytes. */
 size_t duration_format(int64_t us, char *out);
 
 /*
- * Writing a line. The caller provides REPLY_MAX bytes per line, or more, of which reply_widen tells; a field that does not fit is left out as a whole.
- * Order: reply_begin, fields, reply_end, which returns the number of bytes, LF included.
+ * Writing a line. The caller provides REPLY_MAX bytes per line, or more, and then calls reply_widen. A field that does not fit is left out
+ * completely. Order: reply_begin, fields, reply_end, which returns the number of bytes, LF included.
  */
 struct reply {
 	char *start, *at, *end;
@@ -162,11 +162,11 @@ struct reply {
 
 /* The first word: "OK", "BUSY", "TIMEOUT", "*", "! LOST" … */
 void reply_put_word(struct reply *r, char *out, struct span tag, struct span word);
-void reply_error(struct reply *r, char *out, struct span tag, enum error code, const char *text); /* the whole line; then reply_end */
+void reply_error(struct reply *r, char *out, struct span tag, enum error code, const char *text); /* writes the whole line; then call reply_end */
 void reply_put_int(struct reply *r, struct span field, int64_t value);
 void reply_put_text(struct reply *r, struct span field, struct span value); /* quoted if necessary */
 
-/* The same for strings: inlined, so that the compiler measures the literals. */
+/* The same for strings. Inline, so that the compiler computes the length of literals. */
 static inline void reply_begin(struct reply *r, char *out, struct span tag, const char *word)
 {
 	reply_put_word(r, out, tag, span_of(word));
@@ -193,10 +193,13 @@ static inline void reply_text(struct reply *r, const char *field, struct span va
 	reply_put_text(r, span_of(field), value);
 }
 
-void reply_put_line(struct reply *r, struct span text); /* text for people, as it is: it has no quote and no control byte */
+void reply_put_line(struct reply *r, struct span text); /* text for people, unchanged: it has no quote and no control byte */
 size_t reply_end(struct reply *r);
 
-/* Quotes as replies do: bare if possible, else "…" with \xHH, \n, \r, \t, \", \\; valid UTF-8 stays. Returns the length, 0 if size is too small. */
+/*
+ * Quotes as replies do: bare if possible, else "…" with \xHH,
+ * , \r, \t, \", \\; visible UTF-8 stays. Returns the length; 0 if size is too small.
+ */
 size_t quote(struct span value, char *out, size_t size);
 
 /* Reading a line, as a client does. Spans point into the line; quoted values are unquoted in place. */
@@ -207,20 +210,20 @@ struct reply_line {
 	struct span tag;
 	enum line_kind kind;
 	struct span code; /* ERR: the code word; PUSH: LOST, RISK … */
-	struct span text; /* ERR: the text for a person */
+	struct span text; /* ERR: the text for people */
 	unsigned fields;
 	struct {
 		struct span name, value;
-	} field[REPLY_FIELDS_MAX]; /* more than these are ignored */
+	} field[REPLY_FIELDS_MAX]; /* further fields are ignored */
 };
 
 /* 0; -1 if the line is not of this protocol; 1 if it begins with none of its words, or is a push without a code: a later version may have such lines. */
 int reply_parse(char *line, size_t n, struct reply_line *ret_line);
 /* "OK", "*" */
 struct span line_kind_word(enum line_kind kind);
-/* The value, or a span with p = NULL. */
+/* Returns the value, or a span with p = NULL. */
 struct span reply_find(const struct reply_line *line, const char *field);
-/* The field as an integer, or the value of `otherwise`. */
+/* Returns the field as an integer, or `otherwise`. */
 int64_t reply_number(const struct reply_line *line, const char *field, int64_t otherwise);
 
 #endif

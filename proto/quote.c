@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Quoting: the inverse of token_next, which returns the same bytes again. The output is printable ASCII and valid UTF-8
- * only.
+ * Quoting, the inverse of token_next, which returns the same bytes again. The output is only printable ASCII and valid UTF-8.
  */
 #include "proto/proto.h"
 #include "proto/text.h"
 
-/* Printable ASCII that needs no quotes: all but the space, '"', '\'', '=' and '\\'. */
+/* Printable ASCII that needs no quotes: all except the space, '"', '\'', '=' and '\\'. */
 static const bool bare_table[256] = {
 	['!'] = true,
 	['#' ... '&'] = true,
@@ -15,7 +14,7 @@ static const bool bare_table[256] = {
 	[']' ... '~'] = true,
 };
 
-/* How many bytes at the start need no escape between quotes: 1, the length of a UTF-8 sequence that people see, or 0. */
+/* Returns how many bytes at the start need no escape between quotes: 1, the length of a visible UTF-8 character, or 0. */
 static inline size_t plain_length(struct span text)
 {
 	unsigned char c = (unsigned char)text.p[0];

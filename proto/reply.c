@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Writes a line into REPLY_MAX bytes, or more (reply_widen). A field is written as a whole or left out, and the place of the LF is reserved from the
- * start, so no argument can make a line too long.
+ * Writes a line into REPLY_MAX bytes, or more (reply_widen). A field is written completely or left out, and a byte for the LF is reserved from the
+ * start. So no argument can make a line too long.
  */
 #include "proto/decimal.h"
 #include "proto/proto.h"
@@ -33,7 +33,7 @@ void reply_error(struct reply *r, char *out, struct span tag, enum error code, c
 	r->at = pen.at;
 }
 
-/* Writes " field=" at r->at without moving it. Returns the place of the value; NULL: a value of `least` bytes does not fit. */
+/* Writes " field=" at r->at without moving it. Returns where the value begins; NULL: a value of `least` bytes does not fit. */
 static inline char *field_open(const struct reply *r, struct span field, size_t least)
 {
 	char *at = r->at;
@@ -56,7 +56,7 @@ void reply_put_int(struct reply *r, struct span field, int64_t value)
 	if (!to)
 		return;
 	if (r->end - to >= DECIMAL_MAX)
-		memcpy(to, first, DECIMAL_MAX); /* of a size that the compiler knows; what is behind the number is overwritten */
+		memcpy(to, first, DECIMAL_MAX); /* a size that the compiler knows; later output overwrites the bytes after the number */
 	else
 		memcpy(to, first, n);
 	r->at = to + n;

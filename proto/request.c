@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Parses a request line into a struct request: one pass, in place. After a mistake the line is still split to its end, since
- * a line that cannot be split is SYNTAX, whatever its other mistakes. It must never send raw bytes of a peer back.
+ * Parses a request line into a struct request: one pass, in place. After a mistake it still splits the line to its end, because a line that cannot be
+ * split is SYNTAX, whatever its other mistakes. It must never send raw bytes of a peer back.
  */
 #include "proto/foreign.h"
 #include "proto/proto.h"
@@ -138,7 +138,7 @@ static int64_t duration_value(const struct field_row *row, struct span text)
 	return number > row->most ? BEYOND : number;
 }
 
-/* The value as a number, 0 for text; SENSELESS: not of its type; BEYOND: above the bound of its row; NO_UNIT: a duration without one. */
+/* Returns the value as a number, 0 for text. SENSELESS: not of its type; BEYOND: above the limit of its row; NO_UNIT: a duration without a unit. */
 static int64_t value_parse(const struct field_row *row, struct span text)
 {
 	switch (row->type) {
@@ -184,7 +184,7 @@ static void value_refuse(struct parser *p, const struct field_row *row, struct s
 	}
 }
 
-/* What to do without a field that the request took once. NULL: it never did. */
+/* Returns what to do without a field that the request had in an earlier version; NULL: it never had it. */
 static const char *field_former(enum verb verb, struct span name)
 {
 	if (verb == VERB_ACQUIRE && span_equal(name, SPAN("weight")))
@@ -192,7 +192,7 @@ static const char *field_former(enum verb verb, struct span name)
 	return NULL;
 }
 
-/* Refuses a field that the request does not take: a former one, a misspelt one, or a word with '=' that must be quoted. */
+/* Refuses a field that the request does not have: a former one, a misspelt one, or a word with '=' that must be quoted. */
 static void __attribute__((noinline)) field_refuse(struct parser *p, struct span name)
 {
 	const struct command *command = &command_table[p->request->verb];
@@ -285,7 +285,7 @@ bool line_is_tagged(const char *line, size_t n)
 	return tag_valid((struct span){text.p + 1, end - 1});
 }
 
-/* Lines that are no requests, for those who would rather speak HTTP. A request that looks like one is for the core: see command.c. */
+/* For lines that are not requests. PARSE_HTTP: the peer speaks HTTP. If a valid request looks like HTTP, the core handles that: see command.c. */
 static enum parse_outcome mistake_outcome(const char *line, size_t n)
 {
 	return foreign_of(line, n) == FOREIGN_HTTP ? PARSE_HTTP : PARSE_MISTAKE;

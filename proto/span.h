@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * A span is a borrowed sequence of bytes: it owns nothing, and need not end with a NUL. Each function that returns a span
- * documents its owner.
+ * A span is a borrowed sequence of bytes: it owns nothing, and may lack a NUL at its end. Each function that returns a span documents its owner.
  */
 #ifndef PROTO_SPAN_H
 #define PROTO_SPAN_H
@@ -32,7 +31,7 @@ static inline bool span_starts(struct span text, struct span prefix)
 	return text.n >= prefix.n && (prefix.n == 0 || memcmp(text.p, prefix.p, prefix.n) == 0);
 }
 
-/* Takes the next word of a text whose words are separated by blanks; false: none is left. */
+/* Takes the next word of a text with blanks between words. False: none is left. */
 static inline bool span_word(struct span *rest, struct span *ret_word)
 {
 	const char *blank;

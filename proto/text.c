@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Bytes and words: comparison, bounded writing, and texts of a peer made printable. It must never read or write beyond its
- * arguments.
+ * Bytes and words: comparison, bounded writing, and making text of a peer printable. It must never read or write beyond its arguments.
  */
 #include "proto/text.h"
 
@@ -89,7 +88,7 @@ size_t utf8_length(struct span text)
 	return c >= least[n] && c <= 0x10ffff && (c < 0xd800 || c > 0xdfff) ? n : 0;
 }
 
-/* Unicode: Default_Ignorable_Code_Point, among them all marks of direction; the separators of lines; the marks of annotations. */
+/* Unicode: Default_Ignorable_Code_Point, which includes all direction marks; line separators; annotation marks. */
 static bool is_invisible(uint32_t c)
 {
 	static const uint32_t range[][2] = {

@@ -7,7 +7,7 @@
 
 #include "proto/text.h"
 
-/* A byte of a class after EQUAL ends the bare part of a token. */
+/* In the bare part of a token: a byte of a class after EQUAL ends it. */
 enum byte_class { PLAIN = 0, EQUAL, BLANK, QUOTE, CONTROL };
 
 static const unsigned char class_table[256] = {
@@ -33,7 +33,7 @@ struct cursor cursor_over(char *line, size_t n)
 	return (struct cursor){line, line + n};
 }
 
-/* Decodes an escape; moves c->at from the backslash to the last byte of the escape. -1: no such escape. */
+/* Decodes an escape. Moves c->at from the backslash to the last byte of the escape. -1: no such escape. */
 static int escape_read(struct cursor *c)
 {
 	int high, low;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Splits a line into words and field=value; requests and replies are split alike. Internal to proto.
+ * Splits a line into words and field=value, for requests and replies alike. Internal to proto.
  */
 #ifndef PROTO_TOKEN_H
 #define PROTO_TOKEN_H
@@ -15,7 +15,7 @@ struct cursor {
 struct cursor cursor_over(char *line, size_t n);
 
 struct token {
-	struct span text; /* a word: all of it, unquoted; a field: the part before its first '=' */
+	struct span text; /* a word: all of it, unquoted; a field: the part before the first '=' */
 	struct span value;
 	bool is_field;
 };

@@ -19,13 +19,13 @@
 /* --- process 1 --- */
 
 /*
- * redlock as process 1 of a container. For process 1 the kernel drops each signal that has no handler there, and process 1 must reap all orphans. So process 1
- * only passes on signals and reaps, and a child does what redlock was asked to do.
+ * redlock as process 1 of a container. The kernel drops every signal for process 1 that has no handler there, and process 1 must reap all orphans. So
+ * process 1 only passes on signals and reaps. A child does the work of redlock.
  */
 struct init {
 	pid_t child;
 	int signals; /* a descriptor of signalfd(2) */
-	int status;  /* of the child, when it has ended */
+	int status;  /* the status of the child, when it has ended */
 	bool ended;
 };
 
@@ -37,7 +37,10 @@ static void signals_pass(struct init *i)
 
 	while (read(i->signals, &info, sizeof(info)) == sizeof(info)) {
 		int signal = (int)info.ssi_signo;
-		/* What a terminal sends goes to the child, too, which is in the same process group; but a hang-up goes to the leader of the session alone. */
+		/*
+		 * A signal of the terminal reaches the child as well, because it is in the same process group. But the terminal sends a hang-up to
+		 * the leader of the session only.
+		 */
 		bool child_has_it = info.ssi_code == SI_KERNEL && signal != SIGHUP && signal != SIGCONT;
 
 		if (signal != SIGCHLD && !i->ended && !child_has_it)
@@ -51,12 +54,12 @@ static void signals_pass(struct init *i)
 	}
 }
 
-/* Returns in the child. Process 1 exits as the child does, after all keepers have ended. */
+/* Returns in the child. Process 1 exits with the status of the child, after all keepers have ended. */
 static void init_run(void)
 {
 	struct init i = {.ended = false};
 	sigset_t all, before;
-	int alive[2]; /* hangs up when neither the child is left nor a keeper. The kernel kills all that is left when process 1 ends. */
+	int alive[2]; /* hangs up when the child and all keepers have ended. When process 1 ends, the kernel kills all other processes */
 
 	sigfillset(&all);
 	signal(SIGCHLD, SIG_DFL);
@@ -105,8 +108,8 @@ static int command_run(const struct invocation *in)
 }
 
 /*
- * The connection must not get the number of a standard descriptor that is closed: complaints would go to the daemon. What takes its place can be neither
- * read nor written, as if it were closed.
+ * If a standard descriptor is closed, the connection must not get its number: complaints would go to the daemon. The file that takes the number can
+ * be neither read nor written, like a closed one.
  */
 static int descriptors_fill(void)
 {
@@ -121,7 +124,7 @@ static int descriptors_fill(void)
 	return 0;
 }
 
-/* Other commands do without OpenSSL. */
+/* Without TLS a command needs no OpenSSL. */
 static bool is_secure(const char *addr)
 {
 	char standard[512], host[ADDRESS_HOST];
@@ -152,7 +155,7 @@ int cli_main(int argc, char **argv)
 		usage_print(in.command);
 		return output_end(EXIT_SUCCESS);
 	}
-	/* The library reads these two of the environment. They hold no secret, so a command that runs under the lock may have them. */
+	/* The library reads these two variables. They hold no secret, so CMD may inherit them. */
 	if ((in.user && setenv("REDLOCK_USER", in.user, 1)) || (in.secret_file && setenv("REDLOCK_SECRET_FILE", in.secret_file, 1))) {
 		complain("out of memory");
 		return EXIT_FAILED;

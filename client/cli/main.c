@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* redlock(1). All else is linked into the tests too. */
+/* redlock(1). The tests link everything except this file. */
 #include "client/cli/io/invocation.h"
 
 int main(int argc, char **argv)

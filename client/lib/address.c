@@ -45,7 +45,7 @@ int redlock_address(char *out, size_t size)
 	return address_put(out, size, TCP_DEFAULT, "");
 }
 
-/* By keepalive even a caller that waits for ever notices that the host of the daemon is gone. */
+/* With keepalive even a caller that waits for ever notices when the host of the daemon is gone. */
 static void tcp_tune(int fd)
 {
 	static const struct {
@@ -68,7 +68,7 @@ int address_again(const struct address *address, bool *ret_pending)
 		return -errno;
 	if (address->to.ss_family != AF_UNIX)
 		tcp_tune(fd);
-	/* No EINTR: signals do not interrupt a connect that does not wait. */
+	/* Signals do not interrupt a non-blocking connect, so there is no EINTR. */
 	r = connect(fd, (const struct sockaddr *)&address->to, address->n) ? -errno : 0;
 	if (r && r != -EINPROGRESS) {
 		close(fd);
@@ -91,7 +91,7 @@ int address_connected(int fd)
 	return error ? -error : 1;
 }
 
-/* Waits for the connection. On a Unix socket, -EAGAIN: so many wait already that it takes no other. */
+/* Waits for the connection. A Unix socket whose queue is full returns -EAGAIN: try again after a pause. */
 static int address_open(const struct sockaddr *to, socklen_t n, int64_t timeout_ms, struct address *ret_address)
 {
 	int64_t until = boottime_after(timeout_ms);
@@ -158,7 +158,7 @@ struct parsed {
 	const char *host, *port; /* in text. local: host is the path */
 };
 
-/* Cuts the text of host:port, host, [v6]:port, [v6] or :port apart. Returns what is wrong with it; NULL: nothing. */
+/* Splits host:port, host, [v6]:port, [v6] or :port in text. Returns what is wrong with it; NULL: nothing. */
 static const char *tcp_split(struct parsed *p, const char *port_default)
 {
 	bool bracket = *p->text == '[';
@@ -184,7 +184,7 @@ static const char *tcp_split(struct parsed *p, const char *port_default)
 	return NULL;
 }
 
-/* Returns what is wrong with the address, for a person; NULL: nothing. One that is too long is cut. */
+/* Returns what is wrong with the address, for people; NULL: nothing. Cuts an address that is too long. */
 static const char *address_parse(const char *addr, struct parsed *p)
 {
 	bool is_unix = !strncmp(addr, "unix:", strlen("unix:"));

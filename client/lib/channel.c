@@ -69,7 +69,7 @@ int channel_flush(struct channel *ch)
 
 /* --- in --- */
 
-/* TLS may keep bytes for which there was no room: read until nothing comes. */
+/* TLS may keep bytes for which there was no room, so read until nothing comes. */
 static ssize_t bytes_recv(struct channel *ch, char *bytes, size_t n)
 {
 	ssize_t got = ch->tls ? redlock_secure->recv(ch->tls, bytes, n) : recv(ch->fd, bytes, n, MSG_DONTWAIT);

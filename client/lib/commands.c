@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The public functions that are one request and its answer (redlock.h): what the daemon knows, rate limits, what is asked for as pushes, and what
- * administrators may do.
+ * The public functions (redlock.h) that send one request and return its answer: queries, rate limits, subscriptions to pushes, and commands for
+ * administrators.
  */
 #include "client/lib/exchange.h"
 
@@ -43,7 +43,7 @@ int redlock_stats(struct redlock *c, void (*row)(void *arg, const struct redlock
 
 /* --- pages --- */
 
-/* What is listed, and the field by which a page continues the one before. */
+/* The lists, and the field of the last row after which the next page starts. */
 static const struct listing {
 	const char *word, *key;
 } listings[] = {
@@ -51,10 +51,10 @@ static const struct listing {
 	[REDLOCK_SESSIONS] = {"sessions", "session"},
 	[REDLOCK_NODES] = {"nodes", "node"},
 	[REDLOCK_QUEUES] = {"queues", "queue"},
-	[REDLOCK_JOBS] = {"jobs", NULL}, /* the answer tells it */
+	[REDLOCK_JOBS] = {"jobs", NULL}, /* the answer has it, not the rows */
 };
 
-/* A page that comes in: the caller's function, and where the page ends so far. */
+/* A page that is arriving: the function of the caller, and where the page ends so far. */
 struct paging {
 	void (*row)(void *arg, const struct redlock_line *line);
 	void *arg;
@@ -175,18 +175,18 @@ int redlock_rate_wait(struct redlock *c, const char *name, int64_t limit, int64_
 
 /* --- pushes: WATCH, SUBSCRIBE and their ends --- */
 
-/* The request is repeated over the next connection, like one that only asks. It is the session's once the daemon has said so. */
+/* The request is repeated over the next connection, like one that only reads. When the daemon has accepted it, the session keeps it. */
 static int follow(struct redlock *c, bool events)
 {
 	int r = await_draft(c, PENDING_READ, 0, NULL, NULL);
 
-	/* The connection may have ended right behind the answer. */
+	/* The connection may have ended right after the answer. */
 	if (!r && subscriptions_add(&c->watches, c->pending.line.p, events, c->link != LINK_DOWN))
 		r = conn_break(c, -ENOMEM, "out of memory");
 	return r;
 }
 
-/* UNWATCH and UNSUBSCRIBE end what the same line without UN has asked for. Refused as unknown, that is gone as well. */
+/* UNWATCH and UNSUBSCRIBE end the subscription of the same line without "UN". If the daemon does not know it, it is gone, too. */
 static int unfollow(struct redlock *c)
 {
 	int r = await_draft(c, PENDING_READ, 0, NULL, NULL);
@@ -220,9 +220,9 @@ int redlock_unsubscribe(struct redlock *c)
 	return unfollow(c);
 }
 
-/* --- for administrators. None is repeated: done twice, it could hit somebody else --- */
+/* --- for administrators. None is repeated: a second one could hit another session --- */
 
-/* Tells a number of the answer to those who want to know. */
+/* Sends c->draft, and returns a number of its answer, unless ret_number is NULL. */
 static int admin_ask(struct redlock *c, const char *field, int64_t *ret_number)
 {
 	int r = await_draft(c, PENDING_ONCE, ONCE_MS, NULL, NULL);

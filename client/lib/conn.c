@@ -48,8 +48,8 @@ void greeting_named(struct greeting *g, const struct reply_line *answer)
 
 /* --- the connection --- */
 
-#define AUTH_MS    9000 /* the daemon makes an AUTH wait for up to 5 s if others of this address have failed; RESUME follows */
-#define ATTEMPT_MS 3000 /* for an attempt, and for an answer: a restarted daemon takes up to 2 s to confirm what it adopts */
+#define AUTH_MS    9000 /* the daemon delays an AUTH by up to 5 s if others at this address have failed; RESUME follows */
+#define ATTEMPT_MS 3000 /* for an attempt, and for an answer: a restarted daemon takes up to 2 s to confirm the locks that it adopts */
 
 int conn_take_struct(struct redlock *c, void *to, size_t n, const void *from)
 {
@@ -78,7 +78,7 @@ int conn_usable(struct redlock *c)
 #define PAUSE_LAST_US  500000
 #define DOUBLED_MOST   10
 
-/* The next pause: its upper bound doubles, and half of it is random, so that the clients of a daemon that restarted do not come all at once. */
+/* Returns the next pause. Its upper bound doubles. Half of it is random, so that not all clients of a restarted daemon connect at once. */
 static int64_t pause_next_us(struct redlock *c)
 {
 	int64_t longest = MIN((int64_t)PAUSE_FIRST_US << MIN(c->pauses, DOUBLED_MOST), PAUSE_LAST_US);
@@ -101,7 +101,7 @@ void conn_move(struct redlock *c, enum link to)
 		c->again_us = 0;
 }
 
-/* A request that was not sent yet is not aborted: it waits until the link is up. */
+/* A request that was not sent yet is not aborted. It waits until the link is up. */
 int conn_lost(struct redlock *c, int err)
 {
 	if (!c->greeting.resumes)
@@ -151,7 +151,7 @@ int conn_put_draft(struct redlock *c)
 	return c->draft.error ? conn_break(c, c->draft.error, "out of memory") : conn_put(c, c->draft.line.p, c->draft.n);
 }
 
-/* The tag of its answer is none that anybody waits for. */
+/* Nobody waits for the answer: its tag belongs to no request. */
 int conn_cancel(struct redlock *c)
 {
 	static const char line[] = "@cancel CANCEL " TAG_TO_CANCEL;
@@ -185,7 +185,7 @@ void conn_answered(struct redlock *c)
 	c->pauses = 0;
 }
 
-/* A line that the library says itself. */
+/* Handles a line that the library has made itself. */
 static int passing_put(struct redlock *c, const char *text)
 {
 	int r = line_take(&c->passing, text, strlen(text));

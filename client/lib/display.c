@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Text of others is shown escaped: the name of a lock must not be able to move a cursor.
+ * Makes text of others safe to show: the name of a lock must not be able to move the cursor.
  */
 #include "client/lib/display.h"
 #include "proto/text.h"
@@ -25,7 +25,7 @@ const char *age_text(int64_t ms, char out[AGE_BYTES])
 	return out;
 }
 
-/* How many bytes the next character has; 1, and *ret_good is false, for a byte that is no character, or part of one that nobody sees. text is not empty. */
+/* Returns the bytes of the next character. For a byte that is no character or not visible: 1, and *ret_good is false. text is not empty. */
 static size_t character_next(struct span text, bool *ret_good)
 {
 	unsigned char c = (unsigned char)text.p[0];

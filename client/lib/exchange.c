@@ -9,7 +9,7 @@
 #include <sys/param.h>
 #include <unistd.h>
 
-#define PUT_OFF_US 200000 /* from an answer that did not end the request until it is sent again */
+#define PUT_OFF_US 200000 /* the pause before a request is sent again after an answer that did not end it */
 
 int exchange_draft(struct redlock *c, enum pending_kind kind, const char *name)
 {
@@ -48,7 +48,7 @@ int exchange_send(struct redlock *c, enum pending_kind kind, const char *name, i
 	return r ? r : exchange_begin(c);
 }
 
-/* While the daemon is away a LOCK ends at once: it is undone when the daemon is there again. A TAKE is asked again then, and withdrawn. */
+/* While the daemon is away, a LOCK ends at once and is undone when the daemon is back. A TAKE is then sent again and withdrawn. */
 int redlock_cancel(struct redlock *c)
 {
 	int r = conn_usable(c);
@@ -60,14 +60,14 @@ int redlock_cancel(struct redlock *c)
 	if (c->pending.cancelled)
 		return 0;
 	c->pending.cancelled = true;
-	c->pending.busy_ms = (redlock_now_us() - c->pending.asked_us) / US_PER_MS; /* it waits no longer */
+	c->pending.busy_ms = (redlock_now_us() - c->pending.asked_us) / US_PER_MS; /* the answer is due timeout_ms from now */
 	if (c->link == LINK_UP && !c->again_us)
 		return conn_cancel(c);
 	r = conn_withdraw(c);
 	return !r && c->link == LINK_UP && c->holds.unsettled ? recovery_release(c) : r;
 }
 
-/* Until when the daemon may be silent. */
+/* Returns the moment until which the daemon may be silent. */
 static int64_t answer_due_us(const struct redlock *c)
 {
 	const struct pending *p = &c->pending;
@@ -77,7 +77,7 @@ static int64_t answer_due_us(const struct redlock *c)
 	return p->asked_us + (p->busy_ms + p->timeout_ms) * US_PER_MS;
 }
 
-/* The time of the request in flight is over. With grace the session goes on, over another connection if the daemon is silent. */
+/* Ends the request in flight if its time is over. With grace the session continues, over another connection if the daemon was silent. */
 static int exchange_limit(struct redlock *c)
 {
 	bool up = c->link == LINK_UP, silent = up && !c->again_us;
@@ -101,9 +101,9 @@ int exchange_refuse(struct redlock *c, const char *name)
 	return count_field_refuse(&c->holds, name) && c->link == LINK_UP ? recovery_release(c) : 0;
 }
 
-/* --- what comes --- */
+/* --- lines that arrive --- */
 
-/* Called as soon as the answer to HELLO is read: the connection may break right after it. */
+/* Called right after the answer to HELLO is read, because the connection may break after it. */
 static void hello_agreed(struct redlock *c)
 {
 	struct greeting *g = &c->greeting;
@@ -129,7 +129,7 @@ static int pending_answered(struct redlock *c)
 	return c->holds.unsettled ? recovery_release(c) : 0;
 }
 
-/* c->passing is the answer to the request in flight, or a row of it. */
+/* Handles c->passing: the answer to the request in flight, or a row of it. */
 static int pending_hear(struct redlock *c)
 {
 	const struct reply_line *line = &c->passing.parsed;
@@ -152,7 +152,7 @@ static int pending_hear(struct redlock *c)
 	return 0;
 }
 
-/* The tag of what was sent: of the request in flight, if the link is up; recovery sends none. */
+/* Returns the tag of the request in flight, if the link is up. The requests of recovery have no tag. */
 static struct span tag_sent(const struct redlock *c)
 {
 	const char *at = c->link == LINK_UP && c->pending.in_flight ? c->pending.line.p : "";
@@ -200,7 +200,7 @@ static int lines_hear(struct redlock *c)
 	return !r && c->channel.in_n >= LINE_MAX_DEFAULT ? conn_break(c, -EPROTO, "redlockd sent a line without end") : r;
 }
 
-/* The daemon closed the connection, or the connection broke. */
+/* The daemon closed the connection, or it broke. */
 static int channel_ended(struct redlock *c, int err)
 {
 	char reason[BROKE_BYTES] = "";
@@ -243,7 +243,7 @@ int64_t redlock_due_us(const struct redlock *c)
 
 /* --- waiting --- */
 
-/* Waits until something comes or is due. */
+/* Waits until something arrives or is due. */
 static int await_something(struct redlock *c, int64_t until)
 {
 	struct pollfd fd = {.fd = c->channel.fd, .events = redlock_events(c)};
@@ -253,7 +253,7 @@ static int await_something(struct redlock *c, int64_t until)
 	return 0;
 }
 
-/* Returns 0 when the request is no longer in flight. */
+/* Returns 0 when the request is not in flight any more. */
 static int await_end(struct redlock *c, int64_t until)
 {
 	int r = 0;
@@ -283,7 +283,7 @@ int redlock_finish(struct redlock *c, int64_t timeout_ms)
 		c->aborted = NULL;
 		return -ECONNABORTED;
 	}
-	/* A complete answer counts, even if the connection ended right after it. */
+	/* A complete answer counts, even if the connection ended after it. */
 	return c->pending.in_flight ? r : outcome_of(&c->answer.parsed, c->code, c->message);
 }
 

@@ -30,7 +30,7 @@ void holds_release(struct holds *holds)
 		holds_forget(holds, h);
 }
 
-/* A name with a NUL is none of ours. */
+/* No name in here contains a NUL. */
 struct hold *holds_find(const struct holds *holds, struct span name)
 {
 	struct hold key, *const *found;
@@ -75,7 +75,7 @@ int holds_ask(struct holds *holds, const char *const *names, size_t n)
 	return 0;
 }
 
-/* Forgets what nobody asks for, holds or has to settle. */
+/* Removes h if no request asks for it, the session does not hold it, and nothing of it is to be settled. */
 static void hold_tidy(struct holds *holds, struct hold *h)
 {
 	if (h->state == HOLD_ASKED && !h->asked && !h->unsettled)
@@ -95,10 +95,9 @@ static void hold_unsettle(struct holds *holds, struct hold *h)
 	holds->unsettled = true;
 }
 
-/* --- what answers tell --- */
+/* --- answers --- */
 
-/* ERR LOST, ERR NOTHELD. */
-static bool tracking_says_lost(const struct reply_line *line)
+static bool is_loss(const struct reply_line *line)
 {
 	return line->kind == LINE_ERR && (span_equal(line->code, SPAN("LOST")) || span_equal(line->code, SPAN("NOTHELD")));
 }
@@ -120,8 +119,8 @@ void tracking_told(struct holds *holds, const struct pending *p, const struct re
 }
 
 /*
- * p->count: how often the daemon counts it; an UNLOCK that was given up is among that for the caller. A LOCKALL of several names whose holds differ says no
- * count: each name has one more.
+ * p->count is the count of the daemon. To the caller, an UNLOCK that was given up still counts. A LOCKALL of names with different counts sends no
+ * count; then each name has one more.
  */
 static void hold_take(struct hold *h, const struct pending *p)
 {
@@ -135,8 +134,8 @@ static void hold_take(struct hold *h, const struct pending *p)
 }
 
 /*
- * What is not refused says just what the session holds. But a LOCKALL that is repeated and refused may have waited for some of its names alone: the first one
- * had taken the others.
+ * An answer other than ERR settles what the session holds. One exception: a LOCKALL that was sent again and not granted may leave some of its names
+ * locked, which the first one had taken.
  */
 static void lock_answered(struct holds *holds, const struct pending *p, const struct reply_line *answer)
 {
@@ -159,7 +158,7 @@ static void lock_answered(struct holds *holds, const struct pending *p, const st
 
 static void unlock_answered(struct holds *holds, struct hold *h, const struct pending *p, const struct reply_line *answer)
 {
-	/* After QUORUM of sync=yes nobody knows whether it is free, but the session holds it no more. */
+	/* After QUORUM of sync=yes it is not known whether the lock is free, but the session does not hold it any more. */
 	if (answer->kind == LINE_ERR && !span_equal(answer->code, SPAN("QUORUM")))
 		return;
 	h->unlock_open = false;
@@ -177,8 +176,8 @@ void tracking_answer(struct holds *holds, const struct pending *p, const struct 
 	h = p->name[0] ? holds_find(holds, span_of(p->name)) : NULL;
 	if (!h)
 		return;
-	/* A loss that the daemon told needs no tracking: the daemon tells it again. */
-	if (tracking_says_lost(answer))
+	/* The daemon reported this loss itself, and will again if asked, so it needs no tracking. */
+	if (is_loss(answer))
 		hold_drop(holds, h);
 	else if (p->kind == PENDING_UNLOCK)
 		unlock_answered(holds, h, p, answer);
@@ -186,9 +185,9 @@ void tracking_answer(struct holds *holds, const struct pending *p, const struct 
 		hold_renewed(h, answer, p->sent_us);
 }
 
-/* --- what pushes tell --- */
+/* --- pushes --- */
 
-/* A LOCK in flight takes the name anew: its grant is tracked, or given back if the LOCK is given up. */
+/* A LOCK in flight takes the name again: its grant is tracked, or given back if the LOCK is given up. */
 bool tracking_push(struct holds *holds, const struct reply_line *push)
 {
 	struct hold *h;
@@ -216,7 +215,7 @@ void tracking_loss(struct hold *h, struct draft *d)
 	h->loss_told = h->fence;
 }
 
-/* --- what RESUME tells --- */
+/* --- RESUME --- */
 
 void tracking_resume(struct holds *holds)
 {
@@ -238,7 +237,7 @@ void tracking_row(struct holds *holds, const struct reply_line *line, int64_t as
 	hold_renewed(h, line, asked_us);
 }
 
-/* The UNLOCK in flight was asked for while the lock was believed: it was done, or its answer tells of the loss. */
+/* The UNLOCK in flight was sent while the lock was valid. Either the daemon did it, or its answer reports the loss. */
 static bool is_being_unlocked(const struct hold *h, const struct pending *p)
 {
 	return pending_is(p, PENDING_UNLOCK, h->name) && p->asked_us < h->until_us;
@@ -281,7 +280,7 @@ void tracking_checked(struct holds *holds, const struct pending *p, const char *
 	if (!h || h->state != HOLD_HELD || h->seen)
 		return;
 	h->seen = true;
-	if (answer->kind == LINE_OK || tracking_says_lost(answer))
+	if (answer->kind == LINE_OK || is_loss(answer))
 		hold_end(h, p, "evicted");
 }
 
@@ -300,15 +299,15 @@ void tracking_loss_acknowledged(struct holds *holds, const struct pending *p)
 		hold_drop(holds, h);
 }
 
-/* An UNLOCK that was given up is taken for done: the next one asks for the same count. */
+/* An UNLOCK that was given up counts as done. The next one sends the same count. */
 static int64_t hold_count(const struct hold *h)
 {
 	return h && h->state == HOLD_HELD ? h->count - h->unlock_open : 0;
 }
 
-/* --- the count of a request; -1: it says none --- */
+/* --- the count of a request; -1: it has none --- */
 
-/* LOCK in the other mode converts, which keeps the count, or is refused. */
+/* A LOCK in the other mode converts the hold, which keeps the count, or is refused. */
 static int64_t lock_count(const struct hold *h, const struct pending *p)
 {
 	bool converts = p->kind == PENDING_LOCK && hold_count(h) > 0 && h->shared != p->shared;
@@ -316,7 +315,7 @@ static int64_t lock_count(const struct hold *h, const struct pending *p)
 	return hold_count(h) + !converts;
 }
 
-/* LOCKALL says one count for all names. LOCKANY is about the first name that the session has, if it has any. */
+/* LOCKALL has one count for all names. LOCKANY is about the first name that the session holds, if there is one. */
 static int64_t locks_count(const struct holds *holds, const struct pending *p)
 {
 	const struct hold *h;
@@ -340,7 +339,7 @@ static int64_t request_count(const struct holds *holds, const struct pending *p)
 	return p->kind == PENDING_UNLOCK && h && h->state == HOLD_HELD ? h->count - 1 : -1;
 }
 
-/* Permits of one name have a fence each. */
+/* Each permit of a name has its own fence, so requests about permits send none. */
 static bool has_fence(const struct hold *h)
 {
 	return h && h->state == HOLD_HELD && h->fence && !h->permit;
@@ -526,7 +525,10 @@ bool unchecked_jobs_ask(struct unchecked_jobs *all, struct draft *d)
 	return t->asked = true;
 }
 
-/* A push may have told meanwhile that it is lost. A RETRY of a job that the session does not have could make a dead one due, so CHECK comes first. */
+/*
+ * A push may have reported meanwhile that the job is lost. CHECK comes first, because a RETRY of a job that the session does not have could make a
+ * dead job due.
+ */
 void unchecked_jobs_asked(struct unchecked_jobs *all, bool ok)
 {
 	struct unchecked_job *t = LIST_FIRST(all);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The public functions about deferred work (redlock.h). They are ordinary requests, which the library does not repeat, but for TAKE. */
+/* The public functions about deferred work (redlock.h). The library repeats TAKE, but no other of these requests. */
 #include "client/lib/exchange.h"
 #include "client/lib/boottime.h"
 #include "client/lib/conn.h"
@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define END_MS 30000 /* how long the daemon may repeat a DONE or a RETRY at the home of the queue: as long as the lease lasts */
+#define END_MS 30000 /* how long the daemon may repeat a DONE or a RETRY at the home of the queue: for the length of the lease */
 
 int redlock_defer(struct redlock *c, const char *queue, struct redlock_bytes payload, const struct redlock_deferral *options, char *ret_id)
 {
@@ -72,7 +72,7 @@ int redlock_taken(struct redlock *c, struct redlock_job *ret_job)
 	return 0;
 }
 
-/* Nobody else knows of a job that was just taken: CHECK is asked again over the next connection, in the same time. */
+/* Nobody else knows of a job that was just taken. So CHECK is sent again over the next connection, within the same time. */
 static int taken_check(struct redlock *c, const char *queue, const char *id, struct redlock_grant *ret_grant)
 {
 	int64_t timeout_ms = c->timeout_ms, until = boottime_after(timeout_ms);
@@ -105,7 +105,7 @@ int redlock_take_send(struct redlock *c, const char *queue, const struct redlock
 	return exchange_send(c, PENDING_TAKE, "", o->wait_ms < 0 ? o->wait_ms : o->wait_ms + ONCE_MS);
 }
 
-/* The validity counts from a CHECK, because the TAKE may have waited for long. */
+/* The validity is that of a CHECK, because the TAKE may have waited for long. */
 int redlock_take(struct redlock *c, const char *queue, const struct redlock_options *options, struct redlock_job *ret_job)
 {
 	struct redlock_grant grant;

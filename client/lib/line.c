@@ -37,7 +37,7 @@ void buffer_release(struct buffer *room)
 
 int line_take(struct redlock_line *line, const char *from, size_t n)
 {
-	int r = buffer_grow(&line->room, 2 * n + 1); /* an empty line has a place, too */
+	int r = buffer_grow(&line->room, 2 * n + 1); /* so that an empty line has room, too */
 
 	if (r)
 		return r;
@@ -143,7 +143,7 @@ int redlock_says(char *out, size_t size, int err, const char *format, ...)
 #define SHOWN_BYTES 200
 #define HOST_BYTES  48 /* of these, for the name of a host */
 
-/* Nobody holds it: whoever did left it taken for a while. */
+/* Nobody holds the lock: its last holder has kept it for a while. */
 static void kept_text(const struct reply_line *answer, const char *name, char *out)
 {
 	struct span by = reply_find(answer, "kept_by");
@@ -155,7 +155,7 @@ static void kept_text(const struct reply_line *answer, const char *name, char *o
 	         age_text(reply_number(answer, "kept_ms", 0), ago), by.p ? " on " : "", host);
 }
 
-/* "worker 7 pid=1 uid=2 @db3": of a holder on another host who it is, as far as that host has told. */
+/* Writes "worker 7 pid=1 uid=2 @db3". For a holder on another host it shows as much as that host has sent. */
 static void holder_text(const struct reply_line *answer, char out[SHOWN_BYTES])
 {
 	struct span holder = reply_find(answer, "holder"), who = reply_find(answer, "who");

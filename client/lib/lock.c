@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The public functions about locks (redlock.h). The validity of a grant counts from before its request was sent, never from when
- * its answer was read.
+ * The public functions about locks (redlock.h). The validity of a grant counts from before its request was sent, never from when its answer was read.
  */
 #include "client/lib/exchange.h"
 
@@ -92,7 +91,7 @@ int redlock_lock_send(struct redlock *c, const char *name, const struct redlock_
 	return r ? r : locks_send(c, o.slots > 0 ? "ACQUIRE" : "LOCK", PENDING_LOCK, &name, 1, &o);
 }
 
-/* Asks CHECK for a grant that an answer told. When redlockd is away for too long, the grant is given back later. */
+/* Sends CHECK for a grant, and returns the validity that it reports. If redlockd is away for too long, gives the grant back later. */
 static int lock_anchor(struct redlock *c, const char *name, struct redlock_grant *ret_grant)
 {
 	int r = redlock_check_send(c, name);
@@ -104,7 +103,7 @@ static int lock_anchor(struct redlock *c, const char *name, struct redlock_grant
 	return r;
 }
 
-/* A LOCK may have waited for an hour: the validity counts from a CHECK, which takes one local round trip. */
+/* A LOCK may have waited for an hour. So the validity is that of a CHECK, which takes one local round trip. */
 int redlock_lock(struct redlock *c, const char *name, const struct redlock_options *options, struct redlock_grant *ret_grant)
 {
 	struct redlock_grant granted = {0}, checked = {0};
@@ -190,7 +189,7 @@ int redlock_set_owner(struct redlock *c, const char *owner)
 
 /* --- several locks at once --- */
 
-static void row_told(void *arg, const struct redlock_line *row)
+static void ttl_keep(void *arg, const struct redlock_line *row)
 {
 	struct redlock *c = arg;
 
@@ -207,7 +206,7 @@ int redlock_lock_many_send(struct redlock *c, bool any, const char *const *names
 	if (r)
 		return r;
 	c->rows_ttl_ms = 0;
-	c->row = row_told;
+	c->row = ttl_keep;
 	c->row_arg = c;
 	return 0;
 }
@@ -217,7 +216,7 @@ int64_t redlock_many_ttl_ms(const struct redlock *c)
 	return c->rows_ttl_ms;
 }
 
-/* Gives back all grants, as soon as redlockd is there again. */
+/* Gives back all grants, as soon as redlockd is back. */
 static int grants_refuse(struct redlock *c, const char *const *names, size_t n)
 {
 	for (size_t k = 0; k < n; k++)
@@ -226,7 +225,7 @@ static int grants_refuse(struct redlock *c, const char *const *names, size_t n)
 	return -ECONNABORTED;
 }
 
-/* Asks CHECK for one of the grants. If it is lost already, the others are given back, and CHECK tells the loss again. */
+/* Sends CHECK for one of the grants. If that lock is lost already, gives back the others, and sends CHECK again for the error. */
 static int grant_anchor(struct redlock *c, const char *const *names, size_t n, size_t i, struct redlock_grant *ret_grant)
 {
 	int r = lock_anchor(c, names[i], ret_grant), freed = 0;
@@ -242,7 +241,7 @@ static int grant_anchor(struct redlock *c, const char *const *names, size_t n, s
 		freed = redlock_check(c, names[i], ret_grant);
 	if (freed)
 		return freed;
-	/* It is held all the same, but no other is. */
+	/* The session holds it after all, but none of the others. */
 	r = redlock_unlock(c, names[i], 0);
 	return r ? r : conn_says(c, -ECONNABORTED, "redlockd could not tell whether all are held; they were given back");
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* See once.h; and the public functions about it (redlock.h). */
+/* See once.h. Also the public functions redlock_once and redlock_once_status (redlock.h). */
 #include "client/lib/once.h"
 #include "client/lib/conn.h"
 
@@ -78,7 +78,7 @@ int once_write(struct redlock *c, const char *name, const struct once_records *o
 	r = redlock_defer(c, queue, (struct redlock_bytes){payload, (size_t)n}, &options, NULL);
 	for (unsigned i = 0; !r && i < old->n; i++)
 		if (redlock_drop(c, queue, old->ids[i]))
-			break; /* the next run drops it */
+			break; /* the next run will drop it */
 	return r;
 }
 
@@ -96,7 +96,7 @@ static int run_and_record(struct redlock *c, const char *name, int64_t every_ms,
 	return r ? r : once_write(c, name, old, ret_run);
 }
 
-/* The connection keeps the last answer before the release for the caller, unless it ends. */
+/* Frees the lock. Keeps the last answer before that for the caller, unless the connection ends. */
 static int release(struct redlock *c, const char *name, int r)
 {
 	struct redlock_line answer = c->answer;

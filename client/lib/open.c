@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The public face of a connection (redlock.h): opening and closing it, any request, and what a caller may ask it. Locks: lock.c.
+ * The public functions of a connection (redlock.h): opening and closing it, arbitrary requests, and its state. lock.c has those about locks.
  */
 #include "client/lib/display.h"
 #include "client/lib/exchange.h"
@@ -84,9 +84,9 @@ static int open_connect(struct redlock *c, const char *addr)
 	return *c->host ? open_shake(c, boottime_after(c->timeout_ms)) : 0;
 }
 
-/* --- who asks --- */
+/* --- authentication --- */
 
-/* The first line of the file, without its end. Without a buffer in between, since it is a secret. */
+/* Reads the first line of the file, without its line end. It uses no buffer, because the line is a secret. */
 static int secret_read(const char *path, char secret[SECRET_BYTES])
 {
 	FILE *file = fopen(path, "re");
@@ -107,9 +107,9 @@ static int secret_read(const char *path, char secret[SECRET_BYTES])
 }
 
 /*
- * The user of this process and its secret: $REDLOCK_USER, and the first line of the file $REDLOCK_SECRET_FILE, or $REDLOCK_SECRET. Never from a command line,
- * which everybody can read. 1: there is no user; -EINVAL: a user without a secret, or a secret that is empty, binary or too long; else an errno of reading the
- * file. The caller wipes the secret. *ret_user is borrowed from the environment.
+ * Finds the user of this process and its secret: $REDLOCK_USER, and the first line of the file $REDLOCK_SECRET_FILE, or $REDLOCK_SECRET. A secret
+ * never comes from a command line, which everybody can read. 1: there is no user. -EINVAL: the secret is missing, empty, binary or too long. Else an
+ * errno of reading the file. The caller wipes the secret. *ret_user is borrowed from the environment.
  */
 static int secret_find(const char **ret_user, char secret[SECRET_BYTES])
 {
@@ -127,7 +127,7 @@ static int secret_find(const char **ret_user, char secret[SECRET_BYTES])
 }
 
 /* The caller closes the connection after a failure. */
-static int open_show(struct redlock *c)
+static int open_authenticate(struct redlock *c)
 {
 	char secret[SECRET_BYTES], shown[PLACE_BYTES];
 	const char *user;
@@ -165,8 +165,8 @@ int redlock_open(const char *addr, int64_t timeout_ms, struct redlock **ret_conn
 	STAILQ_INIT(&c->watches.all);
 	r = open_connect(c, addr ? addr : standard);
 	if (!r)
-		r = open_show(c);
-	c->user = 0; /* the caller has made no request yet: after fork(2) either process may */
+		r = open_authenticate(c);
+	c->user = 0; /* the caller has made no request yet: after fork(2) either process may make the first */
 	if (r)
 		redlock_close(c);
 	else
@@ -174,7 +174,7 @@ int redlock_open(const char *addr, int64_t timeout_ms, struct redlock **ret_conn
 	return r;
 }
 
-/* --- the end of a session with grace: QUIT, so that what it holds is free at once --- */
+/* --- the end of a session with grace: QUIT frees at once what it holds --- */
 
 static bool farewell_sent(struct redlock *c, int64_t until)
 {
@@ -185,7 +185,7 @@ static bool farewell_sent(struct redlock *c, int64_t until)
 	return !channel_unsent(&c->channel) && !c->channel.mute;
 }
 
-/* Reads until the daemon hangs up: unread data would turn the close into a reset. */
+/* Reads until the daemon closes: unread data would turn the close into a reset. */
 static void farewell_await(struct redlock *c, int64_t until)
 {
 	struct pollfd fd = {.fd = c->channel.fd, .events = POLLIN};
@@ -197,16 +197,16 @@ static void farewell_await(struct redlock *c, int64_t until)
 	}
 }
 
-/* Sends QUIT, if this process owns the session, and waits at most a second for the end. */
+/* Sends QUIT, if this process owns the session, and waits at most a second for the daemon to close. */
 static void quit_session(struct redlock *c)
 {
-	/* A tagged QUIT overtakes a LOCK that waits. After RESUME, QUIT must not overtake. */
+	/* A tagged QUIT overtakes a waiting LOCK. During recovery it must not overtake RESUME, so it has no tag. */
 	const char *quit = c->link == LINK_UP && c->pending.in_flight ? "@quit QUIT" : "QUIT";
 	int64_t until = boottime_after(MIN(c->timeout_ms, FAREWELL_MS));
 
 	if (!c->greeting.resumes || c->greeting.owner != getpid() || c->channel.fd < 0 || c->link == LINK_CONNECTING)
 		return;
-	/* A stopped daemon reads QUIT when it goes on. */
+	/* A stopped daemon reads QUIT when it continues. */
 	if (!channel_append(&c->channel, quit, strlen(quit)) && farewell_sent(c, until) && !c->broken)
 		farewell_await(c, until);
 }
@@ -232,7 +232,7 @@ void redlock_close(struct redlock *c)
 	if (!c)
 		return;
 	quit_session(c);
-	/* Another process that has this connection must not end it. */
+	/* Only the process that uses the connection ends TLS; another one that shares it must not. */
 	if (c->channel.tls && c->user == getpid() && c->link != LINK_CONNECTING)
 		redlock_secure->end(c->channel.tls);
 	holds_release(&c->holds);
@@ -252,7 +252,7 @@ void redlock_close(struct redlock *c)
 
 /* --- any request --- */
 
-/* The daemon never answers a blank line or a comment. Waiting for that would not end. */
+/* The daemon never answers a blank line or a comment, so waiting for an answer would not end. */
 static bool line_is_answered(const char *line)
 {
 	line += strspn(line, " \t\r");
@@ -313,7 +313,7 @@ int redlock_auth(struct redlock *c, const char *user, const char *secret)
 
 	draft_verb(d, "AUTH");
 	draft_quoted(d, " ", user);
-	draft_quoted(d, " ", secret); /* last: what grows behind it would leave it in memory that was freed */
+	draft_quoted(d, " ", secret); /* must be the last field: if the line grew after it, the secret would stay in freed memory */
 	if (!d->error && !(line = strdup(d->line.p)))
 		r = conn_break(c, -ENOMEM, "out of memory");
 	else
@@ -328,7 +328,7 @@ int redlock_auth(struct redlock *c, const char *user, const char *secret)
 	return r;
 }
 
-/* --- what a caller may ask --- */
+/* --- the state of a connection --- */
 
 const char *redlock_session_id(const struct redlock *c)
 {

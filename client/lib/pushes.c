@@ -28,7 +28,7 @@ int pushes_add(struct pushes *p, struct redlock_line *line)
 	return 0;
 }
 
-/* The oldest with that code, or without it; NULL: there is none. */
+/* Returns the oldest push with that code, or with any other; NULL: there is none. */
 static struct push *oldest(const struct pushes *p, struct span code, bool with)
 {
 	struct push *push;
@@ -39,7 +39,7 @@ static struct push *oldest(const struct pushes *p, struct span code, bool with)
 	return push;
 }
 
-/* A LOST is never dropped, and an EVENT is worth least: whoever missed one can ask LIST. */
+/* A LOST is never dropped. An EVENT is dropped first, because LIST can replace it. */
 bool pushes_make_room(struct pushes *p)
 {
 	struct push *push;
@@ -77,7 +77,7 @@ const struct redlock_line *pushes_next(struct pushes *p)
 	return &p->shown;
 }
 
-/* --- what was asked for --- */
+/* --- subscriptions --- */
 
 static void subscriptions_drop(struct subscriptions *w, struct subscription *watch)
 {
@@ -149,7 +149,7 @@ bool subscriptions_gap(struct subscriptions *w)
 	return false;
 }
 
-/* The prefix is quoted already. */
+/* The prefix in the line is quoted already. */
 void subscriptions_refused(struct subscriptions *w, struct span code, struct draft *d)
 {
 	struct subscription *watch = subscriptions_next(w);

@@ -27,7 +27,7 @@ int recovery_send(struct redlock *c)
 	return !r && p->cancelled ? conn_cancel(c) : r;
 }
 
-/* The link is up: the request in flight goes on. */
+/* The link is up: sends the request in flight again. */
 static int pending_repeat(struct redlock *c)
 {
 	c->pending.again |= c->pending.sent && !c->again_us;
@@ -40,7 +40,7 @@ static int pending_repeat(struct redlock *c)
 	return recovery_send(c);
 }
 
-/* The connection is a new one: it knows of no watches. What is in flight comes after them, so that a LIST tells what they missed. */
+/* A new connection has no watches. The request in flight comes after them, so that a LIST shows what they missed. */
 static int session_watch(struct redlock *c)
 {
 	struct subscription *w = subscriptions_next(&c->watches);
@@ -56,8 +56,8 @@ static int session_watch(struct redlock *c)
 	return w ? conn_put(c, w->line, strlen(w->line)) : pending_repeat(c);
 }
 
-/* A TAKE that comes before these would be answered with a job that the caller has got already. */
-static int session_know(struct redlock *c)
+/* These requests come before a TAKE. Otherwise its answer would be a job that the caller has already. */
+static int session_check_jobs(struct redlock *c)
 {
 	if (!unchecked_jobs_ask(&c->unchecked, &c->draft))
 		return session_watch(c);
@@ -70,14 +70,14 @@ int recovery_release(struct redlock *c)
 	const struct hold *h = count_field_unsettled(&c->holds, &c->pending);
 
 	if (!h)
-		return session_know(c);
+		return session_check_jobs(c);
 	memcpy(c->asked, h->name, sizeof(c->asked));
 	conn_move(c, LINK_RELEASING);
 	count_field_settle(h, &c->draft);
 	return conn_put_draft(c);
 }
 
-/* The validity in the answer counts from before CHECK is sent. */
+/* The validity in the answer counts from before CHECK was sent. */
 static int session_check(struct redlock *c)
 {
 	const char *name = tracking_unseen(&c->holds);
@@ -91,17 +91,17 @@ static int session_check(struct redlock *c)
 	return conn_put_draft(c);
 }
 
-/* --- RESUME, or HELLO where the session is gone --- */
+/* --- RESUME, or HELLO if the session is gone --- */
 
-/* ERR to RESUME: the session is gone. A daemon that does not know RESUME has not kept the session either. */
+/* ERR to RESUME: the session is gone. A daemon that does not know RESUME has not kept it, either. */
 static bool session_is_gone(const struct reply_line *refusal)
 {
 	return span_equal(refusal->code, SPAN("NOTFOUND")) || span_equal(refusal->code, SPAN("UNKNOWN")) ||
 	       span_equal(refusal->code, SPAN("ARG"));
 }
 
-/* The session is gone. Returns the reason of the losses: with grace a lock ended with its lease, without grace it is free since the connection broke. */
-static const char *session_lose(struct greeting *g)
+/* Forgets the session. Returns the reason of the losses: with grace a lock ended with its lease; without grace it was free as soon as the connection broke. */
+static const char *session_forget(struct greeting *g)
 {
 	const char *reason = g->graceless ? "evicted" : "expired";
 
@@ -110,20 +110,20 @@ static const char *session_lose(struct greeting *g)
 	return reason;
 }
 
-/* The session is gone, and all that it held is lost. */
+/* The session is gone, and everything that it held is lost. */
 static int session_greet(struct redlock *c)
 {
 	int r;
 
 	tracking_resume(&c->holds);
 	unchecked_jobs_release(&c->unchecked);
-	tracking_end(&c->holds, &c->pending, session_lose(&c->greeting));
+	tracking_end(&c->holds, &c->pending, session_forget(&c->greeting));
 	conn_move(c, LINK_GREETING);
 	r = conn_tell_losses(c);
 	return r ? r : conn_put(c, c->greeting.hello, strlen(c->greeting.hello));
 }
 
-/* The validity in the rows counts from before RESUME is sent. */
+/* The validity in the rows counts from before RESUME was sent. */
 static int session_resume(struct redlock *c)
 {
 	if (!c->greeting.secret[0])
@@ -139,8 +139,8 @@ static int session_resume(struct redlock *c)
 	return conn_put_draft(c);
 }
 
-/* A session of a user is resumed by that user. */
-static int session_show(struct redlock *c)
+/* Only its own user can resume a session. */
+static int session_authenticate(struct redlock *c)
 {
 	if (!c->auth)
 		return session_resume(c);
@@ -148,7 +148,7 @@ static int session_show(struct redlock *c)
 	return conn_put(c, c->auth, strlen(c->auth));
 }
 
-/* --- one attempt after the other --- */
+/* --- attempts --- */
 
 static int attempt_failed(struct redlock *c, int error)
 {
@@ -163,14 +163,14 @@ static int attempt_refused(struct redlock *c)
 	return conn_lost(c, conn_says(c, -EAGAIN, "redlockd does not resume: %s", shown));
 }
 
-/* Inside TLS the handshake comes first. */
+/* The handshake of TLS comes before any line. */
 static int attempt_shake(struct redlock *c)
 {
 	char why[SHOWN_BYTES];
 
 	switch (redlock_secure->shake(c->channel.tls, why, sizeof(why))) {
 	case TLS_DONE:
-		return session_show(c);
+		return session_authenticate(c);
 	case TLS_FAILED:
 	case TLS_NOT_SPOKEN:
 		return conn_lost(c, conn_says(c, -EPROTO, "redlockd is away: %s", why));
@@ -187,7 +187,7 @@ static int attempt_shake(struct redlock *c)
 static int attempt_connected(struct redlock *c)
 {
 	if (!*c->host)
-		return session_show(c);
+		return session_authenticate(c);
 	c->channel.tls = redlock_secure->dial(c->channel.fd, c->host);
 	return c->channel.tls ? attempt_shake(c) : attempt_failed(c, -ENOMEM);
 }
@@ -243,9 +243,9 @@ int64_t recovery_due_us(const struct redlock *c)
 	return c->link == LINK_UP ? INT64_MAX : c->due_us;
 }
 
-/* --- what is answered --- */
+/* --- answers --- */
 
-/* A lock that RESUME does not bring back is "evicted": somebody else may hold it already. */
+/* A lock that RESUME does not restore is "evicted": somebody else may hold it already. */
 static int resume_answered(struct redlock *c, const struct reply_line *line)
 {
 	int r;
@@ -259,7 +259,7 @@ static int resume_answered(struct redlock *c, const struct reply_line *line)
 	if (c->pending.unsure)
 		return session_check(c);
 	if (reply_number(line, "more", 0) > 0)
-		return recovery_release(c); /* what has no row is held all the same: there were too many */
+		return recovery_release(c); /* locks without a row are held all the same: there were too many for the answer */
 	tracking_end(&c->holds, &c->pending, "evicted");
 	r = conn_tell_losses(c);
 	return r ? r : recovery_release(c);
@@ -271,7 +271,7 @@ static int hello_answered(struct redlock *c, const struct reply_line *line)
 
 	if (line->kind != LINE_OK && (c->greeting.graceless || !less))
 		return attempt_refused(c);
-	/* The daemon gives less grace now, or knows none. */
+	/* The daemon now allows less grace, or none. */
 	c->greeting.graceless |= line->kind != LINE_OK;
 	if (line->kind != LINE_OK)
 		return conn_put(c, c->greeting.hello, c->greeting.bare_n);
@@ -279,7 +279,7 @@ static int hello_answered(struct redlock *c, const struct reply_line *line)
 	return session_watch(c);
 }
 
-/* Rules may have changed: what the daemon does not tell any more is watched no longer, and the caller learns that. */
+/* The rules may have changed. A WATCH that the daemon refuses now ends, and the caller learns that. */
 static int watch_answered(struct redlock *c, const struct reply_line *line)
 {
 	int r = 0;
@@ -322,7 +322,7 @@ int recovery_hear(struct redlock *c)
 		return watch_answered(c, line);
 	case LINK_KNOWING:
 		unchecked_jobs_asked(&c->unchecked, line->kind == LINE_OK);
-		return session_know(c);
+		return session_check_jobs(c);
 	case LINK_RELEASING:
 		count_field_settled(&c->holds, c->asked);
 		return recovery_release(c);

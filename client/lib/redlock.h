@@ -2,28 +2,26 @@
 /*
  * libredlock: a small blocking client of redlockd. It needs only libc, and OpenSSL for TLS. See libredlock(3), redlock-protocol(7).
  *
- * Results. 0 is success. A positive enum redlock_outcome is the daemon's answer, and the caller handles it. "All outcomes" marks
- * calls that may return each of them. After -EINVAL, -EMSGSIZE, -EBUSY, -EAGAIN and -ECONNABORTED the connection can still be used.
- * After any other negative errno it has ended: call redlock_close. The daemon keeps what the session holds until then, so first
- * stop what acts under a lock, then close.
+ * Results. 0 is success. A positive enum redlock_outcome is the daemon's answer, and the caller handles it. "All outcomes" marks calls that may
+ * return each of them. After -EINVAL, -EMSGSIZE, -EBUSY, -EAGAIN and -ECONNABORTED the connection can still be used. After any other negative errno
+ * it has ended: call redlock_close. Until then the daemon keeps what the session holds. So first stop what relies on a lock, then close.
  *
  * The library prints nothing, ends no process, installs no signal handler and raises no SIGPIPE. Its descriptors are close-on-exec.
  *
- * Sessions with grace (redlock_hello) outlive their connection. When it breaks, each call connects again, resumes the session by
- * RESUME, and continues. This does not extend the time of the call: if that is too short, the call returns -ECONNABORTED. The
- * library does not repeat some requests, such as those of redlock_request. If it is not known whether the daemon carried out such a
- * request, the call returns -ECONNABORTED, too. The session lives on, and the next call tries again. If a LOCK returned -ECONNABORTED
- * and the daemon granted it all the same, the library gives the grant back. If an UNLOCK returned -ECONNABORTED, call it again: the
- * two count as one. A daemon process that is stopped but not ended keeps its connections, and the library ends them: the call that
- * gets no answer in time returns -ECONNABORTED, or -ETIMEDOUT without grace.
+ * Sessions with grace (redlock_hello) outlive their connection. When it breaks, calls connect again, resume the session by RESUME, and continue. This
+ * does not extend the time of a call: if that is too short, the call returns -ECONNABORTED. The library does not repeat some requests, such as those
+ * of redlock_request. If it is not known whether the daemon has done such a request, the call also returns -ECONNABORTED. The session lives on, and
+ * the next call tries again. If a LOCK returned -ECONNABORTED but the daemon granted it, the library gives the grant back. If an UNLOCK returned
+ * -ECONNABORTED, call it again: the two count as one. If a daemon process is stopped but has not ended, its connections stay. Then the library ends
+ * the connection. The call that gets no answer in time returns -ECONNABORTED, or -ETIMEDOUT without grace.
  *
  * Time. Durations are milliseconds in int64_t. Moments are microseconds of CLOCK_BOOTTIME, as redlock_now_us() reads it.
  *
- * Threads. One thread at a time uses a connection; connections are independent of each other. A connection belongs to the process
- * that made its first request. After fork(2) the child holds nothing: its calls return -ESTALE, and redlock_left_us is 0 for what was
- * granted before. It may only close the connection, which it should, for without grace the session ends when both have closed it.
+ * Threads. One thread at a time uses a connection; connections are independent of each other. A connection belongs to the process that made its first
+ * request. After fork(2) the child holds nothing: its calls return -ESTALE, and redlock_left_us is 0 for earlier grants. It may only close the
+ * connection. It should do that, because without grace the session ends when both processes have closed it.
  *
- * A connection has one request in flight at a time. getaddrinfo(3) resolves host names; timeouts do not bound it.
+ * A connection has one request in flight at a time. getaddrinfo(3) resolves host names; timeouts do not limit it.
  */
 #ifndef REDLOCK_H
 #define REDLOCK_H
@@ -41,7 +39,7 @@ extern "C" {
 
 enum redlock_outcome {
 	REDLOCK_OK = 0,
-	REDLOCK_BUSY = 1,    /* somebody else holds it, and the request would not wait */
+	REDLOCK_BUSY = 1,    /* it is not free, and the request did not wait */
 	REDLOCK_TIMEOUT = 2, /* the request waited, and its time ran out */
 	REDLOCK_REFUSED = 3, /* ERR: redlock_code() returns its code */
 };
@@ -49,17 +47,18 @@ enum redlock_outcome {
 struct redlock;      /* a connection: one session of the daemon */
 struct redlock_line; /* one line that the daemon sent; borrowed */
 
-struct redlock_bytes { /* borrowed, not NUL-terminated; p is NULL when there is none */
+struct redlock_bytes { /* borrowed, not NUL-terminated; p is NULL if there is none */
 	const char *p;
 	size_t n;
 };
 
 /*
- * Each struct that a caller passes begins with its size, sizeof(struct …), because later versions may add fields. Fields that the struct of an older program
- * lacks have their defaults. -EINVAL: size is not set, or a field is set that this library does not know. Structs that the library fills do not grow.
+ * Each struct that a caller passes begins with its size, sizeof(struct …), because later versions may add fields. Fields that the struct of an older
+ * program lacks have their defaults. -EINVAL: size is not set, or a field is set that this library does not know. Structs that the library fills do
+ * not grow.
  */
 
-/* Fields that are zero have their defaults: no wait, the lease of the daemon's configuration, which the daemon renews, no note, the lowest priority. */
+/* Fields that are zero have their defaults: no wait, the lease of the daemon's configuration, renewed by the daemon, no note, the lowest priority. */
 struct redlock_options {
 	size_t size;
 	int64_t wait_ms; /* or REDLOCK_FOREVER */
@@ -73,25 +72,25 @@ struct redlock_options {
 	 * A session has one permit of a name at a time: redlock_check, redlock_extend and redlock_unlock act on it. Not with no_renew, shared or delay_ms.
 	 */
 	int slots;
-	int64_t delay_ms; /* if the hold ends without an unlock, nobody gets the lock for that much longer */
+	int64_t delay_ms; /* if the hold ends without an unlock, nobody gets the lock for that long afterwards */
 	bool cancellable; /* redlock_cancel can withdraw the request while it waits. For redlock_lock_send, redlock_lock_many_send and redlock_take_send */
-	const char *trace; /* the traceparent (W3C Trace Context, 55 bytes) of the caller's span: those who are refused the lock or ask about it are told */
+	const char *trace; /* the traceparent (W3C Trace Context, 55 bytes) of the caller's span, shown to those who do not get the lock or ask about it */
 };
 
 /* Fields that are zero have their defaults: no label, no grace, no heartbeat. */
 struct redlock_session {
 	size_t size;
 	const char *label; /* shown to others as the holder or a waiter */
-	int64_t grace_ms;  /* how long the daemon keeps locks and places in queues after the connection broke; best about the lease */
+	int64_t grace_ms;  /* how long the daemon keeps locks and places in queues after the connection broke; best about as long as the lease */
 	int64_t heartbeat_ms; /* the daemon ends a session that has sent no request for that long; redlock_ping counts as one. 0: no heartbeat */
 };
 
 /* The caller may rely on the lock until until_us, and not a moment longer. After a push LOST it may not rely on it any more. */
 struct redlock_grant {
 	int64_t fence;    /* grows strictly from grant to grant of one name */
-	int64_t ttl_ms;   /* the lease; 0 if the answer did not say it */
-	int64_t valid_ms; /* the rest of the validity, as the answer said it */
-	int64_t count;    /* how many times the session holds it; 0 if the answer did not say it, like that to EXTEND */
+	int64_t ttl_ms;   /* the lease; 0 if the answer does not have it */
+	int64_t valid_ms; /* the rest of the validity, from the answer */
+	int64_t count;    /* how many times the session holds it; 0 if the answer does not have it, like that to EXTEND */
 	int64_t until_us; /* a moment before the request was sent, plus valid_ms */
 };
 
@@ -112,23 +111,22 @@ struct redlock_tls { /* a field that is NULL comes from the environment, or else
 };
 
 /*
- * Reads these files. NULL: reads those that the environment names. From then on redlock_open of this process accepts addresses
- * tls://HOST:PORT. A program that calls this and is linked statically also needs -lssl -lcrypto. Call it while no other thread
- * uses the library; call it again to reload the files. -EINVAL: a file cannot be used. Else the errno of reading it. In both cases the call
- * writes the cause to why, which has room for size bytes, and the files that were read before stay in use.
+ * Reads these files; NULL: those that the environment names. From then on redlock_open of this process accepts addresses tls://HOST:PORT. A
+ * statically linked program that calls this also needs -lssl -lcrypto. Call it while no other thread uses the library; call it again to reload the
+ * files. -EINVAL: a file cannot be used. Else the errno of reading it. In both cases the call writes the cause to why, which has room for size bytes,
+ * and the files that were read before stay in use.
  */
 int redlock_use_tls(const struct redlock_tls *tls, char *why, size_t size) REDLOCK_MUST;
 
 /*
- * Connects to the path of a Unix socket, with a '/' or after "unix:", or to host:port or [v6]:port; the default port is 7420. NULL:
- * the address of redlock_address. tls://host:port is a connection inside TLS; the default port is 7422. timeout_ms is more than 0
- * and bounds the time to connect. It also bounds how long each later call waits for an answer, in addition to the wait that the
- * call asks for. For a LOCK without a wait and for an EXTEND the library adds a second. -EINVAL: the timeout or the address is
- * wrong. -EHOSTUNREACH: the host name does not resolve. -EPROTO: the handshake of TLS failed. -EPROTONOSUPPORT: the address needs
- * redlock_use_tls first. Else an errno of connect(2). redlock_errmsg(NULL) says why.
+ * Connects to the path of a Unix socket, with a '/' or after "unix:", or to host:port or [v6]:port; the default port is 7420. NULL: the address of
+ * redlock_address. tls://host:port is a connection inside TLS; the default port is 7422. timeout_ms is more than 0. It limits the time to connect. It
+ * also limits how long each later call waits for an answer, in addition to the wait that the call asks for. For a LOCK without a wait and for an
+ * EXTEND the library adds a second. -EINVAL: the timeout or the address is wrong. -EHOSTUNREACH: the host name does not resolve. -EPROTO: the
+ * handshake of TLS failed. -EPROTONOSUPPORT: the address needs redlock_use_tls first. Else an errno of connect(2). redlock_errmsg(NULL) says why.
  */
 int redlock_open(const char *addr, int64_t timeout_ms, struct redlock **ret_connection) REDLOCK_MUST;
-/* Changes timeout_ms from the next call on. -EINVAL: it is not more than 0, or too large to be added to a moment. Then the old one stays. */
+/* Changes timeout_ms for the next calls. -EINVAL: it is not more than 0, or too large to be added to a moment; the old one stays. */
 int redlock_set_timeout(struct redlock *c, int64_t timeout_ms);
 /*
  * Authenticates the session, if the daemon has users. REDLOCK_REFUSED with "AUTH": the user or the secret is wrong. After the third failure the daemon closes
@@ -137,23 +135,22 @@ int redlock_set_timeout(struct redlock *c, int64_t timeout_ms);
  */
 int redlock_auth(struct redlock *c, const char *user, const char *secret) REDLOCK_MUST;
 /*
- * Ends the session, which frees its locks. Accepts NULL. With grace it sends QUIT, and waits at most a second until the daemon
- * closes the connection. If the daemon is away at that moment, or if a process with grace ends without this call, the locks end
- * with the grace or with their leases.
+ * Ends the session, which frees its locks. Accepts NULL. With grace it sends QUIT, and waits at most a second until the daemon closes the connection.
+ * If the daemon is away at that moment, the locks end with the grace or with their leases. So do the locks of a process with grace that ends without
+ * this call.
  */
 void redlock_close(struct redlock *c);
 
 /*
- * Tells the daemon the label, and asks for grace. Call it before the first lock. Call it again to change the label or the grace.
- * All outcomes. If the daemon gives no grace, the session has none. With grace the library tracks each lock that redlock_lock,
- * redlock_lock_all, redlock_lock_any, redlock_lock_send and redlock_lock_many_send take. A request that waits keeps its places in
- * the queues and its deadline. A lock that RESUME does not restore is lost. The library reports the loss once, by a push "! LOST
- * name=… fence=… reason=…". The reason is evicted if somebody else may hold the lock already. It is expired if the lock is free
- * when until_us has passed. redlock_check, redlock_extend and redlock_unlock return REDLOCK_REFUSED with "LOST", until
- * redlock_unlock has returned it or a call takes the lock again.
+ * Sends the label to the daemon, and asks for grace. Call it before the first lock. Call it again to change the label or the grace. All outcomes. If
+ * the daemon gives no grace, the session has none. With grace the library tracks each lock that redlock_lock, redlock_lock_all, redlock_lock_any,
+ * redlock_lock_send and redlock_lock_many_send take. A waiting request keeps its places in the queues and its deadline. A lock that RESUME does not
+ * restore is lost. The library reports the loss once, by a push "! LOST name=… fence=… reason=…". The reason is evicted if somebody else may hold
+ * the lock already. It is expired if the lock is free when until_us has passed. redlock_check, redlock_extend and redlock_unlock return
+ * REDLOCK_REFUSED with "LOST", until redlock_unlock has returned it or a call takes the lock again.
  */
 int redlock_hello(struct redlock *c, const struct redlock_session *session) REDLOCK_MUST;
-/* The arguments of RESUME; "" before the daemon has sent them. They change if the session was lost and the library has opened another one. */
+/* The arguments of RESUME; "" before the daemon has sent them. They change if the session was lost and the library has opened a new one. */
 const char *redlock_session_id(const struct redlock *c);
 const char *redlock_session_secret(const struct redlock *c);
 /* Whether the connection broke and the library has not resumed the session yet. */
@@ -162,8 +159,8 @@ bool redlock_away(const struct redlock *c);
 int64_t redlock_now_us(void);
 
 /*
- * A printable line for people about the last result that was not 0; never NULL; valid until the next call. With NULL for the
- * connection it says why the last redlock_open of this thread failed.
+ * A printable line for people about the last result that was not 0; never NULL; valid until the next call. With NULL as the connection, it says why
+ * the last redlock_open of this thread failed.
  */
 const char *redlock_errmsg(const struct redlock *c);
 /* The code of the last answer if that was ERR, else "". */
@@ -184,8 +181,8 @@ int redlock_lock_all(struct redlock *c, const char *const *names, size_t n, cons
 int redlock_lock_any(struct redlock *c, const char *const *names, size_t n, const struct redlock_options *options, size_t *ret_which,
 		     struct redlock_grant *ret_grant) REDLOCK_MUST;
 /*
- * Frees the lock. keep_ms > 0: nobody gets it for that long. REDLOCK_REFUSED with "LOST" or "NOTHELD": the session did not hold it
- * any more; with "LIMIT": keep_ms is longer than max_keep of the daemon, and the session still holds it.
+ * Frees the lock. keep_ms > 0: nobody gets it for that long. REDLOCK_REFUSED with "LOST" or "NOTHELD": the session did not hold it any more. With
+ * "LIMIT": keep_ms is longer than max_keep of the daemon, and the session still holds it.
  */
 int redlock_unlock(struct redlock *c, const char *name, int64_t keep_ms) REDLOCK_MUST;
 
@@ -195,14 +192,14 @@ struct redlock_unlocking {
 	int64_t keep_ms; /* see redlock_unlock */
 	bool sync;       /* answer once a quorum of the stores has freed it. "QUORUM": it is not known whether it has; the session does not hold it any more */
 };
-/* The same with options; NULL stands for the defaults. */
+/* The same with options; NULL: the defaults. */
 int redlock_unlock_with(struct redlock *c, const char *name, const struct redlock_unlocking *options) REDLOCK_MUST;
 /*
  * Renews the lease now. ttl_ms > 0 sets the length of the lease from now on. If you make it shorter, do not rely on the lock for
  * longer than ttl_ms, even if the call fails.
  */
 int redlock_extend(struct redlock *c, const char *name, int64_t ttl_ms, struct redlock_grant *ret_grant) REDLOCK_MUST;
-/* Asks the daemon whether the session holds the lock. The daemon answers from its memory. Call it right before a side effect. */
+/* Asks the daemon whether the session holds the lock. The daemon answers from memory. Call it right before a side effect. */
 int redlock_check(struct redlock *c, const char *name, struct redlock_grant *ret_grant) REDLOCK_MUST;
 /*
  * Sets the owner of all later requests that take, check, extend or unlock locks. Threads that share a connection are owners with names of 1 to 256 bytes; NULL
@@ -210,7 +207,7 @@ int redlock_check(struct redlock *c, const char *name, struct redlock_grant *ret
  * grace. A session with grace has no owners: while an owner is set, redlock_hello with grace returns -EINVAL.
  */
 int redlock_set_owner(struct redlock *c, const char *owner) REDLOCK_MUST;
-/* The time that is left of a grant by the local clock, at least 0. 0 in a child of the process that was granted it. Does not ask the daemon. */
+/* The time that is left of a grant by the local clock, at least 0. It is 0 in a forked child of the process that got the grant. Does not ask the daemon. */
 int64_t redlock_left_us(const struct redlock_grant *grant);
 
 /* --- deferred work. When the connection breaks, the library repeats only redlock_take; the other calls return -ECONNABORTED --- */
@@ -221,7 +218,7 @@ int64_t redlock_left_us(const struct redlock_grant *grant);
 struct redlock_deferral {
 	size_t size;
 	int64_t delay_ms; /* the job is due after this time */
-	const char *lock; /* the session that takes the job gets this lock together with it; NULL: none */
+	const char *lock; /* the session that takes the job gets this lock with it; NULL: none */
 	const char *id;   /* while a job with this id is due or taken, no second one is added, so the request may be repeated; NULL: the daemon chooses an id */
 };
 
@@ -229,7 +226,7 @@ struct redlock_deferral {
 struct redlock_job {
 	char id[REDLOCK_JOB_BYTES], lock[REDLOCK_NAME_BYTES]; /* lock: "" if it has none */
 	int64_t attempt;  /* 1, 2 … */
-	int64_t fence;    /* of the lock; 0: it has none */
+	int64_t fence;    /* fencing token of the lock; 0: it has none */
 	int64_t ttl_ms, until_us;
 	char *payload;    /* payload_n bytes and a NUL; the caller frees it */
 	size_t payload_n;
@@ -251,18 +248,18 @@ int redlock_drop(struct redlock *c, const char *queue, const char *id) REDLOCK_M
 /* --- once in a while, over all hosts --- */
 
 struct redlock_run { /* the result of a run, here or on another host, of redlock_once, of another client or of redlock(1) */
-	bool ran;        /* redlock_once: it has run now; redlock_once_status: a run is known. Else the rest may be zeroes */
-	int status;      /* what the function returned; 0: it went well */
+	bool ran;        /* redlock_once: it has run now; redlock_once_status: a run is known. Else the other fields may be zero */
+	int status;      /* the result of the function; 0: success */
 	int64_t took_ms; /* how long it lasted */
-	int64_t next_ms; /* in how long it may begin again */
+	int64_t next_ms; /* how long until it may begin again */
 	char host[65];
 	char began[32];  /* "2026-11-30T03:00:00Z" */
 };
 
 /*
- * Calls run under the lock of that name, which has 1 to 507 bytes; but not if it runs now, or has begun within every_ms, on any host. run may use the
- * connection. ret_run->ran is whether run was called. The run counts if the result is 0, even if run has failed. It does not count after any other result, as
- * REDLOCK_REFUSED with "LOST" or "NOTHELD" when the lock was lost.
+ * Calls run under the lock of that name, which has 1 to 507 bytes. Does not call it if it is running now, or has begun within every_ms, on any host.
+ * run may use the connection. ret_run->ran is whether run was called. The run counts if the result is 0, even if run has failed. It does not count
+ * after any other result, like REDLOCK_REFUSED with "LOST" or "NOTHELD" when the lock was lost.
  */
 int redlock_once(struct redlock *c, const char *name, int64_t every_ms, int (*run)(void *arg), void *arg, struct redlock_run *ret_run) REDLOCK_MUST;
 /* The result of the last run. */
@@ -271,34 +268,34 @@ int redlock_once_status(struct redlock *c, const char *name, struct redlock_run 
 /* --- rate limits; name is 1 to 512 bytes --- */
 
 struct redlock_rate {
-	int64_t left;     /* how many more uses would be admitted now */
+	int64_t left;     /* how many more uses are possible now */
 	int64_t reset_ms; /* OK: the time until all uses are available again; else 0 */
-	int64_t retry_ms; /* BUSY: the time until this cost may be admitted; else 0 */
+	int64_t retry_ms; /* BUSY: the time until this cost may be possible; else 0 */
 	bool unmetered;   /* OK, but not counted, because the store that keeps the limit cannot be used and rate.home_lost is open */
 };
 
 /*
- * Counts `cost` uses of the name, if there are then at most `limit` in the last per_ms. REDLOCK_BUSY: there would be more, and nothing was counted. 0 and
- * REDLOCK_BUSY set *ret_rate. A cost of 0 only asks. REDLOCK_REFUSED with "UNAVAILABLE": the store that keeps the limit cannot be used. -ECONNABORTED: it
- * is not known whether the uses were counted.
+ * Counts `cost` uses of the name, unless that makes more than `limit` in the last per_ms. REDLOCK_BUSY: it would be more, and nothing was counted. 0
+ * and REDLOCK_BUSY set *ret_rate. A cost of 0 only asks. REDLOCK_REFUSED with "UNAVAILABLE": the store that keeps the limit cannot be used.
+ * -ECONNABORTED: it is not known whether the uses were counted.
  */
 int redlock_rate(struct redlock *c, const char *name, int64_t limit, int64_t per_ms, int64_t cost, struct redlock_rate *ret_rate) REDLOCK_MUST;
-/* The same, but waits in the queue until the use is admitted, for up to wait_ms or REDLOCK_FOREVER. REDLOCK_TIMEOUT: it was not, and nothing was counted. */
+/* The same, but waits in the queue until the use is possible, for up to wait_ms or REDLOCK_FOREVER. REDLOCK_TIMEOUT: it was not, and nothing was counted. */
 int redlock_rate_wait(struct redlock *c, const char *name, int64_t limit, int64_t per_ms, int64_t cost, int64_t wait_ms,
 		      struct redlock_rate *ret_rate) REDLOCK_MUST;
 
-/* --- what the daemon knows. Each call hands its rows to row; redlock-protocol(7) lists their fields. Then redlock_answer returns the last line --- */
+/* --- state of the daemon. Each call passes its rows to row; redlock-protocol(7) lists their fields. Then redlock_answer returns the last line --- */
 
 /*
- * If the connection breaks before the first row, these calls ask again over the next connection. If it breaks later, they return -ECONNABORTED. All but
- * redlock_ping add a second to the timeout of the connection, because daemons and stores may be busy.
+ * If the connection breaks before the first row, these calls ask again over the next connection. If it breaks later, they return -ECONNABORTED. All
+ * except redlock_ping add a second to the timeout of the connection, because daemons and stores may be busy.
  */
 struct redlock_view {
 	size_t size;
-	bool all;    /* ask the stores, too, for a holder on another host and for the host that is next */
-	bool former; /* list the former holders, too */
+	bool all;    /* also ask the stores, for a holder on another host and for the host that is next */
+	bool former; /* also list former holders */
 };
-/* Shows the holder and the waiters of one lock. view: NULL stands for the defaults. If the answer has known=no, it is not known whether the lock is free. */
+/* Shows the holder and the waiters of one lock. view: NULL: the defaults. If the answer has known=no, it is not known whether the lock is free. */
 int redlock_show(struct redlock *c, const char *name, const struct redlock_view *view, void (*row)(void *arg, const struct redlock_line *line),
 		 void *arg) REDLOCK_MUST;
 
@@ -314,11 +311,11 @@ struct redlock_page {
 	size_t size;
 	const char *prefix; /* only names, or labels of sessions, that start with it. For REDLOCK_JOBS: the queue. NULL: all */
 	int64_t limit;      /* at most that many rows; 0: 1000 */
-	int64_t more;       /* only 0 sets it: how many rows follow; 1 for any number of jobs. If there are any, the same call asks for the next page */
+	int64_t more;       /* set only on 0: how many rows follow; 1 for any number of jobs. If it is not 0, the same call asks for the next page */
 	size_t after_n;
 	char after[REDLOCK_NAME_BYTES]; /* where this page ended */
 };
-/* Lists one page of what this daemon has. page: NULL stands for the first page of all. */
+/* Lists one page. page: NULL: the first page of everything. */
 int redlock_list(struct redlock *c, enum redlock_listing what, struct redlock_page *page, void (*row)(void *arg, const struct redlock_line *line),
 		 void *arg) REDLOCK_MUST;
 int redlock_stats(struct redlock *c, void (*row)(void *arg, const struct redlock_line *line), void *arg) REDLOCK_MUST;
@@ -326,8 +323,8 @@ int redlock_stats(struct redlock *c, void (*row)(void *arg, const struct redlock
 int redlock_ping(struct redlock *c) REDLOCK_MUST;
 
 /*
- * List names that were locked through this daemon; each row has "name". redlock_complete sorts them. redlock_recent lists those that this user locked last, the
- * newest first. prefix: NULL stands for all names. limit: 0 stands for 10, and for redlock_recent for 100.
+ * List names that were locked through this daemon; each row has "name". redlock_complete sorts them. redlock_recent lists those that this user locked
+ * last, the newest first. prefix: NULL: all names. limit: 0 means 10, and for redlock_recent 100.
  */
 int redlock_complete(struct redlock *c, const char *prefix, int64_t limit, void (*row)(void *arg, const struct redlock_line *line), void *arg) REDLOCK_MUST;
 int redlock_recent(struct redlock *c, const char *prefix, int64_t limit, void (*row)(void *arg, const struct redlock_line *line), void *arg) REDLOCK_MUST;
@@ -352,7 +349,7 @@ int redlock_unsubscribe(struct redlock *c) REDLOCK_MUST;
 
 /* --- for administrators. Others get REDLOCK_REFUSED with "DENIED". After -ECONNABORTED check whether it was done: a second call may hit another session --- */
 
-/* Takes a lock from its holder. *ret_free_in_ms, unless NULL: when it is free at the latest. -1: not before its holder has acknowledged the loss. */
+/* Takes a lock from its holder. *ret_free_in_ms, unless NULL: it is free after that time at the latest. -1: not before its holder has acknowledged the loss. */
 int redlock_break(struct redlock *c, const char *name, int64_t *ret_free_in_ms) REDLOCK_MUST;
 /* Ends a session, by its number from REDLOCK_SESSIONS. *ret_held, unless NULL: how many locks, permits and jobs it held. */
 int redlock_kill(struct redlock *c, int64_t session, int64_t *ret_held) REDLOCK_MUST;
@@ -387,7 +384,7 @@ int redlock_quote(struct redlock_bytes text, char *out, size_t size) REDLOCK_MUS
 struct redlock_bytes redlock_line_text(const struct redlock_line *line);   /* the whole line, without LF */
 struct redlock_bytes redlock_line_word(const struct redlock_line *line);   /* "OK", "BUSY", "TIMEOUT", "ERR", "*" or "!" */
 struct redlock_bytes redlock_line_code(const struct redlock_line *line);   /* the code of ERR or of a push: "QUORUM", "LOST" … */
-bool redlock_line_is(const struct redlock_line *line, const char *code);    /* whether code is that code */
+bool redlock_line_is(const struct redlock_line *line, const char *code);    /* whether the code is this one */
 struct redlock_bytes redlock_line_reason(const struct redlock_line *line); /* the text of ERR, for people */
 size_t redlock_line_fields(const struct redlock_line *line);
 struct redlock_bytes redlock_line_name(const struct redlock_line *line, size_t i);
@@ -399,29 +396,32 @@ int64_t redlock_line_number(const struct redlock_line *line, const char *field, 
 
 /* The oldest push that has arrived and was not returned yet, or NULL. Valid until the next call of this function. */
 const struct redlock_line *redlock_next_push(struct redlock *c);
-/* The same, but waits for a push, for at most timeout_ms or REDLOCK_FOREVER. -EAGAIN: none came. Meanwhile you do not notice that the daemon is stopped. */
+/*
+ * The same, but waits for a push, for at most timeout_ms or REDLOCK_FOREVER. -EAGAIN: none has come. During the wait you do not notice that the
+ * daemon is stopped.
+ */
 int redlock_wait_push(struct redlock *c, int64_t timeout_ms, const struct redlock_line **ret_push) REDLOCK_MUST;
 
-int redlock_fd(const struct redlock
-		       *c); /* poll it for redlock_events(). With grace it may change, and is -1 while there is no connection */
+/* Poll it for redlock_events(). With grace it may change, and is -1 while there is no connection. */
+int redlock_fd(const struct redlock *c);
 short redlock_events(const struct redlock *c); /* POLLIN; also POLLOUT while something is unsent */
 /*
- * Call redlock_process at this moment, even if the descriptor is not ready: the time of a request is over, or with grace the next attempt to connect is due.
- * INT64_MAX: there is no such moment.
+ * Call redlock_process at this moment, even if the descriptor is not ready. Then the time of a request is over, or with grace the next attempt to
+ * connect is due. INT64_MAX: there is no such moment.
  */
 int64_t redlock_due_us(const struct redlock *c);
 /* Sends and reads without waiting, and keeps the pushes and a complete answer. 0 or a negative errno. */
 int redlock_process(struct redlock *c) REDLOCK_MUST;
 
 /*
- * These calls send a request and do not wait for the answer. Its time is that of the call that waits; for redlock_send it has no end. -EBUSY: another request
- * is in flight.
+ * These calls send a request and do not wait for the answer. Its time is that of the call that waits; redlock_send has no limit. -EBUSY: another
+ * request is in flight.
  */
 int redlock_send(struct redlock *c, const char *line) REDLOCK_MUST;
 int redlock_lock_send(struct redlock *c, const char *name, const struct redlock_options *options) REDLOCK_MUST;
 /* Sends LOCKALL or LOCKANY. After a wait the answer does not say how much of a lease is left: call redlock_check for each lock. */
 int redlock_lock_many_send(struct redlock *c, bool any, const char *const *names, size_t n, const struct redlock_options *options) REDLOCK_MUST;
-/* The lease in the rows of the last LOCKALL; 0: there were none yet. */
+/* The lease in the rows of the last LOCKALL; 0: no row has come yet. */
 int64_t redlock_many_ttl_ms(const struct redlock *c);
 int redlock_check_send(struct redlock *c, const char *name) REDLOCK_MUST;
 int redlock_extend_send(struct redlock *c, const char *name, int64_t ttl_ms) REDLOCK_MUST;
@@ -429,15 +429,13 @@ int redlock_unlock_send(struct redlock *c, const char *name, const struct redloc
 int redlock_take_send(struct redlock *c, const char *queue, const struct redlock_options *options) REDLOCK_MUST;
 int redlock_check_job_send(struct redlock *c, const char *queue, const char *id) REDLOCK_MUST;
 /*
- * Withdraws the LOCK or TAKE in flight, if it was sent with cancellable, and does not wait. redlock_finish then returns the outcome: REDLOCK_REFUSED with
- * "CANCELLED", or the answer to the request if that came first. With grace, while there is no connection, a LOCK ends at once; if the daemon has granted the
- * lock, the library gives it back once it is connected again. -EINVAL: no such request is in flight.
+ * Withdraws the LOCK or TAKE in flight, if it was sent with cancellable, and does not wait. Then redlock_finish returns the outcome: REDLOCK_REFUSED
+ * with "CANCELLED", or the answer to the request if that came first. With grace, while there is no connection, a LOCK ends at once. If the daemon has
+ * granted the lock, the library gives it back once it is connected again. -EINVAL: no such request is in flight.
  */
 int redlock_cancel(struct redlock *c) REDLOCK_MUST;
 bool redlock_in_flight(const struct redlock *c);
-/*
- * Returns the outcome of the request that was sent. Waits for at most timeout_ms or REDLOCK_FOREVER. -EAGAIN: no answer came.
- */
+/* Returns the outcome of the request that was sent. Waits for at most timeout_ms or REDLOCK_FOREVER. -EAGAIN: no answer has come. */
 int redlock_finish(struct redlock *c, int64_t timeout_ms) REDLOCK_MUST;
 /* The grant in the last answer, if that was OK to LOCK, EXTEND or CHECK; else -EINVAL. */
 int redlock_grant(const struct redlock *c, struct redlock_grant *ret_grant) REDLOCK_MUST;

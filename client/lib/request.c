@@ -8,7 +8,7 @@
 #include <stdio.h>
 #include <sys/param.h>
 
-/* Where n more bytes have room; NULL: they have none. */
+/* Returns room for n more bytes; NULL: there is none. */
 static char *draft_room(struct draft *d, size_t n)
 {
 	if (d->error)
@@ -17,7 +17,7 @@ static char *draft_room(struct draft *d, size_t n)
 	return d->error ? NULL : d->line.p + d->n;
 }
 
-/* n bytes were written there. */
+/* n bytes were written to that room. */
 static void draft_wrote(struct draft *d, size_t n)
 {
 	d->n += n;
@@ -39,7 +39,7 @@ void draft_text(struct draft *d, const char *text)
 	draft_span(d, text, strlen(text));
 }
 
-/* Room for the longest that text may become, so far as a line may have that. */
+/* Reserves as much as text can need when quoted, within the limit of a line. */
 void draft_bytes(struct draft *d, const char *before, struct redlock_bytes text)
 {
 	size_t most, n;
@@ -186,7 +186,7 @@ bool pending_goes_on(const struct pending *p, const struct reply_line *answer, i
 
 	if (answer->kind != LINE_ERR || p->cancelled)
 		return false;
-	/* The lock was granted, and the stores have not confirmed yet that they still hold it. The caller waits for that. */
+	/* The lock was granted, but the stores have not confirmed yet that they still hold it. The caller waits for that. */
 	if ((p->anchors || (p->unsure && pending_locks(p))) && span_equal(answer->code, SPAN("QUORUM")))
 		return true;
 	if (takes && p->unsure && span_equal(answer->code, SPAN("UNAVAILABLE")))

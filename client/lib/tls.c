@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* TLS of all connections of this process: one context, from the files that redlock_use_tls names, or the environment. */
+/* TLS for all connections of this process. They share one context, from the files that redlock_use_tls or the environment names. */
 #include "client/lib/conn.h"
 #include "client/lib/channel.h"
 #include "tls/context.h"
@@ -18,7 +18,7 @@ static char server_name[SERVER_MOST]; /* "": the host of the address */
 
 /* --- files ----------------------------------------------------------------------------------------------------------- */
 
-/* Without a buffer in between: it may be a key. */
+/* Uses no buffer, because the file may be a key. */
 static int text_read(const char *path, char *text, size_t n)
 {
 	FILE *file = fopen(path, "re");

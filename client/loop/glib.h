@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * libredlock in a loop of glib. After each call that sends, call redlock_glib_update; before redlock_close, redlock_glib_stop. ready is called whenever
- * something may have come: take the pushes, and if redlock_in_flight says no, the answer by redlock_finish. r is 0, or the negative errno that has ended the
- * connection. ready may send, stop, and close.
+ * libredlock in a loop of glib. After each call that sends, call redlock_glib_update; before redlock_close, redlock_glib_stop. The loop calls ready
+ * whenever something may have arrived. Then take the pushes. If redlock_in_flight returns false, take the answer by redlock_finish. r is 0, or the
+ * negative errno that has ended the connection. ready may send, stop, and close.
  */
 #ifndef REDLOCK_GLIB_H
 #define REDLOCK_GLIB_H
@@ -12,8 +12,8 @@
 #include <redlock.h>
 
 struct redlock_glib {
-	GSource source; /* first */
-	gpointer tag;   /* of the descriptor; NULL: none is watched */
+	GSource source; /* must be first */
+	gpointer tag;   /* for the descriptor; NULL: none is watched */
 	struct redlock *c;
 	void (*ready)(void *arg, int r);
 	void *arg;
@@ -52,7 +52,7 @@ static inline gboolean redlock_glib_happened(GSource *source, GSourceFunc unused
 	return r ? G_SOURCE_REMOVE : G_SOURCE_CONTINUE;
 }
 
-/* context: NULL is that of the main loop. */
+/* context: NULL means that of the main loop. */
 static inline struct redlock_glib *redlock_glib_start(GMainContext *context, struct redlock *c, void (*ready)(void *arg, int r), void *arg)
 {
 	static GSourceFuncs functions = {NULL, NULL, redlock_glib_happened, NULL, NULL, NULL};

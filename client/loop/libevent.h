@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * libredlock in a loop of libevent. After each call that sends, call redlock_libevent_update; before redlock_close, redlock_libevent_stop. ready is called
- * whenever something may have come: take the pushes, and if redlock_in_flight says no, the answer by redlock_finish. r is 0, or the negative errno that has
- * ended the connection. ready may send, stop, and close.
+ * libredlock in a loop of libevent. After each call that sends, call redlock_libevent_update; before redlock_close, redlock_libevent_stop. The loop
+ * calls ready whenever something may have arrived. Then take the pushes. If redlock_in_flight returns false, take the answer by redlock_finish. r is
+ * 0, or the negative errno that has ended the connection. ready may send, stop, and close.
  */
 #ifndef REDLOCK_LIBEVENT_H
 #define REDLOCK_LIBEVENT_H
@@ -34,7 +34,7 @@ static inline void redlock_libevent_happened(evutil_socket_t fd, short what, voi
 
 	(void)fd;
 	(void)what;
-	redlock_libevent_stop(l); /* the descriptor may be closed, and its number be that of the next one */
+	redlock_libevent_stop(l); /* the descriptor may be closed now, and the next one may get its number */
 	r = redlock_process(l->c);
 	if (!r)
 		redlock_libevent_update(l);

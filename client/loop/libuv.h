@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * libredlock in a loop of libuv. After each call that sends, call redlock_libuv_update; before redlock_close, redlock_libuv_stop. ready is called whenever
- * something may have come: take the pushes, and if redlock_in_flight says no, the answer by redlock_finish. r is 0, or the negative errno that has ended the
- * connection. ready may send, stop, and close.
+ * libredlock in a loop of libuv. After each call that sends, call redlock_libuv_update; before redlock_close, redlock_libuv_stop. The loop calls
+ * ready whenever something may have arrived. Then take the pushes. If redlock_in_flight returns false, take the answer by redlock_finish. r is 0, or
+ * the negative errno that has ended the connection. ready may send, stop, and close.
  */
 #ifndef REDLOCK_LIBUV_H
 #define REDLOCK_LIBUV_H
@@ -17,7 +17,7 @@ struct redlock_libuv {
 	uv_loop_t *loop;
 	uv_timer_t *timer;
 	uv_poll_t *poll; /* NULL: there is no connection */
-	int fd;          /* that of poll */
+	int fd;          /* the descriptor of poll */
 	struct redlock *c;
 	void (*ready)(void *arg, int r);
 	void *arg;
@@ -28,7 +28,7 @@ static inline void redlock_libuv_free(uv_handle_t *handle)
 	free(handle);
 }
 
-/* Handles are freed by the loop, when it goes on. */
+/* The loop frees the handles later. */
 static inline void redlock_libuv_stop(struct redlock_libuv *l)
 {
 	if (l->poll)
@@ -46,7 +46,7 @@ static inline void redlock_libuv_go(struct redlock_libuv *l)
 	int r;
 
 	if (l->poll)
-		uv_poll_stop(l->poll); /* the descriptor may be closed, and its number be that of the next one */
+		uv_poll_stop(l->poll); /* the descriptor may be closed now, and the next one may get its number */
 	r = redlock_process(l->c);
 	if (r)
 		uv_timer_stop(l->timer);
@@ -67,7 +67,7 @@ static inline void redlock_libuv_due(uv_timer_t *timer)
 	redlock_libuv_go((struct redlock_libuv *)timer->data);
 }
 
-/* The handle for the descriptor that is polled now. Without memory the timer tries again. */
+/* Makes the handle for the current descriptor. If memory is short, the timer tries again. */
 static inline void redlock_libuv_follow(struct redlock_libuv *l, int fd)
 {
 	if (l->poll && l->fd == fd)

@@ -20,7 +20,7 @@
 #include <poll.h>
 #include <redlock.h>
 
-/* timeout_ms: how long the loop would wait anyway, or -1. Returns how long it may wait. */
+/* timeout_ms: how long the loop would wait otherwise, or -1. Returns how long it may wait. */
 static inline int redlock_poll_before(const struct redlock *c, struct pollfd *row, int timeout_ms)
 {
 	int64_t due = redlock_due_us(c), now = redlock_now_us(), left;
@@ -36,7 +36,7 @@ static inline int redlock_poll_before(const struct redlock *c, struct pollfd *ro
 	return timeout_ms >= 0 && timeout_ms < left ? timeout_ms : (int)left;
 }
 
-/* 0, or the negative errno that has ended the connection. Then look for pushes, and whether an answer has come. */
+/* 0, or the negative errno that has ended the connection. Afterwards look for pushes and for an answer. */
 static inline int redlock_poll_after(struct redlock *c)
 {
 	return redlock_process(c);

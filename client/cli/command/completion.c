@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Prints what the completion of a shell must know of redlock, from the rows of cli.def. The Makefile puts the script of client/cli/completion behind it.
+ * Prints what the completion of a shell needs to know about redlock, from the rows of cli.def. The Makefile appends the script of
+ * client/cli/completion.
  *
  *   completion bash | zsh | fish
  */
@@ -10,7 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* What a word of the usage stands for: the scripts have a function for each of these. */
+/* Returns the kind of a word of the usage. The scripts have a function for each kind. */
 static const char *kind_of(const char *usage)
 {
 	static const struct {
@@ -24,7 +25,7 @@ static const char *kind_of(const char *usage)
 	return "none";
 }
 
-/* Help texts are without single quotes: all three shells then take them between such. */
+/* Prints help text without its single quotes, so that all three shells accept it between single quotes. */
 static void quoted(const char *text, const char *before_colon)
 {
 	putchar('\'');
@@ -36,7 +37,7 @@ static void quoted(const char *text, const char *before_colon)
 	putchar('\'');
 }
 
-/* --- bash and zsh: functions that say what belongs to a command or to an option. A colon stands between a word and its help --- */
+/* --- bash and zsh: functions that list commands and options. A colon separates a word and its help --- */
 
 static void described(const char *dashes, const char *word, const char *help)
 {
@@ -65,7 +66,7 @@ static void options_function(void)
 	printf("\tesac\n}\n");
 }
 
-/* Empty for an option without a value. */
+/* Prints nothing for an option without a value. */
 static void value_function(void)
 {
 	printf("_redlock_value() {\n\tcase $1 in\n");
@@ -75,7 +76,7 @@ static void value_function(void)
 	printf("\tesac\n}\n");
 }
 
-/* What the first word behind the command is; and whether a command follows, which is completed by its own rules. */
+/* The functions for the first word after the command, and for commands that run another command, whose own completion follows. */
 static void operand_functions(void)
 {
 	printf("_redlock_operand() {\n\tcase $1 in\n");
@@ -127,7 +128,7 @@ static void fish_option(const struct option_row *o)
 	putchar('\n');
 }
 
-/* The functions of the script must know which options have a value, and which commands run another one. */
+/* Prints which options have a value, and which commands run another command. The functions of the script use this. */
 static void fish_lists(void)
 {
 	printf("set -g __redlock_valued");

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * move: jobs leave the queues of one daemon and go to another, which has other stores. A job is stored there before it is removed here. If a move breaks off
- * in between the job is at both under one id, and the next move makes it one again.
+ * move: moves jobs from the queues of one daemon to another daemon, which has other stores. A job is stored there before it is removed here. If a
+ * move stops between the two, both have the job, with the same id. The next move leaves one of them.
  */
 #include "client/cli/io/invocation.h"
 #include "client/cli/io/dial.h"
@@ -16,27 +16,30 @@
 #include <string.h>
 #include <sys/random.h>
 
-#define SOON_MS 10000 /* a job that is due later than this is moved as it is; others might take an earlier one meanwhile */
+#define SOON_MS 10000 /* a job that is due later than this is moved without taking it; others might take a job that is due sooner */
 
-/* A job as LIST shows it. */
+/* A job, as LIST shows it. */
 struct job_row {
 	char id[REDLOCK_JOB_BYTES], lock[REDLOCK_NAME_BYTES], payload[PAYLOAD_MAX];
 	size_t payload_n;
-	int64_t due_ms; /* -1: it is leased, or has failed for good */
+	int64_t due_ms; /* -1: a session has taken it, or it has failed for good */
 	bool dead;
-	bool whole; /* all that it consists of is known, its lock as well */
+	bool whole; /* everything about it is known, also its lock */
 };
 
 struct move {
 	struct redlock *from, *to;
 	const char *queue;
 	uint64_t moved;
-	uint64_t stay, dead; /* of the queue: how many stay, and how many of these have failed for good */
+	uint64_t stay, dead; /* in this queue: how many stay, and how many of these have failed for good */
 	bool some_stay;
 	struct job_row row;
 };
 
-/* A move between daemons of the same stores would remove each job that it has just stored. These exclude each other from locks; others do not. */
+/*
+ * A move between daemons with the same stores would remove each job that it has just stored. Such daemons exclude each other from a lock, and others
+ * do not, so a lock is the test.
+ */
 static int stores_differ(struct move *m, const char *prefix)
 {
 	char name[REDLOCK_NAME_BYTES];
@@ -60,7 +63,7 @@ static int stores_differ(struct move *m, const char *prefix)
 
 /* --- jobs that are due --- */
 
-/* It is stored there. Here somebody else may have got it meanwhile. */
+/* The job is stored at the other daemon. Here another session may have taken it meanwhile. */
 static int job_is_removed(struct move *m, const char *id, int outcome)
 {
 	const char *code = outcome == REDLOCK_REFUSED ? redlock_code(m->from) : "";
@@ -80,7 +83,7 @@ static int job_move(struct move *m, const struct redlock_job *job)
 
 	if (!r)
 		return job_is_removed(m, job->id, redlock_done(m->from, m->queue, job->id));
-	/* As if it had not been taken. Where that fails, the end of the session gives it back. */
+	/* Gives it back as if it had never been taken. If that fails, the end of the session gives it back. */
 	(void)!taken_job_retry(m->from, m->queue, (struct redlock_bytes){job->id, strlen(job->id)}, " failed=no");
 	return r;
 }
@@ -97,9 +100,9 @@ static int due_move(struct move *m)
 	return end || r == REDLOCK_BUSY ? end : exit_of(m->from, r);
 }
 
-/* --- jobs that are not --- */
+/* --- jobs that are not due --- */
 
-/* Text of one byte or more. */
+/* Copies a field of at least one byte, without a NUL. False: it has none, or does not fit. */
 static bool field_keep(const struct redlock_line *row, const char *field, char *out, size_t size)
 {
 	struct span text = field_of(row, field);
@@ -135,7 +138,7 @@ static int later_move(struct move *m)
 	return r ? r : job_is_removed(m, row->id, redlock_drop(m->from, m->queue, row->id));
 }
 
-/* Those that are due much later. A list goes by places, so it goes on at the same one behind a job that was removed. */
+/* Moves the jobs that are due much later. A page continues by position, so after a job was removed, the same position has the next job. */
 static int rest_move(struct move *m)
 {
 	struct redlock_page page = {.size = sizeof(page), .prefix = m->queue, .limit = 1}, next;
@@ -178,7 +181,7 @@ static int queue_move(struct move *m)
 	return 0;
 }
 
-/* One queue after the other, in the order of their names: those that are moved leave the list. */
+/* Moves one queue after the other, in the order of their names. A queue that was moved leaves the list. */
 static int queues_move(struct move *m, const char *prefix)
 {
 	struct redlock_page page = {.size = sizeof(page), .prefix = prefix, .limit = 1};

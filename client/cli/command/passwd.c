@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * passwd: the line of a user for auth.users_file of redlockd. The secret comes from the input, and is asked for on a terminal.
+ * passwd: prints the line of a user for auth.users_file of redlockd. It reads the secret from the input, or asks for it on a terminal.
  */
 #include "client/cli/io/invocation.h"
 #include "client/cli/io/output.h"
@@ -17,7 +17,7 @@
 #define NAME_BYTES_MOST 256
 #define SECRET_BYTES    1025
 
-/* A name stands before the first blank of its line, and a line that begins with # is a comment. */
+/* A name ends at the first blank of its line, and a line that begins with # is a comment. */
 static bool name_fits(const char *name)
 {
 	if (!*name || *name == '#' || strlen(name) > NAME_BYTES_MOST)
@@ -28,7 +28,7 @@ static bool name_fits(const char *name)
 	return true;
 }
 
-/* One line; false: the input ends without one, or it is too long. */
+/* Reads one line. False: the input has no line, or it is too long. */
 static bool line_read(char secret[SECRET_BYTES])
 {
 	char *end;
@@ -42,7 +42,7 @@ static bool line_read(char secret[SECRET_BYTES])
 	return true;
 }
 
-/* Asks on the terminal that is the input, and shows nothing of what is typed. A signal at that moment ends redlock with the echo off; so it waits. */
+/* Asks on the terminal, without echo. A signal now would end redlock with the echo off, so signals are blocked. */
 static bool line_ask(const char *prompt, char secret[SECRET_BYTES])
 {
 	struct termios before, quiet;
@@ -61,7 +61,7 @@ static bool line_ask(const char *prompt, char secret[SECRET_BYTES])
 	good = line_read(secret);
 	tcsetattr(STDIN_FILENO, TCSAFLUSH, &before);
 	sigprocmask(SIG_SETMASK, &mask, NULL);
-	return good && !strchr(secret, 3); /* Ctrl-C is a byte now */
+	return good && !strchr(secret, 3); /* Ctrl-C arrives as a byte */
 }
 
 static bool secret_take(char secret[SECRET_BYTES])
@@ -80,7 +80,7 @@ static bool secret_take(char secret[SECRET_BYTES])
 	return same;
 }
 
-/* yescrypt, which is slow and needs memory; else what this system prefers. 0 or a negative errno. */
+/* Hashes with yescrypt, which is slow and needs memory; if the system lacks it, with its preferred method. 0 or a negative errno. */
 static int hash_print(const char *name, const char *secret)
 {
 	char salt[CRYPT_GENSALT_OUTPUT_SIZE];

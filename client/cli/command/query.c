@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * ls, clients, queues, jobs, nodes, stats, show, complete, recent and raw: each sends one request, or one per page, and prints the rows of the answer.
+ * ls, clients, queues, jobs, nodes, stats, show, complete, recent and raw: each sends a request, or one per page, and prints the rows of the answer.
  */
 #include "client/cli/io/invocation.h"
 #include "client/cli/io/dial.h"
@@ -28,19 +28,19 @@
 /* --- a table --- */
 
 /*
- * Prints tables as kubectl does, with libsmartcols: a header in capitals, two spaces between columns, no borders. A duration is shown as an age. A column
- * that no row has a value for is hidden.
+ * Prints tables as kubectl does, with libsmartcols: a header in capitals, two spaces between columns, no borders. It shows durations as ages. A
+ * column in which no row has a value is hidden.
  */
 struct rows {
 	bool json, of_locks, failed;
-	bool closed; /* no further columns */
-	char field[COLUMNS_MAX][FIELD_BYTES]; /* of each column */
+	bool closed; /* no more columns may be added */
+	char field[COLUMNS_MAX][FIELD_BYTES]; /* the field of each column */
 	size_t columns, count;
 	struct libscols_table *table;
 	struct libscols_line *last;
 };
 
-/* Adds the column if it is new. COLUMNS_MAX: there is no room for it. */
+/* Finds the column of a field, or adds it. COLUMNS_MAX: there is no room for it. */
 static size_t column_find(struct rows *rows, struct span field)
 {
 	size_t i;
@@ -54,7 +54,7 @@ static size_t column_find(struct rows *rows, struct span field)
 	return i;
 }
 
-/* libsmartcols takes no column behind the first row, so all are there from the start. False: out of memory. */
+/* libsmartcols takes no new column after the first row, so all columns are added at the start. False: out of memory. */
 static bool table_begin(struct libscols_table *table)
 {
 	if (!table || scols_table_set_column_separator(table, "  "))
@@ -62,13 +62,13 @@ static bool table_begin(struct libscols_table *table)
 	for (size_t i = 0; i < COLUMNS_MAX; i++)
 		if (!scols_table_new_column(table, "", 0, SCOLS_FL_HIDDEN))
 			return false;
-	scols_table_set_termforce(table, SCOLS_TERMFORCE_NEVER); /* no cell is cut to the width of a terminal */
+	scols_table_set_termforce(table, SCOLS_TERMFORCE_NEVER); /* do not cut cells to the width of the terminal */
 	scols_table_enable_noencoding(table, 1); /* shown_text has escaped them */
 	scols_table_enable_minout(table, 1); /* no line ends in blanks */
 	return true;
 }
 
-/* order: the fields that come first, separated by blanks. Others follow as they appear, or are left out. rows_end tells when memory ran out. */
+/* order: the fields that come first, separated by blanks. Other fields follow as they appear, or are left out. rows_end reports lack of memory. */
 static void rows_begin(struct rows *rows, const struct invocation *in, const char *order, bool others)
 {
 	struct span rest = span_of(order), field;
@@ -81,7 +81,7 @@ static void rows_begin(struct rows *rows, const struct invocation *in, const cha
 	rows->closed = !others;
 }
 
-/* Of the last row, unless it has something there; JSON has none. line: where the field is from; NULL: from no line, and it is a text. */
+/* Sets a cell of the last row, unless it has a value. JSON has no cells. line: the line with the field; NULL: value is plain text. */
 static void cell_set(struct rows *rows, const struct redlock_line *line, struct span field, struct span value)
 {
 	char text[CELL_BYTES];
@@ -99,7 +99,7 @@ static void cell_set(struct rows *rows, const struct redlock_line *line, struct 
 	scols_column_set_flags(scols_table_get_column(rows->table, at), 0);
 }
 
-/* Adds a row or, as JSON, prints it. */
+/* Adds a row. With JSON, prints it instead. */
 static void rows_add(void *arg, const struct redlock_line *line)
 {
 	struct rows *rows = arg;
@@ -118,7 +118,7 @@ static void rows_add(void *arg, const struct redlock_line *line)
 	}
 }
 
-/* The unit of a duration is not shown. Beside held_ms, for how long, held is how many slots of a semaphore are in use. */
+/* Shows no unit for a duration. "held" becomes "used", because next to held_ms it means the slots of a semaphore in use. */
 static bool heading_set(struct rows *rows, size_t column)
 {
 	bool used = rows->of_locks && !strcmp(rows->field[column], "held");
@@ -131,7 +131,7 @@ static bool heading_set(struct rows *rows, size_t column)
 	return scols_column_set_name(scols_table_get_column(rows->table, column), title) == 0;
 }
 
-/* The exit code. Prints the table, unless the exit code is another one already. */
+/* Returns the exit code. Prints the table, unless the exit code is not 0 already. */
 static int rows_end(struct rows *rows, int exit)
 {
 	locale_t before = uselocale(utf8_locale());
@@ -149,7 +149,7 @@ static int rows_end(struct rows *rows, int exit)
 
 /* --- lists --- */
 
-/* Whoever has shown no user is known by its certificate or its uid. */
+/* A session without a user is shown with its certificate or its uid. */
 static void session_row(void *arg, const struct redlock_line *row)
 {
 	struct span cert = field_of(row, "cert");
@@ -163,8 +163,8 @@ static void session_row(void *arg, const struct redlock_line *row)
 		cell_set(arg, NULL, SPAN("user"), span_of(text));
 }
 
-/* A person who sees nothing asks whether all went well. A program reads no rows. */
-static void none_say(const struct invocation *in)
+/* People who see no rows wonder whether it worked, so this tells them. Programs need no text. */
+static void none_complain(const struct invocation *in)
 {
 	char name[SHOWN_BYTES];
 
@@ -189,7 +189,7 @@ static int list(struct redlock *c, const struct invocation *in, enum redlock_lis
 	astray = r ? 0 : redlock_line_number(redlock_answer(c), "astray", 0);
 	r = rows_end(&rows, exit_of(c, r));
 	if (!r && !rows.count)
-		none_say(in);
+		none_complain(in);
 	if (!r && astray > 0)
 		complain("%" PRId64 " %s jobs at a store that is not %s home, and nobody takes them: see CHANGING THE SERVERS in redlockd(8)", astray,
 		         astray == 1 ? "queue has" : "queues have", astray == 1 ? "its" : "their");
@@ -227,7 +227,7 @@ int nodes_ask(struct redlock *c, const struct invocation *in)
 
 /* --- names --- */
 
-/* A name with blanks or control characters is quoted as the protocol does, so that it can be used again. */
+/* Prints a name. If it has blanks or control characters, it is quoted as in the protocol, so that it can be used again. */
 static void name_row(void *arg, const struct redlock_line *row)
 {
 	struct redlock_bytes name = redlock_line_find(row, "name");
@@ -256,13 +256,13 @@ int recent_ask(struct redlock *c, const struct invocation *in)
 
 /* --- stats --- */
 
-/* The buckets of a histogram are for programs: people see the quantiles beside its count. */
+/* The buckets of a histogram are for programs. People see quantiles next to its count. */
 struct stats {
 	struct rows rows;
 	size_t buckets;
 	struct {
 		char le[24];
-		int64_t count; /* of all up to there */
+		int64_t count; /* the count up to this bound */
 	} bucket[BUCKETS_MOST];
 };
 
@@ -273,7 +273,7 @@ static bool ends_with(struct span name, const char *end)
 	return name.n > n && !memcmp(name.p + name.n - n, end, n);
 }
 
-/* The bound that so many per cent do not exceed. */
+/* Sets the bound that at least that percentage of the values does not exceed. */
 static void quantile_fill(struct stats *s, struct span field, int percent)
 {
 	int64_t all = s->buckets ? s->bucket[s->buckets - 1].count : 0;
@@ -319,8 +319,8 @@ int stats_ask(struct redlock *c, const struct invocation *in)
 struct show {
 	struct rows rows;
 	bool held;      /* somebody holds the lock, or it is kept for a while */
-	size_t former;  /* so many rows are of those who held it before */
-	char host[128]; /* of a holder elsewhere that has not told who it is; "": there is none */
+	size_t former;  /* how many rows are about former holders */
+	char host[128]; /* the host of a holder elsewhere that has not reported who it is; "": there is none */
 };
 
 static void show_row(void *arg, const struct redlock_line *row)
@@ -365,7 +365,7 @@ int show_ask(struct redlock *c, const struct invocation *in)
 
 /* --- raw --- */
 
-/* Prints the line as it came: the protocol quotes control characters. */
+/* Prints the line as it arrived: the protocol quotes control characters. */
 static void raw_row(void *arg, const struct redlock_line *row)
 {
 	const bool *json = arg;
@@ -383,7 +383,7 @@ int raw_ask(struct redlock *c, const struct invocation *in)
 {
 	const struct redlock_line *push;
 	bool json = in->json;
-	/* The line itself says how long the daemon may wait; without a wait the answer is due at once. */
+	/* The line itself says how long the daemon may wait. Without a wait the answer is due at once. */
 	int r = redlock_request(c, in->operand, strcasestr(in->operand, "wait=") ? REDLOCK_FOREVER : 0, raw_row, &json);
 
 	if (r >= 0)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The commands that send one request and say what came of it: break, kill and drain, for administrators; rate, defer, retry and drop; ping. */
+/* The commands that send one request and print its outcome: break, kill and drain, for administrators; rate, defer, retry and drop; ping. */
 #include "client/cli/io/invocation.h"
 #include "client/cli/io/dial.h"
 #include "client/cli/io/output.h"
@@ -11,9 +11,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* The exit code of that outcome. Prints the answer as JSON, or as person does. */
-static int told(struct redlock *c, const struct invocation *in, int outcome,
-		void (*person)(const struct redlock_line *answer, const struct invocation *in))
+/* Returns the exit code of that outcome. On success prints the answer, as JSON or by the function person. */
+static int answer_print(struct redlock *c, const struct invocation *in, int outcome,
+			void (*person)(const struct redlock_line *answer, const struct invocation *in))
 {
 	int r = exit_of(c, outcome);
 
@@ -42,7 +42,7 @@ static void broken_person(const struct redlock_line *answer, const struct invoca
 
 int break_ask(struct redlock *c, const struct invocation *in)
 {
-	return told(c, in, redlock_break(c, in->operand, NULL), broken_person);
+	return answer_print(c, in, redlock_break(c, in->operand, NULL), broken_person);
 }
 
 static void killed_person(const struct redlock_line *answer, const struct invocation *in)
@@ -52,12 +52,12 @@ static void killed_person(const struct redlock_line *answer, const struct invoca
 
 int kill_ask(struct redlock *c, const struct invocation *in)
 {
-	return told(c, in, redlock_kill(c, strtoll(in->operand, NULL, 10), NULL), killed_person);
+	return answer_print(c, in, redlock_kill(c, strtoll(in->operand, NULL, 10), NULL), killed_person);
 }
 
 /* --- drain: the daemon grants nothing new, and stops when nobody holds anything --- */
 
-#define NO_END (-1) /* in_ms: as long as somebody holds */
+#define NO_END (-1) /* in_ms: no limit */
 
 static void drain_person(const struct redlock_line *answer, const struct invocation *in)
 {
@@ -71,7 +71,7 @@ static void drain_person(const struct redlock_line *answer, const struct invocat
 	printf(" (%" PRId64 " %s held)\n", locks, locks == 1 ? "lock is" : "locks are");
 }
 
-/* Until the daemon ends the connection. One that breaks before the daemon has said that it stops may have another cause. */
+/* Waits until the daemon ends the connection. If it breaks before the daemon has said that it stops, there may be another cause. */
 static int drain_await(struct redlock *c)
 {
 	const struct redlock_line *push;
@@ -90,7 +90,7 @@ int drain_ask(struct redlock *c, const struct invocation *in)
 	int r = in->stay ? exit_of(c, redlock_subscribe(c)) : 0;
 
 	if (!r)
-		r = told(c, in, redlock_drain(c, in->in_ms, NULL), drain_person);
+		r = answer_print(c, in, redlock_drain(c, in->in_ms, NULL), drain_person);
 	if (r || !in->stay)
 		return r;
 	return output_flush() ? drain_await(c) : EX_UNAVAILABLE;
@@ -140,13 +140,13 @@ static int defer(const struct invocation *in, struct redlock_bytes payload)
 {
 	const struct redlock_deferral options = {.size = sizeof(options), .delay_ms = in->delay_ms, .lock = in->lock, .id = in->id};
 	struct redlock *c = dial(in->addr);
-	int r = c ? told(c, in, redlock_defer(c, in->operand, payload, &options, NULL), deferred_person) : EX_UNAVAILABLE;
+	int r = c ? answer_print(c, in, redlock_defer(c, in->operand, payload, &options, NULL), deferred_person) : EX_UNAVAILABLE;
 
 	redlock_close(c);
 	return r;
 }
 
-/* The payload is an operand, or else all that comes in. */
+/* The payload is an operand, or else the whole input. */
 int defer_main(const struct invocation *in)
 {
 	static char input[PAYLOAD_MAX + 1];
@@ -167,22 +167,22 @@ int defer_main(const struct invocation *in)
 
 int retry_ask(struct redlock *c, const struct invocation *in)
 {
-	return told(c, in, redlock_retry(c, in->operand, in->names[1], in->delay_ms), NULL);
+	return answer_print(c, in, redlock_retry(c, in->operand, in->names[1], in->delay_ms), NULL);
 }
 
 int drop_ask(struct redlock *c, const struct invocation *in)
 {
-	return told(c, in, redlock_drop(c, in->operand, in->names[1]), NULL);
+	return answer_print(c, in, redlock_drop(c, in->operand, in->names[1]), NULL);
 }
 
-/* --- ping: whether the daemon answers, and whether a quorum of its stores serves --- */
+/* --- ping: whether the daemon answers, and whether a quorum of its stores works --- */
 
 struct health {
 	char server[64], store[32];
 	int64_t nodes, quorum, serving;
 	bool has_quorum;
 	int64_t rtt_us;
-	char trouble[256]; /* causes, each behind a blank */
+	char trouble[256]; /* causes, each after a blank */
 };
 
 static void health_row(void *arg, const struct redlock_line *row)

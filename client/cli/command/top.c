@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* top: a view of stores and locks that is printed anew each second, over the one before. It reads, and changes nothing. A signal ends it. */
+/* top: shows stores and locks, and refreshes them each second in place. It only reads. A signal ends it. */
 #include "client/cli/io/invocation.h"
 #include "client/cli/io/dial.h"
 #include "client/cli/io/output.h"
@@ -16,21 +16,21 @@
 #include <sys/param.h>
 #include <unistd.h>
 
-#define PAGE_ROWS   10000 /* of one LIST: each goes through all names */
+#define PAGE_ROWS   10000 /* rows of one LIST: each LIST goes through all names */
 #define LOCKS_KEPT  256
 #define QUEUE_SHOWN 5
 #define CELL_BYTES  256
 #define LEASE_CELLS 10
-#define FIXED_WIDTH (2 + 7 + 2 + LEASE_CELLS + 1 + 6 + 2 + 5) /* all columns of a lock but its name and its holder */
+#define FIXED_WIDTH (2 + 7 + 2 + LEASE_CELLS + 1 + 6 + 2 + 5) /* all columns of a lock except its name and its holder */
 #define WIDTH_LEAST 60
 #define TICK_MS     1000
-#define SPARING     5    /* a daemon with very many names does not spend more than a fifth of its time on this view */
+#define SPARING     5    /* a daemon with very many names spends at most a fifth of its time on this view */
 #define TIMEOUT_MS  1000
 
 struct top_lock {
 	char name[REDLOCK_NAME_BYTES];
 	char holder[96];
-	int64_t held_ms, valid_ms; /* -1: not told */
+	int64_t held_ms, valid_ms; /* -1: not known */
 	int64_t waiters;
 	bool alarm; /* held for longer than alarm.held */
 };
@@ -38,23 +38,23 @@ struct top_lock {
 struct top {
 	const struct invocation *in;
 	struct redlock *c; /* NULL: the daemon is away */
-	bool live;         /* on a terminal, which knows a cursor */
+	bool live;         /* it is on a terminal with a cursor */
 	FILE *out;
-	unsigned width, height; /* of the terminal; height 0: all lines */
+	unsigned width, height; /* size of the terminal; height 0: no limit */
 
 	char server[64], store[32];
 	int64_t nodes, joined, quorum, lease_ms;
-	int64_t locks_held, waiters, sessions, grants, grants_before; /* figures of STATS */
-	int64_t at_us, before_us;                                     /* when these were asked */
-	char stores[8192];                                            /* a line for each two stores */
-	struct top_lock lock[LOCKS_KEPT]; /* the first ones of all pages */
+	int64_t locks_held, waiters, sessions, grants, grants_before; /* from STATS */
+	int64_t at_us, before_us;                                     /* when they were read */
+	char stores[8192];                                            /* a line for every two stores */
+	struct top_lock lock[LOCKS_KEPT]; /* the first ones, over all pages */
 	size_t n;
-	int64_t more;                     /* locks that are left out */
+	int64_t more;                     /* locks that are not shown */
 };
 
 /* --- cells --- */
 
-/* Copies as much as has this width of a text that a terminal may see as it is; then blanks up to this width, if it is to be padded. Returns out. */
+/* Copies as much of the text as fits into this width, and pads it with blanks if pad is set. The text is safe for a terminal. Returns out. */
 static const char *fit(const char *text, size_t width, bool pad, char out[CELL_BYTES])
 {
 	size_t whole = strcspn(text, "\n"), n = MIN(whole, CELL_BYTES / 2), has;
@@ -68,9 +68,9 @@ static const char *fit(const char *text, size_t width, bool pad, char out[CELL_B
 	return out;
 }
 
-/* --- asking --- */
+/* --- requests --- */
 
-/* "joined 0.21 ms", "joined misnamed", "down unreached", "slow 61.50 ms" */
+/* Adds a store: "joined 0.21 ms", "joined misnamed", "down unreached", "slow 61.50 ms" */
 static void store_row(void *arg, const struct redlock_line *row)
 {
 	char node[CELL_BYTES], name[CELL_BYTES], state[CELL_BYTES], cause[CELL_BYTES], text[2 * CELL_BYTES], out[CELL_BYTES], rtt[RTT_BYTES];
@@ -104,7 +104,7 @@ static void figure_row(void *arg, const struct redlock_line *row)
 		t->grants = value;
 }
 
-/* The most waiters come first, then the longest held. */
+/* Locks with the most waiters come first, then those held for longest. */
 static bool lock_is_before(const struct top_lock *a, const struct top_lock *b)
 {
 	if (a->waiters != b->waiters)
@@ -170,11 +170,11 @@ static int top_ask(struct top *t)
 
 static void line_end(const struct top *t)
 {
-	/* The next line is cleared before it is written: a line that is full leaves the cursor on its last character. */
+	/* The next line is cleared before it is written, because a full line leaves the cursor on its last character. */
 	fputs(t->live ? "\033[0m\n\033[K" : "\n", t->out);
 }
 
-/* A line, or several, of a text that a terminal may see as it is. Returns how many. */
+/* Prints one or several lines that are safe for a terminal. Returns how many. */
 static unsigned lines_print(const struct top *t, const char *text)
 {
 	char out[CELL_BYTES];
@@ -202,7 +202,7 @@ static unsigned head_print(const struct top *t)
 	return lines_print(t, text) + lines_print(t, t->stores);
 }
 
-/* How much of the lease is left; a lock that a request gave another lease may have more. */
+/* Draws how much of the lease is left. A lock for which a request asked for another lease may have more. */
 static void lease_text(const struct top *t, const struct top_lock *l, char out[LEASE_CELLS + 1])
 {
 	int64_t full = 0, cell_ms = t->lease_ms / LEASE_CELLS;
@@ -260,7 +260,7 @@ static void queue_row(void *arg, const struct redlock_line *row)
 	line_end(q->top);
 }
 
-/* Of the first lock, which has the most waiters. */
+/* Prints the queue of the first lock, which has the most waiters. */
 static int queue_print(const struct top *t)
 {
 	const struct top_lock *l = t->lock;
@@ -285,7 +285,7 @@ static int top_print(struct top *t)
 	size_t fits = t->n;
 
 	t->width = MIN(MAX(t->width, WIDTH_LEAST), CELL_BYTES / 2 - 8);
-	lines = head_print(t) + 2 + 2 + QUEUE_SHOWN + 3; /* the columns and the queue, each behind an empty line; what is left out of both; the cursor */
+	lines = head_print(t) + 2 + 2 + QUEUE_SHOWN + 3; /* heading and queue, each after an empty line; what is left out of both; the cursor */
 	if (t->height > 0)
 		fits = MIN(fits, t->height > lines + 1 ? t->height - lines : 1);
 	line_end(t);
@@ -319,11 +319,11 @@ static void top_ask_and_print(struct top *t)
 	line_end(t);
 	redlock_close(t->c);
 	t->c = NULL;
-	t->server[0] = '\0'; /* the next one may be another, … */
-	t->at_us = 0; /* … and counts from 0 */
+	t->server[0] = '\0'; /* the next daemon may be another one … */
+	t->at_us = 0; /* … and starts its counters at 0 */
 }
 
-/* As many lines as there are: one more would move the first one out of sight. */
+/* Prints no more lines than the terminal has. One more would move the first line out of sight. */
 static void top_draw(struct top *t)
 {
 	struct winsize size = {.ws_col = 0};

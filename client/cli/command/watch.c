@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * watch: prints each event of the locks of the daemon as it comes, until the daemon ends the connection or nobody reads any more. It must never hold events
- * back: a reader of the other end of a pipe sees each at once.
+ * watch: prints each event of the locks of the daemon as it arrives, until the daemon ends the connection or nobody reads any more. It never delays
+ * events: whoever reads from a pipe sees each event at once.
  */
 #include "client/cli/io/invocation.h"
 #include "client/cli/io/dial.h"
@@ -15,7 +15,7 @@
 #include <time.h>
 #include <unistd.h>
 
-/* Unless it stands in the first columns. */
+/* Prints a field, unless the first columns have it. */
 static void field_print(const struct redlock_line *event, size_t i)
 {
 	struct redlock_bytes name = redlock_line_name(event, i), value = redlock_line_value(event, i);
@@ -33,7 +33,7 @@ static void field_print(const struct redlock_line *event, size_t i)
 		printf("  %.*s=%s%s%s", (int)name.n, name.p, mark, text, mark);
 }
 
-/* Time of day, kind, name and who, and then what else the daemon tells. */
+/* Prints the time of day, kind, name and who, and then the other fields. */
 static void event_person(const struct redlock_line *event)
 {
 	char kind[40], name[200], who[200];

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Turns the words of the command line into an invocation, and prints the usage texts, both by the rows of cli.def; options.c takes the values of options.
- * Options may stand before and after the command and NAME; from CMD on, no word is an option of redlock.
+ * Turns the words of the command line into an invocation, and prints the usage texts. Both use the rows of cli.def; options.c reads the values of
+ * options. Options may come before and after the command and NAME. From CMD on, no word is an option of redlock.
  */
 #include "client/cli/io/invocation.h"
 
@@ -52,7 +52,7 @@ void usage_print(const struct cli_command *only)
 
 /* --- parsing --- */
 
-/* Of two options of one letter that of the given command, else the first: see cli.def. */
+/* Two options may have the same letter. Returns the one of the given command, else the first: see cli.def. */
 static const struct option_row *option_of(const struct invocation *in, int letter)
 {
 	const struct option_row *found = NULL, *o;
@@ -63,7 +63,7 @@ static const struct option_row *option_of(const struct invocation *in, int lette
 	return found;
 }
 
-/* The exit code of a mistake: that of the command, if it is known. */
+/* Returns the exit code for a mistake: that of the command, if it is known. */
 static int usage_exit(const struct invocation *in)
 {
 	return in->command && (in->command->wraps || command_id(in) == CLI_HOLD) ? EXIT_FAILED : EX_USAGE;
@@ -124,7 +124,7 @@ static void getopt_tables(const struct invocation *in, struct option longs[OPTIO
 {
 	const struct option_row *o;
 
-	/* '+' stops at the first operand; ':' tells a missing argument from an unknown option. */
+	/* '+' stops at the first operand; ':' distinguishes a missing argument from an unknown option. */
 	letters += sprintf(letters, "+:");
 	for (o = option_rows; o < option_rows + OPTIONS; o++) {
 		if (o != option_of(in, o->letter))
@@ -135,7 +135,7 @@ static void getopt_tables(const struct invocation *in, struct option longs[OPTIO
 	*longs = (struct option){NULL, 0, NULL, 0};
 }
 
-/* A pasted dash would make a name of an option, and nobody would see it. Behind "--" it is a name. */
+/* A pasted dash that looks like a hyphen would turn an option into a name, unnoticed. After "--" it is a name. */
 static bool has_false_hyphen(const char *word)
 {
 	size_t n = utf8_length(span_of(word));
@@ -246,7 +246,7 @@ static int invocation_whole(const struct invocation *in, uint64_t given)
 	return options_fit(in, given) && command_fits(in) && names_fit(in) ? 0 : usage_exit(in);
 }
 
-/* Whether a "--" is still to come: all words before it are names. */
+/* Whether a "--" follows: then all words before it are names. */
 static bool more_names(const struct invocation *in, int argc, char **argv)
 {
 	for (int i = optind; in->command->most > 1 && i < argc; i++)
@@ -255,12 +255,12 @@ static bool more_names(const struct invocation *in, int argc, char **argv)
 	return false;
 }
 
-/* Takes all words up to CMD, where optind stands then. */
+/* Takes all words up to CMD. Then optind is the index of CMD. */
 static int words_take(int argc, char **argv, struct invocation *in, uint64_t *given)
 {
 	struct option longs[OPTIONS + 1];
 	char letters[2 * OPTIONS + 3];
-	bool literal = false; /* no word behind "--" is an option */
+	bool literal = false; /* no word after "--" is an option */
 	int r = 0;
 
 	opterr = 0;

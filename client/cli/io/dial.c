@@ -35,17 +35,17 @@ void redial_pause(void)
 	(void)poll(NULL, 0, PAUSE_US / 1000);
 }
 
-/* What may be otherwise in a moment: there is no socket yet, nobody listens, too many wait, or the host does not answer. */
+/* Whether it may work in a moment: there is no socket yet, nobody listens, too many wait, or the host does not answer. */
 static bool may_come_back(int r)
 {
 	return r == -ENOENT || r == -ECONNREFUSED || r == -ETIMEDOUT || r == -EHOSTUNREACH || r == -ENETUNREACH || r == -EAGAIN;
 }
 
-/* A millisecond of --wait is left at least: 0 would not wait. */
+/* At least a millisecond of --wait is left, because 0 would mean not to wait. */
 struct redlock *dial_waiting(struct invocation *in, struct pollfd *ends)
 {
 	int64_t began = redlock_now_us(), until = in->wait_ms < 0 ? INT64_MAX : began + in->wait_ms * 1000, left_us;
-	bool told = false;
+	bool complained = false;
 	struct redlock *c;
 	int r;
 
@@ -58,9 +58,9 @@ struct redlock *dial_waiting(struct invocation *in, struct pollfd *ends)
 		left_us = until - redlock_now_us();
 		if (!may_come_back(r) || left_us <= 0)
 			break;
-		if (!told && isatty(STDERR_FILENO) && stderr_is_ready())
+		if (!complained && isatty(STDERR_FILENO) && stderr_is_ready())
 			complain("%s; trying again", redlock_errmsg(NULL));
-		told = true;
+		complained = true;
 		if (poll(ends, ends ? 2 : 0, (int)((MIN(PAUSE_US, left_us) + 999) / 1000)) > 0)
 			return NULL;
 		if (in->wait_ms > 0)
@@ -124,7 +124,7 @@ int exit_of(const struct redlock *c, int outcome)
 		return EX_UNAVAILABLE;
 	text = redlock_line_reason(redlock_answer(c));
 	reason = (struct span){text.p, text.n};
-	/* The daemon takes no further connection. That is no mistake of the caller. */
+	/* The daemon accepts no more connections. That is no mistake of the caller. */
 	if (!strcmp(redlock_code(c), "LIMIT") && (span_starts(reason, SPAN("clients=")) || span_starts(reason, SPAN("descriptors="))))
 		return EX_UNAVAILABLE;
 	for (size_t i = 0; i < sizeof(row) / sizeof(row[0]); i++)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The command line: what the user asked for, and the exit codes. The rows of commands and options stand in cli.def.
+ * The parsed command line, and the exit codes. cli.def has the rows of commands and options.
  */
 #ifndef CLIENT_INVOCATION_H
 #define CLIENT_INVOCATION_H
@@ -9,7 +9,7 @@
 #include <sys/types.h>
 #include <sysexits.h>
 
-/* run and try exit with these, else with the code of CMD, or with 128 + the signal that ended it. */
+/* run and try exit with these codes. Otherwise they exit with the code of CMD, or with 128 + the signal that ended it. */
 enum wrapper_exit {
 	EXIT_LOST = 123,         /* the lease was lost while CMD ran */
 	EXIT_NOT_ACQUIRED = 124, /* the lock was not free in time; -E changes this code */
@@ -18,7 +18,7 @@ enum wrapper_exit {
 	EXIT_NOT_FOUND = 127,
 };
 
-/* hold exits with these as well. All other commands exit with EXIT_SUCCESS, EXIT_NO, EX_USAGE or EX_UNAVAILABLE. */
+/* hold uses these codes, too. All other commands exit with EXIT_SUCCESS, EXIT_NO, EX_USAGE or EX_UNAVAILABLE. */
 #define EXIT_NO 1
 
 #define NAMES_MOST 64
@@ -38,7 +38,7 @@ enum cli_command_id {
 
 extern const struct cli_command cli_commands[CLI_COMMANDS];
 
-/* --- the rows of options, and what each makes of its value --- */
+/* --- options --- */
 
 enum option_id {
 #define CLI_OPTION(id, ...) OPTION_##id,
@@ -53,8 +53,8 @@ struct option_row {
 	int letter;
 	const char *argument;
 	uint64_t commands;
-	const char *(*set)(void *to, const char *value); /* NULL, or what is wrong with the value */
-	size_t to; /* where in the invocation */
+	const char *(*set)(void *to, const char *value); /* stores the value; returns NULL, or what is wrong with it */
+	size_t to; /* the offset in the invocation */
 	const char *help;
 };
 
@@ -65,29 +65,29 @@ static inline bool option_is_of(const struct option_row *option, const struct cl
 	return option->commands >> (command - cli_commands) & 1;
 }
 
-/* --- what the user asked for --- */
+/* --- the invocation --- */
 
 struct invocation {
 	const struct cli_command *command;
 	const char *operand; /* NAME, PREFIX or LINE; NULL if not given */
-	const char *names[NAMES_MOST]; /* of run and try: operand, and further names */
+	const char *names[NAMES_MOST]; /* for run and try: operand, and further names */
 	unsigned names_n;
 	char **argv;         /* CMD..., NULL-terminated */
 	const char *addr, *note, *trace;
 	const char *user, *secret_file;
-	const char *from;    /* of move */
+	const char *from;    /* for move */
 	struct redlock_tls tls;
 	const char *defer_to, *lock, *id;
 	int64_t wait_ms, ttl_ms, keep_ms;
 	int64_t delay_ms; /* -1: not given */
-	int64_t limit, per_ms, cost; /* of rate */
-	int64_t every_ms; /* of once */
-	int64_t in_ms; /* of drain; REDLOCK_FOREVER: not given */
+	int64_t limit, per_ms, cost; /* for rate */
+	int64_t every_ms; /* for once */
+	int64_t in_ms; /* for drain; REDLOCK_FOREVER: not given */
 	int64_t busy_exit, priority;
-	int64_t slots; /* of a semaphore; 0: it is a lock */
-	int64_t pid;     /* of hold: that of the script; 0: not given */
-	bool stay;       /* of drain: --wait */
-	bool wait_given; /* --wait, whatever it says */
+	int64_t slots; /* for a semaphore; 0: NAME is a lock */
+	int64_t pid;     /* for hold: the pid of the script; 0: not given */
+	bool stay;       /* for drain: --wait */
+	bool wait_given; /* --wait was given, with any value */
 	bool release, shared, any, quiet, whole, print_acl, once, status, json, help, version;
 };
 
@@ -101,12 +101,9 @@ static inline bool works(const struct invocation *in)
 	return command_id(in) == CLI_WORK;
 }
 
-/*
- * 0; or the exit code, after one line on stderr that says what is wrong. The exit code of a mistake is that of the command, if
- * the command is known by then.
- */
+/* Returns 0, or the exit code after one line on stderr about the mistake. It is the exit code of the command, if that is known already. */
 int invocation_parse(int argc, char **argv, struct invocation *ret_in);
-/* The summary of all commands, or of one, on stdout. */
+/* Prints the summary of all commands, or of one, on stdout. */
 void usage_print(const struct cli_command *only);
 
 /* The commands. Each returns the exit code of redlock. */

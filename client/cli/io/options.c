@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The rows of cli.def. Each setter puts the value of its option where it belongs, and returns NULL, or what is wrong with the value. */
+/* The rows of cli.def. Each setter stores the value of its option, and returns NULL, or what is wrong with the value. */
 #include "client/cli/io/invocation.h"
 
 #include "proto/proto.h"

@@ -47,7 +47,7 @@ void complain(const char *format, ...)
 
 bool output_flush(void)
 {
-	static int error; /* of the first write that failed: stdio forgets it */
+	static int error; /* the errno of the first write that failed, which stdio does not keep */
 
 	errno = 0;
 	if ((fflush(stdout) || ferror(stdout)) && !error)
@@ -132,7 +132,7 @@ void json_print_line(const struct redlock_line *line, bool with_words)
 		print_member(&first, SPAN("reply"), redlock_line_word(line));
 	if (with_words && code.n)
 		print_member(&first, SPAN("code"), code);
-	if (with_words && reason.n) /* ERR has a text instead of fields */
+	if (with_words && reason.n) /* ERR has text instead of fields */
 		print_member(&first, SPAN("text"), reason);
 	for (size_t i = 0; i < redlock_line_fields(line); i++) {
 		struct redlock_bytes name = redlock_line_name(line, i);

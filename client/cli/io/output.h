@@ -1,40 +1,40 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What redlock says: complaints on standard error, and what a line of the daemon tells, for people or as JSON (proto/json.h), on standard output. */
+/* The output of redlock: complaints on standard error; and lines of the daemon on standard output, for people or as JSON (proto/json.h). */
 #ifndef CLIENT_OUTPUT_H
 #define CLIENT_OUTPUT_H
 
 #include "client/lib/display.h"
 #include "client/lib/redlock.h"
 
-/* Whether stderr takes a line at once. A stopped terminal does not, nor does a full pipe. */
+/* Whether stderr accepts a line at once. A stopped terminal or a full pipe does not. */
 bool stderr_is_ready(void);
-/* Writes one line, "redlock: …". A reader who has closed the other end does not end this process. */
+/* Writes one line, "redlock: …". If the reader has closed the other end, this process does not end. */
 void complain(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
-/* Writes what was printed so far. False: standard output did not take all of it, errno says why, and output_end will say so. */
+/* Writes what was printed so far. False: standard output did not accept all of it. errno says why, and output_end will complain. */
 bool output_flush(void);
-/* The exit code of a command that has printed: code; or EX_UNAVAILABLE, after a complaint, if standard output did not take all of it. */
+/* Returns the exit code of a command that has printed: code, or EX_UNAVAILABLE after a complaint if standard output did not accept everything. */
 int output_end(int code);
 
 /* --- the fields of a line --- */
 
-/* The value; p is NULL if the line has no such field. */
+/* Returns the value; p is NULL if the line has no such field. */
 struct span field_of(const struct redlock_line *line, const char *field);
 bool field_is(const struct redlock_line *line, const char *field, const char *text);
-/* As a terminal may see it (shown_text), "" if the line has none. Returns its length. */
+/* Writes the field, escaped for a terminal (shown_text); "" if the line has none. Returns its length. */
 size_t field_show(const struct redlock_line *line, const char *field, char *out, size_t size);
 /* Whether the value of this field is a duration, in milliseconds. */
 bool field_is_duration(struct span field);
-/* A name as a terminal may see it. Returns out. */
+/* Escapes a name for a terminal. Returns out. */
 #define SHOWN_BYTES 200
 const char *shown(const char *name, char out[SHOWN_BYTES]);
-/* A round trip: "0.21 ms". Returns out. */
+/* Writes a round trip: "0.21 ms". Returns out. */
 #define RTT_BYTES 32
 const char *rtt_text(int64_t us, char out[RTT_BYTES]);
 
-/* One object with all fields of the line; with_words: its words before them as "reply", "code" and "text". */
+/* Prints one object with all fields of the line. with_words: before them its words, as "reply", "code" and "text". */
 void json_print_line(const struct redlock_line *line, bool with_words);
-/* A text behind what stands before it. */
+/* Prints `before`, and then the text. */
 void json_print_text(const char *before, const char *text);
 
 #endif

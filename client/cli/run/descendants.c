@@ -17,7 +17,7 @@ static _Noreturn void command_exec(const struct descendants_start *how, pid_t pa
 	int error;
 
 	setpgid(0, how->grouped ? 0 : how->group);
-	/* The kernel kills the command when the parent ends; the parent may have ended before this call. */
+	/* The kernel kills the command when the parent ends. The parent may have ended before this call. */
 	if (prctl(PR_SET_PDEATHSIG, SIGKILL) || getppid() != parent)
 		_exit(EXIT_FAILURE);
 	if (input >= 0 && dup2(input, STDIN_FILENO) < 0)
@@ -30,7 +30,7 @@ static _Noreturn void command_exec(const struct descendants_start *how, pid_t pa
 	_exit(EXIT_FAILURE);
 }
 
-/* A successful exec closes the pipe, and nothing was written. */
+/* Returns the errno of exec. A successful exec closes the pipe, and nothing was written; then 0. */
 static int exec_outcome(int fd)
 {
 	int error;
@@ -42,7 +42,7 @@ static int exec_outcome(int fd)
 	return n == sizeof(error) ? error : 0;
 }
 
-/* A descriptor from which the input can be read, -1: there is none; or another negative errno. */
+/* Returns a descriptor for reading the input; -1: there is no input; or another negative errno. */
 static int input_open(const struct descendants_start *how)
 {
 	int ends[2], r = 0;
@@ -101,10 +101,10 @@ static int children_signal(int signal)
 }
 
 /*
- * A pid is not used again until it is reaped, so no signal hits a stranger. A group outlives its leader while it has members: when the leader is reaped, a
- * child in it shows that it has. Without one the number may be that of a stranger's group by now.
+ * Whether the group may be signalled without hitting a stranger. A pid is not reused before it is reaped, so the leader is safe until then.
+ * Afterwards the group exists only if a child is in it; otherwise its number may belong to the group of a stranger.
  */
-static bool group_stands(const struct descendants *f)
+static bool group_exists(const struct descendants *f)
 {
 	siginfo_t who;
 
@@ -113,7 +113,7 @@ static bool group_stands(const struct descendants *f)
 
 static void descendants_send(const struct descendants *f, int signal)
 {
-	if (group_stands(f))
+	if (group_exists(f))
 		kill(-f->command, signal);
 	else if (children_signal(signal) && !f->ended)
 		kill(f->command, signal);
@@ -133,7 +133,7 @@ void descendants_end(const struct descendants *f)
 
 void descendants_kill(const struct descendants *f)
 {
-	if (group_stands(f))
+	if (group_exists(f))
 		kill(-f->command, SIGKILL);
 	if (children_signal(SIGKILL) && f->command > 0 && !f->ended)
 		kill(f->command, SIGKILL);

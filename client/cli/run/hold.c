@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * hold: a lock for a shell script. Without --pid it is held until standard input ends. With --pid a process in the background holds it until that process has
- * ended, and redlock itself ends when the lock is granted. In both cases the fence is printed at the grant. A script that dies frees the lock: the kernel
- * closes its pipe, or tells that the process has ended.
+ * hold: a lock for a shell script. Without --pid redlock holds it until standard input ends. With --pid a process in the background holds it until
+ * that process has ended, and redlock itself ends when the lock is granted. In both cases it prints the fence at the grant. A script that dies frees
+ * the lock: the kernel closes its pipe, or reports the end of the process.
  */
 #include "client/cli/io/invocation.h"
 #include "client/cli/io/dial.h"
@@ -33,8 +33,8 @@
 /* --- --release --- */
 
 /*
- * How hold --release reaches the process that holds a lock for a script: by a socket in the abstract namespace, whose name is made of the user, the script's
- * process and the lock. Both ends check that the other one is of the same user, or of root.
+ * hold --release finds the process that holds a lock for a script by a socket in the abstract namespace. Its name consists of the user, the process
+ * of the script and the lock. Both ends check that the peer is the same user, or root.
  */
 
 static socklen_t address_make(pid_t pid, const char *name, struct sockaddr_un *out)
@@ -42,7 +42,7 @@ static socklen_t address_make(pid_t pid, const char *name, struct sockaddr_un *o
 	uint64_t hash = UINT64_C(14695981039346656037);
 	int n;
 
-	/* FNV-1a: names are longer than an address may be. Whoever chooses two names of one hash confuses only a script of his own. */
+	/* FNV-1a, because a name may be longer than an address. A user who chooses two names with one hash confuses only their own script. */
 	for (; *name; name++)
 		hash = (hash ^ (unsigned char)*name) * UINT64_C(1099511628211);
 	*out = (struct sockaddr_un){.sun_family = AF_UNIX};
@@ -58,7 +58,7 @@ static bool peer_is_ours(int fd)
 	return !getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &n) && (peer.uid == geteuid() || peer.uid == 0);
 }
 
-/* A listening descriptor, or a negative errno. */
+/* Returns a listening descriptor, or a negative errno. */
 static int release_socket_listen(pid_t pid, const char *name)
 {
 	struct sockaddr_un address;
@@ -74,7 +74,7 @@ static int release_socket_listen(pid_t pid, const char *name)
 	return r;
 }
 
-/* Asks the holder to let go, and waits until it has. The exit code, or a negative errno: there is no such holder. */
+/* Asks the holder to unlock, and waits until it has done so. Returns the exit code, or a negative errno: there is no such holder. */
 static int release_socket_ask(pid_t pid, const char *name)
 {
 	struct sockaddr_un address;
@@ -89,21 +89,21 @@ static int release_socket_ask(pid_t pid, const char *name)
 	return r;
 }
 
-/* --- while it is held --- */
+/* --- while it holds the lock --- */
 
 #define KILLED (INT64_MAX / 2)
 
 struct script {
 	struct lease lease;
-	struct invocation in; /* argv is the name of the script, for the label */
+	struct invocation in; /* argv is the name of the script, used for the label */
 	struct keeper_task task;
 	struct redlock_grant grant;
 	char word[64], *words[2], command[256];
-	int process;     /* a descriptor of process.h, or -1: the lock is held until the end of the input */
-	int signals;     /* a descriptor: one that asks redlock to end has come */
-	int listening;   /* of release_socket_listen, or negative */
-	int asker;       /* whoever asked to let go, or -1 */
-	int64_t kill_at; /* when the process is killed; 0: the lock is held; KILLED: it was */
+	int process;     /* a descriptor of process.h; -1: the lock is held until the end of the input */
+	int signals;     /* a descriptor for the signals that ask redlock to end */
+	int listening;   /* from release_socket_listen, or negative */
+	int asker;       /* the connection of the hold --release that asks, or -1 */
+	int64_t kill_at; /* when the process is killed; 0: the lock is held; KILLED: the process was killed */
 	bool done;
 	int code;
 };
@@ -131,10 +131,10 @@ static void script_lost(struct lease *l, int64_t kill_by, const char *name, cons
 	}
 	s->kill_at = MAX(kill_by, 1);
 	process_signal(s->process, SIGTERM);
-	process_signal(s->process, SIGCONT); /* a stopped process acts on SIGTERM when it goes on */
+	process_signal(s->process, SIGCONT); /* a stopped process acts on SIGTERM when it continues */
 }
 
-/* What a script writes to redlock says nothing; only the end counts. */
+/* What a script writes to redlock is ignored. Only the end counts. */
 static bool input_is_over(void)
 {
 	char bytes[4096];
@@ -184,7 +184,7 @@ static void script_unlock(struct script *s)
 
 	if (!r)
 		r = locks_held_unlock(&s->task, s->in.keep_ms, ATTEMPT_DONE, &at);
-	/* Whatever else becomes of the lock, the end of the session frees it; but a name that was to be kept is free then. */
+	/* The end of the session frees the lock in any case. But a name that had to be kept is then free. */
 	if (!r || s->code == EXIT_LOST || (r < 0 && !keeps))
 		return;
 	if (r == REDLOCK_REFUSED && loss_refused(s->task.c))
@@ -217,18 +217,18 @@ static int script_hold(struct script *s)
 		if (!s->done)
 			script_sleep(s);
 	}
-	script_unlock(s); /* also after a loss: a daemon that did not answer may still have the lock */
+	script_unlock(s); /* also after a loss: a daemon that did not answer may still hold the lock */
 	s->task.grant = s->lease.validity.grant;
 	/*
-	 * A process in the background stays until the daemon is back, and so does whoever asked to let go: the lock is free when that returns. A signal ends it
-	 * at once; then the lock stays until the grace is over.
+	 * A process in the background stays until the daemon is back, and so does hold --release: the lock is free when that returns. A signal ends
+	 * the process at once; then the lock stays until the grace is over.
 	 */
 	if (s->process >= 0 && s->code <= EXIT_LOST && late_quit_must(&s->task) && !redlock_process(s->task.c))
 		late_quit(&s->task, s->asker);
 	else
 		redlock_close(s->task.c);
 	if (s->listening >= 0)
-		close(s->listening); /* whoever hears the answer may hold the lock anew */
+		close(s->listening); /* after the answer, the script may hold the lock again */
 	if (s->asker >= 0)
 		(void)!send(s->asker, &s->code, sizeof(s->code), MSG_NOSIGNAL | MSG_DONTWAIT);
 	return s->code;
@@ -236,7 +236,7 @@ static int script_hold(struct script *s)
 
 /* --- the lock --- */
 
-/* For the script of that pid. 0, or the exit code. front hangs up when nobody waits for the lock any more. */
+/* Takes the lock for the script of that pid. 0, or the exit code. front hangs up when nobody waits for the lock any more. */
 static int script_take(struct script *s, const struct invocation *in, pid_t pid, int process, int front)
 {
 	static const int ending[] = {SIGTERM, SIGINT, SIGHUP, SIGQUIT};
@@ -247,7 +247,7 @@ static int script_take(struct script *s, const struct invocation *in, pid_t pid,
 	unsigned name;
 	int64_t ttl_ms;
 
-	signal(SIGPIPE, SIG_IGN); /* whoever reads from redlock may end first, and the lock is to be freed all the same */
+	signal(SIGPIPE, SIG_IGN); /* if the reader of our output ends first, redlock must still free the lock */
 	*s = (struct script){.in = *in, .process = process, .signals = signals, .listening = -1, .asker = -1};
 	s->task = (struct keeper_task){.in = &s->in, .names = s->in.names, .names_n = 1, .grants = &s->grant, .front = front};
 	process_name(pid, s->word, sizeof(s->word));
@@ -272,7 +272,7 @@ static int fence_print(int64_t fence)
 
 /* --- until the input ends --- */
 
-/* A shell starts background commands with this input. It would end at once, and so would the lock. */
+/* A shell starts background commands with this input. It would end at once, and the lock with it. */
 static bool input_is_null(void)
 {
 	struct stat st;
@@ -300,31 +300,31 @@ static int hold_for_input(const struct invocation *in)
 
 /* --- until a process ends --- */
 
-/* Of what this process inherited it keeps standard error alone: there it tells a loss. report: of this program. */
+/* Closes everything that this process inherited, except standard error, where it reports a loss. report: a descriptor of this program. */
 static void descriptors_leave(const struct script *s, int report)
 {
 	struct stat out, err;
-	/* As in $(redlock hold ... 2>&1): the shell waits for the end of that pipe, and so would never go on. */
+	/* As in $(redlock hold ... 2>&1): the shell waits for the end of that pipe, so it would never continue. */
 	bool one_pipe = !fstat(STDOUT_FILENO, &out) && !fstat(STDERR_FILENO, &err) && S_ISFIFO(err.st_mode) && out.st_dev == err.st_dev &&
 	                out.st_ino == err.st_ino;
-	int said = one_pipe ? -1 : fcntl(STDERR_FILENO, F_DUPFD_CLOEXEC, STDERR_FILENO + 1);
-	int kept[] = {s->process, s->signals, s->listening, redlock_fd(s->task.c), report, said};
+	int saved = one_pipe ? -1 : fcntl(STDERR_FILENO, F_DUPFD_CLOEXEC, STDERR_FILENO + 1);
+	int kept[] = {s->process, s->signals, s->listening, redlock_fd(s->task.c), report, saved};
 
 	descriptors_drop(kept, sizeof(kept) / sizeof(kept[0]));
-	if (said >= 0)
-		dup2(said, STDERR_FILENO);
+	if (saved >= 0)
+		dup2(saved, STDERR_FILENO);
 }
 
-/* Runs in the background. report: the fence goes there at the grant; it hangs up when redlock has gone. */
+/* Runs in the background. report: receives the fence at the grant; it hangs up when redlock has ended. */
 static _Noreturn void background(const struct invocation *in, int process, int report)
 {
 	struct script s;
 	int r = script_take(&s, in, (pid_t)in->pid, process, report);
 
 	if (!r) {
-		s.listening = release_socket_listen((pid_t)in->pid, in->operand); /* without it, the end of the process still frees the lock */
+		s.listening = release_socket_listen((pid_t)in->pid, in->operand); /* if this fails, the end of the process still frees the lock */
 		setsid();
-		descriptors_leave(&s, report); /* before the script goes on, which may look at a lock of a file */
+		descriptors_leave(&s, report); /* before the script continues, which may try to lock a file that was open here */
 		if (write(report, &s.task.grant.fence, sizeof(s.task.grant.fence)) < 0)
 			r = EXIT_FAILED; /* nobody waits for the lock any more */
 		close(report);
@@ -335,7 +335,7 @@ static _Noreturn void background(const struct invocation *in, int process, int r
 	_exit(r);
 }
 
-/* Waits for the fence, the end of the background, or that of the script. */
+/* Waits for the fence, for the end of the background process, or for that of the script. */
 static int background_await(const struct invocation *in, pid_t child, int process, int report)
 {
 	struct pollfd fds[] = {{.fd = report, .events = POLLIN}, {.fd = process, .events = POLLIN}};
@@ -346,11 +346,11 @@ static int background_await(const struct invocation *in, pid_t child, int proces
 		;
 	if (fds[0].revents && read(report, &fence, sizeof(fence)) == sizeof(fence)) {
 		r = fence_print(fence);
-		if (r) /* the script takes this for a failure, and so holds nothing */
+		if (r) /* the script sees a failure, so it must hold nothing */
 			(void)release_socket_ask((pid_t)in->pid, in->operand);
 		return r;
 	}
-	if (!fds[0].revents) /* the script has ended: the background gives up when this process has gone */
+	if (!fds[0].revents) /* the script has ended: the background process gives up when this process ends */
 		return EXIT_FAILED;
 	return waitpid(child, &status, 0) == child && WIFEXITED(status) ? WEXITSTATUS(status) : EXIT_FAILED;
 }
@@ -366,7 +366,7 @@ static int hold_for_process(const struct invocation *in)
 					   : "there is no process %d", (int)pid);
 		return EXIT_FAILED;
 	}
-	/* The one that holds it is not asked: that would be a request to let go. */
+	/* Tests whether the address is in use. Connecting to it would ask the holder to unlock. */
 	probe = release_socket_listen(pid, in->operand);
 	if (probe == -EADDRINUSE) {
 		complain("process %d holds %s already, and would wait for itself: redlock hold --release comes first", (int)pid, shown(in->operand, name));
@@ -374,7 +374,7 @@ static int hold_for_process(const struct invocation *in)
 	}
 	if (probe >= 0)
 		close(probe);
-	signal(SIGCHLD, SIG_DFL); /* some parents leave it ignored, which would lose the exit code */
+	signal(SIGCHLD, SIG_DFL); /* if the parent ignores it, the exit code would be lost */
 	if (pipe(ends) || (child = fork()) < 0) {
 		complain("cannot start: %s", strerror(errno));
 		return EXIT_FAILED;
@@ -387,9 +387,9 @@ static int hold_for_process(const struct invocation *in)
 	return background_await(in, child, process, ends[0]);
 }
 
-/* --- letting go --- */
+/* --- hold --release --- */
 
-/* A shell may have become redlock, for the last command of a script: then the lock is held for this very process. */
+/* A shell may replace itself with redlock for the last command of a script. Then the lock is held for this very process. */
 static int release(const struct invocation *in)
 {
 	pid_t pid = in->pid ? (pid_t)in->pid : getppid();

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The life of a keeper: it waits for the lock, holds it for the command, and ends the session. However it ends, it sends QUIT, so
- * that nobody waits for a grace that nobody needs. If it cannot be sent at that moment, the keeper lingers.
+ * The life of a keeper. It waits for the lock, holds it for the command, and ends the session. It always ends it with QUIT, so that others need not
+ * wait for the grace. If it cannot send QUIT at that moment, the keeper lingers.
  */
 #include "client/cli/io/dial.h"
 #include "client/cli/io/output.h"
@@ -26,11 +26,11 @@
 #define LIVES_SWEEP_US 1000000
 
 enum supervise_state {
-	SUPERVISE_HELD,     /* CMD runs, the lock is believed */
+	SUPERVISE_HELD,     /* CMD runs, and the lock is valid */
 	SUPERVISE_STOPPING, /* SIGTERM was sent; SIGKILL follows at kill_at */
 	SUPERVISE_KILLING,  /* SIGKILL is sent until nothing is left, or until give_up_at */
-	SUPERVISE_ON,       /* SIGKILL did not end CMD, and the session may hold the lock: this process holds on until one of the two has ended */
-	SUPERVISE_DONE,     /* there is nothing more to stop, or to hold */
+	SUPERVISE_ON,       /* SIGKILL did not end CMD, and the session may hold the lock: this process keeps it until one of the two has ended */
+	SUPERVISE_DONE,     /* nothing is left to stop or to hold */
 };
 
 struct supervise {
@@ -50,7 +50,7 @@ static void report_send(const struct keeper_task *task, struct keeper_report *re
 	(void)!send(task->front, report, sizeof(*report), MSG_NOSIGNAL);
 }
 
-/* lost: the lock was, and nothing of CMD is left. */
+/* lost: the lock was lost, and no process of CMD is left. */
 static void __attribute__((format(printf, 4, 5))) supervise_says(struct supervise *h, int code, bool lost, const char *format, ...)
 {
 	va_list args;
@@ -72,7 +72,7 @@ static void supervise_kill(struct supervise *h, int64_t now)
 	descendants_kill(&h->descendants);
 }
 
-/* The end of the session would give the lock to somebody else while CMD runs on. */
+/* Keeps the session. Its end would give the lock to somebody else while CMD still runs. */
 static void supervise_hold_on(struct supervise *h)
 {
 	const int kept[] = {h->lease.task->front, h->lease.children, h->lease.timer, redlock_fd(h->lease.task->c)};
@@ -115,7 +115,7 @@ static int supervise_unlock(struct supervise *h, int64_t keep_ms, unsigned *ret_
 {
 	const struct keeper_task *task = h->lease.task;
 	int r = lease_settle(&h->lease), code = descendants_code(&h->descendants);
-	enum attempt attempt = ATTEMPT_NONE; /* that CMD cannot be executed, or was to end with redlock, says nothing about the job */
+	enum attempt attempt = ATTEMPT_NONE; /* a CMD that cannot be executed, or that was ended with redlock, does not count as an attempt */
 
 	if (h->descendants.ended && (code == 0 || !h->ending))
 		attempt = code == 0 ? ATTEMPT_DONE : ATTEMPT_FAILED;
@@ -125,8 +125,8 @@ static int supervise_unlock(struct supervise *h, int64_t keep_ms, unsigned *ret_
 }
 
 /*
- * CMD ended while the lock was believed: its exit code counts, unless the daemon says that somebody else may have held the lock. So it does if this process
- * stood still beyond the validity, but then the daemon must say so.
+ * CMD ended while the lock was valid. Its exit code counts, unless the daemon reports that somebody else may have held the lock. If this process
+ * was paused beyond the validity, its exit code counts only if the daemon confirms the lock.
  */
 static void supervise_finish(struct supervise *h)
 {
@@ -149,7 +149,7 @@ static void supervise_finish(struct supervise *h)
 		supervise_says(h, EXIT_LOST, true, "%s was lost (%s%s) while the command ran", l->name, redlock_errmsg(task->c),
 			       validity_still(&l->validity, what));
 	} else if (r == REDLOCK_REFUSED || (r && task->in->keep_ms)) {
-		/* The name was to be kept and is free: that is no success. */
+		/* The name was to be kept, but is free: this is a failure. */
 		code = code || r < 0 || !task->in->keep_ms ? code : EXIT_FAILED;
 		supervise_says(h, code, false, "unlocking %s: %s", lease_name(l, at), redlock_errmsg(task->c));
 	} else if (task->job && !r && taken_job_is_over(task, what, sizeof(what))) {
@@ -168,7 +168,7 @@ static void supervise_reap(struct supervise *h, int64_t now)
 	else if (gone)
 		h->state = SUPERVISE_DONE;
 	else if (h->state == SUPERVISE_STOPPING && !ended && h->descendants.ended)
-		descendants_end(&h->descendants); /* the processes that CMD left are children of the keeper now */
+		descendants_end(&h->descendants); /* the processes that CMD left are now children of the keeper */
 }
 
 /* --- the loop --- */
@@ -194,7 +194,7 @@ static void supervise_decide(struct supervise *h, int64_t now)
 		break;
 	case SUPERVISE_ON:
 		descendants_kill(&h->descendants);
-		/* Even after the deadline: CMD runs in any case, and only the daemon knows whether the lock is taken. */
+		/* Ask even after the deadline: CMD runs in any case, and only the daemon knows whether the lock is taken. */
 		if (now >= h->lease.validity.check_at && !redlock_in_flight(h->lease.task->c))
 			lease_ask(&h->lease, now);
 		break;
@@ -236,7 +236,7 @@ static void supervise_front(struct supervise *h)
 		supervise_kill(h, redlock_now_us());
 }
 
-/* --- the beginning --- */
+/* --- the start --- */
 
 static void supervise_start(struct supervise *h)
 {
@@ -272,7 +272,7 @@ void supervise_run(struct keeper_task *task, struct keeper_report *ret_report)
 		lease_hear(&h.lease);
 	while (h.state != SUPERVISE_DONE) {
 		struct pollfd front = {.fd = h.front_gone ? -1 : h.lease.task->front, .events = POLLIN};
-		int64_t now = redlock_now_us(); /* a pause behind this is noticed in the next turn */
+		int64_t now = redlock_now_us(); /* a pause after this line is noticed in the next turn */
 
 		validity_awake(&h.lease.validity, now);
 		supervise_reap(&h, now);
@@ -288,7 +288,7 @@ void supervise_run(struct keeper_task *task, struct keeper_report *ret_report)
 
 /* --- the session --- */
 
-/* The locks, or a job. */
+/* Takes the locks or a job. */
 static bool things_take(struct keeper_task *task, struct waiting *w, int64_t *ret_ttl_ms, struct keeper_report *report)
 {
 	if (!task->job)
@@ -319,7 +319,7 @@ static bool lock_take(struct keeper_task *task, struct waiting *w, struct keeper
 	}
 	report_send(task, report, KEEPER_GRANTED);
 	w->exit = EXIT_FAILED;
-	/* Until redlock passes on signals; or is gone. */
+	/* Waits until redlock passes on signals, or has ended. */
 	do
 		n = recv(task->front, &go, sizeof(go), 0);
 	while (n < 0 && errno == EINTR);
@@ -327,7 +327,7 @@ static bool lock_take(struct keeper_task *task, struct waiting *w, struct keeper
 		return false;
 	if (task->once && !once_is_due(task, &w->exit))
 		return false;
-	report->lost = true; /* unless CMD may start */
+	report->lost = true; /* until CMD may start */
 	if (lease_confirm(task, w, ttl_ms, EXIT_FAILED))
 		return false;
 	report->lost = false;
@@ -354,7 +354,7 @@ void keeper_main(struct keeper_task *task)
 	report.lingers = late_quit_must(task) && !redlock_process(task->c);
 	if (!report.lingers)
 		redlock_close(task->c);
-	report.kind = KEEPER_ENDED; /* the connection is closed: nothing more is reported of the session */
+	report.kind = KEEPER_ENDED; /* the connection is closed: no more reports about the session follow */
 	(void)!send(task->front, &report, sizeof(report), MSG_NOSIGNAL);
 	if (report.lingers)
 		late_quit(task, -1);

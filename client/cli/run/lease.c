@@ -15,12 +15,12 @@
 #include <sys/timerfd.h>
 #include <unistd.h>
 
-#define GRACE_US 200000 /* from SIGTERM to SIGKILL when somebody else may hold the lock already */
-#define TERM_SHARE 5  /* of the validity is left when the command is stopped */
+#define GRACE_US 200000 /* from SIGTERM to SIGKILL, if somebody else may hold the lock already */
+#define TERM_SHARE 5  /* the share of the validity that is left when the command is stopped */
 #define KILL_SHARE 10 /* … and when it is killed */
-#define STILL_LEAST_US 100000 /* a process that is late by less was only waiting for a processor */
-#define ANSWER_LEAST_US 200000 /* for the answer that says whether the lock is still held */
-#define ASK_SHARE  20 /* of the validity is given to an answer, and to a daemon that could not tell */
+#define STILL_LEAST_US 100000 /* a smaller delay is no pause: the process was only waiting for a processor */
+#define ANSWER_LEAST_US 200000 /* time for the answer that says whether the lock is still held */
+#define ASK_SHARE  20 /* the share of the validity that an answer may take, and after which a daemon that did not know is asked again */
 
 void validity_set(struct validity *b, const struct redlock_grant *grant)
 {
@@ -32,10 +32,10 @@ void validity_set(struct validity *b, const struct redlock_grant *grant)
 	b->grant = *grant;
 	b->grant.ttl_ms = ttl_us / 1000;
 	if (!b->awake_us)
-		b->awake_us = grant->until_us - valid_us; /* a process can be stopped before it looks at the clock */
+		b->awake_us = grant->until_us - valid_us; /* the process may be stopped before it first looks at the clock */
 	/*
-	 * CHECK is asked every third of the ttl, which also notices a daemon that is stopped, not gone. The best moment is shortly after the daemon renews,
-	 * which it does when two thirds of the ttl are left.
+	 * CHECK is sent every third of the ttl, which also notices a daemon that is stopped but not gone. The best moment is shortly after the daemon
+	 * renews, which it does when two thirds of the ttl are left.
 	 */
 	b->check_at = grant->until_us - valid_us + MIN(ttl_us / 3, MAX(valid_us - 2 * ttl_us / 3, 0) + ttl_us / 20);
 	b->term_at = grant->until_us - b->longest_us / TERM_SHARE;
@@ -43,7 +43,7 @@ void validity_set(struct validity *b, const struct redlock_grant *grant)
 		b->stood_us = b->late_until = 0;
 		return;
 	}
-	b->term_at = b->late_until; /* it is the answer to a CHECK of before */
+	b->term_at = b->late_until; /* this is the answer to a CHECK that was sent before the pause */
 }
 
 int64_t validity_kill_at(const struct validity *b)
@@ -64,7 +64,7 @@ void validity_awake(struct validity *b, int64_t now)
 	if (late < STILL_LEAST_US || late < b->longest_us / ASK_SHARE)
 		return;
 	b->stood_us += late;
-	b->late_until = now < kill_at ? MIN(now + wait, kill_at) : now + wait; /* nobody else has the lock before its validity is over */
+	b->late_until = now < kill_at ? MIN(now + wait, kill_at) : now + wait; /* before the validity is over, nobody else has the lock */
 	b->term_at = MAX(b->term_at, b->late_until);
 }
 
@@ -147,11 +147,11 @@ static void lease_hear_answer(struct lease *l)
 	struct redlock *c = task->c;
 	int r = redlock_finish(c, 0);
 	struct redlock_grant grant;
-	bool told = r == REDLOCK_OK && !(task->job ? redlock_job_grant(c, &grant) : redlock_grant(c, &grant));
+	bool granted = r == REDLOCK_OK && !(task->job ? redlock_job_grant(c, &grant) : redlock_grant(c, &grant));
 
-	if (told && grant.fence == task->grants[l->asked].fence) {
+	if (granted && grant.fence == task->grants[l->asked].fence) {
 		task->grants[l->asked] = grant;
-		/* After the last name the validity is that of the one that ends first. */
+		/* After the last name, the validity is that of the lock that ends first. */
 		if (++l->asked < task->names_n)
 			lease_ask_next(l);
 		else
@@ -159,7 +159,7 @@ static void lease_hear_answer(struct lease *l)
 	} else if (r == -ECONNABORTED || (r == REDLOCK_REFUSED && !loss_refused(c))) {
 		validity_untold(&l->validity, redlock_now_us());
 	} else {
-		lease_lost(l, soon(), lease_name(l, l->asked), told ? "it is another grant" : redlock_code(c));
+		lease_lost(l, soon(), lease_name(l, l->asked), granted ? "it is another grant" : redlock_code(c));
 	}
 }
 
@@ -194,7 +194,7 @@ int lease_confirm(struct keeper_task *task, struct waiting *w, int64_t ttl_ms, i
 {
 	int r;
 
-	/* A lock can be believed for that long without an answer. */
+	/* The lock may be relied on for that long without an answer. */
 	if (ttl_ms > MAX(w->in->ttl_ms, GRACE_MS) && redlock_session_secret(task->c)[0] && !waiting_regreet(w, ttl_ms))
 		return w->exit;
 	r = locks_held_check(task);
@@ -203,7 +203,7 @@ int lease_confirm(struct keeper_task *task, struct waiting *w, int64_t ttl_ms, i
 		w->exit = code;
 		return code;
 	}
-	if (!task->grant.ttl_ms) /* only the answer to LOCK tells it */
+	if (!task->grant.ttl_ms) /* only the answer to LOCK has it */
 		task->grant.ttl_ms = ttl_ms;
 	return 0;
 }
@@ -215,10 +215,10 @@ int lease_begin(struct lease *l)
 	locks_held_shown(l->task->names, l->task->names_n, l->name, sizeof(l->name));
 	validity_set(&l->validity, &l->task->grant);
 	validity_awake(&l->validity, redlock_now_us());
-	l->ready = POLLIN; /* a push may have come together with the answer to CHECK: the descriptor does not announce it */
+	l->ready = POLLIN; /* a push may have come with the answer to CHECK, which the descriptor does not show */
 	sigemptyset(&child);
 	sigaddset(&child, SIGCHLD);
-	signal(SIGCHLD, SIG_DFL); /* some parents leave it ignored, which would lose the exit code */
+	signal(SIGCHLD, SIG_DFL); /* if the parent ignores it, the exit code would be lost */
 	l->children = signalfd(-1, &child, SFD_CLOEXEC | SFD_NONBLOCK);
 	l->timer = timerfd_create(CLOCK_BOOTTIME, TFD_CLOEXEC | TFD_NONBLOCK);
 	if (l->children < 0 || l->timer < 0)
@@ -262,12 +262,15 @@ void lease_hear(struct lease *l)
 	/* Ask as soon as the daemon is back. */
 	if (redlock_away(c) && !redlock_in_flight(c))
 		l->validity.check_at = redlock_now_us();
-	/* Whatever ended the connection, the lock is held until the moment that the daemon told. */
+	/* Whatever ended the connection, the lock is held until the moment that the daemon promised. */
 	if (r && !l->deaf)
 		lease_lost(l, INT64_MAX, l->name, redlock_errmsg(c));
 }
 
-/* A job that is not said to be done is run again, so its daemon may stay away for as long as the lease lasts. The end of the session frees a lock, too. */
+/*
+ * A job without DONE runs again, so this waits for a daemon that is away, for as long as the lease lasts. A lock needs no such wait: the end of the
+ * session frees it.
+ */
 int lease_settle(const struct lease *l)
 {
 	int64_t left_ms = l->task->job ? redlock_left_us(&l->validity.grant) / 1000 : 0;
@@ -278,7 +281,7 @@ int lease_settle(const struct lease *l)
 
 /* --- the end of the session --- */
 
-/* UNLOCK alone keeps a name; QUIT does all else. */
+/* Only UNLOCK keeps a name. QUIT does everything else. */
 static bool keeps_name(const struct keeper_task *task)
 {
 	return task->in->keep_ms && task->grant.until_us;
@@ -293,7 +296,7 @@ void late_quit(const struct keeper_task *task, int asker)
 {
 	struct redlock *c = task->c;
 	int64_t grace_ms = MAX(task->grant.ttl_ms, MAX(task->in->ttl_ms, GRACE_MS)), now;
-	/* When both the grace and the lease have ended: the daemon keeps nothing of the session any longer. */
+	/* When both the grace and the lease have ended, the daemon keeps nothing of the session. */
 	int64_t until = MAX(redlock_now_us(), task->grant.until_us) + grace_ms * 1000;
 	const int kept[] = {redlock_fd(c), asker};
 	int r = 0;
@@ -307,7 +310,7 @@ void late_quit(const struct keeper_task *task, int asker)
 		r = redlock_process(c);
 	}
 	redlock_set_timeout(c, UNLOCK_MS);
-	/* Of several names some may be kept already: their UNLOCK was answered before the connection broke. */
+	/* Some of several names may be kept already, because their UNLOCK was answered before the connection broke. */
 	for (unsigned i = 0; keeps_name(task) && !redlock_in_flight(c) && r >= 0 && i < task->names_n; i++)
 		r = redlock_unlock(c, task->names[i], task->in->keep_ms);
 	redlock_close(c);

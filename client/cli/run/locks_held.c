@@ -14,8 +14,8 @@
 
 #define SETTLE_MS       100
 #define PAUSE_US        500000 /* before a TAKE that the daemon cannot serve now is sent again */
-#define RETRY_ANSWER_MS 30000 /* the daemon may repeat it at the home of the queue for so long */
-#define RETRY_FIRST_MS  INT64_C(1000) /* after the first attempt; then twice as long each time … */
+#define RETRY_ANSWER_MS 30000 /* the daemon may repeat it at the home of the queue for that long */
+#define RETRY_FIRST_MS  INT64_C(1000) /* the pause after the first attempt; then it doubles each time … */
 #define RETRY_MOST_MS   INT64_C(300000) /* … up to here */
 
 static bool code_is(const struct redlock *c, const char *code)
@@ -23,7 +23,7 @@ static bool code_is(const struct redlock *c, const char *code)
 	return !strcmp(redlock_code(c), code);
 }
 
-/* --- a job is taken, or given back --- */
+/* --- taking a job, or giving it back --- */
 
 int taken_job_retry(struct redlock *c, const char *queue, struct redlock_bytes id, const char *how)
 {
@@ -35,7 +35,7 @@ int taken_job_retry(struct redlock *c, const char *queue, struct redlock_bytes i
 	return redlock_request(c, line, RETRY_ANSWER_MS, NULL, NULL);
 }
 
-/* This attempt has failed. The pauses grow, so a dependency that is away for a while does not cost a job all its attempts. */
+/* Reports that this attempt has failed. The pauses grow, so that a job does not use up its attempts while something that it needs is away. */
 static int job_failed(struct redlock *c, const struct invocation *in, struct redlock_bytes id, int64_t attempt)
 {
 	int64_t pause_ms = MIN(RETRY_FIRST_MS << MAX(0, MIN(attempt - 1, 20)), RETRY_MOST_MS);
@@ -45,13 +45,13 @@ static int job_failed(struct redlock *c, const struct invocation *in, struct red
 	return taken_job_retry(c, in->operand, id, delay);
 }
 
-/* The daemon or the home of the queue cannot serve it now. */
+/* Whether the daemon or the home of the queue cannot serve a TAKE now. */
 static bool take_is_repeated(const struct redlock *c, int r)
 {
 	return r == -ECONNABORTED || (r == REDLOCK_REFUSED && (code_is(c, "UNAVAILABLE") || code_is(c, "QUORUM") || code_is(c, "DRAINING")));
 }
 
-/* 0: it was given back, with a complaint: no environment variable can hold its id, or the name of its lock. */
+/* Gives the job back after a complaint, because no environment variable can hold a NUL. 0: it was given back. */
 static int job_give_back(struct waiting *w)
 {
 	const struct redlock_line *answer = redlock_answer(w->c);
@@ -67,11 +67,11 @@ bool taken_job_take(struct waiting *w, struct redlock_job *ret_job)
 {
 	struct redlock_options options = {.size = sizeof(options), .wait_ms = w->in->wait_ms, .ttl_ms = w->in->ttl_ms};
 	int64_t until = w->in->wait_ms < 0 ? INT64_MAX : redlock_now_us() + w->in->wait_ms * 1000;
-	bool told = false;
+	bool complained = false;
 	int r;
 
 	for (;;) {
-		/* A millisecond is left at least, so that the end is TIMEOUT and not BUSY. */
+		/* At least a millisecond is left, so that the answer is TIMEOUT and not BUSY. */
 		if (w->in->wait_ms > 0)
 			options.wait_ms = MAX(1, (until - redlock_now_us() + 999) / 1000);
 		r = redlock_take_send(w->c, w->in->operand, &options);
@@ -83,9 +83,9 @@ bool taken_job_take(struct waiting *w, struct redlock_job *ret_job)
 			continue;
 		if (!take_is_repeated(w->c, r) || w->in->wait_ms == 0 || redlock_now_us() >= until)
 			break;
-		if (r == REDLOCK_REFUSED && !told)
+		if (r == REDLOCK_REFUSED && !complained)
 			complain("%s", redlock_errmsg(w->c));
-		told |= r == REDLOCK_REFUSED;
+		complained |= r == REDLOCK_REFUSED;
 		if (r == REDLOCK_REFUSED)
 			waiting_sleep(w, redlock_now_us() + PAUSE_US);
 		if (w->abandoned)
@@ -99,7 +99,7 @@ bool taken_job_take(struct waiting *w, struct redlock_job *ret_job)
 	return false;
 }
 
-/* --- how the daemon tells that a grant was lost --- */
+/* --- reports of a loss --- */
 
 static bool job_is_lost(const struct keeper_task *task, const struct redlock_line *push)
 {
@@ -110,8 +110,8 @@ static bool job_is_lost(const struct keeper_task *task, const struct redlock_lin
 	return job->lock[0] && field_is(push, "name", job->lock) && redlock_line_number(push, "fence", 0) == job->fence;
 }
 
-/* The push LOST of one of these grants, or of the job or its lock. */
-static bool tells_loss(const struct keeper_task *task, const struct redlock_line *push)
+/* Whether push is LOST for one of these grants, or for the job or its lock. */
+static bool reports_loss(const struct keeper_task *task, const struct redlock_line *push)
 {
 	unsigned i = 0;
 
@@ -128,7 +128,7 @@ const struct redlock_line *locks_held_loss(const struct keeper_task *task)
 
 	do
 		push = redlock_next_push(task->c);
-	while (push && !tells_loss(task, push));
+	while (push && !reports_loss(task, push));
 	return push;
 }
 
@@ -142,7 +142,7 @@ bool loss_refused(const struct redlock *c)
 	return code_is(c, "LOST") || code_is(c, "NOTHELD");
 }
 
-/* --- what is held --- */
+/* --- the locks --- */
 
 void locks_held_shown(const char *const *names, unsigned n, char *out, size_t size)
 {
@@ -155,7 +155,7 @@ void locks_held_shown(const char *const *names, unsigned n, char *out, size_t si
 	}
 }
 
-/* CHECK again after QUORUM: a daemon that restarted since the grant learns soon whether the stores have the lock. */
+/* Sends CHECK again after QUORUM: a daemon that restarted since the grant soon learns whether the stores have the lock. */
 static int name_check(struct keeper_task *task, unsigned i)
 {
 	struct pollfd front = {.fd = task->front};
@@ -180,7 +180,7 @@ int locks_held_check(struct keeper_task *task)
 	if (r)
 		return r;
 	permit = field_of(redlock_answer(task->c), "permit");
-	if (task->in->slots && permit.p && permit.n < sizeof(task->permit)) /* of one name */
+	if (task->in->slots && permit.p && permit.n < sizeof(task->permit)) /* a semaphore has one name */
 		memcpy(task->permit, permit.p, permit.n);
 	task->grant = *locks_held_first(task);
 	return 0;
@@ -199,10 +199,10 @@ const struct redlock_grant *locks_held_first(const struct keeper_task *task)
 /* --- the end --- */
 
 /*
- * Said again after the connection broke, for else the job is run again. What the session does not have any more was done then, unless the session lost it, or
- * is another one: the first ended with the connection.
+ * Sends DONE, and again after the connection broke, because otherwise the job runs again. NOTHELD to a repeated DONE means that the first one worked,
+ * unless there was a push LOST or the session is a new one.
  */
-static int done_say(const struct keeper_task *task)
+static int done_send(const struct keeper_task *task)
 {
 	int64_t until = redlock_now_us() + task->job->ttl_ms * 1000;
 	char session[64];
@@ -226,7 +226,7 @@ int locks_held_unlock(const struct keeper_task *task, int64_t keep_ms, enum atte
 	*ret_at = 0;
 	redlock_set_timeout(task->c, UNLOCK_MS);
 	if (task->job && attempt == ATTEMPT_DONE)
-		return done_say(task);
+		return done_send(task);
 	if (task->job && attempt == ATTEMPT_FAILED)
 		return job_failed(task->c, task->in, id, task->job->attempt);
 	if (task->job)
@@ -256,7 +256,10 @@ static int variable_set(const char *variable, const char *value)
 	return (value ? setenv(variable, value, 1) : unsetenv(variable)) ? -errno : 0;
 }
 
-/* REDLOCK_NAME and REDLOCK_FENCE; of further names REDLOCK_NAME_2, REDLOCK_FENCE_2 and so on. An outer redlock may have set more of them. */
+/*
+ * Sets REDLOCK_NAME and REDLOCK_FENCE; for further names REDLOCK_NAME_2, REDLOCK_FENCE_2 and so on. Unsets those of an outer redlock, which may have
+ * had more.
+ */
 static int name_environment(unsigned i, const char *name, int64_t fence)
 {
 	char name_variable[32] = "REDLOCK_NAME", fence_variable[32] = "REDLOCK_FENCE", value[24];

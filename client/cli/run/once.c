@@ -62,7 +62,10 @@ bool once_is_due(const struct keeper_task *task, int *ret_exit)
 	return false;
 }
 
-/* Said again after the connection broke, for else CMD runs again too early. A run whose lock was lost does not count: somebody else may run CMD already. */
+/*
+ * Stores the result, and again after the connection broke, because otherwise CMD runs again too early. A run that lost its lock does not count:
+ * another host may run CMD already.
+ */
 void once_record(const struct keeper_task *task, int status)
 {
 	struct redlock_grant grant = task->grant;

@@ -36,7 +36,7 @@ void process_signal(int fd, int signal)
 	(void)syscall(SYS_pidfd_send_signal, fd, signal, NULL, 0U);
 }
 
-/* The bytes of a file below /proc, NUL-terminated. Returns how many. */
+/* Reads a file of the process in /proc, NUL-terminated. Returns how many bytes. */
 static size_t proc_read(pid_t pid, const char *what, char *out, size_t size)
 {
 	char path[48];
@@ -53,14 +53,14 @@ static size_t proc_read(pid_t pid, const char *what, char *out, size_t size)
 	return n;
 }
 
-/* Whose child it is, 0 if that is out of sight, or -1 if nobody can tell. */
+/* Returns the parent; 0 if it is outside of this pid namespace, or -1 if it is not known. */
 static pid_t process_parent(pid_t pid)
 {
 	char stat[256], *end;
 	int parent;
 
 	(void)proc_read(pid, "stat", stat, sizeof(stat));
-	end = strrchr(stat, ')'); /* the name before it may hold anything */
+	end = strrchr(stat, ')'); /* the name before it may contain anything */
 	return end && sscanf(end, ") %*c %d", &parent) == 1 ? parent : -1; /* NOLINT(cert-err34-c): the kernel writes valid numbers */
 }
 

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * run and try: a keeper gets the lock and holds it for the command. This process passes on signals, and exits as the command did.
- * It does nothing that matters to the lock, so that it may be stopped. Until the lock is granted, signals end this process; the
- * keeper sees that and gives up its request.
+ * run and try: a keeper gets the lock and holds it for the command. This process passes on signals, and exits as the command did. The lock does not
+ * depend on it, so it may be stopped. Until the lock is granted, signals end this process; the keeper notices that, and gives up its request.
  */
 #include "client/cli/io/invocation.h"
 #include "client/cli/io/dial.h"
@@ -24,27 +23,27 @@
 #include <unistd.h>
 
 #define UNSTOPPABLE_US 1000000
-#define ASK_AGAIN_US   100000 /* of the session; and it is taken over so soon: max_grace may be short */
+#define ASK_AGAIN_US   100000 /* the pause between requests about the session. It is also taken over this soon, because max_grace may be short */
 #define SESSION_GONE   1
-#define TRUSTED_US     1000000 /* a request of work that was served for so long has no mistake */
+#define TRUSTED_US     1000000 /* a request of work that lasted this long has no mistake */
 
 /* How a run ended. */
 struct run_end {
 	bool granted; /* the lock was granted */
 	bool started; /* CMD was executed */
-	bool lost;    /* the lock was lost, and nothing of CMD is left */
-	int signal;   /* the last one that asked CMD to end while it ran; 0: none did */
+	bool lost;    /* the lock was lost, and no process of CMD is left */
+	int signal;   /* the last signal that asked CMD to end while it ran; 0: none did */
 };
 
 struct front {
 	const struct invocation *in;
-	int keeper, signals; /* descriptors; signals is -1 while signals still end this process */
+	int keeper, signals; /* descriptors; signals is -1 while a signal still ends this process */
 	bool grouped;
 	struct run_end end;
-	bool alone;             /* this process began without children: all that it has descend from CMD */
+	bool alone;             /* this process began without children, so all its children descend from CMD */
 	pid_t process;          /* the keeper */
-	sigset_t mask;          /* of signals, as this process found it */
-	struct keeper_report told; /* the last one */
+	sigset_t mask;          /* the signal mask with which this process started */
+	struct keeper_report told; /* the last report */
 };
 
 static void signal_pass(struct front *f, const struct signalfd_siginfo *info)
@@ -54,26 +53,26 @@ static void signal_pass(struct front *f, const struct signalfd_siginfo *info)
 	bool terminal = info->ssi_code == SI_KERNEL, hangs_up = signal == SIGHUP || signal == SIGCONT;
 	struct front_signal pass = {.number = signal};
 
-	/* In a common process group the terminal has signalled the command, too; but of a hang-up it tells the leader of the session alone. */
+	/* In a common process group the terminal has signalled the command, too. But it sends a hang-up to the leader of the session only. */
 	pass.had = !f->grouped && terminal && !(hangs_up && getsid(0) == getpid());
 	if (signal == SIGTSTP && terminal && !signal_has_shell()) {
 		if (!f->grouped)
 			kill(0, SIGCONT); /* the terminal has stopped CMD */
 		return;
 	}
-	/* Another SIGHUP may ask CMD to read its configuration again. */
+	/* A SIGHUP from elsewhere may ask CMD to read its configuration again. */
 	pass.ending = !ignored && (ends || (signal == SIGHUP && terminal));
 	if (pass.ending)
 		f->end.signal = signal;
 	(void)!send(f->keeper, &pass, sizeof(pass), MSG_NOSIGNAL | MSG_DONTWAIT);
-	/* The shell sees the job stop. The keeper goes on, and so does the lock. */
+	/* Stops this process, so that the shell sees a stopped job. The keeper continues, and with it the lock. */
 	if (signal == SIGTSTP && !ignored)
 		raise(SIGSTOP);
 }
 
-/* --- the keeper is gone --- */
+/* --- after the keeper was killed --- */
 
-/* 0; SESSION_GONE; or a negative errno: the daemon cannot be asked now. */
+/* Takes the session over. 0; SESSION_GONE; or a negative errno: the daemon cannot be asked now. */
 static int session_take(const struct front *f, struct redlock **ret_c)
 {
 	char line[sizeof(f->told.session) + sizeof(f->told.secret) + 16];
@@ -95,7 +94,7 @@ static int session_take(const struct front *f, struct redlock **ret_c)
 	return r;
 }
 
-/* Nobody else needs the grace of the session. c: a connection that has taken it over, or NULL. */
+/* Ends the session, because nobody needs its grace. c: a connection that has taken it over, or NULL. */
 static void session_end(const struct front *f, struct redlock *c)
 {
 	if (c || !session_take(f, &c))
@@ -122,7 +121,7 @@ static bool session_holds(const struct front *f, const char *const *names, unsig
 	return true;
 }
 
-/* True: CMD has ended, and so has all that descends from it, where this process can tell those from other children. */
+/* True: CMD has ended, and so have its descendants, as far as this process can distinguish them from other children. */
 static bool command_killed(const struct front *f, struct descendants *descendants)
 {
 	if (f->alone) {
@@ -133,10 +132,7 @@ static bool command_killed(const struct front *f, struct descendants *descendant
 	return waitpid(f->told.command, NULL, WNOHANG) != 0;
 }
 
-/*
- * The kernel killed CMD together with the keeper, but not what descends from CMD. Each of those becomes a child of this process. False: CMD was not stopped
- * in this time.
- */
+/* The kernel killed CMD with the keeper, but not its descendants. Each of those becomes a child of this process. False: CMD was not stopped in this time. */
 static bool command_end(const struct front *f, struct descendants *descendants)
 {
 	int64_t until = redlock_now_us() + ASK_AGAIN_US;
@@ -147,20 +143,20 @@ static bool command_end(const struct front *f, struct descendants *descendants)
 	return gone;
 }
 
-/* The session goes on here, so that nobody else gets the lock while CMD lives. Signals end this process again. */
-static void holds_on_say(const struct front *f, const char *name)
+/* Reports that the session continues here, so that nobody else gets the lock while CMD lives. From now on signals end this process again. */
+static void holding_report(const struct front *f, const char *name)
 {
 	if (stderr_is_ready())
 		complain("the process that held the lock was killed, and the command could not be; redlock holds on to %s", name);
 	sigprocmask(SIG_SETMASK, &f->mask, NULL);
 }
 
-/* The session is taken over if CMD does not end at once. */
+/* Takes the session over if CMD does not end at once. */
 static int keeper_lost(const struct front *f)
 {
 	struct descendants descendants = {.command = f->told.command, .grouped = f->grouped && f->told.command > 0};
-	/* The keeper may have been killed after it started CMD and before it said so. */
-	bool may_run = f->told.command > 0 || (f->end.granted && f->alone), told = false, held;
+	/* The keeper may have been killed after it started CMD and before it reported that. */
+	bool may_run = f->told.command > 0 || (f->end.granted && f->alone), reported = false, held;
 	int64_t unstoppable = redlock_now_us() + UNSTOPPABLE_US;
 	struct redlock *c = NULL;
 	char name[SHOWN_BYTES];
@@ -178,18 +174,18 @@ static int keeper_lost(const struct front *f)
 			redlock_close(c);
 			return EXIT_LOST;
 		}
-		if (!told)
-			holds_on_say(f, name);
-		told = true;
+		if (!reported)
+			holding_report(f, name);
+		reported = true;
 	}
 	session_end(f, c);
-	if (!told)
+	if (!reported)
 		complain(f->end.granted ? "the process that held the lock was killed; so was the command"
 				    : "the process that waited for the lock was killed");
 	return f->end.granted ? EXIT_LOST : EXIT_FAILED;
 }
 
-/* Returns -1, or the exit code. */
+/* Handles a report of the keeper. Returns -1, or the exit code. */
 static int report_take(struct front *f)
 {
 	static const int passed_on[] = {SIGTERM, SIGINT, SIGHUP, SIGQUIT, SIGUSR1, SIGUSR2, SIGTSTP, SIGCONT, SIGWINCH};
@@ -233,7 +229,7 @@ static int front_wait(struct front *f)
 		while (f->signals >= 0 && read(f->signals, &info, sizeof(info)) == sizeof(info))
 			signal_pass(f, &info);
 		n = recv(f->keeper, &report, sizeof(report), MSG_DONTWAIT);
-		/* If the keeper left a signal unread, recv reports one reset before its last report. */
+		/* If the keeper left a signal unread, recv first returns ECONNRESET once, and then the last report. */
 		if (n < 0 && (errno == EAGAIN || errno == EINTR || errno == ECONNRESET))
 			continue;
 		if (n != sizeof(report))
@@ -248,7 +244,7 @@ static _Noreturn void keeper_begin(const struct front *f, struct keeper_task *ta
 {
 	sigset_t all;
 
-	/* The keeper blocks all signals: a service manager signals each process of a service, and redlock passes that on to CMD. */
+	/* The keeper blocks all signals: a service manager signals each process of a service, and redlock passes its own on to CMD. */
 	sigfillset(&all);
 	sigprocmask(SIG_BLOCK, &all, NULL);
 	close(f->keeper);
@@ -261,7 +257,7 @@ static _Noreturn void keeper_begin(const struct front *f, struct keeper_task *ta
 	keeper_main(task);
 }
 
-/* From the fork on the connection belongs to the keeper. */
+/* After the fork, the connection belongs to the keeper. */
 static int front_run(struct front *f, struct keeper_task *task)
 {
 	pid_t group = getpgrp();
@@ -285,8 +281,8 @@ static int front_run(struct front *f, struct keeper_task *task)
 }
 
 /*
- * The terminal that controls this session stops whoever asks it for something from outside of its foreground group. So CMD stays in the group of redlock,
- * which a shell puts into the foreground, even if standard input is a file or a pipe.
+ * The controlling terminal stops a process outside of its foreground group that uses it. So CMD stays in the group of redlock, which a shell puts
+ * into the foreground, even if standard input is a file or a pipe.
  */
 static bool has_terminal(void)
 {
@@ -297,7 +293,7 @@ static bool has_terminal(void)
 	return fd >= 0;
 }
 
-/* One run of CMD. c was just opened; this call closes it. Returns the exit code of run. Some signals stay blocked: those that CMD was to get. */
+/* Runs CMD once. c was just opened; this call closes it. Returns the exit code of run. The signals that CMD was to get stay blocked. */
 static int run_once(const struct invocation *in, struct redlock *c, struct run_end *ret_end)
 {
 	struct front f = {.in = in, .keeper = -1, .signals = -1, .grouped = !has_terminal()};
@@ -317,19 +313,19 @@ static int run_once(const struct invocation *in, struct redlock *c, struct run_e
 }
 
 /*
- * lead and work run CMD again and again: lead once for each term in which this host is the leader, work once for each job of a queue. Each run has a session
- * and a keeper of its own. So a term asks for the lock behind those that wait, and whatever becomes of CMD, of the keeper or of the connection, a job is done,
- * or is given back. A run begins only when nothing is left of the CMD of the one before. Between runs signals end this process.
+ * lead and work run CMD again and again: lead once for each term as leader, work once for each job of a queue. Each run has its own session and
+ * keeper. So at each term redlock queues after the others that wait. Whatever happens to CMD, the keeper or the connection, a job is done or given
+ * back. A run begins only when nothing is left of the CMD of the previous run. Between runs a signal ends this process.
  */
 
-/* Whether lead or work goes on. begun: there was a run before, or work was served, so the request has no mistake; trouble passes. */
+/* Whether lead or work continues. begun: there was an earlier run, or work lasted for some time. So the request has no mistake, and the trouble will pass. */
 static bool runs_again(const struct invocation *in, const struct run_end *end, int code, bool begun)
 {
 	if (command_id(in) == CLI_LEAD)
 		return end->lost ? !end->signal : begun && !end->granted;
 	if (!works(in) || end->signal)
 		return false;
-	/* A CMD that cannot be executed would fail for every job. One that was executed may end with these codes as well: a shell does. */
+	/* A CMD that cannot be executed would fail for every job. But a CMD that was executed, like a shell, may end with the same codes. */
 	if (end->granted)
 		return end->started || (code != EXIT_CANNOT_EXEC && code != EXIT_NOT_FOUND);
 	return begun && code == EXIT_FAILED;
@@ -361,7 +357,7 @@ int run_main(const struct invocation *in)
 		if (!end.granted)
 			redial_pause();
 		c = redial(in->addr);
-		/* Nobody else waits for a keeper that lingered, or for what CMD left in the background. */
+		/* Reaps a keeper that lingered, and background processes of CMD. Nothing else waits for them. */
 		while (waitpid(-1, NULL, WNOHANG) > 0)
 			;
 	}

@@ -14,15 +14,15 @@
 #include <unistd.h>
 
 #define TICK_US  1000000
-#define AGAIN_US 30000000 /* without a terminal */
-#define LONG_US  10000000 /* likewise: so long a wait is said, once */
+#define AGAIN_US 30000000 /* the interval without a terminal */
+#define LONG_US  10000000 /* likewise: a wait this long is reported, once */
 #define SIDE_MS  300      /* how long the status line waits for answers */
 
 #define STATUS_BYTES 600
 
-/* --- who holds it, and the place in the queue, as SHOW tells --- */
+/* --- the holder, and the place in the queue, from SHOW --- */
 
-/* The words that BUSY has for a holder: its session, as far as it is known, and "holder" if another daemon serves it. */
+/* Writes the same words about a holder as BUSY: its session, as far as it is known, and "holder" if another daemon serves it. */
 static void holder_show(const struct redlock_line *row, char out[LABEL_BYTES])
 {
 	char label[LABEL_BYTES], peer[LABEL_BYTES], holder[LABEL_BYTES];
@@ -53,7 +53,7 @@ static void place_row(void *arg, const struct redlock_line *row)
 		place->ran_ms = redlock_line_number(row, "kept_ms", -1);
 	}
 	if (!holder || place->holder[0])
-		return; /* of several readers the first has it longest */
+		return; /* of several readers, the first has held it for longest */
 	holder_show(row, place->holder);
 	place->itself = place->outer_fence > 0 && redlock_line_number(row, "fence", 0) == place->outer_fence;
 	place->held_ms = redlock_line_number(row, "held_ms", -1);
@@ -72,7 +72,7 @@ int queue_place_ask(struct redlock *c, const char *name, struct queue_place *pla
 	return r;
 }
 
-/* An outer redlock has put its names and fencing tokens into the environment. A token that is not the holder's is left over from one that has ended. */
+/* An outer redlock has put its names and fencing tokens into the environment. If the token is not that of the holder, that redlock has ended. */
 static int64_t outer_fence_of(const char *name)
 {
 	char key[32] = "REDLOCK_NAME", token[32] = "REDLOCK_FENCE";
@@ -92,8 +92,8 @@ static int64_t outer_fence_of(const char *name)
 
 struct votes {
 	unsigned nodes, joined, quarantined;
-	int64_t left_ms; /* of the quarantine that ends last */
-	bool memory;     /* the daemon's own store */
+	int64_t left_ms; /* until the last quarantine ends */
+	bool memory;     /* the store in the memory of the daemon */
 };
 
 static void votes_row(void *arg, const struct redlock_line *row)
@@ -136,7 +136,7 @@ static const char *ordinal(int64_t n)
 	return n % 10 == 1 ? "st" : n % 10 == 2 ? "nd" : n % 10 == 3 ? "rd" : "th";
 }
 
-/* Whatever is known of the daemon, the place in the queue, the holder, how long the name is kept, and the shortage. */
+/* Shows as much as is known: whether the daemon is away, the place in the queue, the holder, how long the name is kept, and the shortage. */
 static void status_text(const struct wait_display *s, const struct queue_place *place, const char *shortage, char *out, size_t size)
 {
 	int64_t seconds = (redlock_now_us() - s->began_us) / 1000000;
@@ -160,7 +160,7 @@ static void status_text(const struct wait_display *s, const struct queue_place *
 		(void)text_add(out, at, size, "%s %s", comma, shortage);
 }
 
-/* Cuts to the width of the terminal, if it tells one, so that the line can be rewritten in place. */
+/* Cuts to the width of the terminal, if it is known, so that the line can be rewritten in place. */
 static void text_cut(char *text)
 {
 	struct winsize size = {.ws_col = 0};
@@ -172,7 +172,7 @@ static void text_cut(char *text)
 		text[--n] = '\0';
 }
 
-/* --- the connection that asks --- */
+/* --- the second connection --- */
 
 static bool side_open(struct wait_display *s)
 {
@@ -187,9 +187,9 @@ static void side_close(struct wait_display *s)
 	s->side = NULL;
 }
 
-/* --- what is told --- */
+/* --- the line --- */
 
-/* Asks for what the text says. Whether it waits for itself. */
+/* Asks the daemon, and writes the text. Returns whether the command waits for itself. */
 static bool status_ask(struct wait_display *s, char *text, size_t size)
 {
 	struct queue_place place = {.session = redlock_session_id(s->c), .outer_fence = s->outer_fence, .held_ms = -1, .kept_ms = -1};
@@ -201,7 +201,7 @@ static bool status_ask(struct wait_display *s, char *text, size_t size)
 	return place.itself;
 }
 
-/* For a log: that too few stores answer, and what it waits for, is said once each. */
+/* For a log: reports once that too few stores answer, and once what redlock waits for. */
 static void log_tick(struct wait_display *s, int64_t now)
 {
 	int64_t long_us = s->began_us + LONG_US;
@@ -233,7 +233,7 @@ void wait_display_tick(struct wait_display *s)
 	(void)status_ask(s, text, sizeof(text));
 	text_cut(text);
 	s->due_us = redlock_now_us() + TICK_US;
-	/* Never wait for a terminal: the lock may be granted meanwhile. */
+	/* Never wait for a terminal, because the lock may be granted meanwhile. */
 	if (!stderr_is_ready())
 		return;
 	fprintf(stderr, "\r%s\033[K", text);
@@ -244,7 +244,7 @@ void wait_display_begin(struct wait_display *s, const struct invocation *in, con
 {
 	*s = (struct wait_display){.in = in, .c = c, .began_us = redlock_now_us(), .terminal = isatty(STDERR_FILENO)};
 	s->outer_fence = in->shared || in->slots ? 0 : outer_fence_of(in->operand);
-	/* Spreads the requests of processes that began at the same moment. */
+	/* Spreads the requests of processes that started at the same moment. */
 	s->due_us = in->quiet ? INT64_MAX : s->began_us + TICK_US + (s->terminal ? 0 : getpid() % 1000 * (TICK_US / 1000));
 }
 

@@ -16,13 +16,13 @@
 #include <string.h>
 #include <sys/param.h>
 
-#define NOTE_BYTES   256 /* the longest note that a daemon takes */
+#define NOTE_BYTES   256 /* the longest note that a daemon accepts */
 #define POLL_MOST_MS 60000
-#define TEXT_MOST    (PAYLOAD_MAX - 1) /* bytes of a command line that is deferred, without the LF behind it */
+#define TEXT_MOST    (PAYLOAD_MAX - 1) /* bytes of a deferred command line, without the LF after it */
 
 /* --- the session --- */
 
-/* The label is what others see of the session. */
+/* Makes the label that others see for the session. */
 static void label_make(const struct invocation *in, char out[LABEL_BYTES])
 {
 	const char *user = getenv("USER") ? getenv("USER") : getenv("LOGNAME"), *word = strrchr(in->argv[0], '/');
@@ -55,7 +55,7 @@ bool waiting_greet(struct waiting *w)
 	int r = greet(w, w->in->ttl_ms > 0 ? w->in->ttl_ms : GRACE_MS);
 	int64_t most;
 
-	/* If the daemon refuses the grace that was asked for, the session gets as much as the daemon gives, at worst none. */
+	/* If the daemon refuses this grace, ask for the most that it allows, or for none. */
 	if (r == REDLOCK_REFUSED) {
 		r = greet(w, 0);
 		most = r ? 0 : redlock_line_number(redlock_answer(w->c), "max_grace_ms", 0);
@@ -64,7 +64,7 @@ bool waiting_greet(struct waiting *w)
 	}
 	if (!greeted(w, r))
 		return false;
-	/* The daemon refuses a longer keep. Say so before CMD runs, not after. An earlier daemon bounds it by max_lease. */
+	/* The daemon refuses a longer keep. Report it before CMD runs, not after. An earlier daemon limits it by max_lease. */
 	most = redlock_line_number(redlock_answer(w->c), "max_lease_ms", INT64_MAX);
 	most = redlock_line_number(redlock_answer(w->c), "max_keep_ms", most);
 	if (w->in->keep_ms <= most)
@@ -85,7 +85,7 @@ bool waiting_regreet(struct waiting *w, int64_t grace_ms)
 
 /* --- the request --- */
 
-/* The note that was given, else the command line; cut between characters. */
+/* Writes the given note, or else the command line. Cuts it between characters. */
 static void note_make(const struct invocation *in, char out[NOTE_BYTES + 2])
 {
 	size_t at = text_add(out, 0, NOTE_BYTES + 2, "%s", in->note ? in->note : ""), n = NOTE_BYTES;
@@ -140,7 +140,7 @@ int waiting_answer(struct waiting *w, int64_t until, struct wait_display *status
 
 /* --- no grant --- */
 
-/* Words that a shell reads as they are. Returns the length; more than TEXT_MOST: they are too long, and were cut. */
+/* Quotes the words for a shell. Returns the length. More than TEXT_MOST: they are too long, and were cut. */
 static size_t line_for_shell(char *const *words, char out[PAYLOAD_MAX + 1])
 {
 	size_t at = 0;
@@ -174,15 +174,15 @@ bool or_defer(const struct invocation *in, struct redlock *c)
 	return !r;
 }
 
-/* Says who holds the lock. SHOW is asked for what the answer does not tell: BUSY has who holds the lock here, of a holder on another host the host alone. */
+/* Reports who holds the lock. Sends SHOW if the answer does not say enough: BUSY names a holder of this host, but only the host of one elsewhere. */
 static void holder_complain(const struct waiting *w, int outcome)
 {
 	struct queue_place place = {.session = redlock_session_id(w->c)};
 	struct span holder = field_of(redlock_answer(w->c), "holder");
-	bool told = outcome == REDLOCK_BUSY && (holder.n == 0 || holder.p[0] != '@');
+	bool known = outcome == REDLOCK_BUSY && (holder.n == 0 || holder.p[0] != '@');
 	char name[SHOWN_BYTES], age[AGE_BYTES], more[AGE_BYTES];
 
-	if (told || w->in->names_n > 1 || queue_place_ask(w->c, w->in->operand, &place) || (!place.holder[0] && place.kept_ms < 0)) {
+	if (known || w->in->names_n > 1 || queue_place_ask(w->c, w->in->operand, &place) || (!place.holder[0] && place.kept_ms < 0)) {
 		complain("%s", redlock_errmsg(w->c));
 		return;
 	}
