@@ -14,7 +14,7 @@
 struct verifier {
 	struct offload *offload;
 	struct event *event;
-	struct check *latest; /* the one that is to answer; NULL: none */
+	struct check *latest; /* the one that must answer; NULL: none */
 	verifier_done *done;
 	void *context;
 };
