@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* See api.h. From a request of HTTP to a line. */
+/* See api.h. Turns a request of HTTP into a line. */
 #include "daemon/api/api.h"
 
 #include "daemon/api/fields.h"
@@ -21,12 +21,12 @@ _Static_assert(QUOTED_NAME + FIELDS_MOST + 128 <= REPLY_MAX, "a line has its tag
 
 enum kind { OF_SESSIONS, OF_SESSION, OF_LOCK, OF_EVENTS, OF_NO_NAME, OF_NOTHING };
 
-/* What a path names. */
+/* The parts of a path. */
 struct target {
 	enum kind kind;
 	uint64_t number;
 	char secret[SECRET_MOST + 1];
-	char name[QUOTED_NAME + 1]; /* as the protocol has it */
+	char name[QUOTED_NAME + 1]; /* as in the protocol */
 };
 
 /* --- paths ---------------------------------------------------------------------------------------------------------- */
@@ -99,7 +99,7 @@ struct route {
 	enum ask ask;
 	const char *word;   /* of the line */
 	const char *always; /* fields that the line has in any case */
-	uint32_t reserved;  /* these, which a request may not have: bits of enum field */
+	uint32_t reserved;  /* fields that a request may not have: bits of enum field */
 };
 
 #define BIT(field) (UINT32_C(1) << FIELD_##field)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The requests of a session that the service has not answered yet; see api.h for what holds. */
+/* The requests of a session that the service has not answered yet; see api.h for the rules. */
 #include "daemon/api/internal.h"
 
 #include "daemon/base/mem.h"

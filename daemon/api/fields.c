@@ -98,7 +98,7 @@ bool fields_of_query(struct fields *f, const char *query)
 
 struct reader {
 	const char *begin, *at, *end;
-	char text[TEXT_MOST + 4]; /* the text that was read last; one that is too long is cut, and has more than TEXT_MOST bytes */
+	char text[TEXT_MOST + 4]; /* the text that was last read; a longer one is cut, and has more than TEXT_MOST bytes */
 	size_t n;
 };
 
@@ -155,7 +155,7 @@ static void put_rune(struct reader *r, int rune)
 	}
 }
 
-/* A lone low surrogate of a byte is that byte, as in answers (proto/json.h); no other half stands alone. */
+/* A lone low surrogate of a byte is that byte, as in answers (proto/json.h). No other surrogate may be alone. */
 static bool read_unicode(struct reader *r)
 {
 	int rune = hex4(r), low;
@@ -197,7 +197,7 @@ static bool read_escape(struct reader *r)
 	return true;
 }
 
-/* Behind its first quote. */
+/* Begins after the opening quote. */
 static bool read_text(struct reader *r)
 {
 	for (r->n = 0; r->at < r->end;) {
@@ -217,7 +217,7 @@ static bool read_text(struct reader *r)
 	return false;
 }
 
-/* A number, true, false or null: bytes up to what may follow it. */
+/* A number, true, false or null: the bytes up to the next delimiter. */
 static bool read_bare(struct reader *r, struct span *ret_value)
 {
 	const char *from = r->at;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The stream of events of a session. With EVENTS_UNSENT unread it is ended. Its client comes back with Last-Event-ID, and is told what it has missed, as far
- * as it was kept.
+ * The stream of events of a session. With EVENTS_UNSENT unread it is ended. Its client comes back with Last-Event-ID, and gets the events that it has missed,
+ * if they are kept.
  */
 #include "daemon/api/internal.h"
 
@@ -33,7 +33,7 @@ void follower_end(struct follower *f)
 	sse_end(out.req, out.visit);
 }
 
-/* --- what is told --------------------------------------------------------------------------------------------------- */
+/* --- what is sent --------------------------------------------------------------------------------------------------- */
 
 static void happening_set(struct api_session *s, uint64_t id, char *text, size_t n)
 {
@@ -66,7 +66,7 @@ void follower_keep(struct api_session *s, const struct reply_line *push)
 	buf_release(&text);
 }
 
-/* The ids of a session that is resumed begin anew, and higher: a client that knows one of before is told all that is kept. */
+/* A resumed session has new, higher ids. A client that names an older id gets all kept events. */
 static void follower_catch_up(struct follower *f)
 {
 	const char *header = evhttp_find_header(evhttp_request_get_input_headers(f->out.req), "Last-Event-ID");

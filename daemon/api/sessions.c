@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The sessions of the API that have a session of the service now; see api.h for what holds. */
+/* The sessions of the API that have a session of the service now; see api.h for the rules. */
 #include "daemon/api/internal.h"
 
 #include "daemon/base/clock.h"
@@ -18,7 +18,7 @@ static const char gone_text[] = "the session has ended: make a new one by POST /
 
 /* --- what the service answers ---------------------------------------------------------------------------------------- */
 
-/* A grant that the session has heard of is not given back for a request that is cut. */
+/* A grant that the session knows is not given back when a request is cut. */
 static void grant_is_known(struct api_session *s, const char *what, int64_t fence)
 {
 	struct call *c;
@@ -38,7 +38,7 @@ static bool asks_again(const struct call *cut)
 	return false;
 }
 
-/* Nobody hears of this grant. */
+/* No client hears of this grant. */
 static void grant_give_back(struct call *c, int64_t fence)
 {
 	char line[REPLY_MAX];
@@ -205,7 +205,7 @@ void session_drop(struct api_session *s)
 	mem_free(s);
 }
 
-/* The service has hung up: the session has ended, or its grace has begun, or somebody has taken it over. Who asks again is told which. */
+/* The service has hung up: the session has ended, its grace has begun, or somebody has resumed it. The next request shows which. */
 static void on_over(struct asker *a)
 {
 	struct api_session *s = (struct api_session *)a;
@@ -214,7 +214,7 @@ static void on_over(struct asker *a)
 	session_drop(s);
 }
 
-/* Returns the groups of the peer, which it refers to, for the caller to free. */
+/* Returns the groups of the peer, which refers to them. The caller frees them. */
 static uint32_t *peer_of(struct evhttp_request *req, struct peer *ret_peer, char subject[SUBJECT_MAX])
 {
 	uint32_t *groups = gate_peer(req, ret_peer);
@@ -274,7 +274,7 @@ struct api_session *session_new(struct api *api, struct evhttp_request *req)
 	s->asker.line = on_line;
 	s->asker.over = on_over;
 	s->asker.most = PUSHES_MOST;
-	/* Without an address the client has gone: a session that came back for it would be nobody's. */
+	/* Without an address the client has gone: a session that it resumes now would belong to nobody. */
 	open = peer.address[0] && origin_has_share(api, s->origin, s->origin_n) && asker_open(api->web, &s->asker, &peer);
 	free(groups);
 	if (!open) {
@@ -283,7 +283,7 @@ struct api_session *session_new(struct api *api, struct evhttp_request *req)
 		return NULL;
 	}
 	s->api = api;
-	s->before = s->events = (uint64_t)clock_wall_us(); /* a session that is resumed goes on with higher ids than it had before */
+	s->before = s->events = (uint64_t)clock_wall_us(); /* a resumed session gets higher ids than before */
 	TAILQ_INIT(&s->calls);
 	TAILQ_INSERT_TAIL(&api->sessions, s, next);
 	api->sessions_n++;
@@ -292,7 +292,7 @@ struct api_session *session_new(struct api *api, struct evhttp_request *req)
 
 /* --- the beat ------------------------------------------------------------------------------------------------------- */
 
-/* Each session has its turn twice a second, a fifth of them at a time. */
+/* Each session has its turn twice a second: a fifth of them at a time. */
 static void on_beat(evutil_socket_t fd, short what, void *context)
 {
 	struct api *api = context;

@@ -17,7 +17,7 @@ struct arena_chunk;
 
 struct arena {
 	struct arena_chunk *first, *current;
-	char *at, *end; /* what is free of the current chunk; aligned */
+	char *at, *end; /* the free part of the current chunk; aligned */
 };
 
 void arena_init(struct arena *a);
@@ -26,7 +26,7 @@ void arena_reset(struct arena *a); /* keeps up to 256 KiB of chunks */
 
 void arena_advance(struct arena *a, size_t n); /* the slow path of arena_reserve */
 
-/* Returns at least n contiguous bytes, aligned to 16. They are scratch until arena_commit tells how many of them were used. */
+/* Returns at least n contiguous bytes, aligned to 16. They are scratch memory. arena_commit takes the part that was used. */
 static inline char *arena_reserve(struct arena *a, size_t n)
 {
 	if ((size_t)(a->end - a->at) <= n) /* one byte more than is needed, so that an arena without a chunk has no room for 0 bytes */

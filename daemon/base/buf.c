@@ -10,7 +10,7 @@
 #include <string.h>
 
 #define BUF_FIRST  ((size_t)256)
-#define BUF_SPREAD ((size_t)8192) /* larger ones do not all grow at the same lengths */
+#define BUF_SPREAD ((size_t)8192) /* larger buffers do not all grow at the same lengths */
 
 void buf_init(struct buf *b)
 {
@@ -32,7 +32,7 @@ static void buf_compact(struct buf *b)
 	b->start = 0;
 }
 
-/* Hundreds of buffers may fill at the same rate, and to move a large one takes the kernel 20 us: so each has its own lengths at which it grows. */
+/* Hundreds of buffers may fill at the same rate, and to move a large one takes the kernel 20 us. So each has different lengths at which it grows. */
 static size_t buf_spread(const struct buf *b, size_t cap)
 {
 	size_t quarter = cap / 4, own = ((uintptr_t)b >> 4) * 0x9e3779b97f4a7c15 >> 32;

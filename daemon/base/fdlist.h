@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Descriptors that go from one process to the next, by their places in a list. The numbers may differ in the next process, so what is handed over says places.
- * The array is memory of mem.h. Not thread-safe.
+ * Descriptors that go from one process to the next. The numbers may differ in the next process, so records refer to places in the list. The array is memory of
+ * mem.h. Not thread-safe.
  */
 #ifndef BASE_FDLIST_H
 #define BASE_FDLIST_H
@@ -9,13 +9,13 @@
 #include <stddef.h>
 
 struct fdlist {
-	int *fd; /* -1: somebody took it */
+	int *fd; /* -1: it was taken */
 	size_t n, cap;
 };
 
 size_t fdlist_add(struct fdlist *l, int fd);     /* returns its place */
 int fdlist_take(struct fdlist *l, size_t place); /* the caller owns it from then on. -1: there is none, or it was taken before */
 void fdlist_release(struct fdlist *l);           /* frees the array; closes nothing */
-void fdlist_close(struct fdlist *l);             /* the same, and closes what nobody took */
+void fdlist_close(struct fdlist *l);             /* the same, and closes all that were not taken */
 
 #endif

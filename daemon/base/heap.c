@@ -18,7 +18,7 @@ void heap_release(struct heap *h)
 	heap_init(h);
 }
 
-/* (at, order) as one number, so that one comparison orders two timers, without a jump that a processor could guess wrong. */
+/* (at, order) as one number: one comparison orders two timers, without a branch that a processor could mispredict. */
 static inline __int128 timer_key(const struct timer *t)
 {
 	return (__int128)((unsigned __int128)t->at.us << 64 | t->order);
@@ -49,8 +49,8 @@ static inline size_t heap_rise(struct heap *h, size_t i, const struct timer *t)
 }
 
 /*
- * Slot i is free: fills it with the first of its children, then the slot of that child, and so on. Returns the slot at the bottom that is free now.
- * The key of the best child is kept: read again through its pointer, each child's load would wait for the choice between those before it.
+ * Slot i is free: fills it with the first of its children, then the slot of that child, and so on. Returns the slot at the bottom that is free now. The key of
+ * the best child is kept. If it were read again through its pointer, each child's load would wait for the choice between the earlier ones.
  */
 static size_t heap_sink(struct heap *h, size_t i)
 {
@@ -74,7 +74,7 @@ static size_t heap_sink(struct heap *h, size_t i)
 	return i;
 }
 
-/* Slot i is free: puts t there, or further up or down. Most timers that come here belong near the bottom, so none is compared with t on the way down. */
+/* Slot i is free: puts t there, or further up or down. Most timers here belong near the bottom, so none is compared with t on the way down. */
 static void heap_settle(struct heap *h, size_t i, struct timer *t)
 {
 	heap_place(h, heap_rise(h, heap_sink(h, i), t), t);

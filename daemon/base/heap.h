@@ -26,7 +26,7 @@ void heap_init(struct heap *h);
 void heap_release(struct heap *h);
 /* Sets or moves the timer. INSTANT_NEVER cancels it. */
 void heap_set(struct heap *h, struct timer *t, struct instant at);
-void heap_take_out(struct heap *h, struct timer *t); /* that is set */
+void heap_take_out(struct heap *h, struct timer *t); /* t must be set */
 
 /* NULL when empty */
 static inline struct timer *heap_first(const struct heap *h)

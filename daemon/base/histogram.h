@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * A histogram of durations: how many were at most 1, 2, 5, 10, 20, 50 … microseconds. The bounds are exact. To add one takes a few instructions: between two
- * powers of two there is at most one bound. Whoever needs their sum keeps it beside.
+ * A histogram of durations: how many were at most 1, 2, 5, 10, 20, 50 … microseconds. The bounds are exact. To add one takes a few instructions, because
+ * there is at most one bound between two powers of two. It does not keep their sum.
  */
 #ifndef BASE_HISTOGRAM_H
 #define BASE_HISTOGRAM_H
@@ -15,7 +15,7 @@ struct histogram {
 };
 
 extern const int64_t histogram_bound_us[HISTOGRAM_BOUNDS + 1]; /* the last: INT64_MAX */
-extern const uint8_t histogram_first[64]; /* by the number of the highest bit: where to begin */
+extern const uint8_t histogram_first[64]; /* by the number of the highest bit: where the search begins */
 
 /* A negative duration counts as the longest. */
 static inline void histogram_add(struct histogram *h, int64_t us)

@@ -27,9 +27,9 @@ static const char *const level_name[] = {"error", "warn", "notice", "info", "deb
 
 static enum log_level current = LOG_NOTICE;
 static bool to_journal;
-static int sink = STDERR_FILENO; /* or a descriptor of our own for the terminal or pipe at stderr */
+static int sink = STDERR_FILENO; /* or our own descriptor of the terminal or pipe at stderr */
 static bool sink_is_socket;
-static bool cut;             /* sink took the beginning of a line without its end: the next line begins with a line feed */
+static bool cut;             /* sink took only the beginning of a line: the next line begins with a line feed */
 static unsigned long missed; /* lines that were dropped or cut */
 
 /* systemd.exec(5): JOURNAL_STREAM is "device:inode" of the stream. A process may inherit it although its stderr goes elsewhere. */
@@ -46,8 +46,8 @@ static bool stderr_is_journal(void)
 }
 
 /*
- * Opens the terminal or pipe at stderr again, so that a write to it never waits. O_NONBLOCK at stderr itself would change what other processes share with
- * this one. Returns stderr where /proc is missing, or where stderr belongs to another user.
+ * Opens the terminal or pipe at stderr again, so that a write to it never waits. O_NONBLOCK at stderr itself would affect other processes that share it.
+ * Returns stderr where /proc is missing, or where stderr belongs to another user.
  */
 static int stderr_again(void)
 {
@@ -125,7 +125,7 @@ static ssize_t sink_write(struct iovec *part, size_t parts)
 	return n;
 }
 
-/* False: the line is lost, or its end is. */
+/* False: the line, or its end, is lost. */
 static bool line_put(char *line, size_t n)
 {
 	size_t lead = __atomic_load_n(&cut, __ATOMIC_RELAXED);
@@ -158,8 +158,8 @@ static void missed_count(unsigned long n)
 	__atomic_add_fetch(&missed, n, __ATOMIC_RELAXED);
 }
 
-/* Reports the number of lost lines as soon as stderr takes lines again. */
-static void missed_tell(void)
+/* Reports the number of lost lines as soon as stderr accepts lines again. */
+static void missed_report(void)
 {
 	char line[128];
 	unsigned long n;
@@ -191,7 +191,7 @@ void log_event(enum log_level level, const char *event, const char *format, ...)
 		n += line_length(vsnprintf(line + n, sizeof(line) - n, format, args), sizeof(line) - n);
 		va_end(args);
 	}
-	missed_tell();
+	missed_report();
 	if (!line_write(line, n))
 		missed_count(1);
 	errno = saved;
@@ -205,7 +205,7 @@ void log_text(const char *text)
 	for (; *text; text += n + (text[n] == '\n')) {
 		n = strcspn(text, "\n");
 		memcpy(line, text, n < sizeof(line) ? n : sizeof(line) - 1);
-		missed_tell();
+		missed_report();
 		if (!line_write(line, n < sizeof(line) ? n : sizeof(line) - 1))
 			missed_count(1);
 	}

@@ -12,8 +12,8 @@
 
 #define MAP_FIRST ((size_t)16)
 #define MAP_AHEAD ((size_t)8) /* distance of a prefetch during a walk, in buckets */
-#define MAP_MOVED ((size_t)16) /* buckets that an insertion or a removal moves: the table is moved long before the next one is due */
-#define MAP_AT_ONCE ((size_t)1024) /* those that are moved as it begins */
+#define MAP_MOVED ((size_t)16) /* buckets that an insertion or a removal moves: the move ends long before the next one is due */
+#define MAP_AT_ONCE ((size_t)1024) /* buckets that are moved at the beginning */
 #define MAP_KEEP  ((size_t)1024) /* buckets that are never freed, so that a count that varies by hundreds allocates nothing */
 
 struct sip {
@@ -80,7 +80,7 @@ uint64_t siphash(const uint64_t key[2], const void *p, size_t n)
 	for (left = n; left >= 8; left -= 8, at += 8)
 		sip_word(&s, sip_load(at));
 	if (left && n >= 8)
-		last |= sip_load(at + left - 8) >> (64 - 8 * left); /* with bytes that are hashed already, which the shift drops */
+		last |= sip_load(at + left - 8) >> (64 - 8 * left); /* includes bytes that are already hashed, which the shift drops */
 	else
 		for (i = 0; i < left; i++)
 			last |= (uint64_t)at[i] << (8 * i);
@@ -180,7 +180,7 @@ void map_remove(struct map *m, struct map_node *node)
 		map_resize(m, (m->mask + 1) / 4 < MAP_KEEP ? MAP_KEEP : (m->mask + 1) / 4);
 }
 
-/* The first hash behind those that map_bucket() finds in the same chain; 0: there is none. */
+/* The first hash after those that map_bucket() finds in the same chain; 0: there is none. */
 static uint64_t map_chain_end(const struct map *m, uint64_t hash)
 {
 	uint64_t end = ((hash >> m->shift) + 1) << m->shift, moved;
@@ -189,7 +189,7 @@ static uint64_t map_chain_end(const struct map *m, uint64_t hash)
 		return end;
 	if (hash >> m->old_shift >= m->moved)
 		return ((hash >> m->old_shift) + 1) << m->old_shift;
-	moved = (uint64_t)m->moved << m->old_shift; /* a bucket of the new table may lie on both sides of it */
+	moved = (uint64_t)m->moved << m->old_shift; /* a bucket of the new table may include hashes on both sides of it */
 	return end == 0 || end > moved ? moved : end;
 }
 

@@ -23,7 +23,7 @@ struct map {
 	unsigned shift; /* hash >> shift is the bucket */
 	unsigned old_shift;
 	struct map_node **old; /* the table that is being replaced; NULL: none … */
-	size_t moved, old_n;   /* … of whose buckets so many are moved already, from the first on */
+	size_t moved, old_n;   /* … with this many of its buckets moved already, from the first on */
 	size_t count;
 	uint64_t key[2];
 };
@@ -50,7 +50,7 @@ static inline uint64_t map_hash(const struct map *m, const void *key, size_t n)
 	return siphash(m->key, key, n);
 }
 
-/* Inline, so that each caller has a walk with its own match built in. */
+/* Inline, so that each caller has a loop with its own match built in. */
 static inline struct map_node *map_find(const struct map *m, uint64_t hash, const void *key, size_t n, map_match *match)
 {
 	struct map_node *node;
@@ -65,19 +65,19 @@ static inline struct map_node *map_find(const struct map *m, uint64_t hash, cons
 struct map_node *map_next(const struct map *m, const struct map_node *after);
 
 /*
- * A walk through a map that may change between the steps, in its size as well. The walk meets a node exactly once if the node is in the map from the
- * first step to the last, and once or not at all if the node is inserted or removed meanwhile.
+ * A walk through a map that may change between the steps, even in its size. The walk visits a node exactly once if the node is in the map from the first step
+ * to the last. A node that is inserted or removed meanwhile is visited once or not at all.
  */
 struct map_walk { /* a zero-filled walk is at the beginning */
-	uint64_t from, next; /* the first hash of the bucket that was met last, and of the next one */
+	uint64_t from, next; /* the first hash of the last visited bucket, and of the next one */
 	bool over;
-	const struct map_node *ahead; /* a node that will be met soon, for a prefetch; NULL: none. Invalid once the map changes */
+	const struct map_node *ahead; /* a node that will be visited soon, for a prefetch; NULL: none. Invalid once the map changes */
 };
 
 /* One step: *ret_chain is the chain of one bucket, NULL if empty. The caller must skip nodes for which map_walk_meets is false. False: the walk is over. */
 bool map_walk(const struct map *m, struct map_walk *w, struct map_node **ret_chain);
 
-/* After the map has shrunk, a bucket may contain nodes that were met before. */
+/* After the map has shrunk, a bucket may contain nodes that were visited before. */
 static inline bool map_walk_meets(const struct map_walk *w, const struct map_node *node)
 {
 	return node->hash >= w->from;

@@ -12,7 +12,7 @@ void *mem_grow(void *p, size_t count, size_t size);  /* realloc to count * size,
 char *mem_copy(const void *p, size_t n);             /* n bytes and a NUL */
 void mem_free(void *p);                              /* NULL is allowed */
 
-/* Ends the process. For callers whose library reports that memory is exhausted. */
+/* Ends the process. For callers whose library reports a lack of memory. */
 void mem_exhausted(void) __attribute__((noreturn, cold));
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* See offload.h. A thread works on its task and writes the address of the task to a pipe, for the loop. */
+/* See offload.h. A thread works on its task, then writes the address of the task to a pipe, for the loop. */
 #include "daemon/base/offload.h"
 
 #include "daemon/base/mem.h"
@@ -13,10 +13,10 @@
 
 struct offload {
 	int pipe[2];
-	unsigned tasks; /* begun, and not ended on the loop */
+	unsigned tasks; /* begun, and not yet ended on the loop */
 	pthread_mutex_t lock;
 	unsigned threads; /* under the lock */
-	bool closed;      /* under the lock; the loop is done with this: threads end their tasks themselves, and the last one frees it */
+	bool closed;      /* under the lock; the loop no longer uses this: threads end their tasks themselves, and the last one frees it */
 };
 
 struct offload *offload_new(void)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Calls that block and cannot be interrupted, each in a thread of its own: none delays the loop, or another one. There are few, and most of the time none.
- * All functions here are called on the loop's thread.
+ * Calls that block and cannot be interrupted, each in its own thread: none delays the loop, or another call. There are few, and most of the time none. All
+ * functions here are called on the loop's thread.
  */
 #ifndef BASE_OFFLOAD_H
 #define BASE_OFFLOAD_H
@@ -12,16 +12,16 @@
 
 struct offload;
 
-/* The first member of what a call needs. */
+/* The first member of the data of a call. */
 struct task {
-	void (*work)(struct task *t); /* in the thread; NULL: there is nothing to do but to answer */
+	void (*work)(struct task *t); /* in the thread; NULL: there is nothing to do but answer */
 	/*
-	 * Frees it. wanted: it is to answer first. Then it runs on the loop's thread, and error is 0, or an errno if no thread could be started, and `work` was
-	 * not called. Else it may run in a thread.
+	 * Frees the task. wanted: it must answer first. Then this runs on the loop's thread, and error is 0, or an errno if no thread could be started, and
+	 * `work` was not called. Otherwise it may run in a thread.
 	 */
 	void (*end)(struct task *t, bool wanted);
 	int error;
-	bool forgotten; /* its owner does not want it any more; for the loop's thread */
+	bool forgotten; /* its owner no longer wants it; for the loop's thread */
 	struct offload *offload;
 };
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The peer of a client connection, who stands behind it, and how a connection may end. Net fills these in, core decides by them. */
+/* The peer of a client connection, whose it is, and how a connection may end. Net fills these in; core decides by them. */
 #ifndef BASE_PEER_H
 #define BASE_PEER_H
 
@@ -13,7 +13,7 @@ struct peer {
 	bool is_admin;    /* may send admin requests */
 	bool is_web;      /* asks for a client of the web page: such a session is in no figure and in no list */
 	int64_t pid, uid; /* SO_PEERCRED; -1 on TCP */
-	int64_t heartbeat_us; /* of a session without one that it takes over; 0: none, as its connection ends */
+	int64_t heartbeat_us; /* for a session without a heartbeat that it resumes; 0: none, as its connection shows its end */
 	const char *subject; /* of the certificate that the peer has shown, as in "CN=db3"; NULL: none. Borrowed */
 	const uint32_t *groups; /* all groups of a Unix peer, if rules ask for them; borrowed */
 	unsigned groups_n;
@@ -32,8 +32,8 @@ enum gone {
 #define PEER_ORIGIN_MAX 64
 
 /*
- * Who stands behind a peer, as limits and back-offs count it: "uid 33", an IPv4 address, the /64 of an IPv6 address, as in "2001:db8::/64", or "loopback",
- * which is ::1 and all of 127.0.0.0/8: whoever has one address of a /64 or of loopback can use all. address: as in struct peer, of n bytes, not terminated.
+ * The origin of a peer, as limits and back-offs count it: "uid 33", an IPv4 address, the /64 of an IPv6 address, as in "2001:db8::/64", or "loopback", which is
+ * ::1 and all of 127.0.0.0/8: a host with one address of a /64, or of loopback, can use all of them. address: as in struct peer, of n bytes, not terminated.
  * Returns the length; out is not terminated.
  */
 size_t peer_origin(bool is_unix, int64_t uid, const char *address, size_t n, char out[PEER_ORIGIN_MAX]);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Tells AddressSanitizer which bytes of a pool or an arena are free. Has no effect in a plain build. */
+/* Marks the free bytes of a pool or an arena for AddressSanitizer. Has no effect in a plain build. */
 #ifndef BASE_POISON_H
 #define BASE_POISON_H
 

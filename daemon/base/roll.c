@@ -20,7 +20,7 @@ static int name_compare(const struct roll_item *item, const char *name, size_t n
 	return order ? order : (item->n > n) - (item->n < n);
 }
 
-/* Where the links stand that lead to the first item that is not before this name, one for each height. Returns that item. */
+/* Finds the links to the first item that is not before this name, one for each height. Returns that item. */
 static struct roll_item *roll_seek(struct roll *r, const char *name, size_t n, struct roll_item **ret_link[ROLL_HEIGHT])
 {
 	struct roll_item **links = r->first;
@@ -43,7 +43,7 @@ struct roll_item *roll_from(const struct roll *r, const char *name, size_t n)
 	return links[0];
 }
 
-/* Takes it out of all lists. It is free then. */
+/* Removes it from all lists. The caller owns it then. */
 static void roll_unlink(struct roll *r, struct roll_item *item)
 {
 	struct roll_item **link[ROLL_HEIGHT];
@@ -65,7 +65,7 @@ void roll_release(struct roll *r)
 	}
 }
 
-/* One in four items stands on the next height, too. */
+/* One in four items has the next height, too. */
 static uint8_t height_of(const struct roll *r, const char *name, size_t n)
 {
 	uint64_t bits = siphash(r->key, name, n);
@@ -76,7 +76,7 @@ static uint8_t height_of(const struct roll *r, const char *name, size_t n)
 	return height;
 }
 
-/* An item of that height with room for the name: the one that had to make room, if it is like that. */
+/* An item of that height with room for the name: the removed one, if it fits. */
 static struct roll_item *item_new(struct roll_item *old, uint8_t height, const char *name, size_t n)
 {
 	size_t cap = (n + 31) / 32 * 32, links = height * sizeof(struct roll_item *);

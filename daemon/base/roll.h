@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * A roll of names, at most so many: in the order of their bytes, and by when each was noted last. One more makes room for itself: the oldest goes.
- * Noting and finding take the logarithm of their number (a skip list; how high an item stands is drawn from a hash of its name).
+ * A bounded set of names, sorted by their bytes, and by the time at which each was last noted. When it is full, a new name replaces the oldest. Noting and
+ * finding take the logarithm of their number (a skip list; a hash of the name determines the height of an item).
  */
 #ifndef BASE_ROLL_H
 #define BASE_ROLL_H
@@ -17,7 +17,7 @@ struct roll_item {
 	TAILQ_ENTRY(roll_item) by_age;
 	uint8_t height;
 	uint16_t n, cap;
-	char *text;                /* behind the links */
+	char *text;                /* after the links */
 	struct roll_item *next[];  /* the next of at least that height */
 };
 TAILQ_HEAD(roll_items, roll_item);

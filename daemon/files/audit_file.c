@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* See audit_file.h. It must never end the daemon, and never be waited for but by its one write a pass. */
+/* See audit_file.h. It must never end the daemon. The daemon waits only for its one write per pass. */
 #include "daemon/files/audit_file.h"
 
 #include "daemon/base/log.h"
@@ -35,7 +35,7 @@ int audit_file_open(struct audit_file *f, const char *path)
 	return path ? file_open(f) : 0;
 }
 
-/* Whether a file may be made at this path, where there is none. */
+/* Whether a file could be made at this path, where there is none. */
 static int folder_check(const char *path)
 {
 	const char *slash = strrchr(path, '/');
@@ -49,7 +49,7 @@ static int folder_check(const char *path)
 	return faccessat(AT_FDCWD, folder, W_OK | X_OK, AT_EACCESS) ? -errno : 0;
 }
 
-/* Nothing is opened: a reader of a pipe would take that for the daemon. */
+/* Opens nothing: a reader of a pipe would think that the daemon has come. */
 int audit_file_check(const char *path)
 {
 	struct stat st;
@@ -130,7 +130,7 @@ void audit_file_add(struct audit_file *f, struct span rest, int64_t wall_us)
 	f->count++;
 }
 
-/* The line that says how many are missing comes before those of this pass. */
+/* The line with the number of missing lines comes before those of this pass. */
 static void gap_write(struct audit_file *f, int64_t wall_us, char *out, size_t size)
 {
 	char time[40];
@@ -142,23 +142,23 @@ static void gap_write(struct audit_file *f, int64_t wall_us, char *out, size_t s
 	snprintf(out, size, "%s{\"time\":\"%s\",\"event\":\"gap\",\"left_out\":%" PRIu64 "}\n", f->torn ? "\n" : "", time, f->left_out);
 }
 
-/* A pipe, and a file that may only grow, keep what they have. False: it is there still. */
+/* Cuts off a part of a line. False: it is still there, since pipes and append-only files keep it. */
 static bool part_takes_back(const struct audit_file *f, size_t n)
 {
 	struct stat st;
 
-	/* The file has no other writer, so its end is what was written just now. */
+	/* The file has no other writer, so its end is what was just written. */
 	return fstat(f->fd, &st) == 0 && S_ISREG(st.st_mode) && ftruncate(f->fd, st.st_size - (off_t)n) == 0;
 }
 
-/* All or nothing, where that can be; *ret_kept: bytes that stay although it is not all. 0 or an errno. */
+/* All or nothing, where that is possible. *ret_kept: bytes that stay although the rest is missing. 0 or an errno. */
 static int all_write(struct audit_file *f, const char *bytes, size_t n, size_t *ret_kept)
 {
 	ssize_t written = write(f->fd, bytes, n), rest;
 	int error = errno;
 
 	if (written >= 0 && written < (ssize_t)n) {
-		rest = write(f->fd, bytes + written, n - (size_t)written); /* it says why the first was short */
+		rest = write(f->fd, bytes + written, n - (size_t)written); /* it returns the cause of the short write */
 		error = rest < 0 ? errno : ENOSPC;
 		written += rest > 0 ? rest : 0;
 	}

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The file of the audit log. The lines of a pass of the loop are one write. Lines that cannot be written are counted and left out, and the first line that
- * can be written again says how many: a full disk neither stops the daemon nor delays a client. What a full disk cut off of a line is taken back. Where it
- * cannot be, as in a pipe, it ends before the next line begins.
+ * The file of the audit log. The lines of a pass of the loop are one write. Lines that cannot be written are counted and left out, and the next line that can
+ * be written says how many. So a full disk neither stops the daemon nor delays a client. If a full disk cuts a line off, its first part is removed. Where that
+ * is impossible, as in a pipe, it gets a line end before the next line.
  */
 #ifndef AUDIT_FILE_H
 #define AUDIT_FILE_H
@@ -15,10 +15,10 @@ struct audit_file {
 	const char *path; /* borrowed; NULL: no audit log */
 	int fd;           /* -1: not open */
 	struct buf lines; /* of this pass */
-	unsigned count;   /* how many */
+	unsigned count;   /* their number */
 	uint64_t left_out; /* since the last line that was written */
-	bool torn;         /* the file ends within one of them */
-	bool failing;      /* it could not be opened, or the last lines not be written */
+	bool torn;         /* the file ends in the middle of a line */
+	bool failing;      /* it could not be opened, or the last write failed */
 	struct instant quiet_until; /* no log line about a failure before this */
 };
 
@@ -28,11 +28,11 @@ int audit_file_open(struct audit_file *f, const char *path) __attribute__((warn_
 int audit_file_check(const char *path) __attribute__((warn_unused_result));
 /* After a rotation. If the file cannot be opened, lines are left out until it can. */
 void audit_file_reopen(struct audit_file *f, struct instant now);
-/* Makes the file again if somebody has removed it, and logs it; tries again one that fails. A rotation renames it, and is followed by a reload. */
+/* Makes the file again if somebody has removed it, and logs that. Retries a file that fails. A rotation renames the file, and a reload follows. */
 void audit_file_look(struct audit_file *f, struct instant now, int64_t wall_us);
 void audit_file_close(struct audit_file *f);
 
-/* rest: the line behind its time, from the comma on. wall_us: since 1970. */
+/* rest: the line after its time, from the comma on. wall_us: since 1970. */
 void audit_file_add(struct audit_file *f, struct span rest, int64_t wall_us);
 void audit_file_write(struct audit_file *f, struct instant now, int64_t wall_us); /* all lines that were added */
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Reads the files, and tells what is wrong with them. A key must never be logged, and leaves memory as soon as OpenSSL has it. */
+/* Reads the files, and reports what is wrong with them. A key must never be logged, and leaves memory as soon as OpenSSL has it. */
 #include "daemon/files/credentials.h"
 
 #include "daemon/base/clock.h"
@@ -17,7 +17,7 @@
 
 struct usage {
 	enum conf_key key[TLS_PARTS];
-	enum conf_key whole; /* to blame for what no file is to blame for */
+	enum conf_key whole; /* the key to blame if no single file is wrong */
 	int (*make)(const struct tls_pem part[TLS_PARTS], struct ssl_ctx_st **ret_context, struct tls_fault *ret_fault);
 };
 
@@ -80,14 +80,14 @@ static int context_make(const struct conf *c, const struct usage *u, struct ssl_
 
 /* --- check ----------------------------------------------------------------------------------------------------------- */
 
-static void mistake_tell(const struct conf *c, const struct usage *u, const struct mistake *m, struct conf_report *report)
+static void mistake_report(const struct conf *c, const struct usage *u, const struct mistake *m, struct conf_report *report)
 {
 	const char *file = conf_file_name(c, m->key);
 
 	conf_refuse(c, file ? m->key : u->whole, report, "%s%s%s", file ? file : "", file ? ": " : "", m->why);
 }
 
-/* Tells of each file that cannot be read. False: there is one, or a key was refused before, so that no context can be made. */
+/* Reports each file that cannot be read. False: there is one, or a key was refused before, so no context can be made. */
 static bool files_read(const struct conf *c, const struct usage *u, struct conf_report *report)
 {
 	bool all = !c->origin[u->whole].bad;
@@ -103,14 +103,14 @@ static bool files_read(const struct conf *c, const struct usage *u, struct conf_
 		free(text);
 		if (r < 0) {
 			unreadable(&m, u->key[i], r);
-			mistake_tell(c, u, &m, report);
+			mistake_report(c, u, &m, report);
 		}
 		all &= r == 0;
 	}
 	return all;
 }
 
-/* A certificate and its key go together: conf_check has told of one that lacks the other, and of a listener without them. */
+/* A certificate needs its key, and the reverse. conf_check has already reported one without the other, and a listener without them. */
 static bool is_complete(const struct conf *c, const struct usage *u)
 {
 	bool cert = conf_file_name(c, u->key[TLS_CERT]), key = conf_file_name(c, u->key[TLS_KEY]);
@@ -118,7 +118,7 @@ static bool is_complete(const struct conf *c, const struct usage *u)
 	return cert == key && (cert || u != &usage_listen);
 }
 
-/* Whose certificate: it is in a file, or a server shows it. */
+/* Texts about a certificate: it is in a file, or a server shows it. */
 struct shown {
 	const char *key, *ended, *ends_soon;
 };
@@ -150,7 +150,7 @@ static void usage_check(const struct conf *c, const struct usage *u, struct conf
 	if (!files_read(c, u, report) || !is_complete(c, u))
 		return;
 	if (context_make(c, u, &context, &m)) {
-		mistake_tell(c, u, &m, report);
+		mistake_report(c, u, &m, report);
 		return;
 	}
 	end_warn(c, u->key[TLS_CERT], left_s(tls_context_ends(context)), report);
@@ -174,7 +174,7 @@ static const struct shown by_server = {
 	"server", "it or its authority (redis.tls.ca_file) has ended: no new connection is made; renew the one with this date",
 	"it or its authority (redis.tls.ca_file) ends: renew the one with this date in time"};
 
-static void tell_end(const struct shown *by, const char *name, int64_t ends, enum log_level usual)
+static void log_end(const struct shown *by, const char *name, int64_t ends, enum log_level usual)
 {
 	int64_t left = left_s(ends);
 	enum log_level level = left <= 0 ? LOG_ERROR : left < AHEAD_DAYS * DAY_S ? LOG_WARN : usual;
@@ -203,7 +203,7 @@ static struct ssl_ctx_st *context_use(const struct conf *c, const struct usage *
 		return NULL;
 	}
 	*ends = tls_context_ends(context);
-	tell_end(&in_file, conf_file_name(c, u->key[TLS_CERT]), *ends, LOG_INFO);
+	log_end(&in_file, conf_file_name(c, u->key[TLS_CERT]), *ends, LOG_INFO);
 	return context;
 }
 
@@ -232,8 +232,8 @@ void credentials_tick(struct credentials *k, const struct conf *c)
 	if (instant_before(now, k->tell_at))
 		return;
 	k->tell_at = instant_add(now, DAY_S * SEC);
-	tell_end(&in_file, conf_file_name(c, KEY_TLS_CERT_FILE), k->listen_ends, LOG_DEBUG);
-	tell_end(&in_file, conf_file_name(c, KEY_REDIS_TLS_CERT_FILE), k->redis_ends, LOG_DEBUG);
+	log_end(&in_file, conf_file_name(c, KEY_TLS_CERT_FILE), k->listen_ends, LOG_DEBUG);
+	log_end(&in_file, conf_file_name(c, KEY_REDIS_TLS_CERT_FILE), k->redis_ends, LOG_DEBUG);
 }
 
 void credentials_look(struct credentials *k, unsigned server, const char *label, int64_t ends)
@@ -246,5 +246,5 @@ void credentials_look(struct credentials *k, unsigned server, const char *label,
 	if (instant_before(now, k->server_due[server]))
 		return;
 	k->server_due[server] = instant_add(now, DAY_S * SEC);
-	tell_end(&by_server, label, ends, LOG_WARN);
+	log_end(&by_server, label, ends, LOG_WARN);
 }

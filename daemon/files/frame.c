@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Writes and checks bytes in memory. It must never read beyond them, and it knows no files. */
+/* Writes and checks bytes in memory. It must never read beyond them. It does not know files. */
 #include "daemon/files/frame.h"
 
 #include "daemon/base/pack.h"

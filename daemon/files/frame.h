@@ -16,7 +16,7 @@
 
 #define FRAME_HEADER   ((size_t)96)
 #define FRAME_BOOT_MAX 64
-#define FRAME_SPOILT   "unusable" /* a file that begins with this was given up */
+#define FRAME_SPOILT   "unusable" /* the beginning of a file that was given up */
 
 enum frame { FRAME_WHOLE, FRAME_TORN, FRAME_DAMAGED }; /* torn: the bytes end within the frame, or none are left */
 

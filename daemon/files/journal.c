@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Reads and writes one file. It must never leave a file behind that lacks a record on which an answer relies: if a record cannot be written, the
- * file is removed. It must never read a clock. It must never end the daemon, which works without a journal as well.
+ * Reads and writes one file. It must never leave a file that lacks a record on which an answer relies: if a record cannot be written, the file is removed. It
+ * must never read a clock. It must never end the daemon, which works without a journal as well.
  */
 #include "daemon/files/journal.h"
 
@@ -42,7 +42,7 @@ static void journal_drop(struct journal *j)
 	log_event(LOG_INFO, "journal", "file=%s %s note=\"of another boot, nothing of it is resumed\"", FILE_NAME, gone ? "removed=yes" : "removed=no");
 }
 
-/* Whether all records are whole. A torn last record is allowed and cut off. */
+/* Whether all records are whole. A torn last record is allowed, and cut off. */
 static bool journal_scan(struct journal *j)
 {
 	struct span rest = j->rest, record;
@@ -61,7 +61,7 @@ static bool journal_scan(struct journal *j)
 	return true;
 }
 
-/* Whether the file can be restored from. */
+/* Whether the file can be used for a restore. */
 static bool journal_take(struct journal *j, int r, struct instant now)
 {
 	struct span file = {buf_begin(&j->past), buf_length(&j->past)};
@@ -121,7 +121,7 @@ static void image_remove(struct journal *j)
 	j->image_fd = -1;
 }
 
-/* Gives the snapshot up that is being written. */
+/* Gives up the snapshot that is being written. */
 static void image_drop(struct journal *j)
 {
 	j->in_image = false;
@@ -167,7 +167,7 @@ void journal_close(struct journal *j)
 
 /* --- writing ------------------------------------------------------------------------------------------------------------ */
 
-/* After a short write the next one says why: the device may be full, or the file as large as it may be. */
+/* After a short write the next one returns the cause: the device may be full, or the file may have reached its limit. */
 static int fd_write(int fd, struct span bytes, size_t at)
 {
 	size_t done = 0;
@@ -183,7 +183,7 @@ static int fd_write(int fd, struct span bytes, size_t at)
 }
 
 
-/* The file size at which the next snapshot is due. Half of the room that is left must suffice until then. */
+/* The file size at which the next snapshot is due. Half of the remaining room must suffice until then. */
 static size_t next_snapshot(const struct journal *j)
 {
 	return least_of(most_of(JOURNAL_GROWTH * j->size, JOURNAL_SNAPSHOT), j->size + (j->most - j->size) / 2);
@@ -201,7 +201,7 @@ static int image_open(struct journal *j, struct instant now)
 	return fd_write(j->image_fd, (struct span){header, sizeof(header)}, 0);
 }
 
-/* Writes what the snapshot has, behind what is written of it. */
+/* Appends the new records of the snapshot to its file. */
 static int image_write(struct journal *j, struct instant now)
 {
 	struct span news = {buf_begin(&j->image), buf_length(&j->image)};
@@ -214,7 +214,7 @@ static int image_write(struct journal *j, struct instant now)
 		j->image_error = at + news.n > j->most ? -EFBIG : fd_write(j->image_fd, news, at);
 	buf_clear(&j->image);
 	if (j->image_error)
-		image_remove(j); /* what is appended to the old file next may need the room */
+		image_remove(j); /* the old file, which goes on, may need the room */
 	return j->image_error;
 }
 
@@ -227,7 +227,7 @@ static void old_file_empty(struct task *t)
 {
 	struct old_file *old = (struct old_file *)t;
 
-	(void)!ftruncate(old->fd, 0); /* it may be still there under its name */
+	(void)!ftruncate(old->fd, 0); /* the name may still lead to it */
 	close(old->fd);
 	old->fd = -1;
 }
@@ -240,7 +240,7 @@ static void old_file_end(struct task *t, bool wanted)
 	free(t);
 }
 
-/* Empties and closes the file, which nobody needs any more: in a thread, as to free 100 MiB takes 25 ms. */
+/* Empties and closes the file, which nobody needs any more. In a thread, because to free 100 MiB takes 25 ms. */
 static void file_let_go(struct journal *j)
 {
 	struct old_file *old;
@@ -284,7 +284,7 @@ static int file_remove(struct journal *j)
 	return 0;
 }
 
-/* Overwrites or empties the file, and removes it. One of these may succeed where another fails, and none needs space. */
+/* Overwrites or empties the file, and removes it. One of these may succeed where another fails. None needs space. */
 static bool file_spoil(struct journal *j)
 {
 	bool spoilt;
@@ -307,15 +307,15 @@ void journal_begin_anew(struct journal *j, const char *dir, struct instant now)
 	}
 	if (j->fd < 0 && !j->unusable)
 		return;
-	/* What is left of the file would count if the daemon were killed before the snapshot is whole. */
+	/* The rest of the file would count if the daemon were killed before the snapshot is complete. */
 	j->stale = !file_spoil(j);
 	j->size = 0;
-	buf_clear(&j->pass); /* the snapshot has it */
+	buf_clear(&j->pass); /* the snapshot will have them */
 	j->unusable = true;
 	j->retry_at = now;
 }
 
-/* A new try stops the loop for as long as it takes to write all live records. So the pause grows with them. */
+/* A retry stops the loop while it writes all live records. So the pause grows with them. */
 static int64_t pause_of(const struct journal *j)
 {
 	int64_t least = (int64_t)(most_of(j->size, j->live) >> 20) * JOURNAL_PAUSE_MIB_US;
@@ -355,7 +355,7 @@ void journal_add(struct journal *j, struct span record)
 		frame_append(&j->pass, record);
 }
 
-/* To write at its former end would hide that from all but the next start. */
+/* To write at the former end would hide the cut from all but the next start. */
 static bool file_was_cut(const struct journal *j)
 {
 	struct stat st;
@@ -387,8 +387,8 @@ void journal_write(struct journal *j, struct instant now)
 	int r;
 
 	if (j->in_image && buf_length(&j->image) > 0)
-		(void)image_write(j, now); /* journal_end tells of an error */
-	if (j->in_image && !append) /* at a start: the snapshot has these records, and takes the place of the file of the previous run */
+		(void)image_write(j, now); /* journal_end reports an error */
+	if (j->in_image && !append) /* at a start: the snapshot has these records, and replaces the file of the previous run */
 		buf_clear(&j->pass);
 	if (buf_length(&j->pass) == 0)
 		return;
@@ -408,15 +408,15 @@ void journal_write(struct journal *j, struct instant now)
 
 /* --- snapshots ---------------------------------------------------------------------------------------------------------- */
 
-/* Supposes that the average record is as long as in the last snapshot. */
+/* Assumes that the average record is as long as in the last snapshot. */
 static size_t live_now(const struct journal *j)
 {
 	return j->live_count > 0 ? (size_t)((double)j->live * (double)j->count / (double)j->live_count) : j->live;
 }
 
 /*
- * If the live records fill more than half of the file, a snapshot gains too little for the time that it stops the loop: it would be due again and
- * again, at ever shorter steps. The file then grows until it is full.
+ * If the live records fill more than half of the file, a snapshot gains too little for the time that it stops the loop. It would be due again and again, after
+ * less and less growth. So the file then grows until it is full.
  */
 static bool snapshot_pays(const struct journal *j)
 {
@@ -466,7 +466,7 @@ void journal_end(struct journal *j, struct instant now)
 	int r;
 
 	if (!j->in_image)
-		return; /* it was given up */
+		return; /* given up */
 	r = snapshot_write(j, now);
 	j->live = j->image_size;
 	j->live_count = j->count;

@@ -40,7 +40,7 @@ static bool is_trusted(const struct stat *st)
 	return st->st_uid == 0 || st->st_uid == geteuid();
 }
 
-/* Where any user can make a name, as in /tmp, the directory, or the link to it, may be another user's, who could put files of his own in our place. */
+/* In a folder like /tmp any user can make names. So the directory, or a link to it, may belong to another user, who could replace our files. */
 static int runtime_make(const struct runtime *r)
 {
 	bool shared = strncmp(r->dir, "/tmp/redlockd-", 14) == 0;
@@ -62,7 +62,7 @@ const char *runtime_trouble(int r)
 	return r == -EPERM ? "the directory, or the link to it, belongs to another user: it must belong to root or to the user of the daemon" : strerror(-r);
 }
 
-/* The lock file shows that the directory is in use. It can be deleted, and another daemon would then lock a new one: so the directory is locked too. */
+/* The lock file shows that the directory is in use. It can be deleted, and another daemon would then lock a new one. So the directory is locked too. */
 static int runtime_lock(struct runtime *r)
 {
 	char path[sizeof(r->dir) + 16];
@@ -74,7 +74,7 @@ static int runtime_lock(struct runtime *r)
 	if (r->folder < 0)
 		rc = -errno;
 	else if (flock(r->lock, LOCK_EX | LOCK_NB) || (flock(r->folder, LOCK_EX | LOCK_NB) && errno == EWOULDBLOCK))
-		rc = -EWOULDBLOCK; /* another error of the directory is ignored: NFS cannot lock one */
+		rc = -EWOULDBLOCK; /* other errors of the directory are ignored: NFS cannot lock one */
 	else
 		rc = 0;
 	if (rc)
@@ -173,14 +173,14 @@ struct instant runtime_began(void)
 	if (!fgets(text, sizeof(text), f))
 		text[0] = '\0';
 	fclose(f);
-	/* proc_pid_stat(5): the 22nd field; the name in brackets may hold anything. */
+	/* proc_pid_stat(5): the 22nd field; the name in brackets may contain anything. */
 	rest = strrchr(text, ')');
 	/* NOLINTNEXTLINE(cert-err34-c): the kernel writes valid numbers */
 	if (!rest || sscanf(rest + 1, "%*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %llu", &ticks) != 1)
 		return at;
 	now = clock_boottime();
 	at.us = (int64_t)(ticks * SEC / (unsigned long long)sysconf(_SC_CLK_TCK));
-	/* In a time namespace process 1 may have started before the zero of its clock; the number is useless then. */
+	/* In a time namespace process 1 may have started before the zero of its clock. The number is useless then. */
 	if (instant_before(now, at))
 		at.us = 0;
 	return at;

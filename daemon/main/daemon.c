@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Start-up is a list of stages in the order in which they depend on each other; shut-down is the same list backwards. */
+/* Start-up is a list of stages in the order of their dependencies. Shut-down is the same list backwards. */
 #include "daemon/main/daemon.h"
 
 #include "daemon/base/clock.h"
@@ -26,7 +26,8 @@
 #define KEEPALIVE_US (10 * SEC)
 #define LAST_PASSES  256
 
-/* Names, jobs and journal stand where the process before has run. In another directory a kill -9 in the midst would find half of them, or nothing. */
+/* Names, jobs and journal are in the directory of the previous process. If a restart changed the directory, a kill -9 halfway would leave only a part of them
+ * there, or nothing. */
 static int runtime_stays(struct daemon *d, const char **ret_what)
 {
 	const struct carried *c = d->carried;
@@ -47,11 +48,11 @@ static int stage_runtime(struct daemon *d)
 	int r = c ? runtime_stays(d, &what) : runtime_open(&d->runtime, d->conf->runtime_dir, &what);
 
 	if (r >= 0 && once_is_there(d->runtime.dir))
-		d->names_elsewhere = false; /* the process whose state cannot be used ran here */
+		d->names_elsewhere = false; /* the process with the unusable state ran in this directory */
 	if (r < 0) {
 		log_event(LOG_ERROR, "start", "runtime=%s error=\"%s\"", d->runtime.dir, runtime_trouble(r));
 	} else if (!once_take(d->runtime.dir, c ? c->mark : NULL, &what) && c) {
-		/* Another process went on from it, or one was killed before: that one ran here as well. */
+		/* Another process has continued from it, or was killed before that: it ran in this directory as well. */
 		carried_refuse(d, what);
 		d->names_elsewhere = false;
 	}
@@ -72,7 +73,7 @@ static int stage_limits(struct daemon *d)
 	signal(SIGXFSZ, SIG_IGN);
 	vanished_start();
 	signal(SIGUSR1, SIG_IGN); /* until supervise_start */
-	signal(SIGCHLD, SIG_DFL); /* where it is ignored, nobody can wait for a child: trial.c */
+	signal(SIGCHLD, SIG_DFL); /* where it is ignored, no child can be awaited: trial.c */
 	guard_secrets(d->conf);
 	if (getrlimit(RLIMIT_NOFILE, &limit) == 0 && limit.rlim_cur < limit.rlim_max) {
 		limit.rlim_cur = limit.rlim_max;
@@ -90,7 +91,7 @@ static int stage_systemd(struct daemon *d)
 	return r;
 }
 
-/* Comes before all that writes to the runtime directory. */
+/* Comes before any stage that writes to the runtime directory. */
 static int stage_descriptors(struct daemon *d)
 {
 	if (descriptors_for_clients(d->conf, d->systemd.sockets_n) == 0 && !d->carried)
@@ -104,7 +105,7 @@ static void stage_systemd_stop(struct daemon *d)
 	systemd_release(&d->systemd);
 }
 
-/* libevent would write to standard error by itself, and wait for its reader. */
+/* By itself libevent would write to standard error, and wait for its reader. */
 static void loop_log(int severity, const char *text)
 {
 	char quoted[512];
@@ -193,8 +194,8 @@ static void stage_net_stop(struct daemon *d)
 }
 
 /*
- * A crash loses the keys of the memory store, so the sessions of the previous run hold nothing, and the journal is dropped. What the process before has handed
- * over says more than its journal.
+ * A crash loses the keys of the memory store. The sessions of the previous run then hold nothing, and the journal is dropped. A state that was handed over
+ * supersedes the journal.
  */
 static int stage_journal(struct daemon *d)
 {
@@ -223,7 +224,7 @@ struct stage {
 	const char *name;
 	int (*start)(struct daemon *d);
 	void (*stop)(struct daemon *d);
-	bool tells; /* it logs what was wrong by itself */
+	bool tells; /* it logs its errors itself */
 };
 
 static const struct stage stages[] = {
@@ -264,7 +265,7 @@ static int exit_status(int r)
 	}
 }
 
-/* Lets others run who share the processor: a client that was answered may ask for more, and a server may answer. */
+/* Lets other processes run: a client with its answer may ask for more, and a server may answer. */
 static void daemon_yield(struct daemon *d)
 {
 	struct instant before = clock_boottime();
@@ -302,7 +303,7 @@ static void daemon_loop(struct daemon *d)
 		net_flush_all(d->net);
 }
 
-/* Whether another program, or this one again, goes on in this process. */
+/* Whether another program, or this one again, continues in this process. */
 static bool goes_on_in_place(const struct daemon *d)
 {
 	return d->restart.phase == RESTART_OVER && d->restart.way == IN_PLACE;
@@ -318,8 +319,8 @@ static void handed_close(struct daemon *d)
 }
 
 /*
- * From the first stage to the last, and back. *ret_handed: what is handed over in place; NULL: the process ends. *ends: it is to end as soon as it has
- * started; and afterwards, whether what goes on in place is to end.
+ * Runs all stages, and stops them in reverse. *ret_handed: what is handed over in place; NULL: the process ends. *ends: in: end right after the start; out: the
+ * continuation in place must end.
  */
 static int daemon_live(struct conf *conf, const struct daemon_args *args, bool *ends, struct carried **ret_handed, int *ret_records)
 {
@@ -334,7 +335,7 @@ static int daemon_live(struct conf *conf, const struct daemon_args *args, bool *
 	d->reloaded.wall_us = clock_wall_us();
 	d->wall_ahead_at_start_us = d->reloaded.wall_us - d->started.us;
 	credentials_init(&d->credentials);
-	/* Between the first mark of the state file and the last one an end without supervise_end counts as a crash. */
+	/* Between the first and the last mark of the state file, any end without supervise_end counts as a crash. */
 	signals_hold(true);
 	while (r >= 0 && started < STAGES) {
 		r = stages[started].start(d);
@@ -365,7 +366,8 @@ int daemon_run(struct conf *conf, const struct daemon_args *args)
 	bool ends = false;
 	int r, records;
 
-	/* The kernel takes 100 us for each MiB that is given back, and nobody is served meanwhile. So what a crowd has taken is kept for the next one. */
+	/* To give memory back takes the kernel 100 us per MiB, and nobody is served meanwhile. So memory that a burst of clients has used is kept for the next
+	 * one. */
 	(void)mallopt(M_TRIM_THRESHOLD, INT_MAX);
 	for (;;) {
 		r = daemon_live(conf, args, &ends, &handed, &records);

@@ -16,7 +16,8 @@ struct daemon_args {
 /* Runs until SIGTERM or SIGINT. Returns the exit status of the process (sysexits.h). conf is borrowed; a reload changes it. After log_init. */
 int daemon_run(struct conf *conf, const struct daemon_args *args);
 
-/* Whether enough servers take a connection of a process with this configuration, within seconds. Else standard error has the reason of each other one. */
+/* Whether enough servers accept a connection of a process with this configuration, within seconds. If not, standard error gets the reason of each other
+ * server. */
 bool stores_try(const struct conf *conf);
 
 #endif

@@ -10,7 +10,7 @@
 #include <limits.h>
 #include <sys/resource.h>
 
-/* Standard files and the log, locks and folders, the event loop, listeners, the journal and its successor, a lookup of a name, a reload; some spare. */
+/* Standard files and the log, locks and folders, the event loop, listeners, the journal and its successor, a lookup of a name, a reload; and some spare. */
 #define OWN 32
 
 static uint64_t limit_now(void)
@@ -20,7 +20,7 @@ static uint64_t limit_now(void)
 	return getrlimit(RLIMIT_NOFILE, &limit) || limit.rlim_cur == RLIM_INFINITY ? UINT_MAX : limit.rlim_cur;
 }
 
-/* A node has its links, one subscriber, one that is tried now and then, and one connection to each of its sentinels. */
+/* A node has its links, one subscriber, one connection for regular tries, and one to each of its sentinels. */
 static uint64_t of_stores(const struct conf *c)
 {
 	uint64_t n = c->redis.nodes * (c->redis.links + 2);

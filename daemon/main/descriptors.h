@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Shares out the descriptors that this process may open. The stores, the journal and the log come first, so that clients cannot keep a quorum from
- * coming back; connections of clients get the rest.
+ * Shares out the descriptors that this process may open. The stores, the journal and the log come first, so that clients cannot prevent the return of a quorum.
+ * Connections of clients get the rest.
  */
 #ifndef DAEMON_DESCRIPTORS_H
 #define DAEMON_DESCRIPTORS_H

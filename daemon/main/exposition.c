@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The text of /metrics (Prometheus, format 0.0.4): the samples of STATS with redlockd_ before their names, and what other exporters tell of their process. No
- * name of a lock is in it, so its size does not depend on what clients do.
+ * The text of /metrics (Prometheus, format 0.0.4): the samples of STATS with redlockd_ before their names, and the usual figures of a process. No name of a
+ * lock is in it, so its size does not depend on what clients do.
  */
 #include "daemon/main/internal.h"
 

@@ -30,13 +30,13 @@
 
 #define SIGNALS 5 /* that the daemon handles */
 
-/* How the last reading of the configuration went; the first one is that of the start. */
+/* Result of the last reading of the configuration; the first one is at the start. */
 struct reloaded {
-	int64_t wall_us; /* when it was last taken, by CLOCK_REALTIME */
-	bool failed;     /* since then there was another, and nothing of it was taken; or a file that it names could not be used: the former stays in use */
+	int64_t wall_us; /* when it was last applied, by CLOCK_REALTIME */
+	bool failed;     /* a later reading was not applied; or a file that it names could not be used, and the former one stays in use */
 };
 
-/* Answers of the memory store about jobs: the service gets them at the end of the pass, when their file has been written. Owned, with their texts. */
+/* Answers of the memory store about jobs: the service gets them at the end of the pass, when the file of jobs is written. Owned, with their texts. */
 struct unwritten {
 	struct answer *answer;
 	size_t n, cap;
@@ -52,7 +52,7 @@ struct daemon {
 	struct core_conf core_conf;
 	struct outer outer;
 	struct effects effects;
-	struct carried *carried;   /* what the process before this one has handed over, as long as something of it is to be taken; else NULL */
+	struct carried *carried;   /* what the previous process has handed over, until all of it is taken; else NULL */
 	struct restart restart;
 	struct backlog backlog;
 	int64_t wall_ahead_us;     /* wall_known: CLOCK_REALTIME - CLOCK_BOOTTIME, as it was at the first step of the loop pass */
@@ -61,8 +61,8 @@ struct daemon {
 	struct rest rest;
 	bool wall_known;
 	struct instant pass_end;   /* when the loop pass must end: PASS_US after its first step */
-	struct instant calls_end;  /* when the loop pass carries out no further call of the memory store: CALLS_US after its first one */
-	bool record_first; /* the journal has a record that is to be written before the memory store carries out a call */
+	struct instant calls_end;  /* when the loop pass stops carrying out calls of the memory store: CALLS_US after the first one */
+	bool record_first; /* the journal has a record that must be written before the memory store carries out a call */
 	struct journal journal;
 	struct net *net;
 	struct credentials credentials;
@@ -73,19 +73,19 @@ struct daemon {
 	struct memory *memory;     /* store: memory */
 	struct state state;
 	bool state_open;
-	bool names_elsewhere; /* those of the process before, whose state cannot be used, need not stand in our directory */
+	bool names_elsewhere; /* the names of a previous process with unusable state may be in another directory */
 	struct job_file jobs;
 	struct unwritten unwritten;
 	struct answer_queue answers;
-	struct instant answers_end; /* when the loop pass gives the service no further answer of a Redis server: ANSWERS_US after the first one */
-	int jobs_error;         /* that is in the log */
-	struct instant jobs_at; /* the next look at them */
+	struct instant answers_end; /* when the loop pass stops giving the service answers of Redis servers: ANSWERS_US after the first one */
+	int jobs_error;         /* the error that is in the log */
+	struct instant jobs_at; /* the next check of the jobs */
 	struct rules *rules, *old_rules; /* as the service has them; NULL: none */
 	struct conf_users *users, *old_users;      /* NULL: none */
 	struct user_names *user_names, *old_names; /* likewise, as the service has them */
 	struct verifier *verifier;
 	bool verifying;                  /* a secret is being verified */
-	struct proofs *proofs;           /* guard.c: of the secrets that were right; NULL: there are no users */
+	struct proofs *proofs;           /* guard.c: of secrets that were right; NULL: there are no users */
 	struct audit_file audit;
 	char host[256];
 	char unix_path[4200];
@@ -98,16 +98,16 @@ struct daemon {
 	struct event *signal_event[SIGNALS];
 	struct event *tick_event; /* ready, watchdog, status, state file */
 	struct instant started, watchdog_at, status_at;
-	struct instant look_at; /* vanished.c: the next look … */
-	int folder_error;       /* … and why the runtime directory is not there, or cannot be entered, as the log says */
-	int files_error;        /* … why the files of names cannot be looked at, or made again */
+	struct instant look_at; /* vanished.c: the next check … */
+	int folder_error;       /* … and why the runtime directory is missing or inaccessible, as logged */
+	int files_error;        /* … why the files of names cannot be checked, or made again */
 	int mark_error;         /* … and why the last mark of the memory store could not be written */
 	int64_t wall_ahead_at_start_us; /* CLOCK_REALTIME - CLOCK_BOOTTIME, when this process was started */
 	struct reloaded reloaded;
-	bool address_lacks; /* one of the configuration could not be had at a restart, and is not used before the next */
+	bool address_lacks; /* a configured address was not available at a restart, and is not used before the next one */
 	char status[160];
 	bool ready, stopping, stopped;
-	/* Notifications that the service manager has not taken yet: sent again at the next tick. */
+	/* Notifications that the service manager has not accepted yet: sent again at the next tick. */
 	bool owes_reloading, owes_ready, owes_stopping, owes_removal;
 	struct instant stop_at;
 };
@@ -115,7 +115,7 @@ struct daemon {
 /* daemon.c */
 const char *tcp_text(const char *host, uint16_t port, char *out, size_t size);
 /* listen.c */
-#define UNPROTECTED (-EPROTO) /* a socket that was passed is open to everybody */
+#define UNPROTECTED (-EPROTO) /* everybody can connect to a socket that was passed */
 #define UNUSABLE    (-ENOTRECOVERABLE) /* a file that the configuration names cannot be used */
 int listen_start(struct daemon *d);
 struct listener_access listen_access(const struct conf *c); /* of Unix sockets */
@@ -124,14 +124,14 @@ bool daemon_speaks_tls(const struct daemon *d); /* at listen.tls, or at a passed
 /* pump.c: one event in, its effects out. */
 void pump_step(struct daemon *d, struct event *event);
 void pump_restore(struct daemon *d); /* restores the previous run from the journal; before any other event */
-void pump_pass(struct daemon *d); /* end of a loop pass: everything collected goes out, the timer is set */
+void pump_pass(struct daemon *d); /* at the end of a loop pass: sends all that was collected, and sets the timer */
 bool pump_is_behind(const struct daemon *d); /* the next pass must come without waiting for events */
 int pump_start(struct daemon *d);
 void pump_stop(struct daemon *d);
 void pump_verified(void *context, uint64_t number, bool ok); /* a verifier_done */
 
-void timer_arm(struct daemon *d); /* for the moment at which the service must step */
-int timer_start(struct daemon *d, void (*due)(struct daemon *d)); /* due: is called when it expires */
+void timer_arm(struct daemon *d); /* for the next time at which the service must step */
+int timer_start(struct daemon *d, void (*due)(struct daemon *d)); /* due is called when it expires */
 void timer_stop(struct daemon *d);
 extern const struct net_sink pump_net_sink;
 extern const struct upstream_sink pump_upstream_sink;
@@ -142,10 +142,10 @@ void site_reload(struct daemon *d); /* reads the tokens again */
 void site_stop(struct daemon *d);
 void exposition_write(const struct daemon *d, struct buf *out);
 
-/* outer.c: the figures of the daemon around the service. Before the service. */
+/* outer_figures.c: the figures of the daemon around the service. Before the service. */
 void outer_figures_start(struct daemon *d);
 
-/* stores.c: the store behind the service, and the configuration that the service sees. */
+/* stores.c: the store of the service, and its configuration. */
 int stores_configure(struct daemon *d); /* fills core_conf */
 int stores_open(struct daemon *d);      /* opens the memory store anew */
 int stores_start(struct daemon *d);
@@ -159,63 +159,63 @@ void core_conf_fill(struct core_conf *to, const struct conf *from);
 void lasting_open(struct daemon *d);
 int lasting_restore(struct daemon *d);
 void lasting_tick(struct daemon *d);
-void lasting_stop(struct daemon *d); /* the last look */
+void lasting_stop(struct daemon *d); /* a last check of the jobs */
 void lasting_close(struct daemon *d);
 
 /* guard.c: users, rules, the audit log. */
-void guard_secrets(const struct conf *c); /* as soon as the configuration is there */
+void guard_secrets(const struct conf *c); /* once the configuration is read */
 int guard_start(struct daemon *d, verifier_done *verified);
 void guard_stop(struct daemon *d);
 /* After the configuration in effect has changed: reads the files again. The service must get *ret_core before guard_reloaded. */
 void guard_reload(struct daemon *d, struct core_conf *ret_core);
 void guard_reloaded(struct daemon *d);
 void guard_verify(struct daemon *d, const struct effect *effect);
-bool guard_verified(struct daemon *d, bool ok); /* the verification has ended. False: it was given up before, and nobody waits for it */
+bool guard_verified(struct daemon *d, bool ok); /* The verification has ended. False: it was given up before, and nobody waits for it */
 void guard_audit(struct daemon *d, struct span line);
 void guard_write(struct daemon *d); /* once a pass */
 
 /* signals.c: those that supervise.c handles. hold: they wait until they are released. */
 extern const int signals[SIGNALS];
 void signals_hold(bool hold);
-void signals_hold_ends(bool hold); /* those that end the daemon, and no others */
+void signals_hold_ends(bool hold); /* only those that end the daemon */
 
 /* supervise.c: what signals do, systemd, reload. */
-int supervise_start(struct daemon *d); /* releases the signals, which it handles from then on */
+int supervise_start(struct daemon *d); /* releases the signals, and handles them from then on */
 void supervise_stop(struct daemon *d);
 void supervise_tick(struct daemon *d);
-void supervise_end(struct daemon *d, const char *why); /* begins to end; why: for the log */
+void supervise_end(struct daemon *d, const char *why); /* begins the shut-down; why: for the log */
 
 /* restart.c: a restart that no client notices, as the old process sees it. */
 int restart_start(struct daemon *d);
 void restart_stop(struct daemon *d);
 void restart_ask(struct daemon *d); /* SIGUSR2 */
-bool restart_takes_over(struct daemon *d); /* SIGTERM: whether a restart by the service manager begins in place of the end */
+bool restart_takes_over(struct daemon *d); /* SIGTERM: whether a restart by the service manager begins instead of a shut-down */
 void restart_give_up(struct daemon *d, const char *why); /* if one is under way */
 void restart_pass(struct daemon *d); /* at the end of each pass of the loop, outside all steps */
-void restart_resume(struct daemon *d); /* the next process: reads no client before its service has all that waited */
-bool restart_keeps_secret(struct daemon *d, const struct effect *effect); /* EFFECT_VERIFY: true: it was kept */
+void restart_resume(struct daemon *d); /* the next process: reads no client before its service has restored everything */
+bool restart_keeps_secret(struct daemon *d, const struct effect *effect); /* EFFECT_VERIFY; true: it was kept for later */
 
 /* carry.c: writes, and hands over. */
 int carry_begin(struct daemon *d, uint64_t ret_mark[2]); /* 0, or -errno: nothing may be handed over */
-int carry_pack(struct daemon *d, const uint64_t mark[2]); /* after that nothing but the end may follow. -errno: what was packed is lost */
+int carry_pack(struct daemon *d, const uint64_t mark[2]); /* only the end may follow. -errno: what was packed is lost */
 int carry_store(struct daemon *d); /* BY_MANAGER, after carry_pack: to the service manager. 0 or -errno */
-/* After all stages have stopped. Returns only if the program cannot be started, -errno: then this one must begin anew. program NULL: it shall, 0. */
+/* After all stages have stopped. Returns only if the program cannot be started, -errno; or 0 if program is NULL. In both cases this program must begin anew. */
 int carry_exec(const struct program *program, struct carried *c, int records);
 
-/* carried.c: what the process before this one has handed over. */
+/* carried.c: what the previous process has handed over. */
 int carried_start(struct daemon *d);
 void carried_refuse(struct daemon *d, const char *why); /* closes what was handed over: the daemon goes on as after a crash */
 int carried_take_fd(struct daemon *d, size_t place); /* the caller owns it; -1: there is none */
-int carried_resume(struct daemon *d); /* the last stage: what nobody took is closed */
+int carried_resume(struct daemon *d); /* the last stage: closes what was not taken */
 
 /* vanished.c: files that somebody removes or cuts while the daemon works with them. */
-void vanished_start(void);            /* a bus error says which file it was */
-void vanished_look(struct daemon *d); /* at each tick: looks every few seconds */
+void vanished_start(void);            /* a bus error names its file */
+void vanished_look(struct daemon *d); /* at each tick: checks every few seconds */
 
 /* wrong_port.c: the answer to HTTP. */
 void wrong_port_answer(struct daemon *d, uint64_t session);
 
-/* status.c: how things are, for the log (SIGUSR1). */
+/* status.c: the state of the daemon, for the log (SIGUSR1). */
 void status_log(struct daemon *d);
 
 #endif

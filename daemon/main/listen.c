@@ -13,7 +13,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
-/* What is wrong with the address, where the words of the system would not say it. */
+/* The error, in words that suit the address better than those of the system. */
 static const char *listen_trouble(int r)
 {
 	switch (r) {
@@ -53,7 +53,7 @@ bool daemon_speaks_tls(const struct daemon *d)
 	return d->conf->listen.tls_host || has_passed_tls(d);
 }
 
-/* The configuration was checked for its own addresses only. */
+/* The check of the configuration covers only its own addresses. */
 static int passed_check(const struct daemon *d)
 {
 	for (size_t i = 0; i < d->systemd.sockets_n; i++) {
@@ -148,7 +148,7 @@ struct place {
 	const char *lacks; /* why other hosts may not reach it; NULL: they may */
 };
 
-/* The configuration was checked for its own address only. */
+/* The check of the configuration covers only its own address. */
 static bool web_stays_protected(const struct place *p, int fd)
 {
 	if (!p->lacks || !reach_of_socket(fd))
@@ -169,7 +169,7 @@ static void path_note(const char *where, struct listener *l)
 	l->inode = st.st_ino;
 }
 
-/* The sockets of the process before. */
+/* The sockets of the previous process. */
 static void web_take(struct daemon *d, const struct place *p, struct inherited *before)
 {
 	for (size_t i = 0; p->former && i < p->former->fds; i++) {
@@ -182,7 +182,7 @@ static void web_take(struct daemon *d, const struct place *p, struct inherited *
 	}
 }
 
-/* Its new address cannot be had. */
+/* Its new address is not available: the old sockets stay. */
 static void web_goes_on(const struct place *p, struct inherited *before)
 {
 	struct listener l;
@@ -231,7 +231,7 @@ static int listen_web(struct daemon *d)
 
 /* --- all --- */
 
-/* The configuration was checked for the addresses that it names, and not for those of the process before. */
+/* The check of the configuration covers only the addresses in it, not those of the previous process. */
 static bool stays_protected(void *context, int fd, bool tls)
 {
 	const struct daemon *d = context;
@@ -242,7 +242,7 @@ static bool stays_protected(void *context, int fd, bool tls)
 	return false;
 }
 
-/* Sessions that were carried here are worth more than a new address that cannot be had: the sockets of the process before go on. */
+/* Sessions that were handed over are worth more than a new address that is not available: the sockets of the previous process stay. */
 static int listen_as_before(struct daemon *d, int r)
 {
 	if (!d->carried || r == UNPROTECTED || net_listen_again(d->net, stays_protected, d) < 0)
@@ -253,8 +253,8 @@ static int listen_as_before(struct daemon *d, int r)
 }
 
 /*
- * Passed sockets replace the configured ones, but listen.tls only if one of them is called tls. It is the last stage, so that a client connects to a daemon
- * that is ready. Passed sockets are none of listen.http.
+ * Passed sockets replace the configured ones, but listen.tls only if one of them is called tls. This stage comes late, so clients connect to a daemon that is
+ * ready. Passed sockets never replace listen.http.
  */
 int listen_start(struct daemon *d)
 {

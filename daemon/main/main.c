@@ -27,7 +27,7 @@ struct options {
 	enum action action;
 	bool quiet;
 	bool trial;
-	unsigned passed; /* the kinds of sockets that were passed to the daemon whose trial this is */
+	unsigned passed; /* of a trial: the kinds of sockets that were passed to the running daemon */
 };
 
 static const struct option long_option[] = {
@@ -105,7 +105,7 @@ static void options_read(struct options *o, int argc, char **argv)
 	}
 }
 
-/* What --check-config looks at. A start opens the audit log itself, since one that carries sessions on goes on without it. */
+/* The files that --check-config examines. A start opens the audit log itself, because a daemon that continues sessions runs without it. */
 static int files_check(const struct conf *conf, struct conf_report *report)
 {
 	const char *path = conf->origin[KEY_AUDIT_FILE].bad ? NULL : conf->audit.file;
@@ -117,7 +117,7 @@ static int files_check(const struct conf *conf, struct conf_report *report)
 	return -1;
 }
 
-/* A restart by the service manager has ended the daemon before: the next one may be checked first. */
+/* A restart by the service manager ends the daemon first. The hint is to check the next one before that. */
 static void hint_print(const struct options *o)
 {
 	if (!getenv("INVOCATION_ID"))
@@ -126,7 +126,7 @@ static void hint_print(const struct options *o)
 	        o->args.config ? " --config " : "", o->args.config ? o->args.config : "");
 }
 
-/* Mistakes end the start, so standard error gets all of them, however slow its reader is. A daemon that starts logs its warnings, and does not wait. */
+/* A mistake ends the start, so standard error gets all of them, however slow its reader is. A daemon that starts logs its warnings, and does not wait. */
 static int run(const struct options *o)
 {
 	struct conf_report report = {.files = true, .more = credentials_check};
@@ -164,7 +164,7 @@ static void summary_print(const struct options *o, const struct conf *conf)
 		puts("no file was read: --config FILE names one, as in --config /etc/redlockd/redlockd.yaml");
 }
 
-/* A passed socket has no place in the configuration. False: there is a flaw, and it was told. */
+/* A passed socket has no place in the configuration. False: there is a flaw, and it was reported. */
 static bool passed_is_sound(const struct options *o, const struct conf *conf)
 {
 	const char *flaw = passed_flaw(conf, o->passed);
@@ -174,7 +174,7 @@ static bool passed_is_sound(const struct options *o, const struct conf *conf)
 	return !flaw;
 }
 
-/* Root reads what the service may not. That is no mistake: somebody else may run the daemon. */
+/* Root reads what the service may not. That is no mistake, because another user may run the daemon. */
 static void unit_warn(const struct options *o, const struct conf *conf)
 {
 	struct conf_report report = {.out = stderr};
@@ -207,7 +207,7 @@ static int with_configuration(const struct options *o)
 	return status;
 }
 
-/* Opens /dev/null for each closed standard descriptor. Otherwise a file opened later would get its number, and receive the log. */
+/* Opens /dev/null for each closed standard descriptor. Otherwise a file that is opened later would get its number, and receive the log. */
 static bool descriptors_fill(void)
 {
 	int fd;

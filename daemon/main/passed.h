@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * What a configuration must have for the sockets that the service manager passes: the checks of the configuration know its own addresses alone. A start, a
- * reload, and the trial before a restart in place judge by the same rule.
+ * What a configuration needs for the sockets that the service manager passes. The checks of the configuration cover only its own addresses. A start, a reload,
+ * and the trial before a restart in place use the same rule.
  */
 #ifndef DAEMON_PASSED_H
 #define DAEMON_PASSED_H
@@ -9,19 +9,19 @@
 #include "conf/conf.h"
 #include "daemon/systemd/systemd.h"
 
-#define PASSED_OPTION "--passed=" /* in front of a number of these bits: how the daemon tells the program on disk, at a trial */
+#define PASSED_OPTION "--passed=" /* before a number of these bits: tells the program on disk the kinds, at a trial */
 
 enum passed_kind {
-	PASSED_PLAIN = 1,    /* a plain one that other hosts may reach */
-	PASSED_TLS = 2,      /* one that is called tls */
-	PASSED_TLS_OPEN = 4, /* such a one that other hosts may reach */
+	PASSED_PLAIN = 1,    /* a plain socket that other hosts may reach */
+	PASSED_TLS = 2,      /* a socket called tls */
+	PASSED_TLS_OPEN = 4, /* a socket called tls that other hosts may reach */
 };
 
 bool passed_is_tls(const struct systemd_socket *s);
 unsigned passed_kind(const struct systemd_socket *s);
-unsigned passed_kinds(const struct systemd *s); /* of all that were passed */
+unsigned passed_kinds(const struct systemd *s); /* of all passed sockets */
 
-/* Why this configuration does not do for sockets of these kinds, for people; NULL: it does. */
+/* Why this configuration does not suit sockets of these kinds, for people; NULL: it does. */
 const char *passed_flaw(const struct conf *c, unsigned kinds);
 
 #endif

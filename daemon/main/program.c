@@ -6,7 +6,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#define REPLACED " (deleted)" /* the file was replaced between the start and now: its successor has its name */
+#define REPLACED " (deleted)" /* the file was replaced after the start: its successor has its name */
 
 void program_init(struct program *i, char *const *argv)
 {

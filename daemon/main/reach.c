@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* In doubt the answer is yes. A wrong yes costs a wait after a reboot; a wrong no costs exclusion. */
+/* If in doubt, the answer is yes. A wrong yes costs a wait after a reboot; a wrong no costs exclusion. */
 #include "daemon/main/reach.h"
 
 #include "conf/conf.h"

@@ -2,10 +2,10 @@
 /* See rest.h. */
 #include "daemon/main/rest.h"
 
-#define AT_ONCE_US   INT64_C(100)      /* an event that comes sooner came at once; the time to fall asleep and to wake is part of it */
+#define AT_ONCE_US   INT64_C(100)      /* an event that comes within that time came at once; it includes the time to fall asleep and to wake */
 #define QUICK_MOST   16
-#define POLL_US      INT64_C(50)       /* without an event for so long the loop sleeps */
-#define YIELD_US     (1 * MSEC)        /* a yield that took longer gave the processor to somebody who computes */
+#define POLL_US      INT64_C(50)       /* the loop sleeps after that time without an event */
+#define YIELD_US     (1 * MSEC)        /* in a yield that took longer, somebody else was computing */
 #define NO_YIELD_US  (1 * SEC)
 
 void rest_init(struct rest *r)

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * How the loop comes to its next pass. Mostly it sleeps until there is an event. While one event follows another at once it polls for a moment instead: putting
- * a processor to sleep and waking it costs more than the work of a pass, above all in a virtual machine. Between polls it yields the processor to whoever waits
- * for it. A yield that took long means that somebody else computes there: for a while the loop sleeps then, which keeps it in the scheduler's favour.
- * Pure. Not thread-safe.
+ * How the loop gets to its next pass. Usually it sleeps until there is an event. While one event follows another at once, it polls for a moment instead: to put
+ * a processor to sleep and wake it costs more than the work of a pass, above all in a virtual machine. Between polls it yields the processor to other
+ * processes. A yield that took long means that somebody else is computing. Then the loop sleeps for a while, which keeps it in the scheduler's favour. Pure.
+ * Not thread-safe.
  */
 #ifndef DAEMON_REST_H
 #define DAEMON_REST_H

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Binds the web listeners to the service: their sessions are sessions of the service as any others, and what they tell of this host comes from here. */
+/* Binds the web listeners to the service: their sessions are ordinary sessions of the service. The facts about this host come from here. */
 #include "daemon/main/internal.h"
 
 #include "daemon/api/api.h"
@@ -67,7 +67,7 @@ static void token_forget(char *token)
 	free(token);
 }
 
-/* The tokens were checked when the configuration was read. 0, or -errno and none. */
+/* The tokens were checked with the configuration. 0, or -errno and none. */
 static int tokens_of(const struct conf *c, bool api, char **ret_token, char **ret_metrics_token)
 {
 	int r = conf_secret(c, api ? KEY_API_TOKEN_FILE : KEY_HTTP_TOKEN_FILE, ret_token);
@@ -81,13 +81,13 @@ static int tokens_of(const struct conf *c, bool api, char **ret_token, char **re
 	return r;
 }
 
-/* The certificate was checked when the configuration was read. NULL: no memory, or it or a token cannot be read any more. */
+/* The certificate was checked with the configuration. NULL: no memory, or it or a token cannot be read any more. */
 static struct web *web_begin(struct daemon *d, const struct conf_address *address, bool api)
 {
 	const struct conf *c = d->conf;
 	struct web_conf conf = {.path = address->path, .host = address->host, .port = address->port, .access = listen_access(c), .hosts = c->http.hosts,
 	                        .room = api ? &api_room : NULL};
-	/* Its sessions are those of clients, for the service. */
+	/* For the service its sessions are those of clients. */
 	struct web_sink sink = {.context = d, .open = pump_net_sink.open, .line = pump_net_sink.line, .sent = pump_net_sink.sent,
 	                        .gone = pump_net_sink.gone, .taken = on_taken, .looks = on_looks,
 	                        .ready = on_ready, .metrics = on_metrics, .server = on_server};

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* How things are, for the log: a line about the daemon, and one for each figure of STATS that is not 0, but for the buckets of histograms. */
+/* The state of the daemon, for the log: a line about the daemon, and one for each figure of STATS that is not 0, except the buckets of histograms. */
 #include "daemon/main/internal.h"
 
 #include "daemon/base/clock.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Sets up the store behind the service (N Redis servers, or the memory store with its state file), and the configuration that the service sees. */
+/* Sets up the store of the service (N Redis servers, or the memory store with its state file), and the configuration that the service sees. */
 #include "daemon/main/internal.h"
 
 #include "daemon/base/clock.h"
@@ -20,7 +20,7 @@
 #define PING_US            (500 * MSEC)
 #define TRY_US             (3 * SEC) /* less than a trial may take */
 #define STORE_HOST_MAX     64
-#define MEMORY_WINDOW      64 /* calls under way; a new request waits behind at most this many */
+#define MEMORY_WINDOW      64 /* calls under way; a new request waits for at most this many */
 #define MEMORY_TIMEOUT_US  (10 * SEC) /* the memory store always answers; only a stop of this process can delay it */
 
 void core_conf_fill(struct core_conf *to, const struct conf *from)
@@ -135,7 +135,7 @@ static void seed_keyfile(struct memory_conf *memory, struct state_conf *state, c
 	state->keyfile = 1 + (uint32_t)rng_below(&rng, UINT32_MAX);
 }
 
-static void tell_state(const struct daemon *d, const char *why)
+static void log_state(const struct daemon *d, const char *why)
 {
 	static const char *const word[] = {[STATE_FIRST] = "first", [STATE_CLEAN] = "clean", [STATE_KEPT] = "kept", [STATE_CRASH] = "crash"};
 	const struct state *s = &d->state;
@@ -178,7 +178,7 @@ static int memory_open(struct daemon *d)
 	d->memory = memory_new(&memory_conf);
 	state_restore(&d->state, d->memory);
 	found = d->state.found;
-	tell_state(d, why);
+	log_state(d, why);
 	d->core_conf.trust_first_start = found != STATE_CRASH;
 	d->core_conf.rebooted = d->state.rebooted;
 	d->core_conf.past_lease_us = d->state.past.lease_us;
@@ -226,7 +226,7 @@ int stores_configure(struct daemon *d)
 	return d->conf->store == STORE_REDIS ? configure_redis(d) : configure_memory(d);
 }
 
-/* No connection is given up while a command may still be answered in time. To connect and to shake hands takes two round trips. */
+/* No connection is given up while a command may still be answered in time. To connect and shake hands takes two round trips. */
 static int64_t connection_time_us(const struct conf *c, int64_t least_us)
 {
 	int64_t twice = 2 * c->redis.timeout;
@@ -241,7 +241,7 @@ static void secret_free(char *text)
 	free(text);
 }
 
-/* The texts are those of the configuration. */
+/* The texts belong to the configuration. */
 static struct upstream_address address_of(const struct conf_address *a, struct upstream_host sentinel[CONF_SENTINELS_MAX])
 {
 	struct upstream_address to = {.label = a->label, .path = a->path, .host = a->host, .port = a->port};
@@ -255,7 +255,7 @@ static struct upstream_address address_of(const struct conf_address *a, struct u
 	return to;
 }
 
-/* The address that the process before used, if sentinels had named it. */
+/* The address that the previous process used, if sentinels had named it. */
 static void address_recall(struct upstream_address *to, const struct service_store *store, char host[STORE_HOST_MAX])
 {
 	const char *colon = strrchr(store->address, ':');
@@ -272,7 +272,7 @@ static void address_recall(struct upstream_address *to, const struct service_sto
 	to->port = (uint16_t)strtoul(colon + 1, NULL, 10);
 }
 
-/* The file may be a pipe or a terminal, and never answer: a signal ends the daemon meanwhile, unless it has sessions already. With Redis that is no crash. */
+/* The file may be a pipe or a terminal, and never answer. Meanwhile a signal ends the daemon, unless it already has sessions. With Redis that is no crash. */
 static int password_first(const struct conf *c, bool goes_on, char **ret_password, char **ret_sentinel_password)
 {
 	int r;
@@ -300,7 +300,7 @@ struct server_places {
 	struct upstream_host sentinel[CONF_NODES_MAX][CONF_SENTINELS_MAX];
 };
 
-/* All but the passwords, the context of TLS and the daemon's name. The texts are those of the configuration. */
+/* All but the passwords, the context of TLS and the daemon's name. The texts belong to the configuration. */
 static struct upstream_conf upstream_configured(const struct conf *c, struct server_places *p)
 {
 	struct upstream_conf conf = {
@@ -384,7 +384,7 @@ static void attempt_on_up(void *context, unsigned node, const char *address)
 	attempt_note(context, node, true);
 }
 
-/* While the sentinels keep silent, the next process goes on with the server that this one knows, and the trial does not. */
+/* While the sentinels are silent, the next process keeps the server that this one knows. A trial cannot, so this counts as good. */
 static void attempt_on_down(void *context, unsigned node, enum defect defect, const char *reason, const char *address)
 {
 	struct attempt *t = context;
@@ -416,14 +416,14 @@ static void attempt_run(struct attempt *t, const struct upstream_conf *conf)
 	event_base_free(t->base);
 }
 
-static void attempt_tell(const struct attempt *t, unsigned node, const char *label)
+static void attempt_report(const struct attempt *t, unsigned node, const char *label)
 {
 	const char *reason = t->reason[node], *advice = defect_table[*reason ? t->defect[node] : DEFECT_SILENT].advice;
 
 	fprintf(stderr, "redlockd: error: %s: %s; fix: %s\n", label, *reason ? reason : "it does not answer", advice);
 }
 
-/* A secret that cannot be read is told by the check of the configuration. */
+/* The check of the configuration reports a secret that cannot be read. */
 bool stores_try(const struct conf *c)
 {
 	struct attempt t = {.needed = (unsigned)c->redis.nodes / 2 + 1};
@@ -449,7 +449,7 @@ bool stores_try(const struct conf *c)
 	secret_free(sentinel_password);
 	for (unsigned i = 0; t.good < t.needed && i < conf.nodes; i++)
 		if (!t.is_good[i])
-			attempt_tell(&t, i, c->redis.node[i].label);
+			attempt_report(&t, i, c->redis.node[i].label);
 	return t.good >= t.needed;
 }
 

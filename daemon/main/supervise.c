@@ -14,13 +14,13 @@
 #include <string.h>
 
 #define TICK_US    (50 * MSEC)
-#define SETTLE_US  (500 * MSEC) /* how long at most the "ready" line waits for a first look at each store */
+#define SETTLE_US  (500 * MSEC) /* how long the "ready" line waits at most for the first probe of each store */
 #define SOCKET_UNIT_PATH "/run/redlockd/redlockd.sock"
 #define SOCKET_UNIT_TCP  "127.0.0.1:7420"
-#define GOODBYE_US (700 * MSEC) /* how long the last lines may take to go out */
+#define GOODBYE_US (700 * MSEC) /* how long the sending of the last lines may take */
 
 /* Sends the notifications that are due, in order. The loop never waits for the service manager. */
-static void supervise_tell(struct daemon *d)
+static void supervise_notify(struct daemon *d)
 {
 	if (d->owes_reloading)
 		d->owes_reloading = systemd_reloading(&d->systemd) == -EAGAIN;
@@ -42,7 +42,7 @@ void supervise_end(struct daemon *d, const char *why)
 	d->stopping = true;
 	log_event(LOG_NOTICE, "stopping", "%s", why);
 	d->owes_stopping = true;
-	supervise_tell(d);
+	supervise_notify(d);
 	net_stop_listening(d->net);
 	if (d->web)
 		web_stop(d->web);
@@ -82,7 +82,7 @@ static void reload_password(struct daemon *d)
 
 typedef struct ssl_ctx_st *credentials_read(struct credentials *k, const struct conf *c);
 
-/* NULL: there is none, or its files cannot be used and leave the former ones in use. */
+/* NULL: there is none, or its files cannot be used, and the former ones stay in use. */
 static struct ssl_ctx_st *reload_context(struct daemon *d, bool used, credentials_read *read)
 {
 	struct ssl_ctx_st *context = used ? read(&d->credentials, d->conf) : NULL;
@@ -179,10 +179,10 @@ static void reload_read(struct daemon *d)
 static void supervise_reload(struct daemon *d)
 {
 	d->owes_reloading = true;
-	supervise_tell(d);
+	supervise_notify(d);
 	reload_read(d);
 	d->owes_ready = true;
-	supervise_tell(d);
+	supervise_notify(d);
 }
 
 static void on_signal(evutil_socket_t number, short what, void *context)
@@ -203,7 +203,7 @@ static void warn_of_unused(const char *key, const char *value)
 	log_event(LOG_WARN, "listen", "%s=%s note=\"not used, since sockets are passed: change redlockd.socket, or disable it\"", key, value);
 }
 
-/* Whoever configured an address expects the daemon to listen there. Those of redlockd.socket are the defaults. */
+/* An operator who configured an address expects the daemon to listen there. The addresses of redlockd.socket are the defaults. */
 static void warn_of_unused_addresses(const struct conf *c)
 {
 	char tcp[300];
@@ -256,7 +256,7 @@ void supervise_tick(struct daemon *d)
 
 	if (!d->ready && (service_is_settled(d->service) || !instant_before(now, instant_add(d->started, SETTLE_US))))
 		supervise_ready(d);
-	supervise_tell(d);
+	supervise_notify(d);
 	if (d->systemd.watchdog_us > 0 && !instant_before(now, d->watchdog_at)) {
 		systemd_watchdog(&d->systemd);
 		d->watchdog_at = instant_add(now, d->systemd.watchdog_us / 3);
@@ -295,7 +295,7 @@ int supervise_start(struct daemon *d)
 	return d->tick_event && event_add(d->tick_event, &tick) == 0 ? 0 : -ENOMEM;
 }
 
-/* The stages that stop after this one still write files. */
+/* The stages that stop later still write files. */
 void supervise_stop(struct daemon *d)
 {
 	signals_hold(true);

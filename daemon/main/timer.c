@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The one timer of the loop, which expires when the service wants to step without being asked. */
+/* The one timer of the loop. It expires when the service wants to step without an event. */
 #include "daemon/main/internal.h"
 
 #include <errno.h>
@@ -19,7 +19,7 @@ static void on_timer(evutil_socket_t fd, short what, void *context)
 	d->due(d);
 }
 
-/* Sets the timer only if it must expire earlier. A timer that expires too early costs one pass. */
+/* Sets the timer only to an earlier time. A timer that expires too early costs one pass. */
 void timer_arm(struct daemon *d)
 {
 	struct instant when;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Notices files that somebody removes or cuts while the daemon works with them: its runtime directory, the journal, the files of the memory store, the audit
- * log, socket files. They are made again. What is not in memory as well cannot be: then the daemon ends, and says why.
+ * Notices files that somebody removes or cuts while the daemon uses them: its runtime directory, the journal, the files of the memory store, the audit log,
+ * socket files. They are made again. Content that is not also in memory is lost: then the daemon ends, and logs why.
  */
 #include "daemon/main/internal.h"
 
@@ -75,14 +75,14 @@ void vanished_start(void)
 
 /* --- the look --- */
 
-/* What the file had is nowhere else. The next start finds a crash, and refuses what somebody may still rely on. */
+/* The content of the file is nowhere else. The next start finds a crash, and refuses everything on which a client may still rely. */
 static void daemon_ends(const struct daemon *d, const char *what, uint32_t id)
 {
 	log_event(LOG_ERROR, "sigbus", "file=%s/%s%08" PRIx32 " error=\"the file was cut\" note=\"the daemon ends\"", d->runtime.dir, what, id);
 	_exit(EX_IOERR);
 }
 
-/* The directory, if it had to be made again; else NULL. What cannot be looked into is not gone. */
+/* The directory, if it had to be made again; else NULL. A directory that cannot be examined does not count as gone. */
 static const char *folder_look(struct daemon *d)
 {
 	int r = runtime_look(&d->runtime), was = d->folder_error;

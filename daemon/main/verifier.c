@@ -14,7 +14,7 @@
 struct verifier {
 	struct offload *offload;
 	struct event *event;
-	struct check *latest; /* the one that is to answer; NULL: none */
+	struct check *latest; /* the one that must answer; NULL: none */
 	verifier_done *done;
 	void *context;
 };
@@ -33,9 +33,11 @@ struct check {
 static bool text_same(const char *a, const char *b)
 {
 	size_t n = strlen(a);
-	unsigned char differs = strlen(b) != n;
+	unsigned char differs = 0;
 
-	for (size_t i = 0; !differs && i < n; i++)
+	if (strlen(b) != n)
+		return false;
+	for (size_t i = 0; i < n; i++)
 		differs |= (unsigned char)(a[i] ^ b[i]);
 	return !differs;
 }

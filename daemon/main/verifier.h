@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Verifies secrets by crypt(3), in a thread, because a good hash takes long on purpose. Its answer comes on the loop's thread. If another verification begins
- * before that, the earlier one answers nobody.
+ * Verifies secrets by crypt(3), in a thread, because a good hash takes long on purpose. The answer comes on the loop's thread. If another verification begins
+ * before that, the earlier one gives no answer.
  */
 #ifndef VERIFIER_H
 #define VERIFIER_H
@@ -16,7 +16,7 @@ struct verifier;
 typedef void verifier_done(void *context, uint64_t number, bool ok);
 
 struct verifier *verifier_new(struct event_base *base, verifier_done *done, void *context);
-/* A verification that is under way ends by itself, and answers nobody. */
+/* A verification that is under way ends by itself, and gives no answer. */
 void verifier_free(struct verifier *v);
 /*
  * Copies hash and secret, and wipes the caller's secret. hash NULL: there is no such user; then the secret is verified against `decoy`, which takes as long,

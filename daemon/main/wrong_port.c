@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* HTTP on a port of the line protocol: a browser, or a program that was given the wrong port, gets an answer that it understands. */
+/* HTTP on a port of the line protocol: a browser, or a program with the wrong port, gets an answer that it understands. */
 #include "daemon/main/internal.h"
 
 #include <stdio.h>

@@ -31,7 +31,7 @@ struct accept_source {
 	struct acceptor *acceptor;
 	struct listener listener;
 	bool tls;
-	int trouble; /* that is in the log: why its socket file is not there */
+	int trouble; /* why its socket file is missing, as the log says */
 	struct event *event;
 };
 
@@ -124,7 +124,7 @@ void acceptor_pause(struct acceptor *a, bool on)
 
 /* --- accepting ----------------------------------------------------------------------------------------------------- */
 
-/* Makes room for one more: connections that are being closed anyhow come first, then handshakes. */
+/* Makes room for one more: connections that are closing anyway go first, then handshakes. */
 static void accept_one(struct accept_source *s, int fd, const struct sockaddr *address)
 {
 	struct hub *h = s->acceptor->hub;
@@ -171,7 +171,6 @@ static bool accept_failed(struct acceptor *a, int listening, int error)
 	case ENFILE:
 		if (!somebody_waits(listening))
 			return false;
-		/* A closing connection or a handshake can be closed at once, which frees its descriptor. */
 		if (closing_evict(a->hub) || handshake_evict(a->hub))
 			return true;
 		break;
@@ -208,7 +207,7 @@ static void source_trouble(struct accept_source *s, const char *path, int r, con
 	s->trouble = r;
 }
 
-/* Accepts those who have connected before the file was removed. */
+/* Accepts clients that connected before the file was removed. */
 static void source_drain(struct accept_source *s)
 {
 	for (unsigned i = 0; i < SOMAXCONN / ACCEPTS_PER_PASS && !s->acceptor->paused && somebody_waits(s->listener.fd); i++)
@@ -241,7 +240,7 @@ static void source_renew(struct acceptor *a, struct accept_source *s)
 	log_event(LOG_WARN, "listen", "socket=%s note=\"somebody had removed the file: it is made again\"", l.path);
 }
 
-/* The file of a passed socket is that of the service manager. */
+/* The socket file of a passed socket belongs to the service manager. */
 static void source_look_passed(struct accept_source *s)
 {
 	struct sockaddr_un address = {0};

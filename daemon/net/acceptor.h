@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Accepts connections from the listening sockets of a hub, a bounded number of them per socket and loop pass. Above sessions_max or connections_max
- * a connection gets one line and is closed, and so does one whose peer has had its share of the sessions (shares.h). Where connections_max is reached
- * a closing connection makes room for a new one. When the kernel has no descriptor or no memory for another connection, the acceptor pauses for 100 ms,
- * then twice as long each time, 1 s at most; connections wait in the backlog meanwhile. When a pause has reached 1 s, each try refuses one connection
- * with an error line, by means of a descriptor kept for that.
+ * Accepts connections from the listening sockets of a hub, a bounded number of them per socket and loop pass. Above sessions_max or connections_max a
+ * connection gets one line and is closed. So is one whose peer has used up its share of the sessions (shares.h). At connections_max a closing connection makes
+ * room for a new one. When the kernel has no descriptor or no memory for another connection, the acceptor pauses for 100 ms, then twice as long each time, 1 s
+ * at most. Connections wait in the backlog meanwhile. Once a pause has reached 1 s, each try refuses one connection with an error line: it gives up a reserved
+ * descriptor for that.
  */
 #ifndef NET_ACCEPTOR_H
 #define NET_ACCEPTOR_H
@@ -24,7 +24,7 @@ struct acceptor {
 	int64_t pause_us;           /* length of the next pause */
 	struct instant quiet_until; /* no log line about a pause before this */
 	bool paused;
-	int reserve; /* a descriptor to give up for a refusal; -1: it could not be opened */
+	int reserve; /* given up for a refusal; -1: it could not be opened */
 };
 
 int acceptor_init(struct acceptor *a, struct hub *h) __attribute__((warn_unused_result));

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* See admin.h. The kernel tells user and groups of the peer as they were when it connected. */
+/* See admin.h. The kernel reports user and groups of the peer as they were when it connected. */
 #include "daemon/net/admin.h"
 
 #include "daemon/base/mem.h"
@@ -28,7 +28,7 @@ static bool is_main_group(int fd, gid_t group)
 	return getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &who, &n) == 0 && n == sizeof(who) && who.gid == group;
 }
 
-/* few has room for 64. Returns few, or memory that the caller frees. *ret_n: how many there are. */
+/* few has room for 64. Returns few, or memory that the caller frees. *ret_n: the number of groups. */
 static gid_t *further_groups(int fd, gid_t few[64], size_t *ret_n)
 {
 	socklen_t n = 64 * sizeof(gid_t);

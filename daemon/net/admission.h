@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What becomes of an accepted connection: a session, or a refusal. */
+/* What happens to an accepted connection: it becomes a session, or is refused. */
 #ifndef NET_ADMISSION_H
 #define NET_ADMISSION_H
 
@@ -7,7 +7,7 @@
 
 struct ssl_st;
 
-/* A session for an accepted socket, or a refusal. Takes ownership of fd, and of tls after its handshake; NULL: plain. Only from the loop. */
+/* Makes a session from an accepted socket, or refuses it. Takes ownership of fd, and of tls after its handshake; NULL: plain. Only from the loop. */
 void admission_take(struct hub *h, int fd, const struct peer *peer, struct ssl_st *tls);
 /*
  * Sends one line to a connection that never becomes a session, and closes it. Takes ownership of fd, and of tls; NULL: plain. If too many refused connections

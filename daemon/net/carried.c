@@ -74,7 +74,7 @@ static void session_unpack(const struct carried_conn *from, struct conn *c)
 	conn_resume(c);
 }
 
-/* Kept input must have room in the buffer of the hub. Lines may have been longer in the previous process. */
+/* Kept input must fit into the buffer of the hub. Lines may have been longer in the previous process. */
 static void scratch_fit(struct hub *h, size_t n)
 {
 	if (n > h->conf.line_max + HUB_READ)
@@ -93,7 +93,7 @@ void carried_unpack(struct carried_conn *from, struct hub *h, struct fdlist *fds
 	c->out = buf_unpack(h, from->out, from->out_n);
 	c->share = from->share ? shares_join(&h->shares, from->share, from->share_n) : from->session ? shares_join(&h->shares, "", 0) : NULL;
 	conn_count_held(c);
-	c->blocked = c->out != NULL; /* so what waits for the output is told when the loop has found room at the socket */
+	c->blocked = c->out != NULL; /* so `sent` comes once the loop finds room at the socket */
 	c->is_unix = from->is_unix;
 	c->reading = from->reading;
 	c->skipping = from->skipping;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Connections and listening sockets on their way to the next process: all that they are, but their descriptors, of which they know the places in a list. */
+/* Connections and listening sockets on their way to the next process: all of their state. Descriptors are places in a list. */
 #ifndef NET_CARRIED_H
 #define NET_CARRIED_H
 
@@ -12,7 +12,7 @@
 
 struct carried_conn {
 	uint64_t session; /* 0: it is closing */
-	size_t place;     /* of the descriptor; CARRIED_NO_FD: it is closed, and only the sink is to be told so */
+	size_t place;     /* of the descriptor; CARRIED_NO_FD: it is closed, and only the sink must still hear of it */
 	char *rest, *out, *share; /* as in struct conn; NULL: none */
 	size_t rest_n, out_n, share_n;
 	unsigned char state, fate;
@@ -35,9 +35,9 @@ struct net_parcel {
 	size_t listeners;
 };
 
-/* Memory of mem.h. The connection is freed, and its descriptor is in the list; a failed one is closed. */
+/* Memory of mem.h. Frees the connection, and appends its descriptor to the list. A failed one is closed. */
 void carried_pack(struct carried_conn *to, struct conn *c, struct fdlist *fds);
-/* One whose number is in use is closed. Frees what `from` points to. A session whose descriptor is not in the list is gone. */
+/* A session whose number is in use is closed. Frees what `from` points to. A session whose descriptor is not in the list is gone. */
 void carried_unpack(struct carried_conn *from, struct hub *h, struct fdlist *fds);
 
 #endif

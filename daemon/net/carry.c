@@ -62,7 +62,7 @@ void net_hangup_all(struct net *n)
 
 /* --- pack ---------------------------------------------------------------------------------------------------------- */
 
-/* The sink hears that such a session is gone in the next process. Its connection is one of the closing ones from now on. */
+/* The sink hears in the next process that such a session is gone. Its connection counts as closing from now on. */
 static void session_end(struct carried_conn *to, struct conn *c)
 {
 	to->session = c->session;
@@ -72,10 +72,7 @@ static void session_end(struct carried_conn *to, struct conn *c)
 	closing_begin(c);
 }
 
-/*
- * A connection of which all output is written waits for nothing but the end of its peer, which needs no TLS: it is carried. One that its peer does not read
- * is closed.
- */
+/* A connection whose output is all written only waits for its peer to close, which needs no TLS: it is carried. One with unread output is closed. */
 static void tls_end_all(struct hub *h, struct net_parcel *p)
 {
 	struct conn *c, *next;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Connections that are being closed. The sink hears no more of them, so any error just frees them. One timer serves all of
- * them: each has CLOSING_US, so they expire in the order in which they began to close.
+ * Connections that are being closed. The sink does not hear of them any more, so an error just frees them. One timer serves all of them: each has CLOSING_US,
+ * so they expire in the order in which they began to close.
  */
 #include "daemon/net/closing.h"
 
@@ -75,7 +75,7 @@ bool closing_drop_input(struct conn *c)
 
 	if (n > 0 || (n < 0 && (errno == EAGAIN || errno == EINTR)))
 		return true;
-	/* While there is output left, EOF is no end: the next write shows whether the peer still reads. */
+	/* While output is left, EOF is no end: the next write shows whether the peer still reads. */
 	if (n < 0 || c->state == CONN_LINGERING) {
 		conn_free(c);
 		return false;
@@ -97,7 +97,7 @@ void closing_flushed(struct conn *c)
 	conn_arm(c);
 }
 
-/* Shuts our side and drops unread input: with an unread byte, close(2) sends a reset. Who has sent more gets that. */
+/* Shuts our side and drops unread input: close(2) with unread input sends a reset. A peer that sends more than we drop gets that reset. */
 static void closing_shut(int fd)
 {
 	char trash[TRASH];
@@ -113,7 +113,7 @@ void closing_say(int fd, struct ssl_st *tls, const char *line, size_t n)
 	if (tls)
 		tls_end(tls);
 	tls_free(tls);
-	/* A socket that does not take the line at once is closed without it. */
+	/* If the socket does not take the line at once, it is closed without it. */
 	if (sent == (ssize_t)n)
 		closing_shut(fd);
 	close(fd);

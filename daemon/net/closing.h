@@ -11,15 +11,15 @@
 struct ssl_st;
 
 #define CLOSING_US      SEC
-#define CLOSING_AT_ONCE 16u /* in a pass of the loop: so many whose time is over are closed; the others in the next one */
+#define CLOSING_AT_ONCE 16u /* per pass of the loop: more connections whose time is over wait for the next pass */
 
 /* Begins to close the connection of a session. The session's number becomes invalid, and no callback follows. */
 void closing_begin(struct conn *c);
-void closing_enter(struct conn *c, const char *why); /* its time begins */
-void closing_resume(struct conn *c, enum conn_state state); /* from its previous process: CONN_CLOSING, if there is output, or CONN_LINGERING */
+void closing_enter(struct conn *c, const char *why); /* starts its time */
+void closing_resume(struct conn *c, enum conn_state state); /* as in the previous process: CONN_CLOSING, if there is output, or CONN_LINGERING */
 bool closing_drop_input(struct conn *c); /* true: c still exists */
 void closing_flushed(struct conn *c);    /* all output is written; may free c */
-void closing_finish(struct conn *c);     /* closes at once: tries a last time to write, then frees c */
+void closing_finish(struct conn *c);     /* closes at once: tries one last write, then frees c */
 void closing_expire(struct hub *h);      /* closes some of the connections whose time is over */
 bool closing_evict(struct hub *h);       /* closes the oldest, to free its descriptor; false: there is none */
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * A connection from accept(2) to close(2): one recv(2) per readiness, one send(2) per flush, and no buffer but for an unfinished
- * line or unsent output. It must never call the sink from inside a call of the owner. It must never touch a connection that a
- * callback may have freed: after each callback hub.current tells whether the connection still exists.
+ * A connection from accept(2) to close(2): one recv(2) per readiness, one send(2) per flush, and no buffer but for an unfinished line or unsent output. It must
+ * never call the sink from inside a call of the owner. It must never touch a connection that a callback may have freed: after each callback hub.current shows
+ * whether the connection still exists.
  */
 #include "daemon/net/conn.h"
 
@@ -52,7 +52,7 @@ static bool conn_has_lines(const struct conn *c)
 	return (c->rest && !c->partial) || (!ioctl(c->fd, FIONREAD, &unread) && unread > 0);
 }
 
-/* Tells the sink once that the peer has half-closed. True: the sink has been called, and c may be freed. */
+/* Calls sink.half_closed, once. True: the sink was called, and c may be freed. */
 static bool conn_parts(struct conn *c)
 {
 	if (c->half_closed)
@@ -65,8 +65,8 @@ static bool conn_parts(struct conn *c)
 }
 
 /*
- * Checks a connection that is not read and has an event, or whose peer has closed. A half-closed connection goes on; an error, or both sides
- * closed, is the end. True: the sink has been called, and c may be freed.
+ * Checks a connection that is not read and has an event, or whose peer has closed. A half-closed connection goes on. It ends by an error, or if both sides are
+ * closed. True: the sink was called, and c may be freed.
  */
 static bool conn_is_over(struct conn *c)
 {
@@ -104,7 +104,7 @@ static void conn_recall(struct conn *c, size_t n)
 	conn_drop_input(c);
 }
 
-/* A line that is still unfinished grows where it is kept: however small the pieces in which it comes, each byte is looked at and copied only a few times. */
+/* An unfinished line grows where it is kept. So each byte is looked at and copied only a few times, even if it comes in tiny pieces. */
 static bool conn_keeps_on(struct conn *c, size_t n, size_t got)
 {
 	const char *more = c->hub->scratch + n;
@@ -124,7 +124,7 @@ static void conn_keep(struct conn *c, const struct lines *l)
 	c->partial = !memchr(l->at, '\n', (size_t)(l->end - l->at));
 }
 
-/* In a pass of the loop a connection has a share of lines, of bytes of answers, and of time after its first line. So busy ones do not delay the others. */
+/* In a pass of the loop a connection has a share of lines, of bytes of answers, and of time after its first line. So busy ones do not delay others. */
 static bool share_is_used_up(struct hub *h, unsigned lines)
 {
 	if (lines == 1)
@@ -133,21 +133,21 @@ static bool share_is_used_up(struct hub *h, unsigned lines)
 }
 
 /* Passes lines of scratch to the sink until none is left or wanted, or the share of c is used up. False: c may be freed, or must not be read now. */
-static bool conn_tell_lines(struct conn *c, size_t n)
+static bool conn_pass_lines(struct conn *c, size_t n)
 {
 	struct hub *h = c->hub;
 	const struct net_sink *sink = &h->sink;
 	struct lines l = {.at = h->scratch, .end = h->scratch + n, .max = h->conf.line_max, .skipping = c->skipping};
-	unsigned told = 0;
+	unsigned passed = 0;
 	size_t length;
 	enum line kind;
 	char *line;
 
 	h->current = c;
 	h->spoken = 0;
-	while (!h->paused && conn_wants_lines(c) && !(c->queued = l.at < l.end && share_is_used_up(h, told)) &&
+	while (!h->paused && conn_wants_lines(c) && !(c->queued = l.at < l.end && share_is_used_up(h, passed)) &&
 	       (kind = lines_next(&l, &line, &length)) != LINE_NONE) {
-		told++;
+		passed++;
 		if (kind == LINE_WHOLE)
 			sink->line(sink->context, c->session, line, length);
 		else
@@ -181,7 +181,7 @@ static bool conn_pump(struct conn *c, bool may_read)
 	if (conn_keeps_on(c, n, got > 0 ? (size_t)got : 0))
 		return true;
 	conn_recall(c, n);
-	if (!conn_tell_lines(c, n + (got > 0 ? (size_t)got : 0)))
+	if (!conn_pass_lines(c, n + (got > 0 ? (size_t)got : 0)))
 		return false;
 	if (!asked || got != 0)
 		return got > 0;
@@ -228,12 +228,13 @@ static void conn_take_input(struct conn *c, bool parted)
 		conn_arm(c);
 		return;
 	}
-	/* A mute connection is read to its end, so that the sink gets the end in this pass, unless the lines before it take more than one share. */
+	/* A mute connection is read to its end, so that the sink gets the end in this pass. It takes longer only if the lines before it take more than one
+	 * share. */
 	while (conn_pump(c, true) && c->mute)
 		;
 }
 
-/* Whether it is not its turn: the pass has taken its time, or others of its peer wait to be read. */
+/* Whether it must wait for its turn: the time of this pass is used up, or others of its peer wait to be read. */
 static bool conn_is_late(const struct conn *c)
 {
 	return c->hub->sockets.late || (c->share && c->share->unread > 0);
@@ -263,7 +264,7 @@ void conn_ready(struct conn *c, short what)
 }
 
 /* False: c may be freed. */
-static bool conn_tell_sent(struct conn *c)
+static bool conn_report_sent(struct conn *c)
 {
 	struct hub *h = c->hub;
 
@@ -292,7 +293,7 @@ void conn_told(struct conn *c)
 	} else if (c->state == CONN_DISMISSED) {
 		closing_begin(c);
 		sink->gone(sink->context, session, GONE_RESTART);
-	} else if (conn_tell_sent(c)) {
+	} else if (conn_report_sent(c)) {
 		if (unread)
 			conn_take_input(c, parted);
 		else if (conn_takes_input(c))
@@ -300,7 +301,7 @@ void conn_told(struct conn *c)
 	}
 }
 
-/* What was reported in a pause was not looked at. */
+/* Events that came in a pause were ignored. */
 void conn_resume(struct conn *c)
 {
 	if (c->state == CONN_FAILED)

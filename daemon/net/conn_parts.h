@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What a connection is, for the files of this folder. See conn.h. */
+/* The parts of a connection, for the files of this folder. See conn.h. */
 #ifndef NET_CONN_PARTS_H
 #define NET_CONN_PARTS_H
 
@@ -10,20 +10,20 @@
 
 enum conn_state {
 	CONN_OPEN,    /* lines may come */
-	CONN_ENDED,   /* half-closed: the sink got eof, no input follows, replies still go out */
-	CONN_DISMISSED, /* the daemon ends it: the loop is about to call gone, and then to close it; no input is taken, replies still go out */
-	CONN_FAILED,  /* the connection has ended, and the loop is about to call gone; nothing is read or written */
-	CONN_CLOSING, /* no session any more: unsent output goes out, input is dropped */
-	CONN_LINGERING, /* all output is written and our side is shut. Closing before the peer does could lose our last line: unread input causes a reset */
+	CONN_ENDED,   /* half-closed: the sink got eof, no input follows, replies are still written */
+	CONN_DISMISSED, /* the daemon ends it: the loop will call gone, and then close it; no input is taken, replies are still written */
+	CONN_FAILED,  /* the connection has ended, and the loop will call gone; nothing is read or written */
+	CONN_CLOSING, /* no longer a session: unsent output is written, input is dropped */
+	CONN_LINGERING, /* all output is written, our side is shut. To close before the peer does could lose our last line: unread input causes a reset */
 };
 
 struct conn {
 	struct hub *hub;
 	uint64_t session;        /* 0: no session, or no longer one */
-	struct buf *rest;        /* kept input: an unfinished line, or lines that wait: reading is off, out is full or the share is used up; NULL: none */
+	struct buf *rest;        /* kept input: an unfinished line, or lines that wait as reading is off, out is full or the share is used up; NULL: none */
 	struct buf *out;         /* unsent output; NULL: none */
-	struct instant deadline; /* CONN_CLOSING, CONN_LINGERING: when the connection is closed at the latest */
-	size_t held;             /* memory of rest and out, as it was counted last */
+	struct instant deadline; /* CONN_CLOSING, CONN_LINGERING: the latest time to close the connection */
+	size_t held;             /* memory of rest and out when it was last counted */
 	LIST_ENTRY(conn) of_class; /* in share.sessions_of[class], if class > 0 */
 	TAILQ_ENTRY(conn) dirty;
 	TAILQ_ENTRY(conn) link; /* in hub.ended, share.waiting or hub.closing */
@@ -39,7 +39,7 @@ struct conn {
 	bool blocked; /* the socket is full: waits until it is writable, net_flush skips it */
 	bool queued; /* its share of this pass is used up; the lines in rest wait for the next one */
 	bool is_dirty : 1, is_ready : 1 /* in hub.ended or share.waiting */, is_refused : 1;
-	bool unread : 1; /* at its turn it is to be read … */
+	bool unread : 1; /* to be read at its turn … */
 	bool parted : 1; /* … since its peer has shut a side */
 	bool partial : 1; /* rest is the beginning of a line, without its LF */
 	bool is_tls; /* part of a struct secure_conn */
@@ -53,15 +53,15 @@ static inline enum net_transport conn_transport(const struct conn *c)
 	return c->is_tls ? NET_TLS : c->is_unix ? NET_UNIX : NET_TCP;
 }
 
-/* The loop is about to call gone. */
+/* The loop will call gone. */
 static inline bool conn_is_ending(const struct conn *c)
 {
 	return c->state == CONN_DISMISSED || c->state == CONN_FAILED;
 }
 
 /*
- * Whether no input is taken until the socket is writable: TLS must answer first, or a record is on its way. A demand for new keys that is read in between
- * would make OpenSSL mix its answer with that record, and fail.
+ * Whether input must wait until the socket is writable: TLS must answer first, or a record is half sent. If OpenSSL read a request for new keys in between, it
+ * would mix its answer with that record, and fail.
  */
 static inline bool conn_must_write(const struct conn *c)
 {

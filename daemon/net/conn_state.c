@@ -70,7 +70,7 @@ void conn_mark_dirty(struct conn *c)
 	if (c->is_dirty)
 		return;
 	c->is_dirty = true;
-	/* A client that waited for what another has just asked for goes first: others may wait for what it does next. */
+	/* A client that waited for what another has just requested goes first: others may wait for its next request. */
 	if (c->hub->current && c->hub->current != c)
 		TAILQ_INSERT_HEAD(&c->hub->dirty, c, dirty);
 	else
@@ -110,8 +110,8 @@ void conn_dismiss(struct conn *c)
 /* --- what epoll is asked for --------------------------------------------------------------------------------------- */
 
 /*
- * Level-triggered while input is taken, else edge-triggered, with EV_READ in both cases. The kernel always reports errors and
- * hang-ups, which count as EV_READ; level-triggered, they would be reported again and again. In a pause no session takes input.
+ * Level-triggered while input is taken, else edge-triggered, with EV_READ in both cases. The kernel always reports errors and hang-ups, which count as EV_READ.
+ * Level-triggered, it would report them again and again. In a pause no session takes input.
  */
 static short conn_wants(const struct conn *c)
 {

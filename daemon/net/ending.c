@@ -22,7 +22,7 @@ short conn_poll(const struct conn *c)
 
 enum gone conn_how_gone(const struct conn *c, short events, int error)
 {
-	/* POLLHUP counts more than the error: the peer has no descriptor left. */
+	/* POLLHUP outweighs the error: the peer has closed its last descriptor. */
 	if (c->is_unix && (events & POLLHUP))
 		return GONE_HANGUP;
 	switch (error) {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Handshakes in the order in which they began, which is the order in which their time is over: one timer serves all. */
+/* Handshakes in the order in which they began. Their time ends in the same order, so one timer serves all. */
 #include "daemon/net/handshakes.h"
 
 #include "daemon/base/clock.h"
@@ -17,10 +17,10 @@
 #include <unistd.h>
 
 #define LOG_EVERY   (1 * SEC)
-#define SUBJECT_MAX 257 /* bytes, with its NUL; a longer subject is none */
+#define SUBJECT_MAX 257 /* bytes, with its NUL; a longer subject counts as none */
 
 struct handshake {
-	struct paced paced; /* its tls is NULL, and fd -1, once a session has them */
+	struct paced paced; /* once a session owns them, its tls is NULL, and fd -1 */
 	struct hub *hub;
 	TAILQ_ENTRY(handshake) link; /* in hub.handshakes.all */
 	struct peer peer;
@@ -53,7 +53,7 @@ static void handshake_free(struct handshake *o)
 	free(o);
 }
 
-/* Strangers cause these, so there is one line in LOG_EVERY at most, which counts the others. */
+/* Strangers can cause these. So there is at most one line per LOG_EVERY, with the number of the others. */
 static void handshake_fail(struct handshake *o, const char *why)
 {
 	struct handshakes *all = &o->hub->handshakes;
@@ -111,7 +111,7 @@ static void handshake_done(struct handshake *o)
 	admission_take(h, fd, &peer, tls);
 }
 
-/* The peer has been told what was wrong. A close with unread input would be a reset, and take that from it. */
+/* The peer has already got the alert with the cause. To close with unread input would send a reset, and the peer would lose that alert. */
 static void handshake_refuse(struct handshake *o, const char *why)
 {
 	struct hub *h = o->hub;

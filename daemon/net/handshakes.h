@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Connections whose TLS handshake is under way. Each has HANDSHAKE_US, and there are HANDSHAKE_MAX of them at most: the oldest of the peer that has most
- * makes room for a new one. Their steps are paced.
+ * Connections whose TLS handshake is under way. Each has HANDSHAKE_US. There are HANDSHAKE_MAX at most: the oldest of the peer that has most makes room for a
+ * new one. Their steps are paced.
  */
 #ifndef NET_HANDSHAKES_H
 #define NET_HANDSHAKES_H
@@ -14,7 +14,7 @@
 
 struct handshake;
 
-/* Takes ownership of fd, an accepted socket. Once the handshake is done there is a session, or a refusal; a handshake that fails is closed. */
+/* Takes ownership of fd, an accepted socket. After the handshake it becomes a session, or is refused. A failed handshake is closed. */
 void handshake_begin(struct hub *h, int fd, const struct peer *peer);
 bool handshake_evict(struct hub *h); /* closes the oldest of the peer that has most, to free its descriptor; false: there is none */
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* See held.h. Peers, and the sessions of a peer, are in lists by classes of size: so the one that has most is found among a few. */
+/* See held.h. Peers, and the sessions of a peer, are in lists by size class: so the search for the largest looks at few. */
 #include "daemon/net/held.h"
 
-#define LOOKS_MOST 64 /* at peers, and at sessions: of more that are about as large, any may be the one */
+#define LOOKS_MOST 64 /* at peers, and at sessions: among more of about the same size, any may be chosen */
 
 static size_t memory_of(const struct buf *b)
 {
@@ -23,7 +23,7 @@ static unsigned char class_of(size_t bytes)
 
 /* --- counts ---------------------------------------------------------------------------------------------------------- */
 
-/* A connection that is closing counts for no peer any more: it is in a list of its own while it holds something. */
+/* A connection that is closing counts for no peer. While it holds memory it is in a separate list. */
 static void conn_set_class(struct conn *c, unsigned char class)
 {
 	if (c->class == class)

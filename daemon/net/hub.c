@@ -11,8 +11,8 @@
 #define SPARE_SIZE ((size_t)16 * 1024)  /* bytes; a larger spare buffer frees its memory … */
 #define LARGE      ((size_t)128 * 1024) /* … and one larger than this does so in portions */
 #define PORTION    ((size_t)256 * 1024)
-#define WASTE_MOST ((size_t)32 * 1024 * 1024) /* more than that is freed at once: it comes faster than portions free it */
-#define PASSES     256 /* … or a share of so much of what is to be freed, if that is more: so it is freed faster than it grows */
+#define WASTE_MOST ((size_t)32 * 1024 * 1024) /* more than that is freed at once: it comes faster than portions can free it */
+#define PASSES     256 /* … or this fraction of what is to be freed, if that is more: so it is freed faster than it grows */
 
 struct buf *hub_buf_get(struct hub *h)
 {

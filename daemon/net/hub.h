@@ -32,16 +32,16 @@ struct sockets {
 	int epoll;
 	struct event *ready;
 	void (*handle)(struct conn *c, short what); /* what: EV_READ, EV_WRITE, EV_CLOSED; may free c */
-	struct epoll_event reported[SOCKETS_AT_ONCE]; /* [at, n): not handled yet; the pointer of one that is forgotten meanwhile is NULL */
+	struct epoll_event reported[SOCKETS_AT_ONCE]; /* [at, n): not handled yet; a connection that is forgotten meanwhile becomes NULL */
 	unsigned at, n;
-	bool cut, ended; /* of these sockets: a pass was cut before all were handled; one that has ended was among those that were */
-	bool late;       /* this pass has used up its time: those to be read wait for their turns */
-	unsigned handled; /* of these sockets: how many did not wait for their turns */
+	bool cut, ended; /* of these sockets: the pass was cut before all were handled; one of the handled ones had ended */
+	bool late;       /* this pass has used up its time: sockets to be read wait for their turns */
+	unsigned handled; /* of these sockets: how many did not have to wait for their turns */
 };
 
 /* handshakes.h */
 struct handshakes {
-	struct ssl_ctx_st *context; /* of the handshakes that begin; NULL: none */
+	struct ssl_ctx_st *context; /* for new handshakes; NULL: none */
 	struct handshake_list all;   /* oldest first */
 	struct pacing pacing;
 	unsigned n;                 /* length of all */
@@ -58,39 +58,39 @@ struct hub {
 	struct slots slots;
 	struct sockets sockets;
 	struct shares shares; /* of the sessions, by peer */
-	LIST_HEAD(, conn) leaving; /* those of no peer that have something in their buffers */
+	LIST_HEAD(, conn) leaving; /* connections of no peer whose buffers are not empty */
 	struct pool conns, secure_conns; /* secure.h */
 	/* The read buffer, conf.line_max + HUB_READ bytes: kept input of a connection, then the bytes of one recv(2). */
 	char *scratch;
-	/* The connection for which a callback is running; NULL: none, or the callback has ended that connection. */
+	/* The connection whose callback is running; NULL: none, or the callback has ended that connection. */
 	struct conn *current;
-	size_t spoken; /* bytes that it was sent since its turn began */
+	size_t spoken; /* bytes sent to it since its turn began */
 	struct instant turn_ends; /* if it has more than one line */
 	struct conn_list dirty; /* for net_flush: connections with output, or hung up */
-	struct conn_list ended; /* connections whose ends the loop must tell the sink */
-	struct share_list turns; /* peers of which connections wait for the loop: to be read, with kept lines, or for `sent`. The first has its turn next */
+	struct conn_list ended; /* connections whose end the loop must report to the sink */
+	struct share_list turns; /* peers whose connections wait for the loop: to be read, with kept lines, or for `sent`. The first one is next */
 	struct conn_list
 		closing; /* closing connections, oldest first; see closing.h */
 	unsigned closing_n, refused_n; /* length of closing; how many of them were refused */
 	struct event *tell;            /* runs through ended and turns */
 	struct event *deadline;        /* expires with the oldest of closing */
-	/* A connection has a buffer only while there is something in it. These are spare. */
+	/* Spare buffers. A connection has a buffer only while there is something in it. */
 	struct buf *spare[HUB_SPARES];
 	unsigned spares;
-	/* Those that were large, empty now: their memory goes back to the kernel in portions, because a portion takes time. */
+	/* Empty buffers that were large. Their memory goes back to the kernel in portions, because that takes time. */
 	struct buf *waste;
-	size_t wastes, waste_cap, wasted; /* how many, in how large an array; bytes of all */
+	size_t wastes, waste_cap, wasted; /* how many, the size of the array, and bytes of all */
 	size_t held; /* memory of the buffers of all connections, in bytes: unsent output, and kept input */
 	struct handshakes handshakes;
-	bool paused; /* carry.h: nothing is accepted or read, and the sink hears of ends only */
+	bool paused; /* carry.h: nothing is accepted or read, and the sink hears only of ends */
 };
 
 struct buf *hub_buf_get(struct hub *h);
 void hub_buf_put(struct hub *h, struct buf *b); /* NULL is allowed */
-void hub_give_back(struct hub *h);              /* once a pass of the loop: a portion of what large buffers took */
-void hub_buf_release(struct hub *h);            /* those that are spare, and what is not given back yet */
+void hub_give_back(struct hub *h);              /* once a pass of the loop: frees a portion of the memory of large buffers */
+void hub_buf_release(struct hub *h);            /* spare buffers, and those that are not freed yet */
 
-/* Every connection has its descriptor: sessions, those that are closing, and handshakes. */
+/* Every connection has a descriptor: sessions, closing ones, and handshakes. */
 static inline bool hub_is_full(const struct hub *h)
 {
 	return h->slots.live + h->closing_n + h->handshakes.n >= h->conf.connections_max;

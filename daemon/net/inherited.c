@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* See inherited.h. Some sockets at most, so they are searched one by one. */
+/* See inherited.h. There are only a few sockets, so a linear search is enough. */
 #include "daemon/net/inherited.h"
 
 #include "daemon/base/mem.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Listening sockets. A socket file on which nobody listens is replaced. It must never remove a file that is no socket, a socket that
- * is in use, or, at the end, a socket file that a successor has put in our place.
+ * Listening sockets. A socket file on which nobody listens is replaced. It must never remove a file that is no socket, or a socket that is in use. At the end
+ * it must not remove a socket file that a successor has made in our place.
  */
 #include "daemon/net/listener.h"
 #include "daemon/base/instant.h"
@@ -37,7 +37,7 @@ static int path_address(const char *path, struct sockaddr_un *ret_address)
 	return 0;
 }
 
-/* The path exists. 0: a socket on which nobody listens, or the path is gone now. */
+/* The path exists. 0: nobody listens on its socket, or the path is gone by now. */
 static int path_is_stale(const struct sockaddr_un *address)
 {
 	struct stat st;
@@ -74,7 +74,7 @@ static int path_bind(int fd, const struct sockaddr_un *address)
 	return bind(fd, (const struct sockaddr *)address, sizeof(*address)) ? -errno : 0;
 }
 
-/* The umask has no effect. While the group changes, the file is open to nobody to whom it was not open before, or will not be. */
+/* The umask has no effect. While the group changes, nobody gets access who had none before and will have none after. */
 int listener_allow(const char *path, const struct listener_access *access)
 {
 	mode_t mode = access->mode ? access->mode : 0666;
@@ -115,7 +115,7 @@ int listener_unix(const char *path, const struct listener_access *access, struct
 	fd = socket(AF_UNIX, STREAM, 0);
 	if (fd < 0)
 		return -errno;
-	r = fchmod(fd, 0600) ? -errno : path_bind(fd, &address); /* bind gives the file no more than the socket has */
+	r = fchmod(fd, 0600) ? -errno : path_bind(fd, &address); /* the file gets at most the mode of the socket */
 	if (!r)
 		r = path_listen(fd, path, access, &st);
 	if (r < 0) {
@@ -134,7 +134,7 @@ static int socket_set(int fd, int level, int option, int value)
 	return setsockopt(fd, level, option, &value, sizeof(value)) ? -errno : 0;
 }
 
-/* tcp(7): with TCP_USER_TIMEOUT, the first keepalive probe after that time ends a silent connection, however many probes were lost. */
+/* tcp(7): with TCP_USER_TIMEOUT the first keepalive probe after that time ends a silent connection, even if no other probe was lost. */
 int listener_tune(int fd, int64_t keepalive_us)
 {
 	int64_t idle_s = (keepalive_us + SEC - 1) / SEC;

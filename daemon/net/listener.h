@@ -11,7 +11,7 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-/* So many connections each listener accepts in a pass of the loop, which bounds how long the clients that are there wait. */
+/* Each listener accepts that many connections in a pass of the loop. This bounds the wait of clients that are already connected. */
 #define ACCEPTS_PER_PASS 8
 
 /* Who may connect to a Unix socket. */
@@ -32,7 +32,7 @@ struct listener {
 int listener_unix(const char *path, const struct listener_access *access, struct listener *ret_listener) __attribute__((warn_unused_result));
 /* Sets mode and group of a socket file that is there. 0 or -errno. */
 int listener_allow(const char *path, const struct listener_access *access) __attribute__((warn_unused_result));
-/* False: its socket file was removed, or another one is in its place: nobody can connect any more. */
+/* False: its socket file was removed or replaced, so nobody can connect any more. */
 bool listener_is_there(const struct listener *l);
 int listener_tune(int fd, int64_t keepalive_us); /* the options of a TCP socket. 0 or -errno */
 /* Takes ownership of a listening stream socket, Unix or TCP. -EINVAL for anything else; on failure the caller keeps fd. */

@@ -1,21 +1,21 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Downstream: listeners and client connections. It moves lines and knows nothing of their meaning. Net numbers the sessions: the lowest free slot in
- * the low 32 bits, a generation from 1 in the high ones. All callbacks but `writing` come on the loop's thread and never from inside a net_… call. They
- * may call every function but net_free. A line callback may hang up its own session; the bytes of the line stay valid until the callback returns.
+ * Downstream: listeners and client connections. It moves lines and knows nothing of their meaning. Net numbers the sessions: the lowest free slot in the low 32
+ * bits, a generation from 1 in the high ones. All callbacks but `writing` come on the loop's thread, never from inside a net_… call. They may call every
+ * function but net_free. A line callback may hang up its own session; the bytes of the line stay valid until the callback returns.
  *
- * Each pass of the loop makes one recv(2) of at most 16 KiB per ready connection. net_flush makes one send(2) per connection; much unsent output is sent
- * sooner. The share of a connection in one pass of the loop ends after 8 lines, 4 KiB of answers, or when lines after the first take 100 us; further lines
- * wait for a turn, and all that wait have 100 us of each pass, peer by peer. Each pass accepts at most 8 connections per listening socket. When descriptors
- * run out, accepting pauses and is tried again. Not thread-safe; one event base.
+ * Each pass of the loop makes one recv(2) of at most 16 KiB per ready connection. net_flush makes one send(2) per connection. Large output is sent sooner. The
+ * share of a connection in one pass ends after 8 lines, 4 KiB of answers, or when lines after the first take 100 us. Further lines wait for a turn. All that
+ * wait share 100 us of each pass, peer by peer. Each pass accepts at most 8 connections per listening socket. When descriptors run out, accepting pauses and is
+ * tried again. Not thread-safe; one event base.
  *
- * A connection inside TLS becomes a session when its handshake is done. What is said here of recv(2) and send(2) goes for its records of at most 16 KiB.
+ * A connection inside TLS becomes a session after its handshake. For recv(2) and send(2) read its records, of at most 16 KiB each.
  *
  * An idle session takes 144 bytes: 128 for its record, the rest for its slot; OpenSSL takes some 15 KiB besides. Buffers exist only for an
  * unfinished line and unsent output.
  *
- * A client that does not read its answers must wait: while more than NET_OUTPUT_MARK bytes, or a quarter of output_max, are unsent, its lines are neither
- * read nor passed on. So answers alone never cause an overflow; notices that the client did not ask for may.
+ * A client that does not read its answers must wait: while more than NET_OUTPUT_MARK bytes, or a quarter of output_max, are unsent, its lines are not passed
+ * on. So answers alone never cause an overflow. Notices that the client did not request may.
  */
 #ifndef NET_NET_H
 #define NET_NET_H
@@ -40,19 +40,19 @@ int net_listen_tls(struct net *n, const char *host, uint16_t port);
 int net_listen_fd(struct net *n, int fd, bool tls);
 /* Makes socket files again that somebody has removed, and logs it. Only from the loop. */
 void net_look(struct net *n);
-/* How many it could not make again. */
+/* The number of socket files that it could not make again. */
 unsigned net_sockets_lost(const struct net *n);
 void net_stop_listening(struct net *n); /* closes the listening sockets, ends handshakes, and unlinks a Unix socket that is still ours */
 
 bool net_has_slot(const struct net *n, uint32_t slot); /* some session has it */
 void net_send(struct net *n, uint64_t session, const void *bytes, size_t size); /* copies the bytes; ignored if the session is gone */
-void net_hangup(struct net *n, uint64_t session); /* closes after the unsent output is written, within 1 s; no callback follows */
+void net_hangup(struct net *n, uint64_t session); /* writes the unsent output, within 1 s, then closes; no callback follows */
 void net_read(struct net *n, uint64_t session, bool on); /* lines that wait are delivered in order once reading resumes */
 void net_await_sent(struct net *n, uint64_t session); /* asks for `sent` */
-void net_flush(struct net *n); /* at the end of a loop pass: writes what was sent, for half a millisecond; the rest in the passes that follow at once */
+void net_flush(struct net *n); /* at the end of a loop pass: writes output for half a millisecond; the rest follows in the next passes, at once */
 void net_flush_all(struct net *n); /* when no pass follows */
 
-/* Takes ownership. Handshakes that begin from now on use it; sessions and handshakes that there are keep the former one. */
+/* Takes ownership. New handshakes use it. Existing sessions and handshakes keep the former one. */
 void net_set_tls(struct net *n, struct ssl_ctx_st *context);
 
 /* Applies from now on; existing sessions stay. */
@@ -63,7 +63,7 @@ void net_set_peer_max(struct net *n, unsigned peer_max);
 
 unsigned net_sessions(const struct net *n);
 void net_sessions_by(const struct net *n, unsigned ret_sessions[NET_TRANSPORTS]); /* walks through all of them: for a scrape */
-unsigned net_closing(const struct net *n); /* connections that are hung up and not closed yet; each for at most 1 s */
+unsigned net_closing(const struct net *n); /* connections that are hung up and not closed yet; at most 1 s each */
 void net_counts(const struct net *n, struct net_counts *ret_counts);
 
 #endif

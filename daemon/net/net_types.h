@@ -10,8 +10,8 @@
 #include <stdint.h>
 
 /*
- * Times output_max: what the buffers of all connections may hold, unsent output and kept input. Beyond, the greatest connection of the peer that has most in
- * sum ends with gone(GONE_OVERFLOW).
+ * Times output_max: the bound of all buffers together, unsent output and kept input. Beyond it, the largest connection of the peer that has most in sum ends
+ * with gone(GONE_OVERFLOW).
  */
 #define HELD_WHOLE 64
 #define NET_OUTPUT_MARK ((size_t)256 * 1024)
@@ -22,9 +22,9 @@ struct net_conf {
 	unsigned sessions_max; /* further connections get one line "ERR LIMIT clients=<max> …" and are closed; see shares.h */
 	unsigned connections_max; /* descriptors for connections, closing ones included; bounds the sessions as well */
 	unsigned peer_max;     /* sessions of one peer, 0: no bound; see shares.h */
-	bool groups;           /* tell the groups of Unix peers */
+	bool groups;           /* report the groups of Unix peers */
 	int64_t admin_group;   /* number of the group whose members may send admin requests; -1: none */
-	unsigned first_slot, reserved_slots; /* sessions have slots from the first one on, new sessions after those that are reserved */
+	unsigned first_slot, reserved_slots; /* sessions have slots from first_slot on; new sessions come after the reserved ones */
 	struct listener_access unix_access;
 	int64_t keepalive_us;  /* TCP keepalive idle time, and TCP_USER_TIMEOUT */
 };
@@ -34,7 +34,7 @@ struct net_sink {
 	void (*open)(void *context, uint64_t session, const struct peer *peer);
 	void (*line)(void *context, uint64_t session, char *line, size_t n); /* without LF or CRLF; the bytes may be overwritten */
 	void (*too_long)(void *context, uint64_t session, char *beginning, size_t n); /* how the line begins; likewise */
-	/* Half-closed: the peer has closed its side while its lines are not taken, or is gone. Lines may follow, then eof or gone. At most once. */
+	/* The peer has closed its side while its lines are not taken, or is gone. Lines may follow, then eof or gone. At most once. */
 	void (*half_closed)(void *context, uint64_t session);
 	void (*sent)(void *context, uint64_t session); /* once after net_await_sent: unsent output is below the mark */
 	void (*eof)(void *context, uint64_t session); /* once, after all complete lines; an unfinished line is dropped */

@@ -1,8 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/*
- * The output of a connection: collected, and written once per flush, or sooner when there is much of it. It must never call the sink but for
- * `writing`: the loop reports errors.
- */
+/* The output of a connection: collected, and written once per flush, or sooner if it is large. Its only callback is `writing`: the loop reports errors. */
 #include "daemon/net/output.h"
 
 #include "daemon/net/closing.h"
@@ -40,7 +37,7 @@ void conn_send(struct conn *c, const void *bytes, size_t size)
 {
 	if (c->state == CONN_FAILED || c->mute)
 		return;
-	/* One pass may produce more output than fits, even if the peer reads fast. So the output is written before any of it counts as an overflow. */
+	/* One pass may produce more output than fits, even if the peer reads fast. So output is written before it can count as an overflow. */
 	if (!conn_has_room(c, size))
 		conn_flush(c);
 	if (!conn_has_room(c, size)) {

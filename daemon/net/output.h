@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The output of a connection: collected, and written once per flush, or sooner when there is much of it. */
+/* The output of a connection: collected, and written once per flush, or sooner if it is large. */
 #ifndef NET_OUTPUT_H
 #define NET_OUTPUT_H
 
@@ -7,6 +7,6 @@
 
 void conn_send(struct conn *c, const void *bytes, size_t size);
 void conn_flush(struct conn *c);      /* may free c if it is closing */
-void conn_await_sent(struct conn *c); /* the sink gets `sent` when there is room for more */
+void conn_await_sent(struct conn *c); /* `sent` follows when there is room for more */
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* See pacing.h. A handshake whose socket is ready is queued, and not watched until its step was made. */
+/* See pacing.h. A handshake whose socket is ready waits in a queue. It is watched again after its step. */
 #include "daemon/net/pacing.h"
 
 #include "daemon/base/clock.h"
@@ -11,14 +11,14 @@
 
 #define PASS_US INT64_C(200)
 #define STEP_US (1 * MSEC)
-#define REST_US (40 * MSEC) /* the longest: others may have had the processor in a step */
+#define REST_US (40 * MSEC) /* the longest rest: others may have used the processor during a step */
 
 /* A peer that has handshakes under way. */
 struct paced_peer {
 	TAILQ_ENTRY(paced_peer) link;
 	TAILQ_ENTRY(paced_peer) turn; /* in pacing.ready */
 	TAILQ_HEAD(, paced) own;      /* oldest first */
-	TAILQ_HEAD(, paced) ready;    /* whose sockets are */
+	TAILQ_HEAD(, paced) ready;    /* those whose sockets are ready */
 	unsigned n;
 	size_t name_n;
 	char name[PEER_ORIGIN_MAX];
@@ -58,7 +58,7 @@ static void paced_unqueue(struct paced *o)
 		TAILQ_REMOVE(&o->all->ready, o->peer, turn);
 }
 
-/* Of two that have as many, the one whose oldest is older. */
+/* Of two with the same number, the one whose oldest is older. */
 static bool peer_goes_before(const struct paced_peer *a, const struct paced_peer *b)
 {
 	return a->n != b->n ? a->n > b->n : instant_before(TAILQ_FIRST(&a->own)->begun, TAILQ_FIRST(&b->own)->begun);
@@ -76,7 +76,7 @@ struct paced *pacing_oldest(const struct pacing *all)
 
 /* --- steps ----------------------------------------------------------------------------------------------------------- */
 
-/* While the turn is to come after a rest, it does. */
+/* If a rest is under way, the turn comes after it. */
 static void turn_soon(struct pacing *all)
 {
 	if (!event_pending(all->turn, EV_TIMEOUT, NULL))
@@ -92,7 +92,7 @@ static void on_ready(evutil_socket_t fd, short what, void *context)
 	turn_soon(o->all);
 }
 
-/* Once. One that cannot be watched ends by the time that its owner gives it. */
+/* Once. A socket that cannot be watched ends by the timeout of its owner. */
 static void paced_watch(struct paced *o, short what)
 {
 	if (!event_assign(&o->event, o->all->base, o->fd, what, on_ready, o))

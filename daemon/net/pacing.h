@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The TLS handshakes at one port. A step may take a signature, or the certificates of a stranger. So steps take 200 us of a loop pass together, and at least
- * one is made; after a step of more than 1 ms there is none for three times as long, 40 ms at most. Peers take turns, as peer_origin() tells them apart. So
- * all else goes on, however many handshakes there are. Not thread-safe; one event base.
+ * The TLS handshakes at one port. A step may compute a signature, or check the certificates of a stranger. So steps take 200 us of a loop pass together, and at
+ * least one is made. After a step of more than 1 ms there is a rest of three times as long, 40 ms at most. Peers take turns, as in peer_origin(). So all other
+ * work goes on, however many handshakes there are. Not thread-safe; one event base.
  */
 #ifndef NET_PACING_H
 #define NET_PACING_H
@@ -19,7 +19,7 @@ TAILQ_HEAD(paced_peers, paced_peer);
 struct pacing {
 	struct event_base *base;
 	struct paced_peers peers; /* that have handshakes; the one that began first comes first */
-	struct paced_peers ready; /* those that have some whose sockets are ready: one of each in turn */
+	struct paced_peers ready; /* peers with sockets that are ready: one step each in turn */
 	struct event *turn;       /* runs through ready */
 	bool paused;              /* no step is made */
 };
@@ -27,11 +27,11 @@ struct pacing {
 /* One handshake. The owner sets tls and over, and bounds its time; the rest is zero before paced_begin. */
 struct paced {
 	struct ssl_st *tls;
-	void (*over)(struct paced *o, const char *why); /* it is done, and out of the pacing; why NULL: without a failure. May free o */
+	void (*over)(struct paced *o, const char *why); /* the handshake is done, and no longer paced; why NULL: it succeeded. May free o */
 	int fd;
 	struct instant begun;
 	struct pacing *all;
-	struct paced_peer *peer; /* NULL: it is not in the pacing */
+	struct paced_peer *peer; /* NULL: it is not paced */
 	struct event event;
 	TAILQ_ENTRY(paced) own, queued;
 	bool is_queued;
@@ -43,6 +43,6 @@ void pacing_pause(struct pacing *all, bool on);
 struct paced *pacing_oldest(const struct pacing *all); /* of the peer that has most; NULL: there is none */
 
 void paced_begin(struct paced *o, struct pacing *all, int fd, const char *peer, size_t n); /* peer: n bytes, as peer_origin() has written them */
-void paced_end(struct paced *o); /* takes it out, if it is in: over is not called */
+void paced_end(struct paced *o); /* stops the pacing, if it is paced; does not call over */
 
 #endif

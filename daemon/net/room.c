@@ -6,9 +6,9 @@
 #include "daemon/net/conn_state.h"
 #include "daemon/net/held.h"
 
-#define ENDED_AT_ONCE 16 /* connections, for what one more buffer takes */
+#define ENDED_AT_ONCE 16 /* connections that end to make room for one buffer */
 
-/* One that is closing, and still has something unsent, goes first. */
+/* A closing connection with unsent output goes first. */
 static bool room_make(struct hub *h, const struct conn *but)
 {
 	struct conn *c = LIST_FIRST(&h->leaving);

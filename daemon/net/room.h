@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Bytes that a connection keeps. If all together have no room for more, others end: the one that has most, of the peer that has most. */
+/* Bytes that a connection keeps. If all together have no room for more, connections end: the largest of the peer that has most. */
 #ifndef NET_ROOM_H
 #define NET_ROOM_H
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Connections inside TLS. One read passes on one record, and one write puts all that it can into records. A connection that ends without close_notify counts
- * as reset, since somebody on the way may have cut it while the client lives.
+ * Connections inside TLS. One read passes on one record, and one write turns as much as it can into records. A connection that ends without close_notify counts
+ * as reset: somebody on the way may have cut it while the client lives.
  */
 #include "daemon/net/secure.h"
 
@@ -47,7 +47,7 @@ ssize_t secure_recv(struct conn *c, void *bytes, size_t size)
 
 	if (n >= 0 || errno != EBUSY)
 		return n;
-	/* An answer of TLS itself must go out first. Until then the input would be reported again and again. */
+	/* TLS must send an answer first. Until then the input would be reported again and again. */
 	c->stuck = true;
 	conn_arm(c);
 	errno = EAGAIN;

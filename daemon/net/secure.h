@@ -15,10 +15,10 @@ struct secure_conn {
 	struct ssl_st *tls;
 };
 
-/* A connection over fd; tls: after its handshake, owned from now on; NULL: plain. */
+/* A connection over fd. tls: after its handshake, owned from now on; NULL: plain. */
 struct conn *secure_conn_new(struct hub *h, int fd, struct ssl_st *tls);
 void secure_conn_free(struct conn *c); /* its memory, and TLS; the descriptor stays open */
-void secure_goodbye(struct conn *c);   /* the peer of TLS is told that nothing follows */
+void secure_goodbye(struct conn *c);   /* sends the close_notify of TLS */
 
 ssize_t secure_recv(struct conn *c, void *bytes, size_t size);
 ssize_t secure_send(struct conn *c, const void *bytes, size_t size);

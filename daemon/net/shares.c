@@ -8,7 +8,7 @@
 #include <string.h>
 
 #define KEPT_MOST 16u
-#define OTHERS    16 /* one of so many sessions is left to other peers */
+#define OTHERS    16 /* one in so many sessions is left to other peers */
 
 void shares_init(struct shares *s, uid_t own)
 {

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Who may have one more session. A peer, as peer_origin() tells them apart, has one share: limits.peer, and never the
- * last sixteenth of all. Root and the user of the daemon on the Unix socket may have any number, and the last few are kept for them. limits.peer does not bind
- * loopback: behind that may be anybody of this host. A share counts what its sessions have in their buffers as well: see held.c. Its sessions wait for their
- * turns together: see turns.h.
+ * Who may have one more session. Each peer, as peer_origin() names it, has one share: limits.peer, and never the last sixteenth of all. Root and the user of
+ * the daemon on the Unix socket may have any number, and the last few are kept for them. limits.peer does not bind loopback, where anybody on this host may
+ * connect. A share also counts the bytes in the buffers of its sessions: see held.c. Its sessions wait for their turns together: see turns.h.
  */
 #ifndef NET_SHARES_H
 #define NET_SHARES_H
@@ -14,7 +13,7 @@
 #include <sys/queue.h>
 #include <sys/types.h>
 
-#define HELD_CLASSES 32 /* of bytes: class n has less than 2^n, and no less than half of that; class 0 has none, and is in no list */
+#define HELD_CLASSES 32 /* of bytes: class n has less than 2^n, and at least half of that; class 0 has none, and no list */
 
 struct conn;
 TAILQ_HEAD(conn_list, conn);
@@ -37,7 +36,7 @@ struct share {
 
 struct shares {
 	struct map by_peer;
-	LIST_HEAD(, share) of_class[HELD_CLASSES]; /* those that have a buffer */
+	LIST_HEAD(, share) of_class[HELD_CLASSES]; /* shares that have a buffer */
 	uid_t own; /* of the daemon */
 };
 
@@ -45,7 +44,7 @@ enum share_left {
 	SHARE_LEFT,
 	SHARE_FULL,    /* nobody may have one more */
 	SHARE_KEPT,    /* the rest is kept for root and the user of the daemon */
-	SHARE_USED_UP, /* this peer may not */
+	SHARE_USED_UP, /* this peer may have no more */
 };
 
 void shares_init(struct shares *s, uid_t own);
@@ -58,7 +57,7 @@ unsigned shares_most(const struct shares *s, const struct peer *peer, unsigned m
 /* Whether the peer may have one more. live: how many sessions there are. */
 enum share_left shares_ask(const struct shares *s, const struct peer *peer, unsigned live, unsigned most, unsigned peer_max);
 
-/* One session more. */
+/* Counts one more session. */
 struct share *shares_enter(struct shares *s, const struct peer *peer);
 /* Likewise, by the name of the share, in the next process. */
 struct share *shares_join(struct shares *s, const char *name, size_t n);

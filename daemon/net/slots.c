@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* A table of slots, and a bitmap to find the lowest free one. A session number must not recur before 2^32 - 1 uses of its slot. */
+/* A table of slots, and a bitmap to find the lowest free one. A session number recurs only after 2^32 - 1 uses of its slot. */
 #include "daemon/net/slots.h"
 #include "daemon/base/mem.h"
 

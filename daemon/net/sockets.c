@@ -8,14 +8,14 @@
 #include <unistd.h>
 
 #define CLOCK_LOOK 4
-#define ASKED_MOST 16 /* times in a pass: it takes some 5 us to find that 64 sockets wait already */
+#define ASKED_MOST 16 /* times in a pass: it takes about 5 us to find that 64 sockets already wait */
 
 static uint32_t epoll_of(short events)
 {
 	return (events & EV_READ ? EPOLLIN : 0) | (events & EV_WRITE ? EPOLLOUT : 0) | (events & EV_CLOSED ? EPOLLRDHUP : 0) | (events & EV_ET ? EPOLLET : 0);
 }
 
-/* An error, or an end of both sides, is seen by whoever reads or writes next. */
+/* The next read or write finds an error, or the end of both sides. */
 static short events_of(uint32_t reported)
 {
 	if ((reported & EPOLLERR) || ((reported & EPOLLHUP) && !(reported & EPOLLRDHUP)))
@@ -66,8 +66,8 @@ static void sockets_ask(struct sockets *s)
 }
 
 /*
- * The end of a session may take long, and many may end together. So once these have cut the pass, the other ends wait until epoll reports them again, behind
- * those who ask meanwhile.
+ * To end a session may take long, and many may end together. So once ends have cut the pass, the other ends wait until epoll reports them again, after the
+ * sockets that have requests meanwhile.
  */
 static bool socket_waits(struct sockets *s, const struct conn *c, uint32_t reported)
 {
@@ -86,7 +86,7 @@ static void socket_ready(struct sockets *s, const struct epoll_event *reported)
 		s->handle(c, what);
 }
 
-/* The clock is read after a few sockets, since most take little time. */
+/* The clock is read after every few sockets, since most take little time. */
 static bool pass_is_over(const struct hub *h, struct instant end)
 {
 	return event_base_got_break(h->base) || (h->sockets.at % CLOCK_LOOK == 0 && !instant_before(clock_boottime(), end));
@@ -104,7 +104,7 @@ static void sockets_take(struct hub *h, struct instant end)
 	}
 }
 
-/* Where all that are reported wait for their turns already, others may have become ready behind them. */
+/* If all reported sockets already wait for their turns, others may be ready that were not reported yet. */
 static void on_ready(evutil_socket_t fd, short what, void *context)
 {
 	struct instant end = instant_add(clock_boottime(), SOCKETS_US);

@@ -9,7 +9,7 @@
 #include <string.h>
 #include <unistd.h>
 
-/* only_v6: there are several addresses, so an IPv6 socket must not take IPv4 as well. A single one follows the default of the system. */
+/* only_v6: there are several addresses, so an IPv6 socket must not accept IPv4 as well. A single one follows the default of the system. */
 static int address_make(const struct addrinfo *a, int64_t keepalive_us, bool only_v6, struct listener *ret_listener)
 {
 	int fd = socket(a->ai_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0), yes = 1, r;
@@ -60,7 +60,7 @@ static int host_error(int code)
 	}
 }
 
-/* Skips an address family that this host lacks, as long as another address works. */
+/* Skips an address family that this host lacks, if another address works. */
 static int addresses_listen(const struct addrinfo *list, int64_t keepalive_us, struct inherited *inherited, struct listener *listeners)
 {
 	const struct addrinfo *a;

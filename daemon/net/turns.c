@@ -40,7 +40,7 @@ static struct conn *hub_next(struct hub *h)
 	return c;
 }
 
-static void hub_tell(evutil_socket_t fd, short what, void *context)
+static void hub_on_turn(evutil_socket_t fd, short what, void *context)
 {
 	struct hub *h = context;
 	struct instant end = instant_add(clock_boottime(), TURNS_US);
@@ -87,7 +87,7 @@ int hub_init(struct hub *h, struct event_base *base, const struct net_conf *conf
 	r = sockets_init(h, conn_ready);
 	if (r < 0)
 		return r;
-	h->tell = event_new(base, -1, 0, hub_tell, h);
+	h->tell = event_new(base, -1, 0, hub_on_turn, h);
 	h->deadline = evtimer_new(base, hub_deadline, h);
 	if (!h->tell || !h->deadline || handshake_init(h) < 0) {
 		sockets_release(h);

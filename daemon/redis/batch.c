@@ -25,7 +25,7 @@ static void number_append(struct buf *b, int64_t n)
 	word_commit(b, word_number(at, n));
 }
 
-/* A slot of a semaphore has a key that no name of a client has. */
+/* The key of a slot is one that no client's name has. */
 static void name_append(struct buf *b, const struct script_keys *k, struct span name)
 {
 	size_t n = sizeof(SLOT_PREFIX) - 1;
@@ -177,7 +177,7 @@ static char call_op(const struct call *call)
 #define ARGS_MOST   10 /* arguments of an operation, its letter included */
 #define HOME_WORDS_MAX 64 /* arguments of a HOME */
 
-/* The number of arguments of an entry: its operation is counted, its key and terms are not. */
+/* The number of arguments of an entry, its operation included, its key and terms not. */
 static unsigned entry_words(const struct entry *e)
 {
 	switch (e->op) {
@@ -215,7 +215,7 @@ static char *op_put(char *at, char op)
 	return word_end(at + 5);
 }
 
-/* Writes the terms of a renewal, unless they equal the last ones. One that sets no key does not look at not_after_ms. */
+/* Writes the terms of a renewal, unless they equal the last ones. A renewal that sets no key ignores not_after_ms. */
 static char *terms_put(char *at, struct batch *b, char op, const struct terms *of)
 {
 	struct terms t = {.px_ms = of->px_ms, .not_after_ms = op == 'k' ? b->terms.not_after_ms : of->not_after_ms};
@@ -304,7 +304,7 @@ static char *tell_fill(char *at, const struct call *call)
 	return word_text(at, call->value);
 }
 
-/* At least as many bytes as the terms and arguments of a call take. */
+/* An upper bound of the bytes of a call's terms and arguments. */
 static size_t args_most(const struct call *call)
 {
 	size_t more = call->kind == CALL_HOME ? HOME_WORDS_MAX * NUMBER_MOST + call->name.n : 0;
@@ -313,7 +313,7 @@ static size_t args_most(const struct call *call)
 	       call->new_marker.n + more;
 }
 
-/* Adds an entry whose bytes are in keys and args already; in args they begin at `arg`. */
+/* Adds an entry whose bytes are already in keys and args. In args they begin at `arg`. */
 static void entry_add(struct batch *b, enum batch_part p, struct entry entry, size_t arg)
 {
 	if (b->part[p].count == b->part[p].cap) {
@@ -330,7 +330,7 @@ static void entry_add(struct batch *b, enum batch_part p, struct entry entry, si
 		b->words += entry_words(&entry);
 }
 
-/* Of a call that is alone. */
+/* Of a call that needs its own script call. */
 static enum script_kind call_script(const struct call *call)
 {
 	switch (call->kind) {
@@ -367,8 +367,8 @@ static int64_t last_proposed(const struct batch *b)
 }
 
 /*
- * Calls about one name keep their order: a release goes first, and an acquire after the releases, unless another call about its name was added before. The
- * tokens that the acquires propose grow.
+ * Calls about one name keep their order. A release goes first. An acquire follows the releases, unless another call about its name was added before. Later
+ * acquires propose larger tokens.
  */
 static enum batch_part part_of(const struct batch *b, const struct entry *e)
 {
@@ -379,7 +379,7 @@ static enum batch_part part_of(const struct batch *b, const struct entry *e)
 	return e->op != 'r' || name_is_noted(b->released, e->hash) ? BATCH_OTHERS : BATCH_RELEASES;
 }
 
-/* An entry of the part whose entries have one form, and so say no operation. */
+/* Adds an entry to a part whose entries have one form, so that they need no operation. */
 static void batch_add_alike(struct batch *b, enum batch_part p, const struct script_keys *k, const struct call *call, struct entry entry)
 {
 	struct buf *args = &b->part[p].args;
@@ -439,7 +439,7 @@ void batch_add(struct batch *b, const struct script_keys *k, const struct call *
 		batch_add_alike(b, p, k, call, entry);
 }
 
-/* Appends the bytes of a buffer from where the entry before ends. */
+/* Appends the bytes of a buffer from the end of the previous entry on. */
 static void slice_append(struct buf *to, const struct buf *from, uint32_t begin, uint32_t end)
 {
 	if (end > begin)
@@ -473,7 +473,7 @@ void batch_take(struct batch *b, const struct batch *from, unsigned i)
 static void notes_fill(struct batch *b)
 {
 	int64_t first = b->part[BATCH_ACQUIRES].entry[0].fence;
-	struct terms said = {.not_after_ms = -1};
+	struct terms last = {.not_after_ms = -1};
 	uint32_t ticket = 0;
 
 	buf_clear(&b->notes);
@@ -482,8 +482,8 @@ static void notes_fill(struct batch *b)
 		const struct terms *t = &e->terms;
 		char *at = buf_reserve(&b->notes, 5 * NUMBER_MOST + e->ticket_end - ticket);
 
-		if (!i || t->not_after_ms != said.not_after_ms || t->ticket_ms != said.ticket_ms || t->reserve_ms != said.reserve_ms) {
-			said = *t;
+		if (!i || t->not_after_ms != last.not_after_ms || t->ticket_ms != last.ticket_ms || t->reserve_ms != last.reserve_ms) {
+			last = *t;
 			*at++ = 't';
 			at = word_digits(at, (uint64_t)t->not_after_ms);
 			*at++ = ' ';
@@ -503,7 +503,7 @@ static void notes_fill(struct batch *b)
 	}
 }
 
-/* What the acquires share: the first not_after_ms of all, the tokens that they propose, and the notes. */
+/* What the acquires share: the smallest not_after_ms, the tokens that they propose, and the notes. */
 static char *acquires_put(char *at, const struct batch *b)
 {
 	const struct entry *e = b->part[BATCH_ACQUIRES].entry, *end = e + b->part[BATCH_ACQUIRES].count;

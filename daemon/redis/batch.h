@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * A batch is one script call that carries one or many calls. Calls under one marker, and those that ignore the marker, share a call of the batch script;
- * PROBE, MARK, TABLE, HOME and TELL are alone. In the batch script releases come first, then acquires, then all others, whatever the order in which they were
- * added: two calls about one name keep their order. The arguments are kept as RESP, so each call is formatted once, and sending copies them. A batch owns its
- * memory and keeps it over batch_reset. Not thread-safe.
+ * A batch is one script call that carries one or many calls. Calls under one marker, and those that ignore the marker, share a call of the batch script. PROBE,
+ * MARK, TABLE, HOME and TELL are alone. In the batch script releases come first, then acquires, then all others, in whatever order they were added. Two calls
+ * about one name keep their order. The arguments are kept as RESP: each call is formatted once, and sending copies them. A batch owns its memory and keeps it
+ * over batch_reset. Not thread-safe.
  */
 #ifndef REDIS_BATCH_H
 #define REDIS_BATCH_H
@@ -22,7 +22,7 @@ struct script_keys {
 	struct buf head; /* the keys that every call begins with, as RESP */
 	struct buf skew;  /* as RESP: skew_us, for MARK */
 	struct buf ahead; /* as RESP: skew_us + tolerance_us, for the batch script */
-	struct buf id;    /* as RESP: PROBE publishes to the channel of the daemon that has it */
+	struct buf id;    /* as RESP: PROBE publishes to the channel of the daemon with this id */
 };
 
 void script_keys_init(struct script_keys *k, const char *prefix, int64_t skew_us, int64_t tolerance_us, const char *id);
@@ -36,9 +36,9 @@ struct entry {
 	uint64_t id;
 	uint64_t hash; /* of the lock name */
 	struct terms terms;
-	int64_t fence, range;  /* of an acquire: what it proposes, and how many tokens more */
+	int64_t fence, range;  /* of an acquire: the token it proposes, and how many more it may take */
 	uint32_t key_end;      /* end of the entry in keys */
-	uint32_t arg, arg_end; /* the entry in args, without the terms in front of it */
+	uint32_t arg, arg_end; /* the entry in args, without the terms before it */
 	uint32_t ticket_end;   /* of an acquire: end of its ticket in tickets */
 	enum call_kind kind;
 	char op;       /* of the batch script, 0: an entry of another script */
@@ -47,7 +47,7 @@ struct entry {
 
 enum batch_part { BATCH_RELEASES, BATCH_ACQUIRES, BATCH_OTHERS, BATCH_PARTS };
 
-#define BATCH_FILTER 16 /* words of 64 bits: which names a batch may have */
+#define BATCH_FILTER 16 /* words of 64 bits: a filter of the names in a batch */
 
 struct batch {
 	enum script_kind script;
@@ -59,10 +59,10 @@ struct batch {
 	} part[BATCH_PARTS];
 	struct buf tickets, notes; /* of the acquires: see lua/free.lua */
 	unsigned words;            /* arguments of the others */
-	struct terms terms;        /* of the others: the terms written last */
+	struct terms terms;        /* of the others: the terms that were written last */
 	bool termed;               /* terms were written */
-	uint64_t released[BATCH_FILTER], named[BATCH_FILTER]; /* names of releases; of all others */
-	int64_t seen;              /* the largest fence of the store that a call knows */
+	uint64_t released[BATCH_FILTER], named[BATCH_FILTER]; /* filters: names of releases; of all others */
+	int64_t seen;              /* the largest fence of the store that a call has seen */
 	char marker[MARKER_MAX];
 	size_t marker_n;
 	bool marked; /* some entry depends on the marker */
@@ -71,7 +71,7 @@ struct batch {
 void batch_init(struct batch *b);
 void batch_release(struct batch *b);
 void batch_reset(struct batch *b);
-/* Frees each buffer of an empty batch that is larger. */
+/* Frees each buffer of an empty batch that is larger than this. */
 void batch_trim(struct batch *b, size_t bytes);
 
 /* Whether the batch can take this call as well. An empty batch takes any call. */
@@ -81,7 +81,7 @@ void batch_add(struct batch *b, const struct script_keys *k, const struct call *
 /* The i-th entry, in the order in which the script answers them. */
 const struct entry *batch_entry(const struct batch *b, unsigned i);
 
-/* Copies entry i of another batch, of the same script and marker. The terms are written anew where they differ. */
+/* Copies entry i of another batch of the same script and marker. Writes the terms anew where they differ. */
 void batch_take(struct batch *b, const struct batch *from, unsigned i);
 
 /* Appends the whole command: EVALSHA of sha, or EVAL of the text when sha is NULL. */

@@ -2,7 +2,7 @@
 /* See departure.h. */
 #include "daemon/redis/departure.h"
 
-#define AT_ONCE_US    INT64_C(100) /* a call that follows sooner came at once */
+#define AT_ONCE_US    INT64_C(100) /* a call that follows within that time came at once */
 #define FOLLOWED_MOST 8
 
 void departure_init(struct departure *d)
@@ -15,7 +15,7 @@ void departure_collect(struct departure *d, bool release)
 	d->urgent |= !release;
 }
 
-/* Something is collected behind releases that left alone, or beside releases that waited. */
+/* A call is collected after releases that left alone, or together with releases that waited. */
 static void departure_learn(struct departure *d, struct instant now)
 {
 	if (d->alone.us == INSTANT_NEVER.us)
@@ -30,7 +30,7 @@ static void departure_learn(struct departure *d, struct instant now)
 static bool releases_are_due(struct departure *d, struct instant now)
 {
 	if (d->waited) {
-		d->followed = 0; /* nobody came */
+		d->followed = 0; /* no call followed */
 		d->alone = INSTANT_NEVER;
 		return true;
 	}

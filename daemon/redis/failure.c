@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Classifies error texts. A refusal that is taken for unknown costs a release. Another error that is taken for a refusal could cost
- * a lock, so only whole code words in known places count. The same refusal, raised inside a script, by version of Redis:
+ * Classifies error texts. To take a refusal for an unknown outcome costs a release. To take another error for a refusal could cost a lock, so only whole code
+ * words in known places count. The same refusal, raised inside a script, by version of Redis:
  *   5, 6   ERR Error running script (call to f_<sha>): @user_script:9: @user_script: 9: -OOM command not allowed …
  *   7      OOM command not allowed when used memory > 'maxmemory'. script: <sha>, on @user_script:9.
  */
@@ -90,7 +90,7 @@ static struct span message_of(struct span text)
 	return text;
 }
 
-/* A code word is whole. A phrase begins the message after "ERR ", and has a blank. */
+/* A code word must match as a whole. A phrase, which has a blank, begins the message after "ERR ". */
 static const struct {
 	const char *text;
 	enum defect defect;
@@ -158,7 +158,7 @@ enum defect failure_errno_defect(int error)
 		return DEFECT_DESCRIPTORS;
 	case ECONNRESET:
 	case EPIPE:
-		return DEFECT_CLOSED; /* a connection that was there was ended by the server, or by what is between */
+		return DEFECT_CLOSED; /* the server, or something in between, has ended a connection that worked */
 	default:
 		return DEFECT_UNREACHED;
 	}
@@ -175,7 +175,7 @@ struct span failure_told(struct span text)
 	const char *script;
 
 	if (text.n < 2 || text.p[text.n - 1] != '.' || !is_digit(text.p[text.n - 2]))
-		return text; /* our own script has put more behind it */
+		return text; /* our own script has added the rest */
 	while ((script = memmem(rest.p, rest.n, " script: ", 9))) {
 		text.n = (size_t)(script - text.p);
 		rest = (struct span){script + 9, rest.n - (size_t)(script + 9 - rest.p)};

@@ -10,10 +10,10 @@ void handshake_auth(struct buf *out, const char *user, const char *password); /*
 void handshake_select(struct buf *out, unsigned database);
 void handshake_load(struct buf *out, struct span script);
 #define HANDSHAKE_EVAL "local i = redis.pcall('INFO', 'server') return type(i) == 'string' and string.match(i, '\\nrun_id:(%w*)') or ''"
-void handshake_eval(struct buf *out); /* the answer is the run id of the server; "": it does not say */
+void handshake_eval(struct buf *out); /* the answer is the run id of the server; "": not given */
 void handshake_ping(struct buf *out);
-void handshake_role(struct buf *out); /* INFO replication: servers permit INFO to whoever may probe them, but not ROLE */
-void handshake_what(struct buf *out); /* INFO server: whatever answers says what it is */
+void handshake_role(struct buf *out); /* INFO replication: users who may probe a server may use INFO, but perhaps not ROLE */
+void handshake_what(struct buf *out); /* INFO server: tells what kind of server answers */
 void handshake_where(struct buf *out, const char *master); /* asks a sentinel */
 void handshake_subscribe(struct buf *out, const char *channel);
 

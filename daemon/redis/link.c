@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * One socket. Output of a loop pass is tried with one send(2); what the kernel does not take waits in the stream until the socket is writable. So the
- * stream counts the bytes that the kernel took, and when the connection breaks, that count decides which calls are REFUSED and which UNKNOWN.
+ * One socket. The output of a loop pass is tried with one send(2). What the kernel does not take waits in the stream until the socket is writable. So the
+ * stream counts the bytes that the kernel took. When the connection breaks, that count decides which calls are REFUSED and which UNKNOWN.
  */
 #include "daemon/redis/link_parts.h"
 #include "daemon/base/clock.h"
@@ -17,9 +17,9 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-#define READ_BYTES      4096        /* of one recv(2). There is one in a pass of the loop: the answers of one server must not delay all else */
+#define READ_BYTES      4096        /* of one recv(2), one per pass of the loop: the answers of one server must not delay everything else */
 #define READ_MOST       TLS_RECORD
-#define LATE_REPLIES_US (20 * MSEC) /* time to read replies that arrived while the daemon was stopped, before a stall counts */
+#define LATE_REPLIES_US (20 * MSEC) /* a stall counts only after that time: it is for replies that arrived while the daemon was stopped */
 
 /* --- sending --------------------------------------------------------------------------------------------------------- */
 
@@ -50,13 +50,13 @@ static ssize_t link_put(struct link *l, const void *bytes, size_t n)
 	return l->tls ? tls_send(l->tls, bytes, n) : send(l->fd, bytes, n, MSG_DONTWAIT | MSG_NOSIGNAL);
 }
 
-/* TLS passes on a record or nothing, so there must be room for one. */
+/* TLS returns a whole record or nothing, so there must be room for one. */
 static ssize_t link_get(struct link *l, char bytes[READ_MOST])
 {
 	return l->tls ? tls_recv(l->tls, bytes, READ_MOST) : recv(l->fd, bytes, READ_BYTES, MSG_DONTWAIT);
 }
 
-/* An error is kept for link_on_ready, which comes soon: a socket with an error is writable. */
+/* An error is kept for link_on_ready, which soon runs: a socket with an error is writable. */
 static void link_send(struct link *l)
 {
 	size_t n = buf_length(&l->stream.out);
@@ -125,7 +125,7 @@ static bool link_is_connected(const struct link *l)
 	return getpeername(l->fd, (struct sockaddr *)&peer, &n) == 0;
 }
 
-/* How long the oldest command may still be without an answer. */
+/* How much longer the oldest command may wait for its answer. */
 static int64_t link_patience(const struct link *l, struct instant now)
 {
 	struct instant oldest = stream_oldest(&l->stream);
@@ -189,7 +189,7 @@ static void link_on_timer(evutil_socket_t fd, short what, void *context)
 
 /* --- receiving ------------------------------------------------------------------------------------------------------- */
 
-/* How a server that speaks TLS answers what is none. */
+/* The answer of a TLS server to input that is no TLS. */
 static const char tls_alert[] = {0x15, 0x03};
 
 /* False: the link is broken, and may be closed already. */

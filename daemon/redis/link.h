@@ -19,7 +19,7 @@ struct link_conf {
 	struct stream_conf stream;
 	int64_t connect_timeout_us; /* for connect and handshake together */
 	int64_t stall_us, ping_us;
-	struct ssl_ctx_st *tls; /* of connections that are dialled from now on; NULL: they are plain */
+	struct ssl_ctx_st *tls; /* of new connections; NULL: they are plain */
 };
 
 struct link_sink {
@@ -31,18 +31,18 @@ struct link_sink {
 
 struct link *link_new(struct event_base *base, const struct link_conf *conf, unsigned node, const struct link_sink *sink);
 void link_free(struct link *l); /* answers no calls */
-void link_demand_master(struct link *l); /* later connections break at a replica, before they are ready */
-const char *link_run_id(const struct link *l); /* of the server to which the last handshake led; "": it does not say */
-int64_t link_cert_ends(const struct link *l); /* of the server to which the last handshake of TLS led: as tls_peer_ends; INT64_MAX: it was none */
-struct instant link_answered(const struct link *l); /* the server was there then, or later */
-void link_expect(struct link *l, const char *name); /* what the certificate must be for; borrowed. Without it the link is plain */
+void link_demand_master(struct link *l); /* later connections to a replica break before they are ready */
+const char *link_run_id(const struct link *l); /* of the server of the last handshake; "": not given */
+int64_t link_cert_ends(const struct link *l); /* of the server of the last TLS handshake: as tls_peer_ends; INT64_MAX: there was none */
+struct instant link_answered(const struct link *l); /* the server was alive then, or later */
+void link_expect(struct link *l, const char *name); /* the name that the certificate must have; borrowed. Without it the link is plain */
 
 /* On a closed link. 0, or a negative errno of socket(2) or connect(2); the link stays closed then. */
 int link_dial(struct link *l, const struct sockaddr *address, socklen_t n) __attribute__((warn_unused_result));
 
-/* On a ready link: collects the call; link_flush sends the collected calls in one write, see departure.h. hash: of the lock name. */
+/* On a ready link: collects the call. link_flush sends the collected calls in one write, see departure.h. hash: of the lock name. */
 void link_call(struct link *l, const struct call *call, uint64_t hash);
-/* True: some calls wait for the next pass, which must come without delay. at_once: all that is collected leaves now. */
+/* True: some calls wait for the next pass, which must come at once. at_once: all collected calls leave now. */
 bool link_flush(struct link *l, struct instant now, bool at_once);
 
 bool link_waits(const struct link *l); /* for the answer to a command */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What a link is, for link.c and its tests. */
+/* The parts of a link, for link.c and its tests. */
 #ifndef REDIS_LINK_PARTS_H
 #define REDIS_LINK_PARTS_H
 
@@ -29,10 +29,10 @@ struct link {
 	struct event *timer;
 	bool full;    /* the kernel did not take all of stream.out: the rest waits until the socket is writable */
 	int error;    /* errno of a failed send(2); 0: none. The kernel reports it only once */
-	bool suspect; /* a stall was seen; if it is still there after LATE_REPLIES_US, the link breaks */
+	bool suspect; /* a stall was seen; the link breaks if it lasts for LATE_REPLIES_US */
 };
 
-void link_watch_socket(struct link *l);              /* for input, and for room if l->full */
+void link_watch_socket(struct link *l);              /* watches for input, and for writability if l->full */
 void link_hand_over(struct link *l);                 /* tries to send what is in stream.out */
 void link_watch(struct link *l, struct instant now); /* arms the timer of a link that is ready */
 void link_hang_up(struct link *l);                   /* closes the socket, if there is one; answers no calls */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Does the same with each link. */
+/* Does the same to each link. */
 #include "daemon/redis/links.h"
 #include "daemon/base/mem.h"
 

@@ -15,11 +15,11 @@ void links_init(struct links *l, unsigned count, struct event_base *base, const 
 void links_release(struct links *l); /* answers no calls */
 void links_expect(struct links *l, const char *name);
 void links_demand_master(struct links *l);
-int links_dial(struct links *l, const struct endpoint *to) __attribute__((warn_unused_result)); /* as link_dial, of the first that fails */
+int links_dial(struct links *l, const struct endpoint *to) __attribute__((warn_unused_result)); /* as link_dial; the error of the first link that fails */
 void links_close(struct links *l, const char *reason);
 bool links_flush(struct links *l, struct instant now, bool at_once);
-bool links_agree(const struct links *l); /* that they lead to one server */
+bool links_agree(const struct links *l); /* all lead to one server */
 bool links_wait(const struct links *l); /* for the answer to a command */
-struct instant links_answered(const struct links *l); /* the server was there then, or later */
+struct instant links_answered(const struct links *l); /* the server was alive then, or later */
 
 #endif

@@ -17,8 +17,8 @@
 #define PAUSE_FIRST_US (50 * MSEC)
 #define PAUSE_CAP_US   (1 * SEC)
 #define STEADY_US      (1 * SEC)    /* a node that was up for less is not dialled again at once */
-#define DEMOTED_US     (1 * SEC)    /* between two looks where the name leads, of a replica or when it leads elsewhere */
-#define TAKEN_US       (10 * MSEC)  /* between two looks whether the path of a Unix socket is another server's, before calls are sent */
+#define DEMOTED_US     (1 * SEC)    /* between two checks of the name, if the server is a replica or the name leads elsewhere */
+#define TAKEN_US       (10 * MSEC)  /* before calls are sent: between two checks whether another server has taken the path of a Unix socket */
 #define PATIENCE_US    (500 * MSEC) /* how long to wait for the resolver if older addresses are known */
 
 #define ANOTHER         "another master"
@@ -76,11 +76,11 @@ static void node_go_down(struct node *n)
 		backoff_reset(&n->backoff);
 	node_wait(n, steady ? 0 : backoff_next(&n->backoff, n->conf->rng), n->reason);
 	n->fresh = false;
-	node_close_links(n); /* the state is down already, because an answer may lead to a new call */
+	node_close_links(n); /* the state is already down, because an answer may lead to a new call */
 	node_tell_down(n);
 }
 
-/* Another server has taken the place of the one to which the node was connected. That is told even of a node that is down. */
+/* Another server has replaced the connected one. This is reported even for a node that is down. */
 static void node_leave(struct node *n, enum defect defect, const char *reason, const char *where)
 {
 	if (n->state == NODE_UP)
@@ -88,7 +88,7 @@ static void node_leave(struct node *n, enum defect defect, const char *reason, c
 	n->conf->sink->down(n->conf->sink->context, n->index, defect, reason, where);
 }
 
-/* What was known of another server serves no more, and if the sentinels keep silent from now on, the former server is not used again. */
+/* The sentinels name another server. What was known of the former one is forgotten: if the sentinels fall silent, it must not be used again. */
 static void node_be_replaced(struct node *n, const char *what)
 {
 	char where[300], reason[sizeof(n->reason)];
@@ -113,7 +113,7 @@ static void node_give_up(struct node *n)
 	node_wait(n, backoff_next(&n->backoff, n->conf->rng), n->reason);
 	node_close_links(n);
 	if (n->voted && n->renamed)
-		node_be_replaced(n, PERHAPS_ANOTHER); /* that it is the same only its run id would have shown */
+		node_be_replaced(n, PERHAPS_ANOTHER); /* only its run id could have shown that it is the same server */
 	node_tell_down(n);
 }
 
@@ -124,13 +124,13 @@ static void node_note(struct node *n, enum defect defect, const char *reason)
 		(void)snprintf(n->reason, sizeof(n->reason), "%s", reason);
 }
 
-/* A further address that cannot be reached: what another has answered says more. */
+/* A further address cannot be reached. The failure of an earlier one says more, so that reason stays. */
 static bool node_is_less(const struct node *n, enum defect defect)
 {
 	return n->state == NODE_DIALLING && n->fresh && n->next > 0 && defect == DEFECT_UNREACHED;
 }
 
-/* An attempt without the word of a sentinel fails for that reason. */
+/* An attempt that no sentinel has confirmed keeps the reason why none did. */
 void node_fail(struct node *n, enum defect defect, const char *reason)
 {
 	if (n->state == NODE_UP || (!n->recalled && !node_is_less(n, defect)))
@@ -144,7 +144,7 @@ void node_fail(struct node *n, enum defect defect, const char *reason)
 	}
 }
 
-/* Where sentinels tell the address, nobody who reads "Connection refused", or "NOAUTH", would know of what. */
+/* Where sentinels tell the address, "Connection refused" or "NOAUTH" alone would not show which server that is. */
 static void node_fail_there(struct node *n, enum defect defect, const char *reason)
 {
 	char where[300], text[sizeof(n->reason)];
@@ -170,7 +170,7 @@ static void node_on_broken(void *context, enum defect defect, const char *reason
 
 /* --- going up -------------------------------------------------------------------------------------------------------- */
 
-/* A replica is all that is left here, and new connections reach another server: the timer ends those that there are. */
+/* Only a replica is left here, and new connections reach another server: the timer ends the old connections. */
 static bool node_is_left_behind(const struct node *n)
 {
 	return n->state == NODE_UP && n->demoted && n->split;
@@ -193,7 +193,7 @@ void node_watch_name(struct node *n)
 		node_arm(n, n->conf->path_us);
 }
 
-/* One that was away for longer may have been replaced, and others may rely on its successor by now. */
+/* A server that was away for longer may have been replaced, and others may already rely on its successor. */
 static bool node_may_recall(const struct node *n)
 {
 	return n->port && *n->known && instant_diff(clock_boottime(), n->known_at) < n->conf->recall_us;
@@ -208,13 +208,13 @@ static bool addresses_have(const struct addresses *a, const struct endpoint *e)
 	return found;
 }
 
-/* Nobody has listened where the server was for three looks at it: none of its connections has outlived it. */
+/* Nobody has listened at the former address for three checks of it: none of its connections has survived. */
 static bool node_home_is_gone(const struct node *n)
 {
 	return !instant_before(clock_boottime(), instant_add(n->home_shut, 3 * n->conf->redial_us));
 }
 
-/* Its name leads to the former server as well. Daemons whose connections to that one last stay there: so does this one. */
+/* The name leads to the former server as well. Daemons that are still connected to that one stay there, so this one must too. */
 static bool node_has_strayed(const struct node *n)
 {
 	const char *run_id = link_run_id(n->links.item[0]);
@@ -224,8 +224,8 @@ static bool node_has_strayed(const struct node *n)
 }
 
 /*
- * Whether the sentinels have led to another server than before, by another name or by the same. One that was restarted is the same, and what it has forgotten
- * its marker tells. Where the process before was connected only a number shows.
+ * Whether the sentinels have led to another server than before, under another name or the same. A server that was restarted counts as the same: its marker
+ * shows what it has lost. For a server of the previous process only a numeric address proves that.
  */
 static bool node_has_another(const struct node *n)
 {
@@ -303,8 +303,8 @@ static void node_dial_all(struct node *n)
 }
 
 /*
- * Only a replica is left because its name leads elsewhere: it gives no votes. As long as a master answers, answers of name servers that differ from time to
- * time must not end its locks; that other daemons may use another server is told.
+ * If the name leads elsewhere and only a replica is left, the node goes down: a replica gives no votes. While a master answers, name servers whose answers vary
+ * must not end its locks. It is only reported that other daemons may use another server.
  */
 static void node_follow_name(struct node *n)
 {
@@ -324,8 +324,8 @@ static void node_follow_name(struct node *n)
 }
 
 /*
- * Unlike a name, a path leads all daemons of this host to the same server. So whoever took it over is the server from now on: to stay would let two daemons
- * hold one lock. Where nobody listens, nobody else gets a lock, and the server that is connected serves on.
+ * Unlike a name, a path leads all daemons of this host to the same server. So a server that takes it over is the server from now on: to stay would let two
+ * daemons hold one lock. If nobody listens there, nobody else gets a lock, and the connected server goes on.
  */
 static void node_follow_path(struct node *n)
 {
@@ -375,8 +375,8 @@ static void node_rename(struct node *n, const char *host, uint16_t port)
 }
 
 /*
- * The new name is resolved, or not in time. If it leads to the address that is connected, or was last, it is only another spelling. Where that was is not known
- * before this process has been connected.
+ * The new name is resolved, or its time is over. If it leads to the connected address, or the last one, it is only another spelling. That address is unknown
+ * until this process has been connected.
  */
 static void node_follow_sentinels(struct node *n)
 {
@@ -468,10 +468,10 @@ static void node_on_moved(void *context, const char *host, uint16_t port)
 }
 
 /*
- * Without a word of sentinels a node that is up stays with its server. If only the connection breaks, or this process follows another, that server is as good
- * as before. One that was started anew is not: a replica may have been promoted meanwhile, and nobody here knows.
+ * The sentinels have answered. While they name no server, a node that is up keeps its server. After a broken connection, or in the next process, the same
+ * server is as good as before. A server that was restarted is not: a replica may have been promoted meanwhile, and nobody here knows.
  */
-static void node_on_told(void *context, const char *host, uint16_t port, enum defect defect, const char *reason)
+static void node_on_located(void *context, const char *host, uint16_t port, enum defect defect, const char *reason)
 {
 	struct node *n = context;
 
@@ -486,7 +486,7 @@ static void node_on_told(void *context, const char *host, uint16_t port, enum de
 		node_fail(n, n->defect, n->reason);
 }
 
-/* A replica that is probed, or asked to write, shows it. The link that told so must not be closed here. */
+/* A probe, or a refused write, shows a replica. The link that reported it must not be closed here. */
 static void node_on_answer(void *context, const struct answer *a)
 {
 	struct node *n = context;
@@ -573,7 +573,7 @@ static void node_make_links(struct node *n)
 		node_expect_name(n, n->conf->server_name ? n->conf->server_name : n->host);
 }
 
-/* What the process before knew of the master: where it was, unless that was too long to be handed over, and which server it was. */
+/* What the previous process knew of the master: its address, unless that was too long to hand over, and its run id. */
 static void node_recall(struct node *n, const struct upstream_address *from)
 {
 	(void)snprintf(n->known, sizeof(n->known), "%s", from->run_id ? from->run_id : "");
@@ -586,7 +586,7 @@ static void node_recall(struct node *n, const struct upstream_address *from)
 struct node *node_new(const struct node_conf *conf, unsigned index, const struct upstream_address *address)
 {
 	struct node *n = mem_alloc(sizeof(*n));
-	const struct sentinel_sink sentinel_sink = {.context = n, .told = node_on_told, .moved = node_on_moved, .heard = node_on_sentinels};
+	const struct sentinel_sink sentinel_sink = {.context = n, .told = node_on_located, .moved = node_on_moved, .heard = node_on_sentinels};
 
 	n->conf = conf;
 	n->index = index;
@@ -636,7 +636,7 @@ bool node_call(struct node *n, const struct call *call, uint64_t hash)
 	return true;
 }
 
-/* What would be sent now would reach a server that other daemons have left, and may have forgotten by the time that the path is looked at. */
+/* Whether calls would reach a server that other daemons have already left. The regular check of the path may come too late for them. */
 static bool node_is_taken(struct node *n, struct instant now)
 {
 	if (!n->path || n->taken || instant_diff(now, n->looked_at) < TAKEN_US)

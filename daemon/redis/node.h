@@ -1,14 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * A node is one Redis server: an address, its links, and the back-off between attempts. It is up when all its links are ready, and
- * down as soon as one breaks. Then all links are closed, their calls answered, and the address is dialled again: at once, then after
- * pauses that double up to one second. A host name may have several addresses: all links use the same one, and each is tried in turn.
- * The name of a node that is up is resolved again and again. If the address in use is no longer among the answers, a replica is left, and of a master this is
- * reported. The path of a Unix socket is looked at: a server that took it over takes the place of the one that had it, because whoever connects reaches that
- * one.
- * Where sentinels name the address, they are asked before each attempt. While no majority names one, the server that was up a moment ago is dialled again,
- * unless they have named another one since. Then only that server is used there: its run id must be the same. The node goes down when a majority names another
- * server, and when its server becomes a replica.
+ * A node is one Redis server: an address, its links, and the back-off between attempts. It is up when all its links are ready, and down as soon as one breaks.
+ * Then all links are closed, their calls answered, and the address is dialled again: at once, then after pauses that double up to one second. A host name may
+ * have several addresses: all links use the same one, and each is tried in turn. The name of a node that is up is resolved regularly. If the address in use is
+ * no longer among the answers, a replica there is left; of a master this is only reported. The path of a Unix socket is checked: a server that takes it over
+ * replaces the former one, because new connections reach that server. Where sentinels name the address, they are asked before each attempt. While no majority
+ * names one, the server that was up a moment ago is dialled again, unless they have named another one since. Then only that server is used there: its run id
+ * must be the same. The node goes down when a majority names another server, and when its server becomes a replica.
  */
 #ifndef REDIS_NODE_H
 #define REDIS_NODE_H
@@ -30,9 +28,9 @@ struct node_conf {
 	struct rng *rng;
 	unsigned links;
 	const char *channel; /* of the subscriber; NULL: none */
-	int64_t name_us, path_us; /* between two looks where the name of a server that is up leads, or the path of its socket */
-	int64_t redial_us; /* between two looks whether a server that is up takes another connection */
-	int64_t recall_us; /* for how long a server may have been away that is used again without a word of sentinels */
+	int64_t name_us, path_us; /* while a server is up: between two checks of its name, or of the path of its socket */
+	int64_t redial_us; /* between two tries whether a server that is up accepts another connection */
+	int64_t recall_us; /* how long a server may have been away that is used again while the sentinels name none */
 	const char *server_name; /* of TLS; NULL: the host of the address */
 	const struct upstream_sink *sink;
 };

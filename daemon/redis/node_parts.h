@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What a node is, for node.c and its tests. */
+/* The parts of a node, for node.c and its tests. */
 #ifndef REDIS_NODE_PARTS_H
 #define REDIS_NODE_PARTS_H
 
@@ -8,7 +8,7 @@
 #include "daemon/redis/socket.h"
 #include "daemon/redis/redial.h"
 
-/* What is wrong with a node that is up. */
+/* A problem of a node that is up. */
 struct node_trouble {
 	enum defect defect;
 	char reason[300];
@@ -18,7 +18,7 @@ enum node_state {
 	NODE_WAITING,   /* the timer begins the next attempt */
 	NODE_RESOLVING, /* waits for the sentinels, or for the resolver; then the timer limits the wait */
 	NODE_DIALLING,  /* links are connecting, or in the handshake */
-	NODE_UP,        /* all links are ready; the timer ends it when the server has become a replica, or looks where its name or path leads */
+	NODE_UP,        /* all links are ready; the timer ends it when the server has become a replica, or checks its name or path */
 };
 
 struct node {
@@ -26,62 +26,63 @@ struct node {
 	unsigned index;
 	char *label, *path, *host; /* path or host */
 	uint16_t port;
-	struct sentinel *sentinel; /* tells host and port; NULL: they stay */
-	bool voted;     /* a server was up, in this process or before, and no other has taken its place since */
-	char known[48]; /* the run id of the server that was up last; "": not known */
-	struct endpoint home; /* … and where it was; n 0: it was not up in this process */
+	struct sentinel *sentinel; /* names host and port; NULL: they are fixed */
+	bool voted;     /* a server was up, in this process or before, and no other has replaced it since */
+	char known[48]; /* the run id of the last server that was up; "": not known */
+	struct endpoint home; /* … and its address; n 0: it was not up in this process */
 	struct instant home_shut; /* since when nobody listens there, as far as was tried; INSTANT_NEVER: somebody does, or it was not tried */
-	bool renamed; /* the sentinels name another host or port now: whether that is another server is not known before it is resolved, or connected */
-	struct instant known_at; /* until when it was, as far as is known: it answered later than that */
-	bool recalled;  /* no sentinel tells where the master is: this attempt is for that server alone */
+	bool renamed; /* the sentinels now name another host or port; whether that is another server is unknown until it is resolved, or connected */
+	struct instant known_at; /* the time of its last known answer; it may have answered later */
+	bool recalled;  /* the sentinels name no master: this attempt may only reach the known server */
 	enum node_state state;
 	struct links links;
 	struct subscriber *subscriber; /* NULL: none */
-	struct redial *redial;         /* whether another connection would be taken */
-	struct node_trouble wrong, shut; /* it may not be the server that others use; it would take no new connection */
+	struct redial *redial;         /* tries whether another connection would be accepted */
+	struct node_trouble wrong, shut; /* wrong: it may not be the server that others use; shut: it accepts no new connection */
 	unsigned ready;                /* links that are ready */
 	struct event *timer;
 	struct backoff backoff;
 	struct instant up_since;
-	struct lookup *lookup;      /* under way; may outlast an attempt; NULL: none */
+	struct lookup *lookup;      /* under way; may outlive an attempt; NULL: none */
 	struct addresses addresses; /* the last successful answer of the resolver */
-	struct endpoint dialled;    /* address of this attempt, or of the last; the resolver may change `addresses` meanwhile */
+	struct endpoint dialled;    /* address of this attempt, or of the last one; the resolver may change `addresses` meanwhile */
 	struct socket_place place;  /* … if it is a path */
-	unsigned next;              /* index in addresses: which to dial */
-	bool named;                 /* its host is a name, which no sentinel tells */
-	bool demoted;               /* it is up, and was last seen as a replica */
-	bool taken;                 /* it is up, and another server has its path: nothing is sent to it any more */
-	struct instant looked_at;   /* when that was looked for */
-	unsigned unknown;           /* looks in a row that found no address of its name */
-	unsigned elsewhere;         /* looks for which it is still reported that its name led elsewhere */
+	unsigned next;              /* index in addresses: the next to dial */
+	bool named;                 /* its host is a name that no sentinel gives */
+	bool demoted;               /* it is up, and was a replica when last seen */
+	bool taken;                 /* it is up, and another server has its path: nothing more is sent to it */
+	struct instant looked_at;   /* when the path was last checked for that */
+	unsigned unknown;           /* checks in a row that found no address of its name */
+	unsigned elsewhere;         /* checks during which it is still reported that its name led elsewhere */
 	bool split;                 /* it is up, and its connections lead to several servers */
 	bool astray;                /* it is up, and its path no longer leads to it */
 	bool fresh;                 /* the addresses belong to this attempt */
 	enum defect defect;
 	char reason[256];
-	int64_t cert_ends;          /* what its last connection that was taken has shown */
+	int64_t cert_ends;          /* of the last connection that was accepted */
 	struct upstream_failures failures;
 };
 
 void node_set_state(struct node *n, enum node_state state, const char *why);
 void node_arm(struct node *n, int64_t us);
 void node_fail(struct node *n, enum defect defect, const char *reason); /* closes the links, answers their calls, and waits for the next attempt */
-void node_watch_name(struct node *n); /* arms the timer of a node that is up, if it has one */
-void node_expect_name(struct node *n, const char *name); /* that certificates must be for */
+void node_watch_name(struct node *n); /* arms the timer that checks the name or path, if the node has one */
+void node_expect_name(struct node *n, const char *name); /* the name that certificates must have */
 
 #define NODE_SPLIT     "its connections lead to several servers, so each daemon may use another one: name each server itself"
-#define LOOKS_TOLD     12           /* looks, a minute in all: so long a name is gone before it is reported, and is reported after it led elsewhere */
+#define LOOKS_TOLD     12           /* checks, a minute in all: a name is missing for that long before a report, and a report lasts for that long */
 
 /* --- node_trouble.c: what is reported of a server that serves --- */
 
-void node_on_tried(void *context, enum defect defect, const char *reason); /* of redial: whether it takes a new connection; DEFECT_NONE: it does */
-void node_on_heard(void *context, enum defect defect, const char *reason); /* of its place; DEFECT_NONE: all is well */
-void node_on_sentinels(void *context, enum defect defect, const char *reason); /* that connections lead to several servers is worse */
-void node_tell_where(struct node *n, const char *reason); /* "": all is well with its name or path */
+void node_on_tried(void *context, enum defect defect, const char *reason); /* of redial: whether it accepts a new connection; DEFECT_NONE: it does */
+void node_on_heard(void *context, enum defect defect, const char *reason); /* a report about its place; DEFECT_NONE: all is well */
+void node_on_sentinels(void *context, enum defect defect, const char *reason); /* a report of the sentinels; a split is worse, and reported instead */
+void node_tell_where(struct node *n, const char *reason); /* "": its name or path is in order */
 void node_tell_name(struct node *n);
-void node_tell_path(struct node *n, const char *what); /* what is wrong with it; "": it leads to its server again */
-void node_miss_name(struct node *n, enum defect defect, const char *why); /* it was not resolved */
-/* Run ids, "": not known. All connections lead to one server, unless a balancer is between, or its name has several. Reported until all are made anew. */
+void node_tell_path(struct node *n, const char *what); /* what is wrong with the path; "": it leads to the server again */
+void node_miss_name(struct node *n, enum defect defect, const char *why); /* its name was not resolved */
+/* Compares run ids; "": not known. All connections lead to one server, unless there is a balancer, or the name has several servers. A split is reported until
+ * all connections are made anew. */
 void node_compare(struct node *n, struct span one, struct span other);
 
 #endif

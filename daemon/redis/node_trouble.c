@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What is wrong with a server that serves: with its name or path, or with new connections. The worse one is reported; the connections stay. */
+/* Problems of a server that works: with its name or path, or with new connections. The worse one is reported; the connections stay. */
 #include "daemon/redis/node_parts.h"
 
 #include <stdio.h>
@@ -14,7 +14,7 @@ static bool addresses_are_several(const struct addresses *a)
 	return of_6 > 1 || a->count - of_6 > 1;
 }
 
-/* The worse one. Without a descriptor nobody can be asked either. */
+/* The worse problem. Without a descriptor no sentinel or resolver can be asked, so that one comes first. */
 static void node_tell_trouble(struct node *n)
 {
 	const struct node_trouble *trouble = n->wrong.defect && n->shut.defect != DEFECT_DESCRIPTORS ? &n->wrong : &n->shut;
@@ -80,7 +80,7 @@ void node_tell_path(struct node *n, const char *what)
 		node_tell_name(n);
 }
 
-/* The connected server goes on serving. A name server that is away for a moment is not reported, nor is a lack of descriptors: new connections report that. */
+/* The connected server goes on. A short failure of the name server is not reported, nor is a lack of descriptors: new connections report that. */
 void node_miss_name(struct node *n, enum defect defect, const char *why)
 {
 	char reason[sizeof(n->reason)];

@@ -24,13 +24,13 @@ struct post {
 	uint16_t port;
 	unsigned turn;           /* which of its addresses to use next */
 	struct bufferevent *bev; /* NULL: no connection */
-	struct lookup *lookup;   /* it takes its time, and a question that comes meanwhile waits for it: there is a thread for each */
+	struct lookup *lookup;   /* under way; each takes a thread, so a question that comes meanwhile waits for the same one */
 	struct event *timer; /* the limit of the question */
 	struct resp resp;
 	bool asked;        /* a question is unanswered */
-	bool again;        /* … over a connection that answered another before, and may have ended since: then a new one is tried */
+	bool again;        /* … over a connection that has answered before, and may have ended since: then a new one is tried */
 	bool greeting;     /* AUTH is not answered yet */
-	int fault;         /* errno, found while it was asked, so that the timer tells it; 0: none */
+	int fault;         /* errno, found while asking, for the timer to report; 0: none */
 };
 
 static void post_arm(struct post *p, int64_t us)
@@ -73,7 +73,7 @@ static void post_fail_by(struct post *p, int error)
 	post_give_up(p, failure_errno_defect(error), failure_errno(error), false);
 }
 
-/* For an error that shows at once. */
+/* For an error that shows at once: the timer reports it. */
 static void post_fail_soon(struct post *p, int error)
 {
 	p->fault = error;
@@ -91,14 +91,14 @@ static void post_refuse(struct post *p)
 {
 	struct span text = resp_text(&p->resp, &p->resp.value[0]);
 	enum defect defect = is_of_credentials(failure_defect(text)) ? DEFECT_SENTINEL_AUTH : DEFECT_SENTINEL;
-	char said[96], reason[128];
+	char quoted[96], reason[128];
 
-	handshake_reason(text, p->conf->password, said, sizeof(said));
-	(void)snprintf(reason, sizeof(reason), "refuses: %s", said);
+	handshake_reason(text, p->conf->password, quoted, sizeof(quoted));
+	(void)snprintf(reason, sizeof(reason), "refuses: %s", quoted);
 	post_give_up(p, defect, span_starts(text, SPAN("ERR unknown command")) ? "is no sentinel" : reason, false);
 }
 
-/* 0: it is none. */
+/* 0: the text is no port. */
 static uint16_t port_of(struct span text)
 {
 	unsigned port = 0;
@@ -254,7 +254,7 @@ static void post_on_addresses(void *context, const struct addresses *found, enum
 
 	p->lookup = NULL;
 	if (!p->asked)
-		return; /* too late for that question; the next one asks for the name again */
+		return; /* too late for that question; the next one resolves the name again */
 	if (found->count)
 		post_connect(p, found);
 	else

@@ -9,9 +9,9 @@
 #include "daemon/redis/resolver.h"
 #include "daemon/redis/upstream_types.h"
 
-#define MASTER_HOST_MAX 256 /* bytes of what a sentinel calls the host of a master, with a NUL */
+#define MASTER_HOST_MAX 256 /* bytes of the host that a sentinel names, with a NUL */
 
-/* Owned by the upstream, shared by all that ask sentinels. */
+/* Owned by the upstream, shared by all users of sentinels. */
 struct sentinel_conf {
 	struct event_base *base;
 	struct resolver *resolver;
@@ -28,10 +28,10 @@ struct post;
 struct post_sink {
 	void *context;
 	void (*told)(void *context, const char *host, uint16_t port);
-	void (*failed)(void *context, enum defect defect, const char *reason, bool unaware); /* unaware: it answered that it knows no such master */
+	void (*failed)(void *context, enum defect defect, const char *reason, bool unaware); /* unaware: it answered that it does not know this master */
 };
 
-/* conf and master are the caller's, and outlive the post. */
+/* conf and master are borrowed, and must outlive the post. */
 struct post *post_new(const struct sentinel_conf *conf, const char *master, const struct upstream_host *at, const struct post_sink *sink);
 void post_free(struct post *p);
 

@@ -8,18 +8,18 @@
 #include <event2/event.h>
 #include <stdlib.h>
 
-#define MISSES_TOLD 2 /* in a row: one may be a pause of the server */
-#define SOONER      6 /* after a miss the next one is so many times sooner */
+#define MISSES_TOLD 2 /* in a row: one alone may be a pause of the server */
+#define SOONER      6 /* after a miss the next try comes that many times sooner */
 
 struct redial {
 	struct redial_sink sink;
 	struct link *link;
 	struct event *timer;
 	int64_t every_us;
-	struct endpoint home; /* to which the node is connected */
+	struct endpoint home; /* the address of the node's connections */
 	const struct addresses *all;
-	unsigned at;   /* in all: the last further one that was dialled */
-	bool astray;   /* the last one was to it */
+	unsigned at;   /* index in all: the last further address that was dialled */
+	bool astray;   /* the last try was to a further address */
 	unsigned misses;
 };
 
@@ -65,7 +65,7 @@ static void redial_on_answer(void *context, const struct answer *a)
 	(void)context, (void)a;
 }
 
-/* The further address after the last one; NULL: there is none. */
+/* The next further address; NULL: there is none. */
 static const struct endpoint *redial_further(struct redial *t)
 {
 	const struct addresses *all = t->all;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* See resolver.h. getaddrinfo cannot be interrupted, so each lookup is a task of its own; what is forgotten lives on until its end. */
+/* See resolver.h. getaddrinfo cannot be interrupted, so each lookup is a separate task. A forgotten one lives until it ends. */
 #include "daemon/redis/resolver.h"
 #include "daemon/base/mem.h"
 #include "daemon/base/offload.h"
@@ -21,7 +21,7 @@ struct lookup {
 	char *host;
 	char service[8];
 	struct addresses found;
-	int error, system_error; /* EAI_…; of EAI_SYSTEM: errno */
+	int error, system_error; /* EAI_…; errno of EAI_SYSTEM */
 	resolver_done *done;
 	void *context;
 };
@@ -90,7 +90,7 @@ bool addresses_are_known(const char *path, const char *host, uint16_t port, stru
 	return true;
 }
 
-/* Whether this process, or this host, has no descriptor left: an errno, or 0. getaddrinfo then has one of many errors. */
+/* Whether this process, or this host, has no descriptor left: an errno, or 0. getaddrinfo then returns one of many errors. */
 static int descriptors_lacking(void)
 {
 	int fd = open("/dev/null", O_RDONLY | O_CLOEXEC), error = errno;
@@ -114,12 +114,12 @@ static void lookup_work(struct task *t)
 static void lookup_end(struct task *t, bool wanted)
 {
 	struct lookup *q = (struct lookup *)t;
-	const char *said = q->system_error ? failure_errno(q->system_error) : q->error ? gai_strerror(q->error) : "resolved";
+	const char *cause = q->system_error ? failure_errno(q->system_error) : q->error ? gai_strerror(q->error) : "resolved";
 	enum defect defect = failure_errno_defect(t->error ? t->error : q->system_error);
 	char reason[256];
 
 	if (wanted) {
-		(void)snprintf(reason, sizeof(reason), "%s: %s%s", q->host, t->error ? "cannot start a thread: " : "", t->error ? strerror(t->error) : said);
+		(void)snprintf(reason, sizeof(reason), "%s: %s%s", q->host, t->error ? "cannot start a thread: " : "", t->error ? strerror(t->error) : cause);
 		q->done(q->context, &q->found, defect == DEFECT_DESCRIPTORS ? defect : DEFECT_UNKNOWN_HOST, reason);
 	}
 	free(q->host);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Resolves host names, each lookup in a thread of its own, so the loop never blocks and a lookup that hangs delays no other. Beyond OFFLOAD_TASKS lookups
- * fail at once: only forgotten ones can become as many, since a node, and a sentinel, has one at most. Callbacks come on the loop's thread, never from inside
+ * Resolves host names, each lookup in its own thread: the loop never blocks, and a lookup that hangs delays no other. Beyond OFFLOAD_TASKS lookups fail at
+ * once. Only forgotten ones can become that many, since each node and each sentinel has one at most. Callbacks come on the loop's thread, never from inside
  * resolver_ask. All functions must be called on the loop's thread.
  */
 #ifndef REDIS_RESOLVER_H
@@ -14,10 +14,10 @@
 #include <sys/socket.h>
 
 #define ADDRESSES_MAX 16
-#define NAME_POLL_US  (5 * SEC) /* daemons that leave a server must do so while the quarantine of the next one lasts */
+#define NAME_POLL_US  (5 * SEC) /* daemons must leave a server within the quarantine of its successor */
 #define PATH_POLL_US  SEC
 #define REDIAL_US     (10 * SEC)
-#define RECALL_US     (5 * SEC) /* a master that was away for so long may have a successor that grants: see What a fail-over can lose in redlockd(8) */
+#define RECALL_US     (5 * SEC) /* a master that was away for that long may have a successor that grants: see What a fail-over can lose in redlockd(8) */
 
 struct addrinfo;
 struct event_base;
@@ -34,7 +34,7 @@ struct addresses {
 	struct endpoint item[ADDRESSES_MAX];
 };
 
-/* found->count 0: no address, and defect and reason tell why. The arguments are borrowed during the call; the lookup is freed after it. */
+/* found->count 0: no address; defect and reason say why. The arguments are borrowed during the call; the lookup is freed after it. */
 typedef void resolver_done(void *context, const struct addresses *found, enum defect defect, const char *reason);
 
 /* getaddrinfo(3), or a stand-in for it. */
@@ -49,7 +49,7 @@ void resolver_forget(struct lookup *q); /* `done` will not be called; q may be N
 bool endpoint_equal(const struct endpoint *a, const struct endpoint *b);
 /* Whether host is a numeric address; needs no thread. */
 bool addresses_from_number(const char *host, uint16_t port, struct addresses *ret_addresses);
-/* Whether no resolver is needed: the path of a Unix socket, or a numeric address. count 0: the path is too long. path may be NULL. */
+/* Whether no resolver is needed: for the path of a Unix socket, or a numeric address. count 0: the path is too long. path may be NULL. */
 bool addresses_are_known(const char *path, const char *host, uint16_t port, struct addresses *ret_addresses);
 
 #endif

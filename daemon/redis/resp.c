@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * hiredis parses; its object functions write into our list. So a reply of 256 rows needs no allocation, and a reply that
- * announces a million elements is refused before memory is allocated for them. A hiredis "object" is our index plus one.
+ * hiredis parses; its object functions write into our list. So a reply of 256 rows needs no allocation. A reply that announces a million elements is refused
+ * before memory is allocated for them. A hiredis "object" is our index plus one.
  */
 #include "daemon/redis/resp.h"
 #include "daemon/base/mem.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Parses the bytes of a Redis server with hiredis into one flat list of values, in memory that is reused. RESP2 only. A reply with more
- * than RESP_VALUES_MAX values or RESP_BYTES_MAX bytes of text is an error, as is anything that is no RESP.
+ * Parses the bytes of a Redis server with hiredis into one flat list of values, in memory that is reused. RESP2 only. A reply with more than RESP_VALUES_MAX
+ * values or RESP_BYTES_MAX bytes of text is an error. So is anything that is no RESP.
  */
 #ifndef REDIS_RESP_H
 #define REDIS_RESP_H
@@ -30,7 +30,7 @@ struct resp {
 	struct resp_value *value; /* value[0] is the root */
 	uint32_t count, cap;
 	struct buf bytes;
-	struct buf unread; /* what came after the last reply that is whole: hiredis drops what it has parsed of it */
+	struct buf unread; /* the bytes after the last whole reply: hiredis drops what it has parsed of them */
 	struct redisReader *reader;
 	bool complete;
 };
@@ -45,7 +45,7 @@ int resp_feed(struct resp *r, const void *p, size_t n) __attribute__((warn_unuse
 /* 1: value[] is a reply, valid until the next resp_next. 0: more bytes are needed. -EPROTO: bad input; only resp_reset helps. */
 int resp_next(struct resp *r) __attribute__((warn_unused_result));
 
-/* After a resp_next that returned 0: the bytes of the reply that is not whole yet. Another reader that is fed with them goes on from there. */
+/* After a resp_next that returned 0: the bytes of the unfinished reply. Another reader can go on from them. */
 static inline struct span resp_unread(const struct resp *r)
 {
 	return (struct span){buf_begin(&r->unread), buf_length(&r->unread)};

@@ -9,9 +9,9 @@
 #include <errno.h>
 
 #define FENCE_MAX (INT64_C(1) << 53) /* the largest integer that Lua keeps exactly */
-#define FENCE_LAST INT64_C(9007190000000000) /* beyond it none is granted: see lua/prelude.lua */
+#define FENCE_LAST INT64_C(9007190000000000) /* no larger token is granted: see lua/prelude.lua */
 
-/* The codes of each operation. '!' (a refused entry) and a row that is a number are handled apart. */
+/* The codes of each operation. '!' (a refused entry) and a row that is a number are handled separately. */
 static const char *const codes[] = {
 	[CALL_ACQUIRE] = "GBWKQLFS",
 	[CALL_EXTEND] = "EABKMQFXS",
@@ -69,7 +69,7 @@ static int64_t pttl_of(int64_t ms)
 	return ms < PTTL_MOST_MS ? ms : PTTL_MOST_MS;
 }
 
-/* A number: it was done as asked. An acquire and a renewal answer the fence, and the key has the TTL of the call. */
+/* A number: the operation was done as requested. An acquire and a renewal answer the fence, and the key has the TTL of the call. */
 static bool number_parse(int64_t n, const struct entry *e, struct answer *a)
 {
 	a->class = ANSWER_EXECUTED;
@@ -91,7 +91,7 @@ static bool number_parse(int64_t n, const struct entry *e, struct answer *a)
 	}
 }
 
-/* {code, fence, pttl, holder or marker}, or a number. Behind that of an acquire: why its ticket was not queued. */
+/* {code, fence, pttl, holder or marker}, or a number. An acquire may add why its ticket was not queued. */
 static bool row_parse(const struct resp *r, const struct resp_value *row, const struct entry *e, struct answer *ret_answer)
 {
 	struct answer a = nothing_told;
@@ -154,7 +154,7 @@ static bool granted_parse(const struct batch *b, const struct resp *r, unsigned 
 	return number_parse(e->kind == CALL_RELEASE ? 1 : e->fence, e, ret_answer);
 }
 
-/* Only the clock: releases and acquires that got what they asked for. */
+/* Only the clock: all are releases, and acquires that succeeded. */
 static int granted_answer(const struct batch *b, const struct resp *r, unsigned node, const struct script_sink *sink)
 {
 	struct answer a;
@@ -263,8 +263,8 @@ static bool data_is_its_own(struct span replid2, struct span input)
 	return replid2.n > 0 && span_equal(input, SPAN("0"));
 }
 
-/* "SET OOM command not allowed …": the error that the command got. */
-static struct span behind_word(struct span text)
+/* "SET OOM command not allowed …": the error after the name of the command. */
+static struct span after_word(struct span text)
 {
 	const char *blank = memchr(text.p, ' ', text.n);
 
@@ -291,7 +291,7 @@ static struct probe probe_of(const struct resp *r)
 		p.lesser = span_starts(p.refusal, SPAN("-"));
 		if (p.lesser)
 			p.refusal = (struct span){p.refusal.p + 1, p.refusal.n - 1};
-		p.defect = failure_defect(behind_word(p.refusal));
+		p.defect = failure_defect(after_word(p.refusal));
 	}
 	(void)decimal_parse(probe_text(r, PROBE_MAXMEMORY), &p.maxmemory); /* 0 if not reported */
 	(void)decimal_parse(probe_text(r, PROBE_EVICTED), &p.evicted);

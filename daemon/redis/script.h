@@ -17,14 +17,14 @@ struct script_sink {
 	void (*answer)(void *context, const struct answer *answer); /* borrowed during the call */
 };
 
-/* Makes one answer per entry, in order. 0; -EPROTO: the reply is not of this script, and no answer was made. */
+/* Makes one answer per entry, in order. 0; -EPROTO: the reply does not fit this script, and no answer was made. */
 int script_answer(const struct batch *b, const struct resp *r, unsigned node, const struct script_sink *sink)
 	__attribute__((warn_unused_result));
 
 /* Gives all entries the same answer: the connection broke, or the whole call was refused. */
 void script_fail(const struct batch *b, unsigned node, enum answer_class class, enum defect defect, struct span text, const struct script_sink *sink);
 
-/* The same for calls of which nothing was sent. */
+/* The same for calls that were not sent at all. */
 void script_unsent(const struct batch *b, unsigned node, struct span text, const struct script_sink *sink);
 
 /* Whether the server does not know the script (NOSCRIPT), so nothing was carried out. */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Rounds of questions: all are asked at once, and what most of all say is believed. */
+/* Rounds of questions: all sentinels are asked at once, and the majority decides. */
 #include "daemon/redis/sentinel.h"
 #include "daemon/base/mem.h"
 
@@ -14,10 +14,10 @@ struct item {
 	char *label;
 	bool pending;
 	enum defect defect;
-	char reason[96]; /* why it told nothing in this round */
-	bool unaware;    /* … that is, it knows no such master */
+	char reason[96]; /* why it named no master in this round */
+	bool unaware;    /* … that is, it does not know this master */
 	char host[MASTER_HOST_MAX];
-	uint16_t port; /* 0: it told nothing */
+	uint16_t port; /* 0: it named none */
 };
 
 struct sentinel {
@@ -27,9 +27,9 @@ struct sentinel {
 	struct item item[SENTINELS_MAX];
 	unsigned count, pending;
 	struct event *timer; /* between rounds, while the master is followed */
-	bool asked;          /* whoever called sentinel_ask waits for it */
+	bool asked;          /* a sentinel_ask waits for the answer */
 	bool followed;
-	char host[MASTER_HOST_MAX]; /* what was told last */
+	char host[MASTER_HOST_MAX]; /* the master that was last reported */
 	uint16_t port;
 };
 
@@ -46,7 +46,7 @@ static void where_write(char *out, size_t size, const char *host, uint16_t port)
 	(void)snprintf(out, size, strchr(host, ':') ? "[%s]:%u" : "%s:%u", host, port);
 }
 
-/* What the daemon lacks comes first, and then those that refuse it: nothing else helps. */
+/* A lack of descriptors comes first, then a refused login: as long as they last, nothing else helps. */
 static enum defect sentinel_defect(const struct sentinel *s)
 {
 	enum defect found = DEFECT_SENTINEL;
@@ -80,18 +80,18 @@ static bool is_named(const struct item *item, const char *host, uint16_t port)
 	return item->port && item->port == port && !strcmp(item->host, host);
 }
 
-/* Whom more name than any other; of several the first in the order of the configuration. NULL: none names any. */
-static const struct item *sentinel_leader(const struct sentinel *s, unsigned *ret_votes, unsigned *ret_told)
+/* The master that most sentinels name; among equals, the first in the order of the configuration. NULL: none names any. */
+static const struct item *sentinel_leader(const struct sentinel *s, unsigned *ret_votes, unsigned *ret_answered)
 {
 	const struct item *leader = NULL;
 
-	*ret_votes = *ret_told = 0;
+	*ret_votes = *ret_answered = 0;
 	for (unsigned i = 0; i < s->count; i++) {
 		unsigned votes = 0;
 
 		for (unsigned k = 0; k < s->count; k++)
 			votes += is_named(&s->item[k], s->item[i].host, s->item[i].port);
-		*ret_told += s->item[i].port != 0;
+		*ret_answered += s->item[i].port != 0;
 		if (votes > *ret_votes) {
 			*ret_votes = votes;
 			leader = &s->item[i];
@@ -112,14 +112,14 @@ static bool sentinel_decides(const struct sentinel *s, unsigned votes)
 	return votes > s->count / 2;
 }
 
-/* It stands in the order of the configuration, whoever answered first, so that the same failure has the same text. */
-static void reasons_join(const struct sentinel *s, unsigned told, char *out, size_t size)
+/* In the order of the configuration, not of the answers, so that the same failure has the same text. */
+static void reasons_join(const struct sentinel *s, unsigned answered, char *out, size_t size)
 {
 	const char *mark = ":";
 	size_t n;
 
-	if (told)
-		n = (size_t)snprintf(out, size, "too few sentinels (%u of %u) tell where %s is", told, s->count, s->master);
+	if (answered)
+		n = (size_t)snprintf(out, size, "too few sentinels (%u of %u) tell where %s is", answered, s->count, s->master);
 	else
 		n = (size_t)snprintf(out, size, "no sentinel tells where %s is", s->master);
 	for (unsigned i = 0; i < s->count && n < size; i++) {
@@ -139,27 +139,27 @@ static bool is_unknown(const struct sentinel *s)
 	return unaware;
 }
 
-/* Why they do not tell where the master is, or would not tell of a fail-over. "": most name it, and the others do not answer. */
-static void sentinel_explain(const struct sentinel *s, const struct item *leader, unsigned votes, unsigned told, char *out, size_t size)
+/* Why the sentinels do not name the master, or would not report a fail-over. "": most name it, and the others do not answer. */
+static void sentinel_explain(const struct sentinel *s, const struct item *leader, unsigned votes, unsigned answered, char *out, size_t size)
 {
 	char where[MASTER_HOST_MAX + 16];
 
 	*out = '\0';
 	if (is_unknown(s)) {
 		(void)snprintf(out, size, "no sentinel knows a master named %s", s->master);
-	} else if (votes < told) {
+	} else if (votes < answered) {
 		names_join(s, out, size);
 	} else if (sentinel_decides(s, votes)) {
 		return;
 	} else if (leader && s->port && !is_named(leader, s->host, s->port)) {
 		where_write(where, sizeof(where), leader->host, leader->port);
-		(void)snprintf(out, size, "the sentinels that answer name another master (%s), but they are too few (%u of %u)", where, told, s->count);
+		(void)snprintf(out, size, "the sentinels that answer name another master (%s), but they are too few (%u of %u)", where, answered, s->count);
 	} else {
-		reasons_join(s, told, out, size);
+		reasons_join(s, answered, out, size);
 	}
 }
 
-static void sentinel_answer(struct sentinel *s, const struct item *leader, unsigned votes, unsigned told)
+static void sentinel_answer(struct sentinel *s, const struct item *leader, unsigned votes, unsigned answered)
 {
 	char reason[512];
 
@@ -169,7 +169,7 @@ static void sentinel_answer(struct sentinel *s, const struct item *leader, unsig
 		s->sink.told(s->sink.context, s->host, s->port, DEFECT_NONE, "");
 		return;
 	}
-	sentinel_explain(s, leader, votes, told, reason, sizeof(reason));
+	sentinel_explain(s, leader, votes, answered, reason, sizeof(reason));
 	s->sink.told(s->sink.context, NULL, 0, sentinel_defect(s), reason);
 }
 
@@ -180,29 +180,29 @@ static void sentinel_move(struct sentinel *s, const struct item *to)
 	s->sink.moved(s->sink.context, s->host, s->port);
 }
 
-static void sentinel_hear(const struct sentinel *s, const struct item *leader, unsigned votes, unsigned told)
+static void sentinel_hear(const struct sentinel *s, const struct item *leader, unsigned votes, unsigned answered)
 {
 	char reason[512];
 
-	sentinel_explain(s, leader, votes, told, reason, sizeof(reason));
+	sentinel_explain(s, leader, votes, answered, reason, sizeof(reason));
 	if (s->sink.heard)
 		s->sink.heard(s->sink.context, *reason ? sentinel_defect(s) : DEFECT_NONE, reason);
 }
 
-/* One has answered, or failed. A majority need not wait for the rest. */
+/* A sentinel has answered, or failed. A majority need not wait for the rest. */
 static void sentinel_weigh(struct sentinel *s)
 {
-	unsigned votes, told;
-	const struct item *leader = sentinel_leader(s, &votes, &told);
+	unsigned votes, answered;
+	const struct item *leader = sentinel_leader(s, &votes, &answered);
 
 	if (s->pending && !sentinel_decides(s, votes))
 		return;
 	if (s->asked)
-		sentinel_answer(s, leader, votes, told);
+		sentinel_answer(s, leader, votes, answered);
 	else if (s->followed && sentinel_decides(s, votes) && !is_named(leader, s->host, s->port))
 		sentinel_move(s, leader);
 	else if (s->followed && !s->pending)
-		sentinel_hear(s, leader, votes, told);
+		sentinel_hear(s, leader, votes, answered);
 	if (s->followed && !s->pending)
 		sentinel_arm(s);
 }
@@ -214,7 +214,7 @@ static void item_end(struct item *i)
 	sentinel_weigh(i->sentinel);
 }
 
-static void item_on_told(void *context, const char *host, uint16_t port)
+static void item_on_master(void *context, const char *host, uint16_t port)
 {
 	struct item *i = context;
 
@@ -233,7 +233,7 @@ static void item_on_failed(void *context, enum defect defect, const char *reason
 	item_end(i);
 }
 
-/* One that has not answered the round before is not asked twice. */
+/* A sentinel that still owes its answer is not asked again. */
 static void round_begin(struct sentinel *s)
 {
 	for (unsigned i = 0; i < s->count; i++) {
@@ -286,7 +286,7 @@ struct sentinel *sentinel_new(const struct sentinel_conf *conf, const struct ups
 	for (; s->count < address->sentinels && s->count < SENTINELS_MAX; s->count++) {
 		const struct upstream_host *at = &address->sentinel[s->count];
 		struct item *item = &s->item[s->count];
-		const struct post_sink post_sink = {.context = item, .told = item_on_told, .failed = item_on_failed};
+		const struct post_sink post_sink = {.context = item, .told = item_on_master, .failed = item_on_failed};
 
 		item->sentinel = s;
 		item->post = post_new(conf, s->master, at, &post_sink);

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The sentinels that tell where one master is. All are asked at once, each with a time limit, over connections that stay. The master is whom most of them name,
- * counting those that do not answer: so no two daemons are told of two. While the master is followed, they are asked once a second. A master counts as found by
- * their word only: who connects must check its role.
- * Callbacks come from the loop only, never from inside a function here; a callback may call all but sentinel_free. Not thread-safe.
+ * The sentinels that know where one master is. All are asked at once, each with a time limit, over connections that stay. The master is the one that more than
+ * half of all sentinels name, whether or not the others answer. So no two daemons get different masters. While the master is followed, they are asked once a
+ * second. Their word alone does not make a master: after connecting, check its role. Callbacks come from the loop only, never from inside a function here. A
+ * callback may call all but sentinel_free. Not thread-safe.
  */
 #ifndef REDIS_SENTINEL_H
 #define REDIS_SENTINEL_H
@@ -17,11 +17,12 @@ struct sentinel;
 
 struct sentinel_sink {
 	void *context;
-	/* Answers sentinel_ask. host NULL: no majority names one, and reason says why. The texts are borrowed during the call. */
+	/* Answers sentinel_ask. host NULL: no majority names one; reason says why. The texts are borrowed during the call. */
 	void (*told)(void *context, const char *host, uint16_t port, enum defect defect, const char *reason);
-	/* While it is followed: a majority names another server than was told last. Then it is not followed any more. */
+	/* While it is followed: a majority names another server than last reported. It is no longer followed then. */
 	void (*moved)(void *context, const char *host, uint16_t port);
-	/* While it is followed, after each round: why they would not tell of a fail-over, or what each names if they differ; "": all is well. May be NULL. */
+	/* While it is followed, after each round: why the sentinels would not report a fail-over, or what each names if they differ; "": all is well. May be
+	 * NULL. */
 	void (*heard)(void *context, enum defect defect, const char *reason);
 };
 
@@ -29,9 +30,9 @@ struct sentinel_sink {
 struct sentinel *sentinel_new(const struct sentinel_conf *conf, const struct upstream_address *address, const struct sentinel_sink *sink);
 void sentinel_free(struct sentinel *s); /* NULL is allowed */
 
-void sentinel_ask(struct sentinel *s); /* one answer is told for one or more calls before it */
+void sentinel_ask(struct sentinel *s); /* one answer for one or more calls before it */
 void sentinel_follow(struct sentinel *s, bool on);
-void sentinel_recall(struct sentinel *s, const char *host, uint16_t port); /* what was told last, in the previous process; host < 256 bytes */
-void sentinel_where(const struct sentinel *s, char *out, size_t size); /* host:port, as told last */
+void sentinel_recall(struct sentinel *s, const char *host, uint16_t port); /* the master that was last reported, in the previous process; host < 256 bytes */
+void sentinel_where(const struct sentinel *s, char *out, size_t size); /* host:port of the master that was last reported */
 
 #endif

@@ -52,7 +52,7 @@ void socket_place(const char *path, struct socket_place *ret_place)
 	*ret_place = (struct socket_place){.dev = st.st_dev, .ino = st.st_ino};
 }
 
-/* Or may be: who may not connect, or has no descriptor left, cannot say that nobody listens. */
+/* Whether somebody listens there, or may: a client without permission, or without a descriptor, cannot know that nobody does. */
 static bool socket_is_heard(const char *path)
 {
 	struct sockaddr_un sun = {.sun_family = AF_UNIX};
@@ -85,5 +85,5 @@ void socket_keep(int fd, int64_t stall_us)
 	(void)fcntl(fd, F_SETFD, FD_CLOEXEC);
 	(void)fcntl(fd, F_SETFL, O_RDWR | O_NONBLOCK);
 	if (stall_us)
-		socket_set_tcp(fd, stall_us); /* in vain for a Unix socket */
+		socket_set_tcp(fd, stall_us); /* has no effect on a Unix socket */
 }

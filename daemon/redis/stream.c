@@ -15,7 +15,7 @@
 
 /* --- out ------------------------------------------------------------------------------------------------------------- */
 
-/* Lists the command as in flight. Its bytes must be appended to out next. */
+/* Lists the command as in flight. The caller must append its bytes to out next. */
 static void stream_begin(struct stream *s, struct flight *f, struct instant now)
 {
 	s->last = now;
@@ -46,7 +46,7 @@ static void stream_write_script(struct stream *s, struct flight *f, struct insta
 	batch_write(&f->batch, &s->conf->keys, f->again ? NULL : s->sha[script], script_text[script], &s->out);
 }
 
-/* The longest one is the last: a server that wants a password says so to the first. */
+/* The longest one is last: a server that requires a password says so at the first. */
 static void stream_load_all(struct stream *s, struct instant now)
 {
 	for (enum script_kind script = SCRIPT_N; script-- > 0;)
@@ -123,7 +123,7 @@ static struct span stream_text(const struct stream *s)
 	return resp_text(&s->resp, &s->resp.value[0]);
 }
 
-/* The server's error text, made fit for the log. */
+/* The server's error text, cleaned for the log. */
 static const char *stream_reason(struct stream *s)
 {
 	s->defect = failure_defect(stream_text(s));
@@ -131,7 +131,7 @@ static const char *stream_reason(struct stream *s)
 	return s->reason;
 }
 
-/* What lacks a command of the handshake may be a sentinel, a proxy, or a server whose command was renamed: INFO tells them apart. */
+/* A server that lacks a command of the handshake may be a sentinel, a proxy, or a server with a renamed command: INFO shows which. */
 static const char *stream_refused(struct stream *s, struct instant now)
 {
 	if (s->inquires)
@@ -181,7 +181,7 @@ static const char *settle_role(struct stream *s, struct instant now)
 	return FAILURE_REPLICA;
 }
 
-/* Else a server without EVAL would seem well until its scripts are flushed. */
+/* Otherwise a server without EVAL would seem well until its scripts are flushed. */
 static const char *settle_eval(struct stream *s, struct instant now)
 {
 	struct span text = stream_text(s);
@@ -215,16 +215,16 @@ static const char *settle_load(struct stream *s, enum script_kind script, struct
 	return NULL;
 }
 
-/* A server that is busy, loading or out of disk answers PING with an error, so the connection works. */
+/* A server that is busy, loading or out of disk answers PING with an error. Its connection works. */
 static const char *settle_ping(const struct stream *s)
 {
 	return s->resp.value[0].type == RESP_STATUS || resp_is_error(&s->resp) ? NULL : GARBAGE;
 }
 
 /*
- * After NOSCRIPT nothing was carried out, so the calls are sent again with the text of the script: flushing the script cache does
- * no harm. Calls whose name has a later call in flight are answered REFUSED instead: that later call may be a release, and its
- * acquire must not run after it. A probe, which has no name, only reads, and a refusal would make its node unusable for a moment.
+ * After NOSCRIPT nothing was carried out, so the calls are sent again with the text of the script: flushing the script cache does no harm. Calls whose name has
+ * a later call in flight are answered REFUSED instead: that later call may be a release, and its acquire must not run after it. A probe, which has no name,
+ * only reads. To refuse it would make its node unusable for a moment.
  */
 static void stream_repeat(struct stream *s, const struct flight *f, struct instant now)
 {

@@ -26,7 +26,7 @@ struct stream {
 	unsigned node;
 	bool ready; /* the handshake is done */
 	bool masters_only; /* the handshake fails at a replica */
-	bool inquires; /* the handshake has failed for want of a command, and INFO is to say what the server is */
+	bool inquires; /* the handshake failed because a command is missing, and INFO is asked what the server is */
 	enum defect defect; /* why the connection is unusable */
 	struct resp resp;
 	struct buf out; /* bytes to send; the owner takes some of them and calls stream_consume */
@@ -34,9 +34,9 @@ struct stream {
 	struct flight_list pending; /* collected, not flushed yet */
 	struct flight_list flying;  /* in flight: flushed, not answered yet, oldest first */
 	uint64_t handed;            /* bytes of this connection that the owner has taken from out */
-	struct instant last;        /* when a command was last put into out */
-	struct instant answered;    /* when the last one that was answered was put there: the server was there then, or later */
-	char run_id[48];            /* of the server; "": it does not say */
+	struct instant last;        /* when a command was last appended to out */
+	struct instant answered;    /* when the last answered command was appended: the server was alive then, or later */
+	char run_id[48];            /* of the server; "": not given */
 	char sha[SCRIPT_N][SHA_LENGTH + 1];
 	char reason[256];
 };
@@ -50,12 +50,10 @@ void stream_flush(struct stream *s, struct instant now);                    /* i
 void stream_ping(struct stream *s, struct instant now);
 void stream_consume(struct stream *s, size_t n); /* the owner has taken n bytes of out */
 
-/* Handles input. NULL, or why the connection is unusable; then only stream_close may follow. Calls to be sent again are put into out. */
+/* Handles input. NULL, or why the connection is unusable; then only stream_close may follow. Calls that are sent again are appended to out. */
 const char *stream_take(struct stream *s, const void *p, size_t n, struct instant now) __attribute__((warn_unused_result));
 
-/*
- * The connection has ended, after the kernel took `taken` bytes of it. A call is answered REFUSED if the kernel took none of its bytes, else UNKNOWN.
- */
+/* The connection has ended after the kernel took `taken` bytes of it. A call is answered REFUSED if the kernel took none of its bytes, else UNKNOWN. */
 void stream_close(struct stream *s, uint64_t taken, const char *reason);
 
 /* Whether no call is unanswered or collected, and all bytes were taken out of `out`. Only PINGs may be unanswered. */

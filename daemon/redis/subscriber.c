@@ -21,10 +21,10 @@
 
 #define PAUSE_US     (500 * MSEC)
 #define PAUSE_CAP_US (30 * SEC) /* while the server refuses: only an operator can change that */
-#define VAIN_TOLD    2 /* attempts without an answer: the first may be the end of the server, which the node notices by itself */
-#define ENDS_MOST    3 /* subscriptions that ended within STEADY_US: too many. It is told until one lasts for as long */
+#define VAIN_TOLD    2 /* attempts without an answer: the first may be the end of the server, which the node notices itself */
+#define ENDS_MOST    3 /* subscriptions that ended within STEADY_US: too many. Reported until one lasts for that time */
 #define STEADY_US    (60 * SEC)
-#define ASK_US       (5 * SEC) /* between two SUBSCRIBEs: an unanswered one shows that the connection is dead, a refused one that no other would be accepted */
+#define ASK_US       (5 * SEC) /* between two SUBSCRIBEs: no answer means a dead connection; a refusal means that a new one would be refused */
 #define UNDELIVERED_MOST 8 /* messages, one a second, that did not arrive: a stopped server or daemon misses fewer */
 #define RUN_ID_MAX   48
 
@@ -44,14 +44,14 @@ struct subscriber {
 	struct event *timer; /* without a connection: end of the pause; else: the next SUBSCRIBE */
 	struct resp resp;
 	char run_id[RUN_ID_MAX]; /* of the server; "": not known */
-	bool naming;    /* the answer of INFO, which says so, is awaited */
+	bool naming;    /* the answer of INFO, with the run id, is awaited */
 	bool listening; /* the subscription is confirmed */
-	bool asked;     /* … and SUBSCRIBE, sent again, is unanswered */
-	bool refused;   /* the sink was told that there is no subscription */
+	bool asked;     /* … and another SUBSCRIBE is unanswered */
+	bool refused;   /* it was reported that there is no subscription */
 	bool unsteady;  /* … because its subscriptions end again and again */
 	struct instant since;            /* when the last subscription was confirmed */
 	struct instant ended[ENDS_MOST]; /* when the last ones ended; 0: never */
-	unsigned undelivered; /* times that the server has published over this connection since a message arrived */
+	unsigned undelivered; /* how often the server has published over this connection since the last message */
 	unsigned vain;  /* attempts in a row that were neither accepted nor refused */
 };
 
@@ -83,7 +83,7 @@ static void subscriber_end(struct subscriber *e, const char *why, int64_t pause_
 	subscriber_arm(e, pause_us);
 }
 
-/* Whether they are too many. */
+/* Whether there were too many ends. */
 static bool subscriber_note_end(struct subscriber *e)
 {
 	struct instant *ended = e->ended;
@@ -108,7 +108,7 @@ static void subscriber_fail(struct subscriber *e, enum defect defect, const char
 	e->sink.subscribed(e->sink.context, e->node, often ? DEFECT_BREAKS : defect, text);
 }
 
-static void subscriber_tell_refusal(struct subscriber *e)
+static void subscriber_report_refusal(struct subscriber *e)
 {
 	struct span text = resp_text(&e->resp, &e->resp.value[0]);
 	char reason[128], why[256];
@@ -117,27 +117,27 @@ static void subscriber_tell_refusal(struct subscriber *e)
 	(void)snprintf(why, sizeof(why), "it refuses SUBSCRIBE: %s%s", reason,
 		       failure_is(text, "NOPERM") ? "; permit +subscribe and &redlockd:*, see REDIS ACCESS in redlockd(8)" : "");
 	e->refused = true;
-	e->unsteady = false; /* the next one that is accepted is told as such */
+	e->unsteady = false; /* the next one that is accepted is reported */
 	e->sink.subscribed(e->sink.context, e->node, failure_defect(text), why);
 }
 
-/* An error answers AUTH or SUBSCRIBE, or greets a client too many. */
+/* An error answers AUTH or SUBSCRIBE, or greets one client too many. */
 static void subscriber_refuse(struct subscriber *e)
 {
 	e->vain = 0;
-	subscriber_tell_refusal(e);
+	subscriber_report_refusal(e);
 	subscriber_end(e, "refused", backoff_next(&e->backoff, e->rng));
 }
 
-/* An error answers the SUBSCRIBE that was sent again. The subscription lasts; what a server says that is only busy is over soon. */
+/* An error answers a repeated SUBSCRIBE. The subscription lasts. An error of a server that is only busy soon passes. */
 static void subscriber_doubt(struct subscriber *e)
 {
 	e->asked = false;
 	if (failure_is(resp_text(&e->resp, &e->resp.value[0]), "NOPERM"))
-		subscriber_tell_refusal(e);
+		subscriber_report_refusal(e);
 }
 
-/* INFO is refused. The node learns that by its own probes, and SUBSCRIBE may be permitted. */
+/* INFO is refused. The node learns that from its own probes, and SUBSCRIBE may be permitted. */
 static bool subscriber_may_not_ask(struct subscriber *e)
 {
 	bool refused = e->naming && failure_is(resp_text(&e->resp, &e->resp.value[0]), "NOPERM");
@@ -146,7 +146,7 @@ static bool subscriber_may_not_ask(struct subscriber *e)
 	return refused;
 }
 
-static void subscriber_tell_well(struct subscriber *e)
+static void subscriber_report_well(struct subscriber *e)
 {
 	if (e->refused)
 		e->sink.subscribed(e->sink.context, e->node, DEFECT_NONE, "");
@@ -172,11 +172,11 @@ static void subscriber_accept(struct subscriber *e)
 	if (e->undelivered >= UNDELIVERED_MOST)
 		subscriber_report_undelivered(e);
 	else if (!e->unsteady || instant_diff(clock_boottime(), e->since) >= STEADY_US)
-		subscriber_tell_well(e);
+		subscriber_report_well(e);
 }
 
-/* begin: what the name has in front of what its key has, see SLOT_PREFIX and NAME_ESCAPE. */
-static void subscriber_tell_behind(struct subscriber *e, char what, struct span begin, struct span rest)
+/* begin: the beginning of the name, which its key lacks: see SLOT_PREFIX and NAME_ESCAPE. */
+static void subscriber_pass_name(struct subscriber *e, char what, struct span begin, struct span rest)
 {
 	char name[SLOT_NAME_MAX];
 
@@ -188,7 +188,7 @@ static void subscriber_tell_behind(struct subscriber *e, char what, struct span 
 }
 
 /* {"message", channel, what + key}; 'i' and 'I': what + text; of a probe: nothing */
-static void subscriber_tell(struct subscriber *e)
+static void subscriber_pass(struct subscriber *e)
 {
 	struct span payload = resp_text(&e->resp, &e->resp.value[3]), prefix = span_of(e->conf->keys.prefix), slots = span_of(e->conf->keys.slots);
 	char what;
@@ -203,19 +203,19 @@ static void subscriber_tell(struct subscriber *e)
 		return;
 	}
 	if (span_starts(payload, slots)) {
-		subscriber_tell_behind(e, what, SPAN(SLOT_PREFIX), (struct span){payload.p + slots.n, payload.n - slots.n});
+		subscriber_pass_name(e, what, SPAN(SLOT_PREFIX), (struct span){payload.p + slots.n, payload.n - slots.n});
 		return;
 	}
 	if (!span_starts(payload, prefix))
 		return;
 	payload = (struct span){payload.p + prefix.n, payload.n - prefix.n};
 	if (what != 't' && payload.n > 0 && payload.p[0] == NAME_ESCAPE) /* 't' is about a queue */
-		subscriber_tell_behind(e, what, (struct span){payload.p, 1}, payload);
+		subscriber_pass_name(e, what, (struct span){payload.p, 1}, payload);
 	else
 		e->sink.message(e->sink.context, e->node, what, payload);
 }
 
-/* What INFO says. */
+/* Takes the run id from the answer of INFO. */
 static void subscriber_name(struct subscriber *e, struct span info)
 {
 	static const char field[] = "\nrun_id:";
@@ -249,7 +249,7 @@ static bool subscriber_hear(struct subscriber *e)
 		return false;
 	kind = resp_text(r, &r->value[1]);
 	if (span_equal(kind, SPAN("message")) && r->count == 4 && r->value[3].type == RESP_STRING)
-		subscriber_tell(e);
+		subscriber_pass(e);
 	else if (span_equal(kind, SPAN("subscribe")))
 		subscriber_accept(e);
 	return true;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The N nodes, what they share, and the calls to nodes that are down. Those calls are answered in the next pass of the loop, because the
- * sink is never called from inside upstream_call.
+ * The N nodes, their common parts, and the calls to nodes that are down. Those calls are answered in the next pass of the loop, because the sink is never
+ * called from inside upstream_call.
  */
 #include "daemon/redis/upstream_parts.h"
 #include "daemon/base/map.h"
@@ -16,7 +16,7 @@
 
 /* --- calls to a node that is down ------------------------------------------------------------------------------------ */
 
-/* A timer of 0 s runs after the sockets were polled, so sockets are served even if a caller repeats its call at once. */
+/* A timer of 0 s runs after the sockets were polled. So sockets are served even if a caller repeats its call at once. */
 static void upstream_refuse(struct upstream *u, const struct call *call)
 {
 	struct refusals *r = &u->refused;
@@ -31,7 +31,7 @@ static void upstream_refuse(struct upstream *u, const struct call *call)
 		mem_exhausted();
 }
 
-static void upstream_tell(struct upstream *u, const struct refusal *refusal)
+static void upstream_report_refusal(struct upstream *u, const struct refusal *refusal)
 {
 	const char *reason = node_reason(u->node[refusal->node]);
 	struct answer a = {
@@ -55,7 +55,7 @@ static void upstream_answer_refused(struct upstream *u)
 	u->refused = u->telling;
 	u->telling = telling;
 	for (i = 0; i < telling.count; i++)
-		upstream_tell(u, &telling.item[i]);
+		upstream_report_refusal(u, &telling.item[i]);
 	u->telling.count = 0;
 }
 

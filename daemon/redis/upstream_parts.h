@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What an upstream is, for upstream.c and its tests. */
+/* The parts of an upstream, for upstream.c and its tests. */
 #ifndef REDIS_UPSTREAM_PARTS_H
 #define REDIS_UPSTREAM_PARTS_H
 

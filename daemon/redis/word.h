@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The words of a command, as RESP. Each function writes to a place where there is room, and returns the place behind what it wrote. A word of n bytes takes at
- * most n + WORD_MOST bytes, and a number NUMBER_MOST.
+ * The words of a command, as RESP. Each function writes to a place that has room, and returns the place after what it wrote. A word of n bytes takes at most n
+ * + WORD_MOST bytes, and a number NUMBER_MOST.
  */
 #ifndef REDIS_WORD_H
 #define REDIS_WORD_H
@@ -22,7 +22,7 @@ static inline char *word_end(char *at)
 	return (char *)memcpy(at, "\r\n", 2) + 2;
 }
 
-/* "$12\r\n", what stands in front of a text of 12 bytes; or "*12\r\n", in front of 12 words. */
+/* "$12\r\n", which precedes a text of 12 bytes; or "*12\r\n", before 12 words. */
 static inline char *word_head(char *at, char type, uint64_t n)
 {
 	*at++ = type;
@@ -43,7 +43,7 @@ static inline char *word_bytes(char *at, const char *p, size_t n)
 	return at + n;
 }
 
-/* The words that are in b already. */
+/* The words that are already in b. */
 static inline char *word_copy(char *at, const struct buf *b)
 {
 	return word_bytes(at, buf_begin(b), buf_length(b));
@@ -63,7 +63,7 @@ static inline char *word_text2(char *at, struct span first, struct span second)
 	return word_end(word_bytes(at, second.p, second.n));
 }
 
-/* Appends what was written behind the end of b, up to `end`. */
+/* Appends what was written after the end of b, up to `end`. */
 static inline void word_commit(struct buf *b, const char *end)
 {
 	buf_commit(b, (size_t)(end - (b->data + b->end)));

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The new process finds what the one before it has handed over. What it cannot use it closes, says so, and goes on as after a crash. It must never use a state
- * twice, nor one that another process ran with: see once.h.
+ * The new process finds what the previous one has handed over. It closes and logs what it cannot use, and goes on as after a crash. It must never use a state
+ * twice, nor one that another process has already used: see once.h.
  */
 #include "daemon/main/internal.h"
 
@@ -33,7 +33,7 @@ static void list_close(const struct daemon *d, struct fdlist *list)
 	fdlist_close(list);
 }
 
-static void tell_refusal(struct daemon *d, const char *why)
+static void log_refusal(struct daemon *d, const char *why)
 {
 	d->names_elsewhere = true;
 	log_event(LOG_WARN, "restart",
@@ -42,7 +42,7 @@ static void tell_refusal(struct daemon *d, const char *why)
 
 void carried_refuse(struct daemon *d, const char *why)
 {
-	tell_refusal(d, why);
+	log_refusal(d, why);
 	list_close(d, &d->carried->fds);
 	carried_free(d->carried);
 	d->carried = NULL;
@@ -77,7 +77,7 @@ static void list_close_on_exec(const struct fdlist *list)
 			fcntl(list->fd[i], F_SETFD, FD_CLOEXEC);
 }
 
-/* The records of one process, and its descriptors, which are moved into what it has handed over. NULL, or what is wrong. */
+/* The records of one process, and its descriptors, which move into d->carried. NULL, or what is wrong. */
 static const char *records_take(struct daemon *d, int records, struct fdlist *list)
 {
 	const char *why;
@@ -98,7 +98,7 @@ static void find_in_place(struct daemon *d)
 	struct fdlist list = {0};
 	bool ours;
 
-	/* NOLINTNEXTLINE(cert-err34-c): what is no number is no pid of this process */
+	/* NOLINTNEXTLINE(cert-err34-c): anything but a number is not the pid of this process */
 	ours = text && sscanf(text, "%d:%d:%d", &pid, &records, &numbers) == 3 && pid == (int)getpid() && records > STDERR_FILENO && numbers > STDERR_FILENO;
 	unsetenv(CARRIED_VARIABLE);
 	if (!ours)
@@ -108,13 +108,13 @@ static void find_in_place(struct daemon *d)
 	why = records_take(d, records, &list);
 	if (!why)
 		return;
-	tell_refusal(d, why);
+	log_refusal(d, why);
 	list_close(d, &list);
 }
 
 /* --- by the service manager ---------------------------------------------------------------------------------------- */
 
-/* There is one of each, but for what an earlier restart may have left behind. */
+/* There is one of each, and perhaps remains of an earlier restart. */
 static void find_by_manager(struct daemon *d)
 {
 	const char *why = "it is not there";
@@ -123,7 +123,7 @@ static void find_by_manager(struct daemon *d)
 
 	for (size_t i = 0; i < d->systemd.kept_n; i++)
 		if (strcmp(d->systemd.kept[i].name, CARRIED_PARCEL) == 0) {
-			fdlist_close(&list); /* of an older one */
+			fdlist_close(&list); /* of an older parcel */
 			if (parcel_unpack(d->systemd.kept[i].fd, &list, mark) < 0)
 				why = "its connections are not there";
 		}
@@ -144,7 +144,7 @@ static void find_by_manager(struct daemon *d)
 	if (d->carried)
 		return;
 	if (d->systemd.kept_n > 0)
-		tell_refusal(d, why);
+		log_refusal(d, why);
 	fdlist_close(&list);
 }
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The old process writes what it has as records, and hands these over with its descriptors: in place, to the program that takes its place; or by the service
- * manager, which keeps two descriptors, the records and a parcel. It must never leave anything behind that a process could take twice: see once.h.
+ * The old process writes its state as records, and hands these over with its descriptors: in place, to the program that replaces it; or through the service
+ * manager, which keeps two descriptors, the records and a parcel. It must never leave anything that a process could use twice: see once.h.
  */
 #include "daemon/main/internal.h"
 
@@ -28,7 +28,7 @@ static char *copy(const char *text)
 	return mem_copy(text, strlen(text));
 }
 
-/* In place the directory stays locked. The service manager may keep the descriptors for longer: nobody else could start there meanwhile. */
+/* In place the directory stays locked. The service manager may keep the descriptors for longer, and the lock would stop any other start there. */
 static void pack_runtime(struct daemon *d, struct carried *c)
 {
 	c->runtime_dir = copy(d->runtime.dir);
@@ -87,7 +87,7 @@ int carry_pack(struct daemon *d, const uint64_t mark[2])
 	pack(d, c);
 	d->restart.handed = c;
 	d->restart.records = records_write(c, &service);
-	explicit_bzero(buf_begin(&service), buf_length(&service)); /* it may have secrets */
+	explicit_bzero(buf_begin(&service), buf_length(&service)); /* it may contain secrets */
 	buf_release(&service);
 	return d->restart.records < 0 ? d->restart.records : 0;
 }
@@ -143,8 +143,8 @@ static int all_survive(const struct fdlist *list, int records, int numbers)
 }
 
 /*
- * If the program cannot be started, this one finds what was handed over in its environment, as the other would have: so a failure after all was packed is a
- * restart as well.
+ * If the program cannot be started, this one begins anew, and finds the handed-over state in its environment as the other would have. So a failure at this late
+ * point is a restart as well.
  */
 int carry_exec(const struct program *program, struct carried *c, int records)
 {

@@ -63,7 +63,7 @@ bool once_is_there(const char *dir)
 	return there;
 }
 
-/* Reads the file, and removes it. "" if there is none. False: it stays, so what it says is worth nothing. */
+/* Reads the file, and removes it. "" if there is none. False: it could not be removed, so its content must not be trusted. */
 static bool file_take(int folder, char text[TEXT_SIZE])
 {
 	int fd = openat(folder, FILE_NAME, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);

@@ -13,7 +13,7 @@
 
 struct label {
 	uint64_t magic, mark[2];
-	uint64_t total, from, n; /* this datagram has n of all `total`, from that one on */
+	uint64_t total, from, n; /* this datagram has n of all `total`, beginning with this one */
 };
 
 union control {
@@ -71,7 +71,7 @@ int parcel_pack(const struct fdlist *list, const uint64_t mark[2])
 	return r;
 }
 
-/* Appends the descriptors of one datagram. False: there is no other, or it is damaged. */
+/* Appends the descriptors of one datagram. False: there is none, or it is damaged. */
 static bool batch_receive(int socket, struct label *ret_label, struct fdlist *list)
 {
 	union control control;

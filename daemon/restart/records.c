@@ -137,7 +137,7 @@ int records_write(const struct carried *c, const struct buf *service)
 	put_net(&b, c->net);
 	buf_append(&b, buf_begin(service), buf_length(service));
 	fd = memfd_of(&b);
-	erase(&b); /* it may have secrets */
+	erase(&b); /* it may contain secrets */
 	buf_release(&b);
 	return fd;
 }
@@ -180,7 +180,7 @@ static void take_listener_of_web(struct carried_web *w, const struct journal_rec
 	w->where = text_copy(r->line);
 }
 
-/* One of another kind is closed at the end. */
+/* A descriptor of an unknown kind is closed at the end. */
 static bool take_file(struct carried *c, const struct journal_record *r)
 {
 	if (span_equal(r->name, SPAN(THE_LOCK)))
@@ -221,7 +221,7 @@ static bool take_connection(struct net_parcel *p, const struct journal_record *r
 	if ((p->conns & (p->conns + 1)) == 0)
 		p->conn = mem_grow(p->conn, 2 * p->conns + 1, sizeof(*p->conn));
 	c = &p->conn[p->conns++];
-	/* The service says again whether it is to be read. */
+	/* The service will say again whether it is to be read. */
 	*c = (struct carried_conn){.session = (uint64_t)r->sequence,
 	                           .place = place_of(r),
 	                           .share_n = r->line.n,
@@ -256,7 +256,7 @@ static bool take_bytes(const struct net_parcel *p, const struct journal_record *
 	return true;
 }
 
-/* False: the record makes no sense. Those of the service are left to it. */
+/* False: the record makes no sense. The service checks its own records. */
 static bool take(struct carried *c, struct span bytes)
 {
 	struct journal_record r;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* See restart.h. It must never step the service once all is packed, and never wait. */
+/* See restart.h. It must never step the service after everything is packed, and never wait. */
 #include "daemon/main/internal.h"
 
 #include "daemon/base/clock.h"
@@ -10,9 +10,9 @@
 #include <inttypes.h>
 #include <string.h>
 
-#define SECRET_US (5 * SEC)    /* how long a secret may be verified before the clients are paused */
-#define CALM_US   (30 * MSEC)  /* how long calls are sent as always: most often all are answered by then */
-#define WEB_US    (30 * MSEC)  /* how long the web listeners may take to answer who is connected */
+#define SECRET_US (5 * SEC)    /* how long the verification of a secret may take before the clients are paused */
+#define CALM_US   (30 * MSEC)  /* how long new calls are still sent: most often all are answered by then */
+#define WEB_US    (30 * MSEC)  /* how long the web listeners may take to answer connected clients */
 
 static void held_forget(struct secret_held *held)
 {
@@ -51,7 +51,7 @@ bool restart_keeps_secret(struct daemon *d, const struct effect *effect)
 	return true;
 }
 
-/* The secret that waited, in this process after all. */
+/* Verifies the delayed secret in this process after all. */
 static void held_begin(struct daemon *d)
 {
 	struct secret_held *held = &d->restart.held;
@@ -102,7 +102,7 @@ void restart_ask(struct daemon *d)
 		log_event(LOG_ERROR, "restart", "error=\"the daemon drains\" note=\"it goes on as it is\"");
 		return;
 	}
-	/* What came through a pipe is gone. The next process would begin with other stores, or wait for ever. */
+	/* A configuration from a pipe is gone. The next process would start with other stores, or wait for ever. */
 	if (!conf_may_be_read_again(d->args->config)) {
 		log_event(LOG_ERROR, "restart", "file=%s error=\"no regular file, so it cannot be read again\" note=\"the daemon goes on as it is\"",
 		          d->args->config);
@@ -118,7 +118,7 @@ void restart_ask(struct daemon *d)
 	d->restart.way = IN_PLACE;
 }
 
-/* Who drains the daemon wants it to end. */
+/* An operator who drains the daemon wants it to end. */
 bool restart_takes_over(struct daemon *d)
 {
 	if (d->restart.phase == RESTART_OVER)
@@ -135,9 +135,9 @@ bool restart_takes_over(struct daemon *d)
 
 static void trial_pass(struct daemon *d)
 {
-	char said[TRIAL_SAID_MAX];
+	char output[TRIAL_SAID_MAX];
 	const char *why = "";
-	enum verdict verdict = trial_look(&d->restart.trial, clock_boottime(), said, &why);
+	enum verdict verdict = trial_look(&d->restart.trial, clock_boottime(), output, &why);
 
 	if (verdict == TRIAL_NO_QUORUM && !service_has_quorum(d->service))
 		verdict = TRIAL_PASSED; /* nothing is lost by it */
@@ -149,14 +149,14 @@ static void trial_pass(struct daemon *d)
 		break;
 	case TRIAL_NO_QUORUM:
 	case TRIAL_FAILED:
-		log_text(said);
+		log_text(output);
 		d->restart.phase = RESTART_NONE;
 		log_event(LOG_ERROR, "restart", "program=%s error=\"%s\" note=\"the daemon goes on as it is\"", d->args->program->path, why);
 		break;
 	}
 }
 
-/* A store that takes longer counts as silent in any case. One that is given up before fails the requests that wait for it. */
+/* A store that takes longer counts as silent in any case. To give it up earlier would fail the requests that wait for it. */
 static int64_t patience_us(const struct daemon *d)
 {
 	return CALM_US + d->conf->redis.timeout;
@@ -208,7 +208,7 @@ static bool is_quiet(const struct daemon *d, struct instant now)
 	return calls_are_over(d, now) && !journal_has_news(&d->journal) && web_is_quiet(d, now);
 }
 
-/* What has not come to its end by now, the next process begins again: nobody is told of calls that are not answered. */
+/* The next process begins all unfinished work again, so no unanswered call is reported. */
 static void quiet_force(struct daemon *d)
 {
 	d->restart.silent = true;
@@ -267,7 +267,8 @@ void restart_pass(struct daemon *d)
 		return;
 	if (d->restart.phase == RESTART_TRIAL)
 		trial_pass(d);
-	/* A signal that came before takes effect in the pass of the loop between: its event would be lost. */
+	/* QUIET is checked first, so that one pass of the loop runs before the hand-over. A signal that has already come takes effect in that pass; its event
+	 * would be lost otherwise. */
 	if (d->restart.phase == RESTART_QUIET && is_quiet(d, clock_boottime()))
 		hand_over(d);
 	if (d->restart.phase == RESTART_SECRET && secret_is_over(d, clock_boottime()))

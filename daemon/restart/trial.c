@@ -20,7 +20,7 @@ void trial_init(struct trial *t)
 	*t = (struct trial){.said = -1};
 }
 
-/* The arguments of this process, behind what makes it a check. A program of another version need not know of passed sockets, if there are none. */
+/* The arguments of this process, after those that make it a check. A program of another version need not know passed sockets, if there are none. */
 static char **arguments(const struct program *i, unsigned passed)
 {
 	static char check[] = "--check-config", quiet[] = "--quiet", trial[] = "--trial", option[32];
@@ -40,8 +40,8 @@ static char **arguments(const struct program *i, unsigned passed)
 	return argv;
 }
 
-/* The daemon blocks signals at times, and ignores some: a child shall not. */
-static int spawn(pid_t *ret_pid, const struct program *i, unsigned passed, int said)
+/* The daemon blocks some signals at times, and ignores others. A child process must not inherit that. */
+static int spawn(pid_t *ret_pid, const struct program *i, unsigned passed, int output)
 {
 	posix_spawn_file_actions_t files;
 	posix_spawnattr_t attributes;
@@ -56,8 +56,8 @@ static int spawn(pid_t *ret_pid, const struct program *i, unsigned passed, int s
 	posix_spawnattr_setsigmask(&attributes, &none);
 	posix_spawnattr_setsigdefault(&attributes, &all);
 	posix_spawn_file_actions_init(&files);
-	posix_spawn_file_actions_adddup2(&files, said, STDOUT_FILENO);
-	posix_spawn_file_actions_adddup2(&files, said, STDERR_FILENO);
+	posix_spawn_file_actions_adddup2(&files, output, STDOUT_FILENO);
+	posix_spawn_file_actions_adddup2(&files, output, STDERR_FILENO);
 	error = posix_spawn(ret_pid, i->path, &files, &attributes, argv, environ);
 	posix_spawn_file_actions_destroy(&files);
 	posix_spawnattr_destroy(&attributes);
@@ -67,20 +67,20 @@ static int spawn(pid_t *ret_pid, const struct program *i, unsigned passed, int s
 
 int trial_begin(struct trial *t, const struct program *i, unsigned passed, struct instant now)
 {
-	int said, r;
+	int output, r;
 	pid_t pid;
 
 	if (!i->path[0])
 		return -ENOENT;
-	said = memfd_create("redlockd-check", MFD_CLOEXEC);
-	if (said < 0)
+	output = memfd_create("redlockd-check", MFD_CLOEXEC);
+	if (output < 0)
 		return -errno;
-	r = spawn(&pid, i, passed, said);
+	r = spawn(&pid, i, passed, output);
 	if (r) {
-		close(said);
+		close(output);
 		return r;
 	}
-	*t = (struct trial){.pid = pid, .said = said, .until = instant_add(now, TRIAL_US)};
+	*t = (struct trial){.pid = pid, .said = output, .until = instant_add(now, TRIAL_US)};
 	return 0;
 }
 
@@ -104,7 +104,7 @@ static void trial_over(struct trial *t)
 	trial_init(t);
 }
 
-enum verdict trial_look(struct trial *t, struct instant now, char said[TRIAL_SAID_MAX], const char **ret_why)
+enum verdict trial_look(struct trial *t, struct instant now, char output[TRIAL_SAID_MAX], const char **ret_why)
 {
 	enum verdict verdict;
 	int status = 0;
@@ -113,8 +113,8 @@ enum verdict trial_look(struct trial *t, struct instant now, char said[TRIAL_SAI
 
 	if (pid == 0 && instant_before(now, t->until))
 		return TRIAL_UNDER_WAY;
-	n = pread(t->said, said, TRIAL_SAID_MAX - 1, 0);
-	said[n > 0 ? n : 0] = '\0';
+	n = pread(t->said, output, TRIAL_SAID_MAX - 1, 0);
+	output[n > 0 ? n : 0] = '\0';
 	if (pid == 0) {
 		*ret_why = "its check takes too long";
 		trial_end(t);

@@ -2,7 +2,7 @@
 /* lua/break.lua in C. */
 #include "daemon/store/breaking.h"
 
-/* The '!' is put in front of the value; the TTL stays. */
+/* Puts the '!' before the value; the TTL stays. */
 static void key_break(struct memory *m, const struct call *c, const struct standing *s, const struct answer *a)
 {
 	int64_t pttl_ms = memory_pttl(m, s->key, a->server_us / 1000);
@@ -14,7 +14,7 @@ static void key_break(struct memory *m, const struct call *c, const struct stand
 		     pttl_ms != 0 ? s->key->until : memory_until(m, a->server_us / 1000 + 1));
 }
 
-/* break.lua. A key whose value is not known is one of the previous run: nobody can renew it, so it is as good as broken. */
+/* break.lua. A key whose value is not known is from the previous run. Nobody can renew it, so it counts as broken already. */
 void memory_break(struct memory *m, const struct call *c, struct instant now, struct answer *a)
 {
 	struct standing s;

@@ -27,7 +27,7 @@ void home_free(struct home *h)
 	mem_free(h);
 }
 
-/* Whether this is what the store is called, or it has no name. Each operation but n gives it one, and n if it says so. */
+/* Whether the store has this name, or none yet. Each operation but n gives it the name; n does so only if asked to. */
 static bool home_goes_by(struct home *h, struct span name, struct span words)
 {
 	struct span op;
@@ -41,7 +41,7 @@ static bool home_goes_by(struct home *h, struct span name, struct span words)
 	return !named || span_equal(name, (struct span){buf_begin(&h->name), buf_length(&h->name)});
 }
 
-/* False: there is no such operation, or its arguments are not sound. */
+/* False: there is no such operation, or its arguments are malformed. */
 static bool home_do(struct home *h, int64_t epoch_us, const struct call *c, struct instant now, struct answer *a)
 {
 	struct span rest = c->value, op;

@@ -8,7 +8,7 @@
 #include "daemon/store/rate.h"
 
 struct home {
-	struct buf name; /* what the first daemon called this store; "" = none has */
+	struct buf name; /* the name that the first daemon gave this store; "" = none yet */
 	struct buf said; /* the text of the last answer */
 	struct ledger ledger;
 	struct rates rates;
@@ -17,7 +17,7 @@ struct home {
 
 struct home *home_new(const uint64_t seed[2]);
 void home_free(struct home *h);
-/* A question to a store of this marker. The answer, which has the time of the store already, is valid until the next one. */
+/* A question to a store with this marker. The caller has already set the time of the answer. The answer is valid until the next question. */
 void home_call(struct home *h, struct span marker, int64_t epoch_us, const struct call *c, struct instant now, struct answer *a);
 
 #endif

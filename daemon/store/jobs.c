@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* See jobs.h. Each operation is that of the script, and must change with it. */
+/* See jobs.h. Each operation matches one in the script, and must change with it. */
 #include "daemon/store/jobs.h"
 
 #include "daemon/store/job_keep.h"
@@ -9,7 +9,7 @@
 #define SCAN 128
 #define KEEP_MS (INT64_C(15) * 1000)
 
-/* Asked before anything changes. */
+/* Call it before anything changes. */
 static bool may_change(struct job_op *o, enum job_change change)
 {
 	o->refused = !jobs_may(o->store, change);
@@ -98,7 +98,7 @@ static char defer_is_too_much(struct job_op *o, const struct defer *d)
 	return ledger_too_much(o->store->ledger, d->peer, bytes, d->all_most, d->peer_most);
 }
 
-/* j: one of this id that has failed for good; NULL: there is none. */
+/* j: a row with this id that has failed for good; NULL: there is none. */
 static void defer_store(struct job_op *o, const struct defer *d, struct job_row *j)
 {
 	if (!o->queue)
@@ -153,7 +153,7 @@ static char op_defer(struct job_op *o)
 	return 'D';
 }
 
-/* False: it may not. */
+/* False: no further change is possible. */
 static bool queue_sweep(struct job_op *o, int64_t attempts)
 {
 	struct job_list *l = &o->queue->list[LEASED];
@@ -176,7 +176,7 @@ static bool lock_is_named(struct span lock, struct span locks)
 	return false;
 }
 
-static size_t place_behind(const struct job_op *o, int64_t after_ms, struct span after_id)
+static size_t place_after(const struct job_op *o, int64_t after_ms, struct span after_id)
 {
 	const struct job_list *due = &o->queue->list[DUE];
 	const struct job_row *j = job_row_find(o->queue, after_id);
@@ -231,7 +231,7 @@ static char op_take(struct job_op *o)
 	}
 	if (!queue_sweep(o, attempts))
 		return 0;
-	i = place_behind(o, after_ms, after_id);
+	i = place_after(o, after_ms, after_id);
 	for (end = i + SCAN; i < end && i < o->queue->list[DUE].count && o->queue->list[DUE].row[i]->ms <= o->now_ms; i++) {
 		struct job_row *j = o->queue->list[DUE].row[i];
 

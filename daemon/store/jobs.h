@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The jobs of the memory store: daemon/redis/lua/jobs.lua in C, except that nobody is woken, because a memory store has one daemon. With a file they outlast
- * the process: see job_keep.h. What cannot be written is refused.
+ * The jobs of the memory store: daemon/redis/lua/jobs.lua in C, except that nobody is woken, because a memory store has one daemon. With a file they survive
+ * the process: see job_keep.h. A change that cannot be written is refused.
  */
 #ifndef STORE_JOBS_H
 #define STORE_JOBS_H
@@ -10,7 +10,7 @@
 #include "daemon/core/event/event.h"
 #include "daemon/store/job_rows.h"
 
-/* One operation; rest: its arguments. The answer has the time of the store already; its text is written to `said`. */
+/* One operation; rest: its arguments. The caller has already set the time of the answer. Its text is written to `said`. */
 void jobs_call(struct job_store *s, const struct call *c, struct span rest, struct buf *said, struct answer *a);
 
 #endif

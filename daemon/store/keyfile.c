@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* See keyfile.h. It knows nothing of keys, only of the slabs in which they lie. */
+/* See keyfile.h. It does not know keys, only the slabs that contain them. */
 #include "daemon/store/keyfile.h"
 
 #include "daemon/base/mem.h"
@@ -23,12 +23,12 @@
 #define SLAB_LEAST ((size_t)16 * 1024)
 #define SLAB_MOST  ((size_t)1 << 20)
 #define NAME_MAX_  32
-#define MADE       KEYFILE_KEYS "new" /* a file that is being made. It is no number, so nobody reads it */
+#define MADE       KEYFILE_KEYS "new" /* a file that is being made. Its name has no number, so nobody reads it */
 
 struct file_head {
 	char magic[8];
 	uint32_t version, layout, id, lost;
-	uint64_t bytes; /* up to the end of the last slab: a file that was cut, though between two slabs, is damaged */
+	uint64_t bytes; /* up to the end of the last slab: a file that was cut is damaged, even if the cut is between two slabs */
 };
 
 struct slab_head {
@@ -47,7 +47,7 @@ struct keyfile {
 	int fd;
 	uint32_t id;
 	int nameless;           /* why it could not be made; 0: it has a name */
-	bool full;              /* no slab is asked for: there was no space */
+	bool full;              /* out of space: no more slabs are requested */
 	struct file_head *head; /* mapped */
 	size_t bytes;           /* of the file */
 	struct mapped *slabs;
@@ -103,7 +103,7 @@ static uint64_t slab_sum(const struct slab_head *head)
 	return (head->bytes << 32 | head->object) ^ UINT64_C(0x9e3779b97f4a7c15);
 }
 
-/* The process may be killed between any two stores. The slab is there with the last of them. */
+/* The process may be killed between any two stores. The last one makes the slab valid. */
 static void slab_begin(struct slab_head *head, size_t object, size_t bytes)
 {
 	head->object = (uint32_t)object;
@@ -113,7 +113,7 @@ static void slab_begin(struct slab_head *head, size_t object, size_t bytes)
 	head->magic = SLAB_MAGIC;
 }
 
-/* Slabs grow with the file, so that there are few of them. */
+/* Slabs grow with the file, so there are few of them. */
 static size_t slab_bytes(const struct keyfile *f, size_t object)
 {
 	size_t bytes = f->bytes / 8, least = sizeof(struct slab_head) + 4 * object;
@@ -198,7 +198,7 @@ __attribute__((no_sanitize("address"))) static void words_copy(char *to, const v
 	}
 }
 
-/* Fills an empty file with what is mapped. */
+/* Fills an empty file with the mapped contents. */
 static int file_fill(const struct keyfile *f, int fd)
 {
 	int r = posix_fallocate(fd, 0, (off_t)f->bytes);
@@ -216,14 +216,14 @@ static int file_fill(const struct keyfile *f, int fd)
 	return 0;
 }
 
-/* A map that cannot be replaced may be gone: then nothing can go on. */
+/* If the new mapping fails, the old one may be gone: the process cannot go on. */
 static void map_again(void *at, size_t bytes, int fd, size_t place)
 {
 	if (mmap(at, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED | MAP_POPULATE, fd, (off_t)place) != at)
 		abort();
 }
 
-/* The file gets its name once all is in it, for a run may be killed at any moment: a file without a head would be taken for a damaged one. */
+/* The file gets its name when it is complete. The process may be killed at any moment, and a file without a head would count as damaged. */
 static int file_renew(struct keyfile *f, int dir)
 {
 	char name[NAME_MAX_];
@@ -305,7 +305,7 @@ static bool slab_is_sound(const struct slab_head *head, size_t left)
 	       head->object >= 16;
 }
 
-/* Visits the objects of the slab at this place. Returns its bytes; 0: it is none. */
+/* Visits the objects of the slab at this place. Returns its bytes; 0: it is no slab. */
 static size_t slab_visit(const char *at, size_t left, void (*visit)(void *context, const void *object, size_t size), void *context)
 {
 	struct slab_head head;
@@ -318,13 +318,13 @@ static size_t slab_visit(const char *at, size_t left, void (*visit)(void *contex
 	return head.bytes;
 }
 
-/* The run was killed as it grew the file: no key is in there. */
+/* The process was killed while it extended the file: no key is in there. */
 static bool slab_is_unfinished(const char *at, size_t n)
 {
 	return n % PAGE == 0 && ((const struct slab_head *)(const void *)at)->magic == 0;
 }
 
-/* least: there are slabs for so many bytes. */
+/* least: the slabs have at least that many bytes. */
 static int slabs_visit(const char *at, size_t bytes, size_t least, void (*visit)(void *context, const void *object, size_t size), void *context)
 {
 	size_t done = PAGE, n;
@@ -373,7 +373,7 @@ void keyfile_remove(int dir, uint32_t id)
 	unlinkat(dir, name, 0);
 }
 
-/* A listing of its own: the folder may be listed several times. NULL: it cannot be. */
+/* Opens its own listing, because the folder may be listed several times. NULL: it cannot be listed. */
 static DIR *folder_list(int dir)
 {
 	int fd = openat(dir, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);

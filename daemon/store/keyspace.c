@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* A map of names, pools of a few sizes, and a heap of deadlines. It knows nothing of locks, and must never read a clock. */
+/* A map of names, pools of a few sizes, and a heap of deadlines. It does not know locks, and must never read a clock. */
 #include "daemon/store/keyspace.h"
 
 #include "daemon/base/mem.h"
@@ -8,7 +8,7 @@
 #include <stdlib.h>
 
 #define RECLAIM 64
-#define SETTLE  1024 /* keys that a look looks at; about a millisecond */
+#define SETTLE  1024 /* keys that one call of keyspace_settle checks; about a millisecond */
 
 struct key_apart {
 	TAILQ_ENTRY(key_apart) in_apart;
@@ -17,7 +17,7 @@ struct key_apart {
 
 _Static_assert(sizeof(struct key_apart) % _Alignof(struct key) == 0, "the key is aligned");
 
-/* Bytes of a key. Most fit the first size; the fifth holds the longest name with the value of one holder, the last 256 readers. A larger key is allocated. */
+/* Bytes of a key. Most fit the first size. The fifth holds the longest name with the value of one holder, the last 256 readers. A larger key is allocated. */
 static const uint32_t key_size[KEY_CLASSES] = {144, 176, 224, 288, 704, 1792, 4608, 12288, 49152};
 
 static uint32_t key_room(unsigned size)
@@ -34,7 +34,7 @@ static unsigned key_class(size_t bytes)
 	return i;
 }
 
-/* The process may be killed between any two stores: they are made in the order of the text. */
+/* The process may be killed between any two stores, so the compiler must keep their order. */
 static void store_in_order(void)
 {
 	__atomic_signal_fence(__ATOMIC_SEQ_CST);
@@ -71,7 +71,7 @@ void keyspace_init(struct keyspace *s, const uint64_t seed[2], struct keyfile *f
 		pool_init(&s->pool[i], key_size[i]);
 }
 
-/* Whether a key of this class has a place in the file, if there is one. */
+/* Whether a key of this class has room in the file, if there is a file. */
 __attribute__((noinline)) static bool pool_has_room(struct keyspace *s, unsigned i)
 {
 	struct pool *p = &s->pool[i];
@@ -174,7 +174,7 @@ struct key *keyspace_get(struct keyspace *s, struct span name, struct instant no
 	return NULL;
 }
 
-/* A process that is killed in here leaves the later deadline; and of a key that it was to change, the value only while that is whole. */
+/* If the process is killed in here, the key keeps the later deadline, and its value only if that is complete. */
 static void key_write(struct key *key, struct span value, struct instant until)
 {
 	if (key->state == KEY_WHOLE) {
@@ -208,7 +208,7 @@ struct key *keyspace_set(struct keyspace *s, struct key *key, struct span name, 
 	else
 		key_write(key, value, until);
 	if (small)
-		keyspace_drop(s, small); /* the next run takes the longer one of two keys for the later one */
+		keyspace_drop(s, small); /* of two keys with one name the next run takes the one with the longer value */
 	if (!timer_is_set(&key->timer) || instant_before(until, key->timer.at))
 		heap_set(&s->deadlines, &key->timer, until);
 	return key;
@@ -243,7 +243,7 @@ bool keyspace_settle(struct keyspace *s)
 			moved++;
 			continue;
 		}
-		TAILQ_REMOVE(&s->apart, apart, in_apart); /* it lets the others pass */
+		TAILQ_REMOVE(&s->apart, apart, in_apart); /* moves it to the end, for the others to be tried */
 		TAILQ_INSERT_TAIL(&s->apart, apart, in_apart);
 	}
 	if (TAILQ_EMPTY(&s->apart))
@@ -275,7 +275,7 @@ void keyspace_reclaim(struct keyspace *s, struct instant now)
 	struct key *key;
 
 	if (!first || instant_before(now, first->at))
-		return; /* as before most requests */
+		return; /* the usual case */
 	for (unsigned n = 0; n < RECLAIM && (key = keyspace_over(s, now)); n++)
 		keyspace_drop(s, key);
 }

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The Lua scripts in C: the same checks in the same order. Each operation names its script, and must change with it.
- * Redis counts in milliseconds: a key is live while the server's clock, cut to milliseconds, is not beyond its expiry.
- * It must never read a clock, allocate under a steady load, or fail.
+ * The Lua scripts in C: the same checks in the same order. Each operation names its script, and must change with it. Redis counts in milliseconds: a key is
+ * live while the server's clock, cut to milliseconds, is not later than its expiry. It must never read a clock, allocate under a steady load, or fail.
  */
 #include "daemon/store/memory.h"
 
@@ -16,7 +15,7 @@
 #include <stdio.h>
 
 /* A key that was kept from an earlier run without its value matches no value. */
-static bool stands_as(const struct standing *s, struct span value)
+static bool holds_value(const struct standing *s, struct span value)
 {
 	return s->there && s->key->value_n && !s->shared && span_equal(s->bare, value);
 }
@@ -33,7 +32,7 @@ static void call_acquire(struct memory *m, const struct call *c, struct instant 
 	if (call_is_late(c, a))
 		return answer_code(a, 'L', m->fence, -2);
 	s = memory_standing(m, c, now, a);
-	again = stands_as(&s, c->value) && !s.broken;
+	again = holds_value(&s, c->value) && !s.broken;
 	if (s.there && !again && !(s.shared && c->form == FORM_SHARED && share_may_join(m, c, &s)))
 		return answer_occupied(m, &s, a);
 	left_ms = again ? memory_pttl(m, s.key, a->server_us / 1000) : -1;
@@ -69,7 +68,7 @@ static void call_extend(struct memory *m, const struct call *c, struct instant n
 	if (s.broken && !c->exact)
 		return answer_code(a, 'X', m->fence, -2);
 	left_ms = s.there ? memory_pttl(m, s.key, a->server_us / 1000) : -1;
-	again = stands_as(&s, c->new_value) && !s.broken;
+	again = holds_value(&s, c->new_value) && !s.broken;
 	if (!c->exact && left_ms > px_ms)
 		px_ms = left_ms;
 	else if (c->exact && (c->at_most || again) && left_ms >= 0 && left_ms < px_ms)
@@ -83,12 +82,12 @@ static void call_extend(struct memory *m, const struct call *c, struct instant n
 		answer_code(a, s.there ? 'E' : 'A', m->fence, px_ms);
 }
 
-/* release.lua; ignores the marker, and tells no fence */
+/* release.lua; ignores the marker, and reports no fence */
 static void call_release(struct memory *m, const struct call *c, struct instant now, struct answer *a)
 {
 	struct standing s = memory_standing(m, c, now, a);
 
-	if (s.shared && c->form != FORM_ALONE) /* else the script looks for none */
+	if (s.shared && c->form != FORM_ALONE) /* otherwise the script does not look for any */
 		return share_release(m, c, &s, a);
 	if (!s.there || !s.key->value_n || s.shared || !call_names(c, s.bare))
 		return answer_code(a, 'N', -1, -2);

@@ -37,7 +37,7 @@ int64_t memory_fence(const struct memory *m);
 void memory_set_fence(struct memory *m, int64_t fence); /* never lowers the fence */
 /* Adds a key that an earlier run granted. value "" matches no call. until INSTANT_NEVER: no TTL. */
 void memory_put(struct memory *m, struct span name, struct span value, struct instant until);
-/* The same. Shares in the value end by the clock of that run: by the clock of this store so much later. */
+/* The same. Shares in the value end by the clock of that run: later_ms is added for the clock of this store. */
 void memory_put_later(struct memory *m, struct span name, struct span value, struct instant until, int64_t later_ms);
 
 /*
@@ -46,13 +46,13 @@ void memory_put_later(struct memory *m, struct span name, struct span value, str
  */
 void memory_restore_jobs(struct memory *m, struct job_file *file, int64_t later_ms, struct jobs_found *ret);
 int memory_write_jobs(struct memory *m);
-/* This answer rests on what the file of jobs does not have yet: it stands only when memory_write_jobs has succeeded. Rows of LIST promise nothing. */
+/* This answer depends on changes that the file of jobs lacks: it is valid only after memory_write_jobs has succeeded. Rows of LIST promise nothing. */
 bool memory_answer_is_unwritten(const struct memory *m, const struct call *call, const struct answer *a);
-/* So many bytes of jobs are unwritten that no further call is carried out before memory_write_jobs: writing them takes a while. */
+/* Too many bytes of jobs are unwritten: call memory_write_jobs before any further call. To write them takes a while. */
 bool memory_unwritten_is_much(const struct memory *m);
-/* Why the mark of this run cannot be written (see state.h), a negative errno, or 0: a probe tells it. */
+/* Why the mark of this run cannot be written (see state.h), a negative errno, or 0: a probe reports it. */
 void memory_unmarked(struct memory *m, int error);
-/* Tries again what found no room: jobs, and names in their file. Now and then. True: names find room, and more of them wait. */
+/* Retries what found no room: jobs, and names in their file. Call it now and then. True: names find room, and more of them wait. */
 bool memory_look(struct memory *m);
 
 /* Visits every live key in name order, so that the state file is reproducible. value "": it matches no call. */

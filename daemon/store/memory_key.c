@@ -21,7 +21,7 @@ void answer_unjoined(const struct memory *m, const struct call *c, struct answer
 		a->found = marker_of(m);
 }
 
-/* The public part of the share that ends last; one that is broken is shown with its '!', like any other broken value. */
+/* The public part of the share that ends last. A broken one is shown with its '!', like any other broken value. */
 static void answer_shared(struct memory *m, const struct standing *s, struct answer *a)
 {
 	const struct share_end *last = share_list_last(&m->shares);

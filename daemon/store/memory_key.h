@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The memory store while a call runs: the key that the call is about, and the answers that say what is at that key. */
+/* The memory store during a call: the key of the call, and the answers that describe that key. */
 #ifndef STORE_MEMORY_KEY_H
 #define STORE_MEMORY_KEY_H
 
@@ -11,7 +11,7 @@
 #include "daemon/store/shown.h"
 #include "daemon/store/table.h"
 
-#define PX_MAX (INT64_C(1) << 53) /* beyond, a Lua number is no longer an integer */
+#define PX_MAX (INT64_C(1) << 53) /* a larger Lua number is no longer an integer */
 
 struct memory {
 	struct keyspace keys;
@@ -24,21 +24,21 @@ struct memory {
 	char *run_id;
 	char shown[SHOWN_MAX]; /* of the last BREAK */
 	struct share_list shares;  /* of the key of the last call */
-	struct buf text;       /* of those that it leaves */
+	struct buf text;       /* the text of the shares that the call leaves */
 	struct table table;
 	struct home *home;
 };
 
-/* What stands at the key of a call: standing() of lua/shares.lua. */
+/* The present state of a call's key: standing() of lua/shares.lua. */
 struct standing {
-	struct key *key;  /* to be set; it may hold shares that are all over. NULL: there is none */
-	bool there;       /* something stands */
-	bool shared;      /* shares stand: memory.shares */
+	struct key *key;  /* to be set; all of its shares may be over. NULL: there is none */
+	bool there;       /* the name is taken */
+	bool shared;      /* by shares: memory.shares */
 	bool broken;
 	struct span bare; /* without the '!' of a broken one */
 };
 
-/* The value begins like one that is broken, or like shares. */
+/* For a value that begins like a broken one, or like shares. */
 void standing_read(struct memory *m, struct standing *s, int64_t now_ms);
 
 static inline struct standing memory_standing(struct memory *m, const struct call *c, struct instant now, const struct answer *a)
@@ -59,7 +59,7 @@ void answer_occupied(struct memory *m, const struct standing *s, struct answer *
 void answer_in_the_way(struct memory *m, const struct standing *s, struct answer *a); /* the same for a renewal */
 
 
-/* memory_clock, memory_marker and memory_set_fence of memory.h, where each call asks for them. */
+/* memory_clock, memory_marker and memory_set_fence of memory.h, inline because each call uses them. */
 static inline int64_t clock_of(const struct memory *m, struct instant now)
 {
 	return now.us + m->epoch_us;
@@ -76,7 +76,7 @@ static inline void fence_lift(struct memory *m, int64_t fence)
 		m->fence = fence;
 }
 
-/* The end of a key that expires at that moment of the server's clock: it exists during that millisecond, and not in the next. */
+/* When a key ends that expires at that moment of the server's clock: it exists during that millisecond, and not in the next. */
 static inline struct instant memory_until(const struct memory *m, int64_t when_ms)
 {
 	return (struct instant){(when_ms + 1) * 1000 - m->epoch_us};
@@ -89,7 +89,7 @@ static inline int64_t memory_pttl(const struct memory *m, const struct key *key,
 	return (key->until.us + m->epoch_us) / 1000 - 1 - now_ms;
 }
 
-/* Whether the marker is the one that the call expects, and no larger fence was seen here. */
+/* Whether the marker is the expected one, and the caller has seen no larger fence here. */
 static inline bool memory_is_joined(const struct memory *m, const struct call *c)
 {
 	return m->fence >= c->seen && span_equal(marker_of(m), c->marker);
@@ -126,7 +126,7 @@ static inline bool call_is_late(const struct call *c, const struct answer *a)
 	return c->not_after_ms > 0 && a->server_us / 1000 > c->not_after_ms;
 }
 
-/* Whether it is one of the values of the call. */
+/* Whether the value is one of those of the call. */
 static inline bool call_names(const struct call *c, struct span value)
 {
 	return span_equal(value, c->value) || (c->kind == CALL_EXTEND && span_equal(value, c->new_value));

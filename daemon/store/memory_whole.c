@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The memory store as a whole: how it begins, goes on in another process, and ends; and its keys as the state file and the tests see them. */
+/* The memory store as a whole: how it begins, continues in another process, and ends; and its keys for the state file and the tests. */
 #include "daemon/base/mem.h"
 #include "daemon/store/job_keep.h"
 #include "daemon/store/memory.h"
 #include "daemon/store/memory_key.h"
 
-#define UNWRITTEN_MOST ((size_t)256 << 10) /* to write it takes about a millisecond */
+#define UNWRITTEN_MOST ((size_t)256 << 10) /* to write that many takes about a millisecond */
 
-/* What a probe is told that never changes while the process runs. */
+/* The facts for probes that never change while the process runs. */
 static void memory_describe(struct memory *m)
 {
 	m->probe.run_id = m->probe.replid = span_of(m->run_id);

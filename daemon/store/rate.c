@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* See rate.h, and rate.lua for what is kept and why. */
+/* See rate.h. rate.lua explains what is kept and why. */
 #include "daemon/store/rate.h"
 
 #include "daemon/base/netstring.h"
@@ -15,15 +15,15 @@
 #define BLOCK_PAIRS 4
 #define SWEEP       32
 
-/* The first is the head: the longest window, and what had been consumed before the first pair. */
+/* The first pair is the head: the longest window, and the sum that was consumed before the first real pair. */
 struct pair {
 	int64_t at, sum;
 };
 
-/* A value is the pairs, the peer that began it, and a byte: how long that is. */
+/* A value is the pairs, the peer that began it, and the length of that peer in a byte. */
 struct work {
-	struct pair *pair; /* 0: the head */
-	size_t n;          /* pairs behind it */
+	struct pair *pair; /* pair[0] is the head */
+	size_t n;          /* pairs after it */
 	char peer[PEER_MAX];
 	size_t peer_n;
 };
@@ -53,7 +53,7 @@ static struct span value_peer(struct span value)
 	return n < value.n ? (struct span){value.p + value.n - 1 - n, n} : (struct span){0};
 }
 
-/* Of a value that is sound. */
+/* Of a valid value. */
 static size_t value_pairs(struct span value)
 {
 	return value.n > 0 ? (value.n - 1 - value_peer(value).n) / sizeof(struct pair) - 1 : 0;
@@ -103,7 +103,7 @@ static struct key *rate_find(struct rates *r, struct span name, struct instant n
 	return keyspace_find(&r->keys, name);
 }
 
-/* Copies what stands there, with room for one pair more. */
+/* Copies the value of the key, with room for one more pair. */
 static void work_begin(struct rates *r, const struct key *key, struct span peer, struct work *w)
 {
 	static const struct pair none;
@@ -121,7 +121,7 @@ static void work_begin(struct rates *r, const struct key *key, struct span peer,
 	memcpy(w->peer, peer.n > 0 ? peer.p : "", w->peer_n);
 }
 
-/* The first pair, from `low` on, that is at `at` or later; n + 1: none. */
+/* The first pair, from `low` on, at this time or later; n + 1: none. */
 static size_t first_at(const struct work *w, size_t low, int64_t at)
 {
 	size_t high = w->n + 1;
@@ -137,7 +137,7 @@ static size_t first_at(const struct work *w, size_t low, int64_t at)
 	return low;
 }
 
-/* The clock was set back: what lies ahead of it was consumed by now; true: that is so. Then what all windows have left behind goes. */
+/* If the clock was set back, returns true, and later consumption counts as of now. Then drops the pairs that have left all windows. */
 static bool work_settle(struct work *w, int64_t now_us)
 {
 	size_t ahead = first_at(w, 1, now_us + 1), live;
@@ -162,7 +162,7 @@ static void work_thin(struct work *w)
 	w->n = (w->n + 1) / 2;
 }
 
-/* One pair a ms; of a larger limit one for each 64th of the window, which counts as of its last consumption. */
+/* One pair per ms. A larger limit has one for each 64th of the window, which counts as of its last consumption. */
 static void work_consume(struct work *w, int64_t now_us, int64_t limit, int64_t per, int64_t cost)
 {
 	int64_t slice = limit > 1000 && per > 64000 ? per / 64 : 1000, total = w->pair[w->n].sum;
@@ -175,13 +175,13 @@ static void work_consume(struct work *w, int64_t now_us, int64_t limit, int64_t 
 		work_thin(w);
 }
 
-static void said_set(struct buf *said, int64_t left, int64_t when_us)
+static void text_set(struct buf *said, int64_t left, int64_t when_us)
 {
 	buf_clear(said);
 	buf_printf(said, "%" PRId64 " %" PRId64, left, (when_us + 999) / 1000);
 }
 
-/* The pair from which on enough has left the window for this cost. */
+/* The pair at which enough has left the window for this cost. */
 static size_t work_enough(const struct work *w, size_t from, int64_t limit, int64_t cost)
 {
 	size_t i = from;
@@ -191,7 +191,7 @@ static size_t work_enough(const struct work *w, size_t from, int64_t limit, int6
 	return i;
 }
 
-/* The code of the answer, unless there is no room. */
+/* The code of the answer, if there is room. */
 static char work_judge(struct work *w, int64_t now_us, const int64_t argument[3], struct buf *said)
 {
 	int64_t limit = argument[0], per = argument[1], cost = argument[2], total = w->pair[w->n].sum, used;
@@ -199,26 +199,26 @@ static char work_judge(struct work *w, int64_t now_us, const int64_t argument[3]
 
 	used = wrapped(total - w->pair[from - 1].sum);
 	if (used + cost > limit) {
-		said_set(said, limit > used ? limit - used : 0, w->pair[work_enough(w, from, limit, cost)].at + per - now_us);
+		text_set(said, limit > used ? limit - used : 0, w->pair[work_enough(w, from, limit, cost)].at + per - now_us);
 		return 'T';
 	}
 	if (wrapped(total - w->pair[0].sum) + cost >= WRAP) {
-		said_set(said, 0, w->pair[1].at + w->pair[0].at - now_us);
+		text_set(said, 0, w->pair[1].at + w->pair[0].at - now_us);
 		return 'T';
 	}
 	if (cost > 0)
 		work_consume(w, now_us, limit, per, cost);
-	said_set(said, limit - used - cost, used + cost > 0 ? w->pair[w->n].at + per - now_us : 0);
+	text_set(said, limit - used - cost, used + cost > 0 ? w->pair[w->n].at + per - now_us : 0);
 	return 'Y';
 }
 
-/* The key ends a little after its last pair has left the longest window. */
+/* The key ends shortly after its last pair has left the longest window. */
 static struct instant pairs_until(const struct pair *pair, size_t n, int64_t epoch_us)
 {
 	return (struct instant){(pair[n].at / 1000 + pair[0].at / 1000 + 3) * 1000 - epoch_us};
 }
 
-/* 0, or '*' or 'p': so many bytes are too many. Where there is no room for more pairs, half of them go. */
+/* 0, or '*' or 'p': the ledger refuses the bytes. If there is no room for more pairs, it drops half of them. */
 static char work_keep(struct rates *r, struct key *key, struct span name, struct work *w, const int64_t most[2], int64_t epoch_us)
 {
 	struct span peer = {w->peer, w->peer_n};

@@ -8,7 +8,7 @@ static bool is_blank(char c)
 	return c == ' ' || (c >= '\t' && c <= '\r');
 }
 
-/* " <end>,<value>" at the beginning of the text, which it is taken from. */
+/* Takes " <end>,<value>" off the beginning of the text. */
 static bool share_read(struct span *text, struct share_end *ret_share)
 {
 	const char *p = text->p + 1, *end = text->p + text->n;
@@ -73,7 +73,7 @@ static size_t digits(const char *p, const char *end)
 	return (size_t)(at - p);
 }
 
-/* '^[^:]*:%d+~(%d+):'; "" if it is none. */
+/* '^[^:]*:%d+~(%d+):'; "" if the value does not match. */
 static struct span limit_of(struct span value)
 {
 	const char *end = value.p + value.n, *at = value.n > 0 ? memchr(value.p, ':', value.n) : NULL;

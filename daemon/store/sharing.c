@@ -13,7 +13,7 @@ static int64_t share_ends_ms(const struct call *c, int64_t now_ms)
 	return c->px_ms < PX_MAX - now_ms ? now_ms + at_least(c->px_ms, 1) : PX_MAX;
 }
 
-/* The key gets the shares of the memory. */
+/* Writes m->shares into the key. */
 static bool shares_set(struct memory *m, const struct call *c, const struct standing *s, bool broken, struct answer *a)
 {
 	int64_t px_ms;
@@ -46,7 +46,7 @@ void share_acquire(struct memory *m, const struct call *c, const struct standing
 		answer_code(a, 'G', base, ends_ms - now_ms);
 }
 
-/* When the share of the call ends: never sooner than it would, unless it is left behind. */
+/* When the share of the call ends. Only a call with `exact` may shorten it. */
 static int64_t share_end_ms(const struct call *c, int64_t ends_ms, bool again, int64_t now_ms)
 {
 	int64_t last = share_ends_ms(c, now_ms);
@@ -69,7 +69,7 @@ static bool share_raise(struct memory *m, const struct call *c, struct answer *a
 	return true;
 }
 
-/* No share of ours stands. False: nor is one put back. */
+/* The call's values have no share at the key. False: its share may not be put back either. */
 static bool share_may_be_put_back(struct memory *m, const struct call *c, const struct standing *s, struct answer *a)
 {
 	bool may = c->create && !c->exact && !call_is_late(c, a) && !(s->there && !s->shared) && !s->broken &&

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* lua/sharing.lua in C, and what acquire.lua does with shares. The key has its fence, and may be taken. */
+/* lua/sharing.lua in C, and how acquire.lua treats shares. Before share_acquire the fence is raised, and the key may be taken. */
 #ifndef STORE_SHARING_H
 #define STORE_SHARING_H
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What a store tells others of a value that is not theirs, as long.lua and break.lua do. */
+/* What a store shows to others of a value that is not theirs, as long.lua and break.lua do. */
 #ifndef STORE_SHOWN_H
 #define STORE_SHOWN_H
 
@@ -7,9 +7,9 @@
 
 #define SHOWN_MAX 160
 
-/* '^([^:]+:[^:]+):%x+$', at most 128 bytes; with 32 hex digits the first 12 as well, behind a colon; "" for a value that no redlockd wrote. */
+/* '^([^:]+:[^:]+):%x+$', at most 128 bytes. Of 32 hex digits it also shows the first 12, after a colon. "" for a value that no redlockd wrote. */
 struct span shown_public(struct span value);
-/* The same; "#<length>:<first bytes>" for a value that no redlockd wrote, in the room. */
+/* The same; "#<length>:<first bytes>", in `room`, for a value that no redlockd wrote. */
 struct span shown_what(struct span value, char room[SHOWN_MAX]);
 
 #endif

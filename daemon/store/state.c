@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Reads and writes one small file. In doubt the previous run has crashed: a file that is unreadable or damaged never counts as a clean end. It
- * must never read a clock. The file must cover the present state at every moment: a new file is complete on the disk before it replaces
- * the old one.
+ * Reads and writes one small file. If in doubt, the previous run has crashed: an unreadable or damaged file never counts as a clean end. It must never read a
+ * clock. The file must cover the present state at every moment: a new file is complete on the disk before it replaces the old one.
  */
 #include "daemon/store/state.h"
 
@@ -113,7 +112,7 @@ static enum state_found state_read_keys(struct state *s, void (*visit)(void *con
 	return s->unread ? STATE_CRASH : STATE_KEPT;
 }
 
-/* Judges a sound record. The clock of the store continues; if this boot is not the same, it continues from the latest time that it can have reached. */
+/* Judges a valid record. The clock of the store continues. If this may be another boot, it continues from the latest time that it can have reached. */
 static enum state_found state_judge(struct state *s, const struct state_conf *conf)
 {
 	enum boot boot = state_boot(s, conf->now);
@@ -123,7 +122,7 @@ static enum state_found state_judge(struct state *s, const struct state_conf *co
 		s->epoch_us = epoch;
 	if (boot == BOOT_OTHER && !s->past.remote)
 		return STATE_FIRST;
-	/* If this boot is not the same, each deadline keeps its remaining time, from now: the time between the runs is unknown. */
+	/* If this may be another boot, each deadline keeps its remaining time, from now: the time between the runs is unknown. */
 	s->shift_us = boot == BOOT_SAME ? 0 : conf->now.us - s->past.written.us;
 	s->clock_known = true;
 	s->rebooted = boot == BOOT_OTHER && !s->past.clean;
@@ -148,7 +147,7 @@ static enum state_found state_without_file(struct state *s, const struct state_c
 	return young ? STATE_CRASH : STATE_FIRST;
 }
 
-/* What stands here is not of the run whose clients may still believe. */
+/* The file is not from the run whose clients may still rely on their leases. */
 static void state_is_elsewhere(struct state *s, const char **ret_why)
 {
 	if (s->found != STATE_FIRST && s->found != STATE_CLEAN)
@@ -162,7 +161,7 @@ static void state_new_keys(struct state *s, const struct state_conf *conf)
 {
 	s->others = true;
 	if (conf->keyfile)
-		keyfile_new(s->dir, conf->keyfile, keyspace_layout(), &s->keys); /* state_look tries it again */
+		keyfile_new(s->dir, conf->keyfile, keyspace_layout(), &s->keys); /* state_look retries it */
 }
 
 int state_open(struct state *s, const struct state_conf *conf, enum state_found *ret_found, const char **ret_why)
@@ -210,7 +209,7 @@ struct restoring {
 	struct memory *memory;
 };
 
-/* Two keys of one name: the run was killed as it put a longer one in the place of the other. */
+/* Two keys may have one name: the run was killed while it replaced one by a longer one. The longer one counts. */
 static void state_restore_key(void *context, const void *object, size_t size)
 {
 	const struct restoring *o = context;
@@ -242,7 +241,7 @@ bool state_loses_names(const struct state *s)
 	return s->keys && keyfile_lost(s->keys);
 }
 
-/* After a crash without names, those of the run before are over once the store has joined. */
+/* After a crash without names, the names of the previous run are over once the store has joined. */
 static bool state_knows_names(const struct state *s, const struct memory *m)
 {
 	return s->found != STATE_CRASH || span_starts(memory_marker(m), SPAN("j"));
@@ -305,7 +304,7 @@ static void state_move(struct state *s, const char *dir)
 	s->dir = fd;
 }
 
-/* Only a file that is certainly not there, or not whole, is gone. 0 or a negative errno. */
+/* The mark is gone only if its file is certainly missing or incomplete. 0 or a negative errno. */
 static int mark_look(const struct state *s, enum keyfile_sight *ret_sight)
 {
 	struct stat st;

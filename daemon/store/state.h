@@ -11,15 +11,15 @@
  * A run that has handed over its state leaves a mark that is not clean. If that state cannot be used, and there is no file, or one of a clean end, then
  * that run had another directory: `elsewhere`. That is STATE_CRASH as well.
  *
- * The directory may not survive a reboot or the end of a container. So if other hosts can reach the daemon, a missing file counts as a crash
- * until the boot, or the start of the container, is G ago: from then on no client relies on a lease from before. After a crash in an earlier boot G
- * counts from the boot, too: `rebooted`.
+ * The directory may not survive a reboot or the end of a container. So if other hosts can reach the daemon, a missing file counts as a crash until G after the
+ * boot, or the start of the container: from then on no client relies on an earlier lease. After a crash in an earlier boot G counts from the boot, too:
+ * `rebooted`.
  *
  * Names are kept with their values. A kept name is refused to all but the holder, who knows the value and may extend or adopt the lease.
  *
- * "Trust" is GUARD_TRUST_FIRST_START for the service, whatever the configuration says; the memory store starts without a marker.
- * In every case the fence continues above all tokens that were given out before: it never runs further ahead of the store's clock
- * than the skew, a join lifts it to clock + skew, and the clock never goes back. So the skew must not shrink from run to run.
+ * "Trust" is GUARD_TRUST_FIRST_START for the service, whatever the configuration says; the memory store starts without a marker. In every case the fence
+ * continues above all tokens that were granted before. It never runs further ahead of the store's clock than the skew, a join lifts it to clock + skew, and the
+ * clock never goes back. So the skew must not shrink from run to run.
  *
  * Use, in this order, with the directory locked against a second daemon and before the first listener is opened:
  *
@@ -36,14 +36,13 @@
  * A run that ends during its quarantine cannot report a clean end for the run before it: state_finish then leaves the mark (STATE_UNSURE), and
  * the next run finds a crash.
  *
- * The mark names the keyfile of its run (keyfile.h), once this has all names of the run before, or these are over. So the file never names a keyfile that
- * does not hold all that is believed. If there is no space for the keyfile, or for one of its keys, the mark names none from the next time on, until there
- * is; see state_loses_names.
+ * The mark names the keyfile of its run (keyfile.h), once this has all names of the run before, or these are over. So the file never names a keyfile that lacks
+ * a name on which clients rely. If there is no space for the keyfile, or for one of its keys, the next marks name none, until there is space; see
+ * state_loses_names.
  *
- * Errors (negative errno: -ENOSPC, -EROFS, -EACCES, -EDQUOT …) are logged, and the daemon goes on. As long as no mark could be written, not
- * even in place over the old file, the next run would find the old file after a crash: log that at level error. A failed
- * mark is due again after STATE_RETRY_US. A failed finish leaves the mark, so the next run finds a crash. Not thread-safe.
- * See ALGORITHMS.md, Memory store.
+ * Errors (negative errno: -ENOSPC, -EROFS, -EACCES, -EDQUOT …) are logged, and the daemon goes on. While no mark could be written, not even in place over the
+ * old file, the next run would find the old file after a crash: log that at level error. A failed mark is due again after STATE_RETRY_US. A failed finish
+ * leaves the mark, so the next run finds a crash. Not thread-safe. See ALGORITHMS.md, Memory store.
  */
 #ifndef STORE_STATE_H
 #define STORE_STATE_H
@@ -55,8 +54,8 @@
 struct memory;
 
 /*
- * A mark covers the store's clock until RESERVE after it was written, and is written again after RENEW. Only the first mark is synced to the disk.
- * The loop must not wait for a disk, and the kernel writes the later marks long before RESERVE - RENEW is over.
+ * A mark covers the store's clock until RESERVE after it was written, and is written again after RENEW. Only the first mark is synced to the disk. The loop
+ * must not wait for a disk. The kernel writes the later marks long before RESERVE - RENEW is over.
  */
 #define STATE_RESERVE_US (120 * SEC)
 #define STATE_RENEW_US   (60 * SEC)
@@ -71,9 +70,9 @@ enum { STATE_UNSURE = 1 };
 struct state_conf {
 	const char *dir;
 	const char *boot_id;
-	uint32_t keyfile; /* a number that no other run has had; 0: the names of this run end with it if it crashes */
+	uint32_t keyfile; /* a number that no other run has had; 0: the names of this run are lost if it crashes */
 	bool remote; /* clients on other hosts can reach the daemon: it listens beyond Unix sockets and loopback */
-	bool elsewhere; /* a run of this boot, which has just handed over what cannot be used, may have had another directory */
+	bool elsewhere; /* a run of this boot may have had another directory; it has just handed over a state that cannot be used */
 	int64_t lease_us; /* longest lease and lock-delay of this run: max_lease + max_delay */
 	int64_t guard_us; /* G: after this time no client relies on such a lease */
 	struct instant now;
@@ -92,33 +91,33 @@ struct state {
 	int unread_error;    /* … why, a negative errno: see keyfile_fault() */
 	bool marked;        /* a mark of this run is in the file … */
 	size_t mark_size;   /* … of so many bytes */
-	bool others;        /* keyfiles of other runs may stand in the folder */
+	bool others;        /* the folder may contain keyfiles of other runs */
 	struct statefile mine; /* what this run writes */
 	struct instant due; /* of the next mark */
 	struct instant opened;
 	struct buf file; /* the file of the previous run, until state_restore */
 	struct statefile past;
-	int64_t shift_us; /* difference from the deadlines of the previous run to ours */
-	bool clock_known; /* leases of the previous run may last: how its clock stands to ours */
+	int64_t shift_us; /* added to the deadlines of the previous run to get ours */
+	bool clock_known; /* leases of the previous run may last, and the offset of its clock from ours is known */
 	int64_t lease_us;
 	bool remote;
-	struct instant past_until; /* leases of the previous run are over then; marks written earlier must cover them too */
+	struct instant past_until; /* leases of the previous run are over then; marks that are written earlier must cover them, too */
 };
 
 /* Reads the file. 0, or a negative errno if the directory cannot be opened. *ret_why: "" or a word for the log. */
 int state_open(struct state *s, const struct state_conf *conf, enum state_found *ret_found, const char **ret_why)
 	__attribute__((warn_unused_result));
 void state_restore(struct state *s, struct memory *m);
-/* By the clock of this run a lease of the previous one ends so much later than it says; never negative. */
+/* How much later a lease of the previous run ends by the clock of this run than it says; never negative. */
 int64_t state_later_us(const struct state *s);
 int state_mark(struct state *s, const struct memory *m, struct instant now) __attribute__((warn_unused_result));
 struct instant state_due(const struct state *s, const struct memory *m);
-/* After a crash of this run the names would not be known, because the keyfile could not be written. */
+/* If this run crashed, its names would be lost, because the keyfile could not be written. */
 bool state_loses_names(const struct state *s);
 /*
- * Looks after the files of a store that is in use. dir: the folder that is there now in place of the one of state_open; or NULL. KEYFILE_GONE: something was
- * removed, or the mark was cut; the keys are in a file again, or state_loses_names. A mark is due. KEYFILE_CUT: the keys cannot be read any more, so the
- * process must end. *ret_error: why the files cannot be looked at, or not be made again, a negative errno; else 0. The next look tries again.
+ * Checks the files of a store that is in use. dir: the folder that has replaced the one of state_open; or NULL. KEYFILE_GONE: something was removed, or the
+ * mark was cut; the keys are in a file again, or state_loses_names. A mark is due. KEYFILE_CUT: the keys cannot be read any more, so the process must end.
+ * *ret_error: why the files cannot be checked, or not be made again, a negative errno; else 0. The next look tries again.
  */
 enum keyfile_sight state_look(struct state *s, const char *dir, int *ret_error);
 /* 0, STATE_UNSURE, or a negative errno (-EFBIG: more than STATE_FILE_MAX). */

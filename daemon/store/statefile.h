@@ -21,7 +21,7 @@ struct statefile {
 	bool remote; /* clients on other hosts could reach the daemon */
 	char boot_id[STATEFILE_BOOT_MAX];
 	int64_t epoch_us; /* server clock - CLOCK_BOOTTIME, in this boot */
-	int64_t clock_us; /* clean: the server clock when the file was written; else: a bound that the server clock does not pass */
+	int64_t clock_us; /* clean: the server clock when the file was written; else: an upper bound of the server clock */
 	int64_t fence;
 	uint32_t keyfile; /* running: the names are in the keyfile of this id; 0: in none */
 	int64_t lease_us; /* longest lease plus lock-delay that may have been granted before the file was written */
@@ -30,7 +30,7 @@ struct statefile {
 	struct span names; /* set by statefile_read, borrowed: for statefile_next */
 };
 
-/* A name that may still be held. Its holder is known by the value; "" matches no holder. */
+/* A name that may still be held. The value identifies its holder; "" matches no holder. */
 struct statefile_name {
 	struct span name, value;
 	struct instant until;

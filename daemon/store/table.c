@@ -44,7 +44,7 @@ void table_release(struct table *t)
 	*t = (struct table){0};
 }
 
-/* In the order of their daemons. */
+/* Keeps the entries sorted by daemon. */
 static void table_add(struct table *t, struct span daemon, struct span rows, int64_t till_us)
 {
 	size_t at = 0;
@@ -60,7 +60,7 @@ static void table_add(struct table *t, struct span daemon, struct span rows, int
 	t->item[at] = (struct table_entry){mem_copy(daemon.p, daemon.n), mem_copy(rows.p, rows.n), daemon.n, rows.n, till_us};
 }
 
-/* Its own earlier rows are over, too, and those that a clock which was set back would keep for longer. */
+/* Removes the daemon's own earlier rows, expired ones, and those that a clock set back would keep for too long. */
 static void table_drop_over(struct table *t, struct span daemon, int64_t now_us, int64_t life_us)
 {
 	for (size_t i = t->count; i-- > 0;) {
@@ -71,7 +71,7 @@ static void table_drop_over(struct table *t, struct span daemon, int64_t now_us,
 	}
 }
 
-/* No daemon takes the room of others. */
+/* Each daemon gets an equal share of the room. */
 static struct span table_exchange(struct table *t, const struct call *c, int64_t now_us)
 {
 	int64_t life_us = c->ticket_ms * MSEC;

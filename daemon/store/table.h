@@ -9,13 +9,13 @@
 struct table_entry;
 
 struct table {
-	struct table_entry *item; /* in the order of their daemons */
+	struct table_entry *item; /* sorted by daemon */
 	size_t count, cap;
 	struct buf shown; /* the last answer */
 };
 
 void table_release(struct table *t);
-/* A call to a store of this marker. The answer, which has the time of the store already, is valid until the next one. */
+/* A call to a store with this marker. The caller has already set the time of the answer. The answer is valid until the next call. */
 void table_call(struct table *t, struct span marker, const struct call *c, struct answer *a);
 
 #endif

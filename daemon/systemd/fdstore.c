@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* See fdstore.h. Messages on one socket are carried out in order, so a removal comes before what is put after it. */
+/* See fdstore.h. The manager handles messages on one socket in order, so a removal comes before what is put after it. */
 #include "daemon/systemd/fdstore.h"
 
 #include <errno.h>
@@ -10,8 +10,8 @@
 #include <sys/time.h>
 #include <unistd.h>
 
-/* One datagram, with a descriptor; -1: none. */
-static int told(const struct systemd *s, const char *message, int fd, int flags)
+/* Sends one datagram, with a descriptor; -1: none. */
+static int message_send(const struct systemd *s, const char *message, int fd, int flags)
 {
 	struct sockaddr_un address = s->address;
 	char text[SYSTEMD_NAME_SIZE + 64];
@@ -40,11 +40,11 @@ int fdstore_put(const struct systemd *s, const char *name, int fd)
 	const struct timeval patience = {.tv_sec = 1};
 	char message[SYSTEMD_NAME_SIZE + 64];
 
-	/* FDPOLL=0: else the manager drops what it can read from, or what its peer has closed. */
+	/* Without FDPOLL=0 the manager drops descriptors that it can read from, or whose peer has closed. */
 	snprintf(message, sizeof(message), "FDSTORE=1\nFDPOLL=0\nFDNAME=%s", name);
 	if (setsockopt(s->fd, SOL_SOCKET, SO_SNDTIMEO, &patience, sizeof(patience)))
 		return -errno;
-	return told(s, message, fd, 0);
+	return message_send(s, message, fd, 0);
 }
 
 int fdstore_remove(const struct systemd *s, const char *name)
@@ -52,10 +52,10 @@ int fdstore_remove(const struct systemd *s, const char *name)
 	char message[SYSTEMD_NAME_SIZE + 64];
 
 	snprintf(message, sizeof(message), "FDSTOREREMOVE=1\nFDNAME=%s", name);
-	return told(s, message, -1, MSG_DONTWAIT);
+	return message_send(s, message, -1, MSG_DONTWAIT);
 }
 
-/* The manager closes its copy of the pipe once it comes to this message: sd_notify_barrier(3). */
+/* The manager closes its copy of the pipe once it reaches this message: sd_notify_barrier(3). */
 int fdstore_settle(const struct systemd *s, int64_t us)
 {
 	struct pollfd end = {.events = 0};
@@ -63,7 +63,7 @@ int fdstore_settle(const struct systemd *s, int64_t us)
 
 	if (pipe2(pipes, O_CLOEXEC))
 		return -errno;
-	r = told(s, "BARRIER=1", pipes[1], 0);
+	r = message_send(s, "BARRIER=1", pipes[1], 0);
 	close(pipes[1]);
 	end.fd = pipes[0];
 	if (!r && poll(&end, 1, (int)(us / 1000)) <= 0)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Notifications to the service manager, one datagram each; environment variables from it; sockets passed as descriptors from 3 on.
- * It must never make the daemon wait for the manager, and never trust a variable meant for another process.
+ * Notifications to the service manager, one datagram each; environment variables from it; sockets passed as descriptors from 3 on. It must never make the
+ * daemon wait for the manager, and never trust a variable that is meant for another process.
  */
 #include "daemon/systemd/systemd.h"
 
@@ -193,7 +193,7 @@ static size_t names_count(const char *names, size_t *ret_kept)
 	return n;
 }
 
-/* What this daemon gave to the manager itself is no socket to listen at. */
+/* A descriptor that this daemon gave to the manager is no socket to listen at. */
 static int socket_take(struct systemd *s, int fd, const char **names)
 {
 	struct systemd_socket one = {.fd = fd};
@@ -244,7 +244,7 @@ static int sockets_read(struct systemd *s)
 	return n ? sockets_take(s, n) : 0;
 }
 
-/* Since systemd 254 $FDSTORE says how many descriptors the manager keeps. Before, only the unit knows. */
+/* Since systemd 254 $FDSTORE says how many descriptors the manager keeps. Before that, only the unit knows. */
 static bool store_read(void)
 {
 	const char *text = getenv("FDSTORE");
@@ -286,7 +286,7 @@ int systemd_init(struct systemd *ret_systemd)
 	return r;
 }
 
-/* No more than so many: others may connect as fast as this goes. */
+/* A bound: other clients may connect as fast as these are closed. */
 #define TURNED_AWAY_MOST 8192
 
 void systemd_turn_away(void)

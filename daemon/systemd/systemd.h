@@ -17,7 +17,7 @@
 
 #define SYSTEMD_SOCKETS_MAX 8
 #define SYSTEMD_NAME_SIZE   256
-#define SYSTEMD_KEPT        "redlockd-" /* what the names of descriptors begin with that this daemon gave to the manager */
+#define SYSTEMD_KEPT        "redlockd-" /* names of descriptors that this daemon gave to the manager begin with it */
 #define SYSTEMD_KEPT_MAX    8
 
 struct systemd_socket {
@@ -29,10 +29,10 @@ struct systemd {
 	int fd;                     /* a datagram socket; -1: there is no manager to notify */
 	struct sockaddr_un address; /* $NOTIFY_SOCKET: a path, or "@name" in the abstract namespace */
 	socklen_t address_size;
-	int64_t watchdog_us; /* the manager expects WATCHDOG=1 at least this often, and advises twice as often; 0: no watchdog */
+	int64_t watchdog_us; /* the manager expects WATCHDOG=1 at least this often, and recommends it twice as often; 0: no watchdog */
 	struct systemd_socket sockets[SYSTEMD_SOCKETS_MAX];
 	size_t sockets_n; /* $LISTEN_FDS, when $LISTEN_PID is this process */
-	struct systemd_socket kept[SYSTEMD_KEPT_MAX]; /* passed as well: what an earlier process gave to the manager; the names begin with SYSTEMD_KEPT */
+	struct systemd_socket kept[SYSTEMD_KEPT_MAX]; /* also passed: what an earlier process gave to the manager; the names begin with SYSTEMD_KEPT */
 	size_t kept_n;
 	bool keeps; /* the manager keeps descriptors of the unit: $FDSTORE says so, or $REDLOCKD_FDSTORE, which the unit sets */
 };
@@ -43,13 +43,13 @@ struct systemd {
  */
 int systemd_init(struct systemd *ret_systemd) __attribute__((warn_unused_result));
 /*
- * Closes each connection that waits at the passed sockets, for a daemon that cannot start: the manager would start it again for them, and again, without a
- * pause. The variables are unset.
+ * Closes each connection that waits at the passed sockets, for a daemon that cannot start. Otherwise the manager would start it for them again and again,
+ * without a pause. The variables are unset.
  */
 void systemd_turn_away(void);
 void systemd_release(struct systemd *s); /* the passed sockets are not closed */
 
-/* Sets the variables again as they were, for this pid. The passed sockets must stand at their descriptors. -EBADF: they began elsewhere than at 3. */
+/* Sets the variables again as they were, for this pid. The passed sockets must still have their descriptors. -EBADF: they did not begin at 3. */
 int systemd_environment(const struct systemd *s) __attribute__((warn_unused_result));
 
 /* 0 if sent or if there is no manager, else -errno. These functions never block: -EAGAIN if the socket of the manager is full. */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* See unit.h. A child becomes the user of the unit and asks the kernel, which knows of groups, folders and access control lists. */
+/* See unit.h. A child process becomes the user of the unit and asks the kernel, which knows groups, folders and access control lists. */
 #include "daemon/systemd/unit.h"
 
 #include <errno.h>
@@ -61,7 +61,7 @@ static void file_take(struct unit *u, const char *path)
 		fclose(in);
 }
 
-/* The first of those that there are, or all. Drop-ins of a later folder do not replace those of the same name: that concerns nobody but their author. */
+/* Takes the first existing file, or all. Drop-ins of a later folder do not replace those of the same name: only their author would notice. */
 static void files_take(struct unit *u, const char *root, const char *what, bool all)
 {
 	char pattern[PATH_MAX];
@@ -91,7 +91,7 @@ bool unit_loads(const struct unit *u, const char *name)
 
 /* --- what its user can read ------------------------------------------------------------------------------------------ */
 
-/* The child. The exit status is an errno; 0: it can be read, or nobody knows. */
+/* The child process. Its exit status is an errno; 0: the file can be read, or that is unknown. */
 static int errno_as(const struct passwd *user, const char *path)
 {
 	if (initgroups(user->pw_name, user->pw_gid) || setgid(user->pw_gid) || setuid(user->pw_uid))

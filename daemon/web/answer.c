@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Answers to HTTP requests. Each ends its connection. */
+/* Answers to HTTP requests. Each one ends its connection. */
 #include "daemon/web/internal.h"
 
 #include "daemon/base/mem.h"
@@ -51,8 +51,9 @@ void answer_headers(struct evhttp_request *req, const char *type, const char *cs
 }
 
 /*
- * evhttp reads while it writes. It would keep what a client sends behind its request, and end the answer to one that has sent all and reads on, or pauses for
- * 5 s; visits.c knows how long an answer may take. But it does not end a connection after CONNECT: there its own timeout is needed.
+ * evhttp reads while it writes. It would keep what a client sends after its request. It would also end the answer to a client that has closed its side but
+ * still reads, or that pauses for 5 s; visits.c knows how long an answer may take. But after CONNECT evhttp does not end the connection: there its own timeout
+ * is needed.
  */
 static void answer_alone(struct evhttp_request *req)
 {

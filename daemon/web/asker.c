@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * See asker.h. What the service says to a session (web_send, web_hangup) comes in here, and is kept. It is given from an event of its own, so that nothing here
+ * See asker.h. The lines of the service for a session (web_send, web_hangup) come in here, and are kept. A separate event delivers them, so that no callback
  * runs inside a step of the service.
  */
 #include "daemon/web/asker.h"
@@ -13,10 +13,10 @@
 #include <stdarg.h>
 #include <stdio.h>
 
-#define PASS_US        INT64_C(200) /* how long lines of all askers are read in a pass of the loop, with what the service does about them */
+#define PASS_US        INT64_C(200) /* how long lines of all askers are read in a pass of the loop, with the steps of the service that they cause */
 #define LINES_PER_TURN 16           /* of one asker, before the next */
 
-/* A timer, because the loop would handle an event that a callback activates before it looks at the sockets again. */
+/* A timer, because the loop would handle an event that a callback activates before it polls the sockets again. */
 static void askers_work_next(struct askers *all)
 {
 	const struct timeval at_once = {0};
@@ -109,7 +109,7 @@ bool web_has(const struct web *w, uint64_t session)
 	return asker_of(w, session);
 }
 
-/* Pushes come faster than they are read. All that wait go, so that the next one stands behind the gap. */
+/* Pushes come faster than they are read. All waiting ones are dropped, so the next one comes after the gap. */
 static void asker_drop_pushes(struct asker *a)
 {
 	size_t n = buf_length(&a->in), length;

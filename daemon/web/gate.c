@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Who is let in. A page of a foreign site can make a browser ask here, by a name that it lets resolve to this address. The browser then names that site as the
- * Host, so only known names are answered (DNS rebinding).
+ * Who may ask. A page of a foreign site can make a browser ask here, under a name that the site resolves to this address. The browser then sends that name as
+ * the Host, so only known names are answered (DNS rebinding).
  */
 #include "daemon/web/internal.h"
 
@@ -18,7 +18,7 @@
 
 #define HOST_ROOM 256
 
-/* The host without its port and without the brackets of an IPv6 address. False: no host could be written so. */
+/* The host without its port and without the brackets of an IPv6 address. False: that is no valid host. */
 static bool host_bare(const char *text, char out[HOST_ROOM])
 {
 	const char *begin = *text == '[' ? text + 1 : text, *rest;
@@ -48,7 +48,7 @@ static bool is_listed(const char *hosts, const char *host)
 	return false;
 }
 
-/* A browser that names an address as the Host has connected to that address, whoever its page is from. */
+/* A browser that sends an address as the Host has connected to that address, wherever its page is from. */
 static bool is_literal(const char *host)
 {
 	struct in6_addr room;
@@ -98,8 +98,8 @@ static bool name_is_plain(const char *name)
 }
 
 /*
- * What says whose a request is and where it ends stands once, and as every proxy reads it (RFC 9112, 3.2, 6.1 and 6.3). evhttp takes the first of several,
- * and passes over codings that it does not know.
+ * The headers that say whose a request is and where it ends must occur once, and mean the same to every proxy (RFC 9112, 3.2, 6.1 and 6.3). evhttp takes the
+ * first of several, and ignores codings that it does not know.
  */
 static bool headers_are_plain(struct evhttp_request *req)
 {
@@ -133,7 +133,7 @@ int gate_refuses(struct web *w, struct evhttp_request *req, bool open)
 	const char *host = evhttp_find_header(evhttp_request_get_input_headers(req), "Host");
 
 	if (req->major != 1 || req->minor < 0) {
-		req->major = req->minor = 1; /* those of the answer */
+		req->major = req->minor = 1; /* the version of the answer */
 		return 505;
 	}
 	if (!headers_are_plain(req))

@@ -7,6 +7,6 @@
 
 extern const char page_text[];
 extern const size_t page_length;
-extern const char page_csp[]; /* allows the one style and the one script by their hashes, and requests to where the page came from */
+extern const char page_csp[]; /* allows the one style and the one script by their hashes, and requests to the origin of the page */
 
 #endif

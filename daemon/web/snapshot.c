@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * GET /api/v1/snapshot. It asks LIST nodes, STATS, LIST locks, LIST queues, and SHOW for each lock, a few at a time, so that others are served meanwhile. The
- * locks are not seen at one moment: a lock may change, or go, between LIST and SHOW. Queues are left out while no store can be asked for them; the service
- * gives each store its time, so that the answer comes in any case.
+ * locks are not seen at one moment: a lock may change, or disappear, between LIST and SHOW. Queues are left out while no store answers for them. The service
+ * gives each store its time, so the answer comes in any case.
  */
 #include "daemon/web/internal.h"
 
@@ -15,29 +15,29 @@
 
 #define SHOWS_AT_ONCE 16
 #define ROWS_DEFAULT  1000 /* as in LIST */
-#define ROWS_UNSEEN   32 /* so many rows are taken between two looks at what all answers have */
+#define ROWS_UNSEEN   32 /* rows between two checks of the size of all answers */
 #define BYTES_MOST    ((size_t)8 << 20) /* of one answer: it ends after the lock that fills them */
-#define BYTES_LEAST   ((size_t)64 << 10) /* likewise, while all answers that are not read yet have BYTES_OF_ALL */
+#define BYTES_LEAST   ((size_t)64 << 10) /* the same, while the unread answers together exceed BYTES_OF_ALL */
 #define BYTES_OF_ALL  ((size_t)32 << 20)
 #define AT_ONCE       (WEB_SESSIONS - STREAMS_MOST) /* each has a session */
 #define TOTALS_NAME   96
 
-/* What LIST locks and LIST queues have for one page, in the order of names. Zero-filled it is empty. It owns its names. */
+/* The rows of LIST locks and LIST queues for one page, in the order of names. Zero-filled it is empty. It owns its names. */
 struct listed_row {
 	char *name;
 	size_t n;
 	bool queue;        /* else a lock or a semaphore */
-	size_t begin, end; /* where whoever added it has its fields */
+	size_t begin, end; /* the place of its fields, for the function that added it */
 };
 
 struct listed {
 	struct listed_row *row;
 	size_t n, cap;
-	size_t queues; /* how many rows are queues */
+	size_t queues; /* the number of rows that are queues */
 	size_t bytes;  /* of all names */
 };
 
-/* The figures of STATS, those with labels summed up. Histograms are left to /metrics. */
+/* The figures of STATS, those with labels summed up. Histograms are only in /metrics. */
 struct totals {
 	char name[TOTALS_NAME]; /* the figure whose rows are being summed up; "" before the first */
 	double sum;
@@ -48,14 +48,14 @@ struct snapshot {
 	struct evhttp_request *req;
 	enum { ASKS_NODES, ASKS_STATS, ASKS_LOCKS, ASKS_QUEUES, ASKS_HOLDERS } phase;
 	struct buf out;
-	size_t counted; /* bytes of all that it has, in web.snapshots */
+	size_t counted; /* its bytes that are counted in web.snapshots */
 	struct buf fields; /* of the locks, as JSON */
 	struct buf waiters; /* of the lock whose rows are being read */
 	struct totals totals;
 	struct listed rows;
-	size_t asked, told; /* rows that SHOW was asked for, and that are written */
+	size_t asked, told; /* rows that SHOW was sent for, and rows that are written */
 	bool more;
-	bool cut; /* LIST has more rows than it takes */
+	bool cut; /* LIST has more rows than were taken */
 	size_t most;   /* rows of the page */
 };
 
@@ -91,7 +91,7 @@ static int row_order(const void *a, const void *b)
 	return order ? order : x->queue - y->queue;
 }
 
-/* Leaves n rows, or one more that shares the name of the last one. */
+/* Keeps n rows, and one more if that has the same name as the last one. */
 static void page_end(struct listed *l, size_t n)
 {
 	if (n > 0 && n < l->n && name_order(&l->row[n - 1], &l->row[n]) == 0)
@@ -104,7 +104,7 @@ static void page_end(struct listed *l, size_t n)
 	}
 }
 
-/* A list that has more rows ends the page with its last one here: what is missing comes behind that. */
+/* If a list has more rows, the page ends with its last row here: the rest belongs to the next page. */
 static void page_bound(struct listed *l, bool queue)
 {
 	size_t last = l->n;
@@ -116,8 +116,8 @@ static void page_bound(struct listed *l, bool queue)
 }
 
 /*
- * After the last row was added. more_locks, more_queues: these lists have rows beyond those that were added. Leaves a page of `most` rows, or of one more:
- * the next page begins behind a name, so a lock and a queue of one name stay together. Returns whether there is more behind the page.
+ * Call it when all rows are added. more_locks, more_queues: these lists have further rows. Keeps a page of `most` rows, or one more: the next page begins after
+ * a name, so a lock and a queue of one name stay together. Returns whether the page is not the last.
  */
 static bool listed_arrange(struct listed *l, size_t most, bool more_locks, bool more_queues)
 {
@@ -184,7 +184,7 @@ static void totals_add(struct totals *t, struct buf *out, const struct reply_lin
 
 /* --- the end -------------------------------------------------------------------------------------------------------- */
 
-/* Its request is the caller's. */
+/* The caller owns its request. */
 static struct evhttp_request *snapshot_free(struct snapshot *s)
 {
 	struct evhttp_request *req = s->req;
@@ -239,7 +239,7 @@ static void snapshot_asks(struct snapshot *s, const char *what)
 		return;
 	}
 	if (query_get(query, "limit", limit, sizeof(limit) - 1, &n) == QUERY_FOUND && n > 0)
-		s->most = strtoul(limit, NULL, 10); /* LIST refuses what is no number */
+		s->most = strtoul(limit, NULL, 10); /* LIST refuses it if it is no number */
 	asker_say(&s->asker, "%s", line);
 }
 
@@ -258,7 +258,7 @@ static void queue_write(struct snapshot *s, const struct listed_row *row)
 	notation_raw(&s->out, ",\"holders\":[],\"waiters\":[]}");
 }
 
-/* Readers that take large answers slowly, or not at all, must not fill the memory. */
+/* Clients that read large answers slowly, or not at all, must not fill the memory. */
 static bool snapshot_is_full(struct snapshot *s, size_t bytes)
 {
 	struct web *w = s->asker.web;
@@ -297,7 +297,7 @@ static void row_add(struct snapshot *s, const struct reply_line *line)
 
 	if (name.n == 0 || name.n > NAME_MAX_BYTES || s->cut)
 		return;
-	/* Each of many that are made at once has its rows before it tells the first. */
+	/* Many snapshots may be in progress, and each has its rows before it sends the first. */
 	if (s->rows.n % ROWS_UNSEEN == ROWS_UNSEEN - 1 && queue == (s->rows.queues > 0) && snapshot_is_full(s, buf_length(&s->fields) + s->rows.bytes)) {
 		s->cut = true;
 		return;
@@ -331,7 +331,7 @@ static void person_write(struct buf *out, const struct reply_line *line)
 	notation_raw(out, "}");
 }
 
-/* Nobody holds the name, and nobody gets it yet. */
+/* Nobody holds the name, and nobody can get it yet. */
 static void kept_write(struct buf *out, const struct reply_line *line)
 {
 	notation_raw(out, ",\"kept\":{");
@@ -341,7 +341,7 @@ static void kept_write(struct buf *out, const struct reply_line *line)
 	notation_raw(out, "}");
 }
 
-/* The first row of an answer begins the object of its lock. kept: it says that the name is kept; NULL: it does not. */
+/* The first row of an answer begins the object of its lock. kept: the line that says that the name is kept; NULL: there is none. */
 static void lock_begin(struct snapshot *s, const struct reply_line *kept)
 {
 	const struct listed_row *row = &s->rows.row[s->told];
@@ -433,8 +433,8 @@ static void on_end(struct snapshot *s, const struct reply_line *line)
 	}
 }
 
-/* Who may look at some names alone sees those, and neither stores nor totals. A lock that cannot be shown any more has nobody.
- * Queues that no store tells of are left out. */
+/* A client that may look only at some names sees those, but neither stores nor totals. A lock that cannot be shown any more has no holder. Queues are left out
+ * while no store answers for them. */
 static bool is_left_out(const struct snapshot *s, const struct reply_line *line)
 {
 	return s->phase == ASKS_HOLDERS || s->phase == ASKS_QUEUES || (s->phase != ASKS_LOCKS && span_equal(line->code, SPAN("DENIED")));
@@ -461,7 +461,7 @@ static void on_over(struct asker *a)
 	snapshot_fails((struct snapshot *)a, HTTP_SERVUNAVAIL, "the daemon restarts or stops, or has another token: ask again");
 }
 
-/* The server tells of itself as a row does. */
+/* Writes the facts about the server, which come as a row. */
 static void server_write(struct snapshot *s)
 {
 	struct web *w = s->asker.web;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Server-sent events, and the stream of GET /api/v1/events. Once STREAM_MOST bytes are unsent, its events are left out, and `event: gap` tells how many as soon
- * as the client reads again.
+ * Server-sent events, and the stream of GET /api/v1/events. Once STREAM_MOST bytes are unsent, events are dropped. When the client reads again, `event: gap`
+ * says how many.
  */
 #include "daemon/web/internal.h"
 
@@ -58,7 +58,7 @@ void sse_end(struct evhttp_request *req, struct visit *v)
 	evhttp_send_reply_end(req);
 }
 
-/* A comment now and then shows a client that the daemon lives, and the daemon a client that has gone without a word. */
+/* A comment now and then shows the client that the daemon lives. It also shows the daemon that a client has disappeared. */
 bool sse_beat(struct sse *s, struct instant now)
 {
 	size_t unsent = sse_unsent(s);
@@ -128,7 +128,7 @@ static void stream_say_gap(struct stream *s)
 	buf_release(&text);
 }
 
-/* Kinds are words of the protocol, so they stand as they are. */
+/* Kinds are words of the protocol, so they need no escapes. */
 static void stream_say_event(struct stream *s, const struct reply_line *line)
 {
 	struct span kind = reply_find(line, "kind");

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* From URLs to lines, and from lines to JSON. Fields of a URL are not decoded by evhttp, whose values end at their first NUL. */
+/* From URLs to lines, and from lines to JSON. Fields of a URL are not decoded by evhttp, because its values end at their first NUL. */
 #include "daemon/web/translate.h"
 
 #include "proto/json.h"

@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * See visits.h. The reference to the bufferevent keeps it when evhttp frees its connection; evhttp has then taken its callbacks away. So a sweep finds those
- * that are over. At most visits.most connections exist: beyond, and while descriptors are short, nothing is accepted.
- *
- * evhttp asks for the bufferevent of a connection before it tells its socket. So on_arrivals sees in a later callback whose it is, and ends it if its peer has
- * its share. Who is accepted no longer in this pass of the loop is so from then on.
+ * See visits.h. The reference to the bufferevent keeps it when evhttp frees its connection. evhttp has then removed its callbacks. So a sweep finds the
+ * connections that are over. There are at most visits.most connections. Beyond that, and while descriptors are short, nothing is accepted. evhttp asks for the
+ * bufferevent of a connection before it sets its socket. So only on_arrivals, a later callback, sees the peer of the connection, and ends it if the peer has
+ * used up its share. If no more are accepted in this pass of the loop, that lasts until then.
  */
 #include "daemon/web/internal.h"
 
@@ -25,15 +24,15 @@
 #include <sys/socket.h>
 
 #define SWEEP_US    (100 * MSEC)
-#define AGAIN_US    (1 * MSEC) /* after refusals, since others may wait behind them; and while there are more to free */
+#define AGAIN_US    (1 * MSEC) /* after refusals, since others may be waiting; and while there are more to free */
 #define REQUEST_US  (5 * SEC) /* from accept to the end of the request */
 #define ANSWER_US   (60 * SEC) /* from accept to the end of the answer; a stream has none */
 #define PAUSE_US    (500 * MSEC)
-#define FREES_MOST  64         /* in a pass of the loop, which takes some 300 us */
-#define PASS_US     (1 * MSEC) /* what is read and written in a pass of the loop takes no longer, with the requests in it, and the first and the last of them */
-#define BYTES_MOST  (2 * ((size_t)HEAD_MOST + BODY_MOST)) /* of a request; with what stands between chunks */
+#define FREES_MOST  64         /* in a pass of the loop, which takes about 300 us */
+#define PASS_US     (1 * MSEC) /* the time of reads and writes in a pass of the loop, with the requests in it. The first and the last of them come on top */
+#define BYTES_MOST  (2 * ((size_t)HEAD_MOST + BODY_MOST)) /* of a request, including the framing of chunks */
 #define LINES_MOST  128        /* of a request */
-#define READS_MOST  16         /* before a refusal: whoever sends on and on gets a reset */
+#define READS_MOST  16         /* before a refusal: a client that sends even more gets a reset */
 
 _Static_assert(LISTENER_ADDRESSES_MAX + 8 <= WEB_DESCRIPTORS - WEB_CONNECTIONS, "what descriptors.c keeps for a listener");
 _Static_assert(BYTES_MOST == 32 * 1024 && LINES_MOST == 128, "what on_input says, and docs/http.md");
@@ -46,7 +45,7 @@ static struct bufferevent *secure_new(struct web *w)
 	struct bufferevent *bev = tls ? bufferevent_openssl_socket_new(w->base, -1, tls, BUFFEREVENT_SSL_OPEN, BEV_OPT_CLOSE_ON_FREE) : NULL;
 
 	if (bev)
-		bufferevent_openssl_set_allow_dirty_shutdown(bev, 1); /* a request has its length, and says itself where it ends */
+		bufferevent_openssl_set_allow_dirty_shutdown(bev, 1); /* a request has its length, and shows itself where it ends */
 	else
 		tls_free(tls);
 	return bev;
@@ -130,7 +129,7 @@ static void visit_free(struct web *w, struct visit *v)
 	free(v);
 }
 
-/* False: there may be more, which another pass of the loop frees. */
+/* False: there may be more, which the next pass frees. */
 static bool visits_free_those_over(struct web *w)
 {
 	struct visit *v, *next;
@@ -146,7 +145,7 @@ static bool visits_free_those_over(struct web *w)
 	return left > 0;
 }
 
-/* In a handshake a step, which may take long, would be made to see the end of the socket. */
+/* During a handshake: reading the end from the socket would make a step of it, which may take long. */
 void visit_shut(struct visit *v)
 {
 	if (v->shut)
@@ -175,7 +174,7 @@ void visit_ends_stream(struct visit *v)
 	v->since = clock_boottime();
 }
 
-/* evhttp reads little while it answers, so it may not notice that the client of a stream has gone. */
+/* evhttp reads little while it answers. So it may not notice that the client of a stream has gone. */
 static bool visit_has_left(const struct visit *v)
 {
 	struct pollfd p = {.fd = bufferevent_getfd(v->bev), .events = POLLRDHUP};
@@ -214,7 +213,7 @@ static bool visits_are_of_one_peer(const struct visit *a, const struct visit *b)
 	return a->origin_n == b->origin_n && memcmp(a->origin, b->origin, a->origin_n) == 0;
 }
 
-/* How many others there are, of all peers and of its own; only streams, or all. */
+/* How many others there are: of all peers, and of its own. streams: only streams. */
 static unsigned visits_beside(const struct web *w, const struct visit *v, bool streams, unsigned *ret_own)
 {
 	const struct visit *other;
@@ -255,7 +254,7 @@ static void visit_see_origin(struct visit *v)
 	v->origin_n = peer_origin(peer.is_unix, peer.uid, peer.address, strlen(peer.address), v->origin);
 }
 
-/* What the client has sent is read, so that its kernel does not throw the answer away. Inside TLS there is none. */
+/* Reads what the client has sent, or its kernel would discard the answer. A TLS connection gets no answer. */
 static void visit_refuse(struct visit *v, const char *status, const char *why)
 {
 	char line[256], sent[4096];
@@ -274,13 +273,13 @@ static void visit_refuse_place(struct visit *v)
 	visit_refuse(v, "503 Service Unavailable", "too many connections of this peer");
 }
 
-/* It is the client that takes its time: its request is not there, or its answer is not read. */
+/* The client causes the delay: its request is incomplete, or its answer is not read. */
 static bool visit_is_slow(const struct visit *v)
 {
 	return !v->is_stream && (!v->asked || evbuffer_get_length(bufferevent_get_output(v->bev)) > 0);
 }
 
-/* The oldest slow one of its peer goes. False: there is none. */
+/* Ends the oldest slow connection of its peer. False: there is none. */
 static bool visit_makes_room(struct web *w, const struct visit *v)
 {
 	struct visit *other;
@@ -297,7 +296,7 @@ static bool visit_makes_room(struct web *w, const struct visit *v)
 	return true;
 }
 
-/* Its peer has its share: it takes the place of others of that peer. */
+/* Its peer has used up its share: it replaces other connections of that peer. */
 static bool visit_gets_place(struct web *w, const struct visit *v)
 {
 	do {
@@ -332,7 +331,7 @@ static void on_arrivals(evutil_socket_t fd, short what, void *context)
 
 /* --- what they send ------------------------------------------------------------------------------------------------- */
 
-/* Most requests make the service step, which cuts a long pass. What is done here may come from hundreds of connections at once as well. */
+/* Most requests make the service step, which ends a long pass. But other work here may also come from hundreds of connections at once. */
 static void pass_count_time(struct web *w)
 {
 	struct instant now = clock_boottime();
@@ -342,7 +341,7 @@ static void pass_count_time(struct web *w)
 		event_base_loopbreak(w->base);
 }
 
-/* Of the last bytes; more than LINES_MOST are not counted. */
+/* Lines in the last bytes; counts up to LINES_MOST. */
 static unsigned lines_in(struct evbuffer *in, size_t bytes)
 {
 	struct evbuffer_ptr at;
@@ -363,7 +362,7 @@ static bool visit_sends_too_much(struct visit *v, struct evbuffer *in, size_t by
 	return v->bytes > BYTES_MOST || v->lines > LINES_MOST;
 }
 
-/* Bytes have come, which evhttp sees next. */
+/* Bytes have come. evhttp sees them next. */
 static void on_input(struct evbuffer *in, const struct evbuffer_cb_info *info, void *context)
 {
 	struct visit *v = context;
@@ -377,7 +376,7 @@ static void on_input(struct evbuffer *in, const struct evbuffer_cb_info *info, v
 		evbuffer_drain(in, evbuffer_get_length(in));
 }
 
-/* Part of an answer has gone; with its last one the connection ends, which takes as long as a request. */
+/* Part of an answer is sent. With the last part the connection ends, which may take as long as a request. */
 static void on_output(struct evbuffer *out, const struct evbuffer_cb_info *info, void *context)
 {
 	struct visit *v = context;
@@ -415,10 +414,10 @@ static struct bufferevent *on_accept(struct event_base *base, void *context)
 	return bev;
 }
 
-/* libevent gives this callback what it gives that of evhttp. So the web listeners of this process are known here: that of the page, and that of a room. */
+/* libevent calls this with the context of evhttp's own callback. So the web listeners of this process are kept here: that of the page, and that of a room. */
 static struct web *listening[2];
 
-/* accept(2) would fail again at once. What one listener lacks, the other lacks as well. */
+/* accept(2) would fail again at once. A shortage affects both listeners. */
 static void on_accept_error(struct evconnlistener *listener, void *of_evhttp)
 {
 	(void)listener, (void)of_evhttp;

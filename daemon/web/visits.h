@@ -1,16 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The connections of the web listener. evhttp owns them, and does not tell when one ends: each has a second owner here, which counts them and closes one
- * that has not finished its request in time, even if it sends a byte now and then.
- *
- * Peers share the connections, and the streams among them: one that has more than VISITS_RATIO times as many as are left gets no further one, but in the place
- * of one that its own client keeps waiting. So a few slow clients do not keep the others of their peer from asking whether the daemon lives. Peers are told
- * apart as peer_origin does.
- *
- * evhttp bounds the bytes of a head and of a body. But it takes time for each line, and as many as come between the chunks of a body. So whoever sends more
- * lines or bytes than a request has is cut off here, before evhttp sees them.
- *
- * TLS: the steps of handshakes are paced (net/pacing.h).
+ * The connections of the web listener. evhttp owns them, and does not report when one ends. So each has a second owner here, which counts them. It closes a
+ * connection that has not finished its request in time, even if it sends a byte now and then. Peers share the connections, and the streams among them. A peer
+ * with more than VISITS_RATIO times as many as are left gets no further one, unless that replaces one that its own client keeps waiting. So a few slow clients
+ * do not stop health checks of the same peer. Peers are distinguished as in peer_origin(). evhttp bounds the bytes of a head and of a body. But it takes time
+ * for each line, and any number of lines may come between the chunks of a body. So a client that sends more lines or bytes than a request may have is cut off
+ * here, before evhttp sees them. TLS: the steps of handshakes are paced (net/pacing.h).
  */
 #ifndef WEB_VISITS_H
 #define WEB_VISITS_H
@@ -36,46 +31,46 @@ struct visit {
 	struct web *web;
 	struct bufferevent *bev;
 	struct instant since;
-	size_t origin_n; /* 0: it has just been accepted, and counts for nobody yet */
+	size_t origin_n; /* 0: it was just accepted, and counts for no peer yet */
 	char origin[PEER_ORIGIN_MAX];
-	size_t bytes;   /* that it has sent of its request */
-	unsigned lines; /* among these */
-	bool asked;    /* its request has come */
+	size_t bytes;   /* of its request that were received */
+	unsigned lines; /* in these bytes */
+	bool asked;    /* its request is complete */
 	struct paced handshake; /* its tls is NULL: plain */
-	bool shakes;            /* it is not done */
+	bool shakes;            /* the handshake is not finished */
 	bool is_stream;
-	bool shut;     /* evhttp was made to see its end */
+	bool shut;     /* evhttp was shown its end */
 };
 
 struct visits {
 	TAILQ_HEAD(visit_list, visit) all;
 	unsigned count, most;
-	unsigned arrived;     /* those accepted in this pass of the loop */
+	unsigned arrived;     /* connections that were accepted in this pass of the loop */
 	bool paused;          /* nothing is accepted */
 	struct instant pause_end;
 	struct event *sweep;
-	struct event *arrivals; /* there are connections whose origin is to be seen */
+	struct event *arrivals; /* there are connections whose origin is still unknown */
 	struct pacing pacing;
 };
 
 int visits_init(struct web *w);     /* after w->http was made */
 void visits_release(struct web *w); /* after evhttp_free */
 
-/* The subject of the certificate that the client of this request has shown. False: none, or the connection is plain. */
+/* The subject of the certificate of this request's client. False: none, or the connection is plain. */
 bool visit_subject(struct evhttp_request *req, char *out, size_t size);
 /* The connection of a request that has come. */
 struct visit *visit_of(struct web *w, struct evhttp_request *req);
 bool visits_are_over(const struct web *w);
 /* Whether its peer may have this connection as a stream, of `most` streams. */
 bool visit_may_stream(const struct web *w, const struct visit *v, unsigned most);
-/* The stream is over: what its client has not read yet is an answer as others, that may take as long from here on. */
+/* The stream is over: what its client has not read yet counts as an answer, which may take as long as others from now on. */
 void visit_ends_stream(struct visit *v);
 size_t visits_unsent(const struct web *w); /* bytes of answers that the clients have not read yet */
-/* Its request is answered later, after any time; on_close: its client has left before. */
+/* Its request is answered later, after any time. on_close: its client has left before that. */
 void visit_hold(struct visit *v, struct evhttp_request *req, void (*on_close)(struct evhttp_connection *c, void *context), void *context);
 void visit_shut(struct visit *v); /* evhttp sees the end of the connection, and frees it */
 void visits_accept(struct web *w, bool on);
-/* The listening sockets were added: watches over their errors. */
+/* Call it after the listening sockets were added: watches for their errors. */
 void visits_watch_listeners(struct web *w);
 
 #endif

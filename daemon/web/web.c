@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The web listener: begins, ends, and takes each request to what answers it. */
+/* The web listener: begins, ends, and passes each request to the function that answers it. */
 #include "daemon/web/web.h"
 
 #include "daemon/base/clock.h"
@@ -62,7 +62,7 @@ struct path {
 	const char *path;
 	void (*serve)(struct web *w, struct evhttp_request *req);
 	bool open;  /* needs no token */
-	enum { LOOKS_NOT, LOOKS_AT_SOME, LOOKS_AT_ALL } looks; /* what the rules must let its peer look at; they judge the sessions that ask for locks */
+	enum { LOOKS_NOT, LOOKS_AT_SOME, LOOKS_AT_ALL } looks; /* what the rules must let its peer see; for locks they judge the sessions that ask */
 };
 
 static const struct path paths[] = {
@@ -200,7 +200,7 @@ int web_listen(struct web *w, struct inherited *before)
 	struct listener l[LISTENER_ADDRESSES_MAX];
 	int n = w->path ? listen_unix(w, before, l) : tcp_listeners(w->host, w->port, KEEPALIVE_US, before, l), r = 0;
 
-	/* The process before listened at another address with this port, as at every one of them. */
+	/* The previous process listened at another address with this port, perhaps at all addresses. */
 	if (n == -EADDRINUSE && !w->path && before && inherited_drop_port(before, w->port))
 		n = tcp_listeners(w->host, w->port, KEEPALIVE_US, before, l);
 	if (n < 0)
@@ -311,7 +311,7 @@ size_t web_pack(struct web *w, struct fdlist *fds)
 
 	evhttp_foreach_bound_socket(w->http, listener_pack, &packing);
 	for (unsigned i = 0; i < w->listeners; i++) {
-		mem_free(w->listener[i].path); /* or it would be unlinked */
+		mem_free(w->listener[i].path); /* or its file would be unlinked */
 		w->listener[i].path = NULL;
 	}
 	return packing.n;
@@ -327,7 +327,7 @@ static void token_drop(char **token)
 	*token = NULL;
 }
 
-/* False: it is the same. */
+/* False: it has not changed. */
 static bool token_change(char **kept, const char *token)
 {
 	if (*kept && token ? strcmp(*kept, token) == 0 : *kept == token)
