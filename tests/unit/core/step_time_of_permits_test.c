@@ -75,14 +75,14 @@ static void thousand_permits_end(void)
 	thousands_of_permits_end(1, 1024);
 }
 
-static void four_thousand_permits_end(void)
+static void two_thousand_permits_end(void)
 {
-	thousands_of_permits_end(4, 1024);
+	thousands_of_permits_end(2, 1024);
 }
 
 LOOP_TEST(a_session_with_thousands_of_permits_ends, 2)
 {
-	static void (*const story[])(void) = {thousand_permits_end, four_thousand_permits_end};
+	static void (*const story[])(void) = {thousand_permits_end, two_thousand_permits_end};
 
 	measure(story[_i]);
 }
