@@ -141,11 +141,16 @@ class Limits(GuardTest):
             c.ok(within(number(bound)))
         self.refused(c, beyond(number(bound)), bound, code)
 
-    def case_bytes_of_an_owner_note_or_label(self, _what, _column, bound):
+    def case_bytes_of_an_owner(self, _what, _column, bound):
+        n, c = number(bound), self.client(self.d)
+        c.ok("LOCK a owner=" + "o" * n)
+        self.refused(c, "LOCK b owner=" + "o" * (n + 1), bound)
+
+    def case_bytes_of_a_note_or_label(self, _what, _column, bound):
         n, c = number(bound), self.client(self.d)
         c.ok("HELLO 1 name=" + "l" * n)
-        c.ok(f"LOCK a owner={'o' * n} note={'o' * n}")
-        for beyond in ("HELLO 1 name=" + "l" * (n + 1), "LOCK b owner=" + "o" * (n + 1), "LOCK b note=" + "o" * (n + 1)):
+        c.ok("LOCK a note=" + "o" * n)
+        for beyond in ("HELLO 1 name=" + "l" * (n + 1), "LOCK b note=" + "o" * (n + 1)):
             self.refused(c, beyond, bound)
 
     def case_bytes_of_a_line(self, _what, _column, _bound):
