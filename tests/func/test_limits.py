@@ -149,7 +149,7 @@ class Limits(GuardTest):
     def case_bytes_of_a_note_or_label(self, _what, _column, bound):
         n, c = number(bound), self.client(self.d)
         c.ok("HELLO 1 name=" + "l" * n)
-        c.ok("LOCK a note=" + "o" * n)
+        c.ok("LOCK n note=" + "o" * n)
         for beyond in ("HELLO 1 name=" + "l" * (n + 1), "LOCK b note=" + "o" * (n + 1)):
             self.refused(c, beyond, bound)
 
