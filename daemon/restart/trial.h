@@ -14,7 +14,7 @@
 #include <sys/types.h>
 #include <sysexits.h>
 
-#define TRIAL_US       (5 * SEC) /* a child process that takes longer is ended, and has failed */
+#define TRIAL_US       (10 * SEC) /* a child process that takes longer is ended, and has failed */
 #define TRIAL_SAID_MAX 4096      /* bytes of its output that are kept */
 
 struct trial {
