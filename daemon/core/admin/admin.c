@@ -18,12 +18,12 @@
 #include <inttypes.h>
 #include <stdio.h>
 
-/* So many requests are refused in a step, and beyond one session so many claims looked at for each. Nobody is granted anything meanwhile. */
+/* How many requests are refused in a step. For each of them so many claims of further sessions may be looked at. Nothing is granted meanwhile. */
 #define REFUSED_A_STEP  1024
 #define LOOKS_A_REFUSAL 8
-#define SLOTS_A_REFUSAL 8 /* that the first in line leaves */
+#define SLOTS_A_REFUSAL 8 /* slots that count as one refusal, when the first in line leaves their queues */
 
-/* What an owner that holds the name has asked for stays. */
+/* Requests of an owner that holds the name are not refused. */
 static bool refuse_claims(struct request_context *x, struct session *s, int64_t *left, int64_t *looks)
 {
 	struct claim *c, *next;
@@ -40,7 +40,7 @@ static bool refuse_claims(struct request_context *x, struct session *s, int64_t 
 	return true;
 }
 
-/* Groups and permits are answered before the step ends. They give back what they have of it. */
+/* Groups and permits are answered before the step ends, and give back what they hold. */
 static bool refuse_gathering(struct request_context *x, struct session *s, int64_t *left)
 {
 	struct group *g;
@@ -65,7 +65,7 @@ static bool refuse_gathering(struct request_context *x, struct session *s, int64
 	return true;
 }
 
-/* False: some of the session's requests are left. */
+/* False: some requests of the session remain. */
 static bool refuse_waiting(struct session *s, void *context)
 {
 	struct walk_step *r = context;
@@ -82,7 +82,7 @@ static bool refuse_waiting(struct session *s, void *context)
 	return s->refused;
 }
 
-/* True: it has looked at all sessions since a hold has ended, and nothing is left. */
+/* True: since the last hold ended it has looked at all sessions, and nothing remains. */
 static bool refuse_some(struct request_context *x)
 {
 	struct walk_step r = {x, core_portion(x->core, REFUSED_A_STEP)};
@@ -100,8 +100,8 @@ void drain_again(struct request_context *x)
 }
 
 /*
- * Begins, or has another end from now on: after in_us, though somebody still holds; negative: not before nobody does. All that waits for something new is
- * refused, and subscribers are told.
+ * Begins a drain, or changes its end. in_us: it ends after that time, even if something is held; negative: only when nothing is held. Refuses all requests for
+ * something new, and notifies subscribers.
  */
 static void drain_begin(struct request_context *x, int64_t in_us)
 {
@@ -130,8 +130,9 @@ static bool session_is_answered(const struct session *s)
 }
 
 /*
- * What is asked of the stores is answered soon, and then it is known whether somebody holds. A LIST may take as long as its client reads slowly. Each look goes
- * on where the one before has found somebody. What is asked behind that is refused by EVENT_STOP if it is not answered by then.
+ * Whether no request waits for an answer of the stores: they answer soon, and then it is known whether something is held. LISTs are ignored, because a slow
+ * client can delay them at will. Each call continues at the session at which the last one stopped. EVENT_STOP refuses requests that came after that, unless
+ * they are answered by then.
  */
 static bool sessions_are_answered(struct request_context *x)
 {
@@ -162,7 +163,7 @@ bool drain_is_over(struct request_context *x)
 	                         sessions_are_answered(x));
 }
 
-/* So many requests are refused in a step, and beyond one session so many looked at for each. */
+/* How many requests are refused in a step. For each of them so many requests of further sessions may be looked at. */
 #define REVOKED_A_STEP  768
 #define LOOKS_A_REVOCATION 4
 
@@ -185,7 +186,7 @@ static bool revoke_claims(struct request_context *x, struct session *s, int64_t 
 	return true;
 }
 
-/* Readers behind a writer: once nobody waits any more who may not. */
+/* If a denied writer has left, the readers after it may continue. */
 static void look_behind_denied(struct request_context *x)
 {
 	const struct notices *n = &x->engine->notices;
@@ -205,7 +206,7 @@ static bool group_may_lock(const struct request_context *x, const struct group *
 	return true;
 }
 
-/* Groups and permits are answered before the step ends. They give back what they have of it. */
+/* Groups and permits are answered before the step ends, and give back what they hold. */
 static bool revoke_gathering(struct request_context *x, struct session *s, int64_t *left, int64_t *looks)
 {
 	struct group *g;
@@ -236,8 +237,8 @@ static bool revoke_gathering(struct request_context *x, struct session *s, int64
 	return true;
 }
 
-/* False: some of the session's requests are not judged. */
-static bool revoke_of(struct session *s, void *context)
+/* False: some requests of the session were not checked. */
+static bool revoke_session(struct session *s, void *context)
 {
 	struct walk_step *r = context;
 	struct request_context *x = r->x;
@@ -259,7 +260,7 @@ void revoke_again(struct request_context *x)
 {
 	struct walk_step r = {x, core_portion(x->core, REVOKED_A_STEP)};
 
-	x->revoke.more = !session_table_walk(x->sessions, &x->revoke.walk, core_portion(x->core, SESSIONS_A_STEP), revoke_of, &r);
+	x->revoke.more = !session_table_walk(x->sessions, &x->revoke.walk, core_portion(x->core, SESSIONS_A_STEP), revoke_session, &r);
 	look_behind_denied(x);
 	if (x->revoke.more)
 		request_context_again(x);
@@ -272,19 +273,19 @@ void revoke_waiting(struct request_context *x)
 	revoke_again(x);
 }
 
-/* What is taken from a holder by force goes to nobody else before that holder cannot rely on it any more: its client may be alive. */
+/* What is taken from a holder by force is granted to others only when that holder can no longer rely on it. Its client may be alive. */
 
-/* False: answered. */
+/* False: the request was answered. */
 static bool admin_is_allowed(struct request_context *x, struct session *s)
 {
-	if (s->is_admin || x->core->conf.rules) /* rules have decided already */
+	if (s->is_admin || x->core->conf.rules) /* the rules have decided that already */
 		return true;
 	tell_error(x, s, x->request.tag, ERROR_DENIED,
 		   "%s is for root, the user of the daemon and the group redlock-admin, over the Unix socket", command_table[x->request.verb].word);
 	return false;
 }
 
-/* field, value: for the log. name, victim: for the audit log; "" and 0 if it concerns no name and no session. */
+/* field, value: for the log. name, victim: for the audit log; "" and 0 if there is no name or no session. */
 static void admin_log(struct request_context *x, const struct session *by, const char *event, const char *field, const char *value, struct span name,
 		      uint64_t victim)
 {
@@ -319,7 +320,7 @@ void serve_DRAIN(struct request_context *x, struct session *s)
 
 /* --- KILL --- */
 
-/* By its number; a session without grace is in no table of numbers. NULL: none. */
+/* Finds a session by its number. One without grace is in no table, so all are searched. NULL: none. */
 static struct session *session_of_number(const struct session_table *t, uint64_t serial)
 {
 	struct session *s;
@@ -349,7 +350,7 @@ static unsigned session_holds(const struct session *s)
 	return n;
 }
 
-/* Nobody resumes it any more, not even in the next run. */
+/* Nobody can resume it any more, not even in the next run. */
 static void session_void_grace(struct request_context *x, struct session *s)
 {
 	record_over(x, s);
@@ -357,12 +358,12 @@ static void session_void_grace(struct request_context *x, struct session *s)
 	s->grace_us = 0;
 }
 
-/* Its client is told each loss, and then hung up on: hangup_settle() does that, behind the notices. */
+/* Reports each loss to its client. After these notices, hangup_settle() hangs up. */
 static void kill_connected(struct request_context *x, struct session *s)
 {
 	session_loses_all(x, s, LOSS_BROKEN);
 	s->killed = true;
-	s->ahead.count = 0; /* what it has sent is not served */
+	s->ahead.count = 0; /* lines that it has sent are not served */
 	session_answered(x->sessions, s, false);
 }
 
@@ -410,13 +411,13 @@ static void reply_broken(struct request_context *x, struct session *s, struct sp
 	tell_line(x, s, &r);
 }
 
-/* How long this daemon keeps the name from others: its last holder may still believe, or had a lock-delay. */
+/* Returns for how long this daemon keeps the name from others: its last holder may still rely on it, or had a lock-delay. */
 static int64_t lock_kept_us(const struct request_context *x, const struct lock *l)
 {
 	return l->lease.state == LEASE_CLOSING ? instant_diff(lock_close_at(l), x->core->now) + l->lease.delay_us : 0;
 }
 
-/* This daemon alone has it, or leaves it alone for its last holder. */
+/* Only this daemon has it, or keeps it free because of its last holder. */
 static void break_here(struct request_context *x, struct session *s, struct lock *l)
 {
 	if (l->holder)

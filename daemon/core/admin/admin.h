@@ -6,22 +6,22 @@
 #include "daemon/core/session/request_context.h"
 
 /*
- * A drain: the daemon grants nothing new, waits until nobody holds anything, or for as long as an administrator said, and then may be stopped. Who holds
- * something goes on as before. It ends with EVENT_STOP alone, whether the drain is over or not.
+ * A drain: the daemon grants nothing new. It waits until nobody holds anything, or for the time that an administrator has set. Then it may be stopped. Holders
+ * go on as before. Only EVENT_STOP ends a drain, whether it is over or not.
  */
 
-/* TIMER_DRAIN: it has lasted for as long as it may. */
+/* TIMER_DRAIN: its time is over. */
 void drain_fired(struct request_context *x);
-/* drain.more: refuses more of the crowd. */
+/* drain.more: refuses more of the waiting requests. */
 void drain_again(struct request_context *x);
-/* The daemon may be stopped: it drains, and nobody has or waits for anything, or the time is over. It looks at some sessions a time: to be asked again. */
+/* The daemon may be stopped: it drains, and nobody holds or waits for anything, or the time is over. Each call looks at some sessions only: call it again. */
 bool drain_is_over(struct request_context *x);
 
-/* EVENT_RULES: whoever waits for a name that the rules no longer let it lock is refused. What is held stays, and may be given back: see access.c. */
+/* EVENT_RULES: refuses requests that wait for a name which the rules no longer let their sessions lock. Holds stay, and may be given back: see access.c. */
 
 /*
- * The new rules came. Sessions are judged in portions, by steps that follow at once; what gets its turn before its session is judged is held, as if it had been
- * granted right before.
+ * New rules came. Steps that follow at once check sessions against them, in portions. A request that is granted before that is held as if it had been granted
+ * before the rules.
  */
 void revoke_waiting(struct request_context *x);
 void revoke_again(struct request_context *x); /* the next portion */
@@ -35,9 +35,9 @@ void serve_DRAIN(struct request_context *x, struct session *s);
 void serve_KILL(struct request_context *x, struct session *s);
 void serve_BREAK(struct request_context *x, struct session *s);
 
-/* Tells alarms that are due: once each, as a line of the log and in the figures. */
+/* Reports alarms that are due: once each, in the log and in the figures. */
 
-/* The configuration was read, or has changed: alarms and the slow log are as it says from now on, also about what is held and waits already. */
+/* The configuration was read, or has changed: alarms and the slow log follow it from now on, also for present holds and waits. */
 void alarm_configure(struct request_context *x);
 /* TIMER_ALARM */
 void alarm_fired(struct request_context *x, struct timer *t);

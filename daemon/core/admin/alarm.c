@@ -9,12 +9,12 @@
 #include <inttypes.h>
 #include <stdio.h>
 
-#define GROUP_AGAIN_US   (100 * MSEC) /* a group that asks at this moment, and waits again soon */
+#define GROUP_AGAIN_US   (100 * MSEC) /* pause before looking again at a group that asks at this moment, and will wait again soon */
 #define FAILURES_OF_LEAST 20
 
 /* --- held, waited --- */
 
-/* What one alarm says. */
+/* The content of one alarm. */
 struct told {
 	const struct session *session;
 	struct span name;
@@ -48,7 +48,7 @@ static bool permit_to_tell(const struct alarm *a, struct told *ret)
 	return true;
 }
 
-/* The name that it waits for. */
+/* Finds the name that the group waits for. */
 static bool group_to_tell(const struct alarm *a, struct told *ret)
 {
 	const struct session *agent = a->about;
@@ -97,7 +97,7 @@ static void alarm_log(struct request_context *x, const struct alarm *a, const st
 	         trace.n > 0 ? " trace=" : "", (int)trace.n, trace.p);
 }
 
-/* If it is due: a group may have one set by an earlier configuration. */
+/* Reports the alarm if it is due. A group may have one from an earlier configuration. */
 static void alarm_tell(struct request_context *x, struct alarm *a, const struct told *t)
 {
 	struct instant due = instant_add(t->since, alarms_after_us(x->core, a->kind));
@@ -147,7 +147,7 @@ void alarm_count_failures(struct request_context *x)
 	heap_set(&x->core->timers, &a->failures.timer, instant_add(x->core->now, SEC));
 }
 
-/* What happened before alarms were asked for is no alarm. */
+/* Only failures after this moment count for alarms. */
 static void failures_begin(struct request_context *x)
 {
 	struct alarms *a = x->core->alarms;

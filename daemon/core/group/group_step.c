@@ -19,7 +19,7 @@ static bool part_is_asked(const struct part *p)
 	return p->claim && p->claim->state != CLAIM_HELD;
 }
 
-/* Somebody has it, or stands in its queue. */
+/* Somebody holds it, or waits in its queue. */
 static bool part_is_taken(struct request_context *x, struct group *g, const struct part *p)
 {
 	const struct lock *l = part_lock(x, p);
@@ -38,7 +38,7 @@ static void part_see(struct request_context *x, struct part *p, enum refusal why
 	p->why = why;
 }
 
-/* Of the names that were refused: the first that somebody has; else the first. */
+/* Returns the first refused name that somebody holds; if there is none, the first refused one. */
 static struct part *group_refused(struct request_context *x, struct group *g)
 {
 	struct part *first = NULL;
@@ -64,7 +64,7 @@ static bool group_asks(const struct group *g)
 	return false;
 }
 
-/* A hold that was lost before the client was told of it interests nobody. */
+/* If a hold was lost before the client was told of it, nobody needs to know. */
 static void group_drop_lost(struct request_context *x, struct group *g)
 {
 	for (unsigned i = 0; i < g->parts; i++) {
@@ -89,7 +89,7 @@ static bool group_may_wait(const struct request_context *x, const struct group *
 
 /* --- LOCKALL --- */
 
-/* All requests have the same order of names, so no two of them wait for each other. */
+/* All requests ask for names in the same order, so no two of them wait for each other. */
 static bool part_comes_before(const struct part *p, const struct part *q)
 {
 	int order = memcmp(p->name, q->name, p->n < q->n ? p->n : q->n);
@@ -97,7 +97,7 @@ static bool part_comes_before(const struct part *p, const struct part *q)
 	return order < 0 || (order == 0 && p->n < q->n);
 }
 
-/* The first name that it has not; NULL: it has all. */
+/* Returns the first name that it does not have; NULL: it has all. */
 static struct part *all_next(struct request_context *x, struct group *g)
 {
 	struct part *next = NULL;
@@ -108,12 +108,12 @@ static struct part *all_next(struct request_context *x, struct group *g)
 		if (!part_is_had(x, g, p))
 			next = next && part_comes_before(next, p) ? next : p;
 		else if (part_is_asked(p))
-			part_drop(x, p); /* the client itself has got it */
+			part_drop(x, p); /* the client got it by another request */
 	}
 	return next;
 }
 
-/* While it waits for a name it has none that comes after it. */
+/* While it waits for a name, it holds none that comes after it. */
 static void all_give_back_after(struct request_context *x, struct group *g, const struct part *next)
 {
 	for (unsigned i = 0; i < g->parts; i++)
@@ -146,13 +146,13 @@ static void all_go_on(struct request_context *x, struct group *g)
 
 /* --- LOCKANY --- */
 
-/* The stores are in trouble, or slow: to ask for more names would take as long again for each. */
+/* The stores have a problem, or are slow. Each further name would take as long again. */
 static bool any_has_tried_enough(const struct request_context *x, const struct group *g)
 {
 	return g->next > 0 && (is_trouble(g->part[g->next - 1].why) || instant_diff(x->core->now, g->asked_at) >= WAITERS_HURRY_US);
 }
 
-/* Asks for the names one after the other, as long as each is refused. */
+/* Asks for one name after the other, until one is granted. */
 static bool any_try(struct request_context *x, struct group *g)
 {
 	for (; g->next < g->parts && !any_has_tried_enough(x, g); g->next++) {
@@ -174,7 +174,7 @@ static bool any_may_wait_for(const struct part *p)
 	return p->why == NOT_REFUSED || p->why == REFUSED_BUSY || is_trouble(p->why);
 }
 
-/* No name can be had at once: it waits for all of them, if it may. */
+/* No name is free now: it waits for all of them, if it may. */
 static void any_wait(struct request_context *x, struct group *g)
 {
 	bool may_wait = group_may_wait(x, g), waits = false;
@@ -199,7 +199,10 @@ static struct part *any_had(struct request_context *x, struct group *g)
 	return NULL;
 }
 
-/* A semaphore has this name, which the client has mistaken for that of a lock: as where this daemon knows of it, see names_are_of_locks(). NULL: none. */
+/*
+ * The name of a semaphore, which the client has mistaken for a lock. It is refused as in names_are_of_locks(), which knows only the semaphores of this daemon.
+ * NULL: none.
+ */
 static const struct part *any_mistaken(const struct group *g)
 {
 	for (unsigned i = 0; i < g->parts; i++)
@@ -208,7 +211,7 @@ static const struct part *any_mistaken(const struct group *g)
 	return NULL;
 }
 
-/* The first name that it has is enough: in the same step it gives back all others, and leaves their queues. */
+/* The first name that it gets is enough. In the same step it gives back all others, and leaves their queues. */
 static void any_go_on(struct request_context *x, struct group *g)
 {
 	const struct part *mistaken = any_mistaken(g);

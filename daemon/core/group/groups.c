@@ -12,7 +12,7 @@
 #include "daemon/core/reply/tell.h"
 #include "daemon/core/reply/watch.h"
 
-#define GAINERS_A_STEP 2048 /* 1 for a name, 8 for a group that goes on */
+#define GAINERS_A_STEP 2048 /* the work: 1 for a name, 8 for a group that continues */
 #define GAINER_GROUP   8
 
 void groups_gain(struct request_context *x, struct session *s)
@@ -21,7 +21,7 @@ void groups_gain(struct request_context *x, struct session *s)
 	request_context_again(x);
 }
 
-/* Its client has got what it asks for. */
+/* Its client has got a name for which it asks. */
 static bool group_gains(const struct request_context *x, const struct group *g)
 {
 	for (unsigned i = 0; i < g->parts; i++) {
@@ -35,7 +35,7 @@ static bool group_gains(const struct request_context *x, const struct group *g)
 	return false;
 }
 
-/* False: the step has no time for all of its groups. Those that go on are not found again. */
+/* False: the step has no time for all of its groups. Those that were made due are not found again. */
 static bool session_gains(struct request_context *x, const struct session *s, int64_t *left)
 {
 	struct group *g;
@@ -259,7 +259,7 @@ static void group_tell(struct request_context *x, const struct group *g, struct 
 	tell_line(x, g->session, &r);
 }
 
-/* The client held it before: it holds it once more. A turn that it was not told of is not counted up. */
+/* The client holds it already: counts its hold up. If the client was not told of that hold before, the count stays. */
 static void part_count_up(struct request_context *x, struct group *g, struct claim *own)
 {
 	if (g->not_notified)
@@ -274,7 +274,7 @@ static void part_count_up(struct request_context *x, struct group *g, struct cla
 	record_held(x, own);
 }
 
-/* The claim is the client's from now on. */
+/* The claim belongs to the client from now on. */
 static void part_give(struct request_context *x, struct group *g, struct part *p)
 {
 	struct session *s = g->session;
@@ -292,10 +292,10 @@ static void part_give(struct request_context *x, struct group *g, struct part *p
 	record_held(x, c);
 	name_history_add(x, s, lock_name(c->lock));
 	if (c->lock->lease.at_risk)
-		notices_add(&x->engine->notices, NOTICE_RISK, c, NULL, NOT_REFUSED); /* nobody was told when the renewal was missed */
+		notices_add(&x->engine->notices, NOTICE_RISK, c, NULL, NOT_REFUSED); /* nobody was told that its renewal failed */
 }
 
-/* After the answer: the session that asked hears of its grant before any watcher. */
+/* Call after the answer: the session that asked is told of its grant before any watcher. */
 static void part_watch(struct request_context *x, struct part *p)
 {
 	if (p->claim)
@@ -303,20 +303,20 @@ static void part_watch(struct request_context *x, struct part *p)
 	p->claim = NULL;
 }
 
-/* What the client has of the name now. */
+/* Returns the client's hold of the name. */
 static struct claim *part_claim(const struct request_context *x, const struct group *g, const struct part *p)
 {
 	return p->claim ? p->claim : group_own(x, g, p);
 }
 
-/* What its owner has asked for besides is granted with a hold that is new. With one that it had before, it was granted then. */
+/* A new hold also grants what its owner has asked for besides. For an earlier hold that was done before. */
 static void group_fold(struct request_context *x, struct claim *c, bool given)
 {
 	if (given && !TAILQ_EMPTY(&c->lock->contender->waiters))
 		holders_fold(x->engine, c);
 }
 
-/* Of what the client holds already the group has no part. Returns how many parts it has. */
+/* Drops the parts for names that the client holds already. Returns how many parts still hold a name. */
 static unsigned group_drop_owned(struct request_context *x, struct group *g)
 {
 	unsigned n = 0;
@@ -329,7 +329,7 @@ static unsigned group_drop_owned(struct request_context *x, struct group *g)
 	return n;
 }
 
-/* The records of what is new stand together, before those of what is counted up. */
+/* The records of new holds come together, before those of holds that are counted up. */
 static void group_give(struct request_context *x, struct group *g)
 {
 	unsigned left = group_drop_owned(x, g);
@@ -345,7 +345,7 @@ static void group_give(struct request_context *x, struct group *g)
 			part_count_up(x, g, group_own(x, g, &g->part[i]));
 }
 
-/* What the session has got others of its requests may wait for; or it may close a deadlock. */
+/* Other requests of the session may wait for what it has got, or it may close a deadlock. */
 static void session_has_won(struct request_context *x, struct session *s)
 {
 	if (!LIST_EMPTY(&s->groups))
@@ -361,7 +361,7 @@ static void group_won(struct request_context *x, struct group *g)
 	session_has_won(x, s);
 }
 
-/* The lock of a job that a TAKE was given: both are the session's, or neither is. */
+/* The lock of a job that a TAKE was given: the session gets both, or neither. */
 static void group_win_take(struct request_context *x, struct group *g)
 {
 	struct session *s = g->session;

@@ -10,7 +10,7 @@
 #include "daemon/core/reply/tell.h"
 #include "daemon/core/reply/watch.h"
 
-#define AGAIN_US (100 * MSEC) /* before a home is asked again that did not answer */
+#define AGAIN_US (100 * MSEC) /* pause before a home that did not answer is asked again */
 
 struct home_question *job_question(struct request_context *x, struct span queue, struct origin *o, const char *op, void *about)
 {
@@ -27,7 +27,7 @@ static struct origin *job_origin(const struct job *job)
 	return job->session ? job->session->origin : NULL;
 }
 
-/* --- what sessions are told --- */
+/* --- reports to sessions --- */
 
 static void push_begin(struct request_context *x, struct reply *r, const struct job *job, const char *word)
 {
@@ -36,7 +36,6 @@ static void push_begin(struct request_context *x, struct reply *r, const struct 
 	reply_text(r, "job", job->id);
 }
 
-/* LOST, to the session. */
 static void job_tell_lost(struct request_context *x, struct job *job)
 {
 	struct reply r;
@@ -104,8 +103,8 @@ static void job_free_lock(struct request_context *x, struct session *s, struct c
 }
 
 /*
- * Each job with this lock and owner counts once, as each LOCK of the client does. A job that had its lock before this was lost and taken again counts no more:
- * so the count alone does not say that the lock is not needed.
+ * Each job with this lock and owner counts once, like each LOCK of a client. A job that was lost and taken again counts no longer. So the count alone does not
+ * show whether the lock is still needed.
  */
 static void job_unlock(struct request_context *x, const struct job *job)
 {
@@ -132,14 +131,14 @@ void job_acknowledge(struct request_context *x, struct job *job)
 	session_note_vacant(x->sessions, s);
 }
 
-/* What the session has of an earlier attempt. The home has ended that, or it would not have given the job away again. */
+/* The session has an earlier attempt of the job. The home has ended that attempt, otherwise it would not have given the job away again. */
 static void job_supersede(struct request_context *x, struct job *earlier, const struct job *job)
 {
 	if (job_is_had(earlier))
 		job_lose(x, earlier, LOSS_EVICTED);
 	earlier->superseded = true;
 	if (span_equal(earlier->lock, job->lock)) {
-		job_unlock(x, earlier); /* the next attempt has counted it up */
+		job_unlock(x, earlier); /* the next attempt is counted as well */
 		job_text_free(&earlier->lock);
 	}
 	if (earlier->state == JOB_LOST && !earlier->not_notified)
@@ -155,10 +154,9 @@ static void job_supersede_all(struct request_context *x, const struct job *job)
 	}
 }
 
-/*
- * Sets its timer: to be renewed, or lost.
- * --- the lease ---
- */
+/* --- the lease --- */
+
+/* Sets its timer, to renew it or to lose it. */
 static void job_schedule(struct request_context *x, struct job *job)
 {
 	struct instant tell_at = job_tell_at(job);
@@ -282,7 +280,7 @@ static void reply_ended(struct request_context *x, const struct job *job, struct
 
 enum ended { ENDED, ENDED_LOST, ENDED_UNKNOWN };
 
-/* Its lock goes once the home has said what becomes of the job: so nobody runs the job beside it. */
+/* Its lock is released only when the home has ended the job, so nobody runs the job in parallel. */
 static void job_ended(struct request_context *x, struct job *job, enum ended how)
 {
 	struct pending *p = job->pending;
@@ -321,7 +319,7 @@ static void job_ended(struct request_context *x, struct job *job, enum ended how
 		session_wake(x->sessions, s); /* its RESUME may wait for the lock */
 }
 
-/* Once the lease is over the home is not told any more. It may be over sooner than was known. */
+/* After the end of the lease the home is not asked any more. That end may be sooner than was known. */
 static void job_end_by(struct request_context *x, struct job *job)
 {
 	struct instant end = instant_max(job->until, x->core->now);
@@ -330,7 +328,7 @@ static void job_end_by(struct request_context *x, struct job *job)
 		heap_set(&x->core->timers, &job->timer, end);
 }
 
-/* That no job has the value means that an earlier try was carried out, if one may have been, and if the lease is not over. */
+/* If no job has the value, an earlier try has succeeded, provided that one may have been executed and that the lease is not over. */
 static void job_end_told(struct request_context *x, struct job *job, const struct home_question *q)
 {
 	bool over = !instant_before(x->core->now, job->until);
@@ -348,7 +346,7 @@ static void job_end_told(struct request_context *x, struct job *job, const struc
 	}
 }
 
-/* Of a job that is adopted, too: its TAKE is not to be answered with it again later. */
+/* Also for a job that is adopted: its TAKE must not be answered with it again later. */
 static void job_becomes_known(struct request_context *x, struct job *job)
 {
 	if (job->known)
@@ -422,7 +420,7 @@ void jobs_lower(struct request_context *x, unsigned node, int64_t sooner_us)
 			record_job_ending(x, job); /* the next run asks no longer than this one */
 		if (job->state == JOB_ENDING)
 			job_end_by(x, job);
-		else if (!job->session) /* its lock is asked for: job_hold() counts the vote from here */
+		else if (!job->session) /* its lock is being asked for: job_hold() counts the vote from here */
 			job->renew_at = instant_add(job->renew_at, -sooner_us);
 		else if (instant_before(x->core->now, job_tell_at(job)))
 			job_schedule(x, job);
@@ -433,7 +431,7 @@ void jobs_lower(struct request_context *x, unsigned node, int64_t sooner_us)
 
 /* --- sessions --- */
 
-/* One whose end is under way goes on to be told. */
+/* If its end is under way, the home is still asked for that. */
 static void job_leave(struct request_context *x, struct job *job, bool sure)
 {
 	if (job->state == JOB_ENDING) {
@@ -547,7 +545,7 @@ void job_restore_known(const struct session *s, const struct journal_record *r)
 		job->known = true;
 }
 
-/* JOB_ADOPTING until the last record is read: then it ends. */
+/* Ends it, after the last record. Until then it is in JOB_ADOPTING. */
 void job_restore_ending(const struct session *s, const struct journal_record *r)
 {
 	bool more;
@@ -580,7 +578,7 @@ bool job_restore(struct request_context *x, struct session *s, const struct jour
 	return true;
 }
 
-/* If it is not known whether its client was told, it is told again. */
+/* If the client may not know of the loss, it is reported again. */
 bool job_restore_lost(struct request_context *x, struct session *s, const struct journal_record *r)
 {
 	enum loss why;
@@ -597,7 +595,9 @@ bool job_restore_lost(struct request_context *x, struct session *s, const struct
 	return true;
 }
 
-/* The home is asked when the step is over: no store is connected yet. The home knows no job by the value of another daemon that is read here: it is lost. */
+/*
+ * The home is asked after this step, because no store is connected yet. If the value has the id of another daemon, the home does not know it: the job is lost.
+ */
 static void job_adopt(struct request_context *x, struct job *job)
 {
 	struct instant now = x->core->now, until = instant_add(now, job->ttl_us);

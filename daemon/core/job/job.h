@@ -9,60 +9,63 @@
 #include "daemon/core/reply/page.h"
 #include "daemon/core/session/jobs.h"
 
-/* What the stores tell of their queues: rows with a name and figures, and a page of such rows, in the order of the names. It knows no session and no call. */
+/* What the stores report about their queues: rows of a name and figures, and a page of such rows, sorted by name. */
 
-#define QUEUE_FIGURES 4 /* due, leased, dead, next_ms; the last -1: not known */
+#define QUEUE_FIGURES 4 /* due, leased, dead, next_ms; the last is -1 if it is not known */
 
-/* A row of the list of queues of a store. */
+/* One queue in the list of a store. */
 struct queue_row {
 	struct span name;
 	int64_t figure[QUEUE_FIGURES];
 };
 
-/* LIST queues: queues have homes of their own, so each store is asked for those that it keeps, piece by piece. */
+/* LIST queues: each queue has its own home, so the daemon asks each store for the queues that it keeps, piece by piece. */
 
 extern const struct listed listed_queues;
 void queue_list_told(struct request_context *x, struct home_question *q);
 
-/* LIST jobs: what the home of the queue has, asked piece by piece. */
+/* LIST jobs: the daemon asks the home of the queue for its jobs, piece by piece. */
 
-/* Of the LIST that is being served. most: rows. */
+/* Starts the LIST that is being served. most: rows. */
 void job_list_jobs(struct request_context *x, struct session *s, size_t most);
 void job_list_told(struct request_context *x, struct home_question *q);
 void surveys_free_all(struct request_context *x);
 
 /*
- * The places of TAKEs that went with their connection: after RESUME a TAKE of the same queue that is repeated in time has the place of the first that went.
- * Meanwhile the turn passes by such a place, since a job that nobody does must not be kept from the others.
+ * The places of TAKEs that were lost with their connection. After RESUME, a repeated TAKE of the same queue gets the place of the first of them, if it comes in
+ * time. Meanwhile others take jobs before such a place: a job that nobody works on must not be kept from them.
  */
 
-/* RESUME: `to` has the places of `from`. */
+/* RESUME: moves the places of `from` to `to`. */
 void take_places_take_over(struct session *to, struct session *from);
 
-/* Puts a TAKE among those that wait: one with wait= has the first place that was kept for it, if any; others stand last. */
+/* Adds a TAKE to those that wait. One with wait= gets the first place that was kept for it, if any. Others come last. */
 void place_stand(struct request_context *x, struct take *take);
 
-/* A TAKE that is not answered yet: how it gets a job with its lock, how it ends without, and what becomes of it when its session ends. */
+/* A TAKE that is not answered yet: how it gets a job with its lock, how it ends without one, and what happens when its session ends. */
 
 struct job_queue *queue_new(struct request_context *x, struct span name);
-/* Nobody waits here any more. A question under way is waited for: what it brings is given back. */
+/* Closes the queue if nobody waits in it any more. If a question is under way, its answer is awaited, and a job that it brings is given back. */
 void queue_close_if_unused(struct request_context *x, struct job_queue *queue);
 
-/* Its session may have so much unsent that it gets no job before that is sent: takes_sent() goes on. */
+/* Its session may have so much unsent that it gets no job until that is sent. Then takes_sent() continues. */
 bool take_is_behind(struct request_context *x, struct take *take);
-/* The first that waits and may have the lock of the job, if that still asks for such a lease. NULL: nobody. Those before it are denied the job. */
+/*
+ * Returns the first waiting TAKE that may have the lock of the job, and marks those before it that may not. NULL: there is none, or it now asks for another
+ * lease.
+ */
 struct take *take_for(struct request_context *x, struct job_queue *queue, const struct job *job);
-/* Some TAKE that waits may have its lock, be it for another ttl than the home was asked for. */
+/* Some waiting TAKE may have its lock, perhaps with another ttl than the home was asked for. */
 bool take_may_have(const struct request_context *x, const struct job_queue *queue, const struct job *job);
-/* A job with so much of its lease left is worth having. */
+/* Enough of the job's lease is left to be useful. */
 bool job_is_worth_it(const struct request_context *x, const struct job *job);
 /* The lease of its job is still long enough. */
 bool take_may_win(const struct request_context *x, const struct take *take);
-/* It gets its job. claim: the session has the lock of the job; NULL: that has none. */
+/* It gets its job. claim: the session's claim on the lock of the job; NULL: the job has none. */
 void take_won(struct request_context *x, struct take *take, const struct claim *claim);
-/* The job goes back to its place, and the TAKE waits on. */
+/* The job goes back to its place, and the TAKE goes on waiting. */
 void take_give_back(struct request_context *x, struct take *take, bool wakes);
-/* Nothing is due, as far as is known: in so many ms something may be; -1: not known. */
+/* As far as is known, nothing is due. retry_ms: when something may be; -1: not known. */
 void take_is_over(struct request_context *x, struct take *take, int64_t retry_ms);
 void take_refuse(struct request_context *x, struct take *take, enum error code, const char *text);
 
@@ -71,113 +74,115 @@ void take_cancel(struct request_context *x, struct take *take);
 /* The session has sent its last line. */
 void takes_finish_up(struct request_context *x, struct session *s);
 bool takes_wait(const struct session *s, bool patient);
-/* The session ends: its TAKEs are withdrawn, and what they were given goes back. */
+/* The session ends: withdraws its TAKEs, and gives back the jobs that they got. */
 void takes_end(struct request_context *x, struct session *s);
-/* It loses its connection: the same, but its places are kept for RESUME. */
+/* The session loses its connection: the same, but their places are kept for RESUME. */
 void takes_detach(struct request_context *x, struct session *s);
-/* The daemon stops, or drains. So many are refused as `left` says, and counted down there. False: some are left. */
+/* The daemon stops, or drains: refuses TAKEs while *left > 0, and subtracts them from it. False: some remain. */
 bool takes_refuse(struct request_context *x, struct session *s, int64_t *left);
-/* Those that the rules as they are now do not allow; likewise. */
+/* The same for those that the present rules do not allow. */
 bool takes_revoke(struct request_context *x, struct session *s, int64_t *left);
 
 void takes_free_all(struct request_context *x);
 
 /*
- * TAKE after RESUME: the answer to an earlier TAKE may have been lost with the connection, and its job would be kept for a client that does not know of it. So
- * TAKE answers first with such a job: one that was given over an earlier connection, and about which the client has said nothing since.
+ * TAKE after RESUME: the answer to an earlier TAKE may have been lost with the connection. Then a job would be kept for a client that does not know of it. So
+ * TAKE is answered first with such a job: one from an earlier connection, about which the client has sent nothing since.
  */
 
-/* The TAKE that is being served, of this session: answers it with such a job, now or later. False: the session has none of that queue. */
+/* Answers the TAKE that is being served with such a job, now or later. False: the session has none of that queue. */
 bool take_again(struct request_context *x, struct session *s);
-/* The home has said what the payload is. */
+/* The home has sent the payload. */
 void take_again_told(struct request_context *x, struct home_question *q);
 
 /*
- * A pass: the home of a queue is asked for one job after the other, for the TAKEs that wait here, until nothing more is due that may be taken. Those that wait
- * do not poll: the home tells the daemon when something is due, and each answer says when the next job will be. See ALGORITHMS.md, Jobs.
+ * A pass for the TAKEs that wait here: the daemon asks the home of a queue for one job after the other, until nothing more is due that they may take. Waiting
+ * TAKEs do not poll: the home notifies the daemon when something is due, and each answer says when the next job will be. See ALGORITHMS.md, Jobs.
  */
 
-/* Looks at the home of the queue from the beginning. */
+/* Asks the home of the queue again, from its first job on. */
 void queue_look(struct request_context *x, struct job_queue *queue);
 /* Something may be due in this queue. */
 void takes_wake(struct request_context *x, struct span queue);
-/* The same for all of which job_queue_note() was told. */
+/* The same for all queues for which job_queue_note() was called. */
 void takes_look(struct request_context *x);
-/* The session has been sent all: see take_is_behind(). */
+/* The session's output was sent completely: see take_is_behind(). */
 void takes_sent(struct request_context *x, const struct session *s);
 void queue_told(struct request_context *x, struct home_question *q);
 void take_fired(struct request_context *x, struct take *take);
-/* The lock of its job was refused. The group is about to be freed. */
+/* The lock of its job was refused. The group will be freed. */
 void take_refused(struct request_context *x, struct take *take, enum refusal why);
 
 /*
- * DEFER, and RETRY of a job that has failed too often: orders to the home of a queue. An order is acknowledged only once the home has said that it was carried
- * out. If an answer stays out it is given again. A DEFER has a nonce, the same in all its tries, so the home carries it out once. It carries out no try after
- * the client was told that the outcome is not known.
+ * DEFER, and RETRY of a job that has failed too often: orders to the home of a queue. An order is acknowledged only when the home has confirmed it. If the
+ * answer is missing, the order is sent again. A DEFER has the same nonce in all its tries, so the home executes it once. When the client has been told that the
+ * outcome is unknown, the home executes no later try.
  */
 
-/* The order of the request that is being served. words: the arguments behind the id. */
+/* Sends the order of the request that is being served. words: the arguments after the id. */
 void job_order_new(struct request_context *x, struct session *s, struct span queue, struct span id, struct buf *words);
-/* Until when an order that is given now is given again. */
+/* Returns until when an order that is sent now is sent again. */
 struct instant job_order_until(const struct request_context *x);
 void job_order_told(struct request_context *x, struct home_question *q);
 void job_order_fired(struct request_context *x, struct timer *t);
 void orders_free_all(struct request_context *x);
 
 /*
- * What becomes of a job that a session has: the watchdog renews its lease at the home of its queue; it is lost, done, failed or given back.
- * See ALGORITHMS.md, Jobs.
+ * What happens to a job that a session has. The watchdog renews its lease at the home of its queue. In the end it is lost, done, failed or given back. See
+ * ALGORITHMS.md, Jobs.
  */
 
-/* Asks the home of the queue, for a client of this peer. The maker puts the arguments behind the operation, and then asks by home_ask. */
+/* Prepares a question to the home of the queue, for a client of this peer. The caller adds the arguments after the operation, and then calls home_ask. */
 struct home_question *job_question(struct request_context *x, struct span queue, struct origin *o, const char *op, void *about);
 
 /*
- * The session has it from now on: its client is about to be told. sent: when its vote was asked for. Its lock is the session's already. If the session had the
- * job before, that attempt is over.
+ * The session has the job from now on, and its client will be told. The lock belongs to the session already. sent: when the vote was asked for. If the session
+ * had the job before, that attempt is over.
  */
 void job_hold(struct request_context *x, struct job *job, struct session *s, struct instant sent);
 /*
- * The home is told what becomes of the job, until it has answered or the lease is over. The session no longer has it. p: answered then; NULL: nobody is. If it
- * is not carried out, and no client is there to be answered so, the session has lost the job: repeating the request says so.
+ * Asks the home to end the job, again and again until it has answered or the lease is over. The session no longer has the job. p: the request to answer then;
+ * NULL: none. If the home does not do it, and no client is there for the answer, the session has lost the job. A repeated request is then answered so.
  */
 void job_end(struct request_context *x, struct job *job, enum job_end end, struct pending *p);
-/* The same end was asked for before, and no request waits for it: this one is answered. */
+/* The same end was asked for before, and no request waits for it. This one will be answered. */
 void job_end_again(struct request_context *x, struct job *job, struct pending *p);
-/* CHECK with job=. */
+/* Serves CHECK with job=. */
 void job_check(struct request_context *x, struct session *s);
-/* ERR LOST was answered: the loss is forgotten. */
+/* ERR LOST was sent: the loss is forgotten. */
 void job_acknowledge(struct request_context *x, struct job *job);
 
-/* The session loses the jobs that it has. Nobody else gets them before their leases are over. */
+/* The session loses its jobs. Nobody else gets them before their leases are over. */
 void jobs_lose(struct request_context *x, struct session *s, enum loss why);
 
 void job_told(struct request_context *x, struct home_question *q);
 void job_fired(struct request_context *x, struct job *job);
-/* The votes of this store end that much sooner. */
+/* The votes of this store end earlier by that time. */
 void jobs_lower(struct request_context *x, unsigned node, int64_t sooner_us);
 
-/* What becomes of the jobs of a session when it ends, loses its connection, is resumed, or was one of the previous run. */
+/* The jobs of a session that ends, loses its connection, is resumed, or is of the previous run. */
 
-/* The session ends. sure: its client is gone, or said so; else its jobs are due again when their leases are over. */
+/* The session ends. sure: its client is gone, or has ended the session. Otherwise its jobs become due when their leases are over. */
 void jobs_end(struct request_context *x, struct session *s, bool sure);
-/* RESUME: `to` has what `from` had. */
+/* RESUME: moves the jobs of `from` to `to`. */
 void jobs_take_over(struct session *to, struct session *from);
-/* Its connection is lost: the answers to its TAKEs may be, too. */
+/* Its connection is lost, perhaps with the answers to its TAKEs. */
 void jobs_detach(struct session *s);
-/* How many of its jobs are being adopted. */
+/* Returns how many of its jobs are being adopted. */
 unsigned jobs_open(const struct session *s);
-/* RESUME is answered, by rows from `begin` on: one for each that it has, as far as there is room. Returns how many; *more counts the others. */
+/*
+ * Adds rows to the answer to RESUME: one for each job that it has, if there is room. The answer begins at `begin`. Returns how many; *more counts the others.
+ */
 unsigned jobs_tell(struct request_context *x, struct session *s, size_t begin, int64_t *more);
-void jobs_tell_lost(struct request_context *x, struct session *s); /* the losses that its client does not know yet */
+void jobs_tell_lost(struct request_context *x, struct session *s); /* reports the losses that its client does not know yet */
 
-/* A record of the previous run: the session had this job. False: it is not sound. */
+/* A record of the previous run: the session had this job. False: the record is not valid. */
 bool job_restore(struct request_context *x, struct session *s, const struct journal_record *r);
-bool job_restore_lost(struct request_context *x, struct session *s, const struct journal_record *r); /* it has lost it; likewise */
-void job_restore_known(const struct session *s, const struct journal_record *r); /* its client knows that it has it */
-void job_restore_ending(const struct session *s, const struct journal_record *r); /* the home was asked to end it */
+bool job_restore_lost(struct request_context *x, struct session *s, const struct journal_record *r); /* it had lost it; the same */
+void job_restore_known(const struct session *s, const struct journal_record *r); /* its client knew that it had it */
+void job_restore_ending(const struct session *s, const struct journal_record *r); /* the home had been asked to end it */
 void job_restore_over(struct request_context *x, struct session *s, const struct journal_record *r);
-void jobs_adopt(struct request_context *x, struct session *s); /* after the last record */
+void jobs_adopt(struct request_context *x, struct session *s); /* call after the last record */
 
 void jobs_free_all(struct request_context *x);
 

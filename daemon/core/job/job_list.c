@@ -13,9 +13,9 @@
 #include <inttypes.h>
 #include <string.h>
 
-/* On a page a row is the name, and behind it its figures, 8 bytes each, next_ms + 1. */
+/* A row of a page is the name, followed by its figures, 8 bytes each, next_ms + 1. */
 
-/* Takes the next row off the text. False: there is none. */
+/* Reads the next row, and removes it from the text. False: there is none. */
 static bool queue_row_read(struct span *text, struct queue_row *ret_row)
 {
 	if (!netstring_next(text, &ret_row->name) || ret_row->name.n > NAME_MAX_BYTES)
@@ -53,7 +53,7 @@ static unsigned queue_rows_add(struct page *p, const struct queue_row *row)
 	return page_add(p, (struct span){key, (size_t)(at - key)});
 }
 
-/* Its name is a part of the page. */
+/* Its name points into the page. */
 static struct queue_row queue_rows_get(const struct page *p, size_t i)
 {
 	struct span key = page_name(p, i);
@@ -64,7 +64,7 @@ static struct queue_row queue_rows_get(const struct page *p, size_t i)
 	return row;
 }
 
-/* A queue at another store than its home was left there when the set of stores changed. */
+/* A queue at a store that is not its home was left there when the set of stores changed. */
 
 static void queues_ask(struct request_context *x, struct listing *l)
 {
@@ -82,7 +82,7 @@ static unsigned seek_queues(struct request_context *x, struct listing *l)
 	return 0;
 }
 
-/* A list is sorted. If a queue begins between two pieces, the row behind them has moved, and is told again. */
+/* A list is sorted. If a queue is created between two pieces, the last row moves and comes again: it is skipped. */
 static bool queue_add(const struct request_context *x, struct listing *l, unsigned node, struct span *text)
 {
 	struct queue_row row;
@@ -118,7 +118,7 @@ static bool tell_queue(struct request_context *x, struct listing *l, size_t i)
 
 const struct listed listed_queues = {seek_queues, tell_queue};
 
-/* next: where the next piece begins; less than 0: there is none. False: the answer makes no sense, since the next piece is no other than this one. */
+/* next: where the next piece begins; less than 0: there is none. False: the answer is invalid, because the next piece would not come after this one. */
 static bool queues_read(const struct request_context *x, struct listing *l, const struct home_question *q, int64_t *ret_next)
 {
 	struct span text = q->text;
@@ -169,14 +169,14 @@ void queue_list_told(struct request_context *x, struct home_question *q)
 	}
 }
 
-/* The jobs of a queue are told as they come, in the order of its home: due, leased, dead. */
+/* The jobs of a queue are sent as they come, in the order of its home: due, leased, dead. */
 
 struct job_list {
 	enum job_asker asker;
 	LIST_ENTRY(job_list) in_all;
 	struct pending *pending;
 	struct home_question *question;
-	struct span name;           /* owned: the queue */
+	struct span name;           /* owned; the name of the queue */
 	int64_t from;               /* where the next piece begins */
 	size_t most, told, bytes;
 };
@@ -229,7 +229,7 @@ void surveys_free_all(struct request_context *x)
 	}
 }
 
-/* Its session is answered, or has gone. */
+/* Its session was answered, or is gone. */
 static void job_list_over(struct request_context *x, struct job_list *v)
 {
 	struct pending *p = v->pending;
@@ -323,7 +323,7 @@ static bool jobs_have_room(const struct request_context *x, const struct job_lis
 	return v->told < v->most && !rows_are_long(x, v->bytes);
 }
 
-/* Tells the rows of this piece, as far as the page has room. next: where the next piece begins; less than 0: there is none. False: it makes no sense. */
+/* Sends the rows of this piece, if the page has room. next: where the next piece begins; less than 0: there is none. False: the answer is invalid. */
 static bool job_list_tell_jobs(struct request_context *x, struct job_list *v, struct span *text, int64_t *ret_next)
 {
 	int64_t from = v->from;

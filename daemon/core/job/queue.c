@@ -10,11 +10,11 @@
 
 #include <inttypes.h>
 
-#define LOOK_US    SEC       /* a message may have been lost, and locks that were refused may be free */
-#define TROUBLE_US (250 * MSEC) /* before a home is asked again that cannot be asked now */
+#define LOOK_US    SEC       /* asks again after this: a message may have been lost, and refused locks may be free */
+#define TROUBLE_US (250 * MSEC) /* pause before a home is asked again that could not be asked */
 #define LIFE_MS    3000      /* how long the home remembers that this daemon waits */
-#define PASS_MOST  64        /* jobs that one pass gives back */
-#define WOKEN_US   (250 * MSEC) /* from a pass that gave back jobs to the next one that a message begins */
+#define PASS_MOST  64        /* jobs that one pass may give back */
+#define WOKEN_US   (250 * MSEC) /* after a pass that gave back jobs, the next message begins another one only after this */
 
 static void queue_pass_begin(struct job_queue *queue)
 {
@@ -23,14 +23,14 @@ static void queue_pass_begin(struct job_queue *queue)
 	if (queue->refused < PASS_MOST || queue->whole) {
 		job_text_free(&queue->after_id);
 		queue->after_ms = 0;
-	} /* else it goes on where the last one stopped */
+	} /* otherwise it continues where the last one stopped */
 	queue->refused = 0;
 	queue->whole = false;
 	for (unsigned i = 0; i < BUSY_LOCKS; i++)
 		job_text_free(&queue->busy[i]);
 }
 
-/* By the clock of the home, no later than the answer is of use; 0: that clock is not known. */
+/* Until when the answer is useful, by the clock of the home; 0: that clock is not known. */
 static int64_t take_not_after_ms(struct request_context *x, const struct job_queue *queue)
 {
 	const struct member *m = &x->engine->members.node[rendezvous_node(x->core, HOME_OF_QUEUE, queue->name, 0)];
@@ -38,7 +38,7 @@ static int64_t take_not_after_ms(struct request_context *x, const struct job_que
 	return member_server_ms(m, instant_add(x->core->now, core_soon_us(x->core) + x->core->conf.timeout_us));
 }
 
-/* NULL: all are behind. */
+/* NULL: for all of them take_is_behind() is true. */
 static const struct take *queue_first(struct request_context *x, const struct job_queue *queue)
 {
 	struct take *take;
@@ -74,7 +74,7 @@ static void queue_ask(struct request_context *x, struct job_queue *queue, const 
 	home_ask(x->engine, q, 0);
 }
 
-/* Asks for the first that waits, unless a question is under way. */
+/* Asks for the first TAKE, unless a question is under way. */
 static void queue_go_on(struct request_context *x, struct job_queue *queue)
 {
 	const struct take *first;
@@ -89,7 +89,7 @@ static void queue_go_on(struct request_context *x, struct job_queue *queue)
 	if (!first)
 		return;
 	heap_cancel(&x->core->timers, &queue->timer);
-	if (!x->engine->draining) /* else those who wait are about to be refused */
+	if (!x->engine->draining) /* else the waiting TAKEs will be refused */
 		queue_ask(x, queue, first);
 }
 
@@ -102,7 +102,7 @@ void queue_look(struct request_context *x, struct job_queue *queue)
 	queue_go_on(x, queue);
 }
 
-/* Nothing more is due that may be taken. Whoever does not wait is told so. */
+/* Nothing more is due that the TAKEs here may take. Answers those that do not wait. */
 static void queue_pass_over(struct request_context *x, struct job_queue *queue, int64_t next_ms)
 {
 	struct take *take, *next;
@@ -117,7 +117,7 @@ static void queue_pass_over(struct request_context *x, struct job_queue *queue, 
 	}
 	queue->asking--;
 	if (TAILQ_EMPTY(&queue->waiting) && queue->refused >= PASS_MOST && !queue->whole) {
-		/* Whoever asks again in a moment goes on behind the jobs that were given back. */
+		/* If a client asks again soon, the pass continues after the jobs that were given back. */
 		heap_set(&x->core->timers, &queue->timer, instant_add(x->core->now, LOOK_US));
 	} else if (TAILQ_EMPTY(&queue->waiting)) {
 		queue_close_if_unused(x, queue);
@@ -136,7 +136,7 @@ static void queue_note_busy(struct job_queue *queue, const struct job *job, int6
 
 	job_text_set(&queue->busy[i], job->lock);
 	if (++queue->refused >= BUSY_LOCKS && due_ms >= queue->after_ms) {
-		/* More locks are busy than the home is told: the jobs in front of this one are left out. */
+		/* More locks are busy than a question can name: leaves out the jobs before this one. */
 		queue->after_ms = due_ms;
 		job_text_set(&queue->after_id, job->id);
 	}
@@ -144,7 +144,7 @@ static void queue_note_busy(struct job_queue *queue, const struct job *job, int6
 
 /* --- a job --- */
 
-/* The lock of the job is asked for, on behalf of this session, by an owner of its own. */
+/* Asks for the lock of the job, for this session and by the owner of this job. */
 static void take_ask_lock(struct request_context *x, struct take *take)
 {
 	char owner[JOB_OWNER_MAX];
@@ -154,7 +154,7 @@ static void take_ask_lock(struct request_context *x, struct take *take)
 
 static struct instant due_by_our_clock(const struct member_clock *home, int64_t due_ms)
 {
-	if (!home->known || due_ms < 0 || due_ms > INT64_MAX / 2 / MSEC) /* INT64_MAX / 2: no moment of a clock */
+	if (!home->known || due_ms < 0 || due_ms > INT64_MAX / 2 / MSEC) /* as large as this, due_ms is no time */
 		return INSTANT_PAST;
 	return (struct instant){due_ms * MSEC - home->low - (home->high - home->low) / 2};
 }
@@ -175,8 +175,8 @@ static void take_give(struct request_context *x, struct take *take, struct job *
 }
 
 /*
- * Nobody has got the job. If that is because the first that waits may not have its lock, the home is asked next for another one, who may wish for another
- * lease. A job that none of them may have is left out.
+ * Nobody got the job. If the first TAKE may not have its lock, it moves to the end. The home is asked for the next TAKE, which may want another lease. A job
+ * that none of them may have is left out.
  */
 static bool queue_is_denied(struct request_context *x, struct job_queue *queue, const struct job *job, int64_t due_ms)
 {
@@ -194,7 +194,7 @@ static bool queue_is_denied(struct request_context *x, struct job_queue *queue, 
 	return true;
 }
 
-/* The first of those that wait and may have the job asks for another lease, and the home is asked for that next: nobody else has to look. */
+/* Some TAKE that waits may have the job, but wants another lease. The home is asked for that next, so no other daemon has to look. */
 static bool queue_asks_anew(const struct request_context *x, const struct job_queue *queue, const struct job *job)
 {
 	return job->lock.n == 0 ? !TAILQ_EMPTY(&queue->waiting) : take_may_have(x, queue, job);
@@ -206,12 +206,12 @@ static void queue_has_trouble(struct job_queue *queue, struct span why)
 	core_keep(queue->why, sizeof(queue->why), why);
 }
 
-static void queue_is_not_understood(struct job_queue *queue)
+static void queue_answer_is_invalid(struct job_queue *queue)
 {
 	queue_has_trouble(queue, SPAN("its answer makes no sense"));
 }
 
-/* The home has leased a job to this daemon. Where the way there is longer than the lease, to ask again at once would have no end. */
+/* The home has leased a job to this daemon. If its answer takes longer than the lease, it is not asked again at once: that would never end. */
 static void queue_got(struct request_context *x, struct job_queue *queue, const struct home_question *q)
 {
 	bool joined = x->engine->members.node[q->node].state == MEMBER_JOINED;
@@ -222,7 +222,7 @@ static void queue_got(struct request_context *x, struct job_queue *queue, const 
 	bool worth;
 
 	if (!job_read(&text, &leased)) {
-		queue_is_not_understood(queue);
+		queue_answer_is_invalid(queue);
 		return;
 	}
 	jobs_note_failed(x, queue->name, text);
@@ -230,7 +230,7 @@ static void queue_got(struct request_context *x, struct job_queue *queue, const 
 	job->attempt = leased.attempt;
 	job->value = queue->value;
 	job->ttl_us = queue->ttl_us;
-	job->renew_at = q->calls.sent[q->node]; /* until job_hold() */
+	job->renew_at = q->calls.sent[q->node]; /* when the question was sent; until job_hold() */
 	job->until = vote_until(job->renew_at, job->ttl_us);
 	worth = job_is_worth_it(x, job);
 	if (joined && worth)
@@ -246,8 +246,8 @@ static void queue_got(struct request_context *x, struct job_queue *queue, const 
 	job_end(x, job, JOB_BACK, NULL);
 }
 
-/* It is not known whether the home has leased a job: if so, it goes back. */
-static void queue_got_perhaps(struct request_context *x, struct job_queue *queue)
+/* The home may have leased a job, or not. If so, gives it back. */
+static void queue_got_unknown(struct request_context *x, struct job_queue *queue)
 {
 	struct job *job = job_new(x, queue->name, SPAN(""), SPAN(""));
 
@@ -269,7 +269,7 @@ void queue_told(struct request_context *x, struct home_question *q)
 	if (q->outcome != HOME_ANSWERED) {
 		queue_has_trouble(queue, q->text);
 		if (q->outcome == HOME_UNKNOWN)
-			queue_got_perhaps(x, queue);
+			queue_got_unknown(x, queue);
 		queue_pass_over(x, queue, -1);
 		return;
 	}
@@ -294,13 +294,13 @@ void queue_told(struct request_context *x, struct home_question *q)
 	case 'W':
 		(void)netstring_next_int(&text, &ms);
 		jobs_note_failed(x, queue->name, text);
-		queue->whole = true; /* locks that are being asked for may be refused yet, and are busy beside those that were */
+		queue->whole = true; /* locks that are still being asked for may be refused, and would be busy as well */
 		queue_pass_over(x, queue, ms);
 		return;
-	case 'L': /* late */
+	case 'L': /* the question came too late */
 		break;
 	default:
-		queue_is_not_understood(queue);
+		queue_answer_is_invalid(queue);
 		queue_pass_over(x, queue, -1);
 		return;
 	}
@@ -344,8 +344,8 @@ void take_refused(struct request_context *x, struct take *take, enum refusal why
 }
 
 /*
- * Each TAKE that leaves more to do wakes another daemon. If others hold the locks of what is due, each gives back what it gets, and the daemons would wake one
- * another without end: so there is a pause.
+ * Each TAKE that leaves jobs behind wakes another daemon. If others hold the locks of these jobs, each daemon gives back what it gets, and they would wake one
+ * another forever. So there is a pause.
  */
 void takes_wake(struct request_context *x, struct span name)
 {
@@ -384,7 +384,7 @@ void takes_sent(struct request_context *x, const struct session *s)
 			queue_look(x, take->queue);
 }
 
-/* While the lock of a job is asked for, or the home, that decides. */
+/* If the lock of a job, or the home, is being asked, that decides. */
 void take_fired(struct request_context *x, struct take *take)
 {
 	if (take->job)
@@ -395,20 +395,20 @@ void take_fired(struct request_context *x, struct take *take)
 		take_is_over(x, take, -1);
 }
 
-#define ORDER_US SEC          /* how long an order is given again, beyond the time of an answer, if it is not known whether it was carried out */
-#define AGAIN_US (100 * MSEC) /* before it is given again */
+#define ORDER_US SEC          /* if the outcome is unknown, an order is sent again for this long, beyond the time for an answer */
+#define AGAIN_US (100 * MSEC) /* pause before it is sent again */
 
 struct job_order {
 	enum job_asker asker;
 	LIST_ENTRY(job_order) in_all;
 	struct span queue, id;      /* owned */
-	struct span words;          /* owned: the arguments behind the id, as they are sent */
-	struct origin *origin;      /* for which they count; NULL: for none */
+	struct span words;          /* owned: the arguments after the id, as they are sent */
+	struct origin *origin;      /* the peer for which `words` count; NULL: none */
 	struct pending *pending;
 	struct home_question *question;
 	struct timer timer;
 	struct instant until;
-	bool unsure;                /* it may have been carried out */
+	bool unsure;                /* it may have been executed */
 };
 
 static void job_order_ask(struct request_context *x, struct job_order *o)
@@ -462,7 +462,7 @@ void job_order_new(struct request_context *x, struct session *s, struct span que
 	o->until = job_order_until(x);
 	o->pending = pending_of_request(x, s, NULL);
 	o->pending->bytes = o->words.n;
-	o->origin = o->words.n > 0 ? s->origin : NULL; /* only what counts for an origin keeps it */
+	o->origin = o->words.n > 0 ? s->origin : NULL; /* an order keeps its origin only if it counts there */
 	origin_order(o->origin, o->words.n);
 	LIST_INSERT_HEAD(&x->all_orders, o, in_all);
 	job_order_ask(x, o);
@@ -486,7 +486,7 @@ static bool job_order_is_done(const struct home_question *q)
 	return q->outcome == HOME_ANSWERED && (q->code == 'D' || q->code == 'R');
 }
 
-/* Of a RETRY or DROP. That there is no such job says nothing behind a try whose outcome is not known: that may have made it due, or removed it. */
+/* For RETRY and DROP. If the outcome of an earlier try is unknown, "no such job" proves nothing: that try may have made it due, or removed it. */
 static bool job_order_may_be_done(const struct job_order *o, const struct home_question *q)
 {
 	return o->pending->verb != VERB_DEFER && o->unsure && (q->outcome != HOME_ANSWERED || q->code == 'M');

@@ -9,10 +9,10 @@
 #include "daemon/core/session/client.h"
 #include "daemon/core/session/group.h"
 
-#define PLACES_MOST 256 /* however large limits.waiting is: they are sorted one by one */
+#define PLACES_MOST 256 /* also if limits.waiting is larger, because they are sorted one by one */
 
 struct take_place {
-	TAILQ_ENTRY(take_place) in_session; /* the first one first */
+	TAILQ_ENTRY(take_place) in_session; /* by number, the smallest first */
 	struct span queue;             /* owned */
 	uint64_t number;               /* see take.place */
 };
@@ -30,14 +30,14 @@ static void take_places_drop(struct session *s)
 		place_free(s, TAILQ_FIRST(&s->places));
 }
 
-/* The time in which a TAKE may be repeated may be over. */
+/* Forgets the places when the time to repeat a TAKE is over. */
 static void take_places_lapse(const struct request_context *x, struct session *s)
 {
 	if (s->resumed && !instant_before(x->core->now, s->lasting->repeat_until))
 		take_places_drop(s);
 }
 
-/* The session loses its connection: the TAKE, which waits, is about to be withdrawn. */
+/* The session loses its connection, and the waiting TAKE will be withdrawn. Keeps its place. */
 static void take_places_keep(struct request_context *x, const struct take *take)
 {
 	struct session *s = take->session;
@@ -55,11 +55,11 @@ static void take_places_keep(struct request_context *x, const struct take *take)
 		TAILQ_INSERT_AFTER(&s->places, before, kept, in_session);
 	else
 		TAILQ_INSERT_HEAD(&s->places, kept, in_session);
-	if (n > under_way_most(x->core, PLACES_MOST)) /* of places that were never asked for again */
+	if (n > under_way_most(x->core, PLACES_MOST)) /* these places were never asked for again */
 		place_free(s, TAILQ_FIRST(&s->places));
 }
 
-/* Takes the first place that was kept for a TAKE of this queue; 0: there is none. */
+/* Takes the first place that was kept for a TAKE of this queue. Returns its number; 0: there is none. */
 static uint64_t place_again(struct request_context *x, struct session *s, struct span queue)
 {
 	struct take_place *p;
@@ -127,7 +127,6 @@ static void queue_free(struct request_context *x, struct job_queue *queue)
 	mem_free(queue);
 }
 
-/* Nobody waits here any more. A question under way is waited for: what it brings is given back. */
 void queue_close_if_unused(struct request_context *x, struct job_queue *queue)
 {
 	static enum job_asker closed = ASKER_CLOSED_QUEUE;
@@ -145,7 +144,7 @@ void queue_close_if_unused(struct request_context *x, struct job_queue *queue)
 
 /* --- the end of a TAKE --- */
 
-/* Takes it out of its queue and its session. */
+/* Removes it from its queue and its session, and frees it. */
 static void take_free(struct request_context *x, struct take *take)
 {
 	struct job_queue *queue = take->queue;
@@ -217,7 +216,6 @@ static void tell_wrong_type(struct request_context *x, const struct take *take)
 	           "what is due in this queue needs a lock under whose name the stores have a key of another type: remove that key, or DROP the job");
 }
 
-/* Nothing is due, as far as is known: in so many ms something may be; -1: not known. */
 void take_is_over(struct request_context *x, struct take *take, int64_t retry_ms)
 {
 	if (take->queue->trouble)
@@ -239,7 +237,7 @@ bool take_is_behind(struct request_context *x, struct take *take)
 	return true;
 }
 
-/* One that is behind gets it only if nobody else waits: it was not so when the home was asked. */
+/* A TAKE of which take_is_behind() is true gets it only if nobody else waits. It was not so when the home was asked. */
 struct take *take_for(struct request_context *x, struct job_queue *queue, const struct job *job)
 {
 	struct take *take, *found = NULL;
@@ -271,7 +269,6 @@ bool take_may_have(const struct request_context *x, const struct job_queue *queu
 	return false;
 }
 
-/* The job goes back to its place. */
 void take_give_back(struct request_context *x, struct take *take, bool wakes)
 {
 	struct job *job = take->job;
@@ -305,7 +302,7 @@ void take_refuse(struct request_context *x, struct take *take, enum error code, 
 
 /* --- a job --- */
 
-/* A vote that is over at once, or nearly so, is of no use to anybody. */
+/* A vote that is over already, or very soon, is useless. */
 bool job_is_worth_it(const struct request_context *x, const struct job *job)
 {
 	return instant_before(instant_add(x->core->now, job->ttl_us / 10), job_tell_at(job));
@@ -316,7 +313,7 @@ bool take_may_win(const struct request_context *x, const struct take *take)
 	return job_is_worth_it(x, take->job);
 }
 
-/* The client relies on the job and its lock. */
+/* The client relies on the job and its lock, so this is the shorter of both validities. */
 static int64_t taken_valid_us(const struct request_context *x, const struct job *job, const struct claim *claim)
 {
 	int64_t job_us = job_valid_us(job, x->core->now), lock_us = claim ? lock_valid_us(&x->engine->table, claim->lock) : job_us;
@@ -324,7 +321,7 @@ static int64_t taken_valid_us(const struct request_context *x, const struct job 
 	return job_us < lock_us ? job_us : lock_us;
 }
 
-/* OK, of a job that the session has: see take_won(). */
+/* Sends OK for a job that the session has: see take_won(). */
 static void reply_taken(struct request_context *x, struct session *s, struct span tag, struct job *job, const struct claim *claim, struct span payload)
 {
 	struct reply r;
@@ -434,7 +431,7 @@ bool takes_refuse(struct request_context *x, struct session *s, int64_t *left)
 	return LIST_EMPTY(&s->takes);
 }
 
-/* Whether the rules deny it. Sets take->denied_by if it is the lock of its job that they deny. */
+/* Whether the rules deny it. If they deny the lock of its job, sets take->denied_by. */
 static bool take_is_denied(const struct request_context *x, struct session *s, struct take *take, bool *ret_queue)
 {
 	unsigned line;
@@ -485,13 +482,13 @@ void takes_free_all(struct request_context *x)
 		queue_free(x, queue);
 }
 
-/* The client may not know of it. */
+/* The client may not know of the job. */
 static bool job_is_unknown(const struct job *job, struct span queue)
 {
 	return job_is_had(job) && !job->here && !job->known && span_equal(job->queue, queue);
 }
 
-/* Its lock is lost, and may be somebody else's by now. */
+/* Its lock is lost, and somebody else may hold it now. */
 static bool job_lacks_lock(const struct request_context *x, const struct job *job)
 {
 	const struct claim *c = job->lock.n > 0 ? job_claim(x, job) : NULL;
@@ -499,7 +496,7 @@ static bool job_lacks_lock(const struct request_context *x, const struct job *jo
 	return job->lock.n > 0 && job->state == JOB_HELD && !(c && c->state == CLAIM_HELD);
 }
 
-/* Whether its session has it, and its lock, is not known yet. */
+/* It is not known yet whether its session still has it and its lock. */
 static bool job_is_undecided(const struct request_context *x, const struct job *job)
 {
 	const struct claim *c = job->state == JOB_HELD && job->lock.n > 0 ? job_claim(x, job) : NULL;
@@ -508,8 +505,8 @@ static bool job_is_undecided(const struct request_context *x, const struct job *
 }
 
 /*
- * Of those that the client may not know of, the one that was taken first. Those that lack their locks go back: a client that has not read of the loss would
- * run them without.
+ * Returns the oldest job of which the client may not know. Jobs without their locks are given back: a client that has not read of the loss would run them
+ * without the lock.
  */
 static struct job *job_to_give(struct request_context *x, struct session *s, struct span queue)
 {
@@ -543,7 +540,7 @@ bool take_again(struct request_context *x, struct session *s)
 	}
 	if (!pendings_within_limit(x, s))
 		return true;
-	job->here = true; /* a further TAKE gets another one */
+	job->here = true; /* a further TAKE gets another job */
 	q = job_question(x, job->queue, s->origin, "payload", NULL);
 	q->pending = pending_of_request(x, s, NULL);
 	netstring_put(&q->words, value_in_text(x->core, &job->value));
@@ -551,7 +548,7 @@ bool take_again(struct request_context *x, struct session *s)
 	return true;
 }
 
-/* The job of the question; NULL: the session does not have it any more. */
+/* Returns the job of the question; NULL: the session does not have it any longer. */
 static struct job *job_of_question(struct request_context *x, const struct session *s, const struct home_question *q)
 {
 	struct span words = {buf_begin(&q->words), buf_length(&q->words)}, value = SPAN("");

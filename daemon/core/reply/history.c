@@ -11,7 +11,7 @@
 #include <string.h>
 
 #define END_BYTES 16 /* the longest word with its NUL */
-#define WHO_BYTES 96 /* of a holder; the rest of a long label is cut off */
+#define WHO_BYTES 96 /* bytes that describe a holder; a longer label is cut */
 
 struct hold {
 	struct instant granted_at, ended_at;
@@ -24,7 +24,7 @@ struct hold {
 struct former_name {
 	struct map_node node;
 	TAILQ_ENTRY(former_name) by_age;
-	unsigned holds, next; /* hold[next] is written next: the oldest */
+	unsigned holds, next; /* hold[next] is the oldest, and is overwritten next */
 	struct hold hold[FORMER_HOLDS];
 	size_t n;
 	char name[];
@@ -32,7 +32,7 @@ struct former_name {
 
 struct formers {
 	struct map map;
-	TAILQ_HEAD(, former_name) by_age; /* the one that was used last is the last */
+	TAILQ_HEAD(, former_name) by_age; /* the most recently used one is the last */
 	unsigned count;
 };
 
@@ -92,7 +92,7 @@ void former_note(struct request_context *x, const struct claim *c, const char *e
 	char who[WHO_MAX];
 	size_t n;
 
-	if (c->session->principal) /* a part of a LOCKALL that is not granted yet, or of a permit */
+	if (c->session->principal) /* it is a part of a LOCKALL that is not granted yet, or of a permit */
 		return;
 	all = formers_of(x);
 	f = former_find(all, lock_name(c->lock), &hash);
@@ -150,12 +150,12 @@ void formers_free(struct request_context *x)
 
 #define COMPLETE_DEFAULT 10
 #define COMPLETE_MOST    1000
-#define WORK_OF_LOOK     4 /* in units of some 50 ns, as what it takes to go through the rules */
+#define WORK_OF_LOOK     4 /* in units of about 50 ns, like the cost of checking the rules */
 #define WORK_MOST        (COMPLETE_LOOKS * WORK_OF_LOOK)
 
 struct note {
 	struct user *user;
-	size_t n; /* bytes of the name, which follow */
+	size_t n; /* length of the name, which follows */
 };
 
 static struct name_history *name_history_here(struct request_context *x)
@@ -186,7 +186,7 @@ void name_history_free(struct request_context *x)
 	x->noted = NULL;
 }
 
-/* "user NAME" of AUTH; without that the peer, as limits tell peers apart: whoever has many addresses is one user. */
+/* "user NAME" of AUTH. Without that it is the peer, as limits distinguish peers: one with many addresses is one user. */
 static struct span user_name(const struct session *s, char out[USER_MAX])
 {
 	struct span address = session_address(s);
@@ -199,7 +199,7 @@ static struct span user_name(const struct session *s, char out[USER_MAX])
 	return (struct span){out, length < USER_MAX ? (size_t)length : USER_MAX - 1};
 }
 
-/* Whose grants the session gets, from now on. */
+/* Returns the user who gets the session's grants from now on. */
 static struct user *name_history_user(struct request_context *x, struct session *s)
 {
 	char name[USER_MAX];
@@ -228,7 +228,7 @@ void name_history_grant(struct request_context *x, struct session *s, struct spa
 	buf_commit(&w->notes, sizeof(note) + name.n);
 }
 
-/* Notes become names. */
+/* Sorts the notes into names. */
 static void name_history_look(struct name_history *w)
 {
 	struct note note;
@@ -253,7 +253,7 @@ void name_history_fired(struct request_context *x)
 
 /* --- the requests ---------------------------------------------------------------------------------------------------- */
 
-/* False: it is answered. */
+/* False: the request was answered. */
 static bool request_limit(struct request_context *x, struct session *s, size_t most, size_t *limit)
 {
 	const struct request *q = &x->request;
@@ -268,7 +268,7 @@ static bool request_limit(struct request_context *x, struct session *s, size_t m
 	return true;
 }
 
-/* False: the session may not look at it. */
+/* False: the session may not look at the name. */
 static bool tell_name(struct request_context *x, struct session *s, const struct roll_item *item, unsigned *work)
 {
 	struct span name = {item->text, item->n};

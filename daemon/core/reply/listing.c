@@ -90,16 +90,14 @@ void reply_elsewhere_held(const struct request_context *x, struct reply *r, cons
 		reply_ms(r, elsewhere->kept ? "kept_ms" : "held_ms", elsewhere->held_us + instant_diff(x->core->now, elsewhere->at));
 }
 
-/*
- * One LIST: looks through its table, tells what it found. The table may change in between, so a listing keeps copies of keys, and never a lock or a session.
- */
+/* One LIST: walks through its table, and sends what it found. The table may change in between, so a listing keeps copies of keys, but no lock or session. */
 
-/* In units of some 50 ns. */
+/* In units of about 50 ns. */
 #define WORK_OF_LOOK 2
 #define WORK_OF_ROW  32
-#define BYTES_A_WORK 32 /* of a row that is told */
+#define BYTES_A_WORK 32 /* of a row that is sent */
 
-#define KEY_BYTES 16 /* of a session: its serial, then its id, so that bytes are in the order of serials */
+#define KEY_BYTES 16 /* for a session: its serial, then its id, so that the order of bytes is that of serials */
 
 /* --- keys --- */
 
@@ -165,7 +163,7 @@ struct listing *listing_new(struct request_context *x, struct session *s, const 
 	origin_asks(l->origin);
 	l->of = of;
 	l->page.most = most;
-	l->page.bytes_most = x->core->conf.limits.output / 4; /* as much as is told: see rows_are_long() */
+	l->page.bytes_most = x->core->conf.limits.output / 4; /* as much as is sent: see rows_are_long() */
 	memcpy(l->tag, q->tag.p ? q->tag.p : "", q->tag.n);
 	l->prefix = field_copy(q, FIELD_PREFIX, &l->prefix_n);
 	if (of == &listed_sessions)
@@ -257,9 +255,9 @@ static unsigned seek_sessions(struct request_context *x, struct listing *l)
 	return work;
 }
 
-/* --- telling --- */
+/* --- sending --- */
 
-/* The first permit of which one was told stands for all. */
+/* The first permit with an alarm stands for all. */
 static void reply_semaphore_alarm(struct request_context *x, struct reply *r, const struct semaphore *m)
 {
 	const struct permit *p;
@@ -271,7 +269,7 @@ static void reply_semaphore_alarm(struct request_context *x, struct reply *r, co
 		reply_alarm(x, r, p, ALARM_HELD);
 }
 
-/* Of a semaphore LIST tells how much of it this daemon's sessions have, and how many wait for more. */
+/* For a semaphore LIST shows how many permits this daemon's sessions have, and how many they wait for. */
 static void tell_semaphore(struct request_context *x, struct reply *r, const struct lock *l)
 {
 	const struct semaphore *m = semaphore_find(x, lock_name(l));
@@ -343,7 +341,7 @@ static bool tell_lock_of_row(struct request_context *x, struct listing *l, size_
 	return there;
 }
 
-/* A session that left its connection, or took one over, after it was found may be found again: it is told once. */
+/* A session may be found twice, if it left its connection or took one over after it was found. It is sent once. */
 static bool tell_session_of_row(struct request_context *x, struct listing *l, size_t i)
 {
 	const char *key = page_name(&l->page, i).p;
@@ -361,7 +359,7 @@ static bool tell_session_of_row(struct request_context *x, struct listing *l, si
 
 const struct listed listed_locks = {seek_locks, tell_lock_of_row}, listed_sessions = {seek_sessions, tell_session_of_row};
 
-/* No entry of this page exists any more, but more follow: begins anew behind it. A client needs a row to ask for the next page with. */
+/* No entry of this page exists any longer, but more follow. Begins anew after them, because a client needs a row to ask for the next page. */
 static void listing_begins_behind(struct listing *l)
 {
 	struct span last = page_name(&l->page, l->page.n - 1);
@@ -389,7 +387,7 @@ static void listing_answered(struct request_context *x, struct listing *l)
 	session_send(x->sessions, l->session, r.start, reply_end(&r));
 }
 
-/* False: that was all. */
+/* False: that was the last row. */
 static bool listing_tells(struct request_context *x, struct listing *l, unsigned *work)
 {
 	struct session *s = l->session;

@@ -4,14 +4,14 @@
 
 #include "daemon/core/reply/tell.h"
 
-#define NAMES_AT_ONCE 64   /* entries of a table that is listed in one step, in some 50 us: as many sessions as like ask for one in a pass of the loop */
-#define NAMES_A_SLICE 1024 /* of a larger one, about so many are looked through in a step, or a quarter as many rows are told */
-#define PAUSE_US      MSEC /* from slice to slice: others have most of the time */
-#define PAGES_MOST    8    /* at once, of all … */
-#define PAGES_OF_PEER 4    /* … and of one peer */
+#define NAMES_AT_ONCE 64   /* entries of a table that is listed in one step, in about 50 us: in one pass of the loop any number of sessions may ask for that */
+#define NAMES_A_SLICE 1024 /* of a larger one, a step looks at about so many entries, or sends a quarter as many rows */
+#define PAUSE_US      MSEC /* between two slices: most of the time is for others */
+#define PAGES_MOST    8    /* at once, for all peers … */
+#define PAGES_OF_PEER 4    /* … and for one peer */
 #define SLICE_WORK(names) ((int64_t)(names) * 8)
 
-/* core_conf.listed, or what is usual. */
+/* core_conf.listed, or the usual number. */
 static unsigned names_or(const struct request_context *x, unsigned usual)
 {
 	return x->core->conf.listed ? x->core->conf.listed : usual;
@@ -41,7 +41,7 @@ static unsigned pages_of(const struct request_context *x, const struct origin *o
 	return n;
 }
 
-/* Who waits and may have a page now. */
+/* Returns the waiting listing that may have a page now. */
 static struct listing *lists_next(const struct request_context *x)
 {
 	const struct peer_line *line;
@@ -54,7 +54,7 @@ static struct listing *lists_next(const struct request_context *x)
 	return NULL;
 }
 
-/* After each change. */
+/* Call after each change. */
 static void lists_look(struct request_context *x)
 {
 	if (turns_none(&x->lists.running) && !lists_next(x))
@@ -68,7 +68,7 @@ static void listing_runs(struct request_context *x, struct listing *l)
 	turn_wait(&x->lists.running, &l->turn, l->origin);
 }
 
-/* A list of queues asks the first store at once. */
+/* A list of queues asks its first store at once. */
 static void lists_begin(struct request_context *x)
 {
 	struct listing *l;
@@ -84,7 +84,7 @@ static void lists_begin(struct request_context *x)
 	}
 }
 
-/* Takes it out of its session. The session's next one goes behind those of the others. */
+/* Removes it from its session. The session's next one queues after those of other sessions. */
 static void listing_leaves(struct request_context *x, struct listing *l)
 {
 	struct session *s = l->session;
@@ -123,7 +123,7 @@ static void listing_waits(struct request_context *x, struct listing *l)
 
 void lists_add(struct request_context *x, struct listing *l, size_t entries)
 {
-	int64_t budget = SLICE_WORK(NAMES_A_SLICE); /* more than so few entries take, unless many rules are asked about each */
+	int64_t budget = SLICE_WORK(NAMES_A_SLICE); /* more than so few entries need, unless each costs many rules */
 
 	if (entries > names_or(x, NAMES_AT_ONCE) || listing_goes_on(x, l, &budget))
 		listing_waits(x, l);
@@ -143,7 +143,7 @@ void lists_go_on(struct request_context *x)
 		if (!listing_goes_on(x, l, &budget)) {
 			lists_over(x, l);
 			lists_begin(x);
-		} else { /* after those of the others, which may be short */
+		} else { /* after those of others, which may be short */
 			turn_leave(&l->turn);
 			listing_runs(x, l);
 		}
@@ -151,7 +151,7 @@ void lists_go_on(struct request_context *x)
 	lists_look(x);
 }
 
-/* A short one is told at once. */
+/* A short one is sent at once. */
 void lists_found(struct request_context *x, struct listing *l)
 {
 	int64_t budget = SLICE_WORK(NAMES_AT_ONCE);

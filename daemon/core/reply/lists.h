@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The LISTs that take more than one step. A page may be as large as an answer, so a few of them have one, and the others wait for it: peers take turns, and
- * none has more than half of the pages. A long table is looked through, and told, in slices, one a millisecond, each bounded in what it does, so that others
- * wait for one slice at most: here peers take turns as well, and so do the sessions of a peer. The LISTs of a session are answered one after the other.
+ * The LISTs that take more than one step. A page may be as large as an answer, so only a few LISTs have one at a time. Peers take turns for pages, and none has
+ * more than half of them.
+ *
+ * A long table is walked, and its rows are sent, in slices of bounded work, one a millisecond. So others wait for one slice at most. For slices peers take
+ * turns as well, and so do the sessions of a peer. The LISTs of a session are answered one after the other.
  */
 #ifndef CORE_LISTS_H
 #define CORE_LISTS_H
@@ -10,15 +12,15 @@
 #include "daemon/core/reply/listing.h"
 
 void lists_init(struct request_context *x);
-/* A new one, of a table of so many entries. A short one is answered at once. */
+/* Adds a new LIST of a table with that many entries. A short one is answered at once. */
 void lists_add(struct request_context *x, struct listing *l, size_t entries);
-/* TIMER_LISTS: the next slice. */
+/* TIMER_LISTS: runs the next slice. */
 void lists_go_on(struct request_context *x);
-/* One that ASKS has all that the stores have told: it is told. */
+/* A listing that ASKS has everything from the stores: its rows are sent. */
 void lists_found(struct request_context *x, struct listing *l);
-/* It is answered, otherwise than with rows. */
+/* It was answered, but not with rows. */
 void lists_over(struct request_context *x, struct listing *l);
-/* The session leaves its connection: its LISTs are dropped without a word. */
+/* The session leaves its connection: drops its LISTs without an answer. */
 void lists_drop(struct request_context *x, struct session *s);
 /* The daemon stops: refuses all LISTs under way. True: there were some. */
 bool lists_stop(struct request_context *x);

@@ -7,10 +7,10 @@
 #include <string.h>
 
 #define ROWS_FIRST     ((size_t)64)
-#define GONE_MOST      ((size_t)64 << 10) /* bytes of names that are gone, or as many as those that are there: then the text is written anew */
+#define GONE_MOST      ((size_t)64 << 10) /* if removed names have so many bytes more than those of the rows, the text is written anew */
 #define BYTES_A_WORK   256
-#define ROWS_A_WORK    64 /* that make room for one */
-#define WORK_OF_ROW    2  /* to compare with it, or to write it anew */
+#define ROWS_A_WORK    64 /* that are moved to make room for one */
+#define WORK_OF_ROW    2  /* to compare with it, or to copy it */
 
 int span_compare(struct span a, struct span b)
 {
@@ -44,7 +44,7 @@ static unsigned page_write_anew(struct page *page)
 	return WORK_OF_ROW * (unsigned)page->n;
 }
 
-/* Where the name belongs. Most tables tell their names in no order, and a store tells its queues in theirs. */
+/* Finds the place of the name. Most tables have no order, but a store returns its queues sorted. */
 static size_t page_place(const struct page *page, struct span name, unsigned *work)
 {
 	size_t from = 0, to = page->n;
@@ -89,7 +89,7 @@ unsigned page_add(struct page *page, struct span name)
 	unsigned work;
 
 	if ((page->more > 0 || page->n == page->most) && (page->n == 0 || span_compare(page_name(page, page->n - 1), name) <= 0)) {
-		page->more++; /* behind it are others that are not in the page, or there is no room */
+		page->more++; /* the page leaves out other names already, or has no room */
 		return WORK_OF_ROW;
 	}
 	work = page_insert(page, name);

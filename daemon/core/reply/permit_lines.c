@@ -68,7 +68,7 @@ static void permit_attend(struct request_context *x, const struct permit *p, enu
 		slow_wait(x, p->session, semaphore_name(p->semaphore), kept_remark(&p->remark).trace, p->asked_at, "granted");
 		alarms_set(x->core, ALARM_OF_PERMIT, p, ALARM_HELD, p->granted_at);
 	} else {
-		alarms_forget(x->core, p); /* a permit that is lost stays until its client has acknowledged that */
+		alarms_forget(x->core, p); /* a lost permit stays until its client has acknowledged the loss */
 		slow_hold(x, p->session, semaphore_name(p->semaphore), kept_remark(&p->remark).trace, p->granted_at,
 		          kind == WATCH_LOST ? loss_word(p->loss) : "released");
 	}

@@ -8,9 +8,9 @@
 
 #include <stdio.h>
 
-#define OWNER_ROOM 640 /* as the journal has */
-#define RECORDS_A_STEP 1024 /* of a snapshot; the last session of them may have more */
-#define BYTES_A_STEP ((size_t)256 << 10) /* in these records */
+#define OWNER_ROOM 640 /* as in the journal */
+#define RECORDS_A_STEP 1024 /* in a snapshot. The last session may exceed it */
+#define BYTES_A_STEP ((size_t)256 << 10) /* the same in bytes */
 
 _Static_assert(8 * NODES_MAX <= 72, "the votes of a hold fit into a record");
 _Static_assert(JOURNAL_NAME_MAX >= SLOT_NAME_MAX, "the name of a slot fits into a record");
@@ -38,7 +38,7 @@ static bool is_remembered(const struct request_context *x, const struct session 
 	return s->known && (!x->core->journal_off || x->snapshot);
 }
 
-/* A line that was sent counts as read in a restart alone: after a crash the client may not have got it. */
+/* A line that was sent counts as read in a restart only. After a crash the client may not have received it. */
 static int64_t heard(const struct request_context *x, bool told)
 {
 	return told && x->hands_over.n > 0 ? JOURNAL_HEARD : 0;
@@ -77,7 +77,7 @@ void record_over(struct request_context *x, const struct session *s)
 		remember(x, &(struct journal_record){.kind = JOURNAL_OVER, .session = (int64_t)s->serial});
 }
 
-/* The owner as the record is to have it; flags: further bits of JOURNAL_PARTS, RENEW. */
+/* owner: as it is written into the record. flags: added to JOURNAL_PARTS and RENEW. */
 static void record_hold(struct request_context *x, const struct session *s, struct claim *c, struct span owner, int64_t flags, bool told)
 {
 	const struct remark remark = claim_remark(c);
@@ -86,7 +86,7 @@ static void record_hold(struct request_context *x, const struct session *s, stru
 
 	l->lease.recorded = true;
 	left = adoption_record(x->core, &l->lease);
-	/* Of a downgrade before the stores are asked to share it: where they do already, the next run would find no key that is held alone. */
+	/* A downgrade is recorded before the stores are asked to share the lock. If they share it already, the next run finds no key that is held alone. */
 	record_in_time(x, &(struct journal_record){.kind = JOURNAL_HELD,
 	                                     .session = (int64_t)s->serial,
 	                                     .name = left.name,
@@ -121,7 +121,7 @@ static void record_free(struct request_context *x, const struct session *s, cons
 
 /* --- permits --- */
 
-/* See permit.h. */
+/* The owner in the records of a permit: see permit.h. */
 static struct span seat_owner(struct request_context *x, const struct permit *p)
 {
 	char *room = arena_reserve(&x->core->out->arena, OWNER_ROOM);
@@ -156,7 +156,7 @@ void record_permit(struct request_context *x, const struct permit *p)
 	record_seats(x, p, true);
 }
 
-/* See permit.h. */
+/* The owner in the record of a loss: see permit.h. */
 static struct span loss_owner(struct request_context *x, const struct permit *p)
 {
 	char *room = arena_reserve(&x->core->out->arena, OWNER_ROOM);

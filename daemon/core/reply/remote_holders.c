@@ -6,7 +6,7 @@
 #include "daemon/base/mem.h"
 #include "daemon/core/session/jobs.h"
 
-/* made if need be */
+/* allocates them if need be */
 static struct remote_holders *remote_holders_here(struct request_context *x)
 {
 	struct remote_holders *t = x->remote_holders;
@@ -23,7 +23,7 @@ static struct remote_holders *remote_holders_here(struct request_context *x)
 	return t;
 }
 
-/* NULL: nothing is known of it. */
+/* NULL: nothing is known about it. */
 static struct remote_holder *remote_holder_find(const struct remote_holders *t, struct span name)
 {
 	uint64_t hash = siphash(t->key, name.p, name.n);
@@ -70,7 +70,7 @@ static struct remote_holder *remote_holder_new(struct remote_holders *t, struct 
 	return h;
 }
 
-/* The same, made if need be, in the place of the one that was not used for longest. It is the one that was used last from now on. */
+/* The same, but creates it if need be, in place of the one that was unused for longest. It becomes the most recently used. */
 static struct remote_holder *remote_holder_use(struct remote_holders *t, struct span name)
 {
 	struct remote_holder *h = remote_holder_find(t, name);
@@ -88,7 +88,7 @@ static bool remote_holder_is(const struct remote_holder *h, const struct elsewhe
 	return h->number == elsewhere->number && strcmp(h->daemon, elsewhere->daemon) == 0;
 }
 
-/* From now on it is this value. What was told of another is forgotten. */
+/* From now on it describes this value. Forgets what was reported about another. */
 static void remote_holder_become(struct remote_holder *h, const struct elsewhere *elsewhere)
 {
 	core_keep(h->daemon, sizeof(h->daemon), span_of(elsewhere->daemon));
@@ -98,8 +98,8 @@ static void remote_holder_become(struct remote_holder *h, const struct elsewhere
 }
 
 /*
- * Keeps the card that this message has, if it is about this value. False: it is not, or not sound, or nobody has asked for it.
- * Only of whom it was asked, and about what: the answer to an earlier question may be late, and anybody may send one.
+ * Keeps the card in this message if it is about this value. False: it is not, or is invalid, or was not asked for. Only the daemon that was asked counts, and
+ * only for this question: an answer to an earlier one may be late, and anybody may send one.
  */
 static bool remote_holder_keep_card(struct remote_holders *t, struct span message, struct instant now, struct remote_holder **ret_holder)
 {
@@ -165,10 +165,10 @@ _Static_assert(JOB_OWNER_MAX <= CARD_OWNER_MAX, "a card has room for the owner o
 /* A message that a store was asked to publish. */
 struct message {
 	TAILQ_ENTRY(message) next;
-	struct name name; /* of the calls: they are about no lock */
-	char nothing[1];  /* the text of that name */
+	struct name name; /* for the calls, which are about no lock */
+	char nothing[1];  /* the text of `name` */
 	struct calls calls;
-	size_t about_n; /* a question: the name that it is about, which follows; 0: an answer */
+	size_t about_n; /* a question: the length of the name that it is about, which follows; 0: an answer */
 	char about[];
 };
 
@@ -180,8 +180,8 @@ static void wake_at(struct request_context *x, struct instant at)
 		heap_set(&x->core->timers, timer, at);
 }
 
-/* Nothing is under way: no timer is left. */
-static void calm_down(struct request_context *x)
+/* If nothing is under way, no timer is left. */
+static void stop_timer_if_idle(struct request_context *x)
 {
 	if (x->remote_holders->messages_n == 0 && x->remote_holders->held_n == 0)
 		heap_cancel(&x->core->timers, &x->remote_holders->timer);
@@ -189,7 +189,7 @@ static void calm_down(struct request_context *x)
 
 /* --- messages -------------------------------------------------------------------------------------------------------- */
 
-/* One more of this kind in the present second. */
+/* Counts one more of this kind in the present second. */
 static bool may_send(struct request_context *x, unsigned *count, unsigned most)
 {
 	struct remote_holders *t = x->remote_holders;
@@ -219,7 +219,7 @@ static struct message *message_new(struct request_context *x, struct span about)
 	return m;
 }
 
-/* letter: 'i', a question; 'I', a card. */
+/* letter: 'i' for a question; 'I' for a card. */
 static void message_send(struct request_context *x, unsigned node, struct span to, char letter, const struct holder_text *c)
 {
 	struct message *m = message_new(x, letter == 'i' ? c->name : SPAN(""));
@@ -245,7 +245,7 @@ static void message_end(struct request_context *x, struct message *m)
 	mem_free(m);
 }
 
-/* The next store that can be used, from this one on, in a circle; -1: there is none. */
+/* Returns the next usable store, from this one on, in a circle; -1: there is none. */
 static int usable_from(const struct request_context *x, unsigned node)
 {
 	unsigned nodes = x->core->conf.nodes;
@@ -256,7 +256,7 @@ static int usable_from(const struct request_context *x, unsigned node)
 	return -1;
 }
 
-/* By another store than last time: it may be one over which nothing gets through. False: by none. */
+/* Asks another store than last time, because that one may not reach the other daemon. False: there is none to ask. */
 static bool question_send(struct request_context *x, struct remote_holder *h)
 {
 	struct holder_text question = {.daemon = span_of(x->core->daemon_id), .name = {h->name, h->name_n}, .number = h->number};
@@ -271,7 +271,7 @@ static bool question_send(struct request_context *x, struct remote_holder *h)
 	return true;
 }
 
-/* --- who asks -------------------------------------------------------------------------------------------------------- */
+/* --- asking -------------------------------------------------------------------------------------------------------- */
 
 static bool may_ask(const struct request_context *x, struct span name, const struct elsewhere *elsewhere)
 {
@@ -321,7 +321,7 @@ bool ask_daemon(struct request_context *x, const struct pending *p)
 	return true;
 }
 
-/* --- held back no longer --------------------------------------------------------------------------------------------- */
+/* --- no longer held back --------------------------------------------------------------------------------------------- */
 
 static void pending_is_due(struct remote_holders *t, struct pending *p)
 {
@@ -330,8 +330,8 @@ static void pending_is_due(struct remote_holders *t, struct pending *p)
 	TAILQ_INSERT_TAIL(&t->due, p, in_lease);
 }
 
-/* Those that wait for a card of the holder of this name. */
-static void let_go(struct remote_holders *t, struct span name)
+/* The SHOWs that wait for a card of the holder of this name can be answered. */
+static void let_shows_go_on(struct remote_holders *t, struct span name)
 {
 	struct pending *p, *next;
 
@@ -360,9 +360,9 @@ void ask_daemon_free_pending(struct request_context *x, struct pending *p)
 	lock_drop_if_unused(&x->engine->table, l);
 }
 
-/* --- what comes ------------------------------------------------------------------------------------------------------ */
+/* --- messages of others --------------------------------------------------------------------------------------------- */
 
-/* The hold of that value; NULL: there is none, or it is no lock. */
+/* Returns the hold of that value; NULL: there is none, or it is no lock. */
 static const struct claim *holder_of_value(struct request_context *x, const struct holder_text *q)
 {
 	const struct lock *l = lock_find(&x->engine->table, q->name);
@@ -406,23 +406,23 @@ void ask_daemon_card(struct request_context *x, struct span message)
 
 	if (!x->remote_holders || !remote_holder_keep_card(x->remote_holders, message, x->core->now, &h))
 		return;
-	let_go(x->remote_holders, (struct span){h->name, h->name_n});
-	calm_down(x);
+	let_shows_go_on(x->remote_holders, (struct span){h->name, h->name_n});
+	stop_timer_if_idle(x);
 }
 
-/* How many daemons have got the message: none, if the one that was asked does not listen at this store. */
+/* The store reports how many daemons got the message. None: the daemon that was asked is not subscribed at this store. */
 static bool nobody_heard(const struct answer *a)
 {
 	return a->class != ANSWER_EXECUTED || a->code != 'T' || span_equal(a->found, SPAN("0"));
 }
 
-/* The store was asked to publish a question about this one. The next store is asked if this one has told nobody. */
-static void question_is_out(struct request_context *x, struct remote_holder *h, const struct answer *a)
+/* A store has answered the request to publish a question about this holder. If it reached nobody, asks the next store. */
+static void question_was_published(struct request_context *x, struct remote_holder *h, const struct answer *a)
 {
 	if (!h->open || h->node != a->node || !nobody_heard(a) || question_send(x, h))
 		return;
 	h->open = false;
-	let_go(x->remote_holders, (struct span){h->name, h->name_n});
+	let_shows_go_on(x->remote_holders, (struct span){h->name, h->name_n});
 }
 
 void ask_daemon_answered(struct request_context *x, const struct answer *a)
@@ -437,8 +437,8 @@ void ask_daemon_answered(struct request_context *x, const struct answer *a)
 	h = m->about_n > 0 ? remote_holder_find(x->remote_holders, (struct span){m->about, m->about_n}) : NULL;
 	message_end(x, m);
 	if (h)
-		question_is_out(x, h, a);
-	calm_down(x);
+		question_was_published(x, h, a);
+	stop_timer_if_idle(x);
 }
 
 void ask_daemon_fired(struct request_context *x)

@@ -35,7 +35,7 @@ static void row_holder(struct request_context *x, struct session *s, struct span
 	row_end(x, s, &r);
 }
 
-/* What is left of the TTL by now, unless it was renewed; -1: it never expires. */
+/* Returns what is left of the TTL now, unless it was renewed; -1: it never expires. */
 static int64_t elsewhere_ttl_ms(const struct request_context *x, const struct elsewhere *elsewhere)
 {
 	int64_t left = elsewhere->pttl_ms - instant_diff(x->core->now, elsewhere->at) / MSEC;
@@ -44,8 +44,8 @@ static int64_t elsewhere_ttl_ms(const struct request_context *x, const struct el
 }
 
 /*
- * Nobody holds the name, and nobody gets it yet: UNLOCK keep=, a lock-delay, an older ticket, or a loss that its holder may not know of.
- * left: what stands at the stores, or NULL.
+ * Nobody holds the name, and nobody gets it yet. The reason is UNLOCK keep=, a lock-delay, an older ticket, or a loss that its holder may not know of. left:
+ * what is still at the stores, or NULL.
  */
 static void row_kept(struct request_context *x, struct session *s, struct span tag, const struct elsewhere *left, int64_t ttl_ms)
 {
@@ -62,7 +62,7 @@ static void row_kept(struct request_context *x, struct session *s, struct span t
 	row_end(x, s, &r);
 }
 
-/* The lease there may have gone from session to session meanwhile. */
+/* The lease there may have passed from session to session meanwhile. */
 static int64_t elsewhere_seen_ms(const struct request_context *x, const struct lock *l, const struct elsewhere *elsewhere)
 {
 	return elsewhere == &l->contender->elsewhere && !elsewhere->foreign ? split_seen_ms(x->engine, l->contender) : -1;
@@ -113,7 +113,7 @@ static void row_waiter(struct request_context *x, struct session *s, struct span
 	row_end(x, s, &r);
 }
 
-/* Claims that do not wait are no waiters: they are there for one round. pos: of the one before. Returns that of the last one. */
+/* Claims that do not wait for holders are no waiters, because they exist for one round only. pos: the position before these rows. Returns the last position. */
 static unsigned rows_waiters(struct request_context *x, struct session *s, struct span tag, const struct lock *l, size_t begin, unsigned pos)
 {
 	const struct claim *c;
@@ -128,7 +128,7 @@ static unsigned rows_waiters(struct request_context *x, struct session *s, struc
 	return pos;
 }
 
-/* Of the waiters here the first patient one has the first place. */
+/* The first patient waiter here has the first place. */
 static bool is_next(const struct request_context *x, const struct lock *l, const struct ticket_seen *next)
 {
 	const struct claim *c;
@@ -140,7 +140,7 @@ static bool is_next(const struct request_context *x, const struct lock *l, const
 	return true;
 }
 
-/* A row for the daemon whose ticket is the first, if it stands before all waiters here. Returns the position of that row; 0: there is none. */
+/* Sends a row for the daemon whose ticket is the first, if it comes before all waiters here. Returns the position of that row; 0: there is none. */
 static unsigned row_next(struct request_context *x, struct session *s, struct span tag, const struct lock *l, const struct ticket_seen *next)
 {
 	struct elsewhere elsewhere = {.foreign = false};
@@ -157,13 +157,13 @@ static unsigned row_next(struct request_context *x, struct session *s, struct sp
 	return 1;
 }
 
-/* Whether the value that stands there is one of this daemon's, and so nobody's: no session here holds it. The memory store has no others. */
+/* Whether the value at the stores is one of this daemon's, which no session here holds. So nobody has it. The memory store has no other values. */
 static bool is_own(const struct request_context *x, const struct elsewhere *elsewhere)
 {
 	return !elsewhere->foreign && (!elsewhere->host[0] || !x->core->conf.shared);
 }
 
-/* Who has it; 0: nobody, or it is not known. Of many readers only those whose rows fit. */
+/* Sends rows for the holders. Returns how many; 0: nobody, or it is not known. Of many readers it sends only those that fit. */
 static unsigned rows_holders(struct request_context *x, struct session *s, struct span tag, const struct lock *l, const struct elsewhere *elsewhere)
 {
 	size_t begin = s->unsent;
@@ -206,7 +206,7 @@ static bool wants(const struct request_context *x, enum field f)
 
 static const struct pending not_asked;
 
-/* p: what the stores said, or not_asked. */
+/* p: the pending with what the stores answered, or not_asked. */
 static void show(struct request_context *x, struct session *s, struct span tag, const struct lock *l, const struct elsewhere *elsewhere,
 		 const struct pending *p, bool formers)
 {
@@ -219,7 +219,7 @@ static void show(struct request_context *x, struct session *s, struct span tag, 
 		  first + next + waiters == 0 && p->free);
 }
 
-/* Whether this daemon keeps track of a holder elsewhere, since somebody here waits. What the stores said before they fell silent may be outdated. */
+/* Whether this daemon keeps track of a holder elsewhere, because somebody here waits. What the stores reported before they fell silent may be outdated. */
 static bool is_watched(const struct lock *l)
 {
 	return contender_is_between_rounds(l->contender) && l->contender->elsewhere.known && !l->contender->elsewhere.outdated;
@@ -228,7 +228,7 @@ static bool is_watched(const struct lock *l)
 static void show_tell(struct request_context *x, struct session *s, const struct pending *p)
 {
 	const struct lock *l = p->lock;
-	/* A round of ours has begun since, or is being undone: its value at the stores does not tell who has the name. */
+	/* One of our rounds has begun since, or is being undone. Its value at the stores does not show who has the name. */
 	bool undecided = !lock_is_idle(l) && is_own(x, &p->elsewhere);
 
 	if (is_watched(l))
@@ -237,7 +237,7 @@ static void show_tell(struct request_context *x, struct session *s, const struct
 		show(x, s, span_of(p->tag), l, undecided ? &not_asked.elsewhere : &p->elsewhere, p, p->formers);
 }
 
-/* Somebody elsewhere has the name, and its daemon may tell who that is. */
+/* Somebody elsewhere has the name, and its daemon may report who that is. */
 static bool show_holds_back(struct request_context *x, const struct pending *p)
 {
 	struct pending of_holder = *p;
@@ -257,7 +257,7 @@ bool show_answer(struct request_context *x, struct session *s, const struct pend
 	return true;
 }
 
-/* As the stores need not be asked. */
+/* Answers at once, because the stores need not be asked. */
 static void show_at_once(struct request_context *x, struct session *s, struct lock *l)
 {
 	struct pending p = {.session = s, .lock = l, .verb = VERB_SHOW, .formers = wants(x, FIELD_FORMER)};
@@ -269,7 +269,7 @@ static void show_at_once(struct request_context *x, struct session *s, struct lo
 		show(x, s, x->request.tag, l, &l->contender->elsewhere, &not_asked, p.formers);
 }
 
-/* A lock has the name. Permits of it that are asked for at this moment will be refused. */
+/* The name is in use as a lock. Permits of it that are asked for now will be refused. */
 static bool is_of_lock(const struct lock *l)
 {
 	return l && l->lease.state != LEASE_NONE && lock_mark(l) == 0;
@@ -285,7 +285,7 @@ void serve_SHOW(struct request_context *x, struct session *s)
 		semaphore_show(x, s, m);
 		return;
 	}
-	/* Held or kept by this daemon, or being asked for. */
+	/* Held or kept by this daemon, or asked for by it. */
 	if (l && !wants(x, FIELD_ALL) && (is_watched(l) || l->lease.state != LEASE_NONE || l->contender->state == CONTENDER_ACQUIRING)) {
 		show_at_once(x, s, l);
 	} else if (pendings_within_limit(x, s)) {
@@ -295,7 +295,7 @@ void serve_SHOW(struct request_context *x, struct session *s)
 	}
 }
 
-/* --- held back no longer --------------------------------------------------------------------------------------------- */
+/* --- no longer held back --------------------------------------------------------------------------------------------- */
 
 static void show_due(struct request_context *x)
 {
@@ -333,7 +333,7 @@ void show_fired(struct request_context *x)
 	show_due(x);
 }
 
-/* Who has it longest, other than this owner: a reader that asks to be alone waits for the others. NULL: nobody else has it. */
+/* Returns the holder that has had it longest, except this owner: a reader that asks to hold it alone waits for the other readers. NULL: nobody else has it. */
 static const struct claim *holder_in_the_way(const struct lock *l, const struct session *s, struct span owner)
 {
 	return l->holder && claim_is_of(l->holder, s, owner) ? lock_next_holder(l, l->holder) : l->holder;
@@ -352,7 +352,7 @@ static void reply_holder_here(struct request_context *x, struct reply *r, const 
 	}
 }
 
-/* What the stores have shown of it, and what its daemon has told. */
+/* Adds what the stores have shown about the holder, and what its daemon has reported. */
 static void reply_holder_there(struct request_context *x, struct reply *r, struct span name, const struct elsewhere *elsewhere)
 {
 	int64_t held_us = -1;

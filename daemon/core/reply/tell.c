@@ -14,7 +14,7 @@
 #include <stdarg.h>
 #include <stdio.h>
 
-/* One line of the log. names: how many were asked for at once; 0: this one. trace: "": none. */
+/* One line of the log. names: how many names the request was for; 0: only this one. trace "": none. */
 struct slow {
 	const char *kind, *of, *field, *outcome;
 	unsigned names;
@@ -149,7 +149,7 @@ void tell_cycle(struct request_context *x, struct session *s, struct span tag, s
 	tell_line(x, s, &r);
 }
 
-/* The line itself has its answer. */
+/* This line itself was answered already. */
 static void tell_mistakes(struct request_context *x, struct session *s)
 {
 	char text[64], *line = session_line(x->sessions);
@@ -160,7 +160,7 @@ static void tell_mistakes(struct request_context *x, struct session *s)
 	session_say(x->sessions, s, line, reply_end(&r));
 }
 
-/* Counts one more mistake in a row. A session that makes too many is told so, and its connection is closed. */
+/* Counts one more mistake in a row. After too many the session is told so, and its connection is closed. */
 static void count_mistake(struct request_context *x, struct session *s)
 {
 	metric_add(&x->core->metrics, METRIC_MISTAKES, 1);
@@ -282,7 +282,7 @@ void tell_validity(struct request_context *x, const struct claim *c, const char 
 	push_end(x, &r, c);
 }
 
-/* Too few stores can be used; or those that can be used were busy, or did not comply. How many have answered is not known here. */
+/* Too few stores are usable, or the usable ones were busy or refused. It is not known here how many have answered. */
 static void deliver_no_quorum(struct request_context *x, struct session *s, struct span tag, enum refusal why)
 {
 	unsigned nodes = x->core->conf.nodes, quorum = quorum_of(nodes), usable = members_serving(&x->engine->members);
@@ -436,24 +436,24 @@ bool refuse_bound(struct request_context *x, struct session *s, enum field field
 	return false;
 }
 
-/* Figures are thousandths of a renewal a second. */
+/* Figures are in thousandths of a renewal a second. */
 
 #define LONG_US      (10 * SEC)
 #define AGAIN_US     (100 * MSEC)
-#define COUNTED_MOST 4096 /* leases that are counted anew at each sum */
+#define COUNTED_MOST 4096 /* leases that each sum counts anew */
 
-#define LEASES_OF_PERMIT 2 /* the mark and one slot, whatever lines it stands in */
+#define LEASES_OF_PERMIT 2 /* the mark and one slot, in whatever lines it waits */
 #define LEASES_OF_TAKE   2 /* the job and its lock */
 
-/* A loss of which only the journal tells has no ttl. */
+/* A loss that is known only from the journal has no ttl. */
 static int64_t milli_of(int64_t ttl_us)
 {
 	return ttl_us > 0 && ttl_us < LONG_US ? 3 * 1000 * SEC / ttl_us : 0;
 }
 
 /*
- * What the session has and what it may come to hold, by whatever it asks and waits for. repeatable: only the requests that its client may repeat, as their
- * answers were lost with the connection.
+ * What the session has, and what its requests may bring. repeatable: only the requests that its client may repeat, because their answers were lost with the
+ * connection.
  */
 static int64_t session_milli(const struct session *s, bool repeatable)
 {
@@ -482,7 +482,6 @@ static int64_t session_milli(const struct session *s, bool repeatable)
 	return sum;
 }
 
-/* Likewise. */
 static int64_t leases_asked_for(const struct request *q)
 {
 	switch (q->verb) {
@@ -493,13 +492,13 @@ static int64_t leases_asked_for(const struct request *q)
 	case VERB_TAKE:
 		return LEASES_OF_TAKE;
 	case VERB_EXTEND:
-		return 0; /* it has that lease already, and it counts from the next request on */
+		return 0; /* it has that lease already, which counts from the next request on */
 	default:
 		return 1;
 	}
 }
 
-/* A client that was resumed may say again what it had said: that much is no more than it has. */
+/* A client of a resumed session may repeat its requests. So much is no more than it has. */
 static int64_t milli_asked_for(const struct session *s, int64_t leases, int64_t ttl_us)
 {
 	int64_t more = leases * milli_of(ttl_us), again = s->resumed ? session_milli(s, true) : 0;
@@ -518,7 +517,7 @@ static void session_set_renewals(struct request_context *x, struct session *s, i
 	}
 }
 
-/* Some of them in each sum, so that each has its turn: they may have lost or released what was counted last. */
+/* Counts some sessions in each sum, so that each has its turn: they may have lost or released what was counted last. */
 static void count_anew(struct request_context *x)
 {
 	struct session *s, *next;

@@ -11,7 +11,10 @@
 
 static uint64_t news_untold(const struct request_context *x, const struct watching *w);
 
-/* What a step may spend: 1 for a comparison with a prefix; 16 for a line to a session, and 1 for 64 bytes of it. To send them takes the pass as long again. */
+/*
+ * The work of a step: 1 for a comparison with a prefix; 16 for a line to a session, and 1 for each 64 bytes of it. The pass of the loop needs as long again to
+ * send them.
+ */
 #define TOLD_A_STEP 32768
 #define TOLD_LINE   16
 #define TOLD_BYTES  64
@@ -28,7 +31,7 @@ struct event_kept {
 void news_init(struct request_context *x)
 {
 	TAILQ_INIT(&x->news.kept);
-	x->news.number = INT64_MAX; /* from which news_were_missed() counts back */
+	x->news.number = INT64_MAX; /* so high because news_were_missed() counts down from it */
 }
 
 static size_t event_bytes(size_t name_n, size_t line_n)
@@ -56,7 +59,7 @@ static bool news_has_time(const struct request_context *x)
 	return x->news.told < core_portion(x->core, TOLD_A_STEP);
 }
 
-/* A prefix brings nothing of what was before it was watched. */
+/* A prefix does not include events from before it was watched. */
 static bool watching_includes(const struct watching *w, struct span name, struct instant since, uint64_t number)
 {
 	const struct prefix *p;
@@ -77,7 +80,7 @@ static void news_tell_one(struct request_context *x, const struct watching *w, s
 	x->news.told += TOLD_LINE + (unsigned)(line.n / TOLD_BYTES);
 }
 
-/* False: the step had no time for all of them. Those who were told are not told again. */
+/* False: the step had no time for all sessions. The event is not sent twice to the same one. */
 static bool news_tell(struct request_context *x, struct span name, struct instant since, uint64_t number, struct span line)
 {
 	struct watching *w;
@@ -152,7 +155,7 @@ void news_send(struct request_context *x, struct span name, struct instant since
 		news_keep(x, name, since, line);
 }
 
-/* How many events were not compared with its prefixes yet; and, in the process that goes on in a restart, that it has missed so many. */
+/* Returns how many events were not compared with its prefixes yet. In the next process after a restart, it has missed so many. */
 static uint64_t news_untold(const struct request_context *x, const struct watching *w)
 {
 	return x->news.number - w->told;
@@ -178,10 +181,10 @@ void news_again(struct request_context *x)
 		news_tell_missed(x);
 }
 
-#define PREFIXES_MOST      64            /* of one session … */
+#define PREFIXES_MOST      64            /* of one session, … */
 #define PREFIXES_OF_PEER   256           /* … of those of one peer, … */
-#define PREFIXES_OF_ALL    512           /* … and of all: each event is compared with each of them, and told to as many sessions */
-#define CONTENDED_APART_US (100 * MSEC)  /* between two CONTENDED about one claim */
+#define PREFIXES_OF_ALL    512           /* … and of all: each event is compared with each of them, and sent to as many sessions */
+#define CONTENDED_APART_US (100 * MSEC)  /* between two CONTENDED about the same claim */
 
 static struct watching *watching_of(struct request_context *x, struct session *s)
 {
@@ -250,7 +253,7 @@ static void event_detail(struct request_context *x, struct reply *r, const struc
 	reply_remark(r, claim_remark(c));
 }
 
-/* For alarms and the slow log. A group that waits is one request, whatever name it waits for. */
+/* For alarms and the slow log. A waiting group is one request, whatever name it waits for now. */
 static void watch_attend(struct request_context *x, const struct claim *c, enum watch_kind kind)
 {
 	struct session *s = c->session;
@@ -305,11 +308,11 @@ void watch_tell(struct request_context *x, const struct claim *c, enum watch_kin
 	reply_int(&r, "session", (int64_t)c->session->serial);
 	reply_text(&r, "who", (struct span){who, session_who(c->session, who)});
 	event_detail(x, &r, c, kind);
-	/* A request that waited before a session began to watch is no news to it. */
+	/* A request that waited before a session began to watch is not reported to it. */
 	news_send(x, lock_name(c->lock), kind == WATCH_WAITING ? c->asking->asked_at : INSTANT_NEVER, &r);
 }
 
-/* The patient waiters here, and one for all daemons that want the name: each of them says so again before its ticket ends. */
+/* Returns the patient waiters here, plus one if other daemons want the name. Each of those repeats that before its ticket ends. */
 static unsigned lock_waiters(const struct request_context *x, const struct lock *l)
 {
 	const struct contender *k = l->contender;
@@ -332,7 +335,7 @@ static void tell_contended(struct request_context *x, struct claim *c)
 	tell_line(x, c->session, &r);
 }
 
-/* Of a holder that has subscribed. One whose grant is yet to be delivered is told behind that. */
+/* For a holder that has subscribed. If its grant is not delivered yet, it is told after that. */
 static bool claim_hears_contended(const struct request_context *x, const struct claim *c)
 {
 	return c->state == CLAIM_HELD && !c->not_notified && !c->asking && watch_is_subscribed(c->session) &&
@@ -363,7 +366,7 @@ void watch_tell_contended(struct request_context *x, const struct lock *l)
 			tell_contended(x, c);
 }
 
-/* in_ms=-1: as long as somebody holds. */
+/* in_ms=-1: until nobody holds anything. */
 static void tell_drain(struct request_context *x, struct session *s)
 {
 	struct reply r;
@@ -517,7 +520,7 @@ static void reply_subscribed(struct request_context *x, struct session *s)
 	tell_line(x, s, &r);
 }
 
-/* Nobody may have heard of those who wait already: so each lock that is held is looked at. */
+/* The session may know of no waiter yet, so each lock that it holds is looked at. */
 bool watch_subscribe(struct request_context *x, struct session *s)
 {
 	struct claim *c;

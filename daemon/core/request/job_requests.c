@@ -13,10 +13,10 @@
 
 _Static_assert(2 * NAME_MAX_BYTES + PAYLOAD_MAX <= JOB_TEXT_MAX, "stores keep the longest job");
 
-#define QUEUES_OF_PEER 1024 /* that TAKEs of the sessions of one peer wait for, … */
-#define QUEUES_OF_ALL  4096 /* … and of all: each is a key at its home, and each TAKE looks through them */
-#define TAKES_OF_QUEUE 8192 /* that wait for its jobs: each answer of its home is for one of them, and all are looked through … */
-#define TAKES_OF_PEER  4096 /* … and those of one peer leave room for others */
+#define QUEUES_OF_PEER 1024 /* in which TAKEs of one peer's sessions wait, … */
+#define QUEUES_OF_ALL  4096 /* … and of all peers: each queue is a key at its home, and each TAKE looks through all queues */
+#define TAKES_OF_QUEUE 8192 /* that wait in one queue: each answer of the home is for one of them, and all are looked through … */
+#define TAKES_OF_PEER  4096 /* … and of one peer, so that others have room */
 
 /* --- DEFER --- */
 
@@ -58,7 +58,7 @@ static bool job_requests_is_allowed(struct request_context *x, struct session *s
 	return false;
 }
 
-/* Also the id of the job, if the request has none: ids of jobs that are due in the same millisecond are in the order of the DEFERs of this daemon. */
+/* Also the id of the job if the request has none. If jobs become due in the same millisecond, ids keep the order of the DEFERs of this daemon. */
 static struct span nonce_make(struct request_context *x, char *out)
 {
 	int n = snprintf(out, JOB_ID_MAX, "%.16s-%010" PRIu64, x->core->daemon_id, ++x->orders);
@@ -208,7 +208,7 @@ void serve_TAKE(struct request_context *x, struct session *s)
 
 /* --- DONE and RETRY --- */
 
-/* The job that the session has; NULL: answered, or it has none of that id. */
+/* Returns the job that the session has; NULL: the request was answered, or the session has no job of that id. */
 static struct job *job_of_request(struct request_context *x, struct session *s, bool *ret_answered)
 {
 	const struct request *q = &x->request;
@@ -255,7 +255,7 @@ void serve_DONE(struct request_context *x, struct session *s)
 		tell_error(x, s, x->request.tag, ERROR_NOTHELD, "this session does not have the job");
 }
 
-/* Of a job that the session does not have: it may have failed for good, or be delayed, and is to be due. */
+/* RETRY of a job that the session does not have: it may have failed for good, or be delayed. It becomes due. */
 static void retry_stored(struct request_context *x, struct session *s)
 {
 	const struct request *q = &x->request;

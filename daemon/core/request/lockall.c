@@ -54,7 +54,7 @@ static bool count_suits(struct request_context *x, struct session *s, unsigned i
 	return false;
 }
 
-/* How often the owner is to hold each name afterwards. LOCKANY: the first that it has, or any if it has none. */
+/* Checks how many times the owner may hold each name afterwards. LOCKANY: only for the first name that it holds, or for any name if it holds none. */
 static bool counts_suit(struct request_context *x, struct session *s)
 {
 	unsigned words = x->request.words, first = 0;
@@ -72,7 +72,7 @@ static bool counts_suit(struct request_context *x, struct session *s)
 	return true;
 }
 
-/* The owner holds what it asks for, as often as count= says: nothing is granted. */
+/* The owner holds everything as many times as count= says, so nothing is granted. */
 static bool group_is_had(struct request_context *x, const struct session *s)
 {
 	const struct request *q = &x->request;
@@ -86,7 +86,7 @@ static bool group_is_had(struct request_context *x, const struct session *s)
 	return group_wants_any(q) ? n > 0 : n == q->words;
 }
 
-/* What the owner holds already is counted up, if it is held in the mode that is asked for. */
+/* What the owner holds already is counted up if it is held in the requested mode. */
 static bool own_hold_suits(struct request_context *x, struct session *s, unsigned i)
 {
 	const struct request *q = &x->request;
@@ -116,7 +116,7 @@ static bool own_holds_suit(struct request_context *x, struct session *s)
 	return true;
 }
 
-/* Where this daemon knows of it no store is asked, so a LOCKANY does not take another name meanwhile. */
+/* Checks that no semaphore of this daemon has one of the names, before any store is asked. Otherwise a LOCKANY would get another name meanwhile. */
 static bool names_are_of_locks(struct request_context *x, struct session *s)
 {
 	const struct request *q = &x->request;
@@ -138,8 +138,8 @@ static bool terms_are_allowed(struct request_context *x, struct session *s)
 	       bound_is_kept(x, s, FIELD_DELAY, x->core->conf.max_delay_us, "max_delay") && terms_suit_mode(x, s);
 }
 
-/* How many of the names would be further locks: not one that the owner holds, nor a loss that it takes anew. */
-static unsigned names_further(struct request_context *x, const struct session *s, uint64_t *ret_bytes)
+/* Returns how many of the names would be new locks. Names that the owner holds, or has lost and asks for again, are not new. */
+static unsigned count_new_names(struct request_context *x, const struct session *s, uint64_t *ret_bytes)
 {
 	const struct request *q = &x->request;
 	unsigned n = 0;
@@ -168,7 +168,7 @@ static bool group_is_within_limits(struct request_context *x, struct session *s,
 	}
 	if (!crowd_has_room(x, s))
 		return false;
-	if (s->held + s->waiting + names_further(x, s, &bytes) <= conf->limits.locks)
+	if (s->held + s->waiting + count_new_names(x, s, &bytes) <= conf->limits.locks)
 		return names_have_room(x, s, bytes, request_has(&x->request, FIELD_DELAY));
 	tell_error(x, s, x->request.tag, ERROR_LIMIT, "a session may have at most %" PRIu64 " locks (limits.locks)", conf->limits.locks);
 	return false;
@@ -182,7 +182,7 @@ static bool words_name(const struct request *q, struct span name)
 	return false;
 }
 
-/* After RESUME the same request; with count= on both of them also before. */
+/* After RESUME: the same request. If both have count=, also before RESUME. */
 static bool group_is_repeated_by(const struct group *g, const struct request *q)
 {
 	bool again = g->not_notified || (g->count > 0 && request_has(q, FIELD_COUNT));
@@ -197,7 +197,7 @@ static bool group_is_repeated_by(const struct group *g, const struct request *q)
 	return true;
 }
 
-/* It waits no longer: the client has said the same again, and would not wait. */
+/* It waits no longer: the client has repeated the request without a wait. */
 static void group_gives_up(struct request_context *x, struct group *g)
 {
 	if (g->not_notified)
@@ -206,9 +206,7 @@ static void group_gives_up(struct request_context *x, struct group *g)
 		group_cancel(x, g);
 }
 
-/*
- * A request that is repeated has its old place, if both wait; else it takes the place of the earlier one. What was granted meanwhile the client holds already.
- */
+/* If both wait, a repeated request gets the old place. Otherwise it replaces the earlier one. The client holds already what was granted meanwhile. */
 static bool group_is_repeated(struct request_context *x, struct session *s, bool patient)
 {
 	struct group *g, *last = NULL;

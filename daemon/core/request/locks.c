@@ -31,13 +31,13 @@ static void reply_unlocked(struct request_context *x, struct session *s, unsigne
 	session_send(x->sessions, s, line, reply_end(&r));
 }
 
-/* UNLOCK count= above what the owner holds. */
+/* UNLOCK with a count= above the count of the hold. */
 static void tell_count_above(struct request_context *x, struct session *s, unsigned has)
 {
 	tell_mistake(x, s, ERROR_ARG, "count=%u, but this owner holds the lock %u times: UNLOCK lowers the count", request_count(&x->request), has);
 }
 
-/* The owner does not have the lock: UNLOCK count=0 wanted just that. */
+/* The owner does not have the lock. For UNLOCK count=0 that is success. */
 static void reply_not_held(struct request_context *x, struct session *s)
 {
 	if (!request_has(&x->request, FIELD_COUNT))
@@ -49,7 +49,7 @@ static void reply_not_held(struct request_context *x, struct session *s)
 		reply_unlocked(x, s, 0);
 }
 
-/* The claim of this request's owner: held or lost. NULL: answered. */
+/* Returns the claim of this request's owner, which is held or lost. NULL: the request was answered. */
 static struct claim *claim_of_request(struct request_context *x, struct session *s)
 {
 	struct lock *l = lock_find(&x->engine->table, x->request.word[0]);
@@ -72,7 +72,10 @@ static void claim_leave_session(struct session *s, struct claim *c)
 	s->held--;
 }
 
-/* What this UNLOCK is about: the latest grant; or, if it has that fence, a loss beside a turn that the client does not know yet. NULL: answered. */
+/*
+ * Returns the claim for this UNLOCK: the latest grant, or a loss with the fence of the request, next to a grant of which the client does not know yet. NULL:
+ * the request was answered.
+ */
 static struct claim *claim_of_fence(struct request_context *x, struct session *s)
 {
 	const struct request *q = &x->request;
@@ -89,7 +92,7 @@ static struct claim *claim_of_fence(struct request_context *x, struct session *s
 	return NULL;
 }
 
-/* If a turn stands beside the loss, the next run takes the first FREED for the end of the turn. So the turn is recorded anew behind both. */
+/* If there is a grant next to the loss, the next run takes the first FREED for the end of the grant. So the grant is recorded again after both. */
 static void remember_acknowledged(struct request_context *x, const struct claim *loss)
 {
 	struct claim *latest = lock_claim_of(loss->lock, loss->session, claim_owner(loss));
@@ -101,7 +104,7 @@ static void remember_acknowledged(struct request_context *x, const struct claim 
 		record_held(x, latest);
 }
 
-/* The claim that this UNLOCK may end; NULL: answered. */
+/* Returns the claim that this UNLOCK may end; NULL: the request was answered. */
 static struct claim *claim_to_unlock(struct request_context *x, struct session *s)
 {
 	struct claim *c = claim_of_fence(x, s);
@@ -133,7 +136,7 @@ static bool __attribute__((noinline)) keep_suits_mode(struct request_context *x,
 	return false;
 }
 
-/* How often the owner is to hold it afterwards. */
+/* Returns how many times the owner will hold it afterwards. */
 static unsigned unlock_count(const struct request *q, const struct claim *c)
 {
 	return request_has(q, FIELD_COUNT) ? request_count(q) : c->count - 1;
@@ -180,7 +183,7 @@ void lock_unlock(struct request_context *x, struct session *s)
 	session_wake(x->sessions, s); /* its RESUME may wait for the adoption of this lock */
 }
 
-/* The claim if it is held; NULL: answered. */
+/* Returns the claim if it is held; NULL: the request was answered. */
 static struct claim *claim_held(struct request_context *x, struct session *s)
 {
 	struct claim *c = claim_of_request(x, s);
@@ -252,7 +255,10 @@ static inline void claim_set_terms(struct request_context *x, struct claim *c)
 	c->shared = request_is_shared(q);
 }
 
-/* Whether it has as many waiting requests as it may. s->waiting includes those that do not wait for a holder, so if it is too large the claims are counted. */
+/*
+ * Whether it has reached its limit of waiting requests. s->waiting includes requests that do not wait for a holder. So the claims are counted only if it
+ * exceeds the limit.
+ */
 bool session_waits_enough(const struct session *s, uint64_t most)
 {
 	const struct claim *c;
@@ -265,8 +271,8 @@ bool session_waits_enough(const struct session *s, uint64_t most)
 	return n + groups_patient(s) + permits_patient(s) >= most;
 }
 
-/* Not one that the owner holds already, nor a loss that it takes anew. */
-static bool lock_is_further(struct request_context *x, const struct session *s)
+/* True unless the owner holds the name already, or has lost it and asks for it again. */
+static bool lock_is_new(struct request_context *x, const struct session *s)
 {
 	const struct lock *l = lock_find(&x->engine->table, x->request.word[0]);
 
@@ -278,7 +284,7 @@ static inline bool lock_has_room(struct request_context *x, struct session *s)
 	uint64_t bytes = x->request.word[0].n + NAME_BYTES;
 	bool leaves = request_has(&x->request, FIELD_DELAY);
 
-	return names_are_few(x, bytes, leaves) || !lock_is_further(x, s) || names_have_room(x, s, bytes, leaves);
+	return names_are_few(x, bytes, leaves) || !lock_is_new(x, s) || names_have_room(x, s, bytes, leaves);
 }
 
 static bool lock_within_limits(struct request_context *x, struct session *s, bool patient)
@@ -292,13 +298,13 @@ static bool lock_within_limits(struct request_context *x, struct session *s, boo
 	}
 	if (s->held + s->waiting < conf->limits.locks)
 		return lock_has_room(x, s); /* even if all that it asked for is granted */
-	if (!lock_is_further(x, s))
+	if (!lock_is_new(x, s))
 		return true;
 	tell_error(x, s, x->request.tag, ERROR_LIMIT, "a session may have at most %" PRIu64 " locks (limits.locks)", conf->limits.locks);
 	return false;
 }
 
-/* The claim waits for this request from now on. */
+/* From now on the claim waits for this request. */
 static void lock_waits_again(struct request_context *x, struct claim *c, int64_t wait)
 {
 	const struct request *q = &x->request;
@@ -312,7 +318,7 @@ static void lock_waits_again(struct request_context *x, struct claim *c, int64_t
 	convert_look(x->engine, c->lock);
 }
 
-/* A LOCK repeated after RESUME has its old place, or its turn. */
+/* A LOCK that is repeated after RESUME gets its old place, or finds that it was granted. */
 static bool lock_is_repeated(struct request_context *x, struct session *s, int64_t wait)
 {
 	const struct request *q = &x->request;
@@ -334,7 +340,7 @@ static bool lock_is_repeated(struct request_context *x, struct session *s, int64
 
 /* --- count= --- */
 
-/* The owner relies on holding what it has lost: it is not to get that anew as something else. */
+/* The owner relies on a hold that is lost. It must not get the lock as a new hold. */
 static void tell_lost_below(struct request_context *x, struct session *s, const struct claim *c)
 {
 	tell_error(x, s, x->request.tag, ERROR_LOST,
@@ -342,7 +348,7 @@ static void tell_lost_below(struct request_context *x, struct session *s, const 
 	           c->token, loss_word(c->loss));
 }
 
-/* The hold is as the request wants it, or becomes so at once: nothing is asked for. False: it has to be counted up. */
+/* The hold is as the request wants it, or is made so at once, and no store is asked. False: it has to be counted up. */
 static bool lock_has_count(struct request_context *x, struct claim *c, int64_t count)
 {
 	bool unheard = c->not_notified;
@@ -369,7 +375,7 @@ static struct claim *lock_waiting_with_count(struct request_context *x, const st
 	return NULL;
 }
 
-/* The same request with count= waits already: this one takes its place. One that does not wait gives the place up. */
+/* The same request with count= waits already: this one takes its place, or gives the place up if it does not wait. */
 static bool lock_takes_place(struct request_context *x, struct session *s, int64_t wait)
 {
 	struct claim *c = lock_waiting_with_count(x, s);
@@ -386,7 +392,7 @@ static bool lock_takes_place(struct request_context *x, struct session *s, int64
 	return true;
 }
 
-/* What count= says of the hold that its owner has, or waits for. True: that answers the request, or will. */
+/* Applies count= to the hold that its owner has, or waits for. True: that answers the request, now or later. */
 static bool lock_count_answers(struct request_context *x, struct session *s, int64_t wait)
 {
 	const struct request *q = &x->request;
@@ -396,7 +402,7 @@ static bool lock_count_answers(struct request_context *x, struct session *s, int
 	int64_t count = q->field[FIELD_COUNT].number, has = held ? c->count : 0;
 
 	if (converts && c->shared)
-		return false; /* it is refused */
+		return false; /* the LOCK is refused */
 	if (count > 1 && c && c->state == CLAIM_LOST)
 		tell_lost_below(x, s, c);
 	else if (count == 0)
@@ -441,7 +447,7 @@ bool mode_is_free(struct request_context *x, struct session *s, struct span name
 	return false;
 }
 
-/* The hold is shared as soon as its owner asks for that: it asks for less than it has. Its count, its fence and its terms stay. */
+/* The hold is shared at once, because its owner asks for less than it has. Its count, fence and terms stay. */
 static void lock_downgrade(struct request_context *x, struct claim *holder)
 {
 	convert_to_shared(x->engine, holder);
@@ -455,8 +461,8 @@ static void lock_downgrade(struct request_context *x, struct claim *holder)
 }
 
 /*
- * The owner holds it alone, and asks to share it. A shared lock is renewed, and has no lock-delay: so it cannot follow a hold that is not, or has one. What is
- * being adopted may be lost already. False: it does not hold it so.
+ * The owner holds the lock alone, and asks to share it. A shared lock is renewed and has no lock-delay, so the present hold must be such, too. While it is
+ * being adopted it may be lost already. False: the owner does not hold it alone.
  */
 static bool lock_is_downgraded(struct request_context *x, struct session *s)
 {
@@ -501,7 +507,7 @@ static struct claim *claim_of_lock_request(struct request_context *x, struct ses
 	return c;
 }
 
-/* Its owner may not have heard of a loss: until it reads the refusal, it counts on one more hold. */
+/* Its owner may not have heard of a loss. Until it reads this refusal, it may rely on one more hold. */
 static void lock_refused(struct request_context *x, const struct session *s)
 {
 	const struct lock *l = lock_find(&x->engine->table, x->request.word[0]);
@@ -510,7 +516,7 @@ static void lock_refused(struct request_context *x, const struct session *s)
 		hold_ask_again(l, s, request_owner(&x->request));
 }
 
-/* The owner holds it, or may hold it from the previous run. */
+/* The owner holds it, or may still hold it from the previous run. */
 static bool lock_is_own(struct request_context *x, const struct session *s)
 {
 	const struct lock *l = lock_find(&x->engine->table, x->request.word[0]);
@@ -518,7 +524,7 @@ static bool lock_is_own(struct request_context *x, const struct session *s)
 	return l && lock_holder_of(l, s, request_owner(&x->request));
 }
 
-/* The last request of its owner that waits for this name in the same mode: see holders_fold(). */
+/* Finds the last request of its owner that waits for this name in the same mode: see holders_fold(). */
 static void lock_find_twin(struct request_context *x, struct claim *c, struct span name)
 {
 	const struct lock *l = lock_find(&x->engine->table, name);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The requests that only look: LIST, HELP and STATS; all figures, one by one. */
+/* The requests that change nothing: LIST, HELP and STATS; all figures, one by one. */
 #include "daemon/core/request/requests.h"
 
 #include "daemon/core/job/job.h"
@@ -39,7 +39,7 @@ static void list_table(struct request_context *x, struct session *s, bool of_ses
 	lists_add(x, listing_new(x, s, of_sessions ? &listed_sessions : &listed_locks, most), entries);
 }
 
-/* How far its clock is ahead of this host's. */
+/* Returns how far its clock is ahead of the clock of this host. */
 static int64_t node_clock_us(const struct core *core, const struct member *m)
 {
 	return m->clock.low + (m->clock.high - m->clock.low) / 2 + core->now.us - core->wall_us;
@@ -113,7 +113,7 @@ static int64_t failure_rate(const struct metrics *m)
 	return all > 0 ? m->value[METRIC_FAILURES] * 1000000 / all : 0;
 }
 
-/* Whether a request can be answered so: BUSY and TIMEOUT are of those that may wait; of the others only RATE is refused by BUSY. */
+/* Whether a request can have this result. Only requests that may wait get BUSY and TIMEOUT, and RATE may get BUSY, too. */
 static bool result_is_possible(enum verb verb, enum result result)
 {
 	bool waits;
@@ -124,7 +124,7 @@ static bool result_is_possible(enum verb verb, enum result result)
 	return result == RESULT_OK || result == RESULT_ERROR || waits || (result == RESULT_BUSY && verb == VERB_RATE);
 }
 
-/* Of each command, in small letters, and each way in which it can be answered. */
+/* Samples for each command, in small letters, and for each result that it can have. */
 static void tell_requests(const struct metrics *m, const struct sampler *to)
 {
 	char word[WORD_ROOM];
@@ -298,7 +298,7 @@ static void help_for_programs(struct request_context *x, struct session *s)
 	rows_done(x, s, x->request.tag, VERB_N, -1);
 }
 
-/* verb: VERB_N of all requests. */
+/* verb: VERB_N for all requests. */
 static void help_for_people(struct request_context *x, struct session *s, enum verb verb)
 {
 	char line[512];
@@ -327,7 +327,7 @@ void serve_HELP(struct request_context *x, struct session *s)
 		help_for_people(x, s, verb);
 }
 
-/* STATS is being answered. */
+/* The state while STATS is being answered. */
 struct telling {
 	struct request_context *x;
 	struct session *session;
@@ -335,7 +335,7 @@ struct telling {
 	uint64_t told, left;
 };
 
-/* Rows end where they get long: what is left out then is the end of the table, the buckets of histograms. */
+/* Rows end where they get long. The last ones of the table, the buckets of histograms, are left out then. */
 static void row_stats(void *context, const struct sample *sample)
 {
 	struct telling *t = context;

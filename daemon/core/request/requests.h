@@ -15,25 +15,25 @@ void lock_unlock(struct request_context *x, struct session *s);
 void lock_extend(struct request_context *x, struct session *s);
 void lock_check(struct request_context *x, struct session *s);
 
-/* LOCK: what it asks of the engine, and the bounds that a request that waits must keep. */
+/* LOCK: what it asks of the engine, and the bounds on requests that wait. */
 
 void serve_LOCK(struct request_context *x, struct session *s);
 
-/* Whether the session has as many waiting requests as it may. */
+/* Whether the session has reached its limit of waiting requests. */
 bool session_waits_enough(const struct session *s, uint64_t most);
-/* An owner that waits for a lock in one mode and had it in the other would wait for itself. False: the request, which asks for that name, was refused. */
+/* An owner that has a lock in one mode, and waits for it in the other, would wait for itself. False: the request, which asks for that name, was refused. */
 bool mode_is_free(struct request_context *x, struct session *s, struct span name);
 static inline bool mode_is_allowed(struct request_context *x, struct session *s, struct span name)
 {
 	return (s->waiting == 0 && LIST_EMPTY(&s->groups)) || mode_is_free(x, s, name);
 }
 
-/* The requests LOCKALL and LOCKANY: what they must keep, and the group that they make. */
+/* The requests LOCKALL and LOCKANY: their bounds, and the group that they create. */
 
 void serve_LOCKALL(struct request_context *x, struct session *s);
 void serve_LOCKANY(struct request_context *x, struct session *s);
 
-/* RELEASE; and UNLOCK, EXTEND and CHECK, which are about a permit if the session has one of that name, else about a lock. */
+/* RELEASE; and UNLOCK, EXTEND and CHECK. These three are about a permit if the session has one of that name, else about a lock. */
 
 void serve_RELEASE(struct request_context *x, struct session *s);
 void serve_UNLOCK(struct request_context *x, struct session *s);
@@ -56,12 +56,12 @@ void serve_DROP(struct request_context *x, struct session *s);
 
 void serve_LIST(struct request_context *x, struct session *s);
 
-/* All figures, as samples: those of the service, and those of the daemon around it. */
+/* All figures, as samples: those of the service, and those of the outer layer. */
 
-/* In the order of metric.def. It changes nothing. */
+/* In the order of metric.def. Changes nothing. */
 void tally(const struct request_context *x, const struct sampler *to);
 
-/* HELP and STATS: they only look, and are answered at once. */
+/* HELP and STATS: they change nothing, and are answered at once. */
 
 void serve_HELP(struct request_context *x, struct session *s);
 void serve_STATS(struct request_context *x, struct session *s);

@@ -23,7 +23,7 @@ static bool permit_is_of_request(const struct permit *p, const struct request *q
 	return request_has(q, FIELD_PERMIT) ? q->field[FIELD_PERMIT].number == p->slot.slot : span_equal(permit_owner(p), request_owner(q));
 }
 
-/* The one with this slot that it has, or has lost; without `permit` the one that the owner was granted last. NULL: it has none. */
+/* Returns the permit with this slot that the owner has, or has lost. Without `permit`, the one that was granted last. NULL: there is none. */
 static struct permit *permit_of_request(struct request_context *x, struct session *s)
 {
 	struct permit *p, *found = NULL;
@@ -31,7 +31,7 @@ static struct permit *permit_of_request(struct request_context *x, struct sessio
 	TAILQ_FOREACH(p, &s->permits, in_session) {
 		if (!permit_is_of_request(p, &x->request))
 			continue;
-		/* A slot may have been granted again since another permit of it was lost. */
+		/* A slot may have been granted again since a permit with it was lost. */
 		if (!found || (found->state == PERMIT_LOST) > (p->state == PERMIT_LOST) ||
 		    (found->state == p->state && instant_diff(p->granted_at, found->granted_at) >= 0))
 			found = p;
@@ -39,7 +39,7 @@ static struct permit *permit_of_request(struct request_context *x, struct sessio
 	return found;
 }
 
-/* What the owner holds comes before a permit of that name that was lost earlier. */
+/* A lock that the owner holds comes before a permit of the same name that was lost earlier. */
 static struct permit __attribute__((noinline)) *permit_before_lock(struct request_context *x, struct session *s)
 {
 	struct permit *p = permit_of_request(x, s);
@@ -48,13 +48,13 @@ static struct permit __attribute__((noinline)) *permit_before_lock(struct reques
 	return l && lock_holder_of(l, s, request_owner(&x->request)) ? NULL : p;
 }
 
-/* The same of a request that may be about a lock; NULL: it is. */
+/* The same for a request that may be about a lock; NULL: it is about a lock. */
 static inline struct permit *permit_not_lock(struct request_context *x, struct session *s)
 {
 	return TAILQ_EMPTY(&s->permits) ? NULL : permit_before_lock(x, s);
 }
 
-/* ERR QUORUM: the stores have not confirmed yet that it is held since the previous run. */
+/* ERR QUORUM: it was held in the previous run, and the stores have not confirmed yet that it still is. */
 static void tell_permit_adopting(struct request_context *x, struct session *s)
 {
 	tell_error(x, s, x->request.tag, ERROR_QUORUM,
@@ -73,7 +73,7 @@ static void tell_lost_before(struct request_context *x, struct session *s, const
 	tell_error(x, s, x->request.tag, ERROR_LOST, "fence=%" PRId64 " reason=%s: lost before this request", p->fence, loss_word(p->loss));
 }
 
-/* Its client is told that it has it. NULL: answered. */
+/* Returns the permit that the request is about. Its client knows from now on that it has it. NULL: the request was answered. */
 static struct permit *permit_held(struct request_context *x, struct session *s)
 {
 	struct permit *p = permit_of_request(x, s);
@@ -81,7 +81,7 @@ static struct permit *permit_held(struct request_context *x, struct session *s)
 
 	if (lost) {
 		permit_lose(x, p, lost->claim->loss);
-		p = permit_of_request(x, s); /* one that its client did not know of is over */
+		p = permit_of_request(x, s); /* a permit of which its client did not know is gone now */
 	}
 	if (!p) {
 		tell_not_held(x, s);
@@ -96,7 +96,7 @@ static struct permit *permit_held(struct request_context *x, struct session *s)
 	return NULL;
 }
 
-/* free: how many slots are free now; count: how many permits the owner has, or, as for a lock, how often it holds it. */
+/* free: how many slots are free now. count: how many permits the owner has; or, as for a lock, how many times it holds it. */
 static void reply_given_back(struct request_context *x, struct session *s, int64_t free, int64_t count)
 {
 	const struct request *q = &x->request;
@@ -111,7 +111,7 @@ static void reply_given_back(struct request_context *x, struct session *s, int64
 	tell_line(x, s, &r);
 }
 
-/* RELEASE count=0 may be repeated after RESUME, and is answered likewise. */
+/* RELEASE count=0 may be repeated after RESUME, and gets the same answer. */
 static void permit_acknowledge(struct request_context *x, struct session *s, struct permit *p)
 {
 	if (!request_has(&x->request, FIELD_COUNT) || s->grace_us == 0) {
@@ -123,7 +123,7 @@ static void permit_acknowledge(struct request_context *x, struct session *s, str
 	heap_set(&x->core->timers, &p->timer, resume_repeat_until(x, s));
 }
 
-/* The owner wants none and has none: the answer names the last loss, and the others were pushed as they came. */
+/* The owner wants none and has none. The answer names the last loss. The others were reported when they happened. */
 static void permits_acknowledge(struct request_context *x, struct session *s, const struct permit *last)
 {
 	struct permit *p, *next;
@@ -148,7 +148,7 @@ static void permit_give_back(struct request_context *x, struct session *s, struc
 	permit_end(x, p);
 }
 
-/* How many permits that it has now the request may be about. */
+/* Returns how many of its present permits the request may be about. */
 static unsigned permits_held(struct request_context *x, const struct session *s)
 {
 	const struct permit *p;
@@ -159,7 +159,7 @@ static unsigned permits_held(struct request_context *x, const struct session *s)
 	return n;
 }
 
-/* The fence is of an earlier grant of what the owner has. */
+/* The fence belongs to an earlier grant. */
 static bool fence_is_old(struct request_context *x, struct session *s)
 {
 	struct request *q = &x->request;
@@ -174,7 +174,7 @@ static bool fence_is_old(struct request_context *x, struct session *s)
 	return old;
 }
 
-/* For qsort: those that were granted last come first. */
+/* For qsort: the latest grants come first. */
 static int permit_compare(const void *a, const void *b)
 {
 	const struct permit *p = *(struct permit *const *)a, *q = *(struct permit *const *)b;
@@ -185,7 +185,7 @@ static int permit_compare(const void *a, const void *b)
 	return (later > 0) - (later < 0);
 }
 
-/* Of the permits that the owner has, those that were granted last. */
+/* Gives back the latest permits of the owner. */
 static void permits_give_back(struct request_context *x, struct session *s, unsigned has, unsigned count)
 {
 	struct permit **held = mem_alloc(has * sizeof(struct permit *)), *p;
@@ -202,7 +202,7 @@ static void permits_give_back(struct request_context *x, struct session *s, unsi
 	mem_free(held);
 }
 
-/* Gives back permits, until the owner has no more than count= says. p: the one that was granted last; NULL: it has none. */
+/* Gives back permits until the owner has at most count=. p: the latest one; NULL: it has none. */
 static void permits_give_back_to(struct request_context *x, struct session *s, const struct permit *p)
 {
 	const struct request *q = &x->request;
@@ -211,7 +211,7 @@ static void permits_give_back_to(struct request_context *x, struct session *s, c
 	int64_t free = m ? (int64_t)semaphore_free_slots(m) : -1;
 
 	if (p && p->state == PERMIT_LOST && count > 0) {
-		tell_lost_before(x, s, p); /* the owner relies on having it */
+		tell_lost_before(x, s, p); /* the owner relies on it */
 	} else if (p && p->state == PERMIT_LOST) {
 		permits_acknowledge(x, s, p);
 	} else if (has == 0 && fence_is_old(x, s)) {
@@ -224,7 +224,7 @@ static void permits_give_back_to(struct request_context *x, struct session *s, c
 	}
 }
 
-/* With fence= the request is about that grant alone. */
+/* With fence= the request is only about the grant with that fence. */
 static inline void gives_up_waits(struct request_context *x, struct session *s)
 {
 	if (s->resumed && request_has(&x->request, FIELD_COUNT) && !request_has(&x->request, FIELD_FENCE))
@@ -254,7 +254,7 @@ static bool unlock_suits_permit(struct request_context *x, struct session *s)
 	return !keeps && !waits;
 }
 
-/* For clients that treat a permit like a lock. False: the request is about a lock. */
+/* For clients that handle a permit like a lock. False: the request is about a lock. */
 static bool __attribute__((noinline)) permit_unlock(struct request_context *x, struct session *s)
 {
 	struct permit *p = permit_before_lock(x, s);
@@ -281,7 +281,7 @@ void serve_UNLOCK(struct request_context *x, struct session *s)
 
 /* --- EXTEND and CHECK --- */
 
-/* Whether the request is about a permit; else about a lock. */
+/* Whether the request is about a permit, and not about a lock. */
 static bool request_is_of_permit(struct request_context *x, struct session *s)
 {
 	return request_has(&x->request, FIELD_PERMIT) || permit_not_lock(x, s);
@@ -300,7 +300,7 @@ static void extend_claim(struct request_context *x, struct permit *p, struct cla
 	engine_extend(x->engine, c, part);
 }
 
-/* Each of its claims is extended by itself; the request is answered when both are. */
+/* Each claim is extended separately. The request is answered after both. */
 static void permit_extend(struct request_context *x, struct session *s)
 {
 	struct permit *p;
@@ -380,7 +380,7 @@ static bool permit_is_within_limits(struct request_context *x, struct session *s
 	return false;
 }
 
-/* The limit of the permits that this daemon has, or is asking for. */
+/* Checks the limit against the permits that this daemon has, or is asking for. */
 static bool limit_suits(struct request_context *x, struct session *s, const struct semaphore *m)
 {
 	if (!m || m->limit == x->request.field[FIELD_LIMIT].number || semaphore_is_vacant(m))
@@ -395,14 +395,14 @@ static bool permit_is_counted(const struct permit *p, const struct request *q)
 	return permit_is_asking(p) && p->counted && request_has(q, FIELD_COUNT) && p->state != PERMIT_CANCELLED;
 }
 
-/* After RESUME the same request; with count= on both of them also before. */
+/* After RESUME: the same request. If both have count=, also before RESUME. */
 static bool permit_is_repeated_by(const struct permit *p, const struct request *q)
 {
 	return (p->not_notified || permit_is_counted(p, q)) && p->semaphore->limit == q->field[FIELD_LIMIT].number &&
 	       span_equal(semaphore_name(p->semaphore), q->word[0]) && span_equal(permit_owner(p), request_owner(q));
 }
 
-/* It asked, with a wait, and would not wait any more: the place is given up. */
+/* It waits, but the repeated request would not wait: it gives up its place. */
 static bool permit_gives_up(struct request_context *x, struct permit *p, int64_t wait)
 {
 	if (!permit_is_asking(p) || wait != 0 || !(p->not_notified || p->patient))
@@ -412,7 +412,7 @@ static bool permit_gives_up(struct request_context *x, struct permit *p, int64_t
 	return true;
 }
 
-/* It waits for this request from now on. */
+/* From now on it waits for this request. */
 static void permit_waits_again(struct request_context *x, struct permit *p, int64_t wait)
 {
 	const struct request *q = &x->request;
@@ -430,7 +430,7 @@ static void permit_waits_again(struct request_context *x, struct permit *p, int6
 	p->session->busy |= q->tag.n == 0;
 }
 
-/* An ACQUIRE repeated after RESUME has its old place, or its turn. */
+/* An ACQUIRE that is repeated after RESUME gets its old place, or finds that it was granted. */
 static bool permit_is_repeated(struct request_context *x, struct session *s)
 {
 	const struct request *q = &x->request;
@@ -458,7 +458,7 @@ static bool permit_is_of_owner(const struct permit *p, const struct request *q)
 	return span_equal(semaphore_name(p->semaphore), q->word[0]) && span_equal(permit_owner(p), request_owner(q));
 }
 
-/* The owner has so many permits already: this is the one that it was granted last. */
+/* The owner has so many permits already. Answers with the latest one. */
 static void permit_is_had(struct request_context *x, struct session *s, struct permit *p)
 {
 	bool unheard;
@@ -474,7 +474,7 @@ static void permit_is_had(struct request_context *x, struct session *s, struct p
 		contended_permit(x, p, CONTENDED_FIRST);
 }
 
-/* The request is refused: an earlier one that waits, and that it repeats, is over as well. */
+/* The request is refused. If it repeats an earlier one that waits, that one ends as well. */
 static void permits_end_repeated(struct request_context *x, struct session *s)
 {
 	struct permit *p;
@@ -484,7 +484,7 @@ static void permits_end_repeated(struct request_context *x, struct session *s)
 			permit_cancel(x, p);
 }
 
-/* What count= says of the permits that its owner has. True: that answers the request. */
+/* Applies count= to the permits that its owner has. True: that answers the request. */
 static bool permit_count_answers(struct request_context *x, struct session *s)
 {
 	const struct request *q = &x->request;

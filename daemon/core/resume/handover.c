@@ -56,14 +56,14 @@ bool hand_over_is_awaited(const struct request_context *x)
 
 /* --- lines of requests ------------------------------------------------------------------------------------------------ */
 
-/* A request that waits, or that the stores are about to answer. */
+/* A request that waits, or that the stores will answer soon. */
 struct asked {
 	const struct session *session;
 	struct instant at;
-	struct instant place; /* the first are made first: a priority counts as waiting */
-	uint64_t order;       /* among those of the same place */
-	size_t line, n;  /* in lines */
-	struct span trace; /* a field of its own, which an older build passes over; it would refuse it in the line */
+	struct instant place; /* the earliest is served first: each level of priority counts as time spent waiting */
+	uint64_t order;       /* among those with the same place */
+	size_t line, n;  /* its line in `lines` */
+	struct span trace; /* in a separate field, which an older build skips. In the line the older build would refuse it */
 };
 
 struct requests {
@@ -91,7 +91,7 @@ static void put_duration(struct buf *b, const char *field, int64_t us)
 	buf_append(b, text, duration_format(us, text));
 }
 
-/* As the client has said it, so from when it asked. */
+/* Writes wait= as the client sent it, counted from the request on. */
 static void put_wait(struct buf *b, struct instant asked_at, struct instant until)
 {
 	if (until.us == INSTANT_NEVER.us)
@@ -158,7 +158,7 @@ static void ask_lock(struct requests *r, const struct claim *c)
 	line_end(r, from, c->session, a->asked_at, c->priority, a->order, terms.remark.trace);
 }
 
-/* Among requests that came at one moment it is where the first of its names waits. */
+/* Among requests of the same moment, the order is that in which they wait for their first names. */
 static uint64_t group_order(const struct group *g)
 {
 	uint64_t order = UINT64_MAX;
@@ -243,7 +243,7 @@ static void ask_rate(struct requests *r, const struct pending *p)
 	line_end(r, from, p->session, asked.at, 0, 0, NO_TRACE);
 }
 
-/* An EXTEND is about the ttl that the hold has by now, whichever was asked for. */
+/* An EXTEND is for the ttl that the hold has now, even if the client asked for another one. */
 static void ask_pending_extend(struct requests *r, const struct pending *p)
 {
 	size_t from = buf_length(&r->lines);
@@ -311,7 +311,7 @@ static void ask_pending(struct request_context *x, struct requests *r, const str
 		remember_unanswered(x, p->session, p->tag);
 }
 
-/* Requests whose connection dropped have lost their place. */
+/* Requests whose connection was lost lose their place. */
 static void session_asks(struct request_context *x, struct requests *r, const struct session *s)
 {
 	const struct listing *listing;
@@ -354,7 +354,7 @@ static void session_has_read(struct request_context *x, const struct session *s)
 
 	if (rest.count == 0)
 		return;
-	lines = *rest.lines; /* a copy of the head alone, which lines_ahead_next moves */
+	lines = *rest.lines; /* a copy of the head only, which lines_ahead_next changes */
 	rest.lines = &lines;
 	while (rest.count > 0) {
 		(void)lines_ahead_next(&rest, &line);
@@ -376,7 +376,7 @@ static void requests_remember(struct request_context *x, const struct requests *
 
 /* --- stores ------------------------------------------------------------------------------------------------------------- */
 
-/* The memory store begins anew with each process, and its file says whether it has lost keys. */
+/* Not for the memory store, which begins anew with each process. Its file shows whether it has lost keys. */
 static void stores_remember(struct request_context *x)
 {
 	struct members *ms = &x->engine->members;
@@ -407,7 +407,7 @@ static void value_remember(struct request_context *x, struct name *name, const s
 		                                     .until_us = release_until(p).us});
 }
 
-/* What a group has, or a permit that is not granted, is given back: the next process asks for it again. */
+/* A group, or a permit that is not granted, gives back what it holds: the next process asks for it again. */
 static bool holder_is_handed_over(const struct claim *c)
 {
 	const struct permit *p = permit_of(c->session);
@@ -415,7 +415,7 @@ static bool holder_is_handed_over(const struct claim *c)
 	return p ? p->state == PERMIT_HELD : !c->session->principal;
 }
 
-/* By one of its holders at least. */
+/* True if one of its holders at least is handed over. */
 static bool lock_is_handed_over(const struct lock *l)
 {
 	const struct claim *c = l->holder;
@@ -445,7 +445,7 @@ static void ticket_remember(struct request_context *x, struct name *name, const 
 	remember(x, &r);
 }
 
-/* They come before those that are wanted: an earlier version takes the last of a name for the one that is. */
+/* They come before tickets in use: for an earlier version the last ticket of a name is the one in use. */
 static void withdrawn_tickets_remember(struct request_context *x)
 {
 	const struct call_table *t = &x->engine->calls;
@@ -463,8 +463,8 @@ static void withdrawn_tickets_remember(struct request_context *x)
 }
 
 /*
- * The next process asks for the name as soon as it has served the first request for it, which may be one that does not wait: the round for that one shows the
- * ticket of those behind it. Without a quorum the clocks may not be known well enough to draw one.
+ * The next process asks for the name as soon as it has served the first request for it. That request may not wait, and then its round shows the ticket of those
+ * after it. Without a quorum the clocks may not be known well enough to draw one.
  */
 static void ticket_draw(struct engine *e, struct contender *k)
 {
@@ -543,7 +543,7 @@ static void client_remember(struct request_context *x, const struct session *s)
 		.line = span_of(s->resuming && !s->returns ? s->lasting->resume_tag : "")});
 }
 
-/* For this moment it is known, as those with grace are, of which alone there are records. */
+/* There are records of known sessions only, such as those with grace. So each session counts as known for this moment. */
 static void session_remember(struct request_context *x, struct requests *r, struct session *s)
 {
 	bool known = s->known;

@@ -17,8 +17,8 @@
 
 #include <errno.h>
 
-#define HANDED_US  SEC /* so long at most what waits may wait for the stores */
-#define LOOK_US    MSEC            /* between two looks at them */
+#define HANDED_US  SEC /* what waits may wait for the stores this long at most */
+#define LOOK_US    MSEC            /* between two checks of the stores */
 #define SLOTS_MOST (UINT32_C(1) << 24) /* numbers of connections */
 
 static void restore_drop(struct request_context *x, struct claim *c)
@@ -43,15 +43,15 @@ static void restore_end_session(struct request_context *x, struct session *s)
 	session_close(x->sessions, s);
 }
 
-/* Whether the record is of one more reader of the lease that earlier records named. */
+/* Whether the record is of another reader of the same lease as earlier records. */
 static bool restore_continues(const struct lock *l, const struct journal_record *r)
 {
 	return (r->renew & JOURNAL_SHARED) && l->share && adoption_is_of(&l->lease, r->value);
 }
 
 /*
- * Drops what this record supersedes: other holders that an earlier record named, and what this owner held or had lost before. A loss stays beside a turn that
- * its client was not told of, and survives that turn.
+ * Drops what this record supersedes: other holders from earlier records, and what this owner held or had lost before. A loss stays next to a grant of which its
+ * client was not told, and outlasts that grant.
  */
 static void restore_clear(struct request_context *x, const struct session *s, const struct journal_record *r)
 {
@@ -79,7 +79,7 @@ static int64_t at_most(int64_t us, int64_t most_us)
 	return us < most_us ? us : most_us;
 }
 
-/* Caps the lease and the lock-delay at what may be asked for now: quarantines after a crash of this run are reckoned with that. */
+/* Limits the lease and the lock-delay to what may be asked for now, because quarantines after a crash of this run assume that. */
 static struct claim *restore_claim(struct request_context *x, struct session *s, const struct journal_record *r)
 {
 	struct claim *c = claim_new(&x->engine->table);
@@ -106,7 +106,7 @@ static bool secret_is_sound(struct span secret)
 	return true;
 }
 
-/* If no grace is allowed any more, the session can be resumed within the time that restore_end() sets, but outlives no further connection. */
+/* If grace is no longer allowed, the session can still be resumed within the time that restore_end() sets. But it does not outlive that connection. */
 static int restore_session(struct request_context *x, struct session *s, const struct journal_record *r)
 {
 	int64_t most_us = x->core->conf.max_grace_us > 0 ? x->core->conf.max_grace_us : MSEC;
@@ -125,13 +125,13 @@ static int restore_session(struct request_context *x, struct session *s, const s
 	return 0;
 }
 
-/* Earlier versions let a reader have an end or a lock-delay of its own. Such a hold is not adopted: it ends with what is left of its lease. */
+/* Earlier versions allowed a fixed end or a lock-delay for a reader. Such a hold is not adopted: it ends with its lease. */
 static bool is_reader_with_terms(const struct journal_record *r)
 {
 	return (r->renew & JOURNAL_SHARED) && (!(r->renew & JOURNAL_RENEWED) || r->delay_us > 0);
 }
 
-/* A journal of an earlier version names no daemon: the one that has written the last value goes on. */
+/* A journal of an earlier version does not name the daemon. It is the one that wrote the last value, and goes on as such. */
 static void restore_note_daemon(struct request_context *x, struct span value)
 {
 	const char *colon = memchr(value.p, ':', value.n);
@@ -181,7 +181,7 @@ static int restore_daemon(struct request_context *x, const struct journal_record
 	return 0;
 }
 
-/* What is said of other stores, or under another configuration, does not count. */
+/* Records of other stores, or of another configuration, are skipped. */
 static int restore_stores(struct request_context *x, const struct journal_record *r)
 {
 	if (!x->handed)
@@ -251,7 +251,7 @@ static int restore_watch(struct request_context *x, const struct journal_record 
 	return 0;
 }
 
-/* All of its readers are known, and those that have gone. */
+/* The previous process knew all readers, including those that are gone. Restores until when the latter may rely on the lease. */
 static int restore_ghost(struct request_context *x, const struct journal_record *r)
 {
 	struct lock *l = lock_find_text(&x->engine->table, r->name);
@@ -283,12 +283,12 @@ static int restore_lost(struct request_context *x, struct session *s, const stru
 		return permit_restore_loss(x, s, r, why);
 	restore_clear(x, s, r);
 	c = restore_claim(x, s, r);
-	c->not_notified = !(r->flags & JOURNAL_HEARD); /* if that is not known, it is told again */
+	c->not_notified = !(r->flags & JOURNAL_HEARD); /* if that is not known, the loss is reported again */
 	hold_recall_loss(x->engine, c, r->name, why);
 	return 0;
 }
 
-/* Notes whether the LOCKALL whose records are being read has more of them. */
+/* Notes whether more records of the present LOCKALL should follow. */
 static void restore_note_torn(struct request_context *x, struct session *s, const struct journal_record *r)
 {
 	bool more = (r->kind == JOURNAL_HELD || r->kind == JOURNAL_ADOPTING) && (r->renew & JOURNAL_MORE) && !is_reader_with_terms(r);
@@ -299,7 +299,7 @@ static void restore_note_torn(struct request_context *x, struct session *s, cons
 	x->torn = more ? s : NULL;
 }
 
-/* The file ends before the last record of a LOCKALL, so nobody was told of what it took. */
+/* The file ends before the last record of a LOCKALL, so nobody was told what it got. */
 static void restore_drop_torn(struct request_context *x)
 {
 	for (; x->torn && x->torn_count > 0; x->torn_count--)
@@ -307,7 +307,7 @@ static void restore_drop_torn(struct request_context *x)
 	x->torn = NULL;
 }
 
-/* A session that is not known yet is told whole further on, or is over by then: see journal.h. */
+/* If the session is not known yet, the complete session follows later in the file, or it is over by then: see journal.h. */
 static int restore_one(struct request_context *x, const struct journal_record *r, struct span record)
 {
 	struct session *s = session_of_serial(x->sessions, (uint64_t)r->session);
@@ -403,7 +403,7 @@ int restore_record(struct request_context *x, struct span record)
 	return -EBADMSG;
 }
 
-/* A run makes fewer numbers of values and of orders, so none is used again with the same id. */
+/* The numbers of values and of orders begin with that of the run. One run never uses all of its range, so no number is used again with the same id. */
 static void restore_number(struct request_context *x)
 {
 	if (x->core->run == 0)
@@ -413,7 +413,7 @@ static void restore_number(struct request_context *x)
 		record_daemon(x);
 }
 
-/* Those that gave their grace up went with the process. */
+/* A session that gave up its grace ended with the previous process. */
 static void restore_end_graceless(struct request_context *x)
 {
 	struct session *s, *next;
@@ -467,7 +467,7 @@ void restore_end(struct request_context *x)
 	heap_set(&x->core->timers, &x->handed->timer, x->core->now);
 }
 
-/* --- what waits --------------------------------------------------------------------------------------------------------- */
+/* --- waiting requests --------------------------------------------------------------------------------------------------- */
 
 static bool jobs_are_adopting(const struct request_context *x)
 {
@@ -479,14 +479,14 @@ static bool jobs_are_adopting(const struct request_context *x)
 	return false;
 }
 
-static bool stores_have_spoken(const struct request_context *x)
+static bool stores_have_answered(const struct request_context *x)
 {
 	return members_are_settled(&x->engine->members) && TAILQ_EMPTY(&x->engine->adopting) && !jobs_are_adopting(x);
 }
 
 bool restore_may_go_on(struct request_context *x)
 {
-	bool may = stores_have_spoken(x) || !instant_before(x->core->now, x->handed->until);
+	bool may = stores_have_answered(x) || !instant_before(x->core->now, x->handed->until);
 
 	heap_set(&x->core->timers, &x->handed->timer, may ? x->core->now : instant_add(x->core->now, LOOK_US));
 	return may;
@@ -516,7 +516,7 @@ static void restore_release(struct request_context *x, const struct journal_reco
 	release_again(e, release, nodes, (struct instant){r->until_us});
 }
 
-/* The place of those who are about to wait for the name again; or one that nobody wants any more. */
+/* The ticket keeps the place of requests that will wait for the name again. Or nobody wants the name any more. */
 static void restore_ticket(struct request_context *x, const struct journal_record *r)
 {
 	const struct stamp ticket = {r->stamp_us, (uint64_t)r->sequence, r->reader ? STAMP_READER : STAMP_WRITER, r->writer_us};
@@ -556,7 +556,7 @@ static void restore_tickets_end(struct request_context *x, const struct buf *tic
 		if (!contender_is_none(k))
 			k->ticket_returns = false;
 		if (k->patient == 0)
-			ticket_end(x->engine, k); /* nobody has asked for it again */
+			ticket_end(x->engine, k); /* nobody has asked for the name again */
 		l[i]->name.refs--;
 		lock_drop_if_unused(&x->engine->table, l[i]);
 	}

@@ -40,7 +40,7 @@ static void drop_pendings(struct request_context *x, struct session *s)
 {
 	struct pending *p;
 
-	while ((p = TAILQ_LAST(&s->pendings, pendings))) { /* the last first: no RATE of this session is the next whose turn it is */
+	while ((p = TAILQ_LAST(&s->pendings, pendings))) { /* last to first: otherwise the turn of one RATE would pass to another of this session */
 		TAILQ_REMOVE(&s->pendings, p, in_session);
 		p->session = NULL;
 		if (p->turn)
@@ -50,7 +50,7 @@ static void drop_pendings(struct request_context *x, struct session *s)
 	}
 }
 
-/* Until when the client may rely on what it held, or has lost: one that is certainly gone, or said so, believes nothing. */
+/* Returns until when the client may rely on what it held or has lost. A client that is certainly gone, or has ended the session, relies on nothing. */
 static struct instant session_believes_until(const struct session *s, const struct claim *c, enum ending how)
 {
 	if (how != ENDING_UNSURE)
@@ -58,7 +58,7 @@ static struct instant session_believes_until(const struct session *s, const stru
 	return s->detached && c->state == CLAIM_HELD ? c->believed : INSTANT_NEVER;
 }
 
-/* A claim that leaves a line may let in others, and when a reader goes the others are told: none of this session. */
+/* When a claim leaves a queue, others may be granted, and when a reader leaves, others are notified. That must not concern claims of this session. */
 static void session_claims_are_ending(struct session *s)
 {
 	struct claim *c;
@@ -100,7 +100,7 @@ void session_loses_all(struct request_context *x, struct session *s, enum loss w
 		if (c->state == CLAIM_HELD)
 			hold_lose_one(x->engine, c, why);
 	}
-	/* What waits to hold a lock once more, by count=, is not to get it anew as something else. */
+	/* A claim that waits to hold a lock once more, by count=, must not get the lock as a new hold. */
 	for (c = TAILQ_FIRST(&s->claims); c; c = next) {
 		next = TAILQ_NEXT(c, in_session);
 		if (c->state == CLAIM_WAITING && c->asking->count > 1 && lock_loss_of(c->lock, s, claim_owner(c)))
@@ -128,7 +128,7 @@ void session_end(struct request_context *x, struct session *s, enum ending how)
 
 /* --- with grace --- */
 
-/* Where too many sessions are detached, of all or of one peer, one that has a claim takes the place of one that has none. */
+/* If too many sessions are detached, of all peers or of one, a session with a claim takes the place of one without. */
 static bool session_may_stay(struct request_context *x, const struct session *s)
 {
 	uint64_t most = x->core->conf.limits.detached;
@@ -155,7 +155,7 @@ static void claim_detach(struct request_context *x, struct claim *c)
 		s->waits_not_notified += !c->not_notified;
 		c->not_notified = true;
 		if (c->patient && timer_is_set(&c->timer))
-			heap_set(&x->core->timers, &c->timer, c->asking->wait_until); /* claim_bound() may have set it to a sooner moment */
+			heap_set(&x->core->timers, &c->timer, c->asking->wait_until); /* claim_bound() may have made it earlier */
 	} else if (c->state == CLAIM_HELD) {
 		heap_cancel(&x->core->timers, &c->timer);
 		c->contended_at = (struct instant){0};
@@ -189,17 +189,17 @@ void session_end_connection(struct request_context *x, struct session *s, enum e
 	if (session_may_stay(x, s))
 		leave_connection(x, s);
 	else
-		session_end(x, s, s->grace_us > 0 ? ENDING_UNSURE : how); /* with grace its client may go on without a connection */
+		session_end(x, s, s->grace_us > 0 ? ENDING_UNSURE : how); /* a client with grace may go on without a connection */
 }
 
-#define RESUME_WAIT_US (2 * SEC) /* for adoptions under way */
+#define RESUME_WAIT_US (2 * SEC) /* how long RESUME waits for adoptions */
 
 static bool claim_is_open(const struct claim *c)
 {
 	return c->state == CLAIM_HELD && c->lock->lease.state == LEASE_ADOPTING;
 }
 
-/* Counts the adoptions that are undecided. There may be hundreds of thousands, so session_wake() counts down instead of counting again. */
+/* Counts the undecided adoptions. There may be hundreds of thousands, so session_wake() counts down from here. */
 static unsigned session_count_open(struct session *s)
 {
 	const struct claim *c;
@@ -244,7 +244,7 @@ static void resume_tell_rest(struct request_context *x, struct session *s)
 	}
 }
 
-/* Answers with all that is decided: a row for each lock that is held, the OK, and then what was lost meanwhile. */
+/* Answers RESUME with everything that is decided: a row for each lock that is held, the OK, and then what was lost meanwhile. */
 static void resume_answer(struct request_context *x, struct session *s)
 {
 	size_t begin = s->unsent;
@@ -257,7 +257,7 @@ static void resume_answer(struct request_context *x, struct session *s)
 		if (c->state != CLAIM_HELD || c->lock->lease.state != LEASE_HELD)
 			continue;
 		if (lock_is_over(&x->engine->table, c->lock)) {
-			lease_owner_expire(x->engine, &c->lock->lease); /* after a stop of this process the lease's own timer may not have fired yet */
+			lease_owner_expire(x->engine, &c->lock->lease); /* if this process was stopped, the timer of the lease may not have fired yet */
 			continue;
 		}
 		if (rows_take_long(x, s->unsent - begin)) {
@@ -309,7 +309,7 @@ void resume_grace_over(struct request_context *x, struct session *s)
 		resume_finish(x, s);
 }
 
-/* Compares all bytes, so that the time tells nothing of the first that differs. */
+/* Compares all bytes, so that the time does not reveal where the first difference is. */
 static bool secret_matches(const struct session *s, struct span secret)
 {
 	unsigned char differ = secret.n != sizeof(s->lasting->secret) - 1;
@@ -453,7 +453,7 @@ static void wait_drop_not_notified(struct request_context *x, struct claim *c)
 
 void resume_end_groups(struct request_context *x, struct session *s)
 {
-	/* All leave the queues first: what one gives back must not be granted to another. */
+	/* First all leave their queues: what one gives back must not be granted to another one. */
 	groups_end(x, s, true);
 	groups_end(x, s, false);
 }
@@ -468,8 +468,8 @@ static bool groups_make_way(struct session *s, struct span name, struct span own
 	return ending;
 }
 
-/* A turn to read that nobody has heard of is not what is asked for. */
-static void turn_makes_way(struct request_context *x, const struct session *s, struct span name, struct span owner, bool shared)
+/* The request is exclusive, and its owner has a shared grant of which nobody was told. That grant lapses. */
+static void drop_shared_grant(struct request_context *x, const struct session *s, struct span name, struct span owner, bool shared)
 {
 	const struct lock *l = lock_find(&x->engine->table, name);
 	struct claim *c = l ? lock_holder_of(l, s, owner) : NULL;
@@ -478,7 +478,7 @@ static void turn_makes_way(struct request_context *x, const struct session *s, s
 		hold_lapse(x->engine, c);
 }
 
-/* For all names at once: what is given back for one of them must not be granted to what makes way for the next. */
+/* Works on all names at once: what is given back for one name must not be granted to a request that is to end for the next. */
 void resume_make_way(struct request_context *x, struct session *s)
 {
 	const struct request *q = &x->request;
@@ -494,7 +494,7 @@ void resume_make_way(struct request_context *x, struct session *s)
 	if (ending)
 		resume_end_groups(x, s);
 	for (unsigned i = 0; i < q->words; i++)
-		turn_makes_way(x, s, q->word[i], owner, shared);
+		drop_shared_grant(x, s, q->word[i], owner, shared);
 }
 
 void resume_give_up(struct request_context *x, struct session *s)
@@ -519,7 +519,7 @@ enum place resume_old_place(struct request_context *x, struct session *s, struct
 	*ret_claim = c;
 	if (c && c->state == CLAIM_HELD && c->not_notified && l->lease.state == LEASE_HELD) {
 		if (c->shared != shared)
-			return PLACE_NONE; /* it is shared, and told by the answer; if that is refused, it lapses */
+			return PLACE_NONE; /* it is shared, and the answer reports it; if this request is refused, it lapses */
 		claim_hear(x, c);
 		return PLACE_TURN;
 	}

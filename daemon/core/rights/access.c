@@ -7,21 +7,21 @@
 #include "daemon/core/session/jobs.h"
 #include "daemon/core/session/semaphore.h"
 
-/* What a request needs. */
+/* What a request needs: a right, and for which names. */
 enum need {
 	NEED_NOT_DECIDED, /* denied */
 	NEED_NOTHING,
-	NEED_ANY,         /* some right: the request concerns only what the session has or has asked for */
-	NEED_LOCK,        /* lock, for each word, all of which are names */
-	NEED_LOCK_OR_HAVE, /* lock, for the name, unless the session has it: who lost the right may give it back */
+	NEED_ANY,         /* some right: the request concerns only what the session has or asks for */
+	NEED_LOCK,        /* lock, for each word; all words are names */
+	NEED_LOCK_OR_HAVE, /* lock, for the name, unless the session has it: without the right it may still give the name back */
 	NEED_LOCK_QUEUE,  /* lock, for the queue, and for the lock of the job */
-	NEED_LOCK_JOB,    /* lock, for the queue if the request says one, unless the session has the job: who lost the right may end it */
+	NEED_LOCK_JOB,    /* lock, for the queue if the request has one, unless the session has the job: without the right it may still end the job */
 	NEED_LOOK,        /* look, for the word */
-	NEED_LOOK_SOME,   /* look, for some name: the answer shows only those */
-	NEED_LOOK_ALL,    /* look, by a rule that is not about names */
-	NEED_LIST,        /* as what is listed needs it */
+	NEED_LOOK_SOME,   /* look, for some name: the answer shows only such names */
+	NEED_LOOK_ALL,    /* look, by a rule without names */
+	NEED_LIST,        /* depends on what is listed */
 	NEED_ADMIN,       /* admin, for the word */
-	NEED_ADMIN_ALL    /* admin, by a rule that is not about names */
+	NEED_ADMIN_ALL    /* admin, by a rule without names */
 };
 
 static const unsigned char needs[VERB_N] = {
@@ -57,7 +57,7 @@ static bool denied(struct request_context *x, struct session *s, unsigned right,
 	return false;
 }
 
-/* name NULL: the request names nothing. */
+/* name NULL: the request has no names. */
 static bool allowed(struct request_context *x, struct session *s, unsigned right, const struct span *name)
 {
 	const struct rule *by = rules_decide(x->core->conf.rules, s, name);
@@ -97,7 +97,7 @@ static bool allowed_list(struct request_context *x, struct session *s)
 	return allowed_some(x, s, RIGHT_LOOK);
 }
 
-/* It looks through all that the session has, so it is asked last. */
+/* Walks through all that the session has, so it is checked last. */
 static bool has_or_awaits(const struct session *s, struct span name)
 {
 	const struct permit *p;
@@ -151,7 +151,7 @@ static bool rules_grant(struct request_context *x, struct session *s)
 	return denied(x, s, RIGHT_ADMIN, NULL);
 }
 
-/* A peer of another host has shown nothing, and there are users. Whoever asks by the web listener has shown its token. */
+/* There are users, and a peer of another host has shown nothing. A peer of the web listener has shown its token. */
 static bool must_show_itself(const struct request_context *x, const struct session *s)
 {
 	return !x->core->conf.rules && x->core->conf.users && !s->is_local && !s->is_web && !s->has_subject && !(s->identity && s->identity->user);

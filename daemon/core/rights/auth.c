@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* See rights.h. It must never log a word of a request: people type secrets where names belong. */
+/* See rights.h. Never log a word of a request: people type secrets in the place of names. */
 #include "daemon/core/rights/rights.h"
 
 #include "daemon/base/mem.h"
@@ -16,30 +16,30 @@ TAILQ_HEAD(auth_list, auth);
 
 TAILQ_HEAD(asked_users, asked_user);
 
-/* Where AUTHs come from. It lives as long as it has AUTHs. */
+/* The origin of AUTHs. It exists while it has AUTHs. */
 struct asker {
 	struct map_node by_name;
-	TAILQ_ENTRY(asker) in_turns; /* while some of its AUTHs wait to be answered */
-	struct asked_users line;     /* whose AUTHs wait: one of each is answered in turn */
-	struct asked_users early;    /* of those the users who exist, while a secret of theirs is not verified yet */
-	unsigned refs; /* its AUTHs */
+	TAILQ_ENTRY(asker) in_turns; /* if some of its AUTHs wait to be answered */
+	struct asked_users line;     /* users whose AUTHs wait; they take turns */
+	struct asked_users early;    /* those of them who exist, if one of their secrets is not verified yet */
+	unsigned refs; /* how many AUTHs it has */
 	size_t n;
 	char name[PEER_ORIGIN_MAX];
 };
 
-/* A user whom AUTHs of one origin name, whether or not he exists. It lives as long as one of them waits. */
+/* A user whom AUTHs of one origin name, whether he exists or not. It exists while one of them waits. */
 struct asked_user {
 	struct map_node by_name;
 	TAILQ_ENTRY(asked_user) in_line, in_early;
 	struct auth_list waiting;
 	unsigned waiting_n; /* at most AUTHS_OF_USER_MOST */
-	struct auth *early; /* the first of them whose secret is not verified yet; NULL: there is none, or no such user */
+	struct auth *early; /* the first of them whose secret is not verified yet; NULL: none, or there is no such user */
 	struct asker *origin;
 	size_t n;
 	char name[];
 };
 
-/* One AUTH. It ends with its session, unless a verification answers it just then. */
+/* One AUTH. It ends with its session, unless a verification that is under way answers it. */
 struct auth {
 	TAILQ_ENTRY(auth) next;
 	struct auth_list *in; /* asked_user.waiting, or auths.decided; NULL: auths.answered */
@@ -48,7 +48,7 @@ struct auth {
 	struct asker *origin;
 	struct asked_user *user; /* while it waits */
 	struct instant asked_at;
-	bool costly, ok; /* costly: it was answered by a verification */
+	bool costly, ok; /* costly: a verification has answered it */
 	size_t user_n, secret_n;
 	char text[]; /* user, then secret */
 };
@@ -58,10 +58,10 @@ struct auths {
 	struct map users;   /* by origin and name */
 	struct suspects suspects;
 	TAILQ_HEAD(, asker) turns;
-	struct auth_list decided; /* those that are answered later */
-	struct auth *answered; /* the one that the verification under way answers; NULL: none is under way */
-	struct auth *early;    /* another one, whose secret it verifies; NULL: it has gone, or … */
-	bool own;              /* … the secret is that of `answered` */
+	struct auth_list decided; /* decided, but answered later */
+	struct auth *answered; /* the AUTH that the verification under way answers; NULL: none is under way */
+	struct auth *early;    /* another AUTH, whose secret is being verified; NULL: it is gone, or … */
+	bool own;              /* … the secret of `answered` is being verified */
 	uint64_t number;
 };
 
@@ -171,7 +171,7 @@ static void auth_succeeds(struct request_context *x, struct session *s, const st
 	mem_free(who->user);
 	who->user = mem_copy(auth->text, auth->user_n);
 	who->failed = 0;
-	user_leave(s->user); /* what it locks from now on is among the RECENT names of this user */
+	user_leave(s->user); /* the names that it locks from now on are among the RECENT names of this user */
 	s->user = NULL;
 	core_answers(x->core, VERB_AUTH);
 	reply_begin(&r, session_line(x->sessions), span_of(auth->pending->tag), "OK");
@@ -230,7 +230,7 @@ static struct instant auth_due(struct request_context *x, const struct auth *aut
 	return instant_add(auth->asked_at, delay_of(own > before ? own : before));
 }
 
-/* What costs no verification is not remembered: else a flood of it would make the daemon forget who has failed. */
+/* An AUTH without a verification is not remembered. Otherwise a flood of them would make the daemon forget who has failed. */
 static void auth_count(struct request_context *x, const struct auth *auth, bool ok)
 {
 	metric_add(&x->core->metrics, METRIC_AUTH_FAILED, !ok);
@@ -320,8 +320,8 @@ static void line_enter(struct request_context *x, struct auth *auth)
 	TAILQ_INSERT_TAIL(&u->origin->early, u, in_early);
 }
 
-/* The first secret of this user that is not verified yet is about to be, or has gone. */
-static void early_goes_on(struct asked_user *u)
+/* The first unverified secret of this user is about to be verified, or is gone. */
+static void early_advance(struct asked_user *u)
 {
 	u->early = TAILQ_NEXT(u->early, next);
 	if (!u->early)
@@ -334,7 +334,7 @@ static void line_leave(struct auths *a, struct auth *auth)
 	struct asker *o = u->origin;
 
 	if (u->early == auth)
-		early_goes_on(u);
+		early_advance(u);
 	auth_leave(auth);
 	auth->user = NULL;
 	if (--u->waiting_n > 0)
@@ -346,7 +346,7 @@ static void line_leave(struct auths *a, struct auth *auth)
 		TAILQ_REMOVE(&a->turns, o, in_turns);
 }
 
-/* The newest stays: it is verified after so many others at most. The oldest may be one that was found wrong, and waits to be told so in its turn. */
+/* Keeps the newest, because only so many others are verified before it. The oldest may have been found wrong, and wait to be told so in its turn. */
 static void line_shorten(struct request_context *x, struct asked_user *u)
 {
 	struct auth *oldest = TAILQ_FIRST(&u->waiting);
@@ -379,7 +379,7 @@ struct instant auth_asks(const struct auth *auth, struct span *ret_user, struct 
 	return auth->asked_at;
 }
 
-/* Whose secret is verified while `first`, which comes first in the line, is answered: see rights.h. */
+/* Chooses the secret that is verified while `first`, the first of the line, is answered: see rights.h. */
 static struct auth *auth_pick(const struct asker *o, struct auth *first)
 {
 	struct asked_user *u = first->user->early == first ? first->user : TAILQ_FIRST(&o->early);
@@ -389,7 +389,7 @@ static struct auth *auth_pick(const struct asker *o, struct auth *first)
 		return first;
 	TAILQ_REMOVE(&u->origin->early, u, in_early);
 	TAILQ_INSERT_TAIL(&u->origin->early, u, in_early);
-	early_goes_on(u);
+	early_advance(u);
 	return early;
 }
 
@@ -417,7 +417,7 @@ static void auths_next(struct request_context *x)
 	a->early = a->own ? NULL : verified;
 }
 
-/* The secret is wrong unless the verification was its own. */
+/* The secret is wrong unless this verification was of that secret. */
 static void answered_decided(struct request_context *x, struct auth *auth, bool ok)
 {
 	if (auth->pending->session) {
@@ -462,7 +462,7 @@ void auth_drop(struct request_context *x, struct auth *auth)
 
 /* --- the request --- */
 
-/* The bytes of the line are ours until it is served. */
+/* We may write to the bytes of the line until it is served. */
 static void request_wipe(struct request *q)
 {
 	explicit_bzero((char *)(uintptr_t)q->word[1].p, q->word[1].n); /* NOLINT(performance-no-int-to-ptr) */
@@ -498,7 +498,7 @@ static bool auth_is_under_way(const struct session *s)
 	return false;
 }
 
-/* Without users it fails as with a wrong secret. A name that no file of users can have needs no verification. */
+/* Without users it fails as with a wrong secret. An impossible name of a user needs no verification. */
 void serve_AUTH(struct request_context *x, struct session *s)
 {
 	struct request *q = &x->request;
@@ -509,7 +509,7 @@ void serve_AUTH(struct request_context *x, struct session *s)
 		tell_mistake(x, s, ERROR_LIMIT, "another AUTH of this session is not answered yet");
 		return;
 	}
-	if (q->word[0].n + q->word[1].n > AUTH_TEXT_MAX) { /* nothing of it is kept while it is refused */
+	if (q->word[0].n + q->word[1].n > AUTH_TEXT_MAX) { /* nothing of it is kept, because it is refused */
 		request_wipe(q);
 		q->word[0] = q->word[1] = SPAN("");
 	}
@@ -526,7 +526,7 @@ void serve_AUTH(struct request_context *x, struct session *s)
 
 /* --- the end --- */
 
-/* The last of its AUTHs takes the origin with it. */
+/* An origin is freed with its last AUTH. */
 void auths_free(struct request_context *x)
 {
 	struct auths *a = x->auths;

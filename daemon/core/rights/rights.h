@@ -11,43 +11,45 @@
 #include <sys/queue.h>
 
 /*
- * Who has shown wrong secrets: an origin (peer.h) together with the user that it has named, so that nobody is delayed by what others on his address fail
- * with. A suspect is forgiven when it has not failed for SUSPECT_FORGIVEN. SUSPECTS_MOST are remembered, those that failed last; of one origin SUSPECTS_OF_ONE,
- * so that it does not make the daemon forget those of all others. An origin that names more users escapes the delay, and not its turn: each costs a
- * verification. To delay all of its users would let anybody on an address (of a NAT, of this host) keep all others there out.
+ * Who has sent wrong secrets. A suspect is an origin (peer.h) together with the user that it named, so nobody is delayed by the failures of others on his
+ * address. A suspect is forgiven if it has not failed for SUSPECT_FORGIVEN.
+ *
+ * The daemon remembers the SUSPECTS_MOST that failed last. Of one origin it remembers SUSPECTS_OF_ONE, so that this origin cannot push out those of all others.
+ * An origin that names more users escapes the delay, but not its turn: each AUTH costs a verification. If all users of an origin were delayed, anybody on an
+ * address (of a NAT, of this host) could keep all others there out.
  */
 
 #define SUSPECTS_MOST     1000
 #define SUSPECTS_OF_ONE   250
 #define SUSPECT_FORGIVEN  (10 * 60 * SEC)
-#define SUSPECT_USER_MOST 128 /* bytes of a user's name by which suspects are told apart */
+#define SUSPECT_USER_MOST 128 /* bytes of a user's name that distinguish suspects */
 
 struct suspects {
 	struct map by_name, origins;
-	TAILQ_HEAD(, suspect) all; /* the one whose last failure is the oldest, first */
+	TAILQ_HEAD(, suspect) all; /* the one whose last failure is oldest comes first */
 };
 
 void suspects_init(struct suspects *a, const uint64_t key[2]);
 void suspects_release(struct suspects *a);
 void suspect_failed(struct suspects *a, struct span origin, struct span user, struct instant now);
-/* How often it has failed in a row; 0: it has not, or is forgiven. */
+/* Returns how many times it has failed in a row; 0: it has not, or is forgiven. */
 unsigned suspect_failures(struct suspects *a, struct span origin, struct span user, struct instant now);
 
 /*
- * The request AUTH. The outer layer verifies secrets, one at a time, because that takes long on purpose (EFFECT_VERIFY, EVENT_VERIFIED). Those that wait are
- * taken from one origin after the other: the uid of a Unix peer, the address of another, of IPv6 its /64. So a flood of one origin delays no other by more
- * than one verification each. In an origin the users that AUTHs name take turns, and each verification answers the one whose turn it is.
+ * The request AUTH. Verification takes long on purpose, so the outer layer verifies one secret at a time (EFFECT_VERIFY, EVENT_VERIFIED). Origins take turns.
+ * An origin is the uid of a Unix peer, or the address of another (of IPv6 its /64). So a flood from one origin delays each other origin by one verification at
+ * most. Within an origin the users that AUTHs name take turns, too. Each verification answers the AUTH whose turn it is.
  *
- * Invented users are many, so they must not delay one who exists: while AUTHs wait of users who do not exist, or whose secret was found wrong, a verification
- * that answers one of these is of the next secret of a user who exists. If it is right, that AUTH is answered as well, at once. If it is wrong, that AUTH is
- * answered in its turn, as if it had not been verified: so without a right secret nobody learns from the time which users exist.
+ * Invented users may be many, and must not delay a user who exists. Suppose that the AUTH whose turn it is names no existing user, or its secret was found
+ * wrong already. Then the verification checks the next secret of an existing user instead. If that is right, its AUTH is answered at once as well. If it is
+ * wrong, its AUTH is answered in its turn, as if it had not been verified. So without a right secret nobody learns from the time which users exist.
  *
- * An answer comes 100 ms after its request at the soonest if the connection has failed once, or its origin has with the same user, and twice as late for each
- * further failure, AUTH_DELAY_MOST at most. So wrong secrets for one user delay nobody else on the same address. The third failure ends the connection; an
- * origin is forgiven when it has not failed with that user for SUSPECT_FORGIVEN. What costs no verification (a name that no user can have, or who hangs up
- * before his turn) is not remembered.
+ * After a failure of the connection, or of its origin with the same user, an answer comes 100 ms after its request at the soonest. Each further failure doubles
+ * that, up to AUTH_DELAY_MOST. So wrong secrets for one user delay nobody else on the same address. The third failure ends the connection. An origin is
+ * forgiven if it has not failed with that user for SUSPECT_FORGIVEN. An AUTH without a verification is not remembered: its name is no possible name of a user,
+ * or its client hung up before its turn.
  *
- * Of one user and origin at most AUTHS_OF_USER_MOST wait: when one more comes the oldest is refused, else the right secret would wait for as many as others
+ * Of one user and origin at most AUTHS_OF_USER_MOST wait. When one more comes, the oldest is refused. Otherwise the right secret would wait for all that others
  * send.
  */
 
@@ -57,23 +59,23 @@ unsigned suspect_failures(struct suspects *a, struct span origin, struct span us
 #define AUTHS_OF_USER_MOST 64
 
 void serve_AUTH(struct request_context *x, struct session *s);
-/* The answer to the EFFECT_VERIFY of that number. */
+/* The outer layer has answered the EFFECT_VERIFY with that number. */
 void auth_verified(struct request_context *x, uint64_t number, bool ok);
 void auth_fired(struct request_context *x, struct timer *t);
-/* Its session has gone, or is answered otherwise: pending.session is NULL. */
+/* Its session is gone, or was answered otherwise: pending.session is NULL. */
 void auth_drop(struct request_context *x, struct auth *auth);
-/* What it was asked with, and when. */
+/* Returns its user and secret, and when it came. */
 struct instant auth_asks(const struct auth *auth, struct span *ret_user, struct span *ret_secret);
 void auths_free(struct request_context *x);
 
 /*
- * Whether a request may be served: what the peer must have shown, and which right each request needs for which names. Asked before a request is served, so
- * that no answer tells whether something is there.
+ * Whether a request may be served: what the peer must have shown, and which right each request needs for which names. This is checked before a request is
+ * served, so that no answer reveals whether something exists.
  */
 
-/* The request being served. False: it is denied, and answered. Only for a daemon with users or rules. */
+/* Checks the request that is being served. False: it was denied and answered. Only for a daemon with users or rules. */
 bool access_is_granted(struct request_context *x, struct session *s);
-/* Whether somebody has decided what the request needs: for a test. One that nobody has thought of is denied. */
+/* Whether the table says what the request needs: for a test. If it does not, the request is denied. */
 bool access_is_decided(enum verb verb);
 
 #endif

@@ -9,10 +9,10 @@
 
 #define SUSPECT_NAME_MOST (PEER_ORIGIN_MAX + 1 + SUSPECT_USER_MOST)
 
-/* Those of an origin. It lives as long as it has any. */
+/* The suspects of one origin. It exists while it has any. */
 struct suspects_of_one {
 	struct map_node by_name;
-	TAILQ_HEAD(, suspect) users; /* likewise */
+	TAILQ_HEAD(, suspect) users; /* the one whose last failure is oldest comes first */
 	unsigned count;
 	size_t n;
 	char name[];
@@ -22,7 +22,7 @@ struct suspect {
 	struct map_node by_name;
 	TAILQ_ENTRY(suspect) in_all, in_origin;
 	struct suspects_of_one *origin;
-	unsigned failed; /* in a row */
+	unsigned failed; /* failures in a row */
 	struct instant failed_at;
 	size_t n;
 	char name[]; /* the origin, NUL, the user */

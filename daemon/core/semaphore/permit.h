@@ -8,45 +8,45 @@
 #include "daemon/core/reply/watch.h"
 #include "daemon/core/session/semaphore.h"
 
-/* What permits ask for and have: ordinary claims, one for each seat. */
+/* The claims of a permit: an ordinary claim for each seat. */
 
-/* For the session; permit_new(): on the terms of its ACQUIRE. */
+/* Creates a permit for the session. permit_new() sets the terms of its ACQUIRE. */
 struct permit *permit_add(struct request_context *x, struct session *s, struct semaphore *m);
 struct permit *permit_new(struct request_context *x, struct session *s, struct semaphore *m);
-/* On those of the present request: what it has not got yet is asked for on them. */
+/* Sets the terms of the present request, for what it has not got yet. */
 void permit_set_terms(struct request_context *x, struct permit *p);
-/* Asks for it. patient: until the permit leaves the queue. */
+/* Asks for the mark, or for a slot. patient: waits until the permit leaves the queue. */
 void permit_ask_mark(struct request_context *x, struct permit *p, bool patient);
-void permit_ask_slot(struct request_context *x, struct permit *p, unsigned slot, bool patient); /* for which it has not asked yet */
-void permit_ask_again(struct request_context *x, struct permit *p, struct seat *seat, bool patient); /* of a slot, which it is not asking for */
+void permit_ask_slot(struct request_context *x, struct permit *p, unsigned slot, bool patient); /* it has not asked for this slot yet */
+void permit_ask_again(struct request_context *x, struct permit *p, struct seat *seat, bool patient); /* for a slot whose claim it has no longer */
 bool seat_is_asked(const struct seat *seat);
-bool seat_is_had(const struct request_context *x, const struct seat *seat); /* held, and its lease not over */
-/* Gives back what it has of the name, or leaves the queue. */
+bool seat_is_had(const struct request_context *x, const struct seat *seat); /* held, and its lease is not over */
+/* Gives back the name if it is held, or leaves its queue. */
 void seat_drop(struct request_context *x, struct seat *seat);
-/* One of those that it has is its slot: it gives back the others, and leaves their queues. */
+/* One of the slots that it holds becomes its slot. It gives back the others, and leaves their queues. */
 void permit_keep_slot(struct request_context *x, struct permit *p);
 void permit_drop_all(struct request_context *x, struct permit *p);
-/* HELD, LOST. The client may rely on what it has until then: see hold_abandon(). */
+/* HELD, LOST. The client may rely on its claims until then: see hold_abandon(). */
 void permit_abandon(struct request_context *x, struct permit *p, struct instant until);
-/* TRYING, FIRST: it has, or asks for, some slot. */
+/* TRYING, FIRST: it holds some slot, or asks for some. */
 bool permit_has_slot(const struct request_context *x, const struct permit *p);
 bool permit_asks_slots(const struct permit *p);
 struct seat *permit_seat(struct permit *p, const struct claim *c);
-/* HELD: its mark or its slot, if it is lost, whatever becomes of the other. NULL: none is. */
+/* HELD: returns its mark or its slot if that is lost, even if the other is not. NULL: neither is. */
 const struct seat *permit_lost_seat(const struct permit *p);
 
-/* Gives back what is left, as of a client that relies on nothing, and forgets the permit. Its semaphore stays. */
+/* Gives back what is left, as for a client that relies on nothing, and frees the permit. Its semaphore stays. */
 void permit_free(struct request_context *x, struct permit *p);
 
-/* SUBSCRIBE, and CONTENDED about permits: whoever has one is told that others wait for permits of the semaphore. For locks see watch.h. */
+/* SUBSCRIBE, and CONTENDED about permits: who has one is told that others wait for permits of the semaphore. For locks see watch.h. */
 
 enum contended_why {
-	CONTENDED_NEWS,  /* the session has subscribed, or somebody has begun to wait, or says again that he waits; it is told at most every 100 ms */
+	CONTENDED_NEWS,  /* the session has subscribed, or somebody has begun to wait, or still waits; sent at most every 100 ms */
 	CONTENDED_FIRST, /* the session has got the permit */
 };
 
 void contended_tell(struct request_context *x, struct permit *p, enum contended_why why);
-/* A request of this daemon has begun to wait. */
+/* A request of this daemon has begun to wait: tells those who have permits. */
 void contended_tell_all(struct request_context *x, const struct semaphore *m);
 
 static inline void contended_permit(struct request_context *x, struct permit *p, enum contended_why why)
@@ -63,32 +63,35 @@ static inline void contended_semaphore(struct request_context *x, const struct s
 
 void serve_SUBSCRIBE(struct request_context *x, struct session *s);
 
-/* The permits of sessions: what becomes of them by themselves, and with their sessions. */
+/* What happens to the permits of sessions, by themselves and with their sessions. */
 
-/* Notes what a notice says of a claim of a permit, or of its EXTEND. */
+/* Processes a notice about a claim of a permit, or about its EXTEND. */
 void permits_note(struct request_context *x, const struct notice *n);
-/* One of its claims is lost, and with it the permit: the client is told. Nobody gets its slot before the client ceases to believe. */
+/* One of its claims is lost, and therefore the permit. The client is told. Nobody gets its slot while the client relies on it. */
 void permit_lose(struct request_context *x, struct permit *p, enum loss why);
-void permits_lose(struct request_context *x, struct session *s, enum loss why); /* all that the session has */
+void permits_lose(struct request_context *x, struct session *s, enum loss why); /* all permits of the session */
 
-/* RISK or SAFE is told, if that has changed. */
+/* Sends RISK or SAFE, if that has changed. */
 void permit_note_risk(struct request_context *x, struct permit *p);
-/* What others of the semaphore may do now that this one has changed: the next of the line, and those that are stalled. */
+/* This permit has changed. Lets others of the semaphore continue: the next of the line, and those that are stalled. */
 void semaphore_stir(struct request_context *x, struct semaphore *m);
 /* The permit is gone, and its client needs no answer. */
 void permit_end(struct request_context *x, struct permit *p);
-/* Requests of that owner from before a cut, which were not repeated. */
+/* Ends requests of that owner that were sent before the connection was lost, and were not repeated. */
 void permits_give_up(struct request_context *x, struct session *s, struct span name, struct span owner);
 
-/* The stores have not confirmed yet that it is held since the previous run. */
+/* It was held in the previous run, and the stores have not confirmed yet that it still is. */
 bool permit_is_adopting(const struct permit *p);
-unsigned permits_open(const struct session *s); /* how many of the session are so */
+unsigned permits_open(const struct session *s); /* how many permits of the session are being adopted */
 
-/* The session ends: permits that it waits for get nothing any more. */
+/* The session ends: permits that it waits for are not granted any more. */
 void permits_are_ending(struct session *s);
-/* Then, waiting: they leave the queues; else they give back what they have, and are gone. sure: its client relies on nothing any more. */
+/*
+ * Call after that. waiting: those that wait leave the queues. Else: the others give back what they hold, and are freed. sure: the client relies on nothing any
+ * more.
+ */
 void permits_end(struct request_context *x, struct session *s, bool waiting, bool sure);
-/* Its connection is lost, and it goes on without. */
+/* The session has lost its connection, and goes on without one. */
 void permits_detach(struct request_context *x, struct session *s);
 struct permit *permit_waiting(const struct session *s, struct span tag); /* under this tag, which is not empty; NULL: none */
 bool permits_wait(const struct session *s, bool patient);
@@ -96,46 +99,53 @@ unsigned permits_patient(const struct session *s);
 /* The session has sent its last line. */
 void permits_finish_up(struct request_context *x, struct session *s);
 
-/* The permits of a session whose client comes back: what it hears of them by RESUME, and until when it may ask again for what it does not know of. */
+/*
+ * The permits of a session whose client comes back: what RESUME reports of them, and how long the client may repeat requests for those that it does not know
+ * of.
+ */
 
-/* From now on its client relies on it. Its turn came while the client was away, and would be over if it was not asked for again. */
+/* Its client is told, and relies on it from now on. If the permit was granted while the client was away, it no longer lapses. */
 void permit_hear(struct request_context *x, struct permit *p);
-/* RESUME: `to` takes over what `from` has and waits for. */
+/* RESUME: moves what `from` has and waits for to `to`. */
 void permits_take_over(struct session *to, struct session *from);
-/* RESUME is answered, by rows from `begin` on: one for each permit, as far as there is room. Returns how many; *more counts the others. */
+/* Adds rows to the answer to RESUME: one for each permit, if there is room. The answer begins at `begin`. Returns how many; *more counts the others. */
 unsigned permits_tell_resumed(struct request_context *x, struct session *s, size_t begin, int64_t *more);
-/* Behind that: what was lost meanwhile, and until when the client may ask again for what it does not know of. */
+/* Call after the answer. Reports what was lost meanwhile. The client may repeat requests for what it does not know of until then. */
 void permits_bound(struct request_context *x, struct session *s, struct instant until);
 
-/* What a permit that is asked for does next: it tries slots, waits in line, and stands in the queues of all slots. See ALGORITHMS.md, Semaphores. */
+/* The next step of a permit that is asked for: it tries slots, waits in line, and waits in the queues of all slots. See ALGORITHMS.md, Semaphores. */
 
-/* Looks at the first of the permits that are due, of which there is one. Call when no notice is left, and deliver notices afterwards. */
+/* Continues the first of the permits that are due. There must be one. Call this when no notice is left, and deliver notices afterwards. */
 void permit_step_next(struct request_context *x);
 /* TIMER_PERMIT: its wait is over, or its client has not repeated the ACQUIRE. */
 void permit_step_fired(struct request_context *x, struct permit *p);
 
 /*
- * Permits of the previous run. Each claim of a permit has a record of its own, with JOURNAL_PERMIT, under the name of the mark or of the slot. Its owner is
- * SEAT_OWNER, a number of the permit, the limit and how many slots the permit has, each with a blank behind it, and then the owner as the client gave it. A
- * permit of which a record is missing was not told to its client.
+ * Permits of the previous run. Each claim of a permit has its own record, with JOURNAL_PERMIT, under the name of the mark or of the slot. The owner in it
+ * consists of SEAT_OWNER, a number of the permit, the limit, the number of slots, and the owner from the client. A blank follows each number. If a record of a
+ * permit is missing, its client was never told of the permit.
  *
- * The loss of a permit is one record LOST under the name of the semaphore, as its client gave it. Its owner is JOURNAL_LOSS_OWNER, the number, the limit, how
- * many slots it had and the slot, each with a blank behind it, and then the owner. It supersedes the records of the claims.
+ * The loss of a permit is one record LOST, under the name of the semaphore from the client. The owner in it consists of JOURNAL_LOSS_OWNER, the number, the
+ * limit, the number of slots that it had, the slot, and the owner. A blank follows each number. This record supersedes those of the claims.
  *
- * A permit has one slot. Records of permits of several, which earlier builds wrote, are skipped: RESUME has no row of them, and their keys end at the stores.
+ * A permit has one slot. Earlier builds wrote records of permits with several. These are skipped: RESUME has no row of them, and their keys expire at the
+ * stores.
  */
 
-/* A record HELD or ADOPTING of the session, with the values that it names. The name has no other holder but of the same lease. -EBADMSG. */
+/*
+ * Reads a record HELD or ADOPTING of the session, with the values in it. The name has no other holder, except of the same lease. -EBADMSG: the record is not
+ * valid.
+ */
 int permit_restore_seat(struct request_context *x, struct session *s, const struct journal_record *r, const struct prior_lease *from);
-/* A record FREED. False: it is of no permit of the session. */
+/* Reads a record FREED. False: it is not about a permit of the session. */
 bool permit_restore_freed(struct request_context *x, struct session *s, const struct journal_record *r);
-bool permit_restore_is_loss(const struct journal_record *r); /* LOST or FREED: it is about the loss of a permit */
-/* Such a record LOST. -EBADMSG. */
+bool permit_restore_is_loss(const struct journal_record *r); /* a record LOST or FREED: it is about the loss of a permit */
+/* Reads such a record LOST. -EBADMSG: it is not valid. */
 int permit_restore_loss(struct request_context *x, struct session *s, const struct journal_record *r, enum loss why);
-/* The claim of a permit that another record supersedes. */
+/* Drops the claim of a permit that another record supersedes. */
 void permit_restore_drop(struct request_context *x, struct claim *c);
 void permit_restore_drop_all(struct request_context *x, struct session *s); /* the session was over */
-/* All records are read: the permits that are whole are asked for at the stores, and the others are dropped. */
+/* All records are read: complete permits are adopted from the stores, and the others are dropped. */
 void permit_restore_end(struct request_context *x, struct session *s);
 
 #endif

@@ -9,7 +9,7 @@
 #include <errno.h>
 #include <limits.h>
 
-/* What the owner of a record tells. */
+/* The content of the owner of a record. */
 struct seat_record {
 	unsigned order, limit, slots, slot;
 	struct span owner, semaphore;
@@ -35,7 +35,7 @@ bool permit_restore_is_loss(const struct journal_record *r)
 	return span_starts(r->owner, SPAN(JOURNAL_LOSS_OWNER));
 }
 
-/* Bounds of both kinds of records. */
+/* Reads and checks the numbers that both kinds of records have. */
 static bool numbers_read(struct span *rest, struct seat_record *ret)
 {
 	return take_number(rest, &ret->order) && take_number(rest, &ret->limit) && take_number(rest, &ret->slots) && ret->limit >= 1 &&
@@ -59,7 +59,7 @@ static bool loss_read(const struct journal_record *r, struct seat_record *ret)
 	return true;
 }
 
-/* The slot and the semaphore of the name of a slot. */
+/* Reads the name of a slot: its number and its semaphore. */
 static bool take_slot(struct span name, struct seat_record *ret)
 {
 	size_t at = name.n;
@@ -115,7 +115,7 @@ void permit_restore_drop(struct request_context *x, struct claim *c)
 	adopt_drop(x->engine, c);
 }
 
-/* Nothing is sent: nothing of this run stands anywhere yet. */
+/* Sends nothing, because this run has nothing at the stores yet. */
 static void permit_drop(struct request_context *x, struct permit *p)
 {
 	struct semaphore *m = p->semaphore;
@@ -132,7 +132,7 @@ void permit_restore_drop_all(struct request_context *x, struct session *s)
 		permit_drop(x, TAILQ_FIRST(&s->permits));
 }
 
-/* Since it was lost another limit may have been granted, which the records need not tell. */
+/* After the loss another limit may have been granted. The records need not show that. */
 static struct permit *loss_recorded(const struct session *s, const struct seat_record *r)
 {
 	struct permit *p;
@@ -163,7 +163,7 @@ static struct permit *permit_recall(struct request_context *x, struct session *s
 	p->owner_n = r->owner.n;
 	p->owner = r->owner.n > 0 ? mem_copy(r->owner.p, r->owner.n) : NULL;
 	kept_remark_set(&p->remark, remark_read(record->note, record->trace));
-	p->believed = INSTANT_NEVER; /* as long as each of its claims may be believed */
+	p->believed = INSTANT_NEVER; /* no bound but the leases of its claims */
 	return p;
 }
 
@@ -181,7 +181,7 @@ int permit_restore_seat(struct request_context *x, struct session *s, const stru
 		return 0;
 	m = semaphore_find(x, record.semaphore);
 	if (m && m->limit != record.limit && !semaphore_is_vacant(m))
-		return -EBADMSG; /* its permits were freed before another limit was granted */
+		return -EBADMSG; /* its permits had been freed before another limit was granted */
 	p = permit_recorded(s, &record);
 	if (!p)
 		p = permit_recall(x, s, &record, r);
@@ -229,7 +229,7 @@ int permit_restore_loss(struct request_context *x, struct session *s, const stru
 	p->slot.slot = (uint16_t)record.slot;
 	p->fence = r->fence;
 	p->loss = why;
-	p->not_notified = !(r->flags & JOURNAL_HEARD); /* if that is not known, it is told again */
+	p->not_notified = !(r->flags & JOURNAL_HEARD); /* if that is not known, the loss is reported again */
 	permit_enter(x, p, PERMIT_LOST);
 	return 0;
 }

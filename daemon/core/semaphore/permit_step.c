@@ -25,7 +25,7 @@ void permits_take_over(struct session *to, struct session *from)
 	}
 }
 
-/* Its client hears of it: what the same owner lost before, with the slot that this one has, need not be remembered. */
+/* Its client is told of the permit. Forgets what the same owner lost earlier with the same slot. */
 static void permit_forget_losses(struct request_context *x, struct permit *p)
 {
 	struct permit *loss, *next;
@@ -34,7 +34,7 @@ static void permit_forget_losses(struct request_context *x, struct permit *p)
 		next = TAILQ_NEXT(loss, in_session);
 		if (!loss->not_notified && loss->semaphore == p->semaphore &&
 		    span_equal(permit_owner(loss), permit_owner(p)) && loss->slot.slot == p->slot.slot) {
-			permit_abandon(x, loss, INSTANT_NEVER); /* its client has not read so far */
+			permit_abandon(x, loss, INSTANT_NEVER); /* its client has not read of the new grant yet */
 			permit_end(x, loss);
 		}
 	}
@@ -78,7 +78,7 @@ unsigned permits_tell_resumed(struct request_context *x, struct session *s, size
 	return n;
 }
 
-/* the latter for one of them; nothing if its client knows of it */
+/* limits the time to repeat the request for one permit; does nothing if its client knows of it */
 static void permit_bound(struct request_context *x, struct permit *p, struct instant until)
 {
 	if (!p->not_notified || permit_is_adopting(p))
@@ -103,9 +103,9 @@ void permits_bound(struct request_context *x, struct session *s, struct instant 
 	}
 }
 
-/* How an ACQUIRE is answered: the permit is its client's from now on, or is refused and is gone. */
+/* How an ACQUIRE is answered: either the client gets the permit, or the permit is refused and freed. */
 
-/* The ACQUIRE is answered, or has no client left that could be. */
+/* The ACQUIRE was answered, or has no client left. */
 static void permit_answered(struct request_context *x, struct session *s, bool tagged)
 {
 	session_answered(x->sessions, s, tagged);
@@ -145,7 +145,7 @@ static void permit_win(struct request_context *x, struct permit *p)
 	semaphore_stir(x, p->semaphore);
 }
 
-/* The one that asked first of those who have a permit here. NULL: other daemons have all of them. */
+/* Of those who have a permit here, returns the one that asked first. NULL: other daemons have all permits. */
 static const struct permit *permit_in_the_way(const struct semaphore *m)
 {
 	const struct permit *p;
@@ -176,7 +176,7 @@ static void tell_full(struct request_context *x, const struct permit *p, const c
 	if (word[0] == 'T')
 		reply_ms(&r, "waited_ms", instant_diff(x->core->now, p->asked_at));
 	reply_int(&r, "limit", m->limit);
-	reply_int(&r, "free", 0); /* other daemons have what seems to be free here */
+	reply_int(&r, "free", 0); /* other daemons have those that seem to be free here */
 	reply_int(&r, "waiters", m->waiters); /* it has left the line */
 	if (holder)
 		reply_permit_holder(x, &r, holder);
@@ -232,7 +232,7 @@ static bool is_trouble(enum refusal why)
 	return why == REFUSED_QUORUM || why == REFUSED_NOT_ADMITTED;
 }
 
-/* What was lost before the client heard that it had it interests nobody. */
+/* If it was lost before the client was told of it, nobody needs to know. */
 static void drop_lost(struct request_context *x, struct seat *seat)
 {
 	if (!seat->claim || seat_is_asked(seat) || seat_is_had(x, seat))
@@ -253,7 +253,7 @@ static bool permit_is_complete(const struct request_context *x, const struct per
 	return seat_is_had(x, &p->mark) && permit_has_slot(x, p);
 }
 
-/* It is in PERMIT_TRYING. */
+/* Call in PERMIT_TRYING. */
 static void permit_stall(struct permit *p, bool stalled)
 {
 	struct semaphore *m = p->semaphore;
@@ -269,7 +269,7 @@ static void permit_stall(struct permit *p, bool stalled)
 		TAILQ_INSERT_TAIL(&m->others, p, in_line);
 }
 
-/* The end of its wait; or of the time to repeat the ACQUIRE, if its session was resumed while it tried. */
+/* Returns the end of its wait, or of the time to repeat the ACQUIRE if its session was resumed while it was trying. */
 static struct instant permit_wait_until(const struct permit *p)
 {
 	const struct session *s = p->session;
@@ -277,7 +277,7 @@ static struct instant permit_wait_until(const struct permit *p)
 	return p->not_notified && !s->detached && !s->resuming ? instant_min(p->wait_until, s->lasting->repeat_until) : p->wait_until;
 }
 
-/* It cannot have a slot now. It keeps nothing, and stands in line, or is refused. */
+/* It cannot have a slot now. It gives everything back, and waits in line or is refused. */
 static void permit_fails(struct request_context *x, struct permit *p, enum refusal why)
 {
 	bool may_wait = p->patient && !p->leaving && !x->engine->draining && instant_before(x->core->now, p->wait_until);
@@ -298,13 +298,13 @@ static void permit_fails(struct request_context *x, struct permit *p, enum refus
 
 /* --- trying --- */
 
-/* Whether there are slots that no permit of this daemon has or asks for, and this one has not tried. */
+/* Whether there are slots that this permit has not tried, and that no permit of this daemon has or asks for. */
 static bool slots_are_untried(const struct permit *p)
 {
 	return memchr(p->semaphore->used, 0, p->semaphore->limit);
 }
 
-#define STALLED_MOST 64 /* they are looked at whenever one that tries gives up */
+#define STALLED_MOST 64 /* all of them are looked at when one that tries gives up */
 
 /* Whether another permit that tries may give back slots. */
 static bool others_try(const struct permit *p)
@@ -317,7 +317,7 @@ static bool others_try(const struct permit *p)
 	return false;
 }
 
-/* Asks for the next slots, twice as many each time: a store that is asked for all at once refuses them to others meanwhile. */
+/* Asks for the next slots, twice as many each time. While a store is asked for a slot, it refuses the slot to others, so not all are asked for at once. */
 static void try_slots(struct request_context *x, struct permit *p)
 {
 	struct semaphore *m = p->semaphore;
@@ -342,7 +342,7 @@ static enum refusal permit_trouble(const struct permit *p)
 	return NOT_REFUSED;
 }
 
-/* The name of the mark is somebody's, or the stores are in trouble. */
+/* The name is in use otherwise, or the stores have a problem. */
 static bool mark_is_refused(const struct permit *p)
 {
 	return !p->mark.claim && p->mark.why != NOT_REFUSED;
@@ -373,7 +373,10 @@ static void go_on_trying(struct request_context *x, struct permit *p)
 	}
 }
 
-/* Those that wait in line are served first, unless this one stands before them: they stand in the queues of all slots, so it need not look at each. */
+/*
+ * Those that wait in line are served first, unless this permit comes before them. The first of them waits in the queues of all slots, so there is no need to
+ * try each slot.
+ */
 static void begin(struct request_context *x, struct permit *p)
 {
 	const struct permit *first = TAILQ_FIRST(&p->semaphore->line);
@@ -430,8 +433,8 @@ static void go_on_as_first(struct request_context *x, struct permit *p)
 	}
 }
 
-/* It would stand in more queues than a step can leave when its session ends. */
-static bool session_stands_enough(const struct permit *p)
+/* It would wait in more queues than a step can leave when its session ends. */
+static bool session_waits_in_enough_queues(const struct permit *p)
 {
 	return p->state != PERMIT_FIRST && p->session->slots + p->semaphore->limit > SLOTS_OF_SESSION;
 }
@@ -440,20 +443,20 @@ static void go_on_in_line(struct request_context *x, struct permit *p)
 {
 	bool first = TAILQ_FIRST(&p->semaphore->line) == p;
 
-	if (first && session_stands_enough(p)) {
+	if (first && session_waits_in_enough_queues(p)) {
 		permit_refuse(x, p, REFUSED_SLOTS);
 	} else if (first) {
 		permit_enter(x, p, PERMIT_FIRST);
 		go_on_as_first(x, p);
 	} else if (p->state == PERMIT_FIRST) {
-		permit_drop_all(x, p); /* another one came before it, by its priority */
+		permit_drop_all(x, p); /* another one has a higher priority, and comes before it */
 		permit_enter(x, p, PERMIT_WAITING);
 	}
 }
 
 /* --- */
 
-/* One of its leases was lost, or adopted. A permit that the client was not told of may be asked for from then on, for a time. */
+/* One of its leases was lost, or adopted. If the client was not told of the permit, it has limited time to ask for it from now on. */
 static void permit_look(struct request_context *x, struct permit *p)
 {
 	const struct seat *lost = permit_lost_seat(p);
@@ -491,7 +494,7 @@ void permit_step_next(struct request_context *x)
 	}
 }
 
-/* A wait that ends while no quorum of stores may grant tells so. */
+/* If a wait ends while too few stores may grant, the answer says so. */
 static enum refusal timeout_why(const struct request_context *x)
 {
 	return members_that_may_grant(&x->engine->members) < engine_quorum(x->engine) ? REFUSED_QUORUM : REFUSED_TIMEOUT;

@@ -15,7 +15,7 @@
 
 #include <inttypes.h>
 
-/* The names of slots begin with bytes that the stores know: daemon/redis/batch.c gives them keys of their own. */
+/* The names of slots begin with bytes that the stores recognize: daemon/redis/batch.c gives them their own keys. */
 
 static struct span slot_name(struct permit *p, char out[SLOT_NAME_MAX], unsigned slot)
 {
@@ -45,7 +45,7 @@ static void seat_ask(struct request_context *x, struct permit *p, struct seat *s
 	c->shared = limit != SLOT_OF_SEMAPHORE;
 	c->priority = p->priority & 15;
 	c->patient = patient;
-	/* The end of the wait is the permit's. */
+	/* The claims wait for as long as the permit. */
 	lock_request_ask(x->engine, c, name, patient ? INSTANT_NEVER : x->core->now);
 }
 
@@ -106,14 +106,14 @@ static void slots_drop_asked(struct request_context *x, struct permit *p)
 		seat_drop_asked(x, &p->asked[i]);
 }
 
-/* it leaves all queues */
+/* It leaves all queues. */
 static void permit_drop_asked(struct request_context *x, struct permit *p)
 {
 	slots_drop_asked(x, p);
 	seat_drop_asked(x, &p->mark);
 }
 
-/* Its own slot, or one that it got while it asked. */
+/* For its slot, or for one that it got while it was asking. */
 static void slot_drop(struct request_context *x, struct permit *p, struct seat *seat)
 {
 	if (seat->claim)
@@ -121,7 +121,7 @@ static void slot_drop(struct request_context *x, struct permit *p, struct seat *
 	seat_drop(x, seat);
 }
 
-/* First those that wait: what is given back must not be granted to a permit that is about to leave. */
+/* First the waiting claims leave their queues: what is given back must not be granted to a permit that is leaving. */
 static void slots_drop(struct request_context *x, struct permit *p)
 {
 	slots_drop_asked(x, p);
@@ -150,7 +150,7 @@ void permit_drop_all(struct request_context *x, struct permit *p)
 {
 	slots_drop(x, p);
 	slot_drop(x, p, &p->slot);
-	seat_drop(x, &p->mark); /* last: it stands while a slot does */
+	seat_drop(x, &p->mark); /* last: the mark exists as long as a slot */
 }
 
 static void seat_abandon(struct request_context *x, struct permit *p, struct seat *seat, struct instant until)
@@ -170,7 +170,7 @@ void permit_abandon(struct request_context *x, struct permit *p, struct instant 
 	seat_abandon(x, p, &p->mark, until);
 }
 
-/* What it has is lost. The lost claims stay until its client acknowledges that; a mark that is not lost is left. */
+/* The permit is lost. Its lost claims stay until the client acknowledges the loss. A mark that is not lost is abandoned. */
 static void permit_lose_seats(struct request_context *x, struct permit *p, enum loss why)
 {
 	if (p->slot.claim && p->slot.claim->state == CLAIM_HELD)
@@ -211,7 +211,7 @@ struct seat *permit_seat(struct permit *p, const struct claim *c)
 		return &p->mark;
 	if (p->slot.claim == c)
 		return &p->slot;
-	/* Most often it is the one behind the last. */
+	/* Usually its place is at the end. */
 	for (unsigned i = 0; i < p->asked_n; i++) {
 		struct seat *seat = &p->asked[(p->looked_at + 1 + i) % p->asked_n];
 
@@ -286,20 +286,20 @@ struct permit *permit_new(struct request_context *x, struct session *s, struct s
 	return p;
 }
 
-#define APART_US (100 * MSEC) /* between two CONTENDED about one permit */
+#define APART_US (100 * MSEC) /* between two CONTENDED about the same permit */
 
 static bool lock_is_wanted(const struct request_context *x, const struct lock *l)
 {
 	return l->contender->want_since.us && instant_diff(x->core->now, l->contender->wanted_at) < TICKET_US;
 }
 
-/* The first of the line of another daemon stands in the queues of all slots, so in that of this permit: it counts as one. */
+/* If another daemon has permits waiting, the first of them waits in the queues of all slots, so in this one too. It counts as one waiter. */
 static unsigned permit_waiters(const struct request_context *x, const struct permit *p)
 {
 	return p->semaphore->waiters + (p->slot.claim && lock_is_wanted(x, p->slot.claim->lock));
 }
 
-/* One whose session is about to be told of it, or has lost its connection, is told nothing. */
+/* Nothing is sent about a permit that RESUME still has to report, or whose session has no connection. */
 static bool permit_hears(const struct request_context *x, const struct permit *p)
 {
 	return p->state == PERMIT_HELD && !p->not_notified && watch_is_subscribed(p->session) && !p->session->resuming && permit_waiters(x, p) > 0 &&
@@ -368,7 +368,7 @@ void permit_note_risk(struct request_context *x, struct permit *p)
 	permit_tell(x, p, at_risk ? "! RISK" : "! SAFE", at_risk ? "left_ms" : "valid_ms");
 }
 
-/* Both of its claims have been extended, or cannot be. */
+/* Both EXTENDs of its claims are answered. */
 static void permit_extended(struct request_context *x, struct permit *p, enum refusal why)
 {
 	struct pending *client = p->extend;
@@ -385,10 +385,10 @@ static void note_pending(struct request_context *x, const struct notice *n)
 	if (n->refusal != NOT_REFUSED)
 		p->extended = n->refusal;
 	if (--p->extending == 0)
-		permit_extended(x, p, permit_lost_seat(p) ? REFUSED_LOST : p->extended); /* LOST is told behind these notices */
+		permit_extended(x, p, permit_lost_seat(p) ? REFUSED_LOST : p->extended); /* LOST is sent after these notices */
 }
 
-/* What the name of the mark is used as instead. */
+/* Returns the limit with which the name is in use instead. */
 static unsigned limit_in_use(const struct permit *p, const struct lock *l)
 {
 	return lock_is_idle(l) || l->lease.limit == p->semaphore->limit ? l->contender->elsewhere.limit : l->lease.limit;
@@ -414,7 +414,7 @@ unsigned permits_open(const struct session *s)
 	return n;
 }
 
-/* A claim of it is held again. RESUME waits until both are; if it did not, the client is told now. */
+/* A claim of it is held again. RESUME waits until both are. If it did not, the client is told now. */
 static void permit_adopted(struct request_context *x, struct permit *p)
 {
 	permit_make_due(x, p); /* see permit_look() */
@@ -449,7 +449,7 @@ void permits_note(struct request_context *x, const struct notice *n)
 		if (seat == &p->mark && n->refusal == REFUSED_IN_USE)
 			p->other = limit_in_use(p, n->claim->lock);
 		break;
-	case NOTICE_LOST: /* the claim says so itself */
+	case NOTICE_LOST: /* the claim itself records that */
 		session_wake(x->sessions, p->session);
 		break;
 	case NOTICE_LENGTHENS:
@@ -505,7 +505,7 @@ void permit_lose(struct request_context *x, struct permit *p, enum loss why)
 	if (p->not_notified) {
 		permit_abandon(x, p, INSTANT_NEVER);
 		permit_enter(x, p, PERMIT_LOST);
-		permit_end(x, p); /* the client never heard of it */
+		permit_end(x, p); /* the client was never told of it */
 		return;
 	}
 	permit_lose_seats(x, p, why);
@@ -559,7 +559,7 @@ void permits_are_ending(struct session *s)
 			c->ending = true;
 }
 
-/* A session without a connection has been told when its client ceases to believe; what such a client does not know of it does not rely on. */
+/* A session without a connection: its client was told how long to rely on its permits, and does not rely on those that it does not know of. */
 static void permit_leave(struct request_context *x, struct permit *p, bool sure)
 {
 	if (p->state == PERMIT_HELD)
@@ -584,8 +584,8 @@ void permits_end(struct request_context *x, struct session *s, bool waiting, boo
 	}
 }
 
-/* Until when the client may believe: as long as each of its leases lasts. */
-static struct instant permit_belief(const struct request_context *x, const struct permit *p)
+/* Returns until when the client may rely on it: until the later of its two leases ends. */
+static struct instant permit_relied_until(const struct request_context *x, const struct permit *p)
 {
 	return instant_max(validity_of_lease(x->engine, p->mark.claim->lock), validity_of_lease(x->engine, p->slot.claim->lock));
 }
@@ -601,13 +601,13 @@ void permits_detach(struct request_context *x, struct session *s)
 		if (permit_is_asking(p))
 			p->not_notified = true;
 		else if (p->state == PERMIT_HELD && !permit_is_adopting(p))
-			p->believed = p->not_notified ? INSTANT_PAST : permit_belief(x, p);
+			p->believed = p->not_notified ? INSTANT_PAST : permit_relied_until(x, p);
 		if (p->state == PERMIT_HELD)
 			heap_cancel(&x->core->timers, &p->timer);
 		else if (p->state == PERMIT_LOST)
 			heap_cancel(&x->core->timers, &p->timer); /* the RELEASE may be repeated after RESUME */
 		else if (timer_is_set(&p->timer))
-			heap_set(&x->core->timers, &p->timer, p->wait_until); /* permits_bound() may have set it to a sooner moment */
+			heap_set(&x->core->timers, &p->timer, p->wait_until); /* permits_bound() may have made it earlier */
 		permit_drop_extend(x, p, REFUSED_CANCELLED);
 	}
 }

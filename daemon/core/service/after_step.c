@@ -14,9 +14,9 @@
 #include "daemon/core/round/home.h"
 #include "daemon/core/semaphore/permit.h"
 
-#define PAUSE_US (100 * MSEC) /* a heartbeat that is found missing later than this shows a pause of our own */
+#define PAUSE_US (100 * MSEC) /* if a heartbeat is found missing later than this, the daemon itself has paused */
 
-/* Whether a LOCK of the session waits. patient: for a holder; else one that is answered before long. */
+/* Whether a LOCK of the session waits. patient: for a holder; else for an answer that comes soon. */
 static bool session_waits(const struct session *s, bool patient)
 {
 	const struct claim *c;
@@ -29,7 +29,7 @@ static bool session_waits(const struct session *s, bool patient)
 }
 
 /*
- * A session with grace has sent its last line. Requests that do not wait are still answered. A waiting request keeps its place, and lines behind it are
+ * A session with grace has sent its last line. Requests that do not wait are still answered. Waiting requests keep their places, and the lines after them are
  * dropped.
  */
 static void hangup_with_grace(struct request_context *x, struct session *s)
@@ -41,11 +41,11 @@ static void hangup_with_grace(struct request_context *x, struct session *s)
 		return;
 	blocked = session_waits(s, true);
 	if (!s->eof && !(blocked && s->busy))
-		return; /* lines not read yet are served first, unless they stand behind a request that waits */
+		return; /* lines not read yet are served first, unless they come after a request that waits */
 	if (s->ahead.count > 0 && !(blocked && s->busy))
 		return;
 	if (blocked && !s->lingered) {
-		/* A round under way may still answer it. */
+		/* A round that is under way may still answer it. */
 		if (!timer_is_set(&s->timer))
 			heap_set(&x->core->timers, &s->timer, instant_add(x->core->now, core_soon_us(x->core)));
 		return;
@@ -54,7 +54,7 @@ static void hangup_with_grace(struct request_context *x, struct session *s)
 	session_end_connection(x, s, ENDING_CLEAN);
 }
 
-/* The session has sent its last line: it waits for nobody any more, but a round that is under way may still answer. */
+/* The session has sent its last line. It waits for nobody any longer, but a round that is under way may still answer. */
 static void half_close(struct request_context *x, struct session *s)
 {
 	struct claim *c, *next;
@@ -138,14 +138,14 @@ static void cut_off(struct request_context *x, struct session *s, const char *re
 }
 
 /*
- * A heartbeat is missing. The session loses its locks, which are free when nobody can rely on them, and is told so in case it lives. A session with grace
- * keeps them: it is only cut off, and may come back.
+ * A heartbeat is missing. The session loses its locks, which become free when nobody can rely on them. It is told so, in case it lives. A session with grace
+ * keeps them. It is only cut off, and may come back.
  */
 static void session_fell_silent(struct request_context *x, struct session *s)
 {
 	int64_t late_us = instant_diff(x->core->now, s->heard_at) - s->heartbeat_us;
 
-	/* The daemon was not reading, or was stopped: what the session sent meanwhile lies unread. */
+	/* The daemon did not read, or was stopped: there may be unread lines of the session. */
 	if (!s->reading || late_us > PAUSE_US) {
 		session_heard(x->sessions, s);
 		return;
@@ -167,7 +167,7 @@ void hangup_too_far_ahead(struct request_context *x)
 void hangup_fired(struct request_context *x, struct session *s)
 {
 	if (x->engine->stopping)
-		return; /* it was hung up on when the daemon stopped, and its client may believe until the deadline */
+		return; /* it was hung up on when the daemon stopped, and its client may rely on its locks until the deadline */
 	if (!s->leaving) {
 		session_fell_silent(x, s);
 		return;
@@ -177,8 +177,8 @@ void hangup_fired(struct request_context *x, struct session *s)
 }
 
 /*
- * A reset by this host's own kernel is as good as an EOF. So is a reset after the client has closed its side: nobody was left there to be answered.
- * In all other cases the client may be alive behind a broken path.
+ * A reset by this host's own kernel is as certain as an EOF. So is a reset after the client has closed its side, because nobody was left to be answered. In all
+ * other cases the client may be alive behind a broken path.
  */
 void hangup_gone(struct request_context *x, struct session *s, enum gone how)
 {
@@ -222,9 +222,9 @@ bool after_step_session(struct request_context *x, struct session *session)
 	struct input line;
 
 	if (session->resuming && resume_goes_on(x, session))
-		after_step_notices(x); /* losses are told before the next line is served: it may end their claims */
+		after_step_notices(x); /* losses are reported before the next line is served, because that may end their claims */
 	while (session->ahead.count > 0 && !session->over && !session->busy && !session_must_await(x->sessions, session)) {
-		if (x->served >= SERVED_A_STEP && !x->core->conf.serves_all && !x->engine->stopping) { /* the last step keeps nobody waiting */
+		if (x->served >= SERVED_A_STEP && !x->core->conf.serves_all && !x->engine->stopping) { /* the last step delays nobody */
 			session_goes_on(x->sessions, session);
 			request_context_again(x);
 			return false;
@@ -250,7 +250,7 @@ static unsigned after_step_waiting(const struct request_context *x, uint64_t ses
 	return s ? s->waiting : 0;
 }
 
-/* False: that was the last. ret_work: about how much it was. */
+/* False: that was the last. ret_work: the approximate work. */
 static bool after_step_restored(struct request_context *x, unsigned *ret_work)
 {
 	struct restored_line line;
@@ -318,7 +318,7 @@ static void after_step_job(struct request_context *x, struct home_question *q)
 		takes_look(x);
 }
 
-/* Tells the outcomes of questions to homes, which are in `told`: see home.h. True: sessions may go on. */
+/* Passes on the answers to questions to homes, which are in `told`: see home.h. True: sessions may continue. */
 static bool after_step_homes(struct request_context *x)
 {
 	struct home_question *q;
@@ -331,7 +331,7 @@ static bool after_step_homes(struct request_context *x)
 		case HOME_OF_QUEUE:
 			after_step_job(x, q);
 			break;
-		case HOME_OF_NONE: /* home.c hears of its own questions itself */
+		case HOME_OF_NONE: /* home.c handles its own questions */
 			break;
 		}
 	}
@@ -347,7 +347,7 @@ static void after_step_once(struct request_context *x)
 	after_step_notices(x);
 	while ((session = session_next_ready(x->sessions))) {
 		bool has_time = after_step_session(x, session);
-		after_step_notices(x); /* its end may concern others */
+		after_step_notices(x); /* its end may concern other sessions */
 		if (!has_time)
 			break;
 	}

@@ -31,14 +31,14 @@ static void claim_is_over(const struct claim *c)
 	c->session->waits_not_notified -= c->not_notified;
 }
 
-/* The LOCK of this claim is answered, or has no client left that could be. */
+/* The LOCK of this claim was answered, or has no client left. */
 static void claim_answered(struct request_context *x, const struct claim *c)
 {
 	claim_is_over(c);
 	session_answered(x->sessions, c->session, c->not_notified || c->asking->tag[0] != '\0');
 }
 
-/* Whether the client can be told now: it has a connection, and either no RESUME is unanswered or this connection has told it of the grant. */
+/* Whether the client can be told now: it has a connection, and if a RESUME is not answered yet, this connection has reported the grant already. */
 static bool session_listens(const struct claim *c)
 {
 	const struct session *s = c->session;
@@ -56,7 +56,7 @@ static void deliver_granted(struct request_context *x, struct claim *c, unsigned
 		core_answers(x->core, VERB_LOCK);
 		tell_granted(x, c, span_of(c->asking->tag), count);
 	} else if (session_listens(c)) {
-		claim_bound(x, c, s->lasting->repeat_until); /* else once RESUME is answered */
+		claim_bound(x, c, s->lasting->repeat_until); /* else after RESUME is answered */
 	}
 	s->held++;
 	if (x->attends)
@@ -104,7 +104,7 @@ static void deliver_reentered(struct request_context *x, struct claim *c, unsign
 		tell_granted(x, holder, span_of(c->asking->tag), count);
 	}
 	metric_add(&x->core->metrics, METRIC_REENTRIES, 1);
-	if (x->attends) /* it waited beside another request of its owner */
+	if (x->attends) /* it waited together with another request of its owner */
 		slow_wait(x, c->session, lock_name(c->lock), claim_remark(c).trace, c->asking->asked_at, "granted");
 	TAILQ_REMOVE(&c->session->claims, c, in_session);
 	claim_answered(x, c);
@@ -135,7 +135,7 @@ static void deliver_validity(struct request_context *x, const struct claim *c, c
 		tell_validity(x, c, word, field);
 }
 
-/* A grant that the client was not told of may be asked for from now on, for a time. */
+/* A grant of which the client was not told. From now on the client has limited time to ask for it. */
 static void deliver_adopted(struct request_context *x, struct claim *c)
 {
 	if (!c->session->returns || c->risked)
@@ -209,7 +209,7 @@ static void deliver_one(struct request_context *x, const struct notice *n)
 		deliver_refused(x, n->claim, n->refusal);
 		break;
 	case NOTICE_FORGOTTEN:
-		/* The name was taken anew while RESUME is not answered: nothing else would tell the client of the loss. */
+		/* The name was granted anew before RESUME is answered: nothing else would report the loss to the client. */
 		if (n->claim->state == CLAIM_LOST && n->claim->not_notified && !n->claim->session->detached)
 			tell_lost(x, n->claim);
 		if (n->claim->state == CLAIM_HELD)
@@ -231,7 +231,7 @@ static void deliver_one(struct request_context *x, const struct notice *n)
 		session_wake(x->sessions, n->claim->session);
 		break;
 	case NOTICE_WAITING:
-		if (n->claim->state == CLAIM_WAITING) /* else it was let in meanwhile */
+		if (n->claim->state == CLAIM_WAITING) /* else it was granted meanwhile */
 			watch(x, n->claim, WATCH_WAITING);
 		watch_tell_contended(x, n->claim->lock);
 		break;
@@ -252,7 +252,7 @@ static void deliver_one(struct request_context *x, const struct notice *n)
 	}
 }
 
-/* What is about a part of a group, or about a claim of a permit, is told to no client as it is. False: it is about neither. */
+/* A notice about a part of a group, or about a claim of a permit, is not sent to a client as such. False: it is about neither. */
 static bool __attribute__((noinline)) deliver_to_agent(struct request_context *x, const struct notice *n, const struct session *agent)
 {
 	if (agent->of_permit) {
@@ -302,7 +302,7 @@ static bool grace_is_allowed(struct request_context *x, struct session *s)
 	return false;
 }
 
-/* The journal is told once all that the session has: one that gives its grace up may ask for it again, as often as it likes. */
+/* The journal gets everything that the session has, but only once: a session that gives up its grace may ask for it again any number of times. */
 static void session_set_grace(struct request_context *x, struct session *s)
 {
 	bool was = s->known;
@@ -427,10 +427,10 @@ static void command_ends(struct request_context *x, struct session *s, const cha
 	s->over = true;
 }
 
-/* A browser sends what a web page says to any port. So a greeting of another protocol ends the connection, and nothing after it is carried out. */
+/* A browser sends the content of a web page to any port. So a greeting of another protocol ends the connection, and nothing after it is executed. */
 static void command_foreign(struct request_context *x, struct session *s, enum foreign foreign)
 {
-	if (foreign == FOREIGN_HTTP) { /* the layer that hangs up answers in HTTP */
+	if (foreign == FOREIGN_HTTP) { /* the layer that hangs up sends an answer in HTTP */
 		command_ends(x, s, HANGUP_HTTP);
 		return;
 	}
@@ -438,7 +438,9 @@ static void command_foreign(struct request_context *x, struct session *s, enum f
 	command_ends(x, s, "other-protocol");
 }
 
-/* Over a network the first line must be a request, because one of a browser never is. People type at the Unix socket, and no browser reaches it. */
+/*
+ * Over a network the first line must be a request, because the first line of a browser never is. People type at the Unix socket, which browsers cannot reach.
+ */
 static bool command_must_end(const struct request_context *x, const struct session *s)
 {
 	return !s->is_unix && !s->proven && (x->request.verb == VERB_N || x->mistake.code == ERROR_SYNTAX);
@@ -500,7 +502,7 @@ static bool tag_is_in_use(const struct session *s, struct span tag)
 	return false;
 }
 
-/* A web page chooses method and path, and a name that leads here: "DEFER /jobs HTTP/1.1" would be a request. */
+/* A web page can choose the method, the path, and a name that resolves to this host: "DEFER /jobs HTTP/1.1" would be a request. */
 static bool command_begins_foreign(struct request_context *x, struct session *s, struct input line)
 {
 	enum foreign foreign = s->proven || s->is_unix ? FOREIGN_NONE : foreign_of(line.p, line.n);
@@ -519,7 +521,7 @@ static void lose_if_over(struct request_context *x, struct lock *l)
 		lease_owner_expire(x->engine, &l->lease);
 }
 
-/* The timers of leases that are over may be among those that are left: what the request may be about is lost before it is served. False: so is its session. */
+/* Some timers of ended leases may not have been handled yet. What the request may be about is lost before the request is served. False: its session is gone. */
 static bool __attribute__((cold)) command_loses_over(struct request_context *x, struct session *s)
 {
 	const struct permit *p;

@@ -35,9 +35,9 @@
 #include <stdio.h>
 #include <string.h>
 
-/* Each timer that is due goes to its owner. */
+/* Passes each timer that is due to its owner. */
 
-/* Fires timers that are due, the first of which is `t`: as many as a step has time for. core.late: some are left. */
+/* Fires timers that are due, beginning with `t`: as many as a step has time for. core.late: some remain. */
 void due_timers_due(struct request_context *x, struct timer *t);
 
 static inline void due_timers_timers(struct request_context *x)
@@ -62,7 +62,7 @@ static void job_timer_fired(struct request_context *x, struct timer *t)
 		job_order_fired(x, t);
 }
 
-/* Sessions that can go on are served at the end of each step. */
+/* Sessions that can continue are served at the end of each step. */
 static void again(struct request_context *x)
 {
 	news_again(x);
@@ -111,15 +111,15 @@ static void timer_fired(struct request_context *x, struct timer *t)
 }
 
 #define WORK_A_STEP 2048
-#define WORK_A_WAIT 8 /* of a request that ends */
-#define SLOTS_A_WORK 4 /* that the first in line leaves */
+#define WORK_A_WAIT 8 /* for a request that ends */
+#define SLOTS_A_WORK 4 /* slots that count as 1, when the first in line leaves their queues */
 
 static unsigned session_work(const struct session *s)
 {
 	return WORK_A_WAIT * (1 + s->held + s->waiting) + s->slots / SLOTS_A_WORK;
 }
 
-/* A group that ends gives back what it has. */
+/* A group that ends gives back what it holds. */
 static unsigned claim_work(const struct claim *c)
 {
 	const struct session *s = c->session;
@@ -127,7 +127,7 @@ static unsigned claim_work(const struct claim *c)
 	return WORK_A_WAIT * (s->principal && !s->of_permit ? group_of(c)->parts : 1);
 }
 
-/* About how much the timer is to do, where a lease to renew is 2. */
+/* Returns the approximate work of the timer. To renew a lease is 2. */
 static unsigned timer_work(struct timer *t)
 {
 	switch ((enum timer_kind)t->kind) {
@@ -153,7 +153,7 @@ static unsigned timer_work(struct timer *t)
 	}
 }
 
-/* Beyond some work the timers that are due are left to the next steps, which follow at once: a client can choose one moment for many. */
+/* After a certain amount of work, the remaining timers are left to the next steps, which follow at once: a client can make many timers due at one moment. */
 void due_timers_due(struct request_context *x, struct timer *t)
 {
 	int64_t late_us = instant_diff(x->core->now, t->at);
@@ -176,10 +176,7 @@ void due_timers_due(struct request_context *x, struct timer *t)
 	}
 }
 
-/*
- * One step: what is due, then the event, then what became possible (after_step.c). The order in which these happen is decided here and nowhere
- * else.
- */
+/* One step: first what is due, then the event, then what has become possible (after_step.c). This order is defined only here. */
 
 struct service *service_new(const struct core_conf *conf)
 {
@@ -261,7 +258,7 @@ static int on_eof(struct service *s, const struct event *event)
 	return 0;
 }
 
-/* The client has read what it was sent: it is alive, and its next lines may be served. */
+/* The client has read its output. So it is alive, and its next lines may be served. */
 static int on_sent(struct service *s, const struct event *event)
 {
 	struct session *session = session_find(&s->sessions, event->session.id);
@@ -286,7 +283,7 @@ static int on_gone(struct service *s, const struct event *event)
 	return 0;
 }
 
-/* Ends LISTs, and requests that wait for the stores, RESUME among them. False: there were none. */
+/* Ends LISTs, and requests that wait for the stores, including RESUME. False: there were none. */
 static bool on_stop_refuse(struct service *s)
 {
 	bool some = release_answer_syncs(&s->engine);
@@ -304,7 +301,7 @@ static void on_stop(struct service *s)
 	engine_stop(&s->engine);
 	watch_drain(&s->context);
 	after_step_handed_all(&s->context);
-	/* Lines that were read behind the refused requests are served before the hang-up, until there is nothing more to refuse. */
+	/* Lines after the refused requests are served before the hang-up, until there is nothing more to refuse. */
 	for (settle(&s->context); on_stop_refuse(s);)
 		settle(&s->context);
 	for (uint32_t i = 0; i < s->sessions.slots; i++)
@@ -440,7 +437,7 @@ int service_step(struct service *s, const struct event *event, struct effects *r
 	s->context.served = 0;
 	s->context.slots_asked = 0;
 	s->engine.homes.tried = 0;
-	/* Before the timers: what they end now was still held in the snapshot that this event follows, so it is to be recorded. */
+	/* Before the timers: what they end now was still held in the snapshot before this event, so it has to be recorded. */
 	if (event->kind == EVENT_JOURNAL)
 		s->core.journal_off = !event->journal.ok;
 	due_timers_timers(&s->context);
@@ -495,7 +492,7 @@ void service_reload(struct service *s, const struct core_conf *conf)
 		alarm_configure(&s->context);
 }
 
-/* What the daemon asks the service about itself, without a step: for the supervisor, the log, the page and /metrics. It changes nothing but figures. */
+/* What the daemon asks the service about outside a step: for the supervisor, the log, the page and /metrics. This changes only figures. */
 
 size_t service_status(const struct service *s, char *out, size_t size)
 {

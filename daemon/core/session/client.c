@@ -10,7 +10,7 @@
 #include <inttypes.h>
 #include <stdio.h>
 
-/* Both, one behind the other. */
+/* Returns one copy of both texts, the second after the first. */
 static char *texts_copy(const char *first, const char *second)
 {
 	size_t n = strlen(first) + 1, more = strlen(second) + 1;
@@ -21,7 +21,7 @@ static char *texts_copy(const char *first, const char *second)
 	return copy;
 }
 
-/* Of a session without identity: its groups, if its peer has some. */
+/* For a session without identity: copies the groups of its peer, if there are some. */
 static void session_set_groups(struct session *s, const struct peer *peer)
 {
 	struct identity *who;
@@ -101,7 +101,7 @@ static char *client_identity_number(char *at, struct span word, int64_t number)
 	return client_identity_text(at, (struct span){first, (size_t)(end - first)});
 }
 
-/* Each refusal, row and loss shows the holder, so this is written by hand. */
+/* Written without a format because it runs for each row, refusal and loss with a holder. */
 size_t session_who(const struct session *s, char *out)
 {
 	const struct session *whose = s->principal ? s->principal : s;
@@ -133,12 +133,12 @@ void session_ended(struct session_table *t, const struct session *s, const char 
 		         core_quoted(t->core, (struct span){who, session_who(s, who)}), s->serial, reason, s->held, s->waiting);
 }
 
-#define STEPS_OF_WORK 8 /* a step takes some 6 ns: it is a rule … */
-#define BYTES_A_STEP  8 /* … or so many bytes in which a part of its pattern is looked for */
+#define STEPS_OF_WORK 8 /* a step takes about 6 ns: it is a rule … */
+#define BYTES_A_STEP  8 /* … or so many bytes that are searched for a part of its pattern */
 
 /*
- * Whether a text matches a pattern in which * stands for any bytes. What stands between two stars is looked for from left to right: the first place where
- * it is found leaves most room for what follows. What stands behind the last star is at the end.
+ * Whether a text matches a pattern in which * stands for any bytes. Each part between two stars is searched from left to right: its first match leaves most
+ * room for the rest. The part after the last star must be at the end.
  */
 static bool pattern_matches(const char *pattern, struct span text, unsigned *steps)
 {
@@ -173,7 +173,7 @@ static bool text_holds(const char *wanted, const char *is)
 	return !wanted || (is && strcmp(wanted, is) == 0);
 }
 
-/* The conditions that concern the peer. */
+/* The conditions on the peer. */
 static bool rule_is_for(const struct rule *r, const struct session *s)
 {
 	const struct identity *who = s->identity;
@@ -204,7 +204,7 @@ const struct rule *rules_decide(const struct rules *rules, const struct session 
 	return rules_seek(rules, s, name, &steps);
 }
 
-/* No rule behind one that is about all names decides anything. */
+/* A rule about all names decides, so the rules after it never apply. */
 bool rules_allow_some(const struct rules *rules, const struct session *s, unsigned rights)
 {
 	for (size_t i = 0; i < rules->count; i++) {
@@ -277,7 +277,7 @@ bool peer_may_look(const struct core *c, const struct peer *peer, bool some)
 	return may;
 }
 
-/* The user of a session is who has shown a secret, else who has the uid. A peer without either has only its own session. */
+/* The user of a session is the user whose secret it has shown. Without one it is the uid. A peer with neither sees only its own session. */
 static bool session_is_of_same_user(const struct session *a, const struct session *b)
 {
 	const char *x = a->identity ? a->identity->user : NULL, *y = b->identity ? b->identity->user : NULL;
@@ -297,7 +297,7 @@ bool session_may_see(const struct core *c, const struct session *s, const struct
 	return r && r->allow & RIGHT_ADMIN;
 }
 
-#define TEXT_MOST 512 /* bytes of a text that are written; a name has no more */
+#define TEXT_MOST 512 /* bytes of a text that are written; names are not longer */
 #define TEXTS     7   /* name, permit, label, user, cert, address, trace */
 #define LINE_ROOM (TEXTS * (JSON_TEXT_MAX(TEXT_MOST) + 16) + 400)
 

@@ -63,7 +63,7 @@ static char *text_copy(struct span text)
 	return text.n > 0 ? mem_copy(text.p, text.n) : NULL;
 }
 
-/* Those of the leases. */
+/* Sets the terms of the leases. */
 static void group_set_lease(struct request_context *x, struct group *g)
 {
 	const struct request *q = &x->request;
@@ -88,7 +88,7 @@ static void group_set_terms(struct request_context *x, struct group *g)
 	g->wait_until = wait == WAIT_FOREVER ? INSTANT_NEVER : instant_add(g->asked_at, wait);
 }
 
-/* Without terms, and not due. */
+/* Creates a group without terms, which is not due. */
 static struct group *group_begin(struct session *s, const struct span *name, unsigned names, struct span owner, struct remark remark)
 {
 	struct group *g = mem_alloc(sizeof(*g));
@@ -205,7 +205,7 @@ void part_drop(struct request_context *x, struct part *p)
 	inner_session_drop(x->engine, c);
 }
 
-/* Those that wait first: what is given back must not be granted to a group that is about to leave. */
+/* First the waiting parts leave their queues: what is given back must not be granted to a group that is leaving. */
 static void group_drop_part_of(struct request_context *x, struct group *g, bool waiting, const struct part *but)
 {
 	for (unsigned i = 0; i < g->parts; i++) {
@@ -254,7 +254,7 @@ bool group_note(struct request_context *x, const struct notice *n)
 		TAILQ_REMOVE(&g->agent.claims, n->claim, in_session);
 		break;
 	case NOTICE_LOST:
-		break; /* the claim says so itself */
+		break; /* the claim itself records that */
 	case NOTICE_WAITING:
 	case NOTICE_WANTED:
 		return false;
@@ -267,7 +267,7 @@ bool group_note(struct request_context *x, const struct notice *n)
 
 /* --- the request repeated --- */
 
-/* The rows come in the order of the present request. */
+/* The rows of the answer have the order of the present request. */
 static void group_reorder(struct group *g, const struct request *q)
 {
 	for (unsigned i = 0; i < g->parts; i++) {
@@ -298,7 +298,7 @@ void group_repeat(struct request_context *x, struct group *g)
 	group_set_lease(x, g);
 	kept_remark_set(&g->remark, request_remark(q));
 	if (g->ttl_us != ttl_us || g->delay_us != delay_us)
-		group_drop_part_of(x, g, false, NULL); /* it asks for these anew */
+		group_drop_part_of(x, g, false, NULL); /* it asks for these names anew */
 	inner_session_set_terms(&g->agent, g->renew, g->ttl_us, g->delay_us, request_remark(q));
 	g->wait_until = wait == WAIT_FOREVER ? INSTANT_NEVER : instant_add(x->core->now, wait);
 	for (unsigned i = 0; i < g->parts; i++)

@@ -7,7 +7,7 @@
 #include "daemon/core/session/client.h"
 #include "daemon/core/session/session.h"
 
-/* What a step of a walk through all sessions has, and how much it may still do. */
+/* A walk through all sessions: where it is, and how much it may still do in this step. */
 struct walk_step {
 	struct request_context *x;
 	int64_t left;
@@ -17,83 +17,83 @@ struct request_context {
 	struct core *core;
 	struct engine *engine;
 	struct session_table *sessions;
-	struct request request;  /* the one that is being served: large, so not on the stack */
+	struct request request;  /* the request that is being served: large, so not on the stack */
 	struct mistake mistake;
 	struct {
 		struct turns waiting;  /* the first unanswered LIST of each session, if it has no page yet */
-		TAILQ_HEAD(, listing) pages; /* those that have one … */
-		struct turns running;  /* … and look for rows, or tell them */
+		TAILQ_HEAD(, listing) pages; /* those that have a page … */
+		struct turns running;  /* … and look for rows, or send them */
 		struct timer timer;
-		struct instant next_at; /* the next slice of a LIST comes no sooner */
+		struct instant next_at; /* the next slice of a LIST comes no earlier */
 	} lists;
 	struct deadlocks *deadlocks; /* NULL: nobody waits while it holds something, see deadlock.h */
 	struct name_history *noted;         /* NULL: nothing was granted yet, see history.h */
 	struct formers *formers;     /* NULL: no long hold has ended yet, see history.h */
 	struct auths *auths;         /* NULL: nobody has sent AUTH yet, see auth.c */
-	struct remote_holders *remote_holders; /* NULL: nobody was shown a holder elsewhere yet, see remote_holders.h */
-	unsigned due;            /* how many groups and permits are */
-	TAILQ_HEAD(, group) groups_due; /* those to be looked at before the step ends: see group_step.c */
-	struct map semaphores;   /* those of which somebody here has or wants a permit: see semaphore.h */
-	TAILQ_HEAD(, permit) permits_due; /* those to be looked at before the step ends: see permit_step.c */
-	TAILQ_HEAD(, permit) permits_later; /* first in line: they ask for more slots in the next step */
-	bool gathered;           /* groups or permits have asked for names or given them back since the engine has settled */
+	struct remote_holders *remote_holders; /* NULL: nobody has asked about a holder elsewhere yet, see remote_holders.h */
+	unsigned due;            /* how many groups and permits are due */
+	TAILQ_HEAD(, group) groups_due; /* to be looked at before the step ends: see group_step.c */
+	struct map semaphores;   /* those of which a session here has or wants a permit: see semaphore.h */
+	TAILQ_HEAD(, permit) permits_due; /* to be looked at before the step ends: see permit_step.c */
+	TAILQ_HEAD(, permit) permits_later; /* the first in their lines: they ask for more slots in the next step */
+	bool gathered;           /* groups or permits have asked for names, or given some back, since the engine has settled */
 	struct watchings watchings; /* sessions that watch */
-	unsigned prefixes;          /* how many they watch */
+	unsigned prefixes;          /* how many prefixes they watch */
 	struct {
-		TAILQ_HEAD(, event_kept) kept; /* what they are told in the next steps … */
+		TAILQ_HEAD(, event_kept) kept; /* events to send in the next steps … */
 		size_t kept_bytes;
-		uint64_t number;               /* of the last event */
-		bool missed;                   /* the line was full: events are only counted */
-		unsigned told;                 /* in this step */
+		uint64_t number;               /* the number of the last event */
+		bool missed;                   /* `kept` was full: events are only counted */
+		unsigned told;                 /* the cost of what was sent in this step */
 	} news;                     /* see watch.h */
-	LIST_HEAD(, job) jobs;   /* those that sessions have, and those whose end the home does not know yet */
+	LIST_HEAD(, job) jobs;   /* those of sessions, and those whose end the home does not know yet */
 	unsigned jobs_at_stake;  /* how many of them are not lost */
-	LIST_HEAD(, job_queue) queues; /* those that a TAKE waits for … */
-	unsigned queues_n;       /* … and how many these are */
+	LIST_HEAD(, job_queue) queues; /* those in which a TAKE waits … */
+	unsigned queues_n;       /* … and how many they are */
 	LIST_HEAD(, job_order) all_orders; /* DEFERs that are not answered yet */
-	LIST_HEAD(, job_list) surveys; /* likewise LIST jobs */
-	struct map rate_lines;   /* by name, those in which a RATE waits: see rate.h */
-	uint64_t places;         /* that TAKEs have got */
+	LIST_HEAD(, job_list) surveys; /* LIST jobs that are not answered yet */
+	struct map rate_lines;   /* by name, the lines in which a RATE waits: see rate.h */
+	uint64_t places;         /* the number of the last place that a TAKE got */
 	bool queue_due;          /* something may be due in one of them: they are looked at before the step ends */
 	struct {
-		struct timer timer; /* set: when it ends though somebody holds */
-		bool over;          /* then it does, whoever holds */
-		/* Refusing: slice by slice, the sessions of all slots, then those without a connection, and again if a hold has ended meanwhile. */
+		struct timer timer; /* set: when the drain ends even if something is held */
+		bool over;          /* the timer has fired: the drain ends even if something is held */
+		/* Refusing: the sessions of all slots, then those without a connection, slice by slice. It begins again if a hold has ended meanwhile. */
 		bool more, again;
 		struct session_walk walk;
-		/* Looking: so many slots before this one have no request that is not answered. */
+		/* Looking: no session in the slots before this one has an unanswered request. */
 		uint32_t look, looked;
 	} drain;                 /* engine.draining: see admin.h */
 	struct {
-		uint32_t rules;     /* how often new rules came: sessions are judged by the last ones … */
+		uint32_t rules;     /* how many times new rules came: sessions are checked against the last ones … */
 		bool more;          /* … but not all of them yet */
 		struct session_walk walk;
 	} revoke;                /* see admin.h */
-	unsigned served;         /* lines read ahead, in this step */
-	unsigned rates_failed;   /* RATEs that waited, in this step or before, since a line last went on: see rate.c */
-	unsigned slots_asked;    /* in this step, by those that are first in line */
-	struct timer again;      /* set: the step had no time for all that is to be done, and the next one follows at once */
-	bool attends;            /* alarms or the slow log want to be told of grants and waits: see admin.h. engine.watched counts that as a session */
+	unsigned served;         /* lines read ahead that were served in this step */
+	unsigned rates_failed;   /* RATEs in a line that failed, in this step or before, since a line last went on: see rate.c */
+	unsigned slots_asked;    /* in this step, by permits that are first in line */
+	struct timer again;      /* set: the step had no time for everything, and the next one follows at once */
+	bool attends;            /* alarms or the slow log need grants and waits: see admin.h. It counts as a session in engine.watched */
 	struct {
-		LIST_HEAD(, session) sessions; /* those with short leases, as they were counted last */
-		unsigned recounts;     /* how often all of them were counted */
+		LIST_HEAD(, session) sessions; /* those with short leases, as counted last */
+		unsigned recounts;     /* how many times all of them were counted */
 #define RENEWALS_SUMS 64
 		struct renewals_sum {
-			uint64_t origin;       /* origin_id() of the peer; 0: of all */
-			struct instant until;  /* then it is summed up again */
+			uint64_t origin;       /* origin_id() of the peer; 0: all peers */
+			struct instant until;  /* the sum is made anew then */
 			int64_t milli;
 		} sum[RENEWALS_SUMS];
 	} renewals;              /* see tell.h */
-	uint64_t orders;         /* the number of the last nonce of a DEFER */
+	uint64_t orders;         /* the number in the last nonce of a DEFER */
 	bool named;              /* the journal has the id of the daemon */
-	bool snapshot;           /* the journal is being told everything … */
-	struct map_walk snapshot_at; /* … so far */
-	struct span hands_over;  /* the next process is being told everything, of these stores; "": it is not. See resume.h */
-	struct handed *handed;   /* what the process before this one has handed over, and is not served again yet; NULL: nothing. See resume.h */
-	bool more;               /* the records that are being written are of one LOCKALL, and it has more of them */
-	struct session *torn;    /* restoring: the last records are of a LOCKALL of that session, and it should have more; NULL: they are not */
+	bool snapshot;           /* a snapshot for the journal is being written … */
+	struct map_walk snapshot_at; /* … as far as this */
+	struct span hands_over;  /* the next process is being sent everything; these are the stores. "": it is not. See resume.h */
+	struct handed *handed;   /* what the process before this one has handed over, and what is not served again yet; NULL: nothing. See resume.h */
+	bool more;               /* the records that are being written are of one LOCKALL, and more of them follow */
+	struct session *torn;    /* restoring: the last records are of a LOCKALL of that session, and more should follow; NULL: they are not */
 	unsigned torn_count;     /* number of those records */
-	bool distrusts;          /* the journal of the previous run cannot be read: nothing of it is believed */
+	bool distrusts;          /* the journal of the previous run cannot be read: nothing in it is used */
 };
 
 /* --- the request that is being served --- */
@@ -124,7 +124,7 @@ static inline bool request_is_renewed(const struct request *q)
 	return !request_has(q, FIELD_RENEW) || q->field[FIELD_RENEW].number;
 }
 
-/* count=; 0: it has none, or that. */
+/* Returns count=; 0: the request has none, or count=0. */
 static inline unsigned request_count(const struct request *q)
 {
 	return request_has(q, FIELD_COUNT) ? (unsigned)q->field[FIELD_COUNT].number : 0;
@@ -143,7 +143,7 @@ static inline void request_context_again(struct request_context *x)
 		heap_set(&x->core->timers, &x->again, x->core->now);
 }
 
-/* A hold of this session is over. In a drain, what it asked for as a holder is refused in the next steps. */
+/* A hold of this session has ended. In a drain, what it asked for as a holder is refused in the next steps. */
 static inline void request_context_let_go(struct request_context *x, struct session *s)
 {
 	if (!x->engine->draining || s->waiting == 0)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* See semaphore.h. The names of slots begin with bytes that the stores know: daemon/redis/batch.c gives them keys of their own. */
+/* See semaphore.h. The names of slots begin with bytes that the stores recognize: daemon/redis/batch.c gives them their own keys. */
 #include "daemon/core/session/semaphore.h"
 
 #include "daemon/base/mem.h"
@@ -51,7 +51,7 @@ struct semaphore *semaphore_find_or_add(struct request_context *x, struct span n
 	m->name = mem_copy(name.p, name.n);
 	m->n = name.n;
 	m->limit = limit;
-	/* Daemons begin with different slots, so they seldom meet while there are enough. */
+	/* Daemons begin with different slots, so they seldom ask for the same one while there are enough. */
 	m->next = (unsigned)(siphash(x->semaphores.key, x->core->daemon_id, strlen(x->core->daemon_id)) ^ hash) % limit;
 	TAILQ_INIT(&m->line);
 	TAILQ_INIT(&m->others);
@@ -153,7 +153,7 @@ void permit_leave_for_later(struct request_context *x, struct permit *p)
 	request_context_again(x);
 }
 
-/* Each asks for a slot at least: more than a step has room for are not looked at. */
+/* Each of them asks for at least one slot, so there is no need to look at more than the step has room for. */
 void permits_again(struct request_context *x)
 {
 	struct permit *p;
@@ -238,7 +238,7 @@ void permit_enter(struct request_context *x, struct permit *p, enum permit_state
 		p->session->held++;
 	}
 	p->state = state;
-	if (state == PERMIT_LOST) { /* the lost ones stand first: see permit_forget_losses() */
+	if (state == PERMIT_LOST) { /* the lost ones come first: see permit_forget_losses() */
 		TAILQ_REMOVE(&p->session->permits, p, in_session);
 		TAILQ_INSERT_HEAD(&p->session->permits, p, in_session);
 	}

@@ -65,7 +65,7 @@ void users_trim(struct users *t)
 }
 
 #define KEPT   ((size_t)4096)
-#define IS_CUT (UINT32_C(1) << 31) /* in the length of a line */
+#define IS_CUT (UINT32_C(1) << 31) /* a flag in the length of a line */
 
 static void lines_ahead_release(struct lines_ahead *a)
 {
@@ -75,7 +75,7 @@ static void lines_ahead_release(struct lines_ahead *a)
 	*a = (struct lines_ahead){0};
 }
 
-/* that it takes */
+/* the bytes that it takes */
 static size_t lines_ahead_bytes(const struct lines_ahead *a)
 {
 	return a->lines ? buf_length(a->lines) : 0;
@@ -104,7 +104,7 @@ bool lines_ahead_next(struct lines_ahead *a, struct input *ret_line)
 	return --a->count <= READ_AHEAD_LINES / 2 && buf_length(a->lines) <= READ_AHEAD_BYTES / 2;
 }
 
-/* The line is the last that lines_ahead_next has returned. If none is left, frees memory beyond what short lines need, and the line moves into the arena. */
+/* The line is the last that lines_ahead_next returned. If none is left, moves that line into the arena, and frees memory that short lines do not need. */
 static void lines_ahead_trim(struct lines_ahead *a, struct arena *arena, struct input *line)
 {
 	if (a->count > 0 || a->lines->cap <= KEPT)
@@ -156,7 +156,7 @@ void session_set_gains(struct session_table *t, struct session *s, bool gains)
 	}
 }
 
-/* before: how much it had. */
+/* before: the bytes that the session had stored. */
 static void session_count_ahead(struct session_table *t, struct session *s, size_t before)
 {
 	t->ahead += lines_ahead_bytes(&s->ahead) - before;
@@ -376,7 +376,7 @@ void session_detach(struct session_table *t, struct session *s)
 	session_note_vacant(t, s);
 }
 
-/* What it has on short leases is the other's from now on. */
+/* The short leases of `from` count for `to` from now on. */
 static void session_move_renewals(struct session *to, struct session *from)
 {
 	if (!from->in_short.le_prev)
@@ -398,7 +398,7 @@ void session_count_claims(struct session *s, struct origin *origin)
 	}
 }
 
-/* What it has goes on counting for whoever had it, unless that is not known any more. */
+/* The claims go on counting for the same origin. If that is unknown, they count for the new one. */
 static void session_move_origin(struct session *to, struct session *from)
 {
 	if (from->origin) {
@@ -424,7 +424,7 @@ static bool session_table_walk_known(const struct session_table *t, struct map_w
 		for (; goes_on && node; node = node->next)
 			goes_on = each(container_of(node, struct lasting, by_serial)->session, context);
 		if (!goes_on) {
-			*walk = before; /* this chain comes again */
+			*walk = before; /* looks at this chain again */
 			return false;
 		}
 	}
@@ -562,7 +562,7 @@ void session_answered(struct session_table *t, struct session *s, bool tagged)
 		return;
 	}
 	s->busy &= tagged;
-	/* A tagged answer lets no line go on, but it may be the last answer that a leaving session waits for. */
+	/* A tagged answer does not let a line continue. But it may be the last answer that a leaving session waits for. */
 	if (!tagged || s->leaving)
 		session_goes_on(t, s);
 }
@@ -628,7 +628,7 @@ static inline void count_answer(struct core *c, const struct session *s, enum re
 	c->answers = c->serving;
 }
 
-/* By its word, behind the tag. Rows and pushes are no answers. */
+/* Counts an answer by its word, which follows the tag. Rows and pushes are no answers. */
 static void __attribute__((noinline)) count_other(struct core *c, const struct session *s, const char *line)
 {
 	const char *word = line[0] == '@' ? strchr(line, ' ') + 1 : line;
