@@ -133,7 +133,7 @@ void lease_refuse_extends_of(struct engine *e, struct lease *x, const struct cla
 		if (p->claim != holder)
 			continue;
 		if (x->renewal->round && i < x->renewal->round->extends) {
-			x->renewal->round->extends--; /* the round answers so many from the head of the list */
+			x->renewal->round->extends--; /* the round answers this many from the head of the list */
 			i--;
 		}
 		TAILQ_REMOVE(&x->renewal->extends, p, in_lease);
