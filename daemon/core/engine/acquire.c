@@ -61,13 +61,13 @@ void split_remember(const struct engine *e, struct contender *k, const struct ro
 }
 
 /* For how long a quorum has had this value, as far as is known; -1: it has another one, or none. */
-static int64_t split_stood_ms(const struct engine *e, const struct contender *k, uint32_t value)
+static int64_t split_lasted_ms(const struct engine *e, const struct contender *k, uint32_t value)
 {
-	int64_t stood[NODES_MAX];
+	int64_t lasted[NODES_MAX];
 
 	for (unsigned i = 0; i < e->core->conf.nodes; i++)
-		stood[i] = k->stood[i].value == value ? (int64_t)(split_now_ms(e) - k->stood[i].since_ms) : -1;
-	return quorum_at_least(stood, e->core->conf.nodes);
+		lasted[i] = k->stood[i].value == value ? (int64_t)(split_now_ms(e) - k->stood[i].since_ms) : -1;
+	return quorum_at_least(lasted, e->core->conf.nodes);
 }
 
 int64_t split_seen_ms(const struct engine *e, const struct contender *k)
@@ -75,9 +75,9 @@ int64_t split_seen_ms(const struct engine *e, const struct contender *k)
 	int64_t most = -1;
 
 	for (unsigned i = 0; i < e->core->conf.nodes; i++) {
-		int64_t stood = k->stood[i].value ? split_stood_ms(e, k, k->stood[i].value) : -1;
+		int64_t lasted = k->stood[i].value ? split_lasted_ms(e, k, k->stood[i].value) : -1;
 
-		most = stood > most ? stood : most;
+		most = lasted > most ? lasted : most;
 	}
 	return most;
 }
@@ -86,7 +86,7 @@ int64_t split_seen_ms(const struct engine *e, const struct contender *k)
  * Whether the value has been at this store for longer than a rival's round lasts. Then somebody holds the name, or the daemon that placed the value has died
  * or does not reach the store.
  */
-static bool split_has_stood(const struct engine *e, const struct round *r, unsigned node)
+static bool split_has_lasted(const struct engine *e, const struct round *r, unsigned node)
 {
 	const struct contender *k = contender_of_name(r->calls.name);
 	int64_t rival = 2 * members_answer_us(&e->members);
@@ -105,13 +105,13 @@ static int split_next_leader(const struct engine *e, const struct round *r, unsi
 
 	for (unsigned i = 0; i < e->core->conf.nodes; i++)
 		left += nodeset_has(r->not_asked, i) && member_may_grant(&e->members.node[i]);
-	if (left < engine_quorum(e) || !split_has_stood(e, r, node))
+	if (left < engine_quorum(e) || !split_has_lasted(e, r, node))
 		return -1;
 	return members_leader(&e->members, name_text(r->calls.name), r->not_asked);
 }
 
 /* The stores with the value that splits the votes round after round. */
-static struct nodeset split_stands(const struct engine *e, const struct round *r)
+static struct nodeset split_nodes(const struct engine *e, const struct round *r)
 {
 	struct nodeset nodes = NODESET_NONE;
 
@@ -129,7 +129,7 @@ static struct nodeset split_stands(const struct engine *e, const struct round *r
 static bool split_has_rivals(const struct engine *e, const struct round *r)
 {
 	const struct contender *k = contender_of_name(r->calls.name);
-	struct nodeset free = nodeset_without(round_informative(r), split_stands(e, r));
+	struct nodeset free = nodeset_without(round_informative(r), split_nodes(e, r));
 
 	return k->same_splits < (k->patient ? RACE_MOST : SPLIT_TRIES - 1) || nodeset_count(free) >= engine_quorum(e);
 }
@@ -147,7 +147,7 @@ static void split_count(const struct engine *e, struct contender *k, const struc
 {
 	unsigned nodes = e->core->conf.nodes;
 
-	if (nodeset_any(split_stands(e, r))) {
+	if (nodeset_any(split_nodes(e, r))) {
 		k->same_splits++;
 		return;
 	}
@@ -213,10 +213,10 @@ void split_hurry(struct engine *e, struct contender *k)
 #define NODES_ALL nodeset_all(NODES_MAX)
 
 /* The quorum needs stores that were too busy to get a release of this name, so that it answers soon; and one of them has room now. */
-static bool acquire_lacks_told(const struct engine *e, const struct contender *k)
+static bool acquire_needs_put_off(const struct engine *e, const struct contender *k)
 {
 	bool room = false;
-	unsigned told = 0;
+	unsigned ready = 0;
 
 	for (unsigned i = 0; i < e->core->conf.nodes; i++) {
 		const struct member *m = &e->members.node[i];
@@ -224,9 +224,9 @@ static bool acquire_lacks_told(const struct engine *e, const struct contender *k
 		if (nodeset_has(k->name->put_off, i))
 			room |= m->connected && !flow_is_overdrawn(&m->flow);
 		else
-			told += member_is_prompt(&e->members, m);
+			ready += member_is_prompt(&e->members, m);
 	}
-	return room && told < engine_quorum(e);
+	return room && ready < engine_quorum(e);
 }
 
 /*
@@ -242,7 +242,7 @@ static void acquire_ask(struct engine *e, struct round *r, struct nodeset nodes,
 	ticket_take(e, k); /* the first patient waiter may have come after the leading node was asked */
 	ticket = ticket_text(e, k);
 	r->left_out = NODESET_NONE;
-	if (nodeset_any(k->name->put_off) && acquire_lacks_told(e, k))
+	if (nodeset_any(k->name->put_off) && acquire_needs_put_off(e, k))
 		release_tell_put_off(e, k->name);
 	for (unsigned i = 0; i < e->core->conf.nodes; i++) {
 		const struct member *m = &e->members.node[i];

@@ -19,7 +19,7 @@
  * Until when the client may rely on the lock, after what was sent to it. The deadline may be later than the ttl from now: it was sent before a renewal for
  * less. The end of a lease that nobody renews is known.
  */
-static struct instant told_until(const struct engine *e, const struct claim *c, const struct prior_lease *from)
+static struct instant relies_until(const struct engine *e, const struct claim *c, const struct prior_lease *from)
 {
 	struct instant by_ttl = instant_add(e->core->now, from->ttl_us);
 
@@ -27,15 +27,15 @@ static struct instant told_until(const struct engine *e, const struct claim *c, 
 }
 
 /* Sets the terms of the lease as in the journal, and allows for longer terms that the previous run may have asked for. */
-static void adopt_expect_lease(struct engine *e, struct lease *x, const struct claim *c, const struct prior_lease *from, struct instant told)
+static void adopt_expect_lease(struct engine *e, struct lease *x, const struct claim *c, const struct prior_lease *from, struct instant until)
 {
-	int64_t told_us = from->ttl_us, px_us = told_us + c->delay_us;
-	int64_t longest_us = (told_us > e->core->conf.max_lease_us ? told_us : e->core->conf.max_lease_us) + c->delay_us;
+	int64_t ttl_us = from->ttl_us, px_us = ttl_us + c->delay_us;
+	int64_t longest_us = (ttl_us > e->core->conf.max_lease_us ? ttl_us : e->core->conf.max_lease_us) + c->delay_us;
 
 	x->renewal->adoption = adoption_new(from->value, e->core->conf.nodes);
 	/* Calls of the previous run may still arrive, and set or renew the key, as if this run had sent them before it was connected to any store. */
 	x->placed.nodes = nodeset_all(e->core->conf.nodes);
-	x->placed.until = instant_max(x->placed.until, instant_add(instant_max(instant_add(e->core->now, longest_us), instant_add(told, c->delay_us)),
+	x->placed.until = instant_max(x->placed.until, instant_add(instant_max(instant_add(e->core->now, longest_us), instant_add(until, c->delay_us)),
 	                                                           longest_us + longest_us / 25 + SEC));
 	x->renewal->adoption->hopeless = instant_add(e->core->now, px_us + px_us / 50 + SEC);
 	x->renewal->adoption->deadline = c->renew ? from->end : instant_min(from->end, from->deadline);
@@ -44,7 +44,7 @@ static void adopt_expect_lease(struct engine *e, struct lease *x, const struct c
 	x->token = c->token;
 	x->token_end = c->token;
 	x->token_is_old = true;
-	lease_promise(x, told_us, from->deadline);
+	lease_promise(x, ttl_us, from->deadline);
 	tokens_saw(&e->tokens, c->token);
 }
 
@@ -65,7 +65,7 @@ static void adopt_expect_more(struct engine *e, struct lock *l, struct claim *c,
 	struct adoption *was = x->renewal->adoption;
 	int64_t token = x->token;
 
-	adopt_expect_lease(e, x, c, from, told_until(e, c, from));
+	adopt_expect_lease(e, x, c, from, relies_until(e, c, from));
 	x->renewal->adoption->hopeless = instant_max(x->renewal->adoption->hopeless, was->hopeless);
 	x->token = x->token_end = token > c->token ? token : c->token;
 	mem_free(was);
@@ -83,7 +83,7 @@ static void adopt_expect_first(struct engine *e, struct lock *l, struct claim *c
 	l->lease.delay_us = c->delay_us;
 	lock_begin_lease(l, &(struct lease_value){0}, &nowhere);
 	votes_clear(l->lease.votes, e->core->conf.nodes);
-	adopt_expect_lease(e, &l->lease, c, from, told_until(e, c, from));
+	adopt_expect_lease(e, &l->lease, c, from, relies_until(e, c, from));
 	adopt_take_votes(e, &l->lease, from);
 	lease_move(e, &l->lease, LEASE_ADOPTING, CAUSE_RESTORED);
 }
@@ -98,7 +98,7 @@ void adopt_expect(struct engine *e, struct claim *c, const struct prior_lease *f
 	else
 		adopt_expect_first(e, l, c, from);
 	c->lock = l;
-	c->believed = instant_add(told_until(e, c, from), drift_us(from->ttl_us));
+	c->believed = instant_add(relies_until(e, c, from), drift_us(from->ttl_us));
 	lock_add_holder(&e->table, l, c);
 	if (!l->share)
 		return;

@@ -128,15 +128,15 @@ static inline void holders_begin(struct engine *e, struct claim *c)
  */
 static unsigned holders_fold_twins(struct engine *e, struct claim *holder, struct claim *twin)
 {
-	bool heard = !holder->not_notified;
+	bool notified = !holder->not_notified;
 	struct claim *c, *next = twin;
 	unsigned n = 0;
 
 	while ((c = next)) {
 		next = c->asking->twin_next;
 		wait_leave(e, c);
-		holder->count += heard && !c->not_notified && (c->asking->count == 0 || holder->count < c->asking->count);
-		heard |= !c->not_notified;
+		holder->count += notified && !c->not_notified && (c->asking->count == 0 || holder->count < c->asking->count);
+		notified |= !c->not_notified;
 		notices_add(&e->notices, NOTICE_REENTERED, c, NULL, NOT_REFUSED);
 		n++;
 	}
@@ -418,7 +418,7 @@ static struct instant adopted_renew_at(const struct engine *e, const struct leas
 }
 
 /* The previous run may have promised the client more than this run asks for. */
-static void adopted_believe(const struct engine *e, struct lock *l, struct claim *c)
+static void adopted_rely(const struct engine *e, struct lock *l, struct claim *c)
 {
 	struct instant until = instant_add(e->core->now, l->lease.promised.ttl_us + drift_us(l->lease.promised.ttl_us));
 
@@ -436,7 +436,7 @@ void grant_adopted(struct engine *e, struct lock *l, const struct round *r)
 	l->lease.believed_until = INSTANT_PAST;
 	l->lease.renew_at = l->lease.auto_renew ? adopted_renew_at(e, &l->lease, r) : INSTANT_NEVER;
 	for (c = l->holder; c; c = lock_next_holder(l, c)) {
-		adopted_believe(e, l, c);
+		adopted_rely(e, l, c);
 		notices_add(&e->notices, NOTICE_ADOPTED, c, NULL, NOT_REFUSED);
 		if (c->asked_again)
 			holders_fold(e, c);

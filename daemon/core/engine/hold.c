@@ -294,7 +294,7 @@ static void claim_lose(struct engine *e, struct claim *c, enum loss why)
 }
 
 /* Until when the holders may rely on the lock if all lose it now. */
-static struct instant lock_losers_believe(const struct engine *e, const struct lock *l, bool gone)
+static struct instant lock_losers_rely_until(const struct engine *e, const struct lock *l, bool gone)
 {
 	struct instant until = lock_haunted_until(l);
 
@@ -328,7 +328,7 @@ void hold_lose(struct engine *e, struct lock *l, enum loss why)
 
 	if (gone)
 		l->lease.renewal->stood.us = 0;
-	until = lock_losers_believe(e, l, gone);
+	until = lock_losers_rely_until(e, l, gone);
 	lock_contend(&e->table, l);
 	lock_begin_closing(l);
 	while (lock_holders(l) > 1) {

@@ -176,11 +176,11 @@ static int64_t renew_worth_us(const struct lease *x, const struct round *r)
 static enum renew_outcome renew_succeeded(struct engine *e, struct round *r)
 {
 	struct lease *x = r->lease;
-	int64_t worth_us = renew_worth_us(x, r), stands_us = instant_diff(lease_deadline(x, e->core->conf.nodes), r->calls.begun);
+	int64_t worth_us = renew_worth_us(x, r), left_us = instant_diff(lease_deadline(x, e->core->conf.nodes), r->calls.begun);
 
 	/* While answers came, EXTENDs may have asked for a shorter lease and then for a longer one. Votes from in between are worth less. */
-	if (2 * stands_us < worth_us)
-		worth_us = stands_us;
+	if (2 * left_us < worth_us)
+		worth_us = left_us;
 	x->ttl_us = worth_us;
 	if (lease_loss_is_due(x, e->core->conf.nodes, e->core->now))
 		return RENEW_LEASE_OVER;

@@ -76,7 +76,7 @@ static bool first_look_has_enough(const struct members *ms, unsigned others)
 }
 
 /* All others that can tell were asked after that moment, and none has an open jump: if that is our stop, the bounds of m do not allow for it yet. */
-static bool first_look_is_told(const struct members *ms, const struct member *m, struct instant since)
+static bool first_look_has_answers(const struct members *ms, const struct member *m, struct instant since)
 {
 	for (unsigned i = 0; i < ms->core->conf.nodes; i++) {
 		const struct member *other = &ms->node[i];
@@ -146,7 +146,7 @@ bool first_look_was_ahead(struct members *ms, struct member *m)
 		since = instant_max(since, m->met.at);
 		low = m->met.low + (first_look_shows_stop(m) ? m->met.stop_us : 0);
 	}
-	if ((asked && !first_look_is_told(ms, m, since)) || !judge_median(ms, m, since, &others))
+	if ((asked && !first_look_has_answers(ms, m, since)) || !judge_median(ms, m, since, &others))
 		return false;
 	if (low - others.high <= most || low - host <= most) {
 		m->met.ahead = false;

@@ -88,7 +88,7 @@ const char *member_state_told(const struct members *ms, const struct member *m)
 }
 
 /* Gives one store for each cause. */
-static void tell_troubles(const struct members *ms, bool serving, char *text, size_t size)
+static void list_troubles(const struct members *ms, bool serving, char *text, size_t size)
 {
 	uint64_t told = 0;
 	size_t at = 0;
@@ -108,7 +108,7 @@ _Static_assert(DEFECT_N <= 64, "one bit for each");
 
 void health_tell_serving(const struct members *ms, char *text, size_t size)
 {
-	tell_troubles(ms, true, text, size);
+	list_troubles(ms, true, text, size);
 }
 
 void health_tell_missing(const struct members *ms, char *text, size_t size)
@@ -135,7 +135,7 @@ void health_tell_missing(const struct members *ms, char *text, size_t size)
 	if (count[FAR] && at < size)
 		at += (size_t)snprintf(text + at, size - at, " (%" PRId64 " ms)", ms->core->conf.timeout_us / MSEC);
 	if (at < size)
-		tell_troubles(ms, false, text + at, size - at);
+		list_troubles(ms, false, text + at, size - at);
 }
 
 unsigned members_serving(const struct members *ms)
@@ -172,7 +172,7 @@ static void health_words(char *to, size_t size, struct span text)
 }
 
 /* Logs what was refused, or is no longer refused. While it is probed or refused, its state says enough. */
-static void health_tell(struct members *ms, struct member *m, enum log_level level, struct ill *ill, const char *note, bool again)
+static void health_log(struct members *ms, struct member *m, enum log_level level, struct ill *ill, const char *note, bool again)
 {
 	enum defect now = ill->defect, was = ill->told;
 
@@ -201,7 +201,7 @@ static void health_note_name(struct members *ms, struct member *m, const struct 
 	if (defect)
 		snprintf(m->misnamed.text, sizeof(m->misnamed.text), "RATE and jobs are refused: the other daemons call it %.*s", (int)probe->called.n,
 		         probe->called.p);
-	health_tell(ms, m, LOG_ERROR, &m->misnamed, "all daemons call it alike", same);
+	health_log(ms, m, LOG_ERROR, &m->misnamed, "all daemons call it alike", same);
 }
 
 /* By how much the store's clock is ahead of this host's, at least; negative: it is slow. */
@@ -267,10 +267,10 @@ static void health_note_clock(struct members *ms, struct member *m)
 	same = health_becomes(&m->apart, apart ? DEFECT_CLOCK : DEFECT_NONE, SPAN(""));
 	if (apart)
 		clock_words(m->apart.text, sizeof(m->apart.text), "its", ahead, "this host's");
-	health_tell(ms, m, LOG_WARN, &m->apart, as_most && ms->host_apart ? "most stores' clocks and its agree" : "its clock and this host's agree", same);
+	health_log(ms, m, LOG_WARN, &m->apart, as_most && ms->host_apart ? "most stores' clocks and its agree" : "its clock and this host's agree", same);
 }
 
-static void health_tell_silence(struct members *ms, struct member *m, bool again)
+static void health_log_silence(struct members *ms, struct member *m, bool again)
 {
 	if (!m->silence_untold || !member_may_tell(ms, m, again))
 		return;
@@ -293,7 +293,7 @@ void member_subscribed(struct members *ms, unsigned node, enum defect defect, st
 	strcpy(m->silent, text);
 	m->silence = defect;
 	m->silence_untold = true;
-	health_tell_silence(ms, m, false);
+	health_log_silence(ms, m, false);
 }
 
 void member_unwatched(struct members *ms, unsigned node, enum defect defect, struct span reason, struct span address)
@@ -305,7 +305,7 @@ void member_unwatched(struct members *ms, unsigned node, enum defect defect, str
 	core_keep(m->unwatched.text, sizeof(m->unwatched.text), reason);
 	if (address.n > 0)
 		core_keep(m->address, sizeof(m->address), address);
-	health_tell(ms, m, LOG_WARN, &m->unwatched, "that is over", same);
+	health_log(ms, m, LOG_WARN, &m->unwatched, "that is over", same);
 }
 
 void health_note_probe(struct members *ms, struct member *m, const struct probe *probe)
@@ -313,15 +313,15 @@ void health_note_probe(struct members *ms, struct member *m, const struct probe 
 	bool denied = m->lesser.defect || m->refusal.defect;
 	bool same = health_becomes(&m->lesser, probe->lesser ? probe->defect : DEFECT_NONE, probe->lesser ? probe->refusal : SPAN(""));
 
-	health_tell(ms, m, LOG_WARN, &m->lesser, "it no longer refuses that", same);
+	health_log(ms, m, LOG_WARN, &m->lesser, "it no longer refuses that", same);
 	same = health_becomes(&m->refusal, probe->lesser ? DEFECT_NONE : probe->defect, probe->lesser ? SPAN("") : probe->refusal);
 	ms->gained |= !same && !m->refusal.defect;
 	if (denied && !m->lesser.defect && !m->refusal.defect)
 		m->denial.defect = DEFECT_NONE; /* the denial was about the same */
-	health_tell(ms, m, LOG_ERROR, &m->refusal, "it refuses nothing any more", same);
+	health_log(ms, m, LOG_ERROR, &m->refusal, "it refuses nothing any more", same);
 	health_note_name(ms, m, probe);
 	health_note_clock(ms, m);
-	health_tell_silence(ms, m, true);
+	health_log_silence(ms, m, true);
 }
 
 /*
@@ -413,7 +413,7 @@ bool health_note_failure(struct members *ms, struct member *m, const struct answ
 	return !probed;
 }
 
-static void health_tell_far(struct members *ms, struct member *m, bool again)
+static void health_log_far(struct members *ms, struct member *m, bool again)
 {
 	bool far = member_is_far(ms, m);
 
@@ -443,7 +443,7 @@ void health_note_trip(struct members *ms, struct member *m, int64_t us)
 		snprintf(m->far, sizeof(m->far), "slower than redis.timeout (%" PRId64 " ms): its round trip is %" PRId64 ".%" PRId64 " ms", timeout / MSEC,
 		         m->rtt_us / MSEC, m->rtt_us % MSEC / (MSEC / 10));
 	}
-	health_tell_far(ms, m, was == member_is_far(ms, m));
+	health_log_far(ms, m, was == member_is_far(ms, m));
 }
 
 static uint64_t member_trips(const struct member *m)

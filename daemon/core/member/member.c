@@ -83,7 +83,7 @@ void member_up(struct members *ms, unsigned node, struct span address)
 }
 
 /* Otherwise its timer makes the log entry later. */
-static void member_tell_down(struct members *ms, struct member *m)
+static void member_log_down(struct members *ms, struct member *m)
 {
 	if (!member_tell(ms, m))
 		heap_set(&ms->core->timers, &m->timer, instant_add(ms->core->now, TELL_APART_US));
@@ -105,7 +105,7 @@ void member_down(struct members *ms, unsigned node, enum defect defect, struct s
 	m->blank = false;
 	heap_cancel(&ms->core->timers, &m->timer);
 	member_become(ms, m, MEMBER_DOWN, why.defect, why.text);
-	member_tell_down(ms, m);
+	member_log_down(ms, m);
 }
 
 void member_stall(struct members *ms, unsigned node)
@@ -131,7 +131,7 @@ static void member_is_late(struct members *ms, struct member *m)
 void member_fired(struct members *ms, struct member *m)
 {
 	if (!m->connected) {
-		member_tell_down(ms, m);
+		member_log_down(ms, m);
 		return;
 	}
 	(void)member_tell(ms, m);
@@ -467,7 +467,7 @@ static struct journal_record record_of_marker(const struct members *ms, const st
 }
 
 /* A jump that is not judged yet is left to the next process, which finds it from the clock's earlier bounds. */
-static struct clock_bounds clock_to_tell(const struct member *m)
+static struct clock_bounds clock_to_record(const struct member *m)
 {
 	if (m->jump.open)
 		return m->jump.before;
@@ -477,7 +477,7 @@ static struct clock_bounds clock_to_tell(const struct member *m)
 static struct journal_record record_of_store(const struct members *ms, const struct member *m)
 {
 	struct journal_record r = record_begin(ms, m, JOURNAL_STORE);
-	struct clock_bounds clock = clock_to_tell(m);
+	struct clock_bounds clock = clock_to_record(m);
 
 	r.value = span_of(m->run_id);
 	r.marker = span_of(m->marker);

@@ -123,7 +123,7 @@ int64_t fences_floor(struct members *ms, const struct member *m)
 }
 
 /* Whether a store has answered a question that was sent after this moment. A refusal counts as well: the store is not asked again. */
-static bool fences_heard(const struct member *other, struct instant since)
+static bool fence_was_reported(const struct member *other, struct instant since)
 {
 	return !instant_before(other->clock.sent, since) || (other->asked == ASKED_NOTHING && !instant_before(other->asked_at, since));
 }
@@ -135,7 +135,7 @@ struct nodeset fences_unheard(const struct members *ms, const struct member *m)
 	for (unsigned i = 0; i < ms->core->conf.nodes; i++) {
 		const struct member *other = &ms->node[i];
 
-		if (!fences_heard(other, m->quarantine.end))
+		if (!fence_was_reported(other, m->quarantine.end))
 			nodeset_add(&unasked, i);
 	}
 	return unasked;

@@ -134,7 +134,7 @@ static void member_time_trip(struct members *ms, struct member *m, struct instan
 	histogram_add(&m->trips, us);
 }
 
-static void member_hear_failure(struct members *ms, struct member *m, const struct answer *a)
+static void member_note_failure(struct members *ms, struct member *m, const struct answer *a)
 {
 	bool refused = a->class == ANSWER_REFUSED;
 
@@ -163,7 +163,7 @@ void member_hear(struct members *ms, const struct answer *a, struct instant sent
 	struct member *m = &ms->node[a->node];
 
 	if (a->class != ANSWER_EXECUTED) {
-		member_hear_failure(ms, m, a);
+		member_note_failure(ms, m, a);
 		return;
 	}
 	if (!m->connected)

@@ -368,7 +368,7 @@ struct judgement judge_probe(struct members *ms, struct member *m, const struct 
 	return (struct judgement){JUDGED_LOST, ours ? "" : "it was restarted, replaced or taken over", DEFECT_NONE};
 }
 
-static bool member_is_told(const struct member *m)
+static bool member_is_logged(const struct member *m)
 {
 	return m->told_of == m->state && strcmp(m->told, m->reason) == 0;
 }
@@ -391,9 +391,9 @@ static void member_log(struct members *ms, struct member *m, enum member_state w
 
 bool member_tell(struct members *ms, struct member *m)
 {
-	if (m->state != MEMBER_PROBING && !member_is_told(m) && member_may_tell(ms, m, true))
+	if (m->state != MEMBER_PROBING && !member_is_logged(m) && member_may_tell(ms, m, true))
 		member_log(ms, m, m->told_of);
-	return m->state == MEMBER_PROBING || member_is_told(m);
+	return m->state == MEMBER_PROBING || member_is_logged(m);
 }
 
 void member_become(struct members *ms, struct member *m, enum member_state state, enum defect defect, const char *reason)
@@ -405,7 +405,7 @@ void member_become(struct members *ms, struct member *m, enum member_state state
 	m->state = state;
 	m->defect = defect;
 	core_keep(m->reason, sizeof(m->reason), span_of(reason));
-	if (state == MEMBER_PROBING || (!member_is_told(m) && member_may_tell(ms, m, false)))
+	if (state == MEMBER_PROBING || (!member_is_logged(m) && member_may_tell(ms, m, false)))
 		member_log(ms, m, was);
 	if (was != MEMBER_JOINED && state == MEMBER_JOINED)
 		ms->gained = true;

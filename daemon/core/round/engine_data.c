@@ -126,7 +126,7 @@ void release_note(const struct releases *rs, struct release *r, const struct ans
 		nodeset_add(&r->done, a->node); /* the key is free: DELETE needs no more */
 }
 
-static void release_say_leave(const struct releases *rs, const struct release *r, struct call *call)
+static void release_fill_leave(const struct releases *rs, const struct release *r, struct call *call)
 {
 	call->px_ms = whole_ms(r->px_us);
 	call->exact = true;
@@ -147,7 +147,7 @@ void release_send_to(struct releases *rs, struct release *r, unsigned node, stru
 		break;
 	case RELEASE_LEAVE:
 		call->value = text;
-		release_say_leave(rs, r, call);
+		release_fill_leave(rs, r, call);
 		break;
 	case RELEASE_TICKET:
 		call->ticket = text;

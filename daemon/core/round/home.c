@@ -123,12 +123,12 @@ static uint64_t marker_hash(const struct engine *e, unsigned node)
 /* A store that had another name and has none now has forgotten it: the daemons that gave it will give it again. */
 static void name_learned(struct engine *e, unsigned node, enum home_outcome outcome, struct span name)
 {
-	bool was_other = e->homes.name[node].is == NAME_OTHER, said = outcome == HOME_ANSWERED;
-	bool other = said && name.n > 0 ? !span_equal(name, span_of(core_calls(e->core, node))) : was_other;
+	bool was_other = e->homes.name[node].is == NAME_OTHER, answered = outcome == HOME_ANSWERED;
+	bool other = answered && name.n > 0 ? !span_equal(name, span_of(core_calls(e->core, node))) : was_other;
 
 	e->homes.name[node].at = e->core->now;
 	e->homes.name[node].marker = marker_hash(e, node);
-	e->homes.name[node].is = other ? NAME_OTHER : said ? NAME_SAME : NAME_UNKNOWN;
+	e->homes.name[node].is = other ? NAME_OTHER : answered ? NAME_SAME : NAME_UNKNOWN;
 }
 
 /* The question is not sent any more. */
@@ -360,7 +360,7 @@ void home_settle(struct engine *e)
 			return;
 }
 
-static void home_said(struct engine *e, struct home_question *q, const struct answer *a)
+static void home_note_answer(struct engine *e, struct home_question *q, const struct answer *a)
 {
 	struct member *m = &e->members.node[q->node];
 
@@ -406,7 +406,7 @@ void home_answered(struct engine *e, struct calls *c, const struct answer *a)
 	TAILQ_REMOVE(&e->homes.asked, q, in_list);
 	heap_cancel(&e->core->timers, &q->timer);
 	if (a->class == ANSWER_EXECUTED)
-		home_said(e, q, a);
+		home_note_answer(e, q, a);
 	else
 		home_fail(e, q, a);
 }

@@ -63,7 +63,7 @@ static struct instant calls_sent(const struct member *m, const struct answer *a,
 }
 
 /* Logs each answer that is late by slow.store, whatever it says. */
-static void calls_tell_slow(const struct call_table *t, const struct calls *c, const struct answer *a)
+static void calls_log_slow(const struct call_table *t, const struct calls *c, const struct answer *a)
 {
 	static const char *const word[] = {[ANSWER_EXECUTED] = "executed", [ANSWER_REFUSED] = "refused", [ANSWER_UNKNOWN] = "unknown"};
 	int64_t us = instant_diff(t->core->now, c->sent[a->node]);
@@ -82,7 +82,7 @@ struct calls *calls_answered(struct call_table *t, const struct answer *a)
 		return NULL;
 	m = &t->members->node[a->node];
 	if (t->core->conf.slow_store_us > 0)
-		calls_tell_slow(t, c, a);
+		calls_log_slow(t, c, a);
 	nodeset_remove(&c->open, a->node);
 	flow_answered(&m->flow, c->sent[a->node], t->core->now, a->class == ANSWER_EXECUTED, t->core->conf.timeout_us);
 	member_observe(t->members, a, c->sent[a->node]);
