@@ -46,7 +46,7 @@ struct core_conf {
 	uint64_t seed[2];
 	unsigned listed;              /* a LIST of more entries is answered in slices, see listing.h; 0: the default */
 	unsigned work;                /* most pieces of work of each kind in a step: see core_portion(); 0: the default */
-	/* a step serves all lines that were read ahead. The simulator counts a line as served once the line before it is answered */
+	/* A step serves all lines that were read ahead. The simulator counts a line as served once the line before it is answered. */
 	bool serves_all;
 	bool asks_daemons;            /* asks other daemons who holds a name, and answers their questions: see remote_holders.h */
 	bool trust_first_start;       /* see membership.h */

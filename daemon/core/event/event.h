@@ -130,7 +130,7 @@ struct probe {
 	bool loading;
 	bool own_data;       /* it took no data from another server since its start; false: it did, or does not say (before Redis 7.0) */
 	bool unsaved;        /* no append-only file, and no snapshot, or only one older than changes of hours ago; false: it saves to disk, or does not say */
-	/* the first command that it refuses now, and why: see lua/probe.lua; "" = none. It begins with a blank if no command is concerned */
+	/* The first command that it refuses now, and why: see lua/probe.lua; "" = none. It begins with a blank if no command is concerned. */
 	struct span refusal;
 	bool lesser;         /* … which locks do not need */
 	enum defect defect;    /* … the defect that it shows */
@@ -190,7 +190,7 @@ enum event_kind {
 	EVENT_JOURNAL,   /* EFFECT_JOURNAL can no longer be carried out, or can be again: see there */
 	EVENT_VERIFIED,  /* answer to EFFECT_VERIFY */
 	EVENT_SUBSCRIBED, /* whether a store publishes for this daemon: the reason says why it refuses to, and is "" when it does again. May be repeated */
-	/* whether sentinels confirm that a store is still the master, or its name leads to it alone: the reason says why not, or is "". May be repeated */
+	/* Whether sentinels confirm that a store is still the master, or its name leads to it alone: the reason says why not, or is "". May be repeated. */
 	EVENT_UNWATCHED,
 };
 

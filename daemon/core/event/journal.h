@@ -66,7 +66,7 @@
 
 #define JOURNAL_RUN_MOST   (1 << 23)
 
-/* the client gave its grace up: the session ends with the process. Nobody can ask for so little, and earlier builds refuse 0 */
+/* The client gave its grace up: the session ends with the process. Nobody can ask for so little, and earlier builds refuse 0. */
 #define JOURNAL_NO_GRACE   1
 
 #define JOURNAL_RENEWED    1    /* kept by the watchdog */

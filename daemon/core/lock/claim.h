@@ -129,7 +129,7 @@ struct claim;
  * come later: see ALGORITHMS.md, Tickets.
  */
 #define PRIORITY_US (60 * SEC)
-/* a prioritised request overtakes at most this many waiters, for all its names together, so that the walk is short however many wait */
+/* A prioritised request overtakes at most this many waiters, for all its names together, so that the walk is short however many wait. */
 #define PASSED_MOST 8192
 
 /* What a claim has until its LOCK is answered. */
@@ -137,7 +137,7 @@ struct asking {
 	struct instant asked_at;
 	struct instant wait_until; /* patient: end of the wait, as requested */
 	int64_t stores_us;         /* asked_at by the clock of the stores, when deadlock.c first converted it; 0: not yet */
-	/* other waiting requests of its owner for the name in the same mode, in the order in which they were made; NULL: none */
+	/* Other waiting requests of its owner for the name in the same mode, in the order in which they were made; NULL: none. */
 	struct claim *twin_before, *twin_next;
 	uint32_t order;            /* among requests of the same moment */
 	uint32_t count;            /* count= of the LOCK; 0: it has none */

@@ -278,7 +278,7 @@ struct renewal {
 	struct nodeset confirmed;  /* stores that have confirmed their vote, in answer to calls after gaps_until */
 	struct nodeset gone;       /* stores whose last answer reported that the key is missing or has another value: there nothing of ours excludes others */
 	struct instant stood;      /* D before a store denied its vote: the holder may rely on it; 0: no store did, or D is that late again */
-	/* somebody reports that the lease was broken: the stores are asked again after the round, since the report may have come before its answers */
+	/* Somebody reports that the lease was broken: the stores are asked again after the round, since the report may have come before its answers. */
 	bool doubted;
 	bool wants_token;          /* the next round asks for a new token: see holding.h */
 	struct instant paused_until; /* no renewal begins before this moment: the last one came too late to begin; 0: any time */

@@ -136,7 +136,7 @@ struct member_clock {
 	int64_t low, high;
 	struct instant at, sent;     /* the last answer: when it was read, and when it was asked for */
 	struct instant sure;         /* when a jump of this clock or a stop of this host was last found: answers to earlier calls may be from before it */
-	/* the bounds on which all looks agree, as long as they agree; each look adds to low and high what is too little to notice */
+	/* The bounds on which all looks agree, as long as they agree; each look adds to low and high what is too little to notice. */
 	struct clock_bounds firm;
 	bool again;                  /* it was looked at more than once */
 };
@@ -204,7 +204,7 @@ struct member {
 	struct ill refusal;  /* what locks need, and it has refused */
 	struct ill lesser;   /* what locks can do without, and it refuses; it serves */
 	struct ill misnamed; /* the other daemons have another name for it */
-	/* no sentinel says whether it is still the master, or they disagree; or its name leads to several servers; or no new link is possible */
+	/* No sentinel says whether it is still the master, or they disagree; or its name leads to several servers; or no new link is possible. */
 	struct ill unwatched;
 	struct ill apart; /* its clock is far off this host's */
 	struct {
@@ -236,7 +236,7 @@ struct member {
 		char marker[MARKER_MAX]; /* the marker in the same probe; "" = none, or the evidence does not come from a probe */
 	} evidence;
 	struct {
-		/* the last value of kind 'j' that a quarantine has replaced: if the store shows it again, it was set back and lost memory */
+		/* The last value of kind 'j' that a quarantine has replaced: if the store shows it again, it was set back and lost memory. */
 		char j[MARKER_MAX];
 		char q[MARKER_MAX]; /* the last value of kind 'q' that a join has replaced: the same; also, a daemon that was cut off may have timed it */
 	} replaced;

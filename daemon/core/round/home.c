@@ -109,7 +109,7 @@ static struct span __attribute__((format(printf, 2, 3))) home_text(struct core *
 	return (struct span){text, (size_t)n};
 }
 
-/* pause before the name of a store is asked for again, after an answer that blocks questions, or after none */
+/* Pause before the name of a store is asked for again, after an answer that blocks questions, or after none. */
 #define NAME_AGAIN_US SEC
 
 static uint64_t marker_hash(const struct engine *e, unsigned node)
