@@ -15,12 +15,12 @@
 
 #include <string.h>
 
-#define LOOKS_A_PASS   4096 /* how many claims and permits are looked at before others have their turn … */
-#define LOOKS_SESSION  64   /* … what a session costs at least … */
-#define LOOKS_ROW      8    /* … and a row */
+#define LOOKS_A_PASS   4096 /* cost of a pass, in claims and permits that it looks at, before other work has its turn … */
+#define LOOKS_SESSION  64   /* … the least cost of a session … */
+#define LOOKS_ROW      8    /* … and the cost of a row */
 #define PASSES_APART   MSEC
-#define ROWS_SESSION   8192 /* bytes of rows: a session writes no more */
-#define OWNERS_SESSION 1024 /* a power of two. A session with far more owners writes rows of some */
+#define ROWS_SESSION   8192 /* bytes of rows: the most that a session writes */
+#define OWNERS_SESSION 1024 /* a power of two. A session with many more owners writes rows of some of them */
 
 /* What an owner waits for, or holds. */
 struct stake {
@@ -29,32 +29,32 @@ struct stake {
 	unsigned count;
 	int64_t place;       /* of a request */
 	struct claim *claim; /* one of the three */
-	struct group *group; /* it has several names */
+	struct group *group; /* the request has several names */
 	struct permit *permit;
 };
 
 struct deadlocks {
 	struct request_context *x;
 	struct timer timer;
-	struct name name; /* of the calls: they are about no lock */
+	struct name name; /* of the calls, which are about no lock */
 	char nothing[1];  /* the text of that name */
 	struct calls calls;
-	struct buf rows;      /* of this daemon, as its sessions were looked at last */
+	struct buf rows;      /* of this daemon, from the last look at its sessions */
 	struct instant begun; /* when that look began … */
 	unsigned left;        /* … and how many sessions it has yet to look at */
-	unsigned looks;       /* what this pass has cost */
-	unsigned daemons;     /* how many have shared the table last */
+	unsigned looks;       /* the cost of this pass so far */
+	unsigned daemons;     /* how many shared the table last time */
 	bool there;           /* rows of this daemon may be at the store */
-	/* The session that is looked at: */
+	/* The session that is being looked at: */
 	struct session *session;
-	struct instant since;           /* what is younger does not count */
-	uint64_t owner[OWNERS_SESSION]; /* 0: there is room; else the hash of one that waits, the lowest bit says whether it holds something */
-	bool nests;                     /* one of them does */
-	bool wanted;                    /* hold_put: the names that others are known to wait for come first */
-	size_t most;                    /* bytes of rows by its end */
+	struct instant since;           /* younger requests and holds do not count */
+	uint64_t owner[OWNERS_SESSION]; /* 0: free; else the hash of a waiting owner, whose lowest bit says whether it holds something */
+	bool nests;                     /* one of them both waits and holds */
+	bool wanted;                    /* hold_put: names for which others are known to wait come first */
+	size_t most;                    /* the limit of the bytes of rows at its end */
 	struct buf names;               /* of the next row; or a circle */
-	const struct victim *victim;    /* it is to be refused … */
-	struct stake found;             /* … and this is what it waits for */
+	const struct victim *victim;    /* the owner to be refused … */
+	struct stake found;             /* … and its request */
 };
 
 typedef void stake_see(struct deadlocks *d, const struct stake *k);
@@ -109,8 +109,8 @@ static bool is_old(const struct deadlocks *d, struct instant since)
 }
 
 /*
- * It stays the same at each look: a daemon compares its rows with older ones of the others, and its clock drifts against that of the stores. If places moved
- * with it, each of two daemons could find that the request at the other one came last.
+ * The place is the same at each look. A daemon compares its rows with older ones of the others, and its clock drifts against that of the stores. If places
+ * drifted too, each of two daemons could find that the request at the other one came last.
  */
 static int64_t wait_place(const struct deadlocks *d, int64_t *stores_us, struct instant asked_at, unsigned priority)
 {
@@ -165,7 +165,7 @@ static void claims_see(struct deadlocks *d, struct session *s, stake_see *see)
 	}
 }
 
-/* What a LOCKALL has got while it waits is its owner's. */
+/* The owner of a waiting LOCKALL holds what the LOCKALL has got so far. */
 static void holds_see(struct deadlocks *d, stake_see *see)
 {
 	struct group *g;
@@ -188,7 +188,7 @@ static uint64_t owner_hash(const struct deadlocks *d, struct span owner)
 	return siphash(d->x->sessions->known.key, owner.p ? owner.p : "", owner.n) >> 6 | 1; /* at most 18 digits */
 }
 
-/* Its place, or one that is free; NULL: there is no room. */
+/* Its entry, or a free one; NULL: there is no room. */
 static uint64_t *owner_find(struct deadlocks *d, struct span owner)
 {
 	uint64_t hash = owner_hash(d, owner);
@@ -229,7 +229,7 @@ static void hold_note(struct deadlocks *d, const struct stake *k)
 
 /* --- rows ------------------------------------------------------------------------------------------------------------- */
 
-/* Of `names`, which are empty then. */
+/* Writes a row with the names in `names`, and empties that. */
 static void stake_put(struct deadlocks *d, const struct stake *k)
 {
 	const struct wait_row row = {k->kind, (int64_t)d->session->serial, (int64_t)owner_hash(d, k->owner), k->place, k->count,
@@ -276,7 +276,7 @@ static void hold_put(struct deadlocks *d, const struct stake *k)
 
 /* --- a look at the sessions of this daemon ---------------------------------------------------------------------------- */
 
-/* The rows of all daemons have room at the store. */
+/* The limit that leaves room at the store for the rows of all daemons. */
 static size_t rows_most(const struct deadlocks *d)
 {
 	return ROWS_MAX / d->daemons;
@@ -307,7 +307,10 @@ static void session_look(struct deadlocks *d, struct session *s)
 	holds_see(d, hold_put);
 }
 
-/* Each session that is looked at goes to the end. So if not all have room, the others are the first the next time. False: more is left to another pass. */
+/*
+ * Each session that was looked at goes to the end of the list. So if there is no room for all, the others are the first next time. False: the rest is left to
+ * another pass.
+ */
 static bool sessions_look(struct deadlocks *d)
 {
 	struct sessions *nested = &d->x->sessions->nested;
@@ -326,8 +329,8 @@ static bool sessions_look(struct deadlocks *d)
 /* --- the store -------------------------------------------------------------------------------------------------------- */
 
 /*
- * All daemons take the same one of those that they can use, whatever they call it: that of the smallest marker. False: there is none, or it has not answered
- * the last call yet.
+ * All daemons choose the same store among those that they can use, whatever its name: the one with the smallest marker. False: there is none, or it has not
+ * answered the last call yet.
  */
 static bool store_find(const struct request_context *x, unsigned *ret_node)
 {
@@ -341,7 +344,7 @@ static bool store_find(const struct request_context *x, unsigned *ret_node)
 	return found < NODES_MAX && !nodeset_has(x->deadlocks->calls.open, found);
 }
 
-/* When there are no more rows, the old ones are withdrawn. Where that fails they are over soon. */
+/* When there are no more rows, the old ones are removed. If that fails they expire soon. */
 static void exchange(struct request_context *x)
 {
 	struct deadlocks *d = x->deadlocks;
@@ -420,7 +423,7 @@ static void found_report(struct deadlocks *d)
 	buf_clear(&d->names);
 }
 
-/* Its client has the answer. */
+/* The answer was sent to its client. */
 static void found_withdraw(struct deadlocks *d)
 {
 	const struct stake *k = &d->found;

@@ -15,7 +15,7 @@
 #include <string.h>
 #include <sys/queue.h>
 
-/* The time grows with the number of rows alone. */
+/* The time depends only on the number of rows. */
 
 #define EDGES_MOST 2048
 
@@ -25,7 +25,7 @@ struct graph_edge {
 	struct graph_owner *owner;
 	struct graph_name *name;
 	struct graph_request *request; /* of a want; NULL: it is a hold … */
-	int64_t count;                 /* … of so many permits */
+	int64_t count;                 /* … of this many permits */
 };
 LIST_HEAD(graph_edges, graph_edge);
 
@@ -45,9 +45,9 @@ struct graph_owner {
 	int64_t place;
 	struct graph_edges wants, holds;
 	unsigned lacks;           /* how many of its requests cannot be granted; 0: it goes on */
-	struct graph_owner *then; /* goes on: the next one that does, and whose holds are not free yet */
-	struct graph_owner *next; /* else the one that it waits for … */
-	struct graph_edge *by;    /* … by this want */
+	struct graph_owner *then; /* if it goes on: the next owner that does, and whose holds are not free yet */
+	struct graph_owner *next; /* otherwise: the owner that it waits for … */
+	struct graph_edge *by;    /* … because of this want */
 	unsigned seen;
 };
 
@@ -56,9 +56,9 @@ struct graph_name {
 	struct map_node node;
 	struct span name;
 	bool permits;
-	bool open;                       /* all that want it get it */
-	int64_t limit, taken;            /* taken: by those that do not go on */
-	struct graph_edges wants, holds; /* holds: likewise */
+	bool open;                       /* every owner that wants it gets it */
+	int64_t limit, taken;            /* taken: by owners that do not go on */
+	struct graph_edges wants, holds; /* holds: of owners that do not go on */
 };
 
 struct wait_graph {
@@ -201,7 +201,7 @@ static void graph_add(struct wait_graph *g, struct graph_owner *o, const struct 
 		graph_add_edge(g, o, graph_name(g, name, row_permits(r)), q, r->count);
 }
 
-/* So many edges there may be at most. */
+/* Stops when the graph has `most` edges. */
 static void graph_read(struct wait_graph *g, int64_t number, struct span daemon, struct span rows, unsigned most)
 {
 	struct wait_row r;
@@ -210,7 +210,7 @@ static void graph_read(struct wait_graph *g, int64_t number, struct span daemon,
 		graph_add(g, graph_owner(g, daemon, &(struct owner_id){number, r.session, r.owner}), &r);
 }
 
-/* Each daemon has its share of the edges, and what those before it have left. */
+/* Each daemon gets its share of the edges, plus what earlier daemons left unused. */
 struct wait_graph *wait_graph_new(struct span text, const uint64_t key[2], unsigned *ret_daemons)
 {
 	struct wait_graph *g = mem_alloc(sizeof(*g));
@@ -251,7 +251,7 @@ static void request_granted(struct wait_graph *g, struct graph_request *q)
 		owner_goes_on(g, q->owner);
 }
 
-/* The one owner that has it, of those that do not go on; NULL: there are more. */
+/* Its only owner among those that do not go on; NULL: there are several. */
 static struct graph_owner *name_only_holder(const struct graph_name *n)
 {
 	const struct graph_edge *first = LIST_FIRST(&n->holds), *e = first;
@@ -261,7 +261,7 @@ static struct graph_owner *name_only_holder(const struct graph_name *n)
 	return first && !e ? first->owner : NULL;
 }
 
-/* Nobody waits for itself alone. The modes do not count: a reader waits for readers only while a writer stands before it, which waits for them. */
+/* Nobody waits for itself alone. The modes do not matter: a reader waits for readers only if a writer precedes it, and that writer waits for them. */
 static void name_look(struct wait_graph *g, struct graph_name *n)
 {
 	bool open = n->taken < n->limit;
@@ -304,7 +304,7 @@ static void graph_reduce(struct wait_graph *g)
 
 /* --- circles ------------------------------------------------------------------------------------------------------ */
 
-/* Of those that do not go on, each waits for another one. */
+/* Each owner that does not go on waits for another one. */
 static struct graph_owner *owner_follow(struct graph_owner *o)
 {
 	struct graph_edge *want, *hold;
@@ -337,7 +337,7 @@ static const struct graph_owner *circle_last(const struct graph_owner *first)
 	return last;
 }
 
-/* Each walk ends in a circle, or where an earlier one has been. */
+/* Each walk ends in a circle, or at an owner that an earlier walk has visited. */
 unsigned wait_graph_find(struct wait_graph *g, struct span daemon, struct victim ret_victims[VICTIMS_MOST])
 {
 	unsigned victims = 0;
@@ -379,7 +379,7 @@ static struct span owner_host(const struct graph_owner *o)
 	return host.n < 64 ? host : (struct span){host.p, 63};
 }
 
-/* "name@host" and what comes after it. Returns how many bytes that are. */
+/* Writes "name@host" and what follows it. Returns the number of bytes. */
 static size_t step_put(const struct text *t, const struct graph_owner *o, const char *after)
 {
 	struct span name = o->by->name->name, host = owner_host(o->next);
@@ -394,7 +394,7 @@ static size_t step_put(const struct text *t, const struct graph_owner *o, const 
 	return buf_length(t->out) - before;
 }
 
-/* Once the rest does not fit, dots take the place of all but the last step. */
+/* When the rest does not fit, dots replace all but the last step. */
 void wait_graph_write(const struct victim *v, circle_shows *shows, const void *about, struct buf *out, size_t most)
 {
 	const struct text t = {v, shows, about, out};
@@ -412,7 +412,7 @@ void wait_graph_write(const struct victim *v, circle_shows *shows, const void *a
 	step_put(&t, v->of, "");
 }
 
-/* A walk goes into the depth, and looks at so many claims, requests and names at most. */
+/* A walk is depth-first, and looks at a limited number of claims, requests and names. */
 
 #define LOOKS_MOST 1024
 #define STEPS_MOST 64
@@ -421,7 +421,7 @@ struct walk {
 	struct request_context *x;
 	const struct session *s; /* the owner that asks */
 	struct span owner;
-	struct span name[STEPS_MOST]; /* what it asks for, what the holder of that waits for, … */
+	struct span name[STEPS_MOST]; /* the name it asks for, the name for which the holder of that waits, … */
 	unsigned steps;
 	unsigned looks;
 };
@@ -438,7 +438,7 @@ static bool group_waits_for_all(const struct group *g, struct span owner)
 	return !g->any && g->patient && !g->leaving && g->state != GROUP_CANCELLED && span_equal(group_owner(g), owner);
 }
 
-/* A reader need not wait for the readers that hold the name. */
+/* A reader need not wait for readers that hold the name. */
 static bool name_is_open(const struct walk *w, struct span name, bool shared, unsigned priority)
 {
 	const struct lock *l = shared ? lock_find(&w->x->engine->table, name) : NULL;
@@ -457,7 +457,7 @@ static bool walk_group(struct walk *w, struct group *g)
 	return false;
 }
 
-/* What this owner waits for leads back to the one that asks. */
+/* Whether the walk from this owner leads back to the one that asks. */
 static bool walk_owner(struct walk *w, struct session *s, struct span owner)
 {
 	struct claim *c;
@@ -481,7 +481,7 @@ static bool walk_owner(struct walk *w, struct session *s, struct span owner)
 	return false;
 }
 
-/* What a LOCKALL of the owner has got is not in the way of what the owner asks for besides. */
+/* What a LOCKALL of the owner has got does not block other requests of the owner. */
 static bool walk_holder(struct walk *w, const struct claim *c)
 {
 	struct session *s = c->session->principal ? c->session->principal : c->session;
@@ -514,7 +514,7 @@ static void local_circle_put(const struct walk *w, unsigned step, struct buf *ou
 	buf_append(out, name.p, name.n);
 }
 
-/* Once the rest does not fit, dots take the place of all but the last name. */
+/* When the rest does not fit, dots replace all but the last name. */
 static void local_circle_write(const struct walk *w, struct buf *out)
 {
 	local_circle_put(w, 0, out);

@@ -10,9 +10,9 @@ static void acquire_start(struct engine *e, struct contender *k, enum cause why)
 
 /*
  * Split votes. Contenders that split one parallel round would split the next one as well. So for a while each asks one store first, the same on all daemons,
- * and the others only if that store grants: one contender wins there, and then everywhere. That costs one round trip more. Daemons that see different stores
- * alive may ask different stores first: that is a parallel round again, after one more pause of random length. A value that stays at the first store for longer
- * than a rival's round lasts is no rival's: the round asks the next store instead.
+ * and the others only if that store grants: one contender wins there, and then everywhere. That costs one more round trip. Daemons that see different stores
+ * alive may ask different stores first: that is a parallel round again, after one more pause of random length. If a value stays at the first store for longer
+ * than a rival's round lasts, it is no rival's: the round asks the next store instead.
  * See ALGORITHMS.md, Split votes.
  */
 
@@ -21,12 +21,12 @@ static void acquire_start(struct engine *e, struct contender *k, enum cause why)
 #define RTT_LEAST_US 200
 #define DOUBLINGS_MOST 6
 #define LASTING_US (100 * MSEC)
-#define PAUSE_LONG_US (300 * MSEC) /* and a few round trips: the key that splits the votes may end any moment, and no message tells of that */
+#define PAUSE_LONG_US (300 * MSEC) /* plus a few round trips: the key that splits the votes may end any moment, and no message reports that */
 #define PAUSE_MOST_US SEC
-#define STOOD_MOST_MS  (UINT32_C(30) * 24 * 3600 * 1000) /* a month: what is longer does not count, because since_ms wraps */
+#define STOOD_MOST_MS  (UINT32_C(30) * 24 * 3600 * 1000) /* a month: longer times do not count, because since_ms wraps */
 #define RIVAL_LEAST_US (20 * MSEC) /* as long as a second round */
 
-/* A round begins: which store it asks first, -1: all at once. Uses up one of the rounds that ask one store first. */
+/* A round begins: returns the store that it asks first; -1: all at once. Uses up one of the rounds that ask one store first. */
 static int split_take_leader(const struct engine *e, struct contender *k)
 {
 	if (k->leads == 0 || !instant_before(e->core->now, k->lead_until))
@@ -61,13 +61,13 @@ void split_remember(const struct engine *e, struct contender *k, const struct ro
 }
 
 /* For how long a quorum has had this value, as far as is known; -1: it has another one, or none. */
-static int64_t split_stood_ms(const struct engine *e, const struct contender *k, uint32_t value)
+static int64_t split_lasted_ms(const struct engine *e, const struct contender *k, uint32_t value)
 {
-	int64_t stood[NODES_MAX];
+	int64_t lasted[NODES_MAX];
 
 	for (unsigned i = 0; i < e->core->conf.nodes; i++)
-		stood[i] = k->stood[i].value == value ? (int64_t)(split_now_ms(e) - k->stood[i].since_ms) : -1;
-	return quorum_at_least(stood, e->core->conf.nodes);
+		lasted[i] = k->stood[i].value == value ? (int64_t)(split_now_ms(e) - k->stood[i].since_ms) : -1;
+	return quorum_at_least(lasted, e->core->conf.nodes);
 }
 
 int64_t split_seen_ms(const struct engine *e, const struct contender *k)
@@ -75,18 +75,18 @@ int64_t split_seen_ms(const struct engine *e, const struct contender *k)
 	int64_t most = -1;
 
 	for (unsigned i = 0; i < e->core->conf.nodes; i++) {
-		int64_t stood = k->stood[i].value ? split_stood_ms(e, k, k->stood[i].value) : -1;
+		int64_t lasted = k->stood[i].value ? split_lasted_ms(e, k, k->stood[i].value) : -1;
 
-		most = stood > most ? stood : most;
+		most = lasted > most ? lasted : most;
 	}
 	return most;
 }
 
 /*
- * Whether the value at this store has stood there for longer than a rival's round lasts. Then somebody holds the name, or the daemon that placed the value has
- * died or does not reach the store.
+ * Whether the value has been at this store for longer than a rival's round lasts. Then somebody holds the name, or the daemon that placed the value has died
+ * or does not reach the store.
  */
-static bool split_has_stood(const struct engine *e, const struct round *r, unsigned node)
+static bool split_has_lasted(const struct engine *e, const struct round *r, unsigned node)
 {
 	const struct contender *k = contender_of_name(r->calls.name);
 	int64_t rival = 2 * members_answer_us(&e->members);
@@ -95,20 +95,23 @@ static bool split_has_stood(const struct engine *e, const struct round *r, unsig
 	       (split_now_ms(e) - k->stood[node].since_ms) * MSEC > (rival > RIVAL_LEAST_US ? rival : RIVAL_LEAST_US);
 }
 
-/* This store, which the round asked first, has refused: which one it asks next, likewise alone; -1: none, the leading store is a rival's. */
+/*
+ * This store, which the round asked first, has refused: returns the store that it asks next, also alone; -1: none, the value at the leading store is a
+ * rival's.
+ */
 static int split_next_leader(const struct engine *e, const struct round *r, unsigned node)
 {
 	unsigned left = 0;
 
 	for (unsigned i = 0; i < e->core->conf.nodes; i++)
 		left += nodeset_has(r->not_asked, i) && member_may_grant(&e->members.node[i]);
-	if (left < engine_quorum(e) || !split_has_stood(e, r, node))
+	if (left < engine_quorum(e) || !split_has_lasted(e, r, node))
 		return -1;
 	return members_leader(&e->members, name_text(r->calls.name), r->not_asked);
 }
 
 /* The stores with the value that splits the votes round after round. */
-static struct nodeset split_stands(const struct engine *e, const struct round *r)
+static struct nodeset split_nodes(const struct engine *e, const struct round *r)
 {
 	struct nodeset nodes = NODESET_NONE;
 
@@ -119,18 +122,19 @@ static struct nodeset split_stands(const struct engine *e, const struct round *r
 }
 
 /*
- * A quorum has answered, and the votes are split: whether by rivals, one of whom may win. False: by the key of a dead daemon.
- * Rivals use a new value each round. As long as a quorum has theirs or ours, one contender can win without the stores that have not answered.
+ * A quorum has answered, and the votes are split. True: by rivals, one of whom may win. False: by the key of a dead daemon.
+ *
+ * Rivals use a new value each round. As long as a quorum has their values or ours, one contender can win without the stores that have not answered.
  */
 static bool split_has_rivals(const struct engine *e, const struct round *r)
 {
 	const struct contender *k = contender_of_name(r->calls.name);
-	struct nodeset free = nodeset_without(round_informative(r), split_stands(e, r));
+	struct nodeset free = nodeset_without(round_informative(r), split_nodes(e, r));
 
 	return k->same_splits < (k->patient ? RACE_MOST : SPLIT_TRIES - 1) || nodeset_count(free) >= engine_quorum(e);
 }
 
-/* how long a round waits for a slow store that can help against such a key */
+/* How long a round waits for a slow store that can help against such a key. */
 static int64_t split_lasting_us(const struct engine *e)
 {
 	int64_t answer_us = members_answer_us(&e->members);
@@ -138,19 +142,19 @@ static int64_t split_lasting_us(const struct engine *e)
 	return answer_us > LASTING_US ? answer_us : LASTING_US;
 }
 
-/* A round that asked the leading node alone does not know what stands at the others. */
+/* A round that asked the leading node alone does not know the values at the others. */
 static void split_count(const struct engine *e, struct contender *k, const struct round *r, bool leader_taken)
 {
 	unsigned nodes = e->core->conf.nodes;
 
-	if (nodeset_any(split_stands(e, r))) {
+	if (nodeset_any(split_nodes(e, r))) {
 		k->same_splits++;
 		return;
 	}
 	if (leader_taken)
 		return;
 	k->same_splits = 1;
-	/* Which value is the dead daemon's is not known. Each round suspects the value at another store, until one stays. */
+	/* It is not known which value is the dead daemon's. Each round suspects the value at another store, until one stays. */
 	for (unsigned i = k->lost_rounds; i < k->lost_rounds + nodes; i++)
 		if (nodeset_has(r->taken, i % nodes)) {
 			k->split_by = r->taken_by[i % nodes];
@@ -158,13 +162,13 @@ static void split_count(const struct engine *e, struct contender *k, const struc
 		}
 }
 
-/* From a half to one and a half of it, by chance, so that daemons that met once do not meet again. */
+/* A random time from half to one and a half of us, so that daemons that collided once do not collide again. */
 static int64_t split_pause_us(const struct engine *e, int64_t us)
 {
 	return us / 2 + (int64_t)rng_below(e->rng, (uint64_t)us + 1);
 }
 
-/* All stores that refused have said since that the lock was freed: no split, but a release that was on its way. */
+/* All stores that refused have reported since then that the lock was freed: no split, but a release that was on its way. */
 static bool split_was_freed(const struct contender *k, const struct round *r)
 {
 	return nodeset_any(r->taken) && !nodeset_any(nodeset_without(r->taken, k->woken));
@@ -199,21 +203,20 @@ void split_hurry(struct engine *e, struct contender *k)
 }
 
 /*
- * The acquire round. All nodes that may grant are asked in parallel; a quorum that grants with one and the same base is a grant after one round trip. When the
- * bases differ, a second round raises the fence to the largest of them, at the nodes that granted and nowhere else: only those count.
- * A value that leads to no grant is released everywhere it may stand.
- * See ALGORITHMS.md, Rounds; Fencing tokens.
+ * The acquire round. All nodes that may grant are asked in parallel; a quorum that grants with one and the same base is a grant after one round trip. If the
+ * bases differ, a second round raises the fence to the largest of them, at the nodes that granted and nowhere else: only those count. A value that leads to
+ * no grant is released wherever it may be. See ALGORITHMS.md, Rounds; Fencing tokens.
  */
 
 #define STRAGGLER_LEAST_US MSEC
 #define RAISE_LEAST_US (20 * MSEC)
 #define NODES_ALL nodeset_all(NODES_MAX)
 
-/* The stores that were too busy to be told of a release of this name are needed for a quorum that answers soon, and one of them has room now. */
-static bool acquire_lacks_told(const struct engine *e, const struct contender *k)
+/* The quorum needs stores that were too busy to get a release of this name, so that it answers soon; and one of them has room now. */
+static bool acquire_needs_put_off(const struct engine *e, const struct contender *k)
 {
 	bool room = false;
-	unsigned told = 0;
+	unsigned ready = 0;
 
 	for (unsigned i = 0; i < e->core->conf.nodes; i++) {
 		const struct member *m = &e->members.node[i];
@@ -221,14 +224,14 @@ static bool acquire_lacks_told(const struct engine *e, const struct contender *k
 		if (nodeset_has(k->name->put_off, i))
 			room |= m->connected && !flow_is_overdrawn(&m->flow);
 		else
-			told += member_is_prompt(&e->members, m);
+			ready += member_is_prompt(&e->members, m);
 	}
-	return room && told < engine_quorum(e);
+	return room && ready < engine_quorum(e);
 }
 
 /*
- * Asks those of these stores that may grant and have room. The others are asked when they have room, if the round still needs them. A store where a dead
- * value of ours may stand would only refuse: it gets the release first.
+ * Asks those of these stores that may grant and have room. The others are asked when they have room, if the round still needs them. A store that may have a
+ * dead value of ours would only refuse: it gets the release first.
  */
 static void acquire_ask(struct engine *e, struct round *r, struct nodeset nodes, int64_t proposal)
 {
@@ -236,10 +239,10 @@ static void acquire_ask(struct engine *e, struct round *r, struct nodeset nodes,
 	int64_t reserve = e->core->conf.shared ? members_reserve_us(&e->members) : 0; /* the memory store has one daemon: there is nobody to reserve for */
 	struct span value = value_in_text(e->core, &r->value), ticket;
 
-	ticket_take(e, k); /* the first patient waiter may have come since the leading node was asked */
+	ticket_take(e, k); /* the first patient waiter may have come after the leading node was asked */
 	ticket = ticket_text(e, k);
 	r->left_out = NODESET_NONE;
-	if (nodeset_any(k->name->put_off) && acquire_lacks_told(e, k))
+	if (nodeset_any(k->name->put_off) && acquire_needs_put_off(e, k))
 		release_tell_put_off(e, k->name);
 	for (unsigned i = 0; i < e->core->conf.nodes; i++) {
 		const struct member *m = &e->members.node[i];
@@ -257,8 +260,8 @@ static void acquire_ask(struct engine *e, struct round *r, struct nodeset nodes,
 }
 
 /*
- * Sets the round's timer: to the end of the round, or sooner, to when the leading store should have answered or stores that were left out may have room. The
- * longer the round lasts, the longer it waits before it looks at those again.
+ * Sets the round's timer to the end of the round, or to an earlier moment: when the leading store should have answered, or when stores that were left out may
+ * have room. The longer the round lasts, the longer the pause between two looks at those.
  */
 static void acquire_await(struct engine *e, struct round *r)
 {
@@ -283,7 +286,7 @@ static void acquire_queue(struct engine *e, struct contender *k)
 void acquire_begin(struct engine *e, struct contender *k, enum cause why)
 {
 	if (e->draining)
-		return; /* who waits for it is about to be refused */
+		return; /* those who wait for it are about to be refused */
 	if (k->state == CONTENDER_QUEUED) {
 		if (k->impatient > 0) /* a patient waiter has a timer of its own */
 			acquire_queue(e, k);
@@ -310,7 +313,7 @@ static struct round *acquire_new_round(struct engine *e, struct contender *k)
 	return r;
 }
 
-/* now */
+/* Begins the round now. */
 static void acquire_start(struct engine *e, struct contender *k, enum cause why)
 {
 	struct round *r;
@@ -334,7 +337,7 @@ static void acquire_start(struct engine *e, struct contender *k, enum cause why)
 	metric_add(&e->core->metrics, METRIC_ROUNDS, 1);
 }
 
-/* A name of which a release waits would find our own dead value: it waits for that. */
+/* If a release of the name waits, the round would find our own dead value: it waits for the release. */
 bool acquire_admitted(struct engine *e, struct contender *k)
 {
 	if (k->name->releases > 0)
@@ -373,8 +376,8 @@ static int64_t acquire_raise_us(const struct engine *e)
 }
 
 /*
- * Second round: the token is the largest base, and the stores that granted are asked. If that may exceed the limit of one of them, the token is the Q-th
- * smallest base, and stores with a larger one are not asked. If that exceeds the limit of a store that granted it, the others accept it beyond theirs.
+ * Second round: the token is the largest base, and the stores that granted are asked. If that base may exceed the limit of one of them, the token is the Q-th
+ * smallest base, and stores with a larger base are not asked. If that exceeds the limit of a store that granted it, the others accept it beyond their limits.
  */
 static void acquire_raise(struct engine *e, struct round *first)
 {
@@ -403,7 +406,7 @@ static void acquire_raise(struct engine *e, struct round *first)
 	heap_set(&e->core->timers, &r->timer, instant_add(e->core->now, acquire_raise_us(e)));
 }
 
-/* The round is decided within this time, by what is known then. */
+/* The round is decided within this time, by the answers until then. */
 static void acquire_limit(struct engine *e, struct round *r, int64_t us)
 {
 	r->until = instant_min(r->until, instant_add(e->core->now, us));
@@ -429,9 +432,9 @@ static void acquire_await_stragglers(struct engine *e, struct round *r)
 }
 
 /*
- * A quorum has answered, and the votes are split so far. In a race the round does not wait for a store that hangs: the round's votes keep others out
+ * A quorum has answered, and the votes are split so far. In a race the round does not wait for a store that hangs, because the round's votes exclude others
  * meanwhile. If the key of a dead daemon splits the votes, only a slow store can help. If only requests that do not wait are left, no round follows, so this
- * one lasts the whole timeout. If somebody waits, it lasts split_lasting_us() at most: the dead key may end while the votes of this round keep others out.
+ * one lasts the whole timeout. If somebody waits, it lasts split_lasting_us() at most: the dead key may end while the votes of this round exclude others.
  */
 static void acquire_await_split(struct engine *e, struct round *r)
 {
@@ -518,8 +521,8 @@ static enum round_outcome acquire_led(struct engine *e, struct round *r, unsigne
 }
 
 /*
- * A late grant to a decided round, that of the lease or of the second round under way. If a renewal was sent to this store since, its answer counts instead: it
- * may have shortened the key.
+ * A late grant to a decided round, the round of the lease or of the second round under way. If a renewal was sent to this store since then, its answer counts
+ * instead: it may have shortened the key.
  */
 static void acquire_came_late(struct engine *e, struct round *r, struct placed *placed, unsigned node)
 {
@@ -529,7 +532,7 @@ static void acquire_came_late(struct engine *e, struct round *r, struct placed *
 
 	if (!nodeset_has(r->granted, node) || nodeset_has(placed->renewal_sent, node))
 		return;
-	if (won && (l->lease.state != LEASE_HELD || (r->form == FORM_SHARED && !l->lease.shared))) /* a share does not keep others out */
+	if (won && (l->lease.state != LEASE_HELD || (r->form == FORM_SHARED && !l->lease.shared))) /* a share does not exclude others */
 		return;
 	*vote = instant_max(*vote, r->votes.until[node]);
 	nodeset_add(&placed->sure, node);
@@ -537,7 +540,7 @@ static void acquire_came_late(struct engine *e, struct round *r, struct placed *
 		lease_schedule(e, &l->lease);
 }
 
-/* Where the round's value may stand, as the undecided round of it knows, or the lease that it won. NULL: it was released. */
+/* Where the value of the round may be, according to the undecided round, or to the lease that it won. NULL: it was released. */
 static struct placed *acquire_placed(struct lock *l, const struct round *r)
 {
 	struct round *latest = l->contender->round;
@@ -555,7 +558,7 @@ enum round_outcome acquire_answered(struct engine *e, struct round *r, const str
 
 	if (placed && r->question == QUESTION_RAISE)
 		placed_note_answer(placed, a);
-	/* A refusal says that the value does not stand there, unless a renewal that was sent since has put it there. */
+	/* A refusal means that the store does not have the value, unless a later renewal has put it there. */
 	if (placed && r->question == QUESTION_ACQUIRE && nodeset_has(r->refused, a->node) && !nodeset_has(placed->renewal_sent, a->node))
 		nodeset_remove(&placed->nodes, a->node);
 	if (a->class == ANSWER_EXECUTED && (a->code == 'B' || a->code == 'S' || a->code == 'K') && l->contender->state == CONTENDER_ACQUIRING) {
@@ -575,7 +578,7 @@ enum round_outcome acquire_answered(struct engine *e, struct round *r, const str
 	}
 	if (nodeset_any(r->not_asked))
 		outcome = acquire_led(e, r, a->node);
-	/* While one store is asked alone acquire_led() decides, and acquire_decide() only after that. */
+	/* While one store is asked alone, acquire_led() decides; acquire_decide() decides only after that. */
 	return outcome == ROUND_PENDING && !nodeset_any(r->not_asked) ? acquire_decide(e, r, ret_token) : outcome;
 }
 

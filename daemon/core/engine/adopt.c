@@ -2,7 +2,8 @@
 /*
  * Adoption: after a restart, the daemon takes over a lock that a session of the previous run held, by a renewal of its value at every store. If a quorum has
  * it, the lock was held without a gap. If so many stores deny it that no quorum is left, or if too few answer in time, the lock is lost. It is not known how
- * much of the lease's range of tokens was used, so the lease is not handed on. See ALGORITHMS.md, Adoption.
+ * much of the lease's range of tokens was used, so the lease is not handed on.
+ * See ALGORITHMS.md, Adoption.
  */
 #include "daemon/core/engine/holding.h"
 
@@ -15,26 +16,26 @@
 #define PAUSE_LEAST_US (20 * MSEC)
 
 /*
- * Until when the client may have been told that it holds the lock. The deadline may lie beyond the ttl: it was told before a renewal for less. The end of a
- * lease that nobody renews is known.
+ * Until when the client may rely on the lock, after what was sent to it. The deadline may be later than the ttl from now: it was sent before a renewal for
+ * less. The end of a lease that nobody renews is known.
  */
-static struct instant told_until(const struct engine *e, const struct claim *c, const struct prior_lease *from)
+static struct instant relies_until(const struct engine *e, const struct claim *c, const struct prior_lease *from)
 {
 	struct instant by_ttl = instant_add(e->core->now, from->ttl_us);
 
 	return c->renew ? instant_max(by_ttl, from->deadline) : instant_min(by_ttl, from->deadline);
 }
 
-/* Sets the terms of the lease as the journal has them, and allows for what the previous run may have asked for beyond them. */
-static void adopt_expect_lease(struct engine *e, struct lease *x, const struct claim *c, const struct prior_lease *from, struct instant told)
+/* Sets the terms of the lease as in the journal, and allows for longer terms that the previous run may have asked for. */
+static void adopt_expect_lease(struct engine *e, struct lease *x, const struct claim *c, const struct prior_lease *from, struct instant until)
 {
-	int64_t told_us = from->ttl_us, px_us = told_us + c->delay_us;
-	int64_t longest_us = (told_us > e->core->conf.max_lease_us ? told_us : e->core->conf.max_lease_us) + c->delay_us;
+	int64_t ttl_us = from->ttl_us, px_us = ttl_us + c->delay_us;
+	int64_t longest_us = (ttl_us > e->core->conf.max_lease_us ? ttl_us : e->core->conf.max_lease_us) + c->delay_us;
 
 	x->renewal->adoption = adoption_new(from->value, e->core->conf.nodes);
-	/* What the previous run sent may still arrive, and set or renew the key, as if this run had sent it before it was connected to any store. */
+	/* Calls of the previous run may still arrive, and set or renew the key, as if this run had sent them before it was connected to any store. */
 	x->placed.nodes = nodeset_all(e->core->conf.nodes);
-	x->placed.until = instant_max(x->placed.until, instant_add(instant_max(instant_add(e->core->now, longest_us), instant_add(told, c->delay_us)),
+	x->placed.until = instant_max(x->placed.until, instant_add(instant_max(instant_add(e->core->now, longest_us), instant_add(until, c->delay_us)),
 	                                                           longest_us + longest_us / 25 + SEC));
 	x->renewal->adoption->hopeless = instant_add(e->core->now, px_us + px_us / 50 + SEC);
 	x->renewal->adoption->deadline = c->renew ? from->end : instant_min(from->end, from->deadline);
@@ -43,11 +44,11 @@ static void adopt_expect_lease(struct engine *e, struct lease *x, const struct c
 	x->token = c->token;
 	x->token_end = c->token;
 	x->token_is_old = true;
-	lease_promise(x, told_us, from->deadline);
+	lease_promise(x, ttl_us, from->deadline);
 	tokens_saw(&e->tokens, c->token);
 }
 
-/* The votes that the process before had, if it has handed them over. */
+/* Takes the votes of the previous process, if it has handed them over. */
 static void adopt_take_votes(struct engine *e, struct lease *x, const struct prior_lease *from)
 {
 	if (from->votes.n != e->core->conf.nodes * sizeof(x->votes[0]))
@@ -57,14 +58,14 @@ static void adopt_take_votes(struct engine *e, struct lease *x, const struct pri
 	vote_gaps_handed_over(e, x, from->gaps);
 }
 
-/* One more reader of a lease that is to be adopted: each bound is that of the reader who was told most. */
+/* One more reader of a lease that is to be adopted: each bound is the largest among the readers. */
 static void adopt_expect_more(struct engine *e, struct lock *l, struct claim *c, const struct prior_lease *from)
 {
 	struct lease *x = &l->lease;
 	struct adoption *was = x->renewal->adoption;
 	int64_t token = x->token;
 
-	adopt_expect_lease(e, x, c, from, told_until(e, c, from));
+	adopt_expect_lease(e, x, c, from, relies_until(e, c, from));
 	x->renewal->adoption->hopeless = instant_max(x->renewal->adoption->hopeless, was->hopeless);
 	x->token = x->token_end = token > c->token ? token : c->token;
 	mem_free(was);
@@ -78,11 +79,11 @@ static void adopt_expect_first(struct engine *e, struct lock *l, struct claim *c
 
 	(void)lease_renewal(&e->table, &l->lease);
 	l->lease.renew_ttl_us = c->ttl_us;
-	l->lease.ttl_us = c->renew ? c->ttl_us : from->ttl_us; /* a lease that nobody renews ends as it was told */
+	l->lease.ttl_us = c->renew ? c->ttl_us : from->ttl_us; /* a lease that nobody renews ends as its client knows */
 	l->lease.delay_us = c->delay_us;
 	lock_begin_lease(l, &(struct lease_value){0}, &nowhere);
 	votes_clear(l->lease.votes, e->core->conf.nodes);
-	adopt_expect_lease(e, &l->lease, c, from, told_until(e, c, from));
+	adopt_expect_lease(e, &l->lease, c, from, relies_until(e, c, from));
 	adopt_take_votes(e, &l->lease, from);
 	lease_move(e, &l->lease, LEASE_ADOPTING, CAUSE_RESTORED);
 }
@@ -97,12 +98,12 @@ void adopt_expect(struct engine *e, struct claim *c, const struct prior_lease *f
 	else
 		adopt_expect_first(e, l, c, from);
 	c->lock = l;
-	c->believed = instant_add(told_until(e, c, from), drift_us(from->ttl_us));
+	c->believed = instant_add(relies_until(e, c, from), drift_us(from->ttl_us));
 	lock_add_holder(&e->table, l, c);
 	if (!l->share)
 		return;
 	lock_order_reader(l, c);
-	/* Readers without grace have no record, and may believe for as long as the lease, which may be renewed, whatever those that have one believe. */
+	/* Readers without grace have no record. They may rely on the lock for as long as on a renewed lease, whatever the readers with grace rely on. */
 	ghost = instant_max(instant_add(e->core->now, from->ttl_us), from->deadline);
 	l->share->ghost_until = instant_max(l->share->ghost_until, instant_add(ghost, drift_us(from->ttl_us)));
 }

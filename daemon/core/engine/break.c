@@ -8,8 +8,8 @@
 #include <string.h>
 
 /*
- * Who has a name: the question of SHOW. It goes to the stores that have room, and changes nothing there. What waits for admission comes first, so
- * a crowd of SHOWs costs nobody a lease.
+ * Who has a name: the question of SHOW. It goes to the stores that have room, and changes nothing there. Whatever waits for admission comes first, so a crowd
+ * of SHOWs costs nobody a lease.
  */
 
 static struct nodeset ask_holder_whom_to_ask(const struct engine *e)
@@ -87,9 +87,9 @@ void ask_holder_expired(struct engine *e, struct round *r)
 }
 
 /*
- * A lock of another daemon, or of nobody that is known, is taken from its holder by force. The value that stands at a quorum is replaced, at each store, by one
- * that nobody can renew and that keeps its TTL: so nobody gets the lock before its holder cannot rely on it any more. The daemon of the holder finds that at
- * its next renewal, and tells LOST; when the holder has acknowledged this, it releases the keys. A value that no redlockd wrote is deleted.
+ * A lock of another daemon, or of an unknown holder, is taken from its holder by force. At each store, the value that a quorum has is replaced by one that
+ * nobody can renew and that keeps the TTL. So nobody gets the lock before its holder can no longer rely on it. The daemon of the holder finds that at its
+ * next renewal, and sends LOST; when the holder has acknowledged this, it releases the keys. A value that no redlockd wrote is deleted.
  * See ALGORITHMS.md, Breaking a lock.
  */
 
@@ -102,7 +102,7 @@ static void break_close(struct engine *e, struct round *r, enum refusal why)
 		heap_cancel(&e->core->timers, &r->timer);
 }
 
-/* what: "" asks what there is. */
+/* what: "" asks what is there. */
 static void break_ask(struct engine *e, struct pending *p, enum question question, struct span what)
 {
 	struct round *r = round_new(&e->rounds, question, &p->lock->name, NULL);
@@ -123,7 +123,7 @@ void break_begin(struct engine *e, struct pending *p)
 	break_ask(e, p, QUESTION_HOLDER, SPAN(""));
 }
 
-/* A quorum has, or had, this value. If a session here has become the holder since, it is not the one that was to be broken. */
+/* A quorum has, or had, this value. If a session here has become the holder since then, it is not the one that was to be broken. */
 static void break_found(struct engine *e, struct round *r, struct span what)
 {
 	struct pending *p = r->pending;
@@ -158,8 +158,8 @@ static void holder_answered(struct engine *e, struct round *r, const struct answ
 }
 
 /*
- * What the stores that have answered come to. A store that has no key breaks nothing: the daemon of the holder may put the key back there, as long as it finds
- * enough others. But if a quorum has none, nobody holds the lock.
+ * The result of the answers so far. A store without the key breaks nothing: the daemon of the holder may put the key back there, as long as it finds enough
+ * others. But if a quorum has no key, nobody holds the lock.
  */
 static enum refusal broken_outcome(const struct engine *e, struct round *r)
 {
@@ -197,7 +197,7 @@ void break_answered(struct engine *e, struct round *r, const struct answer *a)
 		broken_answered(e, r, a);
 }
 
-/* What a quorum has done by now counts, although others are silent. */
+/* What a quorum has done by now counts, although other stores are silent. */
 void break_expired(struct engine *e, struct round *r)
 {
 	break_close(e, r, r->question == QUESTION_BREAK ? broken_outcome(e, r) : REFUSED_QUORUM);

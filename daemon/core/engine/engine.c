@@ -13,7 +13,7 @@
 
 /* What follows from the outcome of a round: a grant, another try, a hold that goes on or is lost. */
 
-/* Acts on what an adoption has come to. r: the round whose answer shows it; NULL: the timer of the lease. */
+/* Acts on the result of an adoption. r: the round whose answer decides; NULL: the timer of the lease decides. */
 static void round_done_adoption(struct engine *e, struct lease *x, const struct round *r, enum adopt_outcome outcome)
 {
 	switch (outcome) {
@@ -104,7 +104,7 @@ static void round_done_expired(struct engine *e, struct round *r)
 	}
 }
 
-/* its timer */
+/* The timer of a round has fired. */
 static void round_done_fired(struct engine *e, struct round *r)
 {
 	struct instant slow_at;
@@ -120,7 +120,7 @@ static void round_done_fired(struct engine *e, struct round *r)
 		round_done_expired(e, r);
 }
 
-/* The answer is counted already. The round may be gone afterwards. */
+/* The answer is counted already. The round may be freed here. */
 static void round_done_answered(struct engine *e, struct round *r, const struct answer *a)
 {
 	switch (r->question) {
@@ -145,7 +145,7 @@ static void round_done_answered(struct engine *e, struct round *r, const struct 
 
 #define ADOPTION_ROUNDS 3
 
-/* How long a LOCK that does not wait is kept while a lock that its owner may hold already is being adopted. */
+/* How long a LOCK that does not wait is kept while a lock that its owner may already hold is being adopted. */
 static int64_t adoption_us(const struct engine *e)
 {
 	int64_t rounds = ADOPTION_ROUNDS * e->core->conf.timeout_us;
@@ -173,7 +173,7 @@ static bool lock_request_held(struct engine *e, struct lock *l, struct claim *c,
 	return true;
 }
 
-/* It would stay beside others, and not only until the stores have answered for an owner that is there already. */
+/* It would remain in addition to others, and not only until the stores have answered for an owner that is there already. */
 static bool lock_request_adds(const struct lock *l, const struct claim *c)
 {
 	const struct claim *own = lock_claim_of(l, c->session, claim_owner(c));
@@ -183,7 +183,7 @@ static bool lock_request_adds(const struct lock *l, const struct claim *c)
 	return c->patient || c->shared || !lock_is_taken(l);
 }
 
-/* The name counts for somebody already, so the claim counts for itself. True: there is no room for it, it is refused. */
+/* The name counts for a peer already, so the claim itself counts. True: there is no room for it, and it is refused. */
 static bool lock_request_crowd(struct engine *e, struct lock *l, struct claim *c)
 {
 	if (!c->let_in && origin_is_crowded(c->origin, e->core->conf.limits.waiting) && lock_request_adds(l, c)) {
@@ -196,13 +196,13 @@ static bool lock_request_crowd(struct engine *e, struct lock *l, struct claim *c
 	return false;
 }
 
-/* The claim waits, and the stores are asked if its coming makes that worth while. */
+/* The claim waits, and the stores are asked if its arrival makes that worthwhile. */
 static void lock_request_queue(struct engine *e, struct lock *l, struct claim *c)
 {
 	struct contender *k = lock_contend(&e->table, l);
 
 	if (lock_is_idle(l))
-		elsewhere_forget(&k->elsewhere); /* what the stores said to earlier waiters is old */
+		elsewhere_forget(&k->elsewhere); /* the stores' answers to earlier waiters are old */
 	if (c->patient && l->lease.state == LEASE_HELD)
 		tokens_expect(&e->tokens, e->core, &l->name);
 	contender_enqueue(k, c);
@@ -214,7 +214,7 @@ static void lock_request_queue(struct engine *e, struct lock *l, struct claim *c
 	if (lock_is_idle(l) || k->state == CONTENDER_NO_QUORUM || k->state == CONTENDER_QUEUED)
 		acquire_begin(e, k, CAUSE_REQUEST);
 	else if (k->state == CONTENDER_HELD_ELSEWHERE && c->patient && (c->priority > 0 || k->ticket.kind == STAMP_READER) && ticket_is_outdated(k))
-		acquire_begin(e, k, CAUSE_UNSEEN); /* the stores are shown its ticket now, not at the next poll */
+		acquire_begin(e, k, CAUSE_UNSEEN); /* the stores get its ticket now, not at the next poll */
 	else if (contender_is_between_rounds(k) && !contender_is_kept_off(k) && !c->patient)
 		split_hurry(e, k);
 	if (lock_is_taken(l))
@@ -247,7 +247,7 @@ void lock_request_ask(struct engine *e, struct claim *c, struct span name, struc
 		if (holders_join_at_once(e, c))
 			return;
 		if (c->limit == 0)
-			tokens_expect(&e->tokens, e->core, &l->name); /* each reader that joins later has a token of its own, as long as the range lasts */
+			tokens_expect(&e->tokens, e->core, &l->name); /* each reader that joins later gets a token of its own, as long as the range lasts */
 	}
 	/* If the same owner may hold the lock from the previous run, the adoption decides. */
 	if (!c->patient && lock_is_taken(l) && !holder) {
@@ -260,8 +260,8 @@ void lock_request_ask(struct engine *e, struct claim *c, struct span name, struc
 }
 
 /*
- * Each event goes to those whom it concerns: an answer to its round, a timer to its owner, a store that came back to those that wait for one. The outcome of a
- * round is a value, on which this file acts. No file of the core that stands before engine in tests/order.sh calls this one.
+ * Each event goes to those whom it concerns: an answer to its round, a timer to its owner, a store that came back to those that wait for one. The outcome of
+ * a round is a value, on which this file acts. No file of the core that precedes engine in tests/order.sh calls this one.
  */
 
 bool engine_may_extend(const struct lock *l)
@@ -285,7 +285,7 @@ void engine_extend(struct engine *e, struct claim *c, struct pending *p)
 		renew_due(e, &l->lease);
 }
 
-/* More are to be let in, or to be refused, than one step answers. */
+/* More are to be admitted, or refused, than one step answers. */
 static void contender_answer_crowd(struct engine *e, struct contender *k, struct lock *l)
 {
 	convert_look(e, l);
@@ -293,7 +293,7 @@ static void contender_answer_crowd(struct engine *e, struct contender *k, struct
 		holders_answer(e, l);
 }
 
-/* It is time to ask again. Before that, overdue claims are refused, but for what is left of a crowd: the next round says why. */
+/* It is time to ask again. Before that, overdue claims are refused, except the rest of a crowd: those are answered after the next round. */
 static void contender_fired(struct engine *e, struct contender *k)
 {
 	bool crowd = k->crowd;
@@ -333,7 +333,7 @@ static void lease_fired(struct engine *e, struct lease *x)
 	}
 }
 
-/* The claim waits for a name that this daemon has, or may have from the previous run. An impatient claim is here for the adoption. */
+/* The claim waits for a name that this daemon has, or may have from the previous run. An impatient claim waits for the adoption. */
 static void claim_waited_for_own(struct engine *e, struct claim *c, const struct lease *x)
 {
 	if (c->patient)
@@ -342,7 +342,7 @@ static void claim_waited_for_own(struct engine *e, struct claim *c, const struct
 		wait_withdraw(e, c, x->renewal->entry.waits ? REFUSED_NOT_ADMITTED : REFUSED_QUORUM);
 }
 
-/* The claim has waited long enough. Or it was granted while its session was away, and the client has not asked for it. */
+/* The wait of the claim is over. Or it was granted while its session was away, and the client has not asked for it. */
 static void claim_fired(struct engine *e, struct claim *c)
 {
 	struct lock *l = c->lock;
@@ -405,7 +405,7 @@ static void __attribute__((noinline)) engine_admitted(struct engine *e, struct a
 	e->admitted++;
 }
 
-/* Begins all for whom there is room now. */
+/* Begins everything that has room now. */
 static void engine_admit(struct engine *e)
 {
 	struct admission_entry *x;
@@ -489,7 +489,7 @@ void engine_fired(struct engine *e, struct timer *t)
 	}
 }
 
-/* A fence may be beyond the limit of all others for years, if its store has another configuration, or its clock is off, or no redlockd wrote the fence. */
+/* A fence may exceed the limit of all others for years, if its store has another configuration, or its clock is wrong, or no redlockd wrote the fence. */
 static bool engine_trusts_fence(const struct engine *e, const struct answer *a)
 {
 	const struct member *m = &e->members.node[a->node];
@@ -532,7 +532,7 @@ bool engine_answer(struct engine *e, const struct answer *a)
 	if (known && a->fence > 0 && engine_trusts_fence(e, a))
 		tokens_saw(&e->tokens, engine_last_token(c, a));
 	if (e->members.votes_fall) {
-		votes_fall(e); /* after the vote was counted, and before anything is made of it */
+		votes_fall(e); /* after the vote was counted, and before anything is concluded from it */
 		fell = true;
 	}
 	if (c && c->owner == CALLS_OF_ROUND)
@@ -542,11 +542,11 @@ bool engine_answer(struct engine *e, const struct answer *a)
 	else if (c && c->owner == CALLS_OF_HOME)
 		home_answered(e, c, a);
 	if (fell)
-		votes_fall_lose_over(e); /* not before: the answer may have renewed a lease */
+		votes_fall_lose_over(e); /* not earlier: the answer may have renewed a lease */
 	return known;
 }
 
-/* A store that comes back again and again keeps no ASK waiting for longer than one look at each release takes. */
+/* A store that comes back again and again delays an ASK no longer than one look at each release takes. */
 static void engine_back(struct engine *e)
 {
 	e->back.count++;
@@ -568,7 +568,7 @@ void engine_node_down(struct engine *e, unsigned node, enum defect defect, struc
 	if (address.n == 0)
 		return;
 	member_replaced(&e->members, node);
-	e->members.node[node].address[0] = '\0'; /* the next process does not go on with it */
+	e->members.node[node].address[0] = '\0'; /* the next process does not continue with it */
 	engine_let_votes_fall(e);
 }
 
@@ -579,7 +579,7 @@ static void engine_gained(struct engine *e)
 	e->back.leases = e->back.names = true;
 }
 
-/* What lacks a quorum goes on, if there is one. A name is asked for once all releases were looked at: one of them may be of this name. */
+/* What lacks a quorum goes on, if there is one now. A name is asked for once all releases were looked at: one of them may be for this name. */
 static void engine_go_on(struct engine *e)
 {
 	bool quorum = members_usable(&e->members) >= engine_quorum(e);
@@ -599,7 +599,7 @@ static void engine_ask_homes(struct engine *e)
 		home_settle(e);
 }
 
-/* As many as clients like may wait for a store that comes back: some go on in each step. */
+/* Clients may make any number of names wait for a store that comes back: each step continues with some of them. */
 static void __attribute__((noinline, cold)) engine_settle_back(struct engine *e)
 {
 	if (e->members.gained)

@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Takes each answer and each timer to one of these files; the first step of a claim, what follows a round, and EXTEND. */
+/* Passes each answer and each timer to its file; the first step of a claim, what follows a round, and EXTEND. */
 #ifndef CORE_ENGINE_H
 #define CORE_ENGINE_H
 
 #include "daemon/core/round/engine_data.h"
 
 /*
- * A claim comes to a name: its owner holds it already, or it joins those who read, is refused, or waits. Whether the stores are asked is decided here as well.
+ * A claim comes to a name: its owner holds the name already, or the claim joins readers, is refused, or waits. This also decides whether the stores are
+ * asked.
  */
 
 /*
@@ -16,17 +17,17 @@
 void lock_request_ask(struct engine *e, struct claim *c, struct span name, struct instant wait_until);
 
 /*
- * The engine moves locks through their states: it asks the stores, counts their votes, keeps leases by watchdog, hands the lock to the first
- * waiter, and notices losses. What sessions must be told comes out as notices, in order; nothing calls back.
+ * The engine moves locks through their states: it asks the stores, counts their votes, renews leases, hands the lock to the first waiter, and notices losses.
+ * What is to be sent to sessions becomes notices, in order; there are no callbacks.
  *
- * Rules that it obeys: a lease is held only while Q votes say so; a vote counts from before its command was sent; a grant or a key that was put back
- * counts only if its store is joined; a value is dead once a release for it was sent; a renewal of unknown outcome changes nothing, except that one
- * with a shorter TTL lowers the vote when it is sent; a loss is told before the holder's validity ends, and the key is left alone until it has ended.
- * See ALGORITHMS.md, Five ways through the code.
+ * Its rules: a lease is held only while Q votes vouch for it; a vote counts from before its command was sent; a grant or a key that was put back counts only
+ * if its store is joined; a value is dead once a release for it was sent; a renewal of unknown outcome changes nothing, except that one with a shorter TTL
+ * lowers the vote when it is sent; a loss is reported before the holder's validity ends, and the key is left alone until it has ended. See ALGORITHMS.md,
+ * Five ways through the code.
  */
 
-#define EXTENDS_MOST 2048 /* of a lock under way: one step answers all of them, be it that a renewal has succeeded or that the lock is lost */
-/* Whether one more may be. */
+#define EXTENDS_MOST 2048 /* of a lock at a time: one step answers all of them, whether a renewal has succeeded or the lock is lost */
+/* Whether there may be one more. */
 bool engine_may_extend(const struct lock *l);
 /* Renews the holder's lease now. The outcome answers the pending. */
 void engine_extend(struct engine *e, struct claim *c, struct pending *p);

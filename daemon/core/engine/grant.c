@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* How a hold begins: a round won, a hand-over, readers that join others; when an owner begins to share, and tokens are rebased. */
+/* How a hold begins: a round won, a hand-over, readers that join others; when an owner begins to share, and new tokens for a lease. */
 #include "daemon/core/engine/holding.h"
 
 #include "daemon/core/engine/asking.h"
@@ -10,7 +10,7 @@
 
 #define AHEAD_US (10 * MSEC) /* the clocks of the daemons may differ: the others grant tokens by theirs */
 
-/* A store refuses a floor that lies too far ahead of its clock, and then it does not renew the key, either. */
+/* A store refuses a floor that is too far ahead of its clock, and then it does not renew the key, either. */
 static bool rebase_is_within(const struct engine *e, int64_t floor)
 {
 	unsigned able = 0;
@@ -30,8 +30,8 @@ static int64_t rebase_least(const struct engine *e, const struct lease *x)
 }
 
 /*
- * Stores may have given tokens to others since this daemon looked, and may do so before the renewal comes. A floor by the clock, as what grants propose, is
- * beyond those, too. Where the fences are ahead of the clock, some tokens are left to them.
+ * Stores may have given tokens to others after this daemon's last look, and may do so before the renewal arrives. A floor by the clock, like the proposals of
+ * grants, exceeds those, too. If the fences are ahead of the clock, some tokens are left to the others.
  */
 static int64_t rebase_token(const struct engine *e, const struct lease *x)
 {
@@ -41,7 +41,7 @@ static int64_t rebase_token(const struct engine *e, const struct lease *x)
 	return rebase_is_within(e, ahead + TOKENS_AHEAD) ? ahead : least;
 }
 
-/* False: too few stores can be used, or the clocks of too many lie too far behind their fences. */
+/* False: too few stores can be used, or the clocks of too many are too far behind their fences. */
 static bool rebase_is_possible(const struct engine *e, const struct lease *x)
 {
 	return rebase_is_within(e, rebase_least(e, x) + TOKENS_AHEAD);
@@ -55,13 +55,13 @@ void rebase_begin(struct engine *e, struct round *r)
 		return;
 	x->renewal->wants_token = false;
 	if (r->form == FORM_ALONE || !rebase_is_possible(e, x))
-		return; /* it went to a writer meanwhile; or the clocks were set back, and the end of this round is followed by another look */
+		return; /* it went to a writer meanwhile; or the clocks were set back, and another look follows this round */
 	r->token = rebase_token(e, x);
 	r->range = TOKENS_AHEAD;
 	r->sure = x->placed.sure;
 }
 
-/* No call that was sent before, over an earlier connection, could still set the value when this store was asked. */
+/* When this store was asked, no call that was sent earlier, over a former connection, could still set the value. */
 static bool rebase_is_sure(const struct engine *e, const struct round *r, unsigned node)
 {
 	struct instant sent = r->calls.sent[node];
@@ -69,7 +69,7 @@ static bool rebase_is_sure(const struct engine *e, const struct round *r, unsign
 	return !instant_before(sent, calls_overtaken_until(&e->calls, node, r->lease->placed.since, sent));
 }
 
-/* A store whose fence was beyond the floor may have given the token to another value. */
+/* If a store's fence was beyond the floor, it may have given the token to another value. */
 void rebase_note(struct engine *e, struct round *r, const struct answer *a)
 {
 	if (a->code != 'E' && a->code != 'A')
@@ -86,7 +86,7 @@ void rebase_note(struct engine *e, struct round *r, const struct answer *a)
 #define LET_IN_AT_ONCE   128
 #define WANT_LASTS_US    (TICKET_US + SEC)
 
-/* For the figures of how long locks are held. */
+/* For the statistics of hold times. */
 void holders_count_hold(struct engine *e, const struct claim *c)
 {
 	int64_t held = instant_diff(e->core->now, c->granted_at);
@@ -105,7 +105,7 @@ static inline void holders_begin(struct engine *e, struct claim *c)
 	int64_t waited = instant_diff(e->core->now, c->asking->asked_at);
 
 	if (old) {
-		lock_remove_loss(old); /* its client hears that it took the name anew: the loss need not be remembered */
+		lock_remove_loss(old); /* its client learns that it took the name again: the loss need not be remembered */
 		notices_add(&e->notices, NOTICE_FORGOTTEN, old, NULL, NOT_REFUSED);
 	}
 	wait_leave(e, c);
@@ -123,20 +123,20 @@ static inline void holders_begin(struct engine *e, struct claim *c)
 }
 
 /*
- * A LOCK whose connection was lost is counted when it is repeated, not before: nobody waits for its answer. If the session was not notified of the grant
- * either, the first repeated LOCK takes its place in the count. One with count= counts up to that.
+ * A LOCK whose connection was lost counts when it is repeated, not earlier: nobody waits for its answer. If the session does not know of the grant either,
+ * the first repeated LOCK takes its place in the count. A LOCK with count= counts up to that.
  */
 static unsigned holders_fold_twins(struct engine *e, struct claim *holder, struct claim *twin)
 {
-	bool heard = !holder->not_notified;
+	bool notified = !holder->not_notified;
 	struct claim *c, *next = twin;
 	unsigned n = 0;
 
 	while ((c = next)) {
 		next = c->asking->twin_next;
 		wait_leave(e, c);
-		holder->count += heard && !c->not_notified && (c->asking->count == 0 || holder->count < c->asking->count);
-		heard |= !c->not_notified;
+		holder->count += notified && !c->not_notified && (c->asking->count == 0 || holder->count < c->asking->count);
+		notified |= !c->not_notified;
 		notices_add(&e->notices, NOTICE_REENTERED, c, NULL, NOT_REFUSED);
 		n++;
 	}
@@ -148,7 +148,7 @@ static bool holders_may_fold(const struct claim *holder, const struct claim *c)
 	return c->state == CLAIM_WAITING && c->lock == holder->lock && c->shared == holder->shared && claim_same_owner(c, holder);
 }
 
-/* Looks among the claims of its session: more may wait for the name. */
+/* Looks among the claims of its session: more of them may wait for the name. */
 void holders_fold(struct engine *e, struct claim *holder)
 {
 	struct claim *c = TAILQ_PREV(holder, claims, in_session);
@@ -162,8 +162,10 @@ void holders_fold(struct engine *e, struct claim *holder)
 	holders_fold_twins(e, holder, c);
 }
 
-/* The waiter holds the lock, with the last token of its lease that was given out. Other waiting LOCKs of its owner are granted with it.
- * Returns how many are answered. */
+/*
+ * The waiter holds the lock, with the last token that its lease has given out. Other waiting LOCKs of its owner are granted with it. Returns the number of
+ * answers.
+ */
 static unsigned holders_add(struct engine *e, struct claim *c)
 {
 	unsigned n = 1;
@@ -171,7 +173,7 @@ static unsigned holders_add(struct engine *e, struct claim *c)
 
 	while (before && before->asking->twin_before)
 		before = before->asking->twin_before;
-	holders_begin(e, c); /* it leaves the line, and those of its owner */
+	holders_begin(e, c); /* it leaves the line, and so do those of its owner */
 	if (TAILQ_EMPTY(&c->lock->contender->waiters))
 		return n;
 	n += holders_fold_twins(e, c, before ? before : twin);
@@ -185,8 +187,8 @@ bool holders_are_many(const struct engine *e, const struct lock *l)
 }
 
 /*
- * Readers hold the lock, and no daemon has said for a while that it waits for it: whoever did has given up.
- * A daemon that waits says so with each question, every second.
+ * Readers hold the lock, and for a while no daemon has reported that it waits: the one that did has given up. A daemon that waits reports that with each
+ * question, every second.
  */
 static bool holders_want_is_over(const struct engine *e, const struct lock *l)
 {
@@ -201,7 +203,7 @@ static bool holders_have_time(const struct engine *e, const struct lock *l)
 	return left >= (least > HANDOFF_LEAST_US ? least : HANDOFF_LEAST_US);
 }
 
-/* And no client that polls has waited for long while the name went from one to the next. */
+/* And no client that polls has waited for long while the name passed from one holder to the next. */
 static bool holders_may_go_on(const struct engine *e, const struct lock *l)
 {
 	return holders_have_time(e, l) && !(e->core->conf.foreign && holders_are_many(e, l));
@@ -226,7 +228,7 @@ static void holders_count_handoff(struct engine *e, struct lock *l)
 	metric_add(&e->core->metrics, METRIC_HANDOFFS, 1);
 }
 
-/* A reader that joins, or would. */
+/* A reader that joins, or would join. */
 struct joiner {
 	struct instant asked_at;
 	int64_t priority;
@@ -237,7 +239,10 @@ static inline struct joiner joiner_of(const struct claim *c)
 	return (struct joiner){c->asking->asked_at, c->priority};
 }
 
-/* Where daemons share a name, a reader does not pass a writer of another daemon that stands before it, be it that the reader comes now or waits here. */
+/*
+ * Where daemons share a name, a reader does not overtake a writer of another daemon that precedes it. This holds for a reader that asks now and for one that
+ * waits.
+ */
 static bool holders_are_barred(const struct engine *e, const struct lock *l, struct joiner j)
 {
 	const struct contender *k = l->contender;
@@ -247,7 +252,7 @@ static bool holders_are_barred(const struct engine *e, const struct lock *l, str
 	if (!l->share->want_us)
 		return !instant_before(j.asked_at, k->want_since);
 	if (j.priority == 0 && !instant_before(j.asked_at, e->core->now))
-		return true; /* what was heard of the writer comes from before, whatever the clocks say */
+		return true; /* the report of the writer is older, whatever the clocks show */
 	return ticket_place_since(e, j.asked_at, j.priority) >= l->share->want_us;
 }
 
@@ -257,7 +262,7 @@ static bool holders_may_join(const struct engine *e, const struct lock *l, struc
 
 	if (e->draining || lock_holders(l) >= READERS_MOST)
 		return false;
-	if (l->lease.limit > 0) /* no hold of a mark is ever exclusive, nobody is told its token, and nobody polls for one */
+	if (l->lease.limit > 0) /* no hold of a mark is ever exclusive, nobody sees its token, and nobody polls for one */
 		return l->share && x->state == LEASE_HELD && holders_have_time(e, l);
 	if (!l->share || x->state != LEASE_HELD || x->token_is_old)
 		return false;
@@ -274,7 +279,7 @@ static void holders_lengthen(struct engine *e, struct lease *x, int64_t ttl_us)
 	lease_schedule(e, x);
 }
 
-/* When the range of tokens is used up, readers share the last one: whoever is exclusive after them has a larger one. */
+/* When the range of tokens is used up, readers share the last one: a later exclusive holder has a larger one. */
 static unsigned holders_join(struct engine *e, struct lock *l, struct claim *c)
 {
 	unsigned n;
@@ -285,13 +290,13 @@ static unsigned holders_join(struct engine *e, struct lock *l, struct claim *c)
 	holders_lengthen(e, &l->lease, c->ttl_us);
 	n = holders_add(e, c);
 	if (l->lease.at_risk)
-		notices_add(&e->notices, NOTICE_RISK, c, NULL, NOT_REFUSED); /* the others were told before */
+		notices_add(&e->notices, NOTICE_RISK, c, NULL, NOT_REFUSED); /* the others got it before */
 	return n;
 }
 
 /*
- * Readers hold the lock: those at the head of the line hold it with them, as long as that is allowed. A crowd is let in by and by, so that nothing else waits
- * for it. False: the rest is let in by the next step.
+ * Readers hold the lock: those at the head of the line join them, as long as that is allowed. A crowd joins in portions, so that nothing else waits for it.
+ * False: the rest joins in the next step.
  */
 static bool holders_let_in(struct engine *e, struct lock *l)
 {
@@ -314,7 +319,7 @@ void holders_answer(struct engine *e, struct lock *l)
 	if (!wait_refuse_part(e, l->contender, REFUSED_BUSY, WAITERS_IMPATIENT))
 		wait_look_soon(e, l->contender);
 	else if (l->share)
-		holders_let_in(e, l); /* those behind a writer that does not wait */
+		holders_let_in(e, l); /* those after a writer that does not wait */
 }
 
 bool holders_are_open(const struct engine *e, const struct lock *l, unsigned priority)
@@ -338,7 +343,7 @@ bool holders_join_at_once(struct engine *e, struct claim *c)
 }
 
 /*
- * How a hold begins: a round won the lease for the first waiter, or a holder ends and its lease goes on to the next waiter here. How it ends is in hold.c.
+ * How a hold begins: a round won the lease for the first waiter, or a hold ends and its lease goes on to the next waiter here. hold.c has the end of a hold.
  */
 
 /* The lock's lease has the value and the votes that the round has won. */
@@ -357,7 +362,7 @@ static void grant_take(struct engine *e, struct lock *l, const struct round *r, 
 	lease_promise(x, r->ttl_us, vote_until(calls_sent_last(&e->calls, &r->calls, r->calls.asked), r->ttl_us)); /* no late vote can be better */
 }
 
-/* Who holds the name alone, in place of all who were there before, takes what the name counts. Losses that are remembered are there. */
+/* A sole holder leaves the crowd, because the name counts for it now. Not if the name has losses that are remembered. */
 static void grant_alone(struct lock *l)
 {
 	if (!l->share && TAILQ_EMPTY(&l->contender->losses))
@@ -383,7 +388,7 @@ void grant_won(struct engine *e, struct round *r, int64_t fence)
 		ticket_spend(e, l->contender, r->granted);
 	elsewhere_forget(&l->contender->elsewhere);
 	if (!c || e->draining || c->ttl_us != r->ttl_us || c->delay_us != r->delay_us || contender_form(c) != r->form) {
-		/* The round asked on the terms of a waiter that has left, or that nobody is to be granted any more. */
+		/* The round asked on the terms of a waiter that has left, or there is nobody any more whom the name may be granted to. */
 		release_round(e, r);
 		contender_move(e, l->contender, CONTENDER_IDLE, CAUSE_WON_FOR_NOBODY);
 		acquire_next(e, l);
@@ -413,7 +418,7 @@ static struct instant adopted_renew_at(const struct engine *e, const struct leas
 }
 
 /* The previous run may have promised the client more than this run asks for. */
-static void adopted_believe(const struct engine *e, struct lock *l, struct claim *c)
+static void adopted_rely(const struct engine *e, struct lock *l, struct claim *c)
 {
 	struct instant until = instant_add(e->core->now, l->lease.promised.ttl_us + drift_us(l->lease.promised.ttl_us));
 
@@ -431,7 +436,7 @@ void grant_adopted(struct engine *e, struct lock *l, const struct round *r)
 	l->lease.believed_until = INSTANT_PAST;
 	l->lease.renew_at = l->lease.auto_renew ? adopted_renew_at(e, &l->lease, r) : INSTANT_NEVER;
 	for (c = l->holder; c; c = lock_next_holder(l, c)) {
-		adopted_believe(e, l, c);
+		adopted_rely(e, l, c);
 		notices_add(&e->notices, NOTICE_ADOPTED, c, NULL, NOT_REFUSED);
 		if (c->asked_again)
 			holders_fold(e, c);
@@ -442,8 +447,8 @@ void grant_adopted(struct engine *e, struct lock *l, const struct round *r)
 }
 
 /*
- * Local hand-over: the next waiter gets the lease as it stands, with the next token of its range, without a round. That takes the same terms and enough
- * validity, and it is bounded as soon as a daemon elsewhere wants the name. Source: lock cohorting, Dice, Marathe, Shavit 2012.
+ * Local hand-over: the next waiter gets the lease as it is, with the next token of its range, without a round. That needs the same terms and enough validity,
+ * and it is bounded as soon as a daemon elsewhere wants the name. Source: lock cohorting, Dice, Marathe, Shavit 2012.
  * See ALGORITHMS.md, Hand-over.
  */
 static bool lock_may_be_handed_on(const struct engine *e, const struct lock *l)
@@ -453,7 +458,7 @@ static bool lock_may_be_handed_on(const struct engine *e, const struct lock *l)
 	if (next && !next->shared && lock_is_haunted(l, e->core->now))
 		return false;
 	if (l->lease.shared)
-		return false; /* readers elsewhere may have it, and a reader that waits here has not joined because it would pass a writer */
+		return false; /* readers elsewhere may have it, and a reader that waits here has not joined because it would overtake a writer */
 	if (!next || !next->renew || !l->holder->renew || next->ttl_us != l->lease.ttl_us || next->delay_us != l->lease.delay_us)
 		return false;
 	if (e->draining || l->lease.renew_ttl_us != l->lease.ttl_us)
@@ -479,12 +484,12 @@ bool grant_hand_on(struct engine *e, struct lock *l)
 	if (l->share && !TAILQ_FIRST(&l->contender->waiters)->shared)
 		lock_end_share(&e->table, l);
 	l->lease.token++;
-	l->lease.token_is_old = false; /* this one is of no hold before */
+	l->lease.token_is_old = false; /* this token belongs to no earlier hold */
 	lease_safe(e, &l->lease);
 	holders_add(e, TAILQ_FIRST(&l->contender->waiters));
 	grant_alone(l);
 	holders_let_in(e, l);
-	/* The lease is renewed at once. If that fails, the new holder is told RISK, and the lease is again in the list of those at risk. */
+	/* The lease is renewed at once. If that fails, RISK is sent to the new holder, and the lease is in the list of those at risk again. */
 	if (at_risk)
 		l->lease.renew_at = e->core->now;
 	lease_schedule(e, &l->lease);
@@ -503,7 +508,7 @@ void grant_barred(struct engine *e, struct lock *l, int64_t writer_us)
 	l->share->want_us = writer_us;
 }
 
-/* It may be a reader that waits, which may join if the stores share the lease. */
+/* A reader may be waiting, which may join if the stores share the lease. */
 static void grant_wanted_of_readers(struct engine *e, struct lock *l)
 {
 	if (holders_want_is_over(e, l)) {
@@ -529,7 +534,7 @@ void grant_wanted(struct engine *e, struct span name)
 		notices_add(&e->notices, NOTICE_WANTED, l->holder, NULL, NOT_REFUSED);
 }
 
-/* The token of the lease may be that of an exclusive hold. A reader that would join needs one that no such hold had. */
+/* The token of the lease may be that of an exclusive hold. A reader that would join needs a token that no exclusive hold had. */
 static bool lock_lacks_token(const struct lock *l)
 {
 	return l->share && l->lease.token_is_old;
@@ -567,7 +572,7 @@ void convert_to_shared(struct engine *e, struct claim *holder)
 	convert_look(e, l);
 }
 
-/* A renewal shows whether a writer elsewhere waits. If no store of a quorum knows of one, whoever waited has given up. */
+/* A renewal shows whether a writer elsewhere waits. If no store of a quorum knows of one, that writer has given up. */
 static void convert_hear_writer(struct engine *e, struct lock *l, const struct round *r)
 {
 	if (!l->lease.shared || !l->share || r->form != FORM_SHARED || l->lease.state != LEASE_HELD || l->lease.value.number != r->value.number)

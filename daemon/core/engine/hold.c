@@ -8,8 +8,8 @@
 #include "daemon/core/round/round.h"
 
 /*
- * The holder may believe until D, as it was when renewing stopped. Its clock may be slower than ours: by the drift of the longest lease that may vouch for D.
- * When a store denies its vote or its clock jumps, D is sooner than what the holder was told, and nobody knows when it reads LOST.
+ * The holder may rely on it until D of the last renewal. Its clock may be slower than ours, by the drift of the longest lease that may vouch for D. When a
+ * store denies its vote or its clock jumps, D becomes earlier than what the holder knows, and it is not known when the holder reads LOST.
  */
 struct instant validity_of_lease(const struct engine *e, const struct lock *l)
 {
@@ -18,16 +18,16 @@ struct instant validity_of_lease(const struct engine *e, const struct lock *l)
 	return instant_max(instant_add(end, drift_us(l->lease.promised.ttl_us)), l->lease.believed_until);
 }
 
-/* Of a lease that may yet be adopted: of the votes of the previous run only their end is known. */
+/* For a lease that is being adopted: only the end of the votes of the previous run is known. */
 struct instant validity_of(const struct engine *e, const struct claim *c)
 {
 	return c->lock->lease.state == LEASE_ADOPTING ? c->believed : validity_of_lease(e, c->lock);
 }
 
 /*
- * For how long the key is to stay at the stores although the hold ends now and clients rely on it until `believed`: for the lock-delay, if nobody believes
- * any more. The mark of a semaphore stays as long as they believe: it keeps no permit of its limit out. 0: it is enough to leave the name alone as long as
- * they believe.
+ * How long the key is to stay at the stores although the hold ends now and clients rely on it until `believed`. If nobody relies on it any more: for the
+ * lock-delay. The mark of a semaphore stays as long as clients rely on it: it excludes no permit of its limit. 0: it is enough to leave the name alone for
+ * that long.
  */
 static int64_t validity_leave_us(const struct engine *e, const struct lock *l, struct instant believed)
 {
@@ -38,12 +38,14 @@ static int64_t validity_leave_us(const struct engine *e, const struct lock *l, s
 	return lock_mark(l) > 0 && (l->lease.state == LEASE_HELD || l->lease.state == LEASE_ADOPTING) ? believed_us + drift_us(believed_us) + MSEC : 0;
 }
 
-/* How a hold ends: by UNLOCK, with its session, or by a loss. Then the lease is handed on, released, or left alone as long as the holder may rely on it.
- * See ALGORITHMS.md, End of a hold. */
+/*
+ * How a hold ends: by UNLOCK, with its session, or by a loss. Then the lease is handed on, released, or left alone as long as the holder may rely on it.
+ * See ALGORITHMS.md, End of a hold.
+ */
 
 #define YIELD_US (150 * MSEC)
 
-/* The lock has no holder any more. Its lease still stands. What readers leave behind, other readers share. */
+/* The lock has no holder any more. Its lease is still there. What readers leave, other readers may share. */
 static inline void lock_vacate(struct engine *e, struct lock *l)
 {
 	holders_count_hold(e, l->holder);
@@ -59,7 +61,7 @@ static inline void lock_vacate(struct engine *e, struct lock *l)
 		l->lease.renewal->wants_token = false;
 }
 
-/* The hold ends, and other readers go on. ghost: its client may believe until then. False: it is the last. */
+/* The hold ends, and other readers go on. ghost: its client may rely on the lock until then. False: it is the last holder. */
 static bool hold_part(struct engine *e, struct claim *c, struct instant ghost)
 {
 	struct lock *l = c->lock;
@@ -82,7 +84,7 @@ static bool hold_leave_others(struct engine *e, struct claim *c, struct instant 
 }
 
 /*
- * The lease is over, and the next waiter asks for the name. If waiters here were served without a pause, by hand-overs or by rounds right behind the release,
+ * The lease is over, and the next waiter asks for the name. If waiters here were served without a pause, by hand-overs or by rounds right after the release,
  * clients that poll would never win. So after a while of that the name is left alone for a moment.
  */
 static void hold_give_back(struct engine *e, struct lock *l, enum cause why)
@@ -104,7 +106,7 @@ static void hold_give_back(struct engine *e, struct lock *l, enum cause why)
 	acquire_next(e, l);
 }
 
-/* Nobody has the lease any more. Its key is deleted, or left for that long. */
+/* Nobody has the lease any more. Its key is deleted, or stays for leave_us. */
 static inline void hold_release(struct engine *e, struct lock *l, int64_t leave_us, struct pending *p)
 {
 	if (leave_us > 0)
@@ -114,12 +116,12 @@ static inline void hold_release(struct engine *e, struct lock *l, int64_t leave_
 
 void hold_belief_over(struct engine *e, struct lock *l)
 {
-	/* With a lock-delay the key stays for just that long, whatever TTL an earlier, longer lease or a late renewal has left it. */
+	/* With a lock-delay the key stays for exactly that long, whatever TTL it got from an earlier, longer lease or a late renewal. */
 	hold_release(e, l, l->lease.delay_us, NULL);
 	hold_give_back(e, l, CAUSE_BELIEF_OVER);
 }
 
-/* What was lost earlier does not count any more. */
+/* Earlier losses do not count any more. */
 static void lock_begin_closing(struct lock *l)
 {
 	if (contender_is_none(l->contender))
@@ -129,8 +131,8 @@ static void lock_begin_closing(struct lock *l)
 }
 
 /*
- * Nobody else gets the lock before that moment, and before its lock-delay is over. Some may wait for its lease who do not wait for the lock: what its owner
- * asked for while it was being adopted.
+ * Nobody else gets the lock before that moment, and before its lock-delay is over. Some may wait for its lease without waiting for the lock: requests that
+ * its owner sent during the adoption.
  */
 static void lock_stay_closed(struct engine *e, struct lock *l, struct instant until, enum cause why)
 {
@@ -149,9 +151,7 @@ static void lock_close(struct engine *e, struct lock *l, struct instant until, e
 	lock_stay_closed(e, l, until, why);
 }
 
-/*
- * A reader unlocks. Others may hold the lock with it; or may rely on it although they have gone: then it is left alone until that is over. False: neither.
- */
+/* A reader unlocks: others keep the lock, or get it; or it is left alone while a reader that is gone may rely on it. False: none of these. */
 static bool unlock_shared(struct engine *e, struct claim *c, struct pending *p)
 {
 	struct lock *l = c->lock;
@@ -219,8 +219,8 @@ static void claim_abandon_held(struct engine *e, struct claim *c, struct instant
 }
 
 /*
- * The client of a lost hold does not rely on it any more. Of readers, and of permits that share a mark, all who lost the lease together must say so; those
- * of other daemons have shares of their own. A lock-delay begins when the lease would have ended.
+ * The client of a lost hold no longer relies on it. If readers, or permits that share a mark, lost the lease together, all of them must say so; those of
+ * other daemons have shares of their own. A lock-delay begins when the lease would have ended.
  */
 static void loss_over(struct engine *e, struct claim *c)
 {
@@ -249,7 +249,7 @@ void hold_abandon(struct engine *e, struct claim *c, struct instant until)
 	default:
 		break;
 	}
-	l->name.refs++; /* else the lock may be dropped while this hold ends */
+	l->name.refs++; /* otherwise the lock may be freed while this hold ends */
 	if (c->state == CLAIM_HELD)
 		claim_abandon_held(e, c, until);
 	else if (c->state == CLAIM_LOST && !instant_before(e->core->now, until))
@@ -259,7 +259,7 @@ void hold_abandon(struct engine *e, struct claim *c, struct instant until)
 	lock_drop_if_unused(&e->table, l);
 }
 
-/* What waits to hold the lock once more, by count=, is not to get it anew as something else. One walk is for all who lose it together. */
+/* What waits to hold the lock once more, by count=, must not get it anew as something else. One walk serves all who lose it together. */
 static void lock_lose_counted(struct engine *e, const struct lock *l)
 {
 	unsigned left = l->contender->counted;
@@ -284,7 +284,7 @@ static void claim_lose(struct engine *e, struct claim *c, enum loss why)
 	if (c->limit == 0)
 		core_name_lost(e->core, lock_name(c->lock));
 	if (c->not_notified) {
-		/* The client never heard of the grant. */
+		/* The client never knew of the grant. */
 		notices_add(&e->notices, NOTICE_FORGOTTEN, c, NULL, NOT_REFUSED);
 		return;
 	}
@@ -293,8 +293,8 @@ static void claim_lose(struct engine *e, struct claim *c, enum loss why)
 	notices_add(&e->notices, NOTICE_LOST, c, NULL, NOT_REFUSED);
 }
 
-/* Until when the holders may believe that all lose it now. */
-static struct instant lock_losers_believe(const struct engine *e, const struct lock *l, bool gone)
+/* Until when the holders may rely on the lock if all lose it now. */
+static struct instant lock_losers_rely_until(const struct engine *e, const struct lock *l, bool gone)
 {
 	struct instant until = lock_haunted_until(l);
 
@@ -303,7 +303,7 @@ static struct instant lock_losers_believe(const struct engine *e, const struct l
 	return until;
 }
 
-/* One of all the holders. haunted: a reader that has gone may believe as well, so the lease stays closed whatever these say. */
+/* One of all the holders. haunted: a reader that is gone may rely on it as well, so the lease stays closed whatever these answer. */
 static void holder_lose(struct engine *e, struct claim *c, enum loss why, bool haunted)
 {
 	struct contender *k = c->lock->contender;
@@ -320,15 +320,15 @@ void hold_lose(struct engine *e, struct lock *l, enum loss why)
 	struct claim *c;
 	bool adopting = l->lease.state == LEASE_ADOPTING, haunted = lock_is_haunted(l, e->core->now);
 	/*
-	 * So many stores have no such key that the others are no quorum: nobody has the lock, and to keep it closed here would keep nobody out. (A key that was
-	 * broken stands as long as it would have.) An adoption that fails otherwise has no votes that tell how long the client may believe.
+	 * So many stores have no such key that the others are no quorum: nobody has the lock, and keeping it closed here would exclude nobody. (A broken key
+	 * stays as long as it would have.) An adoption that fails for another reason has no votes that say how long the client may rely on it.
 	 */
 	bool gone = why == LOSS_EVICTED && (adopting ? adoption_is_denied : lease_is_gone)(&l->lease, e->core->conf.nodes);
 	struct instant until;
 
 	if (gone)
 		l->lease.renewal->stood.us = 0;
-	until = lock_losers_believe(e, l, gone);
+	until = lock_losers_rely_until(e, l, gone);
 	lock_contend(&e->table, l);
 	lock_begin_closing(l);
 	while (lock_holders(l) > 1) {
@@ -371,7 +371,7 @@ void hold_lapse(struct engine *e, struct claim *c)
 		lock_close(e, l, until, CAUSE_LAPSED);
 		return;
 	}
-	hold_release(e, l, 0, NULL); /* its client never heard of it: it has no lock-delay */
+	hold_release(e, l, 0, NULL); /* its client never knew of it: it has no lock-delay */
 	hold_give_back(e, l, CAUSE_LAPSED);
 }
 
@@ -383,8 +383,8 @@ void hold_recall_loss(struct engine *e, struct claim *c, struct span name, enum 
 }
 
 /*
- * Whether an UNLOCK says that the client does not rely on the lost hold any more. It may not have read LOST when it sent the UNLOCK: then it believes that
- * it still holds what it locked more often, or has asked for again.
+ * Whether an UNLOCK shows that the client no longer relies on the lost hold. The client may have sent the UNLOCK before it read LOST. Then it assumes that it
+ * still holds what it locked several times, or has asked for again.
  */
 static bool loss_is_acknowledged(const struct claim *c, const struct claims *of_session)
 {
@@ -405,7 +405,7 @@ void hold_acknowledge(struct engine *e, struct claim *c, const struct claims *of
 
 void hold_acknowledge_until(struct engine *e, struct claim *c, const struct claims *of_session, struct instant until)
 {
-	c->lock->name.refs++; /* else the end of the lease may drop the lock */
+	c->lock->name.refs++; /* otherwise the end of the lease may free the lock */
 	if (!c->acknowledged && loss_is_acknowledged(c, of_session))
 		loss_over(e, c);
 	c->lock->name.refs--;
@@ -437,8 +437,8 @@ void hold_forget(struct engine *e, struct claim *c)
 }
 
 /*
- * A store says that somebody has broken the lock.
- * The key stands there for as long as it would have without that, so the others wait until the holder, who has heard nothing yet, ceases to believe.
+ * A store reports that somebody has broken the lock. The key stays there for as long as it would have anyway. So the others wait until the holder, which
+ * knows nothing yet, can no longer rely on it.
  */
 static void hold_broken(struct engine *e, struct lock *l)
 {
@@ -474,7 +474,7 @@ void lease_owner_expire(struct engine *e, struct lease *x)
 #define LOST_A_STEP      64   /* the others have timers that are due */
 #define SCHEDULED_A_STEP 2048 /* buckets of the table of names */
 
-/* Nothing else is done for most locks than to read and to write this: without it the step waits for memory. */
+/* For most locks, nothing else is done than reading and writing this: without the prefetch the step waits for memory. */
 static inline void lock_prefetch(const struct lock *l)
 {
 	__builtin_prefetch(&l->name);
@@ -497,7 +497,7 @@ static void lock_votes_fall(struct engine *e, struct lock *l, unsigned node, int
 	x->votes[node] = instant_add(x->votes[node], -sooner_us);
 }
 
-/* A store's clock jumped ahead, or its server is behind another address now: all its votes end that much sooner. */
+/* A store's clock jumped ahead, or another server is at its address now: all its votes end this much sooner. */
 static void votes_fall_of(struct engine *e, unsigned node)
 {
 	int64_t sooner_us = e->members.votes_fall_us[node];
@@ -516,8 +516,8 @@ static void votes_fall_of(struct engine *e, unsigned node)
 }
 
 /*
- * When the leases end is known from now on, and a request finds what is over: see core.late. Their timers cost more than that, so these follow in the next
- * steps: a loss is told, and a renewal begins, that much later.
+ * From now on it is known when the leases end, and a request finds those that are over: see core.late. Setting their timers costs more than that, so the next
+ * steps do it: a loss is reported, and a renewal begins, that much later.
  */
 void votes_fall_schedule(struct engine *e)
 {
@@ -528,7 +528,7 @@ void votes_fall_schedule(struct engine *e)
 		for (left--; at; at = at->next) {
 			struct lease *x = &container_of(at, struct lock, name.node)->lease;
 
-			if (x->state == LEASE_HELD) /* of an adoption they are counted when the next vote comes */
+			if (x->state == LEASE_HELD) /* for an adoption they are counted when the next vote comes */
 				lease_schedule(e, x);
 		}
 	}
@@ -565,5 +565,5 @@ void __attribute__((cold)) votes_fall_lose_over(struct engine *e)
 
 	while (left-- > 0 && (x = lease_that_is_over(e)))
 		lease_owner_expire(e, x);
-	e->core->late = true; /* some may be left, behind other timers */
+	e->core->late = true; /* some may be left, after other timers */
 }

@@ -32,7 +32,7 @@ void admission_wait_watch(struct engine *e)
 		heap_set(&e->core->timers, t, instant_add(e->core->now, e->core->conf.timeout_us));
 }
 
-static void move_tell(struct engine *e, const struct name *name, const char *machine, const struct state_row *was, const struct state_row *now, enum cause why)
+static void move_log(struct engine *e, const struct name *name, const char *machine, const struct state_row *was, const struct state_row *now, enum cause why)
 {
 	core_log(e->core, LOG_DEBUG, machine, "name=%s was=%s now=%s why=%s", core_quoted(e->core, name_unescaped(name_text(name))), was->word, now->word,
 		 cause_table[why].word);
@@ -40,7 +40,7 @@ static void move_tell(struct engine *e, const struct name *name, const char *mac
 
 void contender_tell(struct engine *e, const struct contender *k, enum contender_state to, enum cause why)
 {
-	move_tell(e, k->name, "contender", &contender_table[k->state], &contender_table[to], why);
+	move_log(e, k->name, "contender", &contender_table[k->state], &contender_table[to], why);
 }
 
 void contender_leave(struct engine *e, struct contender *k)
@@ -91,7 +91,7 @@ void lease_move(struct engine *e, struct lease *x, enum lease_state to, enum cau
 {
 	assert(lease_moves[x->state][to][why] && lock_of_lease(x)->contender->state == CONTENDER_IDLE);
 	if (e->core->conf.tell_moves)
-		move_tell(e, x->name, "lease", &lease_table[x->state], &lease_table[to], why);
+		move_log(e, x->name, "lease", &lease_table[x->state], &lease_table[to], why);
 	lease_leave(e, x);
 	x->state = to;
 	if (to == LEASE_HELD)
@@ -133,7 +133,7 @@ void lease_refuse_extends_of(struct engine *e, struct lease *x, const struct cla
 		if (p->claim != holder)
 			continue;
 		if (x->renewal->round && i < x->renewal->round->extends) {
-			x->renewal->round->extends--; /* the round answers so many from the head of the list */
+			x->renewal->round->extends--; /* the round answers this many from the head of the list */
 			i--;
 		}
 		TAILQ_REMOVE(&x->renewal->extends, p, in_lease);

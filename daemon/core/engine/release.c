@@ -11,7 +11,10 @@ static bool release_is_for_later(const struct engine *e, const struct release *r
 	return flow_is_overdrawn(&e->members.node[node].flow) && !r->pending && !e->stopping;
 }
 
-/* Whether some store can be told now. A busy one counts only if the stores without the value are no quorum: then the name would be asked for in vain. */
+/*
+ * Whether a call may be sent to some store now. A busy one counts only if the stores without the value are no quorum: the name would be asked for in vain
+ * then.
+ */
 static bool release_is_due(const struct engine *e, const struct release *r)
 {
 	bool blocks = nodeset_count(r->unconfirmed) > e->core->conf.nodes - engine_quorum(e), due = false;
@@ -51,7 +54,10 @@ struct instant release_retry_at(struct engine *e)
 	return at;
 }
 
-/* Stores of one release may be due at different moments. A timer that is set moves only to a sooner one: each release_retry_at() delays all later retries. */
+/*
+ * Stores of one release may be due at different moments. A timer that is set only moves to an earlier moment: each release_retry_at() delays all later
+ * retries.
+ */
 static void release_try_again(struct engine *e, struct release *r, struct instant earliest)
 {
 	struct instant soonest = instant_max(earliest, release_retry_soonest(e));
@@ -61,7 +67,7 @@ static void release_try_again(struct engine *e, struct release *r, struct instan
 	heap_set(&e->core->timers, &r->timer, instant_min(r->until, instant_max(earliest, release_retry_at(e))));
 }
 
-/* To when its client must be answered. */
+/* Sets the timer to when its client must be answered. */
 static void release_await(struct engine *e, struct release *r)
 {
 	if (!r->answer_by.us)
@@ -69,7 +75,7 @@ static void release_await(struct engine *e, struct release *r)
 	heap_set(&e->core->timers, &r->timer, instant_min(r->until, r->answer_by));
 }
 
-/* Only stores that were put off need a retry: an open call gets its answer, and a store that is away is told when it is back. */
+/* Only stores that were put off need a retry: an open call gets its answer, and a store that is away gets its call when it is back. */
 void release_go_on(struct engine *e, struct release *r)
 {
 	release_send(e, r);
@@ -116,7 +122,7 @@ static bool release_queue(struct engine *e, struct release *r)
 	return true;
 }
 
-/* The same, but what a client waits for is admitted once. */
+/* The same, but a release that a client waits for is admitted only once. */
 static bool release_queue_again(struct engine *e, struct release *r)
 {
 	return !(r->pending && r->answer_by.us) && release_queue(e, r);
@@ -155,11 +161,11 @@ void release_begin(struct engine *e, struct lease *x, enum release_kind kind, in
 		r->px_us = px_us;
 		r->pending = p;
 		r->shared = x->shared;
-		/* The key that is left behind has a fresh value, which no EXTEND under way names. */
+		/* The key that is left has a fresh value, which no EXTEND under way names. */
 		if (kind == RELEASE_LEAVE) {
 			lock_value_make(&e->table, members_one_clock_us(&e->members, e->core->now), &r->left);
 			value_mark_kept(&r->left);
-			r->left.limit = x->value.limit; /* what is left of the mark of a semaphore keeps out what the mark does */
+			r->left.limit = x->value.limit; /* the rest of a semaphore's mark excludes what the mark excludes */
 		}
 		release_start(e, r, nodes, until);
 	} else if (p) {
@@ -203,7 +209,7 @@ static void release_settled(struct engine *e, struct release *r)
 {
 	if (r->pending)
 		release_answer(e, r, r->entry.waits ? REFUSED_NOT_ADMITTED : REFUSED_QUORUM);
-	/* Only a keep= beyond the lock-delay can be cut short: the TTL of a key includes the lock-delay, and what a permit leaves. */
+	/* Only a keep= beyond the lock-delay can be cut short: the TTL of a key includes the lock-delay, and the time that a permit leaves it. */
 	if (r->kind == RELEASE_LEAVE && r->px_us > r->delay_us && r->value.limit == 0 && nodeset_count(r->done) < engine_quorum(e) &&
 	    core_may_log(e->core, BURST_LOST))
 		core_log(e->core, LOG_WARN, "keep-lost", "name=%s stores=%u note=\"it may be granted before its time\"",

@@ -10,7 +10,7 @@
 
 #include <string.h>
 
-/* Notes from an executed renewal whether a key of this daemon keeps others out at that store, whatever became of the vote. */
+/* Notes from an executed renewal whether a key of this daemon excludes others at that store, apart from the vote. */
 static void vote_gaps_note_key(struct lease *x, const struct answer *a)
 {
 	if (renewal_is_none(x->renewal))
@@ -37,8 +37,8 @@ static struct renewal *vote_gaps_add(struct engine *e, struct lease *x, unsigned
 }
 
 /*
- * The answer says that the key was put back, is missing, or is another's. Returns whether the store so denies a vote that stood. Before the vote changes.
- * If the vote is over by now, the key may just have expired. If it stands even now, somebody deleted the key.
+ * The answer reports that the key was put back, is missing, or is another's. Returns whether the store thereby denies a present vote. To be called before the
+ * vote changes. If the vote is over by now, the key may just have expired. If the vote is not over even now, somebody deleted the key.
  */
 static bool vote_gaps_denied(struct engine *e, struct lease *x, const struct answer *a)
 {
@@ -83,7 +83,7 @@ static bool vote_may_have_gap(const struct engine *e, const struct lease *x, uns
 	return answer_lost || !vote_stands(e, x, node);
 }
 
-/* The answer to this round says that the key was there. Before the vote is raised, and before the store is `sure`. */
+/* The answer to this round reports that the key was there. To be called before the vote is raised, and before the store is `sure`. */
 static void vote_gaps_extended(struct engine *e, struct lease *x, const struct round *r, unsigned node)
 {
 	if (x->state == LEASE_HELD && vote_may_have_gap(e, x, node))
@@ -107,7 +107,7 @@ static void vote_gaps_renewed(struct lease *x)
 		x->renewal->stood.us = 0;
 }
 
-/* The votes without a gap are no quorum. This holds even if the stores have put the key back since. To be asked when a store has denied its vote. */
+/* The votes without a gap are no quorum. This is true even if the stores have put the key back since then. To be asked when a store has denied its vote. */
 static bool vote_gaps_are_too_many(const struct engine *e, const struct lease *x)
 {
 	struct votes whole;
@@ -120,10 +120,10 @@ static bool vote_gaps_are_too_many(const struct engine *e, const struct lease *x
 }
 
 /*
- * The watchdog's round: it asks every usable store to renew the key, with the end of the lease's range of tokens as the floor of the fence. A store where the
- * key is missing puts it back, but only while the votes of the others are a quorum: else the next run of the daemon would take the key for a proof that the
- * lock was held all the time. If so many stores have lost the key that somebody else may have held the lock, the lock is lost. At most one EXTEND of a value is
- * in flight to a store, so answers come in order. See ALGORITHMS.md, Renewal.
+ * The watchdog's round: it asks every usable store to renew the key, with the end of the lease's range of tokens as the floor of the fence. A store without
+ * the key puts it back, but only while the votes of the others are a quorum: otherwise the next run of the daemon would take the key as proof that the lock
+ * was held all the time. If so many stores have lost the key that somebody else may have held the lock, the lock is lost. At most one EXTEND of a value is in
+ * flight to a store, so answers come in order. See ALGORITHMS.md, Renewal.
  */
 
 #define RETRY_LEAST_US (20 * MSEC)
@@ -160,11 +160,11 @@ static void renew_close(struct engine *e, struct round *r, enum refusal why)
 	if (TAILQ_EMPTY(&x->renewal->extends) && !x->renewal->wants_token && !x->renewal->doubted)
 		return;
 	x->renewal->doubted = false;
-	x->renew_at = e->core->now; /* it was wanted while the round was under way */
+	x->renew_at = e->core->now; /* it was requested while the round was under way */
 	lease_schedule(e, x);
 }
 
-/* The lease that the votes of this renewal count for: at most the present terms, although a late renewal may have asked for longer ones. */
+/* The lease for which the votes of this renewal count: at most the present terms, although a late renewal may have asked for longer ones. */
 static int64_t renew_worth_us(const struct lease *x, const struct round *r)
 {
 	int64_t most_us = x->ttl_us > x->renew_ttl_us ? x->ttl_us : x->renew_ttl_us;
@@ -176,16 +176,16 @@ static int64_t renew_worth_us(const struct lease *x, const struct round *r)
 static enum renew_outcome renew_succeeded(struct engine *e, struct round *r)
 {
 	struct lease *x = r->lease;
-	int64_t worth_us = renew_worth_us(x, r), stands_us = instant_diff(lease_deadline(x, e->core->conf.nodes), r->calls.begun);
+	int64_t worth_us = renew_worth_us(x, r), left_us = instant_diff(lease_deadline(x, e->core->conf.nodes), r->calls.begun);
 
 	/* While answers came, EXTENDs may have asked for a shorter lease and then for a longer one. Votes from in between are worth less. */
-	if (2 * stands_us < worth_us)
-		worth_us = stands_us;
+	if (2 * left_us < worth_us)
+		worth_us = left_us;
 	x->ttl_us = worth_us;
 	if (lease_loss_is_due(x, e->core->conf.nodes, e->core->now))
 		return RENEW_LEASE_OVER;
 	metric_add(&e->core->metrics, METRIC_RENEWALS, 1);
-	x->broken = false; /* if at all, at a minority */
+	x->broken = false; /* if somebody broke it, then at a minority */
 	x->promised.ttl_us = r->ttl_us; /* no vote is worth more from now on: see renew_ask() and renew_worth_us() */
 	x->promised.until = lease_deadline(x, e->core->conf.nodes);
 	vote_gaps_renewed(x);
@@ -206,13 +206,13 @@ static void renew_risk(struct engine *e, struct lease *x)
 	lease_at_risk(e, x);
 }
 
-/* Behind a renewal that was missed. */
+/* The pause after a renewal that was missed. */
 static int64_t renew_pause_us(const struct lease *x)
 {
 	return x->ttl_us / 20 > RETRY_LEAST_US ? x->ttl_us / 20 : RETRY_LEAST_US;
 }
 
-/* Its holder is told RISK at the first, and nothing at the next ones: SAFE or LOST follows. */
+/* RISK is sent to its holder at the first one, and nothing at the next ones: SAFE or LOST follows. */
 static void renew_missed(struct engine *e, struct round *r)
 {
 	struct lease *x = r->lease;
@@ -235,7 +235,7 @@ static enum renew_outcome renew_decide(struct engine *e, struct round *r)
 	if (nodeset_count(nodeset_or(r->granted, open)) < engine_quorum(e))
 		renew_missed(e, r);
 	else
-		lease_schedule(e, r->lease); /* a store that denies the key has brought the deadline nearer */
+		lease_schedule(e, r->lease); /* a store that denies the key has made the deadline earlier */
 	return RENEW_GOES_ON;
 }
 
@@ -244,7 +244,7 @@ static bool renew_may_ask(const struct member *m)
 	return member_usable(m) && !flow_is_overdrawn(&m->flow);
 }
 
-/* A renewal that waits may be admitted too late. When a third of the lease is left, tells the holder RISK; before that, returns when that will be. */
+/* A renewal that waits may be admitted too late. When a third of the lease is left, sends RISK to the holder; before that, returns when that will be. */
 static struct instant renew_warn(struct engine *e, struct lease *x)
 {
 	struct instant low = instant_add(lease_deadline(x, e->core->conf.nodes), -x->ttl_us / 3);
@@ -257,7 +257,7 @@ static struct instant renew_warn(struct engine *e, struct lease *x)
 	return INSTANT_NEVER;
 }
 
-/* Refuses EXTENDs that were not admitted within a second; returns when the next one will be refused. A renewal of the watchdog waits on. */
+/* Refuses EXTENDs that were not admitted within a second; returns when the next one will be refused. A renewal of the watchdog keeps waiting. */
 static struct instant renew_refuse_overdue(struct engine *e, struct lease *x)
 {
 	const struct pending *p;
@@ -270,7 +270,7 @@ static struct instant renew_refuse_overdue(struct engine *e, struct lease *x)
 		notices_extended(&e->notices, x, 1, REFUSED_NOT_EXTENDED);
 	}
 	if (!x->auto_renew)
-		admission_leave(&e->admission, &x->renewal->entry); /* nobody wants it renewed any more */
+		admission_leave(&e->admission, &x->renewal->entry); /* nobody needs the renewal any more */
 	return INSTANT_NEVER;
 }
 
@@ -287,7 +287,10 @@ void renew_due(struct engine *e, struct lease *x)
 	lease_schedule(e, x);
 }
 
-/* A longer lease is in the journal before the stores are asked for it: they may grant it, and CHECK, SAFE or RESUME tell of it, whatever EXTEND says. */
+/*
+ * A longer lease is in the journal before the stores are asked for it: they may grant it, and then CHECK, SAFE or RESUME report it, whatever EXTEND was
+ * answered.
+ */
 static void renew_promise(struct engine *e, const struct round *r)
 {
 	struct lease *x = r->lease;
@@ -301,8 +304,8 @@ static void renew_promise(struct engine *e, const struct round *r)
 }
 
 /*
- * Not enough stores can be asked: it is missed before it began. Those that were asked may still answer. Whoever wants a renewal may want another one at once,
- * time and again, while no time passes: so there is a pause.
+ * Not enough stores can be asked: the renewal is missed before it began. Those that were asked may still answer. A client may ask for another renewal at
+ * once, again and again, while no time passes: so there is a pause.
  */
 static void renew_missed_at_once(struct engine *e, struct round *r)
 {
@@ -340,13 +343,13 @@ void renew_begin(struct engine *e, struct lease *x)
 		renew_missed_at_once(e, r);
 }
 
-/* No vote gets lower: the key stands, and a renewal never shortens it. */
+/* No vote gets lower: the key is there, and a renewal never shortens it. */
 static struct instant renew_vote(const struct lease *x, const struct round *r, unsigned node)
 {
 	return instant_max(x->votes[node], vote_until(r->calls.sent[node], renew_worth_us(x, r)));
 }
 
-/* A store never shortens the key, so the key may stand for longer than this run has asked for. */
+/* A store never shortens the key, so the key may last longer than this run has asked for. */
 static void renew_note_end(const struct engine *e, struct lease *x, const struct answer *a)
 {
 	int64_t left = a->pttl_ms * MSEC;
@@ -360,7 +363,7 @@ static bool renew_may_yet_be_placed(const struct engine *e, const struct lease *
 	return instant_before(sent, calls_overtaken_until(&e->calls, node, x->placed.since, sent));
 }
 
-/* What an executed renewal says of the key: its vote, or that the key is not ours. Returns whether the store denies a vote that stood. */
+/* What an executed renewal shows: a vote, or that the key is not ours. Returns whether the store denies a present vote. */
 static bool renew_note_vote(struct engine *e, struct lease *x, struct round *r, const struct answer *a)
 {
 	bool denied = false;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * A round was not won: somebody else has the lock, the votes are split, or too few stores answered. Its votes are given back. Claims that do not wait are told
- * why. For those that wait the name is asked for again: at once, when it may be free, or after a pause.
+ * A round was not won: somebody else has the lock, the votes are split, or too few stores answered. Its votes are given back. Claims that do not wait are
+ * answered with the reason. For those that wait the name is asked for again: at once, when it may be free, or after a pause.
  * See ALGORITHMS.md, Rounds; Split votes.
  */
 #include "daemon/core/engine/asking.h"
@@ -11,11 +11,11 @@
 
 #define POLL_LEAST_US (25 * MSEC)
 #define POLL_MOST_US SEC
-#define POLL_FOREIGN_US (200 * MSEC) /* clients that poll would win against a daemon that seldom asks */
+#define POLL_FOREIGN_US (200 * MSEC) /* clients that poll would win against a daemon that rarely asks */
 
 static void retry_pause(struct engine *e, struct contender *k, int64_t us)
 {
-	/* From a half to the whole of it, by chance, so that daemons that met once do not meet again, and nobody is asked later than that. */
+	/* A random time from half of it to all of it, so that daemons that collided once do not collide again, and none asks later than that. */
 	us = us / 2 + (int64_t)rng_below(e->rng, (uint64_t)us / 2 + 1);
 	heap_set(&e->core->timers, &k->timer, instant_add(e->core->now, us));
 }
@@ -40,7 +40,7 @@ static void retry_held_elsewhere(struct engine *e, struct contender *k, const st
 		return;
 	contender_move(e, k, CONTENDER_HELD_ELSEWHERE, CAUSE_HELD_BY_OTHER);
 	if (ticket_is_unseen(e, k)) {
-		acquire_begin(e, k, CAUSE_UNSEEN); /* the first waiter came during that round, which showed no ticket */
+		acquire_begin(e, k, CAUSE_UNSEEN); /* the first waiter came during that round, which had no ticket */
 		return;
 	}
 	if (nodeset_any(k->woken))
@@ -49,7 +49,7 @@ static void retry_held_elsewhere(struct engine *e, struct contender *k, const st
 		poll = members_reserve_us(&e->members);
 	if (poll > (will_wake ? POLL_MOST_US : POLL_FOREIGN_US))
 		poll = will_wake ? POLL_MOST_US : POLL_FOREIGN_US;
-	/* Stores that keep it for an older ticket count as 0 left, too. */
+	/* Stores that reserve it for an older ticket count as 0 left, too. */
 	left = k->elsewhere.pttl_ms > 0 || (k->elsewhere.pttl_ms == 0 && !nodeset_any(r->queued_behind)) ? k->elsewhere.pttl_ms * MSEC + MSEC : INT64_MAX;
 	if (left < poll)
 		heap_set(&e->core->timers, &k->timer, instant_add(e->core->now, left + (int64_t)rng_below(e->rng, 2 * MSEC)));
@@ -93,7 +93,7 @@ static void retry_no_answer(struct engine *e, struct contender *k)
 	retry_pause(e, k, RETRY_US);
 }
 
-/* None of those who wait can have the name. What is left of a crowd hears so from the next round, which begins in the next step. */
+/* None of the waiters can have the name. The rest of a crowd is answered after the next round, which begins in the next step. */
 static void retry_for_nobody(struct engine *e, struct contender *k, enum refusal why)
 {
 	if (wait_continue(e, k, why, WAITERS_ALL))
@@ -157,13 +157,13 @@ void retry_woken(struct engine *e, struct span name, unsigned node)
 		acquire_begin(e, k, CAUSE_WOKEN);
 		return;
 	}
-	/* The other stores are about to say so, too. If such a message is lost, that costs one round trip. */
+	/* The other stores are about to report it, too. If such a message is lost, that costs one round trip. */
 	soon = instant_add(e->core->now, members_rtt_us(&e->members) + MSEC);
 	if (!timer_is_set(&k->timer) || instant_before(soon, k->timer.at))
 		heap_set(&e->core->timers, &k->timer, soon);
 }
 
-/* One that finds no quorum after all goes to the end of the list. */
+/* A name that finds no quorum after all goes to the end of the list. */
 bool retry_quorum_back(struct engine *e)
 {
 	struct contender *k;

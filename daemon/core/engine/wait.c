@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Who waits for a name here, its ticket in the queue among daemons, tickets behind readers, and a wait that ends without a grant. */
+/* The waiters of a name here, its ticket in the queue among daemons, tickets of writers after readers, and waits that end without a grant. */
 #include "daemon/core/engine/asking.h"
 
 #include "daemon/core/engine/move.h"
@@ -8,7 +8,7 @@
 
 static void ticket_withdraw(struct engine *e, struct contender *k);
 
-/* By when the claim is to be answered, unless a round under way answers it before. NEVER: it goes on waiting, and has a timer of its own. */
+/* By when the claim is to be answered, unless a round under way answers it before. NEVER: it keeps waiting, and has a timer of its own. */
 static struct instant claim_due(const struct claim *c)
 {
 	if (c->overdue)
@@ -16,7 +16,7 @@ static struct instant claim_due(const struct claim *c)
 	return c->patient ? INSTANT_NEVER : instant_add(c->asking->asked_at, WAITERS_HURRY_US);
 }
 
-/* When the first of them is overdue; NEVER: all have a timer of their own. */
+/* When the first of them is overdue; NEVER: each has a timer of its own. */
 static struct instant waiters_due(const struct contender *k)
 {
 	struct instant due = INSTANT_NEVER;
@@ -34,7 +34,7 @@ static bool waiters_include(const struct claim *c, enum waiters_part part, struc
 	return part == WAITERS_ALL || (part == WAITERS_IMPATIENT && !c->patient) || !instant_before(now, claim_due(c));
 }
 
-/* Nobody is known to hold it: the stores were not asked, or did not grant. */
+/* No holder is known: the stores were not asked, or did not grant. */
 static enum refusal waiters_trouble(const struct contender *k)
 {
 	return k->entry.waits ? REFUSED_NOT_ADMITTED : REFUSED_QUORUM;
@@ -47,17 +47,17 @@ enum refusal waiters_overdue_why(const struct contender *k)
 	return taken || (k->elsewhere.split && !k->entry.waits) ? REFUSED_BUSY : waiters_trouble(k);
 }
 
-/* of a claim whose wait is over */
+/* For a claim whose wait is over. */
 static enum refusal waiters_timeout_why(const struct contender *k)
 {
 	return k->state == CONTENDER_YIELDING || k->elsewhere.known || k->elsewhere.split ? REFUSED_TIMEOUT : waiters_trouble(k);
 }
 
 /*
- * Waiting across hosts. Each daemon has one ticket per name in the queues of the stores, and orders its own waiters. It takes the ticket from their clock,
- * so all stores have the same order. The ticket does not change unless that clock is set back, or was not well known, or priorities make another waiter the
- * first. The stores wake the daemon of the first ticket when the lock is freed, and tell the holder's daemon that the lock is wanted. Both messages may be
- * lost, so timers stand behind them.
+ * Waiting across hosts. Each daemon has one ticket per name in the queues of the stores, and orders its own waiters. It takes the ticket from their clock, so
+ * all stores have the same order. The ticket does not change unless that clock is set back, or was not well known, or priorities make another waiter the
+ * first. The stores wake the daemon of the first ticket when the lock is freed, and notify the holder's daemon that the lock is wanted. Both messages may be
+ * lost, so timers back them up.
  * See ALGORITHMS.md, Tickets.
  */
 
@@ -80,8 +80,8 @@ int64_t ticket_place_us(const struct engine *e, const struct claim *c)
 }
 
 /*
- * The clocks of the stores were set back since the ticket was taken: until they have caught up, all new tickets would be older. A step that is no larger than
- * the clocks may differ does not count, since the Q-th may be another store now; nor does drift, nor that answers which lay unread tell little of a clock.
+ * The clocks of the stores were set back after the ticket was taken: until they have caught up, all new tickets would be older. A step that is no larger than
+ * the tolerance of the clocks does not count, since the Q-th may be another store now. Nor does drift, nor the inexactness of answers that lay unread.
  */
 static bool ticket_is_ahead(const struct engine *e, const struct contender *k)
 {
@@ -90,7 +90,7 @@ static bool ticket_is_ahead(const struct engine *e, const struct contender *k)
 	return members_clock_most_us(&e->members, k->ticket_since) - k->ticket_priority * PRIORITY_US + slack < k->ticket.us;
 }
 
-/* A ticket of a reader tells where the first writer behind it stands: readers elsewhere that came later are not to pass that writer. */
+/* A ticket of a reader contains the place of the first writer after it: readers elsewhere that came later must not overtake that writer. */
 static const struct claim *ticket_writer(const struct contender *k)
 {
 	const struct claim *c;
@@ -126,8 +126,8 @@ static const struct claim *ticket_waiter(const struct contender *k)
 }
 
 /*
- * The ticket of a waiter that has left serves the next one, unless its priority was higher: that would put a place before others which nobody has asked for.
- * A waiter of a higher priority may have come since, and stands before that ticket.
+ * The ticket of a waiter that has left serves the next one, unless its priority was higher: that would give the next one a place that nobody has asked for. A
+ * waiter of a higher priority may have come since, and precedes that ticket.
  */
 static bool ticket_suits(const struct contender *k, const struct claim *c)
 {
@@ -136,7 +136,7 @@ static bool ticket_suits(const struct contender *k, const struct claim *c)
 	return c->priority >= k->ticket_priority && later_us >= (c->priority - k->ticket_priority) * PRIORITY_US;
 }
 
-/* It tells what this waiter is, and whether a writer stands behind a reader. */
+/* The ticket has the kind of this waiter, and says whether a writer follows a reader. */
 static bool ticket_tells(const struct contender *k, const struct claim *c)
 {
 	return k->ticket.kind == ticket_kind(c) && (!c->shared || !k->ticket.writer_us == !ticket_writer(k));
@@ -150,8 +150,8 @@ bool ticket_is_outdated(const struct contender *k)
 }
 
 /*
- * The ticket is the moment when the first waiter asked: the longest wait is first, on whatever host, where a priority counts as waiting. A request that does
- * not wait may stand before that waiter. The round for that request shows the waiter's ticket all the same, or nobody would wake this daemon.
+ * The ticket is the moment when the first waiter asked: the longest wait is first, on whatever host, and a priority counts as waiting. A request that does
+ * not wait may precede that waiter. The round for that request still shows the waiter's ticket, or nobody would wake this daemon.
  */
 void ticket_take(struct engine *e, struct contender *k)
 {
@@ -189,8 +189,8 @@ static struct nodeset ticket_is_wanted(const struct release *r)
 }
 
 /*
- * Nobody waits for the answers. A busy store is told a little later, as long as the ticket may stand there, since the ticket keeps others out. When the daemon
- * stops, there is no later: it tells busy stores, too.
+ * Nobody waits for the answers. A busy store gets the withdrawal a little later, while it may have the ticket, since the ticket excludes others. When the
+ * daemon stops, there is no later: busy stores get it, too.
  */
 void ticket_send(struct engine *e, struct release *r)
 {
@@ -246,7 +246,7 @@ void ticket_hurry_all(struct engine *e)
 	}
 }
 
-/* takes the ticket out of the queues; the name keeps it for later */
+/* Removes the ticket from the queues; the name keeps it for later. */
 static void ticket_withdraw(struct engine *e, struct contender *k)
 {
 	struct nodeset nodes = k->ticket_at;
@@ -255,7 +255,7 @@ static void ticket_withdraw(struct engine *e, struct contender *k)
 	ticket_withdraw_at(e, k->name, &k->ticket, nodes);
 }
 
-/* The ticket is over. The stores that granted took it out themselves; the others are told. */
+/* The ticket is over. The stores that granted removed it themselves; it is withdrawn from the others. */
 void ticket_spend(struct engine *e, struct contender *k, struct nodeset granted)
 {
 	k->ticket_at = nodeset_without(k->ticket_at, granted);
@@ -269,7 +269,7 @@ void ticket_end(struct engine *e, struct contender *k)
 		ticket_spend(e, k, NODESET_NONE);
 }
 
-#define POLL_US SEC /* a ticket that is shown with renewals lasts for TICKET_US, and messages may be lost */
+#define POLL_US SEC /* a ticket that renewals show lasts for TICKET_US, and messages may be lost */
 
 void shared_lease_ask_again(struct engine *e, struct lease *x, struct instant at)
 {
@@ -304,7 +304,7 @@ void shared_lease_refused(struct engine *e, struct lock *l)
 		shared_lease_ask_again(e, &l->lease, instant_max(e->core->now, instant_add(l->share->want_at, POLL_US)));
 }
 
-/* Somebody waits here to hold alone what readers share, or what one that has gone may rely on. */
+/* Somebody waits here for an exclusive hold of what readers share, or of what a reader that is gone may rely on. */
 static bool shared_lease_has_writer(const struct lock *l)
 {
 	return l->contender->writers > 0 && (l->lease.state == LEASE_HELD || l->lease.state == LEASE_CLOSING) && l->lease.shared;
@@ -343,7 +343,7 @@ void shared_lease_show(struct engine *e, struct lease *x, struct call *call, str
 	nodeset_add(&lock_of_lease(x)->contender->ticket_at, call->node);
 }
 
-#define HURRY_APART_US (5 * MSEC) /* claims that are due within that time are answered in one pass over the waiters */
+#define HURRY_APART_US (5 * MSEC) /* claims that are due within this time are answered in one pass over the waiters */
 #define ANSWERED_AT_ONCE 768     /* claims of one name in a step, so that nothing else waits for a crowd */
 
 void wait_leave(struct engine *e, struct claim *c)
@@ -361,7 +361,7 @@ static void wait_over(struct engine *e, struct contender *k, enum cause why)
 		contender_move(e, k, CONTENDER_IDLE, why);
 }
 
-/* The place ends with the last who waits, though a round that has shown it be under way: who comes later is not to have a place from before. */
+/* The place ends with the last waiter, even if a round that has shown it is under way: a later waiter must not get a place from before it came. */
 static void wait_end_place(struct engine *e, struct contender *k)
 {
 	if (k->patient == 0)
@@ -383,7 +383,7 @@ void wait_set_end(struct engine *e, struct claim *c, struct instant until)
 	heap_set(&e->core->timers, &c->timer, until);
 }
 
-/* Takes the claim out, with an answer. A claim that waited is told TIMEOUT where others are told BUSY. */
+/* Removes the claim, with an answer. A claim that waited is answered TIMEOUT where others are answered BUSY. */
 static void wait_answer(struct engine *e, struct claim *c, enum refusal why)
 {
 	if (c->patient && why == REFUSED_BUSY)
@@ -413,7 +413,7 @@ void wait_look_at(struct engine *e, struct contender *k, struct instant at)
 static unsigned answered_at_once(const struct engine *e)
 {
 	if (e->stopping)
-		return UINT_MAX; /* the last step keeps nobody waiting */
+		return UINT_MAX; /* in the last step nothing waits */
 	return core_portion(e->core, ANSWERED_AT_ONCE);
 }
 
@@ -443,7 +443,7 @@ void wait_announce_all(struct engine *e, struct contender *k)
 {
 	unsigned left = k->patient - k->announced;
 
-	/* From the end, where most of those are that have come. */
+	/* From the end, where most of the new waiters are. */
 	for (struct claim *c = TAILQ_LAST(&k->waiters, claims); c && left > 0; c = TAILQ_PREV(c, claims, in_lock)) {
 		if (!c->patient || c->announced)
 			continue;
@@ -467,7 +467,7 @@ bool wait_continue(struct engine *e, struct contender *k, enum refusal why, enum
 	return false;
 }
 
-/* A round under way may still grant the lock, or say who holds it: it decides, within the timeout of a command. */
+/* A round under way may still grant the lock, or show who holds it: it decides, within the timeout of a command. */
 void wait_fired(struct engine *e, struct claim *c)
 {
 	struct contender *k = contender_of_claim(c);
@@ -476,7 +476,7 @@ void wait_fired(struct engine *e, struct claim *c)
 		contender_set_overdue(k, c, true);
 	else if (c->patient)
 		wait_refuse(e, c, waiters_timeout_why(k));
-	/* Else it waited for an adoption, which is over: the next round answers it. */
+	/* Otherwise it waited for an adoption, which is over: the next round answers it. */
 }
 
 void wait_finish_up(struct engine *e, struct claim *c)
@@ -506,5 +506,5 @@ void wait_for_quorum(struct engine *e, struct contender *k)
 		wait_look_at(e, k, instant_add(e->core->now, core_soon_us(e->core)));
 	if (k->crowd)
 		wait_look_soon(e, k);
-	ticket_withdraw(e, k); /* without a quorum the ticket would only keep others out */
+	ticket_withdraw(e, k); /* without a quorum the ticket would only exclude others */
 }

@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* See core.h. */
 #include "daemon/core/event/core.h"
 
 #include "daemon/base/mem.h"
@@ -10,7 +9,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/* The shared context of the service, and the two effects that any part may have: a log line and a call. */
+/* The shared context of the service, and the effects of any part: log lines and calls. */
 
 #define HOST_SHOWN 40
 #define LOG_MAX 1024
@@ -236,7 +235,7 @@ void alarms_set(struct core *c, enum alarm_of of, const void *about, enum alarm_
 	if (after == 0)
 		return;
 	if (a && of == ALARM_OF_GROUP && timer_is_set(&a->timer))
-		at = instant_min(at, a->timer.at); /* it waits for another name now, and asked before */
+		at = instant_min(at, a->timer.at); /* it waits for another name now, and asked earlier */
 	a = a ? a : alarm_new(c, about);
 	a->of = of;
 	a->kind = kind;

@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* See event.h. */
 #include "daemon/core/event/event.h"
 
 #include "daemon/base/mem.h"
 
 #include <string.h>
 
-/* The list of effects: grows, never shrinks, and owns what its items point to. */
+/* The list of effects: grows, never shrinks, and owns whatever its items point to. */
 
 void effects_init(struct effects *e)
 {

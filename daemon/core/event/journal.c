@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Bytes of a journal record from and to values. It must never read beyond the end, nor hand on a part that is out of its bounds. */
+/* Converts journal records to bytes and back. It must never read beyond the end, nor return a part that is out of its bounds. */
 #include "daemon/core/event/journal.h"
 
 #include <assert.h>
@@ -132,7 +132,7 @@ size_t journal_encode(const struct journal_record *record, char *out)
 	return (size_t)(at - out);
 }
 
-/* Takes n bytes off the rest. False: it ends within them. */
+/* Takes n bytes off the rest. False: there are fewer. */
 static bool rest_take(struct span *rest, size_t n, const char **ret_bytes)
 {
 	if (rest->n < n)

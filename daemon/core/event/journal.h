@@ -1,57 +1,57 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Records of the journal, as bytes: what the next run of the daemon needs to let clients resume. See ALGORITHMS.md, Adoption. One record is one
+ * Records of the journal, as bytes: what the next run of the daemon needs so that clients can resume. See ALGORITHMS.md, Adoption. One record is one
  * EFFECT_JOURNAL, and comes back as one EVENT_RESTORE. Only sessions that have grace, or had it, have records.
  *
  *   SESSION  a session begins, or changes its label, grace or heartbeat
  *   OVER     the session has ended; nothing that it held or lost is remembered
  *   HELD     the session holds the lock with these values from now on: after a grant, a hand-over, a change of the count, an EXTEND, an adoption. It
- *            supersedes every earlier record of the name, so only the session of the last record can adopt the value; but a shared hold supersedes no
- *            other shared hold of the same lease. A longer lease is recorded
- *            before the stores are asked for it, because they may grant it although EXTEND was answered ERR. The records of one LOCKALL follow each
- *            other, all but the last with JOURNAL_MORE: if the file ends between them, all of them are void
- *   ADOPTING as HELD, written by earlier versions alone: they gave each lease a new value when they adopted it, and named the values that it replaced
+ *            supersedes every earlier record of the name, so only the session of the last record can adopt the value. But a shared hold does not
+ *            supersede another shared hold of the same lease. A longer lease is recorded before the stores are asked for it: they may grant it although
+ *            EXTEND was answered ERR. The records of one LOCKALL are consecutive, and all but the last have JOURNAL_MORE. If the file ends between them,
+ *            all of them are void
+ *   ADOPTING as HELD, written by earlier versions only: they gave each lease a new value when they adopted it, and named the values that it replaced
  *   FREED    (session, owner) no longer holds the name, and no loss of it is remembered
- *   LOST     (session, owner) has lost the name: the loss is remembered, the value can no longer be adopted
- *   STAYS, KEPT  written by earlier versions alone, behind HELD or ADOPTING of a reader: an end or a lock-delay of its own. They are passed over
+ *   LOST     (session, owner) has lost the name: the loss is remembered, and the value can no longer be adopted
+ *   STAYS, KEPT  written by earlier versions only, after HELD or ADOPTING of a reader: an end or a lock-delay of its own. The reader skips them
  *   JOB      the session has the job, by a lease of this value. It supersedes every earlier record of this job and session
- *   JOB_LOST it has lost it: the loss is remembered, and keeps the lock. It supersedes as JOB does
- *   JOB_OVER it no longer has it, and no loss of it is remembered
- *   JOB_KNOWN behind JOB: its client has said something about the job, so it has read the answer to its TAKE
- *   JOB_ENDING behind JOB: the home is asked to end the job so. The session does not have it any more; the next run asks for the same until the moment named
- *   DAEMON   the id of the daemon, which its values begin with, and how many runs with it were before this one. The next run goes on with that id
+ *   JOB_LOST the session has lost the job: the loss is remembered, and keeps the lock. It supersedes as JOB does
+ *   JOB_OVER the session no longer has the job, and no loss of it is remembered
+ *   JOB_KNOWN after JOB: its client has sent a request about the job, so it has read the answer to its TAKE
+ *   JOB_ENDING after JOB: the home is asked to end the job in this way. The session no longer has it. The next run asks for the same, until that moment
+ *   DAEMON   the id of the daemon, with which its values begin, and how many runs with it came before. The next run keeps that id
  *
- * A snapshot is written while the daemon goes on. It tells one session after the other, each with all that it has at that moment, and between them whatever is
- * recorded meanwhile. So what is recorded of a session before it was told is superseded when it is, and passed over if no SESSION stands before it.
- * In a restart the process writes the same of all sessions, for the next one, and what else it has (resume.h). DAEMON comes first, with STORES:
+ * The daemon writes a snapshot while it goes on serving. It writes one session after the other, each with all that it has at that moment. Other records come in
+ * between. If such a record is about a session that is not written yet, the reader skips it if no SESSION precedes it, and what follows supersedes it.
+ * In a restart the process writes the same for all sessions, and the rest of its state (resume.h), for the next process. DAEMON comes first, with STORES:
  *
  *   STORES   which configuration MARKER names, the largest fence SEEN, and for how long leases of another configuration (DELAY) may last: UNTIL
- *   STORE    what is known of the store NAME: VALUE is the run of its server, MARKER the marker, SEEN to HIGH what its fence and clock were, since SINCE
+ *   STORE    what is known of the store NAME: VALUE is the run of its server, MARKER the marker, SEEN to HIGH its last fence and clock, since SINCE
  *   MARKER   a marker, which shows whether the store lost its memory: see JOURNAL_VOUCHED to JOURNAL_EVIDENCE
  *   QUARANTINE the last one, or the one that is being timed: from SINCE to UNTIL, because of LINE. It is the SEQUENCE-th since STAMP; NOTE is the cause
- *   CLIENT   behind the records of its session: the connection that it has, and whose it is
- *   LINE     one request, or a part of one: SINCE, it waits, and is served again as if it had come then; else it was read ahead
- *   UNANSWERED  a request that is not served again: it is not known whether it was carried out. LINE has its tag
- *   WATCH    LINE is a prefix that the session watches; SUBSCRIBED: it has sent SUBSCRIBE. SEQUENCE: so many events it was not told yet
- *   GHOST    readers of the name that have gone may rely on their locks until then
- *   TICKET   our place in the queue of the name at the stores; LEFT: one that nobody wants any more, and these stores are to be told so
- *   LEAVES   the client has half-closed its connection, or ended it, or was killed: it ends as soon as it is answered
- *   RELEASE  a value of nobody that may stand at these stores, and is to be deleted; LEFT: that is left there for PX
+ *   CLIENT   after the records of its session: its connection, and the peer
+ *   LINE     one request, or a part of one. With SINCE, it waits, and is served again as if it had come then; without, it was read ahead
+ *   UNANSWERED  a request that is not served again, because it is not known whether it was carried out. LINE has its tag
+ *   WATCH    LINE is a prefix that the session watches; SUBSCRIBED: it has sent SUBSCRIBE. SEQUENCE: the number of events that were not sent to it yet
+ *   GHOST    readers of the name that are gone may rely on their locks until then
+ *   TICKET   our place in the queue of the name at the stores; LEFT: nobody wants it any more, and it is to be withdrawn from these stores
+ *   LEAVES   the client has half-closed its connection, or ended it, or was killed: the session ends as soon as its requests are answered
+ *   RELEASE  a value that nobody holds, but that may be at these stores, and is to be deleted; LEFT: its key stays for PX
  *
- * The outer layers write theirs in front (daemon/restart/records.h). PLACE says which of the descriptors that are handed over it is about, from 1 on:
+ * The outer layers write their own records before these (daemon/restart/records.h). PLACE says which of the inherited descriptors it is about, from 1 on:
  *
  *   PROCESS  SECRET marks the hand-over; SINCE and UNTIL: when the daemon was started, and since when clients wait; LINE: the runtime directory
  *   FILE     NAME says what it is
  *   LISTENER a listening socket: LINE is its path, UID and PID name the file
  *   SOCKET   a connection: SEQUENCE is the number of its session, LINE the name of its share
- *   BYTES    of the last SOCKET: what was read and is no line yet; with OUTPUT what is to be sent
+ *   BYTES    of the last SOCKET: bytes that were read and are no complete line yet; with OUTPUT: bytes to be sent
  *
- * A record is: version (1 byte), kind (1 byte), then its fields: number (1 byte), length (2 bytes), and so many bytes. A number has as few bytes as it takes,
- * all little-endian. A field that is 0 or empty is left out. The reader passes over fields and kinds that it does not know, which a later version has written;
- * a field that is missing is 0 or empty. So a later version may add a field whose absence means what it meant before, and a kind that an earlier one may pass
- * over; it never gives a number another meaning. The reader refuses a field beyond its bounds, and one that the record ends within.
- * Version 1 had the parts 1 to 27 of a kind in their order, without numbers: a number as 8 bytes, a text as 2 bytes of length and its bytes. It is read, and
- * not written any more. Records have no checksum; the file frames and checks them. Pure: no files, no clocks, no allocation.
+ * A record is: version (1 byte), kind (1 byte), then its fields: number (1 byte), length (2 bytes), and that many bytes. A number has as few bytes as it needs.
+ * All numbers are little-endian. A field that is 0 or empty is left out, and a missing field is 0 or empty. The reader skips fields and kinds that it does not
+ * know: a later version has written them. So a later version may add a field whose absence means what it meant before, and a kind that an earlier one may
+ * skip. It never gives a number another meaning. The reader refuses a field beyond its bounds, and a field that is cut by the end of the record.
+ * Version 1 had the parts 1 to 27 of a kind in their order, without numbers: a number as 8 bytes, a text as 2 bytes of length and its bytes. It is read, but
+ * no longer written. Records have no checksum; the file frames and checks them. Pure: no files, no clocks, no allocation.
  */
 #ifndef CORE_JOURNAL_H
 #define CORE_JOURNAL_H
@@ -62,15 +62,16 @@
 #define JOURNAL_VERSION    2
 #define JOURNAL_RECORD_MAX 2048 /* most bytes of one record */
 
-#define JOURNAL_NAME_MAX   528  /* that of a slot is longer than any that a client names */
+#define JOURNAL_NAME_MAX   528  /* the name of a slot is longer than any name of a client */
 
 #define JOURNAL_RUN_MOST   (1 << 23)
 
-#define JOURNAL_NO_GRACE   1    /* it was given up: the session ends with the process. Nobody can ask for so little, and earlier builds refuse 0 */
+/* The client gave its grace up: the session ends with the process. Nobody can ask for so little, and earlier builds refuse 0. */
+#define JOURNAL_NO_GRACE   1
 
 #define JOURNAL_RENEWED    1    /* kept by the watchdog */
-#define JOURNAL_SHARED     2    /* held by a reader, be it with others */
-#define JOURNAL_MORE       4    /* of a LOCKALL: the next record is of the same; it is void without that */
+#define JOURNAL_SHARED     2    /* held by a reader, alone or with others */
+#define JOURNAL_MORE       4    /* of a LOCKALL: the next record belongs to the same one; without that this record is void */
 #define JOURNAL_PERMIT     8    /* of a permit: see permit.h */
 
 /* FLAGS */
@@ -88,9 +89,9 @@
 #define JOURNAL_IS_CUT     2048 /* LINE is the beginning of a line that was too long */
 #define JOURNAL_GOES_ON    4096 /* the next record has more of the line */
 #define JOURNAL_LEFT       8192
-#define JOURNAL_SHARE      16384 /* the value may stand among shares */
-#define JOURNAL_RISK       65536 /* of a hold, or a job: its client was told RISK */
-#define JOURNAL_HEARD      32768 /* of a loss: its client was told; of a job: over this connection */
+#define JOURNAL_SHARE      16384 /* the value may be among shares */
+#define JOURNAL_RISK       65536 /* of a hold or a job: its client was sent RISK */
+#define JOURNAL_HEARD      32768 /* of a loss: its client was sent LOST; of a job: over this connection */
 /* FLAGS of PROCESS, LISTENER, SOCKET and BYTES */
 #define JOURNAL_TORN       1
 #define JOURNAL_TLS        1
@@ -106,14 +107,14 @@
 #define JOURNAL_FAILED     2048
 
 /* FLAGS of STORES, STORE and MARKER */
-#define JOURNAL_TRUSTING   1    /* no store was joined yet, and none showed a marker */
+#define JOURNAL_TRUSTING   1    /* no store has joined yet, and none has shown a marker */
 #define JOURNAL_WAS_OURS   1    /* it once had a marker of our configuration */
 #define JOURNAL_CLOCK      2    /* its clock is known */
 #define JOURNAL_MET        4    /* … and was compared with the others */
-#define JOURNAL_VOUCHED    1    /* the last under which it was used */
-#define JOURNAL_REPLACED_J 2    /* the last of a joined store that was replaced */
-#define JOURNAL_REPLACED_Q 4    /* the last of a quarantine that was replaced */
-#define JOURNAL_EVIDENCE   8    /* it has lost memory: WHY, while this marker stood there */
+#define JOURNAL_VOUCHED    1    /* the last marker under which it was used */
+#define JOURNAL_REPLACED_J 2    /* the last marker of a joined store that was replaced */
+#define JOURNAL_REPLACED_Q 4    /* the last marker of a quarantine that was replaced */
+#define JOURNAL_EVIDENCE   8    /* it has lost memory: WHY, while it had this marker */
 
 enum journal_kind { JOURNAL_SESSION = 1, JOURNAL_OVER, JOURNAL_HELD, JOURNAL_FREED, JOURNAL_LOST, JOURNAL_ADOPTING, JOURNAL_JOB, JOURNAL_JOB_OVER,
 	JOURNAL_STAYS, JOURNAL_KEPT, JOURNAL_JOB_LOST, JOURNAL_JOB_KNOWN, JOURNAL_DAEMON, JOURNAL_JOB_ENDING, JOURNAL_CLIENT, JOURNAL_LINE,
@@ -121,10 +122,10 @@ enum journal_kind { JOURNAL_SESSION = 1, JOURNAL_OVER, JOURNAL_HELD, JOURNAL_FRE
 	JOURNAL_MARKER, JOURNAL_QUARANTINE,
 	JOURNAL_PROCESS = 64, JOURNAL_FILE, JOURNAL_LISTENER, JOURNAL_SOCKET, JOURNAL_BYTES };
 #define JOURNAL_KIND_LAST JOURNAL_BYTES
-#define JOURNAL_OUTER JOURNAL_PROCESS /* from here on they are the outer layers' */
+#define JOURNAL_OUTER JOURNAL_PROCESS /* the outer layers' kinds begin here */
 #define JOURNAL_LINE_MOST 32768 /* bytes of LINE */
 
-/* How the owner of LOST begins, and of the FREED behind it, if they are about a permit: see permit.h. */
+/* The first bytes of the owner of LOST, and of the FREED after it, if they are about a permit: see permit.h. */
 #define JOURNAL_LOSS_OWNER "\001lost "
 
 /*
@@ -199,9 +200,11 @@ struct journal_record {
 #undef JOURNAL_TEXT
 };
 
-/* Writes the parts of the record's kind, which must be within their bounds. Returns the length, at most JOURNAL_RECORD_MAX and the bytes of STORES to LINE. */
+/*
+ * Writes the parts of the record's kind, which must be within their bounds. Returns the length: at most JOURNAL_RECORD_MAX plus the bytes of STORES to LINE.
+ */
 size_t journal_encode(const struct journal_record *record, char *out);
-/* 0; JOURNAL_UNKNOWN: a kind of a later version, to be passed over; -EBADMSG: it is no record. Texts point into the bytes; parts that the kind lacks are 0. */
+/* 0; JOURNAL_UNKNOWN: a kind of a later version, to be skipped; -EBADMSG: not a record. Texts point into the bytes; parts that the kind lacks are 0. */
 #define JOURNAL_UNKNOWN 1
 int journal_decode(struct span bytes, struct journal_record *ret_record) __attribute__((warn_unused_result));
 

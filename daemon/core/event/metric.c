@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* See metric.h. */
 #include "daemon/core/event/metric.h"
 
 #include "daemon/base/mem.h"
@@ -100,7 +99,7 @@ void sampler_tell_histogram(const struct sampler *to, enum metric which, const c
 
 #define GROUPS_MOST 64
 
-/* It has the name, or each name that begins so. */
+/* One name, or all names that begin with the text. */
 struct group {
 	struct span text;
 	bool begins;
@@ -108,8 +107,8 @@ struct group {
 
 struct name_groups {
 	unsigned count;
-	uint64_t may[256]; /* by the first byte of a name, a bit for each group that may have it */
-	char *text; /* of all labels and patterns */
+	uint64_t may[256]; /* by the first byte of a name: a bit for each group that may match */
+	char *text; /* all labels and patterns */
 	struct group group[GROUPS_MOST];
 	struct name_group figures[GROUPS_MOST];
 };

@@ -6,7 +6,6 @@
 #include "daemon/base/histogram.h"
 #include "proto/proto.h"
 
-/* The figures of STATS and of /metrics: metric.def. */
 
 enum metric {
 #define METRIC(id, ...) METRIC_##id,
@@ -22,24 +21,24 @@ struct metric_row {
 	const char *name;
 	enum metric_kind kind;
 	enum metric_source source;
-	const char *labels; /* with a comma between two */
+	const char *labels; /* separated by commas */
 	const char *help;
 };
 
 extern const struct metric_row metric_table[METRIC_N];
 
-/* What became of a request. */
+/* The result of a request. */
 enum result { RESULT_OK, RESULT_BUSY, RESULT_TIMEOUT, RESULT_ERROR, RESULT_N };
 extern const char *const result_word[RESULT_N];
 
 #define METRIC_LOSSES_MOST 8
-#define VERB_OTHER VERB_N /* of a line that is no request */
+#define VERB_OTHER VERB_N /* of a line that is not a request */
 
 struct metrics {
 	int64_t value[METRIC_N];                   /* of PLAIN and CELL */
 	int64_t answered[VERB_OTHER + 1][RESULT_N]; /* METRIC_REQUESTS */
 	int64_t lost[METRIC_LOSSES_MOST];          /* METRIC_LEASES_LOST: of each enum loss */
-	struct histogram wait[RESULT_N];           /* METRIC_WAIT_TIMES; of RESULT_OK WAIT_TOTAL is the sum, of the others: */
+	struct histogram wait[RESULT_N];           /* METRIC_WAIT_TIMES; the sum of RESULT_OK is WAIT_TOTAL, those of the others are here: */
 	int64_t wait_us[RESULT_N];
 	struct histogram hold;                     /* of HOLD_TOTAL */
 };
@@ -59,7 +58,7 @@ static inline void metric_add(struct metrics *m, enum metric which, int64_t n)
 	m->value[which] += n;
 }
 
-/* A request was refused after so long. */
+/* A request was refused, after this time. */
 static inline void metric_waited(struct metrics *m, enum result result, int64_t us)
 {
 	histogram_add(&m->wait[result], us);
@@ -73,8 +72,8 @@ static inline void metric_peak(struct metrics *m, enum metric which, int64_t val
 }
 
 /*
- * Samples: the figures as they are told, each with its labels, one by one. STATS prints them as rows and /metrics as lines, both from here, so that names,
- * labels and values are the same. A histogram is told as many samples: NAME_bucket with the label le, NAME_sum and NAME_count, as Prometheus wants it.
+ * Samples: the figures one by one, each with its labels. STATS prints them as rows and /metrics as lines. Both use the functions below, so names, labels and
+ * values are the same. A histogram becomes many samples: NAME_bucket with the label le, NAME_sum and NAME_count, as Prometheus wants it.
  */
 
 #define SAMPLE_LABELS 3
@@ -88,17 +87,17 @@ struct sample_label {
 struct sample {
 	enum metric metric;
 	const char *part;   /* "_bucket", "_sum", "_count"; else "" */
-	bool in_seconds;    /* value is in microseconds, and told in seconds */
+	bool in_seconds;    /* value is in microseconds, and printed in seconds */
 	int64_t value;
 	unsigned labels;
 	struct sample_label label[SAMPLE_LABELS];
 };
 
-/* Who is told. The sample and its texts are valid during the call. */
+/* Who takes the samples. A sample and its texts are valid during the call. */
 struct sampler {
 	void *context;
 	void (*take)(void *context, const struct sample *s);
-	bool buckets; /* also of the distributions of histograms, not only of their sums and counts */
+	bool buckets; /* also the distributions of histograms, not only their sums and counts */
 };
 
 /* The value for people and programs: "12", or "1.250000" in seconds. */
@@ -106,7 +105,7 @@ void sample_text(const struct sample *s, char out[SAMPLE_TEXT]);
 /* Its name without redlockd_ before it. Returns the length. */
 size_t sample_name(const struct sample *s, char out[SAMPLE_NAME]);
 
-/* label, more: the labels of the row, in its order; .name NULL: there is none. */
+/* label, more: the labels of the row, in order; .name NULL: there is none. */
 void sampler_tell(const struct sampler *to, enum metric which, struct sample_label label, struct sample_label more, int64_t value);
 void sampler_tell_plain(const struct sampler *to, enum metric which, int64_t value);
 void sampler_tell_one(const struct sampler *to, enum metric which, const char *label, const char *of, int64_t value);
@@ -114,8 +113,8 @@ void sampler_tell_one(const struct sampler *to, enum metric which, const char *l
 void sampler_tell_histogram(const struct sampler *to, enum metric which, const char *label, const char *of, const struct histogram *h, int64_t sum_us);
 
 /*
- * Figures of groups of names: metrics.groups of the configuration has a label and a pattern for each, which is a name, or a beginning of names and one * at its
- * end. A name counts for the first group that it matches. Only the labels are told, so how many figures there are does not depend on what clients do.
+ * Figures of groups of names. metrics.groups of the configuration has a label and a pattern for each group: a name, or a prefix and a final *. A name counts
+ * for the first group that it matches. Only labels are reported, so clients cannot make more figures.
  */
 
 struct name_group {
@@ -127,16 +126,16 @@ struct name_group {
 
 struct name_groups; /* NULL: none */
 
-/* text: "label TAB pattern" of each, at most 64, a newline between two; NULL: none. Takes over the figures of the labels that `former` has, and frees that. */
+/* text: "label TAB pattern" for each, at most 64, separated by newlines; NULL: none. Keeps the figures of labels that `former` has, and frees `former`. */
 struct name_groups *name_groups_new(const char *text, struct name_groups *former);
 void name_groups_free(struct name_groups *g);
 
 unsigned name_groups_count(const struct name_groups *g);
 const struct name_group *name_groups_at(const struct name_groups *g, unsigned i);
 
-/* A request for the name was answered so, after that time. */
+/* A request for the name was answered with this result, after this time. */
 void name_groups_waited(struct name_groups *g, struct span name, enum result result, int64_t us);
-/* A hold has ended after that time. */
+/* A hold has ended, after this time. */
 void name_groups_held(struct name_groups *g, struct span name, int64_t us);
 void name_groups_lost(struct name_groups *g, struct span name);
 

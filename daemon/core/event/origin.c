@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* See origin.h. */
 #include "daemon/core/event/origin.h"
 
 #include "daemon/base/mem.h"

@@ -6,12 +6,12 @@
 #include <string.h>
 
 #define SECRET_N 32
-#define SINCE_N  12 /* the first digits of these */
-#define KEPT     (UINT64_C(1) << 47) /* the highest bit of these digits: no moment has it for thousands of years */
-#define AHEAD_MOST_US (5 * SEC) /* clocks of stores that are used differ by less */
+#define SINCE_N  12 /* the first digits of the secret */
+#define KEPT     (UINT64_C(1) << 47) /* the highest bit of these digits: no moment sets it for thousands of years */
+#define AHEAD_MOST_US (5 * SEC) /* clocks of used stores differ by less */
 #define HELD_MOST_US  (INT64_C(365) * 86400 * SEC)
 #define MOMENT_N 16
-#define LIMIT_N  6 /* "~1024", of which decimal_write() may write a pair of digits more */
+#define LIMIT_N  6 /* "~1024"; decimal_write() may write one more pair of digits */
 
 void value_make(struct core *core, uint64_t number, int64_t since_us, struct lease_value *ret_value)
 {
@@ -31,7 +31,7 @@ static int64_t digit_of(char c)
 	return c >= '0' && c <= '9' ? c - '0' : c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
 }
 
-/* The digits of the moment, as a number; -1: it does not tell one. */
+/* The digits of the moment, as a number; -1: there is none. */
 static int64_t since_of(struct span public)
 {
 	const char *id = public.n > 0 ? memchr(public.p, ':', public.n) : NULL;
@@ -67,7 +67,7 @@ int64_t value_held_us(struct span public, int64_t now_us)
 	return held_us > 0 ? held_us : 0;
 }
 
-/* "<daemon-id>:" in front of `at`, where there is room for the longest. Returns its first character. */
+/* Writes "<daemon-id>:" before `at`, where there is room for the longest. Returns its first character. */
 static char *head_write(const struct core *core, char *at)
 {
 	memcpy(at - sizeof(core->value_head), core->value_head, sizeof(core->value_head)); /* a constant size: a few stores, not a call */
@@ -147,7 +147,7 @@ unsigned value_limit(struct span holder)
 	return limit;
 }
 
-/* At least MOMENT_N characters in front of `end`, a sign included: so moments of the same length compare like their texts. */
+/* Writes at least MOMENT_N characters before `end`, including a sign: so moments of the same length compare like their texts. */
 static char *moment_write(char *end, int64_t us)
 {
 	char *at = decimal_write(end, us < 0 ? 0 - (uint64_t)us : (uint64_t)us);
@@ -170,7 +170,7 @@ static char *kind_write(char *end, const struct stamp *s)
 	return end;
 }
 
-/* Written from its end, too. */
+/* Written from its end. */
 struct span stamp_in_text(struct core *core, const struct stamp *s)
 {
 	char *room = arena_reserve(&core->out->arena, VALUE_MAX), *end = room + VALUE_MAX, *at = decimal_write(kind_write(end, s), s->sequence);

@@ -16,7 +16,7 @@ struct remark remark_read(struct span note, struct span trace)
 	return (struct remark){note, trace_is_sound(trace) ? trace : SPAN("")};
 }
 
-/* Its bytes, the note first; to has room for as many as both have. */
+/* Writes its bytes, the note first; `to` has room for both. */
 static void remark_write(char *to, struct remark remark)
 {
 	if (remark.note.n > 0)
@@ -68,7 +68,7 @@ void holder_text_put(struct buf *out, const struct holder_text *c)
 	netstring_put(out, c->remark.trace);
 }
 
-/* What the daemons make their ids of: see core.c. A channel is named by it. */
+/* The characters of a daemon's id: see core.c. A channel has the id as its name. */
 static bool id_is_sound(struct span id)
 {
 	for (size_t i = 0; i < id.n; i++) {

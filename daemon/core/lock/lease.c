@@ -58,7 +58,7 @@ static void host_note(struct span text, char host[HOST_MAX])
 	host[n] = '\0';
 }
 
-/* Whom to ask who has it: "<id>:<number>:…". A mark has more behind its number, see value.h, and no holder that could be told. */
+/* The daemon to ask who holds the name: "<id>:<number>:…". A mark has more after its number, see value.h, and no holder to report. */
 static void daemon_note(struct span holder, struct elsewhere *elsewhere)
 {
 	const char *colon = memchr(holder.p, ':', holder.n);
@@ -80,7 +80,7 @@ static void daemon_note(struct span holder, struct elsewhere *elsewhere)
 void elsewhere_note(const struct core *core, struct elsewhere *elsewhere, const struct answer *a)
 {
 	struct span holder = answer_holder(a);
-	bool own = span_starts(holder, span_of(core->daemon_id)); /* left behind, or of a run that has ended */
+	bool own = span_starts(holder, span_of(core->daemon_id)); /* left without a holder, or from a former run */
 
 	elsewhere->foreign = holder.n == 0 && core->conf.shared;
 	elsewhere->shared = a->code == 'S';
@@ -176,7 +176,7 @@ bool adoption_is_of(const struct lease *x, struct span value)
 	return span_equal((struct span){h->value, h->n}, value);
 }
 
-/* Those of a lease about which there is nothing to find out: of all others the next process asks the stores. */
+/* Only for a lease without open questions: for all others the next process asks the stores. */
 static struct span adoption_votes(struct core *core, const struct lease *x)
 {
 	if (x->state != LEASE_HELD || x->shared || x->at_risk || x->broken || x->renewal->doubted)
@@ -184,7 +184,7 @@ static struct span adoption_votes(struct core *core, const struct lease *x)
 	return (struct span){(const char *)x->votes, core->conf.nodes * sizeof(x->votes[0])};
 }
 
-/* Also a store whose answer to a renewal nobody will read: it may have put the key back, or may do so yet. */
+/* Includes a store whose answer to a renewal nobody will read: it may have put the key back, or may still do so. */
 static struct nodeset adoption_gaps(const struct lease *x)
 {
 	const struct placed *p = &x->placed;

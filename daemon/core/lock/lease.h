@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What a name asks of the stores (contender) and has there (lease): states and causes of `move.def`, votes, a lease to be adopted. */
+/* What a name asks of the stores (contender) and has there (lease): states and causes of `move.def`, votes, and leases to be adopted. */
 #ifndef CORE_LEASE_H
 #define CORE_LEASE_H
 
@@ -13,7 +13,7 @@
 
 #include <stdbool.h>
 
-/* What a name asks for, what it has, and why it moved: the words of move.def. */
+/* The states of what a name asks for, of what it has, and the causes of moves: the words of move.def. */
 
 enum contender_state {
 #define CONTENDER_STATE(id, word, what) CONTENDER_##id,
@@ -45,87 +45,87 @@ extern const bool contender_moves[CONTENDER_N][CONTENDER_N][CAUSES_MAX];
 extern const bool lease_moves[LEASE_N][LEASE_N][CAUSES_MAX];
 
 /*
- * A contender: what a name asks the stores for, who waits for it here, and what earlier rounds have taught, whatever it is the name of. A value machine: it
- * asks no store, tells nobody, and knows no lease. move.c alone writes the state; a move to IDLE begins the counts anew.
+ * A contender: what a name asks the stores for, who waits for it here, and what earlier rounds have shown. The name may be of any kind. A value machine: it
+ * asks no store, notifies nobody, and knows no lease. Only move.c writes the state; a move to IDLE resets the counts.
  */
 
 struct round;
 
-#define HOST_MAX 41 /* bytes of the name of a host, its NUL included */
-#define TICKET_US (3 * SEC) /* a place in the queue lasts so long unless refreshed */
+#define HOST_MAX 41 /* bytes of the name of a host, including its NUL */
+#define TICKET_US (3 * SEC) /* how long a place in the queue lasts unless refreshed */
 
-/* What the stores said last about a name that is not ours. */
+/* What the stores last answered about a name that is not ours. */
 struct elsewhere {
 	bool known;         /* a quorum refused it: somebody holds it; or see reserved */
-	bool outdated;      /* … but there was no quorum of answers since */
+	bool outdated;      /* … but there was no quorum of answers after that */
 	bool split;         /* a quorum answered, and nobody has it: votes are split */
 	bool foreign;       /* no redlockd wrote it */
 	bool shared;        /* readers have it */
-	bool kept;          /* nobody has it: an UNLOCK keep= or a lock-delay left it behind */
-	bool reserved;      /* free, but kept for an older ticket */
-	unsigned limit;     /* of the semaphore whose mark it is, as it last refused a request; 0: it is none */
+	bool kept;          /* nobody has it: an UNLOCK keep= or a lock-delay left the key */
+	bool reserved;      /* free, but reserved for an older ticket */
+	unsigned limit;     /* of the semaphore whose mark it is, when it last refused a request; 0: it is not a mark */
 	int64_t pttl_ms;    /* -1: never expires */
-	int64_t held_us;    /* for how long it was held there, or kept, at `at`; -1: not known */
+	int64_t held_us;    /* for how long it had been held there, or kept, at `at`; -1: not known */
 	struct instant at;
 	char host[HOST_MAX]; /* of the daemon that holds it; "" if unknown, or if it is this one */
 	char daemon[DAEMON_ID_MAX]; /* the id of that daemon … */
-	int64_t number;     /* … and the number of its value; 0: not known, or it is no lock that a session holds */
+	int64_t number;     /* … and the number of its value; 0: not known, or not a lock that a session holds */
 };
 
 struct contender {
-	struct name *name;         /* what it asks for */
+	struct name *name;         /* the name that it asks for */
 	TAILQ_ENTRY(contender) in_no_quorum; /* CONTENDER_NO_QUORUM */
-	uint32_t back;             /* the return of a store after which it was looked at: see engine_data.h */
+	uint32_t back;             /* the return of a store after which it was last looked at: see engine_data.h */
 	struct admission_entry entry; /* CONTENDER_QUEUED */
 	enum contender_state state;
 	unsigned patient;          /* waiters that go on waiting while somebody holds the name */
 	unsigned writers;          /* those of them that wait to hold it alone */
 	unsigned impatient;        /* the other waiters */
-	unsigned overdue;          /* patient ones whose wait is over */
-	unsigned announced;        /* patient ones of which watchers were told */
-	unsigned counted;          /* those with count= above 1 */
+	unsigned overdue;          /* patient waiters whose wait is over */
+	unsigned announced;        /* patient waiters that were reported to watchers */
+	unsigned counted;          /* waiters with count= above 1 */
 	struct claims waiters;     /* claims in CLAIM_WAITING, in the order of claim_stands_before() */
-	struct claims losses;      /* claims in CLAIM_LOST: they stand here, since few names that are held have any */
-	struct readers *lost;      /* those of all names */
-	unsigned closing;          /* how often the lease was left alone since there are losses */
-	unsigned unacknowledged;   /* losses of the present closing that keep the lease closed; 0: it stays closed to its end */
-	struct timer timer;        /* when it is asked for again, or looked after */
+	struct claims losses;      /* claims in CLAIM_LOST: they are kept here, since few held names have any */
+	struct readers *lost;      /* the losses of all names */
+	unsigned closing;          /* how many times the lease was left alone since there are losses */
+	unsigned unacknowledged;   /* losses of the present closing that keep the lease closed; 0: it stays closed until its end */
+	struct timer timer;        /* when it asks again, or is looked at */
 	struct round *round;       /* CONTENDER_ACQUIRING: the undecided round */
-	unsigned lost_rounds;      /* in a row, because they were split or found a holder: the pauses become longer with them */
-	unsigned same_splits;      /* how many of the last of these in a row were split by one and the same value */
+	unsigned lost_rounds;      /* rounds in a row that were split or found a holder: the pauses grow with them */
+	unsigned same_splits;      /* how many of these rounds, counted from the last, were split by one and the same value */
 	uint64_t split_by;         /* that value, as round->taken_by */
-	unsigned leads;            /* how many rounds more ask the leading store first, but not beyond lead_until: see acquire.c */
+	unsigned leads;            /* how many more rounds ask the leading store first, but not after lead_until: see acquire.c */
 	struct instant lead_until;
 	struct {
 		uint32_t value;    /* of round->taken_by; 0: none */
 		uint32_t since_ms; /* when we first saw it, by our clock */
-	} stood[NODES_MAX];        /* what was in the way at each store, when a round last heard from it */
-	struct nodeset woken;      /* stores that said that the lock was freed, since the last round began */
-	struct nodeset ticket_at;  /* stores where the ticket may stand in the queue */
+	} stood[NODES_MAX];        /* the value that was in the way at each store, when a round last heard from it */
+	struct nodeset woken;      /* stores that reported since the last round began that the lock was freed */
+	struct nodeset ticket_at;  /* stores whose queue may have the ticket */
 	struct stamp ticket;       /* its place among daemons, by the stores' clock: see asking.h */
-	struct instant ticket_since; /* since when its waiter waits, by our clock; the ticket itself is earlier by its priority */
-	struct instant handed_since; /* since when the name goes from one claim to the next here; 0: it does not */
-	struct instant want_since; /* since when another daemon wants the name that is held here; 0: none does */
-	struct instant wanted_at;  /* when another daemon last said so */
+	struct instant ticket_since; /* since when its waiter waits, by our clock; the time in the ticket is earlier because of the priority */
+	struct instant handed_since; /* since when the name passes from one claim to the next here; 0: it does not */
+	struct instant want_since; /* since when another daemon wants the name that is held here; 0: no daemon does */
+	struct instant wanted_at;  /* when another daemon last reported that */
 	unsigned handoffs;         /* of the lease that is held here */
 	struct elsewhere elsewhere;
 	uint8_t ticket_priority;   /* of the waiter whose ticket it is */
-	bool ticket_returns;       /* in a restart: it was handed over, and some who wait have yet to ask again */
-	bool crowd;                /* more were to be refused than one step answers */
-	bool taught;               /* a round was not won, or found somebody else: what it taught is kept as long as the name is known here */
+	bool ticket_returns;       /* in a restart: the ticket was handed over, and some of its waiters have yet to ask again */
+	bool crowd;                /* more waiters were to be refused than one step answers */
+	bool taught;               /* a round was not won, or found another holder: what it showed is kept as long as the name is known here */
 };
 TAILQ_HEAD(contenders, contender);
 
 /*
- * Whether it is the one of no name, which all names have that nobody waits for, and of which nothing is to be remembered: most that are held. So questions
- * about a name need not ask whether it has a contender of its own; see lock_contend().
+ * Whether it is the contender without a name, which is shared by all names that nobody waits for and that have nothing to remember: most held names. So a
+ * question about a name need not check whether it has a contender of its own; see lock_contend().
  */
 static inline bool contender_is_none(const struct contender *k)
 {
 	return !k->name;
 }
 
-/* It has nothing that the one of no name has not. */
+/* It has no more than the shared contender. */
 static inline bool contender_is_blank(const struct contender *k)
 {
 	return k->state == CONTENDER_IDLE && !k->taught && k->handed_since.us == 0 && k->want_since.us == 0 && k->handoffs == 0 && k->ticket.us == 0 &&
@@ -138,27 +138,27 @@ static inline bool contender_is_between_rounds(const struct contender *k)
 	return k->state != CONTENDER_IDLE && k->state != CONTENDER_ACQUIRING;
 }
 
-/* Between rounds, as somebody elsewhere has the name, or it is left alone for others: a request that does not wait is refused at once. */
+/* Between rounds, because somebody elsewhere has the name, or this daemon leaves it to others: a request that does not wait is refused at once. */
 static inline bool contender_is_kept_off(const struct contender *k)
 {
 	return contender_is_between_rounds(k) && (k->state == CONTENDER_YIELDING || (k->elsewhere.known && !k->elsewhere.outdated));
 }
 
-/* Puts it among the waiters, where its priority belongs. */
+/* Inserts it among the waiters, at the place that its priority gives. */
 void contender_line_up(struct contender *k, struct claim *c);
 
-/* How the stores are to have what is asked for on behalf of this claim. */
+/* The form that this claim asks the stores for. */
 static inline enum form contender_form(const struct claim *head)
 {
 	return head->shared ? FORM_SHARED : FORM_ALONE;
 }
 
-/* Into and out of the waiters; the only writers of CLAIM_WAITING. Inline, since each LOCK does both. */
+/* Into and out of the waiters; nothing else writes CLAIM_WAITING. Inline, since each LOCK does both. */
 static inline void contender_enqueue(struct contender *k, struct claim *c)
 {
 	c->state = CLAIM_WAITING;
 	if (c->priority == 0)
-		TAILQ_INSERT_TAIL(&k->waiters, c, in_lock); /* all others have come before */
+		TAILQ_INSERT_TAIL(&k->waiters, c, in_lock); /* all others came earlier */
 	else
 		contender_line_up(k, c);
 	k->patient += c->patient;
@@ -173,7 +173,7 @@ static inline void contender_set_overdue(struct contender *k, struct claim *c, b
 	c->overdue = overdue;
 }
 
-/* Of one that waits. */
+/* Of a waiting claim. */
 static inline void contender_set_count(struct contender *k, struct claim *c, unsigned count)
 {
 	k->counted += (unsigned)(count > 1) - (unsigned)(c->asking->count > 1);
@@ -194,7 +194,7 @@ static inline void contender_dequeue(struct contender *k, struct claim *c)
 	c->announced = false;
 }
 
-/* How many may be overdue now: nobody looks for more. */
+/* Upper bound of the waiters that may be overdue now: nobody looks for more. */
 static inline unsigned contender_hurried(const struct contender *k)
 {
 	return k->impatient + k->overdue;
@@ -207,24 +207,24 @@ struct ticket_seen {
 	char host[HOST_MAX]; /* of the daemon; "" if unknown */
 };
 
-/* Takes the ticket that the answer to a LOOK shows, if it is older. */
+/* Takes the ticket in the answer to a LOOK, if it is older. */
 void ticket_seen_note(const struct core *core, struct ticket_seen *seen, const struct answer *a);
 
-/* Nothing is known of a holder elsewhere any more. */
+/* No holder elsewhere is known any more. */
 static inline void elsewhere_forget(struct elsewhere *elsewhere)
 {
 	elsewhere->known = elsewhere->split = false;
 }
 
-/* Moves the waiter to the place that it would have if it had come to the end of the line. */
+/* Moves the waiter to the place that it would have if it had just been appended to the line. */
 void contender_reorder(struct contender *k, struct claim *c);
 
-/* Notes whose value the answer shows. */
+/* Notes the value that the answer shows. */
 void elsewhere_note(const struct core *core, struct elsewhere *elsewhere, const struct answer *a);
 
 /*
- * A lease: one value of ours at the stores, and the votes that vouch for it, whatever it is for. A value machine: it asks no store, tells nobody, and knows no
- * lock. move.c alone writes its state. `nodes` is the number of stores, so Q = nodes / 2 + 1.
+ * A lease: one value of ours at the stores, and the votes that vouch for it, whatever it is for. A value machine: it asks no store, notifies nobody, and
+ * knows no lock. Only move.c writes its state. `nodes` is the number of stores, so Q = nodes / 2 + 1.
  * See ALGORITHMS.md, Votes.
  */
 
@@ -232,16 +232,16 @@ struct adoption;
 struct pending;
 TAILQ_HEAD(pendings, pending);
 
-/* Where a value may stand. */
+/* Where a value may be. */
 struct placed {
-	struct nodeset nodes;        /* stores where it may stand */
+	struct nodeset nodes;        /* stores where it may be */
 	struct nodeset unanswered;   /* stores with an EXTEND of it in flight */
-	struct nodeset unknown;      /* stores where it is not known whether an EXTEND was carried out: it may be yet */
-	struct nodeset sure;         /* stores that set or extended it, and no earlier call of ours may set it there: they have told their fence since */
-	struct nodeset renewal_sent; /* stores that a renewal of it was sent to: what was sent before it vouches no more */
-	int64_t px_us;               /* the longest that a store was asked to keep it */
-	struct instant until;        /* no store keeps it beyond, once all has been answered */
-	struct instant since;        /* no store was asked for it before */
+	struct nodeset unknown;      /* stores where an EXTEND of unknown outcome was sent: it may still run */
+	struct nodeset sure;         /* stores that set or extended it, where no earlier call of ours may still set it: their fence was reported after that */
+	struct nodeset renewal_sent; /* stores to which a renewal of it was sent: answers to earlier calls no longer vouch */
+	int64_t px_us;               /* the longest time that a store was asked to keep it */
+	struct instant until;        /* no store keeps it after this moment, once all calls are answered */
+	struct instant since;        /* no store was asked for it before this moment */
 };
 
 /* Of a new value. */
@@ -250,7 +250,7 @@ static inline struct placed placed_nowhere(struct instant now)
 	return (struct placed){.until = INSTANT_PAST, .since = now};
 }
 
-/* The value may stand at this store from now on, until then at most. px_us: the TTL that the store is asked for. */
+/* From now on, and until then at most, the value may be at this store. px_us: the TTL that the store is asked for. */
 static inline void placed_add(struct placed *p, unsigned node, int64_t px_us, struct instant until)
 {
 	nodeset_add(&p->nodes, node);
@@ -268,22 +268,23 @@ struct lease;
 struct renewal {
 	struct lease *lease;
 	TAILQ_ENTRY(lease) in_list; /* LEASE_HELD and at_risk: engine.risks; LEASE_ADOPTING: engine.adopting */
-	uint32_t back;             /* the return of a store after which it was looked at: see engine_data.h */
+	uint32_t back;             /* the return of a store after which it was last looked at: see engine_data.h */
 	struct round *round;       /* the undecided round that renews or adopts it */
-	struct pendings extends;   /* EXTENDs that the round under way, or the next, will answer */
-	struct admission_entry entry; /* LEASE_HELD: of a renewal; LEASE_ADOPTING: of an adoption */
+	struct pendings extends;   /* EXTENDs that the present round, or the next, will answer */
+	struct admission_entry entry; /* LEASE_HELD: a renewal; LEASE_ADOPTING: an adoption */
 	struct adoption *adoption; /* LEASE_ADOPTING; else NULL */
-	struct nodeset gaps;       /* stores that may have been without the key for a while, until all votes have been confirmed since: see holding.h */
-	struct instant gaps_until; /* the last of these gaps was over */
-	struct nodeset confirmed;  /* stores that have confirmed their vote, asked since gaps_until */
-	struct nodeset gone;       /* stores whose last answer said that the key is not there, or another's: nothing of ours keeps others out there */
-	struct instant stood;      /* D as it was before a store denied its vote: the holder may have been told so; 0: none did, or D is as late again */
-	bool doubted;              /* somebody says that the lease was broken: the stores are asked again when the round is over, as it may have come before */
+	struct nodeset gaps;       /* stores that may have been without the key for a while, until all votes were confirmed after that: see holding.h */
+	struct instant gaps_until; /* when the last of these gaps was over */
+	struct nodeset confirmed;  /* stores that have confirmed their vote, in answer to calls after gaps_until */
+	struct nodeset gone;       /* stores whose last answer reported that the key is missing or has another value: there nothing of ours excludes others */
+	struct instant stood;      /* D before a store denied its vote: the holder may rely on it; 0: no store did, or D is that late again */
+	/* Somebody reports that the lease was broken: the stores are asked again after the round, since the report may have come before its answers. */
+	bool doubted;
 	bool wants_token;          /* the next round asks for a new token: see holding.h */
-	struct instant paused_until; /* no renewal begins before this moment: the last one was missed before it began; 0: any time */
+	struct instant paused_until; /* no renewal begins before this moment: the last one came too late to begin; 0: any time */
 };
 
-/* Whether it is the one of no lease, which all other leases have: most that are held. So questions need not ask whether a lease has a renewal of its own. */
+/* Whether it is the renewal without a lease, which most held leases share. So a question need not check whether a lease has a renewal of its own. */
 static inline bool renewal_is_none(const struct renewal *b)
 {
 	return !b->lease;
@@ -291,36 +292,35 @@ static inline bool renewal_is_none(const struct renewal *b)
 
 struct lease {
 	struct name *name;         /* of the key */
-	uint16_t limit;            /* what the name is used as, see claim.h; of an idle one it means nothing */
+	uint16_t limit;            /* the use of the name, see claim.h; not valid when idle */
 	enum lease_state state : 8;
 	bool auto_renew;           /* the watchdog renews it; else it ends as it was granted */
-	bool at_risk;              /* RISK was told: it is in engine.risks */
-	bool broken : 1;           /* a store said that somebody has broken it */
+	bool at_risk;              /* RISK was sent: the lease is in engine.risks */
+	bool broken : 1;           /* a store reported that somebody has broken it */
 	bool token_is_old : 1;     /* its token is, or may be, that of an exclusive hold: no reader joins before the stores have given another */
-	bool recorded : 1;         /* this value was ever in the journal */
+	bool recorded : 1;         /* this value was recorded in the journal at some time */
 	bool shared : 1;           /* at the stores it has a share of the key, beside those of other daemons; else the key is its own: see asking.h */
-	struct timer timer;        /* LEASE_HELD: to be renewed, or told lost; LEASE_ADOPTING: next try; LEASE_CLOSING: nobody relies on it any longer */
-	struct renewal *renewal;   /* that of no lease: nothing of what one has */
-	/*
-	 * LEASE_HELD: the holder may believe until this moment, even after D: a clock jumped, or an earlier run promised more. INSTANT_PAST: until D.
-	 */
+	/* LEASE_HELD: renewal, or the report of its loss; LEASE_ADOPTING: next try; LEASE_CLOSING: from then on nobody relies on it */
+	struct timer timer;
+	struct renewal *renewal;   /* the shared one, without a lease, if this lease needs none */
+	/* LEASE_HELD: the holder may rely on it until this moment, even after D: a clock jumped, or an earlier run promised more. INSTANT_PAST: until D. */
 	struct instant believed_until;
 	struct lease_value value;
 	struct placed placed;
 	struct {
-		int64_t ttl_us;       /* the longest lease that the stores may have been asked for and the holder may be told of */
-		struct instant until; /* likewise the latest deadline */
-	} promised;               /* the record of the hold says no less */
+		int64_t ttl_us;       /* the longest lease that the stores may have been asked for, and that the holder may know of */
+		struct instant until; /* the same for the latest deadline */
+	} promised;               /* the record of the hold promises at least this much */
 	int64_t token, delay_us;
-	int64_t token_end;        /* tokens token .. token_end are this lease's alone: one for each local hand-over */
-	int64_t ttl_us;           /* the ttl of the standing votes, or a shorter one that was asked for since */
+	int64_t token_end;        /* tokens token .. token_end belong to this lease alone: one for each local hand-over */
+	int64_t ttl_us;           /* the ttl of the present votes, or a shorter one that was asked for later */
 	int64_t renew_ttl_us;     /* what the next renewal asks for: an EXTEND may have changed it */
-	struct instant renew_at;  /* LEASE_HELD: when to renew next; NEVER: not */
-	struct instant votes[];   /* of each store; there is room for as many as the configuration has */
+	struct instant renew_at;  /* LEASE_HELD: when to renew next; NEVER: it is not renewed */
+	struct instant votes[];   /* one for each store of the configuration */
 };
 TAILQ_HEAD(leases, lease);
 
-/* Its renewal has nothing that renewal_none has not. */
+/* Its renewal has no more than the shared one. */
 static inline bool lease_is_at_rest(const struct lease *x)
 {
 	const struct renewal *b = x->renewal;
@@ -332,7 +332,7 @@ static inline bool lease_is_at_rest(const struct lease *x)
 #define LOSS_LEAD_LEAST_US (5 * MSEC)
 #define LOSS_LEAD_MOST_US (250 * MSEC)
 
-/* How long before D a loss is told. */
+/* How long before D a loss is reported. */
 static inline int64_t loss_lead_us(int64_t ttl_us)
 {
 	int64_t lead = ttl_us / 20;
@@ -340,7 +340,7 @@ static inline int64_t loss_lead_us(int64_t ttl_us)
 	return lead < LOSS_LEAD_LEAST_US ? LOSS_LEAD_LEAST_US : lead > LOSS_LEAD_MOST_US ? LOSS_LEAD_MOST_US : lead;
 }
 
-/* The lease has this value from now on. The caller sets the votes that vouch for it, and the terms. */
+/* The lease has this value from now on. The caller sets its terms, and the votes that vouch for it. */
 static inline void lease_begin(struct lease *x, const struct lease_value *value, const struct placed *placed)
 {
 	x->value = *value;
@@ -360,7 +360,7 @@ static inline void lease_begin(struct lease *x, const struct lease_value *value,
 	x->renewal->paused_until.us = 0;
 }
 
-/* The stores are about to be asked for such a lease: the holder may be told of it. */
+/* The stores are about to be asked for this lease: the holder may be granted it. */
 void lease_promise(struct lease *x, int64_t ttl_us, struct instant until);
 
 /* D: until then Q votes vouch for the lease. */
@@ -369,10 +369,10 @@ static inline struct instant lease_deadline(const struct lease *x, unsigned node
 	return votes_deadline(x->votes, nodes);
 }
 
-/* The stores where the key may stand are no quorum. */
+/* The stores that may have the key are fewer than a quorum. */
 bool lease_is_gone(const struct lease *x, unsigned nodes);
 
-/* The moment when a loss is told: before D, so that the word arrives in time. */
+/* When a loss is reported: before D, so that the report arrives in time. */
 struct instant lease_tell_at(const struct lease *x, unsigned nodes);
 static inline bool lease_loss_is_due(const struct lease *x, unsigned nodes, struct instant now)
 {
@@ -382,49 +382,49 @@ static inline bool lease_loss_is_due(const struct lease *x, unsigned nodes, stru
 /* Until when the votes of the other stores are a quorum without this one. */
 struct instant lease_others_until(const struct lease *x, unsigned nodes, unsigned node);
 
-/* How much validity a client may be told, in microseconds: no more than the next renewal leaves, which may ask for a shorter lease. */
+/* How much validity may be reported to a client, in microseconds: no more than the next renewal leaves, which may ask for a shorter lease. */
 int64_t lease_valid_us(const struct lease *x, unsigned nodes, struct instant now);
 
 /*
- * A lease of the previous run that is being adopted: which stores may still vouch for it, and until when that is worth while. Asks no store; adopt.c does.
+ * A lease of the previous run that is being adopted: which stores may still vouch for it, and until when it is worth asking. Asks no store; adopt.c does.
  * See ALGORITHMS.md, Adoption.
  */
 
 /* A lease as the journal has it. */
 struct prior_lease {
 	struct span name, value;
-	int64_t ttl_us; /* the longest that the client may have been told; the claim has the ttl of the renewals */
-	struct instant deadline; /* the latest that the client may have been told; a later renewal may have moved it on */
-	struct instant end;      /* when it ends unless it is renewed, as the process before this one has handed it over; NEVER: that is not known */
-	struct span votes;       /* until when each store keeps the value, an instant each, as that process has handed it over; empty: the stores are asked */
-	struct nodeset gaps;     /* stores that may have been without the key meanwhile although these votes stand */
+	int64_t ttl_us; /* the longest that the client may know of; the claim has the ttl of the renewals */
+	struct instant deadline; /* the latest that the client may know of; a later renewal may have moved it on */
+	struct instant end;      /* when it ends unless it is renewed, according to the previous process; NEVER: that is not known */
+	struct span votes;       /* until when each store keeps the value, an instant each, according to the previous process; empty: the stores are asked */
+	struct nodeset gaps;     /* stores that may have been without the key at some time although these votes count */
 };
 
 struct adoption {
-	bool vouched;        /* the votes are those that the process before this one has handed over: no store is asked */
+	bool vouched;        /* the previous process has handed over the votes: no store is asked */
 	struct nodeset left; /* stores that have not denied the value */
-	struct nodeset occupied; /* stores where another value stands, perhaps one that an earlier version of the daemon was to replace by this one */
-	struct instant hopeless; /* nobody relies on the lease after this: the adoption is given up */
-	struct instant deadline; /* of a lease whose end is known; NEVER: it is not */
+	struct nodeset occupied; /* stores with another value, perhaps one that an earlier version of the daemon was to replace by this one */
+	struct instant hopeless; /* nobody relies on the lease after this moment: the adoption is given up */
+	struct instant deadline; /* the end of the lease; NEVER: not known */
 	size_t n;
 	char value[]; /* as the journal has it */
 };
 
-/* The caller sets until when. */
+/* The caller sets `hopeless` and `deadline`. */
 struct adoption *adoption_new(struct span value, unsigned nodes);
 void adoption_over(struct lease *x);
 /* What the next run needs to adopt a lease. The texts are borrowed. */
 struct prior_lease adoption_record(struct core *core, const struct lease *x);
 
-/* LEASE_ADOPTING, all of these. Whether a record with this value is about this lease. */
+/* These are for LEASE_ADOPTING. Whether a record with this value is about this lease. */
 bool adoption_is_of(const struct lease *x, struct span value);
-/* The store says that the value is not there. What is set there later proves nothing, so it is not asked again. */
+/* The store answered that it does not have the value. What is set there later proves nothing, so the store is not asked again. */
 void adoption_denied(struct lease *x, unsigned node, bool occupied);
-/* So many stores have no key of the lease that nobody has the lock, even if all keys of the others are ours. */
+/* So many stores have no key of the lease that nobody has the lock, even if all the other stores have our key. */
 bool adoption_is_denied(const struct lease *x, unsigned nodes);
-/* When the adoption is given up. A lease that nobody renews is told lost as long before its end as any other. */
+/* When the adoption is given up. If nobody renews the lease, its loss is reported before its end, as for any other lease. */
 struct instant adoption_end(const struct lease *x);
-/* Of a lease that nobody renews: the ttl to ask for now, such that the votes last until `deadline`. */
+/* For a lease that nobody renews: the ttl to ask for now so that the votes last until `deadline`. */
 int64_t adoption_rest_us(const struct lease *x, struct instant now);
 
 #endif

@@ -52,9 +52,9 @@ void kept_names_add(struct kept_names *k, const struct origin *o, struct instant
 	kept_bytes_add(kept_of_peer(k, o), now, us, n + NAME_BYTES);
 }
 
-/* The lock table: who stands where. Nothing here asks a store or tells a session. */
+/* The lock table: the lists of locks, claims and notices. Nothing here asks a store or notifies a session. */
 
-/* Names of so many bytes have room in a lock; most have in the first size. A longer one is on the heap. */
+/* A name of at most this many bytes has room in a lock; most have the first size. A longer name is on the heap. */
 static const size_t name_least[LOCK_SIZES] = {24, 56};
 
 /* Bytes of a lock before its name. */
@@ -69,7 +69,7 @@ static bool lock_has_room(const struct lock_table *t, size_t n)
 	return n <= t->name_most[LOCK_SIZES - 1];
 }
 
-/* What the lock of such a name comes from. */
+/* The pool for the lock of such a name. */
 static struct pool *lock_pool(struct lock_table *t, size_t n)
 {
 	return &t->locks[n > t->name_most[0] && lock_has_room(t, n)];
@@ -115,7 +115,7 @@ static void lock_drop_contender(struct lock_table *t, struct lock *l)
 	struct contender *k = l->contender;
 
 	if (timer_is_set(&k->timer))
-		heap_cancel(&t->core->timers, &k->timer); /* nobody is left to be let in */
+		heap_cancel(&t->core->timers, &k->timer); /* nobody is left to admit */
 	assert(!k->entry.waits && !k->round && k->ticket.us == 0 && !nodeset_any(k->ticket_at));
 	pool_put(&t->contenders, k);
 	l->contender = &t->no_contender;
@@ -358,7 +358,7 @@ void claim_free(struct lock_table *t, struct claim *c)
 	pool_put(&t->claims, c);
 }
 
-/* Where it is found by its session; NULL: nowhere. */
+/* The table in which its session finds it; NULL: none. */
 static struct readers *claim_readers(const struct claim *c)
 {
 	if (c->state == CLAIM_LOST)
@@ -485,7 +485,7 @@ void notices_release(struct notices *n)
 	mem_free(n->item);
 }
 
-/* How often the owner of this claim holds the lock now, if the notice says so. */
+/* How many times the owner of this claim holds the lock now, if the notice reports that. */
 static unsigned notices_count(enum notice_kind kind, const struct claim *c)
 {
 	const struct claim *holder = c->lock->holder;

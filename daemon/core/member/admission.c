@@ -6,7 +6,7 @@
 
 #define WINDOW_FIRST 256
 #define WINDOW_MOST  1024
-#define WINDOW_FEW   16 /* in a window this small a long or uneven way may explain the delay: the window is halved only at the timeout */
+#define WINDOW_FEW   16 /* with a window this small, a long or uneven network path may explain the delay: the window is halved only at the timeout */
 #define GROWTH       8 /* how much the window grows for each window of answers */
 
 void flow_begin(struct flow *f, unsigned most)
@@ -46,13 +46,13 @@ static void flow_halve(struct flow *f, struct instant sent, struct instant now, 
 void flow_answered(struct flow *f, struct instant sent, struct instant now, bool executed, int64_t timeout_us)
 {
 	int64_t took = instant_diff(now, sent);
-	bool used = 2 * f->open >= f->window; /* else answers in time say nothing about a larger window */
+	bool used = 2 * f->open >= f->window; /* otherwise answers in time say nothing about a larger window */
 
 	f->open--;
 	f->heard = now;
 	if (!executed)
 		return;
-	/* An answer that leaves no call open has measured the way alone, even if the way has become longer. */
+	/* If no call is open after an answer, only the network path was measured, even if the path has become longer. */
 	if (took < f->least_us || f->open == 0)
 		f->least_us = took < timeout_us ? took : timeout_us;
 	if (took >= timeout_us)
@@ -63,7 +63,7 @@ void flow_answered(struct flow *f, struct instant sent, struct instant now, bool
 		flow_grow(f);
 }
 
-#define RELEASES_A_ROUND 2 /* a round that fails makes two: of its value, and of its ticket */
+#define RELEASES_A_ROUND 2 /* a round that fails makes two releases: of its value and of its ticket */
 
 void admission_init(struct admission *a)
 {
@@ -149,20 +149,20 @@ void admission_leave(struct admission *a, struct admission_entry *x)
 	x->waits = x->parked = false;
 }
 
-/* Whether the next to be admitted is a lease to be kept. */
+/* Whether the next entry to be admitted is of KEEP or LEAVE. */
 static bool is_for_keeping(struct admission *a, bool alone, struct instant now)
 {
 	a->odd = !a->odd;
 	return !keeps_none(a) && (a->odd || alone || !instant_before(now, heap_first(&a->keep)->at));
 }
 
-/* The first of KEEP and LEAVE; NULL: none. A key that is to be left behind comes before all leases. */
+/* The first of KEEP and LEAVE; NULL: none. A key that is to be left comes before all leases. */
 static struct admission_entry *first_kept(const struct admission *a)
 {
 	return keeps_none(a) ? NULL : container_of(heap_first(&a->keep), struct admission_entry, urgent);
 }
 
-/* Of those who ask; NULL: none. */
+/* The first of ASK; NULL: none. */
 static struct admission_entry *first_asked(const struct admission *a)
 {
 	struct turn *turn = turns_first(&a->ask);
@@ -170,7 +170,7 @@ static struct admission_entry *first_asked(const struct admission *a)
 	return turn ? container_of(turn, struct admission_entry, turn) : NULL;
 }
 
-/* Of what keeps no lease. */
+/* The first of GIVE_BACK and ASK. */
 static struct admission_entry *first_other(const struct admission *a)
 {
 	struct admission_entry *given_back = TAILQ_FIRST(&a->give_back), *asked = a->asks_later ? NULL : first_asked(a);

@@ -11,10 +11,10 @@
 #include <sys/queue.h>
 
 /*
- * The window of a store: how many calls may be without an answer there. A store serves one call after the other, so calls that are sent faster only wait.
- * If calls wait longer than the timeout, rounds fail, are released and begin again, and this adds more load than there was before. So the window is halved
- * when calls begin to wait; a small window only when a call takes as long as the timeout. It grows slowly while calls do not wait and the window is used. A
- * value machine.
+ * The window of a store: how many unanswered calls it may have. A store serves one call after the other, so calls that are sent faster only wait. If calls
+ * wait longer than the timeout, rounds fail, are released and begin again, and this adds more load than there was before. So the window is halved when calls
+ * begin to wait; a small window only when a call takes as long as the timeout. It grows slowly while calls do not wait and the window is used. A value
+ * machine.
  * Source: additive increase, multiplicative decrease (Chiu, Jain 1989), on delay rather than loss (Brakmo, Peterson 1995); RFC 7661.
  * See ALGORITHMS.md, Admission.
  */
@@ -53,14 +53,13 @@ static inline bool flow_is_stuck(const struct flow *f, struct instant now, int64
 }
 
 /*
- * Admission: who may begin a round now, given the room that the stores' windows have. A value machine: it knows entries and room, no lock and no
- * store.
+ * Admission: who may begin a round now, given the room in the windows of the stores. A value machine: it knows entries and room, no lock and no store.
  *
- * Renewals and adoptions alternate with the rest, so neither keeps the other waiting for ever. A lease whose first half is over goes before the rest: a crowd
- * that asks costs nobody a lease. Leases are ordered by when their first half ends, so a crowd of long leases that are extended over and over costs nobody a
- * short one. A key that is to be left behind (UNLOCK keep=) goes before all leases: it may end any moment, and it is one question in place of many renewals.
- * Two releases go before one round that asks, so the end of sessions that held much delays nobody for long. A name of which a release waits is not asked for
- * before that was sent. Of those who ask, peers take turns.
+ * Renewals and adoptions alternate with the rest, so neither keeps the other waiting for ever. A lease whose first half is over goes before the rest, so a
+ * crowd of requests costs nobody a lease. Leases are ordered by the end of their first half. So a crowd of long leases that are extended over and over costs
+ * nobody a short one. A key that is to be left (UNLOCK keep=) goes before all leases: it may end any moment, and one such call replaces many renewals. Two
+ * releases go before one round that asks, so the end of sessions that held much delays nobody for long. A name with a waiting release is not asked for before
+ * the release was sent. Among those who ask, peers take turns.
  * See ALGORITHMS.md, Admission.
  */
 
@@ -72,12 +71,12 @@ enum room {
 
 enum admission_class {
 	ADMISSION_KEEP,  /* a renewal, or an adoption: ordered by when half of the lease is over */
-	ADMISSION_LEAVE, /* a key that is left behind: before all of those */
+	ADMISSION_LEAVE, /* a key that is to be left: before all of those */
 	ADMISSION_GIVE_BACK,
 	ADMISSION_ASK,
 };
 
-/* What may wait for admission. `owner` tells the engine what the entry is embedded in (enum admission_owner). */
+/* What may wait for admission. `owner` tells the engine which struct the entry is embedded in (enum admission_owner). */
 struct admission_entry {
 	union {
 		TAILQ_ENTRY(admission_entry) link; /* GIVE_BACK */
@@ -86,7 +85,7 @@ struct admission_entry {
 	};
 	uint8_t class, owner;
 	bool waits;  /* until it is admitted, or leaves */
-	bool parked; /* ASK: it waits in no line */
+	bool parked; /* ASK: it waits, but in no line */
 };
 TAILQ_HEAD(admission_entries, admission_entry);
 
@@ -94,9 +93,9 @@ struct admission {
 	struct heap keep;
 	struct admission_entries give_back;
 	struct turns ask;
-	bool asks_later; /* no ASK begins: a store that is back is yet to be told of releases, and one of them may be of the same name */
-	bool odd; /* flips with each choice; when set, a lease to be kept is chosen first */
-	unsigned given_back; /* releases since the last ASK that was chosen beside them */
+	bool asks_later; /* no ASK begins: releases are yet to be sent to a store that is back, and one of them may be for the same name */
+	bool odd; /* flips with each choice; when set, a lease is chosen first */
+	unsigned given_back; /* releases since the last ASK that was chosen while releases waited */
 };
 
 void admission_init(struct admission *a);
@@ -108,7 +107,7 @@ bool admission_ask(const struct admission *a, const struct admission_entry *x, e
 void admission_queue(struct admission *a, struct admission_entry *x, struct instant urgent_at, struct origin *whose);
 /* Takes out the next entry that may begin; NULL: none. Each call counts as an admission: repeat it until it returns NULL. */
 struct admission_entry *admission_next(struct admission *a, enum room room, struct instant now);
-/* An ASK that was taken out waits on, in no line: for admission_leave() or admission_queue(). */
+/* An ASK that was taken out keeps waiting, in no line: until admission_leave() or admission_queue(). */
 void admission_park(struct admission_entry *x);
 /* The entry need not begin any more: takes it out if it waits. */
 void admission_leave(struct admission *a, struct admission_entry *x);

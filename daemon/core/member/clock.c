@@ -33,7 +33,7 @@ int64_t clock_measure(struct member_clock *clock, int64_t server_us, struct inst
 	return jump;
 }
 
-/* Narrows `firm` by the last look, or replaces it if they disagree. So late answers take nothing from it: many would hide what was seen in time. */
+/* Narrows `firm` by the last look, or replaces it if they disagree. So late answers do not widen it: many of them would hide what was seen in time. */
 static void clock_confirm(struct member_clock *c)
 {
 	struct clock_bounds seen = clock_now(c), both = seen;
@@ -67,7 +67,7 @@ static struct clock_bounds bounds_moved(struct clock_bounds b, struct move by)
 	return b;
 }
 
-/* If m is of a minority that was set forward, the median of so many others is the clock of one that was not. */
+/* With this many others, their median is the clock of a store that was not set forward, even if m belongs to a minority that was. */
 static bool first_look_has_enough(const struct members *ms, unsigned others)
 {
 	unsigned minority = ms->core->conf.nodes - quorum_of(ms->core->conf.nodes);
@@ -75,8 +75,8 @@ static bool first_look_has_enough(const struct members *ms, unsigned others)
 	return others + 1 >= 2 * minority;
 }
 
-/* All others that can tell were asked since, and none has an open jump: if that is our stop, it is not allowed for yet in what is known of m. */
-static bool first_look_is_told(const struct members *ms, const struct member *m, struct instant since)
+/* All others that can tell were asked after that moment, and none has an open jump: if that is our stop, the bounds of m do not allow for it yet. */
+static bool first_look_has_answers(const struct members *ms, const struct member *m, struct instant since)
 {
 	for (unsigned i = 0; i < ms->core->conf.nodes; i++) {
 		const struct member *other = &ms->node[i];
@@ -88,7 +88,7 @@ static bool first_look_is_told(const struct members *ms, const struct member *m,
 	return true;
 }
 
-/* The clock of m was set back by so much, at least, beyond drift and what is not noticed. */
+/* The clock of m was set back by at least this much, beyond drift and what is too little to notice. */
 static void first_look_note_back(const struct members *ms, struct member *m, int64_t back_us)
 {
 	int64_t most = ms->core->conf.clock_tol_us;
@@ -96,7 +96,7 @@ static void first_look_note_back(const struct members *ms, struct member *m, int
 	m->met.set_back |= most > 0 && !m->met.done && back_us > (m->met.ahead ? 0 : most);
 }
 
-/* This host stood still for so long, at least, since m was looked at, or before that. */
+/* This host stood still for at least this long, since m was looked at, or before that. */
 static void first_look_note_stop(struct member *m, int64_t least_us)
 {
 	m->met.stop_us += m->met.ahead ? least_us : 0;
@@ -107,7 +107,7 @@ static int64_t first_look_slack_us(const struct member *m)
 	return JUMP_SLACK_US + drift_us(instant_diff(m->clock.at, m->met.at));
 }
 
-/* The clock of m went on without ours since it seemed to be ahead, so the stop of this host that was found since came later; else it came before. */
+/* The clock of m went on without ours after it seemed to be ahead, so the stop of this host that was found later came after that; otherwise it came before. */
 static bool first_look_shows_stop(const struct member *m)
 {
 	return m->clock.low - m->met.high > first_look_slack_us(m);
@@ -135,7 +135,7 @@ bool first_look_was_ahead(struct members *ms, struct member *m)
 	bool asked = m->met.ahead;
 	struct middle others;
 
-	/* A clock that was not looked at since our stop was allowed for is a guess. And an open jump is judged first. */
+	/* If the clock was not looked at after our stop was allowed for, its bounds are a guess. And an open jump is judged first. */
 	if (m->met.done || most == 0 || !m->clock.known || m->jump.open || instant_before(m->clock.sent, since))
 		return false;
 	if (m->met.set_back || first_look_went_back(m)) {
@@ -146,7 +146,7 @@ bool first_look_was_ahead(struct members *ms, struct member *m)
 		since = instant_max(since, m->met.at);
 		low = m->met.low + (first_look_shows_stop(m) ? m->met.stop_us : 0);
 	}
-	if ((asked && !first_look_is_told(ms, m, since)) || !judge_median(ms, m, since, &others))
+	if ((asked && !first_look_has_answers(ms, m, since)) || !judge_median(ms, m, since, &others))
 		return false;
 	if (low - others.high <= most || low - host <= most) {
 		m->met.ahead = false;
@@ -162,7 +162,7 @@ bool first_look_was_ahead(struct members *ms, struct member *m)
 	return true;
 }
 
-/* Whether the clocks of two stores show the same jump. See clock.h for what is made of that. */
+/* Whether the clocks of two stores show the same jump. See clock.h for the consequences. */
 
 enum likeness { LIKE, UNLIKE, NOT_KNOWN_YET, LOOK_AGAIN };
 
@@ -172,7 +172,7 @@ static inline struct move jump_move(const struct member *m)
 	return clock_move(&m->jump.before, &m->clock.firm);
 }
 
-/* How much two moves that are one stop may differ: a clock may move by too little to be noticed, and the two drift apart while ours stands still. */
+/* How much two moves that are one stop may differ. A clock may move by too little to notice, and the two drift apart while ours stands still. */
 static int64_t move_slack(struct move its)
 {
 	return JUMP_SLACK_US + drift_us(its.most);
@@ -184,7 +184,7 @@ static bool moves_are_alike(struct move its, struct move others)
 	return its.least > 0 && 2 * others.least > its.least && others.least <= its.most + move_slack(its) && its.least <= others.most + move_slack(its);
 }
 
-/* Both have jumped, perhaps at the same moment. What was known of each just before its jump says more than what was known at the last look at m. */
+/* Both have jumped, perhaps at the same moment. The bounds of each just before its jump say more than those of the last look at m. */
 static bool jumps_are_alike(const struct member *m, const struct member *other)
 {
 	bool meet = other->jump.open && instant_before(m->jump.before.at, other->jump.seen) && instant_before(other->jump.before.at, m->jump.seen);
@@ -192,21 +192,21 @@ static bool jumps_are_alike(const struct member *m, const struct member *other)
 	return meet && moves_are_alike(jump_move(m), jump_move(other));
 }
 
-/* The answer of m came so late that the jump may be twice as long, and another look at m would tell. */
+/* The answer of m came so late that the jump may be twice as long, and another look at m would show it. */
 static bool clock_is_rough(const struct member *m, struct move its)
 {
 	return m->connected && clock_width(&m->clock.firm) > its.least + move_slack(its);
 }
 
-/* The answer came so late that it is true of the clock as it was, and half a jump on. */
+/* The answer came so late that it fits the old clock, and also half a jump more. */
 static bool look_may_hide(const struct member_clock *c, struct move its)
 {
 	return 2 * instant_diff(c->at, c->sent) >= its.least;
 }
 
 /*
- * The jump of m was denied, so it is m's own, unless the clock of the store that denied it stood still or was set back. A jump of another store that is seen
- * later may be a stop that m has not shown yet. A new look at m tells.
+ * The jump of m was denied, so it is m's own, unless the clock of the store that denied it stood still or was set back. If another store jumps later, that
+ * may be a stop that m has not shown yet. A new look at m decides.
  */
 static bool jump_is_disputed(const struct member *m, const struct member *other)
 {
@@ -229,7 +229,7 @@ static bool jump_is_denied(const struct members *ms, const struct member *m)
 	return false;
 }
 
-/* Whether another store's clock shows the jump of m. LOOK_AGAIN: it may, or it shows more; another look at m would tell. */
+/* Whether another store's clock shows the jump of m. LOOK_AGAIN: perhaps, or it shows more; another look at m would decide. */
 static enum likeness jump_likeness(const struct member *m, const struct member *other)
 {
 	const struct clock_bounds *then = &m->jump.beside[other->index];
@@ -247,18 +247,18 @@ static enum likeness jump_likeness(const struct member *m, const struct member *
 	return instant_before(other->clock.sent, m->jump.seen) || look_may_hide(&other->clock, its) ? NOT_KNOWN_YET : UNLIKE;
 }
 
-/* Tells a store's clock that was set forward from our clock that stood still: pure judgement, no calls. */
+/* Distinguishes a store's clock that was set forward from our clock that stood still. Pure judgement, no calls. */
 
 /*
- * The store carried this call out before its clock jumped, or before we stood still: another connection was faster, or this store was slower than those that
- * showed our stop. So the answer says nothing of the clock since then. (If neither is so, the clock was set back.)
+ * The store carried this call out before its clock jumped, or before we stood still. Either another connection was faster, or this store was slower than
+ * those that showed our stop. So the answer says nothing about the clock after that. (If neither is true, the clock was set back.)
  */
 static bool look_is_outdated(const struct member_clock *c, int64_t server_us, struct instant sent)
 {
 	return instant_before(sent, c->sure) && server_us - sent.us < c->low;
 }
 
-/* The last look was so long ago, or told so little, that a step beyond the tolerance need not show as a jump. */
+/* The last look was so long ago, or so inexact, that a step beyond the tolerance need not show as a jump. */
 static bool step_may_hide(const struct members *ms, const struct clock_bounds *before, struct instant sent)
 {
 	int64_t hidden = drift_of(instant_diff(ms->core->now, before->at)) + clock_width(before) + instant_diff(ms->core->now, sent);
@@ -266,7 +266,7 @@ static bool step_may_hide(const struct members *ms, const struct clock_bounds *b
 	return before->known && hidden > JUMP_SLACK_US && hidden + JUMP_SLACK_US > ms->core->conf.clock_tol_us;
 }
 
-/* Notes what is known of all clocks now. If m jumps next, our stop must show in them since: what they have shown before is of an earlier stop. */
+/* Notes what is known of all clocks now. If m jumps next, our stop must show in them after this moment: what they showed before comes from an earlier stop. */
 static void clocks_remember(const struct members *ms, struct member *m)
 {
 	for (unsigned i = 0; i < ms->core->conf.nodes; i++)
@@ -280,7 +280,7 @@ static void clock_is_met(struct members *ms, const struct member *m)
 		ms->node[i].beside[m->index] = ms->node[i].jump.beside[m->index] = m->clock.firm;
 }
 
-/* A later look may narrow what is known of a jump, or add to it what is too little to be noticed as another. */
+/* A later look may narrow the bounds of a jump, or add to it what is too little to notice as another jump. */
 static void jump_note_shown(struct member *m, struct instant now)
 {
 	if (m->clock.firm.low > m->jump.shown_low + JUMP_SLACK_US) {
@@ -293,7 +293,7 @@ bool jump_note(struct members *ms, struct member *m, int64_t server_us, struct i
 {
 	struct member_clock *c = &m->clock;
 	struct clock_bounds before = clock_now(c);
-	bool guessed = instant_before(c->sent, c->sure); /* m was not asked since a jump or a stop was found: what was known before may be a guess */
+	bool guessed = instant_before(c->sent, c->sure); /* m was not asked after a jump or a stop was found: its earlier bounds may be a guess */
 	int64_t jump, back;
 
 	if (before.known && look_is_outdated(c, server_us, sent))
@@ -308,7 +308,7 @@ bool jump_note(struct members *ms, struct member *m, int64_t server_us, struct i
 	if (back > 0 && !guessed)
 		first_look_note_back(ms, m, back);
 	if (jump && !m->jump.open) {
-		/* Of several jumps the sum is judged: the first has ended keys as well. */
+		/* Several jumps are judged as their sum: the first has ended keys as well. */
 		m->jump.before = before;
 		memcpy(m->jump.beside, m->beside, sizeof(m->beside));
 		m->jump.undone = m->jump.allowed = m->jump.denied = false;
@@ -373,7 +373,7 @@ static bool jump_has_gone(const struct member *m)
 	return m->jump.allowed && !jump_is_partial(m) && jump_move(m).least <= JUMP_SLACK_US;
 }
 
-/* What m has shown may be from before our stop. Its next answer, however late, tells more; m is not used before. */
+/* What m has shown may come from before our stop. Its next answer, however late, shows more; until then m is not used. */
 static bool jump_is_unread(const struct member *m)
 {
 	return (jump_is_partial(m) || jump_has_gone(m)) && instant_before(m->clock.sent, m->clock.sure);
@@ -423,8 +423,8 @@ struct nodeset jump_asks(const struct members *ms, const struct member *m)
 }
 
 /*
- * Allows for our stop in the open jump of another store: what it shows beyond the stop is its own. What was known of the clocks while this host stood still
- * may be of before the stop or after it.
+ * Allows for our stop in the open jump of another store: the excess over the stop is that store's own. Bounds from the time when this host stood still may be
+ * from before the stop or from after it.
  */
 static void jump_allow(const struct members *ms, const struct member *m, struct member *other, struct move stop)
 {
@@ -450,7 +450,7 @@ static int64_t jump_shown(const struct member *m, const struct member *other, in
 	return shown < 0 ? 0 : shown < most ? shown : most;
 }
 
-/* The stop was over by then: one of the clocks that agree had shown it. */
+/* By then the stop was over: one of the clocks that agree had shown it. */
 static struct instant stop_over(const struct members *ms, const struct member *m, const enum likeness *how, struct move stop)
 {
 	struct instant over = m->jump.shown;
@@ -465,8 +465,8 @@ static struct instant stop_over(const struct members *ms, const struct member *m
 }
 
 /*
- * Allows for the stop in what is known of a clock that has not shown it yet, or not certainly. A clock that is LIKE may have shown what is too little to be
- * noticed as a jump; an answer that came too late to tell may have shown a part. A clock that was looked at after the stop and does not show it was set back.
+ * Allows for the stop in the bounds of a clock that has not shown it yet, or not certainly. A clock that is LIKE may have shown what is too little to notice
+ * as a jump. An answer that came too late to decide may have shown a part. A clock that was looked at after the stop and does not show it was set back.
  */
 static void clock_allow(const struct member *m, struct member *other, enum likeness how, struct move stop, struct instant over)
 {
@@ -480,13 +480,13 @@ static void clock_allow(const struct member *m, struct member *other, enum liken
 		other->clock.low += stop.least - shown;
 }
 
-/* This open jump shows more than our stop: the store had jumped by itself before, and keys have ended early there. */
+/* This open jump is longer than our stop: the store had jumped by itself before, and keys have ended early there. */
 static bool jump_is_sum(const struct member *m, struct move stop)
 {
 	return jump_move(m).least > stop.most + move_slack(stop);
 }
 
-/* Closes a jump. rest: what m lacks of our stop. If it certainly lacks some, m was looked at in the middle of the stop, and the rest is to come. */
+/* Closes a jump. rest: what m has not shown of our stop. If that is certainly not 0, m was looked at in the middle of the stop, and the rest will follow. */
 static void jump_close(struct members *ms, struct member *m, struct move rest)
 {
 	m->jump.open = false;

@@ -8,17 +8,17 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#define LATE_IS_SLOW 3    /* answers in a row that came after the timeout: fewer may be a pause of this process, or of the store */
+#define LATE_IS_SLOW 3    /* answers in a row that came after the timeout: fewer may be due to a pause of this process, or of the store */
 #define PROBE_APART_US (SEC / 4)
-#define DENIAL_SHOWN_US (60 * SEC) /* after it was met last; a shorter time would let it come and go with calls that come once in a while */
+#define DENIAL_SHOWN_US (60 * SEC) /* after the last occurrence; with a shorter time it would come and go with calls that are rare */
 #define LATE_PART_US  (30 * SEC)
 #define LATE_SHOWN_US (60 * SEC)
-#define LATE_LEAST    4   /* fewer may be pauses of this process; LATE_IS_SLOW in a row make it slow */
-#define LATE_MOST     100 /* of so many round trips one may be late */
+#define LATE_LEAST    4   /* fewer may be due to pauses of this process; LATE_IS_SLOW in a row make it slow */
+#define LATE_MOST     100 /* one in this many round trips may be late */
 #define APART_US (SEC / 2) /* as in redlock doctor */
-#define BREAKS_US (60 * SEC) /* BREAKS_MOST breaks within that time are too many, and are shown for as long */
+#define BREAKS_US (60 * SEC) /* BREAKS_MOST breaks within this time are too many, and are shown for as long */
 
-/* --- what is told of it --- */
+/* --- reports --- */
 
 bool member_may_tell(struct members *ms, struct member *m, bool again)
 {
@@ -40,7 +40,7 @@ static bool member_is_slow(const struct members *ms, const struct member *m)
 	return m->stalled || (m->state == MEMBER_JOINED && !m->refusal.defect && member_is_far(ms, m));
 }
 
-/* Too often, up to now: between two times all seems well. */
+/* It has broken too often until now: between two breaks all seems well. */
 static bool member_breaks(const struct members *ms, const struct member *m)
 {
 	struct instant first = m->breaks.at[0], last = m->breaks.at[BREAKS_MOST - 1];
@@ -87,8 +87,8 @@ const char *member_state_told(const struct members *ms, const struct member *m)
 	return member_state_word(member_refuses(m) ? MEMBER_REFUSED : m->state);
 }
 
-/* Each cause is told of one store. */
-static void tell_troubles(const struct members *ms, bool serving, char *text, size_t size)
+/* Gives one store for each cause. */
+static void list_troubles(const struct members *ms, bool serving, char *text, size_t size)
 {
 	uint64_t told = 0;
 	size_t at = 0;
@@ -108,7 +108,7 @@ _Static_assert(DEFECT_N <= 64, "one bit for each");
 
 void health_tell_serving(const struct members *ms, char *text, size_t size)
 {
-	tell_troubles(ms, true, text, size);
+	list_troubles(ms, true, text, size);
 }
 
 void health_tell_missing(const struct members *ms, char *text, size_t size)
@@ -135,7 +135,7 @@ void health_tell_missing(const struct members *ms, char *text, size_t size)
 	if (count[FAR] && at < size)
 		at += (size_t)snprintf(text + at, size - at, " (%" PRId64 " ms)", ms->core->conf.timeout_us / MSEC);
 	if (at < size)
-		tell_troubles(ms, false, text + at, size - at);
+		list_troubles(ms, false, text + at, size - at);
 }
 
 unsigned members_serving(const struct members *ms)
@@ -156,7 +156,7 @@ unsigned members_voting(const struct members *ms)
 	return n;
 }
 
-/* --- what shows it --- */
+/* --- signs --- */
 
 /* "it refuses SET: OOM command not allowed …" */
 static void health_words(char *to, size_t size, struct span text)
@@ -171,8 +171,8 @@ static void health_words(char *to, size_t size, struct span text)
 		snprintf(to, size, "it refuses %.*s: %.*s", (int)word, text.p, (int)rest, blank ? blank + 1 : "");
 }
 
-/* What it was refused, or not any more. While it is probed or refused its state says enough. */
-static void health_tell(struct members *ms, struct member *m, enum log_level level, struct ill *ill, const char *note, bool again)
+/* Logs what was refused, or is no longer refused. While it is probed or refused, its state says enough. */
+static void health_log(struct members *ms, struct member *m, enum log_level level, struct ill *ill, const char *note, bool again)
 {
 	enum defect now = ill->defect, was = ill->told;
 
@@ -192,7 +192,7 @@ static bool health_becomes(struct ill *ill, enum defect defect, struct span refu
 	return same;
 }
 
-/* Limits and jobs are refused then: see home.h. Locks need no names. */
+/* Limits and jobs are refused in that case: see home.h. Locks need no names. */
 static void health_note_name(struct members *ms, struct member *m, const struct probe *probe)
 {
 	enum defect defect = m->ours && probe->called.n && !span_equal(probe->called, span_of(core_calls(ms->core, m->index))) ? DEFECT_MISNAMED : DEFECT_NONE;
@@ -201,10 +201,10 @@ static void health_note_name(struct members *ms, struct member *m, const struct 
 	if (defect)
 		snprintf(m->misnamed.text, sizeof(m->misnamed.text), "RATE and jobs are refused: the other daemons call it %.*s", (int)probe->called.n,
 		         probe->called.p);
-	health_tell(ms, m, LOG_ERROR, &m->misnamed, "all daemons call it alike", same);
+	health_log(ms, m, LOG_ERROR, &m->misnamed, "all daemons call it alike", same);
 }
 
-/* By how much the store's clock is ahead of this host's, at least; negative: behind. */
+/* By how much the store's clock is ahead of this host's, at least; negative: it is slow. */
 static int64_t clock_ahead(const struct members *ms, const struct member *m)
 {
 	int64_t host = ms->core->wall_us - ms->core->now.us, ahead = m->clock.low - host, behind = host - m->clock.high;
@@ -217,7 +217,7 @@ static bool clocks_agree(const struct member_clock *a, const struct member_clock
 	return b->known && a->low - b->high <= APART_US && b->low - a->high <= APART_US;
 }
 
-/* Two stores at least: a lone one proves nothing against this host. */
+/* Needs at least two stores: a single one proves nothing against this host. */
 static bool clock_is_as_most(const struct members *ms, const struct member *m)
 {
 	unsigned alike = 0;
@@ -229,7 +229,7 @@ static bool clock_is_as_most(const struct members *ms, const struct member *m)
 
 static bool clock_is_apart(int64_t ahead_us, bool was)
 {
-	return llabs(ahead_us) > (was ? APART_US - APART_US / 5 : APART_US); /* at the edge it would come and go */
+	return llabs(ahead_us) > (was ? APART_US - APART_US / 5 : APART_US); /* with one threshold it would come and go */
 }
 
 static void clock_words(char *to, size_t size, const char *whose, int64_t ahead_us, const char *others)
@@ -240,7 +240,7 @@ static void clock_words(char *to, size_t size, const char *whose, int64_t ahead_
 	         others);
 }
 
-/* This host's clock, where most stores agree: the clock of the stores is then one of theirs. */
+/* This host's clock, if most stores agree: then the clock of the stores is one of theirs. */
 static void health_note_host_clock(struct members *ms)
 {
 	int64_t ahead = ms->core->wall_us - members_clock_us(ms, ms->core->now);
@@ -255,7 +255,7 @@ static void health_note_host_clock(struct members *ms)
 	         core_quoted(ms->core, span_of(was ? "this host's clock and most stores' agree" : text)));
 }
 
-/* Also that of a lone store, which no other can be compared with. */
+/* Includes a single store, which cannot be compared with another. */
 static void health_note_clock(struct members *ms, struct member *m)
 {
 	bool as_most = clock_is_as_most(ms, m), apart, same;
@@ -267,10 +267,10 @@ static void health_note_clock(struct members *ms, struct member *m)
 	same = health_becomes(&m->apart, apart ? DEFECT_CLOCK : DEFECT_NONE, SPAN(""));
 	if (apart)
 		clock_words(m->apart.text, sizeof(m->apart.text), "its", ahead, "this host's");
-	health_tell(ms, m, LOG_WARN, &m->apart, as_most && ms->host_apart ? "most stores' clocks and its agree" : "its clock and this host's agree", same);
+	health_log(ms, m, LOG_WARN, &m->apart, as_most && ms->host_apart ? "most stores' clocks and its agree" : "its clock and this host's agree", same);
 }
 
-static void health_tell_silence(struct members *ms, struct member *m, bool again)
+static void health_log_silence(struct members *ms, struct member *m, bool again)
 {
 	if (!m->silence_untold || !member_may_tell(ms, m, again))
 		return;
@@ -293,7 +293,7 @@ void member_subscribed(struct members *ms, unsigned node, enum defect defect, st
 	strcpy(m->silent, text);
 	m->silence = defect;
 	m->silence_untold = true;
-	health_tell_silence(ms, m, false);
+	health_log_silence(ms, m, false);
 }
 
 void member_unwatched(struct members *ms, unsigned node, enum defect defect, struct span reason, struct span address)
@@ -305,7 +305,7 @@ void member_unwatched(struct members *ms, unsigned node, enum defect defect, str
 	core_keep(m->unwatched.text, sizeof(m->unwatched.text), reason);
 	if (address.n > 0)
 		core_keep(m->address, sizeof(m->address), address);
-	health_tell(ms, m, LOG_WARN, &m->unwatched, "that is over", same);
+	health_log(ms, m, LOG_WARN, &m->unwatched, "that is over", same);
 }
 
 void health_note_probe(struct members *ms, struct member *m, const struct probe *probe)
@@ -313,34 +313,34 @@ void health_note_probe(struct members *ms, struct member *m, const struct probe 
 	bool denied = m->lesser.defect || m->refusal.defect;
 	bool same = health_becomes(&m->lesser, probe->lesser ? probe->defect : DEFECT_NONE, probe->lesser ? probe->refusal : SPAN(""));
 
-	health_tell(ms, m, LOG_WARN, &m->lesser, "it no longer refuses that", same);
+	health_log(ms, m, LOG_WARN, &m->lesser, "it no longer refuses that", same);
 	same = health_becomes(&m->refusal, probe->lesser ? DEFECT_NONE : probe->defect, probe->lesser ? SPAN("") : probe->refusal);
 	ms->gained |= !same && !m->refusal.defect;
 	if (denied && !m->lesser.defect && !m->refusal.defect)
-		m->denial.defect = DEFECT_NONE; /* that was of the same */
-	health_tell(ms, m, LOG_ERROR, &m->refusal, "it refuses nothing any more", same);
+		m->denial.defect = DEFECT_NONE; /* the denial was about the same */
+	health_log(ms, m, LOG_ERROR, &m->refusal, "it refuses nothing any more", same);
 	health_note_name(ms, m, probe);
 	health_note_clock(ms, m);
-	health_tell_silence(ms, m, true);
+	health_log_silence(ms, m, true);
 }
 
 /*
- * Refusals that depend on the key, or on a command that the probe does not try. All others are of the whole server: a probe shows them, unless they come and
- * go, as those of a server do that is as good as full.
+ * Refusals that depend on the key, or on a command that the probe does not try. All others concern the whole server: a probe shows them unless they come and
+ * go, as with a server that is almost full.
  */
 static bool health_is_of_one_call(enum defect defect)
 {
 	return defect == DEFECT_PERMISSION || defect == DEFECT_COMMAND || defect == DEFECT_KEY || defect == DEFECT_OTHER;
 }
 
-/* name: of the lock, for the log alone; empty: it is about none. */
+/* name: of the lock, only for the log; empty: it is about no lock. */
 static void health_note_denial(struct members *ms, struct member *m, enum defect defect, struct span name, const char *what, struct span text)
 {
 	bool known = m->denial.defect == defect && instant_diff(ms->core->now, m->denial.at) < DENIAL_SHOWN_US;
 	char now[sizeof(m->denial.text)];
 
 	snprintf(now, sizeof(now), "%s%.*s", what, (int)text.n, text.n ? text.p : "");
-	known &= (name.n == 0 && defect != DEFECT_KEY) || strcmp(m->denial.text, now) == 0; /* each of several locks and keys is named */
+	known &= (name.n == 0 && defect != DEFECT_KEY) || strcmp(m->denial.text, now) == 0; /* each of several locks and keys is logged */
 	m->denial.defect = defect;
 	m->denial.at = ms->core->now;
 	strcpy(m->denial.text, now);
@@ -413,7 +413,7 @@ bool health_note_failure(struct members *ms, struct member *m, const struct answ
 	return !probed;
 }
 
-static void health_tell_far(struct members *ms, struct member *m, bool again)
+static void health_log_far(struct members *ms, struct member *m, bool again)
 {
 	bool far = member_is_far(ms, m);
 
@@ -424,7 +424,7 @@ static void health_tell_far(struct members *ms, struct member *m, bool again)
 	         far ? "reason=" : "note=\"it answers in time again\"", far ? core_quoted(ms->core, span_of(m->far)) : "");
 }
 
-/* One answer after the timeout measures a pause, not the network, and counts as the timeout. */
+/* A single answer after the timeout measures a pause, not the network, and counts as the timeout. */
 void health_note_trip(struct members *ms, struct member *m, int64_t us)
 {
 	int64_t timeout = ms->core->conf.timeout_us;
@@ -443,7 +443,7 @@ void health_note_trip(struct members *ms, struct member *m, int64_t us)
 		snprintf(m->far, sizeof(m->far), "slower than redis.timeout (%" PRId64 " ms): its round trip is %" PRId64 ".%" PRId64 " ms", timeout / MSEC,
 		         m->rtt_us / MSEC, m->rtt_us % MSEC / (MSEC / 10));
 	}
-	health_tell_far(ms, m, was == member_is_far(ms, m));
+	health_log_far(ms, m, was == member_is_far(ms, m));
 }
 
 static uint64_t member_trips(const struct member *m)
@@ -463,7 +463,7 @@ void health_note_late(struct members *ms, struct member *m, struct instant sent)
 	bool was = member_is_late(ms, m);
 
 	if (instant_before(sent, m->late_at) || member_is_far(ms, m))
-		return; /* the same pause held it up; or all are late */
+		return; /* the same pause delayed it; or all are late */
 	if (!m->lates[0].n || instant_diff(now, m->lates[0].since) >= LATE_PART_US) {
 		m->lates[1] = m->lates[0];
 		m->lates[0].since = now;
@@ -479,7 +479,10 @@ void health_note_late(struct members *ms, struct member *m, struct instant sent)
 	n = m->lates[0].n + m->lates[1].n;
 	trips = timed + 1 - m->lates[m->lates[1].n > 0].trips;
 	trips = trips > n ? trips : n;
-	/* Those that were under way in one pause count as one. A busy store that pauses often has few of them, but no answer comes for much of the time. */
+	/*
+	 * Round trips that were under way in one pause count as one. A busy store that pauses often has few of them, but for much of the time no answer
+	 * comes.
+	 */
 	late_us = m->lates[0].us + (m->lates[1].n ? m->lates[1].us : 0);
 	all_us = instant_diff(now, m->lates[m->lates[1].n > 0].since) + late_us / (int64_t)n;
 	m->late_text[0] = '\0';

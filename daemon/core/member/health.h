@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Whether a store serves: beside its membership, what it was refused of that which locks need, and whether its answers come in time. A store that does not
- * serve is asked all the same about what is held, and does as much as it can: one without memory still renews and releases. It is asked for nothing new, and
- * counts for no quorum. One that refuses only what limits, jobs, queues, slots or messages need serves, and says so.
+ * Whether a store serves: apart from its membership, what that locks need it has refused, and whether its answers come in time. A store that does not serve
+ * is still asked about what is held, and does as much as it can: one without memory still renews and releases. It is asked for nothing new, and counts for no
+ * quorum. A store that refuses only what limits, jobs, queues, slots or messages need does serve, and its trouble is reported.
  */
 #ifndef CORE_HEALTH_H
 #define CORE_HEALTH_H
@@ -12,20 +12,20 @@
 /* What keeps a store from serving, or from serving well. */
 struct trouble {
 	const char *text; /* "" if all is well */
-	enum defect defect; /* DEFECT_NONE also of what is about its memory */
+	enum defect defect; /* DEFECT_NONE also if its memory is the cause */
 };
-/* Text in memory of the effects, or of the store. */
+/* The text is in memory of the effects, or of the store. */
 struct trouble member_trouble(const struct members *ms, const struct member *m);
-/* Why stores do not serve, for people: "2 in quarantine, 1 down; r3: connect: Connection refused". Each cause is given for one store. */
+/* Why stores do not serve, for people: "2 in quarantine, 1 down; r3: connect: Connection refused". Gives an example of each cause. */
 void health_tell_missing(const struct members *ms, char *text, size_t size);
-/* What those that serve have refused, or lack: "; r3: it refused a call: NOPERM no". "" if nothing. */
+/* What serving stores have refused, or lack: "; r3: it refused a call: NOPERM no". "" if nothing. */
 void health_tell_serving(const struct members *ms, char *text, size_t size);
-/* Its state as people and programs are told it. */
+/* Its state, as reported to people and programs. */
 const char *member_state_told(const struct members *ms, const struct member *m);
 
 /*
- * Whether one more line may be logged about it: TELL_MOST at once, and one each TELL_APART_US, or a store that comes and goes would fill the log. The next
- * line says how many were left out. again: this line was left out before, and is counted already.
+ * Whether one more line may be logged about it: TELL_MOST at once, then one each TELL_APART_US. Otherwise a store that comes and goes would fill the log. The
+ * next line says how many were left out. again: this line was left out before, and is counted already.
  */
 bool member_may_tell(struct members *ms, struct member *m, bool again);
 #define TELL_MOST     10
@@ -34,30 +34,30 @@ bool member_may_tell(struct members *ms, struct member *m, bool again);
 unsigned members_serving(const struct members *ms);
 unsigned members_voting(const struct members *ms); /* slow ones count as well */
 
-/* The store publishes for this daemon, or refuses to. Either is logged once: timers do the work of the messages meanwhile. */
+/* The store publishes for this daemon, or refuses to. Each change is logged once: meanwhile timers replace the messages. */
 void member_subscribed(struct members *ms, unsigned node, enum defect defect, struct span refusal);
-/* Whether sentinels tell that it is still the master, and agree; or its name leads to one server. address: see EVENT_UNWATCHED. */
+/* Whether sentinels confirm that it is still the master, and agree; or its name leads to one server. address: see EVENT_UNWATCHED. */
 void member_unwatched(struct members *ms, unsigned node, enum defect defect, struct span reason, struct span address);
-/* A probe was carried out: what it was refused, or not any more. */
+/* A probe was carried out: notes what the store refuses, or no longer refuses. */
 void health_note_probe(struct members *ms, struct member *m, const struct probe *probe);
 /* A call was not carried out. True: the store has refused it, and is to be probed at once. */
 bool health_note_failure(struct members *ms, struct member *m, const struct answer *a);
-/* Its connection broke: why. Returns what is to be told, and of which defect; from the third time within a minute on it is that it breaks so often. */
+/* Its connection broke for this reason. Returns what to report, and the defect. From the third time within a minute, the report is that it breaks so often. */
 struct trouble health_note_break(struct members *ms, struct member *m, struct trouble why);
-/* It has a key of another type under the name of a lock or slot, as calls know it. */
+/* It has a key of another type under the name of a lock or slot; the key is named as in calls. */
 void health_note_wrong_type(struct members *ms, unsigned node, struct span key);
-/* A ticket was not queued: why. */
+/* A ticket was not queued: notes why. */
 void health_note_unqueued(struct members *ms, const struct answer *a, struct span key);
-/* It has executed a call about this lock or slot, whose key is ours, or of the right type; queued: it gave the ticket a place, too. */
+/* It has executed a call about this lock or slot, whose key is ours, or of the right type; queued: it also queued the ticket. */
 void health_forget_key(struct members *ms, unsigned node, struct span key, bool queued);
 static inline void health_note_served(struct members *ms, unsigned node, struct span key, bool queued)
 {
 	if (ms->node[node].denial.defect)
 		health_forget_key(ms, node, key, queued);
 }
-/* A call was answered after that time, and the store is slow, or was, or this answer is late. */
+/* A call was answered after this time, and the store is slow, or was, or this answer is late. */
 void health_note_trip(struct members *ms, struct member *m, int64_t us);
-/* A call that was sent then was answered after the timeout. */
+/* A call that was sent at this moment was answered after the timeout. */
 void health_note_late(struct members *ms, struct member *m, struct instant sent);
 /* A call is unanswered for longer than the timeout. */
 void health_note_stall(struct members *ms, struct member *m);

@@ -15,7 +15,7 @@
 #define HEALTH_US SEC
 #define SOON_US   (HEALTH_US / 4)
 
-#define LOSS_AGAIN_US (15 * 60 * SEC) /* a loss is one more of the same kind if it comes so soon after a quarantine, or within it */
+#define LOSS_AGAIN_US (15 * 60 * SEC) /* a loss counts as a repeated one if it comes within a quarantine, or so soon after it */
 #define LOSSES_MOST   3
 
 static const struct trouble foreign_loss = {"another daemon found that it may have lost memory", DEFECT_NONE};
@@ -37,7 +37,7 @@ static void member_become_quarantined(struct members *ms, struct member *m)
 	member_become(ms, m, MEMBER_QUARANTINED, m->quarantine.losses < LOSSES_MOST ? DEFECT_NONE : cause, m->quarantine.why);
 }
 
-/* Its quarantine is over. The store is joined once the others have told their fences, or the timeout for that is over. */
+/* Its quarantine is over. The store is joined once the others have reported their fences, or the time for that is over. */
 static void member_end_quarantine(struct members *ms, struct member *m)
 {
 	struct nodeset unasked = fences_unheard(ms, m);
@@ -56,8 +56,8 @@ static void member_end_quarantine(struct members *ms, struct member *m)
 }
 
 /*
- * The former server may have granted votes after the other had been promoted, and the quarantine does not reckon with these. What was noted of its marker and
- * fence says nothing about the other.
+ * The former server may have granted votes after the other had been promoted, and the quarantine does not allow for these. What was noted of its marker and
+ * fence says nothing about the new server.
  */
 void member_replaced(struct members *ms, unsigned node)
 {
@@ -82,8 +82,8 @@ void member_up(struct members *ms, unsigned node, struct span address)
 	member_probe(ms, m);
 }
 
-/* Else its timer has the log told later. */
-static void member_tell_down(struct members *ms, struct member *m)
+/* Otherwise its timer makes the log entry later. */
+static void member_log_down(struct members *ms, struct member *m)
 {
 	if (!member_tell(ms, m))
 		heap_set(&ms->core->timers, &m->timer, instant_add(ms->core->now, TELL_APART_US));
@@ -96,7 +96,7 @@ void member_down(struct members *ms, unsigned node, enum defect defect, struct s
 	struct trouble why = {text, defect};
 
 	core_keep(text, sizeof(text), reason);
-	if (m->connected && defect == DEFECT_CLOSED) /* else the daemon itself ended the connection, and says why */
+	if (m->connected && defect == DEFECT_CLOSED) /* otherwise the daemon itself ended the connection, and gives the reason */
 		why = health_note_break(ms, m, why);
 	member_note_overtaken(ms, m);
 	m->connected = false;
@@ -105,7 +105,7 @@ void member_down(struct members *ms, unsigned node, enum defect defect, struct s
 	m->blank = false;
 	heap_cancel(&ms->core->timers, &m->timer);
 	member_become(ms, m, MEMBER_DOWN, why.defect, why.text);
-	member_tell_down(ms, m);
+	member_log_down(ms, m);
 }
 
 void member_stall(struct members *ms, unsigned node)
@@ -117,7 +117,7 @@ void member_stall(struct members *ms, unsigned node)
 	health_note_stall(ms, m);
 }
 
-/* Waits on for its answer, or for the end of its connection. But its open jump is judged when the time of the others is over. */
+/* Keeps waiting for its answer, or for the end of its connection. But its open jump is judged when the time for the others is over. */
 static void member_is_late(struct members *ms, struct member *m)
 {
 	member_stall(ms, m->index);
@@ -131,7 +131,7 @@ static void member_is_late(struct members *ms, struct member *m)
 void member_fired(struct members *ms, struct member *m)
 {
 	if (!m->connected) {
-		member_tell_down(ms, m);
+		member_log_down(ms, m);
 		return;
 	}
 	(void)member_tell(ms, m);
@@ -144,7 +144,7 @@ void member_fired(struct members *ms, struct member *m)
 	members_settle_jumps(ms);
 	if (m->asked != ASKED_NOTHING)
 		return;
-	/* With evidence it is probed before it joins: judge_probe() ignores the evidence if the marker of its quarantine still stands. */
+	/* With evidence it is probed before it joins: judge_probe() ignores the evidence if the store still has the marker of its quarantine. */
 	if (m->state == MEMBER_QUARANTINED && !instant_before(ms->core->now, m->quarantine.end) && !m->jump.open && !m->evidence.why &&
 	    members_have_taken_over(ms) && !judge_clock(ms, m))
 		member_end_quarantine(ms, m);
@@ -175,7 +175,7 @@ static void member_note_loss(struct members *ms, struct member *m, struct troubl
 		m->quarantine.losses = 0;
 	if (m->quarantine.losses++ == 0)
 		m->quarantine.first = now;
-	m->told_of = MEMBER_PROBING; /* each quarantine is told */
+	m->told_of = MEMBER_PROBING; /* each quarantine is logged */
 	m->quarantine.cause = why.defect;
 	if (m->quarantine.losses < LOSSES_MOST)
 		core_keep(m->quarantine.why, sizeof(m->quarantine.why), span_of(why.text));
@@ -184,14 +184,14 @@ static void member_note_loss(struct members *ms, struct member *m, struct troubl
 		         instant_diff(now, m->quarantine.first) / SEC + 1, why.text);
 }
 
-/* Case B: the time counts from when this very value was first seen, or set. */
+/* Case B: the time counts from when this exact value was first seen, or set. */
 static void member_note_quarantine(struct members *ms, struct member *m, struct span marker, struct trouble why)
 {
 	if (!span_equal(marker, span_of(m->quarantine.marker))) {
 		struct instant since = ms->core->now;
 
 		if (ms->core->conf.rebooted && !*m->quarantine.marker)
-			since.us = 0; /* the boot */
+			since.us = 0; /* the boot of this host */
 		core_keep(m->quarantine.marker, sizeof(m->quarantine.marker), marker);
 		member_note_loss(ms, m, why);
 		m->quarantine.since = since;
@@ -206,7 +206,7 @@ static void member_note_quarantine(struct members *ms, struct member *m, struct 
 	m->jump.open = false;
 }
 
-/* The server at this address answered at another before: its votes there are void, or they would count twice. */
+/* The server at this address answered at another one before: its votes there are void, or they would count twice. */
 static void member_has_moved(struct members *ms, const struct member *m)
 {
 	for (unsigned i = 0; i < ms->core->conf.nodes; i++) {
@@ -234,12 +234,12 @@ static void member_join(struct members *ms, struct member *m, struct span marker
 
 static void member_refuse(struct members *ms, struct member *m, enum defect defect, const char *reason)
 {
-	m->denial.defect = DEFECT_NONE; /* a probe says so now */
+	m->denial.defect = DEFECT_NONE; /* a probe reports that now */
 	member_become(ms, m, MEMBER_REFUSED, defect, reason);
 	member_schedule(ms, m);
 }
 
-/* If the quarantine is over already, the store is to join. It is refused instead while the set before may still have a quorum. */
+/* If the quarantine is over already, the store is about to join. It is refused instead while the previous set may still have a quorum. */
 static void member_time_quarantine(struct members *ms, struct member *m, struct span marker, struct trouble why)
 {
 	member_note_quarantine(ms, m, marker, why);
@@ -266,7 +266,7 @@ static bool member_clock_forbids(struct members *ms, struct member *m, const str
 	return true;
 }
 
-/* The store could be used, but it is not known yet whose clock jumped. To wait a moment is better than a quarantine for all daemons. */
+/* The store could be used, but it is not known yet whose clock jumped. Waiting a moment is better than a quarantine for all daemons. */
 static bool member_waits_for_others(struct members *ms, struct member *m, const struct judgement *judged)
 {
 	if (!m->jump.open || judged->kind == JUDGED_LOST || judged->kind == JUDGED_REFUSED)
@@ -277,8 +277,8 @@ static bool member_waits_for_others(struct members *ms, struct member *m, const 
 }
 
 /*
- * Its only answer came so late that it tells little of its clock: the daemon stood still meanwhile, or the store did. Tickets would be off by half of that
- * time. A store that is as late once more is slow, and is used all the same.
+ * Its only answer came so late that it shows little of its clock: the daemon stood still meanwhile, or the store did. Tickets would be wrong by half of that
+ * time. If the store is that late again, it is slow, and is used nevertheless.
  */
 static bool member_is_asked_again(struct members *ms, struct member *m, const struct judgement *judged)
 {
@@ -305,7 +305,7 @@ static void member_follow(struct members *ms, struct member *m, const struct ans
 	struct span marker = a->probe->marker;
 	struct judgement judged;
 
-	fences_note(ms, m); /* the probe may show a new run of the server: judge_probe() forgets the fence of the former one */
+	fences_note(ms, m); /* the probe may show a new run of the server: judge_probe() forgets the fence of the former run */
 	judged = judge_probe(ms, m, a);
 	m->blank = false;
 	if (ms->trusting && marker.n > 0)
@@ -330,7 +330,7 @@ static void member_follow(struct members *ms, struct member *m, const struct ans
 		member_schedule(ms, m);
 		trust_blank(ms);
 		break;
-	case JUDGED_LOST: /* votes that it gave stand in their leases: nobody gets one here before they are over */
+	case JUDGED_LOST: /* the votes that it gave stay in their leases: nobody gets new ones here before they are over */
 		member_become(ms, m, MEMBER_PROBING, judged.defect, judged.reason);
 		member_mark(ms, m, marker, 'q');
 		break;
@@ -343,19 +343,19 @@ static void member_marked(struct members *ms, struct member *m, const struct ans
 
 	m->blank = false; /* a store that was too late may have been used and flushed meanwhile */
 	if (a->code != 'J') {
-		member_probe(ms, m); /* somebody was faster: see what stands there now */
+		member_probe(ms, m); /* another daemon was faster: see which marker is there now */
 		return;
 	}
 	core_keep(why, sizeof(why), span_of(m->reason));
 	fences_note(ms, m);
-	m->fence_seen = m->fence_probed; /* what it held before is not what it must hold now */
+	m->fence_seen = m->fence_probed; /* its former fence is no lower bound any more */
 	if (m->offered[0] == 'j')
 		member_join(ms, m, span_of(m->offered));
 	else
 		member_time_quarantine(ms, m, span_of(m->offered), (struct trouble){why, m->defect});
 }
 
-/* The question failed: for a reason that somebody must remove, or for one that may pass. */
+/* The question failed: for a reason that an administrator must remove, or for one that may pass. */
 static void member_failed(struct members *ms, struct member *m, const struct answer *a)
 {
 	const char *reason = judge_refusal(ms, a);
@@ -364,7 +364,7 @@ static void member_failed(struct members *ms, struct member *m, const struct ans
 	if (reason) {
 		member_refuse(ms, m, a->defect, reason);
 		if (a->defect == DEFECT_SCRIPT || a->defect == DEFECT_LOADING)
-			heap_set(&ms->core->timers, &m->timer, instant_add(ms->core->now, SOON_US)); /* it may be over by then */
+			heap_set(&ms->core->timers, &m->timer, instant_add(ms->core->now, SOON_US)); /* it may have passed by then */
 		return;
 	}
 	if (m->state != MEMBER_QUARANTINED)
@@ -373,8 +373,8 @@ static void member_failed(struct members *ms, struct member *m, const struct ans
 }
 
 /*
- * The first store to answer is joined, or trusted, before there is another clock to compare its own with. It has not been asked for a vote since, because one
- * store is no quorum. What a clock does after it was compared is judged as a jump.
+ * The first store to answer is joined, or trusted, before there is another clock to compare with its own. It has not been asked for a vote since, because one
+ * store is no quorum. Whatever a clock does after the comparison is judged as a jump.
  */
 static void members_compare_clocks(struct members *ms)
 {
@@ -396,7 +396,7 @@ static void members_compare_clocks(struct members *ms)
 	}
 }
 
-/* Goes on with stores whose quarantine is over, as soon as all others have told their fences. */
+/* Goes on with stores whose quarantine is over, as soon as all others have reported their fences. */
 static void members_end_quarantines(struct members *ms)
 {
 	for (unsigned i = 0; i < ms->core->conf.nodes; i++) {
@@ -415,7 +415,7 @@ bool member_answered(struct members *ms, const struct answer *a)
 	struct member *m = &ms->node[a->node];
 	bool probed = m->asked == ASKED_PROBE;
 
-	/* A question over a connection that is gone is answered late, by "unknown". That is no answer to what was asked since. */
+	/* The answer to a question over a former connection comes late, as "unknown". It does not answer a question that was sent later. */
 	if (m->asked == ASKED_NOTHING || a->call != member_call(m))
 		return a->call > CALL_OF_MEMBER && a->call <= member_call(m);
 	m->asked = ASKED_NOTHING;
@@ -428,13 +428,13 @@ bool member_answered(struct members *ms, const struct answer *a)
 		if (m->asked == ASKED_NOTHING)
 			member_follow(ms, m, a);
 		health_note_probe(ms, m, a->probe);
-		members_settle_jumps(ms); /* it may be asked again for the sake of others: what it has said counts first */
+		members_settle_jumps(ms); /* it may be asked again because of others: its own answer counts first */
 		members_end_quarantines(ms);
 		return true;
 	}
 	member_observe(ms, a, m->asked_at);
 	if (m->asked != ASKED_NOTHING)
-		return true; /* the observation led to a question of its own */
+		return true; /* the observation has led to a question of its own */
 	if (a->class != ANSWER_EXECUTED || probed)
 		member_failed(ms, m, a);
 	else
@@ -466,8 +466,8 @@ static struct journal_record record_of_marker(const struct members *ms, const st
 	return r;
 }
 
-/* Of a jump that is not judged yet the next process learns again, by what the clock was before. */
-static struct clock_bounds clock_to_tell(const struct member *m)
+/* A jump that is not judged yet is left to the next process, which finds it from the clock's earlier bounds. */
+static struct clock_bounds clock_to_record(const struct member *m)
 {
 	if (m->jump.open)
 		return m->jump.before;
@@ -477,7 +477,7 @@ static struct clock_bounds clock_to_tell(const struct member *m)
 static struct journal_record record_of_store(const struct members *ms, const struct member *m)
 {
 	struct journal_record r = record_begin(ms, m, JOURNAL_STORE);
-	struct clock_bounds clock = clock_to_tell(m);
+	struct clock_bounds clock = clock_to_record(m);
 
 	r.value = span_of(m->run_id);
 	r.marker = span_of(m->marker);
@@ -591,7 +591,7 @@ static bool marker_restore(struct member *m, const struct journal_record *r)
 	} else if (r->flags & JOURNAL_REPLACED_Q) {
 		core_keep(m->replaced.q, sizeof(m->replaced.q), r->marker);
 	} else if (r->flags & JOURNAL_EVIDENCE) {
-		/* What a later version knows of as well is a sign that memory was lost. */
+		/* If a later version knows this reason, it is still a sign that memory was lost. */
 		m->evidence.why = r->why <= EVIDENCE_JUMPED ? (enum evidence)r->why : EVIDENCE_FENCE;
 		core_keep(m->evidence.marker, sizeof(m->evidence.marker), r->marker);
 	}

@@ -74,11 +74,11 @@ int64_t clock_tol_us(unsigned nodes, int64_t max_lease_us, int64_t max_delay_us)
 	return nodes < 2 ? 0 : fifth < CLOCK_TOL_MOST_US ? fifth : CLOCK_TOL_MOST_US;
 }
 
-#define SINGLE_US (100 * MSEC) /* at most so many single tokens are granted beyond the limit between two looks at a store */
+#define SINGLE_US (100 * MSEC) /* at most this many single tokens are granted beyond the limit between two looks at a store */
 
 /*
- * The fence of a server that was never ours may be anything. If a server's clock is off, its fence may be beyond the limit of all others for years. But the
- * clocks of the others may have been set back instead. So a fence near those of others, or within the limit by this host's clock, is taken for ours.
+ * The fence of a server that was never ours may be anything. If a server's clock is wrong, its fence may exceed the limit of all others for years. But
+ * instead, the clocks of the others may have been set back. So a fence near those of others, or within the limit by this host's clock, counts as ours.
  */
 static bool fences_trust(const struct members *ms, const struct member *m)
 {
@@ -105,8 +105,8 @@ int64_t fences_most(struct members *ms)
 }
 
 /*
- * How far the fence of m may have come until its quarantine began: the limit by its clock when it was last seen joined, moved on to that moment.
- * In an ordinary join this lifts the fence no further than the clock of the store does, which has gone on for a whole quarantine since.
+ * How far the fence of m may have come until its quarantine began: the limit by its clock when it was last seen joined, moved on to that moment. In an
+ * ordinary join this lifts the fence no further than the clock of the store does, which has gone on for a whole quarantine since.
  */
 static int64_t fence_issued(const struct member *m)
 {
@@ -122,8 +122,8 @@ int64_t fences_floor(struct members *ms, const struct member *m)
 	return (most > before ? most : before) + SINGLE_US;
 }
 
-/* Whether a store has answered a question sent since then. If it refused, that counts as well: it is not asked again. */
-static bool fences_heard(const struct member *other, struct instant since)
+/* Whether a store has answered a question that was sent after this moment. A refusal counts as well: the store is not asked again. */
+static bool fence_was_reported(const struct member *other, struct instant since)
 {
 	return !instant_before(other->clock.sent, since) || (other->asked == ASKED_NOTHING && !instant_before(other->asked_at, since));
 }
@@ -135,16 +135,13 @@ struct nodeset fences_unheard(const struct members *ms, const struct member *m)
 	for (unsigned i = 0; i < ms->core->conf.nodes; i++) {
 		const struct member *other = &ms->node[i];
 
-		if (!fences_heard(other, m->quarantine.end))
+		if (!fence_was_reported(other, m->quarantine.end))
 			nodeset_add(&unasked, i);
 	}
 	return unasked;
 }
 
-/*
- * The stores as a set: how many count, whether a quorum is at hand, how far away they are, what time it is there, which one leads. It asks nobody and
- * moves nothing.
- */
+/* The stores as a set: how many count, whether there is a quorum, their round trips, their clocks, which store leads. It asks nobody and changes no state. */
 
 #define RESERVE_LEAST_US (20 * MSEC)
 
@@ -332,11 +329,11 @@ bool members_have_taken_over(struct members *ms)
 	unsigned taken = 0, needed = ((unsigned)strtoul(ms->elder, NULL, 10) + 1) / 2;
 
 	if (!*ms->elder)
-		return true; /* as far as is known: a marker may still tell of one */
+		return true; /* as far as is known: a marker may still name one */
 	for (unsigned i = 0; i < ms->core->conf.nodes; i++) {
 		const struct member *m = &ms->node[i];
 
-		/* What another daemon has taken over, and is refused here, is not timed yet. */
+		/* What another daemon has taken over, and this one refuses, is not timed yet. */
 		taken += m->ours && strcmp(m->taken, ms->elder) == 0 && *m->quarantine.marker &&
 		         !instant_before(ms->core->now, m->quarantine.end);
 	}
@@ -380,7 +377,7 @@ int64_t member_server_ms_least(const struct member *m, struct instant when)
 	return (when.us + m->clock.low - drift_us(instant_diff(when, m->clock.at))) / MSEC - 1;
 }
 
-/* --- how far they are, what time it is there, who leads --- */
+/* --- round trips, clocks, the leading store --- */
 
 int64_t members_rtt_us(const struct members *ms)
 {
@@ -404,7 +401,7 @@ int64_t members_answer_us(const struct members *ms)
 	return 2 * members_rtt_us(ms) + MSEC;
 }
 
-/* What the Q-th of these offsets from our clock makes of a moment. */
+/* A moment by the Q-th of these offsets from our clock. */
 static int64_t clock_at(const struct members *ms, const int64_t offset[], struct instant when)
 {
 	int64_t most = quorum_at_least(offset, ms->core->conf.nodes);
@@ -414,7 +411,7 @@ static int64_t clock_at(const struct members *ms, const int64_t offset[], struct
 	return when.us + most;
 }
 
-/* The fence would not do in place of the clocks: after a join it is ahead of every clock, and stands still. */
+/* The fence cannot replace the clocks: after a join it is ahead of every clock, and stands still. */
 int64_t members_clock_us(const struct members *ms, struct instant when)
 {
 	int64_t offset[NODES_MAX];
@@ -447,7 +444,7 @@ int64_t members_one_clock_us(const struct members *ms, struct instant when)
 	return ms->core->wall_us - instant_diff(ms->core->now, when);
 }
 
-/* Highest random weight (Thaler, Ravishankar 1998): when a store is gone, only the names that it led move. Neither seed nor position enters. */
+/* Highest random weight (Thaler, Ravishankar 1998): when a store is gone, only the names that it led move. Neither seed nor position counts. */
 uint64_t member_weight(struct span name, struct span run_id)
 {
 	static const uint64_t fixed[2] = {0, 0};
@@ -467,7 +464,7 @@ int members_leader(const struct members *ms, struct span name, struct nodeset am
 	int leader = -1;
 
 	for (unsigned i = 0; i < ms->core->conf.nodes; i++) {
-		/* All daemons see alike, soon enough, which stores are prompt. */
+		/* All daemons soon agree which stores are prompt. */
 		if (!nodeset_has(among, i) || !member_is_prompt(ms, &ms->node[i]))
 			continue;
 		weight = member_weight(name, span_of(ms->node[i].run_id));

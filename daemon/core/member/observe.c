@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What each answer shows about its store: that it is up, the round trip, the clock, the marker; the trust of a first start. */
+/* What each answer shows about its store: that it is up, the round trip, the clock, the marker; and the trust of a first start. */
 #include "daemon/core/member/membership.h"
 
 #include "daemon/core/member/clock.h"
@@ -7,7 +7,7 @@
 #include "daemon/core/member/members.h"
 
 #define RTT_GRAIN_US MSEC /* what a scheduler may add to a round trip that is much shorter */
-#define OVERTAKEN_SLACK_US (25 * MSEC) /* the grain of a store's clock, and its drift while it is not looked at */
+#define OVERTAKEN_SLACK_US (25 * MSEC) /* the grain of a store's clock, and its drift between two looks */
 
 static const char jumped[] = "its clock jumped ahead, or ours stood still: the others are asked";
 
@@ -17,7 +17,7 @@ static void member_probe_if_idle(struct members *ms, struct member *m)
 		member_probe(ms, m);
 }
 
-/* Judges an open jump. As long as other clocks are needed for that, asks their stores what time it is there. */
+/* Judges an open jump. While that needs other clocks, asks their stores for their time. */
 static void member_settle_jump(struct members *ms, struct member *m)
 {
 	struct nodeset asks;
@@ -25,7 +25,7 @@ static void member_settle_jump(struct members *ms, struct member *m)
 	switch (jump_judge(ms, m)) {
 	case JUMP_OURS:
 		jump_is_ours(ms, m);
-		/* What is known of the clocks now is as vague as the stop: a second one, soon after, would be judged by it. */
+		/* The clocks are known now only as roughly as the length of the stop: a second stop, soon after, would be judged by that. */
 		for (unsigned i = 0; i < ms->core->conf.nodes; i++)
 			member_probe_if_idle(ms, &ms->node[i]);
 		break;
@@ -68,7 +68,7 @@ void members_settle_jumps(struct members *ms)
 			member_probe_if_idle(ms, &ms->node[i]);
 }
 
-/* Keeps the worst of all calls that may be under way, in two parts: so earlier calls are forgotten even if keys are set without a pause. */
+/* Keeps the worst value of all calls that may be under way, in two parts: so earlier calls are forgotten even if keys are set without a pause. */
 void member_note_width(const struct members *ms, struct member *m, int64_t us)
 {
 	struct instant now = ms->core->now;
@@ -86,8 +86,8 @@ void member_note_width(const struct members *ms, struct member *m, int64_t us)
 }
 
 /*
- * Commands that were sent while the clock was known only roughly may still be under way, also over the connection before this one. If the daemon dials a
- * store and gets no connection, it is down without having been up: nothing was sent there since. The memory store carries out each command before the next one.
+ * Commands that were sent while the clock was known only roughly may still be under way, also over the previous connection. If the daemon dials a store and
+ * gets no connection, the store is down without having been up: nothing was sent there since. The memory store carries out each command before the next one.
  */
 void member_note_overtaken(const struct members *ms, struct member *m)
 {
@@ -110,7 +110,7 @@ static void member_recovers(struct members *ms, struct member *m)
 }
 
 /*
- * All answers that one pause held up count as one sample: as in TCP (RFC 6298, 3) one call of each round trip is timed. Pauses and waits are multiples of the
+ * All answers that one pause delayed count as one sample: as in TCP (RFC 6298, 3) one call of each round trip is timed. Pauses and waits are multiples of the
  * round trip, so one sample at most doubles it.
  */
 static void member_time_trip(struct members *ms, struct member *m, struct instant sent)
@@ -134,7 +134,7 @@ static void member_time_trip(struct members *ms, struct member *m, struct instan
 	histogram_add(&m->trips, us);
 }
 
-static void member_hear_failure(struct members *ms, struct member *m, const struct answer *a)
+static void member_note_failure(struct members *ms, struct member *m, const struct answer *a)
 {
 	bool refused = a->class == ANSWER_REFUSED;
 
@@ -145,10 +145,10 @@ static void member_hear_failure(struct members *ms, struct member *m, const stru
 		member_recovers(ms, m);
 }
 
-/* The store says that its marker is not ours, or we know better: it gives no vote until it is verified anew. Those that it gave stand. */
+/* The store reports that its marker is not ours, or the daemon has found that out: it gives no vote until it is verified again. Its earlier votes stay. */
 static void member_doubt(struct members *ms, struct member *m, const struct answer *a)
 {
-	/* It has the marker that was joined, but a smaller fence than was seen there; or no marker. */
+	/* It has the marker of its join, but a smaller fence than was seen there; or no marker. */
 	if (a->code == 'Q' && !a->found.n && (m->state == MEMBER_JOINED || m->state == MEMBER_PROBING) && m->marker[0] == 'j')
 		judge_fence_fell(m);
 	if (m->state != MEMBER_JOINED)
@@ -163,7 +163,7 @@ void member_hear(struct members *ms, const struct answer *a, struct instant sent
 	struct member *m = &ms->node[a->node];
 
 	if (a->class != ANSWER_EXECUTED) {
-		member_hear_failure(ms, m, a);
+		member_note_failure(ms, m, a);
 		return;
 	}
 	if (!m->connected)
@@ -197,7 +197,7 @@ static unsigned trust_count_blank(const struct members *ms)
 	return blank;
 }
 
-/* All stores are blank; or a quorum is, and the slower ones have had their time. */
+/* All stores are blank; or a quorum is, and the time for the slower ones is over. */
 static bool trust_is_due(const struct members *ms, unsigned blank)
 {
 	unsigned nodes = ms->core->conf.nodes;
@@ -205,7 +205,7 @@ static bool trust_is_due(const struct members *ms, unsigned blank)
 	return blank == nodes || (blank >= quorum_of(nodes) && !instant_before(ms->core->now, ms->trust_until));
 }
 
-/* A store that is being asked at this moment follows when it answers: see judge_is_trusted. */
+/* A store that is being asked now follows when it answers: see judge_is_trusted. */
 void trust_blank(struct members *ms)
 {
 	unsigned blank = trust_count_blank(ms);

@@ -10,10 +10,10 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-/* Judges a probe, and notes what it shows: is this the store that we joined, with its memory intact, under our configuration, and fit to hold locks at all? */
+/* Judges a probe, and notes what it shows: is this the store that joined, with its memory intact, under our configuration, and fit to hold locks at all? */
 
 #define BOUND_MOST_MS 31536000000 /* a year: no daemon writes a larger bound into a marker */
-#define CLOCK_STAYS_US (5 * SEC) /* a clock that was within the tolerance for so long is right again, even at its edge */
+#define CLOCK_STAYS_US (5 * SEC) /* a clock that was within the tolerance for this long is right again, even at its edge */
 
 static const char *judge_text(struct members *ms, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
@@ -81,7 +81,7 @@ const char *judge_clock(struct members *ms, struct member *m)
 		m->clock_is_off = true;
 		m->clock_off_at = ms->core->now;
 	} else if (m->clock_is_off) {
-		/* It is right again when clearly within the tolerance, or within it for long: else a clock at the edge would come and go. */
+		/* It is right again when clearly within the tolerance, or within it for long: otherwise a clock at the edge would come and go. */
 		m->clock_is_off = (ahead > most - most / 5 || behind > most - most / 5) && instant_diff(ms->core->now, m->clock_off_at) < CLOCK_STAYS_US;
 	}
 	if (!m->clock_is_off && !m->met.ahead)
@@ -121,7 +121,7 @@ static struct judgement judged_refused(enum defect defect, const char *reason)
 
 static const struct judgement judged_fit;
 
-/* Why a node must not be used whatever its marker says; without a reason if it may. */
+/* Why a node must not be used whatever its marker says; without a reason if it may be used. */
 static struct judgement judge_fitness(struct members *ms, const struct member *m, const struct probe *probe)
 {
 	if (span_starts(probe->refusal, SPAN("INFO ")))
@@ -152,7 +152,7 @@ static bool judge_is_set_back(const struct member *m, struct span marker)
 	return marker.n > 0 && (span_equal(marker, span_of(m->replaced.j)) || span_equal(marker, span_of(m->replaced.q)));
 }
 
-/* Evidence that did not come from a probe, or from one that found no marker, has an empty one, and keeps it: no marker that a later probe shows clears it. */
+/* If evidence does not come from a probe, or comes from one without a marker, its marker is empty and stays so: no marker in a later probe clears it. */
 static void suspect(struct member *m, enum evidence why, struct span marker)
 {
 	if (!m->evidence.why || *m->evidence.marker)
@@ -160,14 +160,14 @@ static void suspect(struct member *m, enum evidence why, struct span marker)
 	m->evidence.why = why;
 }
 
-/* The next probe may find a larger fence again, since others grant on; and if another marker stands there, that one tells what to do. */
+/* The next probe may find a larger fence again, since other daemons go on granting. If the marker is another one by then, that marker decides. */
 void judge_fence_fell(struct member *m)
 {
 	suspect(m, EVIDENCE_FENCE, span_of(m->marker));
 }
 
 /*
- * Evidence of lost memory that the marker does not show. The fence is compared with what was seen before the probe was sent: answers over other connections
+ * Evidence of lost memory that the marker does not show. The fence is compared with the one seen before the probe was sent: answers over other connections
  * may have shown a larger one since.
  */
 static void judge_suspect(struct member *m, const struct answer *a)
@@ -175,20 +175,20 @@ static void judge_suspect(struct member *m, const struct answer *a)
 	struct span marker = a->probe->marker;
 	bool same = span_equal(a->probe->run_id, span_of(m->run_id));
 
-	/* Another marker stands there: a quarantine has begun since the evidence was seen. */
+	/* The marker is another one: a quarantine has begun after the evidence was seen. */
 	if (m->evidence.why && *m->evidence.marker && !span_equal(marker, span_of(m->evidence.marker)))
 		m->evidence.why = EVIDENCE_NONE;
 	if (same) {
 		if (a->probe->evicted > m->evicted)
 			suspect(m, EVIDENCE_EVICTED, marker);
-		if (a->fence < m->fence_when_asked && m->evidence.why != EVIDENCE_EVICTED) /* which may take marker and fence as well */
+		if (a->fence < m->fence_when_asked && m->evidence.why != EVIDENCE_EVICTED) /* eviction may take marker and fence as well */
 			suspect(m, marker.n > 0 ? EVIDENCE_FENCE : EVIDENCE_FLUSHED, marker);
 	} else {
-		m->fence_seen = a->fence; /* another run of the server: the marker tells of its memory */
+		m->fence_seen = a->fence; /* another run of the server: the marker tells about its memory */
 	}
 	if (judge_is_set_back(m, marker))
 		suspect(m, EVIDENCE_SET_BACK, marker);
-	/* Whoever replaced it, perhaps a daemon of a later generation: if it stands there again, the store was set back. */
+	/* Whoever replaced it, perhaps a daemon of a later generation: if it is there again, the store was set back. */
 	if (same && marker.n > 0 && m->marker[0] == 'j' && !span_equal(marker, span_of(m->marker)))
 		core_keep(m->replaced.j, sizeof(m->replaced.j), span_of(m->marker));
 	m->evicted = a->probe->evicted;
@@ -199,7 +199,7 @@ struct marker_parts {
 	char kind;
 	struct span cfg, run_id, replid, set, taken;
 	uint64_t generation;
-	int64_t bound_us; /* 0: it names none */
+	int64_t bound_us; /* 0: the marker names none */
 };
 
 static struct span marker_part(struct span *rest)
@@ -242,7 +242,7 @@ static struct marker_parts marker_split(struct span marker)
 	return parts;
 }
 
-/* What the marker tells of configurations before or beside ours. */
+/* What the marker says about configurations before or beside ours. */
 static void judge_note_lineage(struct members *ms, struct member *m, const struct marker_parts *parts)
 {
 	struct span taken = parts->taken;
@@ -278,9 +278,9 @@ static struct judgement judge_configuration(struct members *ms, const struct mar
 }
 
 /*
- * The memory is intact if the server is the same process and took no data from another server. Its replication id changes all the same when a first replica
- * is attached, and when its backlog is freed for want of replicas. If it does not tell (see probe.own_data), another id may mean that it was for a while
- * the replica of a copy of itself that lacked the last writes: run id and marker are ours then, and the fence need not have fallen.
+ * The memory is intact if the server is the same process and took no data from another server. Still, its replication id changes when a first replica is
+ * attached, and when its backlog is freed for lack of replicas. If the server does not say (see probe.own_data), another id may mean this: it was for a while
+ * the replica of a copy of itself that lacked the last writes. In that case run id and marker are ours, and the fence need not have fallen.
  */
 static bool judge_memory(const struct marker_parts *parts, const struct probe *probe)
 {
@@ -288,8 +288,8 @@ static bool judge_memory(const struct marker_parts *parts, const struct probe *p
 }
 
 /*
- * Another server answers at this address. If the former one is at another address now, its votes here are void, or they would count twice. Then, and if
- * the new one was at another address before, what was noted here of marker and fence is forgotten.
+ * Another server answers at this address. If the former one is at another address now, its votes here are void, or they would count twice. In that case, or
+ * if the new one was at another address before, the noted marker and fence are forgotten.
  */
 static void judge_note_move(struct members *ms, struct member *m, struct span run_id)
 {
@@ -312,8 +312,8 @@ static void judge_note_move(struct members *ms, struct member *m, struct span ru
 }
 
 /*
- * Given a marker of kind 'j' of our configuration: whether it has replaced the one under which we last knew the store to be joined, sooner than a quarantine
- * takes. Our clock and the store's must both say so, because ours stops while this host stands still.
+ * For a marker of kind 'j' of our configuration: whether it replaced the one under which we last knew the store to be joined, sooner than a quarantine takes.
+ * Our clock and the store's must both show that, because ours stops while this host stands still.
  */
 static bool judge_is_too_soon(const struct members *ms, const struct member *m, struct span marker)
 {
@@ -354,7 +354,7 @@ struct judgement judge_probe(struct members *ms, struct member *m, const struct 
 	if (ours && parts.kind == 'q' && !judge_is_set_back(m, probe->marker))
 		return (struct judgement){JUDGED_QUARANTINED, "", DEFECT_NONE};
 	if (ours && parts.kind == 'j' && !m->evidence.why && a->fence < m->fence_joined)
-		suspect(m, EVIDENCE_FENCE, probe->marker); /* in whichever run: the join lifted the fence above all that was issued */
+		suspect(m, EVIDENCE_FENCE, probe->marker); /* in any run: the join lifted the fence above all issued tokens */
 	if (ours && parts.kind == 'j' && !m->evidence.why && judge_is_too_soon(ms, m, probe->marker))
 		suspect(m, EVIDENCE_TOO_SOON, probe->marker);
 	if (ours && parts.kind == 'j' && !m->evidence.why)
@@ -368,7 +368,7 @@ struct judgement judge_probe(struct members *ms, struct member *m, const struct 
 	return (struct judgement){JUDGED_LOST, ours ? "" : "it was restarted, replaced or taken over", DEFECT_NONE};
 }
 
-static bool member_is_told(const struct member *m)
+static bool member_is_logged(const struct member *m)
 {
 	return m->told_of == m->state && strcmp(m->told, m->reason) == 0;
 }
@@ -391,9 +391,9 @@ static void member_log(struct members *ms, struct member *m, enum member_state w
 
 bool member_tell(struct members *ms, struct member *m)
 {
-	if (m->state != MEMBER_PROBING && !member_is_told(m) && member_may_tell(ms, m, true))
+	if (m->state != MEMBER_PROBING && !member_is_logged(m) && member_may_tell(ms, m, true))
 		member_log(ms, m, m->told_of);
-	return m->state == MEMBER_PROBING || member_is_told(m);
+	return m->state == MEMBER_PROBING || member_is_logged(m);
 }
 
 void member_become(struct members *ms, struct member *m, enum member_state state, enum defect defect, const char *reason)
@@ -405,7 +405,7 @@ void member_become(struct members *ms, struct member *m, enum member_state state
 	m->state = state;
 	m->defect = defect;
 	core_keep(m->reason, sizeof(m->reason), span_of(reason));
-	if (state == MEMBER_PROBING || (!member_is_told(m) && member_may_tell(ms, m, false)))
+	if (state == MEMBER_PROBING || (!member_is_logged(m) && member_may_tell(ms, m, false)))
 		member_log(ms, m, was);
 	if (was != MEMBER_JOINED && state == MEMBER_JOINED)
 		ms->gained = true;

@@ -78,9 +78,9 @@ bool crowd_has_room(struct request_context *x, struct session *s)
 	return false;
 }
 
-/* How uses are counted stands in lua/rate.lua. */
+/* lua/rate.lua counts the uses. */
 
-/* The question whether the session may have this use. Its maker sets pending or about, and asks. */
+/* The question whether the session may have this use. The caller sets pending or about, and asks. */
 static struct home_question *rate_question(struct request_context *x, const struct session *s, struct span name, const struct rate_use *use)
 {
 	struct home_question *q = home_question_new(x->engine, HOME_OF_RATE, name, s->origin);
@@ -93,7 +93,7 @@ static struct home_question *rate_question(struct request_context *x, const stru
 	return q;
 }
 
-/* "left when_ms", as the store says it. */
+/* "left when_ms", as the store writes it. */
 static bool rate_read(struct span text, int64_t *ret_left, int64_t *ret_when_ms)
 {
 	int64_t n[2] = {0, 0};
@@ -174,7 +174,7 @@ static bool rate_goes_on(struct request_context *x, struct home_question *q)
 	return true;
 }
 
-/* It is one use too many: it may be asked for again in so many ms. */
+/* It is one use too many: it may be repeated in this many ms. */
 static bool rate_is_refused(const struct home_question *q, int64_t *ret_when_ms)
 {
 	int64_t left;
@@ -182,7 +182,7 @@ static bool rate_is_refused(const struct home_question *q, int64_t *ret_when_ms)
 	return q->outcome == HOME_ANSWERED && q->code == 'T' && rate_read(q->text, &left, ret_when_ms);
 }
 
-/* Answers the request, whose session is there, by the outcome of q, and frees it. */
+/* Answers the request by the outcome of q, and frees it. Its session is still there. */
 static void rate_conclude(struct request_context *x, struct pending *p, struct home_question *q)
 {
 	struct session *s = p->session;
@@ -212,21 +212,20 @@ void rate_told(struct request_context *x, struct home_question *q)
 	home_question_free(x->engine, q);
 }
 
-/* How uses are counted stands in lua/rate.lua. */
 
-#define FAILED_A_STEP 128 /* turns that a home which cannot be asked answers at once */
-#define RATE_MOST INT64_C(1000000000) /* of a limit: a store's script counts exactly as long as it is no larger */
+#define FAILED_A_STEP 128 /* turns that one step answers when the home cannot be asked */
+#define RATE_MOST INT64_C(1000000000) /* of a limit: the numbers of a store's script are exact up to this */
 
 struct rate_turn {
 	TAILQ_ENTRY(rate_turn) in_line;
 	struct rate_line *line;
-	struct origin *origin;   /* in whose crowd it counts */
-	struct pending *pending; /* its session is there */
+	struct origin *origin;   /* it counts in its crowd */
+	struct pending *pending; /* its session is still there */
 	struct rate_use use;
 	struct instant asked_at;
 	struct instant until;    /* the end of the wait; INSTANT_NEVER: it has none */
-	struct timer timer;      /* then */
-	bool over;               /* the wait has ended: the answer of the home that is under way decides */
+	struct timer timer;      /* set to `until` */
+	bool over;               /* the wait has ended: the next answer of the home decides */
 };
 
 struct rate_line {
@@ -235,10 +234,10 @@ struct rate_line {
 	size_t n;
 	TAILQ_HEAD(, rate_turn) turns;
 	struct home_question *question; /* the one under way; NULL: none */
-	struct rate_turn *asked;        /* for which; NULL: it went meanwhile */
-	struct rate_use use;            /* that was asked for last */
-	struct timer timer;             /* until when that is refused … */
-	bool later;                     /* … or nothing is: the home failed so often in this step that the next is asked for in the next one */
+	struct rate_turn *asked;        /* the turn for which it was asked; NULL: that is gone */
+	struct rate_use use;            /* the last one that was asked for */
+	struct timer timer;             /* until when that use is refused … */
+	bool later;                     /* … or: the home failed so often in this step that the next turn waits for the next step */
 };
 
 /* --- lines --- */
@@ -288,7 +287,7 @@ static bool use_equal(const struct rate_use *a, const struct rate_use *b)
 	return a->limit == b->limit && a->per == b->per && a->cost == b->cost;
 }
 
-/* Asks for the first. What the home said of a use is also true of the next of that kind, and of no other. Frees a line in which nobody stands. */
+/* Asks for the first turn. The home's answer to a use also holds for the next turn with the same use, and for no other. Frees an empty line. */
 static void line_look(struct request_context *x, struct rate_line *line)
 {
 	struct rate_turn *first = TAILQ_FIRST(&line->turns);
@@ -324,7 +323,7 @@ static void turn_free(struct request_context *x, struct rate_turn *turn)
 	mem_free(turn);
 }
 
-/* It was answered. */
+/* The turn was answered. */
 static void turn_answered(struct request_context *x, struct rate_turn *turn)
 {
 	struct pending *p = turn->pending;
@@ -372,9 +371,9 @@ void rate_turn_cancel(struct request_context *x, struct rate_turn *turn)
 	line_look(x, line);
 }
 
-/* --- what happens --- */
+/* --- events --- */
 
-/* A line has as many turns as clients like, and a home that is down fails all of them without a pause. */
+/* A line may have any number of turns, and a home that is down fails all of them without a pause. */
 static void line_look_later(struct request_context *x, struct rate_line *line)
 {
 	line->later = true;
@@ -438,7 +437,7 @@ struct rate_turn *rate_turn_waiting(const struct session *s, struct span tag)
 	return NULL;
 }
 
-/* Of several that go, the last goes first, so that none of them is asked for as the next. */
+/* If several leave, the last leaves first, so that none of them is asked for as the next. */
 void rate_turns_finish_up(struct request_context *x, struct session *s)
 {
 	struct pending *p, *next;

@@ -7,22 +7,22 @@
 #include "daemon/core/session/request_context.h"
 
 /*
- * What clients may have stored. Jobs and rate limits, at the store that is their home: limits.stored for all clients, and half of it for those of one peer. The
- * store counts. Names that clients hold or wait for, and besides names that they have left taken, at each store: as much for all, and a quarter of it for those
- * of one peer. The daemon counts.
+ * How much clients may store. Jobs and rate limits, at the store that is their home: limits.stored for all clients, and half of that for those of one peer;
+ * the store counts. Names that clients hold or wait for, and in addition names that they have left, at each store: the same for all clients, and a quarter of
+ * it for those of one peer; the daemon counts.
  */
 
-#define NAMES_SHARE 4 /* one peer has this part of what names may take */
+#define NAMES_SHARE 4 /* one peer may have this fraction of what names may take */
 
-/* The words that end each question that may store something: the peer of the session, and how many bytes all, and this peer, may have. */
+/* The words at the end of each question that may store something: the peer of the session, and how many bytes all peers, and this one, may have. */
 void stored_put_terms(const struct request_context *x, const struct session *s, struct buf *words);
-/* ERR LIMIT: the store has said by this word which of the two is too small. */
+/* Sends ERR LIMIT: the word of the store says which of the two limits is too small. */
 void tell_stored_full(struct request_context *x, struct session *s, struct span tag, struct span word);
 
-/* Whether names may take so many bytes more. leaves: they may be left taken when their hold ends. False: the request was refused. */
+/* Whether names may take this many more bytes. leaves: they may be left when their hold ends. False: the request was refused. */
 bool names_have_room(struct request_context *x, struct session *s, uint64_t bytes, bool leaves);
 
-/* All together take so little that nobody has to be asked. */
+/* All names together take so little that no peer needs to be checked. */
 static inline bool names_are_few(const struct request_context *x, uint64_t bytes, bool leaves)
 {
 	return !leaves && x->sessions->origins.names + bytes <= x->core->conf.limits.stored / NAMES_SHARE;
@@ -31,12 +31,12 @@ static inline bool names_are_few(const struct request_context *x, uint64_t bytes
 /* Whether one more request may wait. False: it was refused. */
 bool crowd_has_room(struct request_context *x, struct session *s);
 
-/* The same of a name that is left taken now. */
+/* The same for a name that is left now. */
 bool kept_has_room(struct request_context *x, struct session *s, uint64_t bytes);
 
 /*
- * What the home of a rate limit is asked, and how a RATE is answered by what it says: at most so many uses of a name in any window of a length. The home
- * counts, by its own clock and in one call; nothing of it is kept here. What the limit promises ends when the home loses its memory, or its clock is set
+ * The question to the home of a rate limit, and the answer to a RATE. A limit allows a number of uses of a name in any window of a given length. The home
+ * counts, by its own clock and in one call; the daemon keeps nothing of it. The promise of the limit ends when the home loses its memory, or its clock is set
  * forward.
  */
 
@@ -44,14 +44,14 @@ struct rate_use {
 	int64_t limit, per, cost;
 };
 
-/* The outcome of a question of a request that does not wait is known. */
+/* The outcome of a question for a request without wait= is known. */
 void rate_told(struct request_context *x, struct home_question *q);
 
-/* --- of one that waits --- */
+/* --- with wait= --- */
 
 /*
- * The request RATE. Those with wait= stand in a line for each name, in the order in which they came: the home is asked for the first alone, and again only when
- * it said that the use may be admitted. One without wait is asked at once, whoever waits.
+ * The request RATE. Requests with wait= form a line for each name, in order of arrival. The home is asked for the first only, and again only after it
+ * answered that the use may be admitted. A request without wait= is sent at once, whoever waits.
  */
 
 void serve_RATE(struct request_context *x, struct session *s);
@@ -62,7 +62,7 @@ void rate_lines_free_all(struct request_context *x);
 void rate_line_told(struct request_context *x, struct home_question *q);
 void rate_timer_fired(struct request_context *x, struct timer *t);
 
-/* What it waits for. */
+/* What a turn waits for. */
 struct rate_asked {
 	struct span name;
 	struct rate_use use;
@@ -72,13 +72,13 @@ struct rate_asked rate_turn_asks(const struct rate_turn *turn);
 bool rate_turn_is_asked(const struct rate_turn *turn); /* the home may have counted it */
 struct rate_turn *rate_turn_waiting(const struct session *s, struct span tag); /* under this tag, which is not empty; NULL: none */
 void rate_turn_cancel(struct request_context *x, struct rate_turn *turn);
-/* Its session has gone, or has lost its connection: nobody is answered. */
+/* Its session is gone, or has lost its connection: nothing is answered. */
 void rate_turn_drop(struct request_context *x, struct rate_turn *turn);
-/* The session has sent its last line: what the home is asked about already is answered, and nothing else waits on. */
+/* The session has sent its last line: what was sent to the home already is answered, and the rest stops waiting. */
 void rate_turns_finish_up(struct request_context *x, struct session *s);
-/* The daemon stops, or drains: as takes_refuse(). */
+/* The daemon stops, or drains: see takes_refuse(). */
 bool rate_turns_refuse(struct request_context *x, struct session *s, int64_t *left);
-/* Those that the rules as they are now do not allow; likewise. */
+/* Refuses the turns that the present rules do not allow; otherwise the same. */
 bool rate_turns_revoke(struct request_context *x, struct session *s, int64_t *left);
 
 #endif

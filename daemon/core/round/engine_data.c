@@ -106,31 +106,31 @@ struct instant release_overtaken_until(const struct releases *rs, const struct r
 	return instant_before(until, vote_until(r->calls.sent[a->node], a->pttl_ms * MSEC)) ? INSTANT_PAST : until;
 }
 
-/* Q says nothing of the key. A store that finds nothing of ours is not absent if an earlier call of this release, of unknown outcome, may have freed it. */
+/* Q says nothing about the key. A store without our value is not `absent` if an earlier call of this release, of unknown outcome, may have deleted it. */
 void release_note(const struct releases *rs, struct release *r, const struct answer *a)
 {
 	if (a->class == ANSWER_UNKNOWN)
 		nodeset_add(&r->unsure, a->node);
 	if (a->class != ANSWER_EXECUTED || a->code == 'Q') {
-		nodeset_remove(&r->absent, a->node); /* not carried out: asked again */
+		nodeset_remove(&r->absent, a->node); /* not carried out: it is asked again */
 		return;
 	}
 	nodeset_add(a->code == 'R' || a->code == 'E' ? &r->done : &r->absent, a->node);
-	/* A late command may have come between: the release ran no sooner than it was sent, which may be long ago. */
+	/* A late command may have come in between: the release ran no earlier than it was sent, which may be long ago. */
 	if (!instant_before(r->calls.sent[a->node], release_overtaken_until(rs, r, a)))
 		nodeset_remove(&r->unconfirmed, a->node);
 	if (!nodeset_has(nodeset_or(r->unsure, r->done), a->node))
 		return;
 	nodeset_remove(&r->absent, a->node);
 	if (r->kind == RELEASE_DELETE)
-		nodeset_add(&r->done, a->node); /* the key is free: DELETE asks for no more */
+		nodeset_add(&r->done, a->node); /* the key is free: DELETE needs no more */
 }
 
-static void release_say_leave(const struct releases *rs, const struct release *r, struct call *call)
+static void release_fill_leave(const struct releases *rs, const struct release *r, struct call *call)
 {
 	call->px_ms = whole_ms(r->px_us);
 	call->exact = true;
-	/* A lock-delay counts from the end of the hold: it does not begin anew at a store that hears of it late. */
+	/* A lock-delay counts from the end of the hold: it does not begin anew at a store that receives it late. */
 	call->at_most = r->px_us <= r->delay_us;
 	call->new_value = value_in_text(rs->calls->core, &r->left);
 }
@@ -147,7 +147,7 @@ void release_send_to(struct releases *rs, struct release *r, unsigned node, stru
 		break;
 	case RELEASE_LEAVE:
 		call->value = text;
-		release_say_leave(rs, r, call);
+		release_fill_leave(rs, r, call);
 		break;
 	case RELEASE_TICKET:
 		call->ticket = text;

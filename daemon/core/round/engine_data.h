@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* `struct engine`, what all files of the engine act on; values and tickets that some stores must still delete. */
+/* `struct engine`, on which all files of the engine act; values and tickets that some stores must still delete. */
 #ifndef CORE_ENGINE_DATA_H
 #define CORE_ENGINE_DATA_H
 
@@ -10,8 +10,8 @@
 #include "daemon/core/round/round.h"
 
 /*
- * A release: a dead value or a withdrawn ticket, and the stores that are still to be told of it. It lives until each has confirmed, or the key has expired
- * by itself, and no call is open. release.c and wait.c decide when a store is told.
+ * A release: a dead value or a withdrawn ticket, and the stores that must still delete it. It lives until each store has confirmed, or the key has expired by
+ * itself, and no call is open. release.c and wait.c decide when to send to a store.
  * See ALGORITHMS.md, Outstanding releases.
  */
 
@@ -19,27 +19,27 @@ struct pending;
 
 enum release_kind {
 	RELEASE_DELETE, /* the key is deleted; repeated until every store has confirmed, or the key has expired by itself */
-	RELEASE_LEAVE,  /* likewise, but the key stays for px_us without a holder, under a fresh value that no late command matches */
+	RELEASE_LEAVE,  /* the same, but the key stays for px_us without a holder, under a fresh value that no late command matches */
 	RELEASE_TICKET, /* our ticket is withdrawn from the queue; not repeated */
 };
 
 struct release {
 	struct calls calls;
 	TAILQ_ENTRY(release) in_list; /* outstanding */
-	uint32_t back;                /* the return of a store after which it was looked at */
+	uint32_t back;                /* the return of a store after which it was last looked at */
 	struct admission_entry entry;
 	struct timer timer;           /* next try */
 	enum release_kind kind;
-	bool shared;                  /* DELETE: its value may be among shares; LEAVE: it is left as a share */
+	bool shared;                  /* DELETE: its value may be among shares; LEAVE: it stays as a share */
 	bool outstanding;             /* DELETE, LEAVE: some store has not confirmed yet */
 	struct pending *pending;      /* UNLOCK sync=yes … */
-	struct instant answer_by;     /* … which is answered by then; 0: it waits for admission */
-	struct nodeset unconfirmed;   /* DELETE, LEAVE: still to be confirmed */
-	struct nodeset unsent;        /* TICKET: stores still to be told */
-	struct nodeset put_off;       /* of the unconfirmed, those that were too busy */
+	struct instant answer_by;     /* … which is answered by then; 0: the release waits for admission */
+	struct nodeset unconfirmed;   /* DELETE, LEAVE: stores that have yet to confirm */
+	struct nodeset unsent;        /* TICKET: stores to which it was not sent yet */
+	struct nodeset put_off;       /* the unconfirmed stores that were too busy */
 	struct nodeset unsure;        /* stores with an earlier call of unknown outcome */
-	struct nodeset done;          /* freed, or left behind as asked */
-	struct nodeset absent;        /* our value is certainly not there: no key, or another's */
+	struct nodeset done;          /* deleted, or left as requested */
+	struct nodeset absent;        /* stores that certainly do not have our value: no key, or another value */
 	struct instant until;         /* all of its keys have expired by then */
 	struct instant value_since;   /* no store was asked for its value before this moment */
 	int64_t px_us;                /* LEAVE: how long the key stays */
@@ -48,7 +48,7 @@ struct release {
 		struct lease_value value; /* DELETE, LEAVE: the dead value */
 		struct stamp ticket;      /* TICKET */
 	};
-	struct lease_value left;      /* LEAVE: what the key is left with */
+	struct lease_value left;      /* LEAVE: the value that the key is left with */
 };
 TAILQ_HEAD(release_list, release);
 
@@ -63,9 +63,9 @@ void releases_release(struct releases *rs, struct pool *pendings); /* frees all 
 
 struct release *release_new(struct releases *rs, enum release_kind kind, struct name *name);
 void release_free(struct releases *rs, struct release *r); /* no call is open */
-/* DELETE, LEAVE: a release of a value, which is dead from here on. */
+/* DELETE, LEAVE: a release of a value, which is dead from now on. */
 struct release *release_of_value(struct releases *rs, enum release_kind kind, struct name *name, const struct lease_value *value);
-/* The release becomes outstanding: its value may stand at each of these stores, until `until` at most. */
+/* The release becomes outstanding: each of these stores may have its value, at most until `until`. */
 void release_enlist(struct releases *rs, struct release *r, struct nodeset nodes, struct instant until);
 void release_delist(struct releases *rs, struct release *r);
 
@@ -74,7 +74,7 @@ static inline struct release *release_of_calls(struct calls *c)
 	return container_of(c, struct release, calls);
 }
 
-/* Whether the store may be told now: it has not confirmed, it is connected (LEAVE: and joined), and no call to it is open. */
+/* Whether a call may be sent to the store now: it has not confirmed, it is connected (LEAVE: and joined), and no call to it is open. */
 static inline bool release_may_ask(const struct releases *rs, const struct release *r, unsigned node)
 {
 	const struct member *m = &rs->calls->members->node[node];
@@ -83,26 +83,26 @@ static inline bool release_may_ask(const struct releases *rs, const struct relea
 	       (r->kind == RELEASE_DELETE || m->state == MEMBER_JOINED);
 }
 
-/* Whether some store may be told now. */
+/* Whether a call may be sent to some store now. */
 bool release_is_left(const struct releases *rs, const struct release *r);
-/* The store is too busy: it is told later. */
+/* The store is too busy: the call is sent later. */
 void release_put_off(struct release *r, unsigned node);
-/* These stores are told now. Clears the mark of the name only where this release was put off. */
+/* Calls are sent to these stores now. Clears the mark of the name only where this release was put off. */
 static inline void release_undo_put_off(struct release *r, struct nodeset nodes)
 {
 	r->calls.name->put_off = nodeset_without(r->calls.name->put_off, nodeset_and(r->put_off, nodes));
 	r->put_off = nodeset_without(r->put_off, nodes);
 }
 
-/* Notes what an answer says of the key. */
+/* Notes what an answer shows about the key. */
 void release_note(const struct releases *rs, struct release *r, const struct answer *a);
 /*
- * Until when a command that was sent to the store over an earlier connection may still set the key. A key that was left behind keeps it out while it stands; a
- * share does not.
+ * Until when a command that was sent to the store over an earlier connection may still set the key. A key that was left excludes it while it lasts; a share
+ * does not.
  */
 struct instant release_overtaken_until(const struct releases *rs, const struct release *r, const struct answer *a);
 
-/* Nothing is to be told, and no answer is awaited. */
+/* Nothing is left to send, and no answer is awaited. */
 static inline bool release_is_over(const struct release *r)
 {
 	return !nodeset_any(r->calls.open) && !r->outstanding && !r->entry.waits && !nodeset_any(r->unsent);
@@ -112,7 +112,7 @@ static inline bool release_is_over(const struct release *r)
 struct span release_text(const struct releases *rs, const struct release *r);
 void release_send_to(struct releases *rs, struct release *r, unsigned node, struct span text);
 
-/* What the engine consists of: the value machines side by side. The files of the engine act on them; only the functions of move.h write their states. */
+/* The engine consists of these value machines. The files of the engine act on them; only the functions of move.h write their states. */
 
 struct home_question;
 TAILQ_HEAD(home_questions, home_question); /* home.h */
@@ -125,46 +125,46 @@ struct engine {
 	struct rounds rounds;
 	struct releases releases;
 	struct contenders no_quorum; /* those in CONTENDER_NO_QUORUM */
-	struct leases risks;     /* those in LEASE_HELD of which RISK was told */
+	struct leases risks;     /* the leases in LEASE_HELD for which RISK was sent */
 	struct leases adopting;  /* those in LEASE_ADOPTING */
 	struct admission admission;
 	struct timer admission_timer;
-	uint32_t admitted;      /* how many that had waited for admission */
+	uint32_t admitted;      /* how many entries were admitted after a wait */
 	struct instant retry_next; /* no release or withdrawal is repeated before this moment: see release_retry_at() */
 	uint64_t tickets;
 	uint32_t asked;         /* how many LOCKs */
 	struct {
 		uint32_t count;     /* how often a store came back. What was looked at since then has this number … */
-		bool releases, leases, names; /* … and some outstanding releases, and leases and names that lack a quorum, have not */
-		uint32_t asks;      /* admission.asks_later: the first number since: once no release has an earlier one, ASKs begin */
+		bool releases, leases, names; /* … and some outstanding releases, or leases and names that lack a quorum, have an earlier one */
+		uint32_t asks;      /* admission.asks_later: ASKs begin once no release has a number before this one */
 		bool due;           /* this step looks at some of them … */
 		struct timer timer; /* … and the next one at others */
 	} back;                 /* see engine_settle() */
-	struct kept_names kept; /* names that were left taken */
-	struct tokens tokens;   /* fencing tokens that were seen, and what may be asked for */
+	struct kept_names kept; /* names that were left at the stores */
+	struct tokens tokens;   /* fencing tokens that were seen, and what may be proposed */
 	struct {
-		struct home_questions asked, told; /* sent; with an outcome that nobody has taken yet */
+		struct home_questions asked, told; /* sent; and those with an outcome that nobody has taken yet */
 #define HOME_LINES 3
-		/* To be sent as soon as the store can be asked: those that are urgent, those that only a joined store may answer, the others. */
+		/* To be sent as soon as the store can be asked: urgent questions, those that only a joined store may answer, and the others. */
 		struct turns waiting[NODES_MAX][HOME_LINES];
 		size_t waiting_n;
-		bool odd[NODES_MAX]; /* the last one was of the second line: a flood in one of them does not keep the other waiting */
-		unsigned tried;    /* of them in this step */
+		bool odd[NODES_MAX]; /* the last one came from the second line: so a flood in one line does not block the other */
+		unsigned tried;    /* how many of them in this step */
 		struct {
 			enum { NAME_UNKNOWN, NAME_ASKED, NAME_SAME, NAME_OTHER } is; /* whether the other daemons call the store as this one does */
-			struct instant at;                                           /* when that was last learned, or asked without an answer */
-			uint64_t marker; /* the store's then, as a hash: if it has another now, it may have forgotten its name */
+			struct instant at;                                           /* when that was last learned, or asked in vain */
+			uint64_t marker; /* a hash of the store's marker then: with another marker now, the store may have forgotten its name */
 		} name[NODES_MAX];
-		uint32_t turn[NODES_MAX]; /* `admitted` when a question was sent to the store in place of a round that waited */
+		uint32_t turn[NODES_MAX]; /* the value of `admitted` when a question was sent to the store in place of a waiting round */
 	} homes;
-	int64_t fell_us[NODES_MAX]; /* the votes of this store end that much sooner: for those that keep votes of their own, see job.h. 0: they do not */
-	bool fell;              /* so it is with some */
-	bool falls;             /* leases whose votes fell have their timers as they were before, those from … */
+	int64_t fell_us[NODES_MAX]; /* the votes of this store end this much sooner: for code that keeps votes of its own, see job.h. 0: they do not */
+	bool fell;              /* some of them are not 0 */
+	bool falls;             /* some leases whose votes fell still have their old timers, from here … */
 	struct map_walk fall_walk; /* … on: see hold.c */
 	unsigned held;          /* leases in LEASE_HELD, of locks and of parts of permits */
 	bool draining;          /* nothing new is granted: a drain, or the end */
-	bool stopping;          /* the daemon ends now: what is not sent yet never is */
-	unsigned watched;       /* how many sessions want to be told of waiters: see watch.h */
+	bool stopping;          /* the daemon ends now: what was not sent yet never is */
+	unsigned watched;       /* how many sessions want reports of waiters: see watch.h */
 	struct notices notices;
 	struct rng *rng;
 };
@@ -173,9 +173,9 @@ void engine_init(struct engine *e, struct core *core);
 void engine_release(struct engine *e);
 
 #define RETRY_US (100 * MSEC) /* before a store is asked again that refused, was too busy or did not answer */
-#define RETRY_APART_US 50     /* between two repeats of releases or withdrawals: so a store that refuses many costs only a few per cent of a core */
+#define RETRY_APART_US 50     /* between two repeats of releases or withdrawals: so a store that refuses many takes only a few per cent of a core */
 
-#define BACK_A_STEP 1024 /* of each kind */
+#define BACK_A_STEP 1024 /* releases, leases or names */
 
 static inline unsigned engine_quorum(const struct engine *e)
 {

@@ -20,7 +20,7 @@ static uint64_t rendezvous_weight(enum home_of of, struct span node, struct span
 	return siphash(key, name.p, name.n);
 }
 
-/* The one of these with the most weight. */
+/* The one of these with the largest weight. */
 static unsigned heaviest(const uint64_t *weight, unsigned nodes, struct nodeset but)
 {
 	unsigned first = nodes;
@@ -46,7 +46,7 @@ unsigned rendezvous_node(const struct core *core, enum home_of of, struct span n
 	return node;
 }
 
-/* It knows nothing of what is asked. A call that was given up is still answered: its question lives until then. */
+/* Sends questions, and knows nothing of their contents. A call that was given up is still answered: its question lives until then. */
 
 struct home_question *home_question_new(struct engine *e, enum home_of of, struct span name, struct origin *o)
 {
@@ -109,7 +109,7 @@ static struct span __attribute__((format(printf, 2, 3))) home_text(struct core *
 	return (struct span){text, (size_t)n};
 }
 
-/* What this daemon calls the stores is tried again so long after an answer that keeps it from asking, and after none. */
+/* Pause before the name of a store is asked for again, after an answer that blocks questions, or after none. */
 #define NAME_AGAIN_US SEC
 
 static uint64_t marker_hash(const struct engine *e, unsigned node)
@@ -120,18 +120,18 @@ static uint64_t marker_hash(const struct engine *e, unsigned node)
 	return siphash(fixed, marker.p, marker.n);
 }
 
-/* A store that went by another name and has none now has forgotten it: those that gave it will do so again. */
+/* A store that had another name and has none now has forgotten it: the daemons that gave it will give it again. */
 static void name_learned(struct engine *e, unsigned node, enum home_outcome outcome, struct span name)
 {
-	bool was_other = e->homes.name[node].is == NAME_OTHER, said = outcome == HOME_ANSWERED;
-	bool other = said && name.n > 0 ? !span_equal(name, span_of(core_calls(e->core, node))) : was_other;
+	bool was_other = e->homes.name[node].is == NAME_OTHER, answered = outcome == HOME_ANSWERED;
+	bool other = answered && name.n > 0 ? !span_equal(name, span_of(core_calls(e->core, node))) : was_other;
 
 	e->homes.name[node].at = e->core->now;
 	e->homes.name[node].marker = marker_hash(e, node);
-	e->homes.name[node].is = other ? NAME_OTHER : said ? NAME_SAME : NAME_UNKNOWN;
+	e->homes.name[node].is = other ? NAME_OTHER : answered ? NAME_SAME : NAME_UNKNOWN;
 }
 
-/* It is not sent any more. */
+/* The question is not sent any more. */
 static void home_conclude(struct engine *e, struct home_question *q, enum home_outcome outcome, struct span text)
 {
 	if (q->of == HOME_OF_NONE) {
@@ -152,7 +152,7 @@ static bool home_may_answer(const struct member *m, const struct home_question *
 	return q->joined ? m->state == MEMBER_JOINED : m->ours && m->marker && *m->marker;
 }
 
-/* It may do so in a moment: it was not reached or probed yet, or its marker has changed. */
+/* The store may soon be ready: it was not reached or probed yet, or its marker has changed. */
 static bool home_is_awaited(const struct member *m)
 {
 	return m->state == MEMBER_DOWN ? !m->reason[0] : m->connected && !m->stalled && m->asked != ASKED_NOTHING;
@@ -181,7 +181,7 @@ static void home_send(struct engine *e, struct home_question *q)
 	heap_set(&e->core->timers, &q->timer, instant_add(e->core->now, e->core->conf.timeout_us));
 }
 
-/* Asks a store what it is called. give: it takes the name that this daemon has for it, if it has none. */
+/* Asks a store for its name. give: if it has none, it takes the name that this daemon has for it. */
 static void name_ask(struct engine *e, unsigned node, bool give)
 {
 	struct home_question *q = home_question_new(e, HOME_OF_NONE, SPAN(""), NULL);
@@ -194,7 +194,7 @@ static void name_ask(struct engine *e, unsigned node, bool give)
 	home_send(e, q);
 }
 
-/* The first store that goes by another name; -1: none does, as far as is known. */
+/* The first store that has another name; -1: none, as far as is known. */
 static int names_other(const struct engine *e)
 {
 	for (unsigned i = 0; i < e->core->conf.nodes; i++)
@@ -203,7 +203,7 @@ static int names_other(const struct engine *e)
 	return -1;
 }
 
-/* Asks the stores in reach whose names are not known, and those that go by other names now and then. True: nothing is to be waited for. */
+/* Asks the stores in reach whose names are not known and, now and then, those with other names. True: there is nothing to wait for. */
 static bool names_are_known(struct engine *e)
 {
 	struct home_question probe = {.joined = false};
@@ -233,8 +233,8 @@ static void home_refuse_misnamed(struct engine *e, struct home_question *q)
 }
 
 /*
- * A question needs one store and a round needs a quorum that has room at one moment: either could keep the other waiting for ever. So while rounds wait, the
- * last place in the window of a store is theirs. A question may take it, or one that a round has overdrawn, once for each round that is admitted.
+ * A question needs one store, and a round needs a quorum with room at the same moment: either could block the other for ever. So while rounds wait, the last
+ * place in the window of a store is reserved for them. For each round that is admitted, one question may take that place, or one that a round has overdrawn.
  */
 static bool home_has_room(struct engine *e, unsigned node)
 {
@@ -252,7 +252,7 @@ static bool home_has_room(struct engine *e, unsigned node)
 
 enum trial { TRIAL_OVER, TRIAL_WAITS, TRIAL_NO_ROOM, TRIAL_NAMES_UNKNOWN };
 
-/* Sends or refuses it, unless it has to wait. It is neither sent nor told. */
+/* Sends or refuses it, unless it has to wait. Before, it is neither sent nor in `told`. */
 static enum trial home_attempt(struct engine *e, struct home_question *q)
 {
 	const struct member *m = &e->members.node[q->node];
@@ -287,7 +287,7 @@ static void home_wait_ends(struct engine *e, struct home_question *q)
 	e->homes.waiting_n--;
 }
 
-/* Likewise, and does not wait. */
+/* The same, but it does not wait. */
 static void home_try(struct engine *e, struct home_question *q)
 {
 	if (home_attempt(e, q) == TRIAL_OVER)
@@ -304,14 +304,14 @@ void home_ask(struct engine *e, struct home_question *q, unsigned place)
 	q->denied = NULL;
 	q->said = false;
 	q->node = rendezvous_node(e->core, q->of, name_text(&q->name), place);
-	if (place == 0 || q->until.us == 0) /* a request that goes to the next home waits no longer for that */
+	if (place == 0 || q->until.us == 0) /* a request that moves on to the next home no longer waits for this one */
 		q->until = instant_add(e->core->now, core_soon_us(e->core) + e->core->conf.timeout_us);
 	home_try(e, q);
 }
 
 #define TRIED_A_STEP 128
 
-/* A lease depends on the urgent ones: in a flood of others they would come too late. The other two lines alternate. NULL: none is left. */
+/* Leases depend on the urgent questions, which would come too late in a flood of others. The other two lines alternate. NULL: none is left. */
 static struct home_question *home_first(struct engine *e, unsigned node, const bool is_held_up[HOME_LINES])
 {
 	const unsigned lines[HOME_LINES] = {0, e->homes.odd[node] ? 2 : 1, e->homes.odd[node] ? 1 : 2};
@@ -322,10 +322,10 @@ static struct home_question *home_first(struct engine *e, unsigned node, const b
 	return NULL;
 }
 
-/* False: nothing more can be tried in this step. In a line the first that has to wait speaks for those behind it. */
+/* False: nothing more can be tried in this step. If the first in a line has to wait, so do those after it. */
 static bool home_settle_node(struct engine *e, unsigned node)
 {
-	unsigned most = e->stopping ? UINT_MAX : core_portion(e->core, TRIED_A_STEP); /* the last step keeps nobody waiting */
+	unsigned most = e->stopping ? UINT_MAX : core_portion(e->core, TRIED_A_STEP); /* in the last step nothing waits */
 	bool is_held_up[HOME_LINES] = {false};
 	struct home_question *q;
 	enum trial trial;
@@ -360,7 +360,7 @@ void home_settle(struct engine *e)
 			return;
 }
 
-static void home_said(struct engine *e, struct home_question *q, const struct answer *a)
+static void home_note_answer(struct engine *e, struct home_question *q, const struct answer *a)
 {
 	struct member *m = &e->members.node[q->node];
 
@@ -376,14 +376,14 @@ static void home_said(struct engine *e, struct home_question *q, const struct an
 		name_learned(e, q->node, HOME_ANSWERED, a->found);
 		if (e->homes.name[q->node].is == NAME_OTHER)
 			home_try(e, q);
-		else /* to ask again at once would have no end */
+		else /* asking again at once would never end */
 			home_conclude(e, q, HOME_REFUSED, home_text(e->core, "%s does not say what it is called", e->core->conf.label[q->node]));
 	} else {
 		home_conclude(e, q, HOME_ANSWERED, a->found);
 	}
 }
 
-/* An error that a server gives will be the same the next time. */
+/* An error from a server will be the same the next time. */
 static void home_fail(struct engine *e, struct home_question *q, const struct answer *a)
 {
 	q->said = !a->unsent && a->defect != DEFECT_NONE;
@@ -402,11 +402,11 @@ void home_answered(struct engine *e, struct calls *c, const struct answer *a)
 		return;
 	}
 	if (q->outcome != HOME_OPEN || a->node != q->node)
-		return; /* it was given up before */
+		return; /* it was given up earlier */
 	TAILQ_REMOVE(&e->homes.asked, q, in_list);
 	heap_cancel(&e->core->timers, &q->timer);
 	if (a->class == ANSWER_EXECUTED)
-		home_said(e, q, a);
+		home_note_answer(e, q, a);
 	else
 		home_fail(e, q, a);
 }

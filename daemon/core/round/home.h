@@ -8,72 +8,72 @@
 #include "daemon/core/round/engine_data.h"
 
 /*
- * Which store is the home of a rate limit, or of a queue: the one with the largest weight for its name. Weights go by what the configuration calls the stores,
- * so all daemons must call them alike. Highest random weight (Thaler, Ravishankar 1998): when the set of stores changes, only the names of the
- * stores that went or came move. Pure. See ALGORITHMS.md, Home.
+ * The home of a rate limit, or of a queue, is the store with the largest weight for its name. Weights depend on the names of the stores in the configuration,
+ * so all daemons must use the same names. Highest random weight (Thaler, Ravishankar 1998): when the set of stores changes, only names whose store is new or
+ * gone move. Pure.
+ * See ALGORITHMS.md, Home.
  */
 
-/* What a question to a home is about. Limits and queues have name spaces of their own. NONE: what the store is called; such a question stays in home.c. */
+/* The subject of a question to a home. Limits and queues have separate name spaces. NONE: the name of the store; such a question stays in home.c. */
 enum home_of { HOME_OF_RATE, HOME_OF_QUEUE, HOME_OF_NONE };
 
-/* The store that comes at this place for the name: 0 is its home, and when that is gone 1 is the next. */
+/* The store at this place for the name: place 0 is its home, and place 1 replaces it if the home is gone. */
 unsigned rendezvous_node(const struct core *core, enum home_of of, struct span name, unsigned place);
 
 /*
- * The home of a rate limit, or of a queue: the one store that keeps it, the same for all daemons; and the questions that are asked there. A question is one
- * call of lua/home.lua, about one name. How it ended is found in `told` before the step is over: an answer, certainly not carried out, or not known.
+ * The home of a rate limit, or of a queue: the one store that keeps it, the same for all daemons; and questions to it. A question is one call of
+ * lua/home.lua, about one name. Its outcome appears in `told` before the step is over: an answer, certainly not carried out, or not known.
  *
- * All daemons must call the stores alike, or their homes differ. Each store keeps its name: the first daemon gives it. Before its first
- * question a daemon asks all stores in reach for their names. If one goes by another name, the daemon asks none of them anything about limits and queues.
- * Locks need no names.
- * See ALGORITHMS.md, Home.
+ * All daemons must use the same names for the stores, or their homes differ. Each store keeps the name that the first daemon gives it. Before its first
+ * question a daemon asks all stores in reach for their names. If one of them has another name, the daemon sends no question about limits and queues to any
+ * store. Locks need no names. See ALGORITHMS.md, Home.
  */
 
 enum home_outcome {
 	HOME_OPEN,     /* not known yet */
-	HOME_ANSWERED, /* by this code and text */
-	HOME_REFUSED,  /* it was not carried out, and never will be: the text says why, for people */
-	HOME_UNKNOWN,  /* it may have been carried out, or may be yet: likewise */
+	HOME_ANSWERED, /* the answer is this code and text */
+	HOME_REFUSED,  /* it was not carried out, and never will be: the text gives the reason, for people */
+	HOME_UNKNOWN,  /* it was perhaps carried out, or will be: the same */
 };
 
 struct home_question {
-	TAILQ_ENTRY(home_question) in_list; /* of engine.homes: sent, or told */
-	struct turn turn;        /* likewise: waiting */
-	struct origin *origin;   /* whose client it is for; NULL: it is not known */
+	TAILQ_ENTRY(home_question) in_list; /* of engine.homes: asked, or told */
+	struct turn turn;        /* of engine.homes: waiting */
+	struct origin *origin;   /* the peer whose client it is for; NULL: it is not known */
 	struct name name;
 	struct calls calls;
-	struct timer timer;      /* waiting: when it is given up; sent: when the store has had its time */
-	struct instant until;    /* it is not sent after that */
+	struct timer timer;      /* waiting: when it is given up; sent: when the time of the store is over */
+	struct instant until;    /* it is not sent after this moment */
 	enum home_of of;
 	unsigned place, node;    /* see rendezvous_node */
-	bool joined;             /* only a store that has joined may answer; else also one in quarantine: it remembers what it was told since */
-	const char *marker;      /* with which it was sent last … */
-	const char *denied;      /* … and which the store does not have: it is asked again once another is known. NULL: none */
-	bool urgent;             /* a lease depends on it: it waits behind nothing else */
-	bool left;               /* delivered: it lives only until its call is answered */
+	bool joined;             /* only a joined store may answer; else also one in quarantine, which remembers what was written since */
+	const char *marker;      /* the marker with which it was last sent … */
+	const char *denied;      /* … and a marker that the store does not have: the question is repeated once another is known. NULL: none */
+	bool urgent;             /* a lease depends on it: it waits for no other question */
+	bool left;               /* delivered: it exists only until its call is answered */
 	struct buf words;        /* the operation and its arguments: see netstring.h */
 	enum home_outcome outcome;
-	bool said;               /* REFUSED, UNKNOWN: the text is an error of the store's own */
-	bool misnamed;           /* REFUSED: the other daemons call a store otherwise */
+	bool said;               /* REFUSED, UNKNOWN: the text is an error from the store itself */
+	bool misnamed;           /* REFUSED: the other daemons have another name for a store */
 	char code;               /* of the answer … */
-	struct span text;        /* … and its text, as long as the step lasts */
-	struct pending *pending; /* the request that it is for; NULL: for none. Whoever takes it from `told` frees it */
-	void *about;             /* of whoever asks */
+	struct span text;        /* … and its text, valid during the step */
+	struct pending *pending; /* the request that it serves; NULL: none. Whoever takes the question from `told` frees it */
+	void *about;             /* for its maker */
 };
 
-/* A question that is to be sent, for a client of this peer. Its maker puts the operation and the arguments into `words`, and sets joined, pending and about. */
+/* A question to be sent, for a client of this peer. Its maker puts the operation and the arguments into `words`, and sets joined, pending and about. */
 struct home_question *home_question_new(struct engine *e, enum home_of of, struct span name, struct origin *o);
 /* Asks the store at this place. The outcome comes later, or at once. A question that was taken from `told` may be asked again at another place. */
 void home_ask(struct engine *e, struct home_question *q, unsigned place);
 /* Takes the next one whose outcome is known; NULL: there is none. */
 struct home_question *home_next_told(struct engine *e);
-/* It was taken from `told`, and is done with. Its pending was freed. */
+/* It was taken from `told`, and is not needed any more. Its pending was freed. */
 void home_question_free(struct engine *e, struct home_question *q);
 
 /* For the engine. */
 void home_answered(struct engine *e, struct calls *c, const struct answer *a);
 void home_fired(struct engine *e, struct timer *t);
-void home_settle(struct engine *e); /* asks what waits for a store */
+void home_settle(struct engine *e); /* sends questions that wait for a store */
 void home_release(struct engine *e);
 
 #endif

@@ -34,7 +34,7 @@ void call_table_grow(struct call_table *t)
 	}
 }
 
-/* A second round, or a key that is left behind, may go to a node that is not joined any more. The marker of its quarantine would open that to votes. */
+/* A second round, or a key that is left, may go to a node that is no longer joined. With the marker of its quarantine, it would give votes. */
 static struct span calls_marker(const struct member *m)
 {
 	return m->marker[0] == 'j' ? span_of(m->marker) : SPAN("none");
@@ -54,7 +54,7 @@ struct call *calls_send(struct call_table *t, struct calls *c, unsigned node, en
 	return call;
 }
 
-/* From when an answer counts: earlier than `sent` if the store's clock shows that the call ran earlier, because a clock has jumped meanwhile. */
+/* The moment from which an answer counts. It is earlier than `sent` if the store's clock shows that the call ran earlier, because a clock has jumped since. */
 static struct instant calls_sent(const struct member *m, const struct answer *a, struct instant sent)
 {
 	struct instant earliest = {a->server_us - m->clock.high};
@@ -62,8 +62,8 @@ static struct instant calls_sent(const struct member *m, const struct answer *a,
 	return a->server_us && m->clock.known ? instant_min(sent, earliest) : sent;
 }
 
-/* Each answer that came late by slow.store, whatever it says. */
-static void calls_tell_slow(const struct call_table *t, const struct calls *c, const struct answer *a)
+/* Logs each answer that is late by slow.store, whatever it says. */
+static void calls_log_slow(const struct call_table *t, const struct calls *c, const struct answer *a)
 {
 	static const char *const word[] = {[ANSWER_EXECUTED] = "executed", [ANSWER_REFUSED] = "refused", [ANSWER_UNKNOWN] = "unknown"};
 	int64_t us = instant_diff(t->core->now, c->sent[a->node]);
@@ -82,7 +82,7 @@ struct calls *calls_answered(struct call_table *t, const struct answer *a)
 		return NULL;
 	m = &t->members->node[a->node];
 	if (t->core->conf.slow_store_us > 0)
-		calls_tell_slow(t, c, a);
+		calls_log_slow(t, c, a);
 	nodeset_remove(&c->open, a->node);
 	flow_answered(&m->flow, c->sent[a->node], t->core->now, a->class == ANSWER_EXECUTED, t->core->conf.timeout_us);
 	member_observe(t->members, a, c->sent[a->node]);
@@ -166,7 +166,7 @@ static void round_add_granted(struct round *r, const struct answer *a)
 	r->votes.until[a->node] = vote_until(r->calls.sent[a->node], r->ttl_us);
 }
 
-/* Since when a writer elsewhere waits. It is never 0. */
+/* Notes since when a writer elsewhere waits; never 0. */
 static void round_count_writer(struct round *r, struct span since)
 {
 	int64_t us = 0;
@@ -181,7 +181,7 @@ static void round_count_writer(struct round *r, struct span since)
 #define TAKEN_BY_READERS 1
 #define USE_UNKNOWN      0xffff
 
-/* What the name is used as at that store. Nobody uses a key that is broken. */
+/* Notes the use of the name at that store. Nobody uses a broken key. */
 static void round_note_use(struct round *r, const struct answer *a)
 {
 	struct span holder = answer_holder(a);
@@ -205,7 +205,7 @@ bool round_is_in_use(const struct round *r, unsigned nodes, unsigned limit, unsi
 	return true;
 }
 
-/* Other shares stand there. Which ones does not matter: that of one daemon may stand at some stores, and that of another at others. */
+/* Other shares are there. Which ones does not matter: a daemon may have its share at some stores, and another daemon at others. */
 static void round_count_shared(struct round *r, const struct answer *a)
 {
 	nodeset_add(&r->taken, a->node);
@@ -258,7 +258,7 @@ void round_count(struct round *r, const struct answer *a, bool joined)
 		found = answer_holder(a);
 		if (span_starts(found, SPAN("!")))
 			found = (struct span){found.p + 1, found.n - 1};
-		r->taken_by[a->node] = siphash(value_key, found.p, found.n); /* broken or not, it is the same value */
+		r->taken_by[a->node] = siphash(value_key, found.p, found.n); /* broken or not, the value is the same */
 		__attribute__((fallthrough));
 	default:
 		nodeset_add(&r->refused, a->node);
@@ -319,7 +319,7 @@ unsigned round_same_value(const struct round *r, unsigned nodes)
 	return most;
 }
 
-/* The Q-th smallest remaining TTL, a free store counting 0. */
+/* The Q-th smallest remaining TTL; a free store counts as 0. */
 int64_t round_pttl_ms(const struct round *r, unsigned nodes)
 {
 	int64_t ttl[NODES_MAX], left;
@@ -333,7 +333,7 @@ int64_t round_pttl_ms(const struct round *r, unsigned nodes)
 	return left == INT64_MAX ? -1 : left;
 }
 
-/* A quorum refuses it: somebody holds it, or has an older ticket. */
+/* A quorum refuses it: somebody has the name, or an older ticket. */
 static bool round_is_held_elsewhere(const struct round *r, unsigned nodes)
 {
 	unsigned quorum = quorum_of(nodes);
@@ -341,13 +341,13 @@ static bool round_is_held_elsewhere(const struct round *r, unsigned nodes)
 	return round_same_value(r, nodes) >= quorum || (nodeset_any(r->queued_behind) && nodeset_count(nodeset_or(r->taken, r->queued_behind)) >= quorum);
 }
 
-/* Grant only what is worth having: the loss would be told at once otherwise. */
+/* A grant must be worth having: otherwise its loss would be reported at once. */
 static bool round_is_worth_having(const struct round *r, unsigned nodes, struct instant now)
 {
 	return instant_diff(votes_deadline(r->votes.until, nodes), now) > loss_lead_us(r->ttl_us) + r->ttl_us / 10;
 }
 
-/* Of a round that cannot be won any more: whether it is certain by now why. */
+/* Of a round that cannot be won any more: whether the reason is certain by now. */
 static bool round_is_clear(const struct round *r, unsigned nodes, struct nodeset open)
 {
 	return !nodeset_any(open) || round_is_held_elsewhere(r, nodes) || nodeset_count(nodeset_or(round_informative(r), open)) < quorum_of(nodes);
@@ -366,7 +366,7 @@ enum round_outcome round_failure(const struct round *r, unsigned nodes)
 	if (round_is_held_elsewhere(r, nodes))
 		return ROUND_HELD_ELSEWHERE;
 	if (r->question == QUESTION_RAISE && nodeset_any(r->calls.open))
-		return ROUND_SPLIT; /* a quorum granted, and one of its stores has hung since */
+		return ROUND_SPLIT; /* a quorum granted, and one of its stores hangs since then */
 	return round_is_contended(r) && nodeset_count(round_informative(r)) >= quorum ? ROUND_SPLIT : ROUND_NO_ANSWER;
 }
 
@@ -401,7 +401,7 @@ enum round_outcome round_outcome(const struct round *r, unsigned nodes, struct i
 }
 
 #define NARROW_US SEC
-#define CONTENDED_US (5 * SEC) /* how long a contended name is expected to be contended again */
+#define CONTENDED_US (5 * SEC) /* for how long a contended name is expected to be contended again */
 
 void tokens_expect(struct tokens *t, const struct core *core, const struct name *name)
 {
@@ -463,8 +463,8 @@ bool tokens_base_is_far(const struct members *ms, const struct round *r, int64_t
 }
 
 /*
- * The key may stand there from now on, at most until its TTL is over. How late the store may set it depends on how roughly its clock is known now. That is
- * noted now, since a later answer may tell the clock better.
+ * From now on the key may be there, at most until its TTL is over. How late the store may set it depends on the uncertainty of its clock. That is noted now,
+ * since a later answer may narrow it.
  */
 static void ask_note_placed(struct call_table *t, struct round *r, unsigned node)
 {
@@ -491,8 +491,8 @@ static struct call *ask_to_place(struct call_table *t, struct round *r, unsigned
 }
 
 /*
- * A call sets a key within the timeout or not at all: nobody would release a key that is set later. Nor does it set one when the lease may be over without it:
- * the next run of the daemon would take it for a key that stood there all the time.
+ * A call sets a key within the timeout or not at all: nobody would release a key that is set later. Nor does it set one after the moment when the lease may
+ * be over without it: the next run of the daemon would assume that the key had been there all the time.
  */
 static int64_t ask_in_time_ms(const struct call_table *t, unsigned node)
 {
@@ -511,7 +511,7 @@ static int64_t ask_acquire_by_ms(const struct call_table *t, const struct round 
 	const struct member_clock *clock = &t->members->node[node].clock;
 
 	if (2 * (t->core->conf.timeout_us + clock->high - clock->low) < r->ttl_us)
-		return ask_in_time_ms(t, node); /* whatever its clock is, the lease is not over by then */
+		return ask_in_time_ms(t, node); /* whatever its clock shows, the lease is not over by then */
 	return ask_not_after_ms(t, node, vote_until(t->core->now, r->ttl_us));
 }
 
