@@ -22,8 +22,8 @@ void lock_request_ask(struct engine *e, struct claim *c, struct span name, struc
  *
  * Its rules: a lease is held only while Q votes vouch for it; a vote counts from before its command was sent; a grant or a key that was put back counts only
  * if its store is joined; a value is dead once a release for it was sent; a renewal of unknown outcome changes nothing, except that one with a shorter TTL
- * lowers the vote when it is sent; a loss is reported before the holder's validity ends, and the key is left alone until it has ended. See ALGORITHMS.md,
- * Five ways through the code.
+ * lowers the vote when it is sent; a loss is reported before the holder's validity ends, and the key is left alone until it has ended.
+ * See ALGORITHMS.md, Five ways through the code.
  */
 
 #define EXTENDS_MOST 2048 /* of a lock at a time: one step answers all of them, whether a renewal has succeeded or the lock is lost */
