@@ -201,7 +201,7 @@ CHECK_SANITIZERS := address,undefined
 # commit, so a commit fails for a fault of its own, or all commits do. Nor does it bound real time: a busy machine is late. `make nightly` leaves nothing out,
 # draws anew and bounds time.
 SELECTED ?=
-SELECTED_UNIT := $(addprefix unit/,base proto conf store redis net daemon client core/event core/resume core/service)
+SELECTED_UNIT := $(addprefix unit/,base proto conf store redis net core/resume)
 SELECTED_FUNC := $(addprefix test_,disguise garbage jobs library locks other_protocols redis_nonsense requests resume_journal restart restart_store session_nc \
 	shared tls users web_snapshot)
 CHECK_SEED := 1
@@ -366,7 +366,7 @@ FUZZ_SECONDS ?= 4
 FUZZ_SEED ?= 1
 fuzz: | $(FIRST) ## libFuzzer, FUZZ_SECONDS= for each target; FUZZ_SEED=0 draws another seed each time
 	+@$(SUBMAKE) $(JOBS) build-fuzzers
-	@sh tests/fuzz/run.sh $(O)/fuzz $(FUZZ_SECONDS) $(FUZZ_SEED) $(if $(SELECTED),4,1) $(FUZZ)
+	@sh tests/fuzz/run.sh $(O)/fuzz $(if $(SELECTED),2,$(FUZZ_SECONDS)) $(FUZZ_SEED) $(if $(SELECTED),4,1) $(FUZZ)
 fuzz-minimise: | $(FIRST) ## the fewest inputs that reach all that the corpora and what `make fuzz` has found reach
 	+@$(SUBMAKE) $(JOBS) build-fuzzers
 	@sh tests/fuzz/minimise.sh $(O)/fuzz $(FUZZ)
