@@ -53,6 +53,8 @@ class Disk(FuncTest):
             for i in range(200):  # more than fits into the rest of the file's last page
                 client.ok("LOCK full-%d" % i)
             daemon.logged(r"error journal .*No space left", mark)
+            files = "/proc/%d/fd" % daemon.pid
+            until(lambda: not any(os.readlink(os.path.join(files, fd)).endswith("(deleted)") for fd in os.listdir(files)), "the removed journal is closed")
             self.fill(folder)
             if "written again" not in daemon.log(mark):
                 break
