@@ -667,7 +667,7 @@ class Secure(ApiTest):
             client.ok("LOCK b")
 
     def test_strangers_whose_certificates_take_long_leave_the_service_its_time(self):
-        """A handshake takes the loop several milliseconds. Without a pace the daemon does nothing else while there are strangers."""
+        """A handshake takes the loop several milliseconds: holders and sessions are served between two of them. visits_test has the pace itself."""
         clients, strangers = Authority("clients"), Crowd(self.folder(), self.ca)
         self.addCleanup(clients.remove)
         d, api = self.secure({"tls": {"client_ca_file": clients.cert}}, self.ca.client_context(clients.sign("/CN=db3")), token=False)

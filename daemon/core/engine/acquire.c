@@ -230,8 +230,8 @@ static bool acquire_needs_put_off(const struct engine *e, const struct contender
 }
 
 /*
- * Asks those of these stores that may grant and have room. The others are asked when they have room, if the round still needs them. A store that may have a
- * dead value of ours would only refuse: it gets the release first.
+ * Asks those of these stores that may grant and have room. The others are asked when they have room, if the round still needs them. A store that may have our
+ * dead value would only refuse: it gets the release first.
  */
 static void acquire_ask(struct engine *e, struct round *r, struct nodeset nodes, int64_t proposal)
 {

@@ -179,7 +179,7 @@ enum event_kind {
 	EVENT_ANSWER,
 	EVENT_WOKEN,     /* a store published: the lock was freed, and this daemon's ticket is the first */
 	EVENT_WANTED,    /* a store published: another daemon waits for our lock */
-	EVENT_BROKEN,    /* a store published: another daemon has broken our lock, or a former lock of ours */
+	EVENT_BROKEN,    /* a store published: another daemon has broken our lock, or one that we had */
 	EVENT_DUE,       /* a store published: a job of the queue of that name is due */
 	EVENT_QUESTION,  /* a store published: another daemon asks who holds one of our locks. The name of the message is its text, see claim.h */
 	EVENT_CARD,      /* a store published: another daemon answers who holds one of its locks. The name is the text here, too */
@@ -389,7 +389,7 @@ struct name {
 	unsigned refs;          /* calls and notices that are about it */
 	unsigned releases;      /* of this name, waiting for admission */
 	uint16_t n;
-	struct nodeset put_off; /* stores that were too busy to be sent a release: a dead value of ours may still be there */
+	struct nodeset put_off; /* stores that were too busy to be sent a release: our dead value may still be there */
 };
 
 static inline struct span name_text(const struct name *x)

@@ -223,7 +223,7 @@ void contender_reorder(struct contender *k, struct claim *c);
 void elsewhere_note(const struct core *core, struct elsewhere *elsewhere, const struct answer *a);
 
 /*
- * A lease: one value of ours at the stores, and the votes that vouch for it, whatever it is for. A value machine: it asks no store, notifies nobody, and
+ * A lease: one of our values at the stores, and the votes that vouch for it, whatever it is for. A value machine: it asks no store, notifies nobody, and
  * knows no lock. Only move.c writes its state. `nodes` is the number of stores, so Q = nodes / 2 + 1.
  * See ALGORITHMS.md, Votes.
  */
@@ -237,7 +237,7 @@ struct placed {
 	struct nodeset nodes;        /* stores where it may be */
 	struct nodeset unanswered;   /* stores with an EXTEND of it in flight */
 	struct nodeset unknown;      /* stores where an EXTEND of unknown outcome was sent: it may still run */
-	struct nodeset sure;         /* stores that set or extended it, where no earlier call of ours may still set it: their fence was reported after that */
+	struct nodeset sure;         /* stores that set or extended it, where none of our earlier calls may still set it: their fence was reported after that */
 	struct nodeset renewal_sent; /* stores to which a renewal of it was sent: answers to earlier calls no longer vouch */
 	int64_t px_us;               /* the longest time that a store was asked to keep it */
 	struct instant until;        /* no store keeps it after this moment, once all calls are answered */
