@@ -11,6 +11,7 @@ from process import until
 LEASE_2S = {"lease": "2s", "max_lease": "2s"}
 QUARANTINE = 2.0  # seconds, max_lease: a server that has forgotten its locks has no vote for so long
 REJOIN = QUARANTINE * 1.02 + 3.0  # seconds within which it votes again: 1 to reconnect, 1 to be noticed, 1 for the second daemon
+RESERVED = 0.02  # how long a free lock waits for the one whose turn it is
 ESTIMATES_DIFFER_US = 100000  # at most, those of two daemons of one server's clock
 POLL_MOST = 1.0  # seconds: a waiter that hears nothing asks again after so long
 
@@ -94,6 +95,22 @@ class QuorumTest(FuncTest):
             fence = answer.num("fence")
             order.append(clients.index(holder))
         return order
+
+    def in_turn(self, wait, tries=5):
+        """
+        wait(name) lets clients wait for a name, and returns its holder and them, in the order in which they shall be served. The holder unlocks it: the first
+        one is served before the others. On a busy machine it may come after its turn is over. Then another one is served, and there is another try.
+        """
+        for i in range(tries):
+            name = "turn-%d" % i
+            holder, waiting = wait(name)
+            began = time.monotonic()
+            holder.ok("UNLOCK " + name)
+            served = next_served(self, waiting, 0.05)
+            if served is waiting[0]:
+                return name, waiting
+            self.assertGreater(served.inbox[0].at - began, RESERVED, "served out of turn")
+        return self.fail("no turn is taken")
 
     def ledger(self):
         return Ledger(self.folder("redlockd-ledger-"))

@@ -2,7 +2,7 @@
 """LOCK priority=: a higher one stands before all lower ones, at one daemon and over daemons; equals are served first come first served."""
 from harness import on_each_store
 from process import until
-from quorum import QuorumTest, next_served
+from quorum import QuorumTest
 
 
 class InOrder(QuorumTest):
@@ -33,8 +33,8 @@ class InOrder(QuorumTest):
             self.assertEqual(own, [i for i in right if i % self.DAEMONS == daemon], "within a daemon the order is strict")
 
     def test_one_that_comes_last_at_another_daemon_is_the_next(self):
-        for round_of in range(5):
-            name, holder, low, high = "late-%d" % round_of, self.client(self.a), self.client(self.a), self.client(self.b)
+        def wait(name):
+            holder, low, high = self.client(self.a), self.client(self.a), self.client(self.b)
             holder.ok("SUBSCRIBE")
             holder.ok("LOCK " + name)
             low.begin("LOCK %s wait=60s" % name)
@@ -42,29 +42,30 @@ class InOrder(QuorumTest):
             self.queued(name, 1)
             while holder.push("CONTENDED", name)["waiters"] != "2":
                 pass  # the daemon of the holder has yet to hear that another one wants the lock: then it ends its hand-overs
-            holder.ok("UNLOCK " + name)
-            self.assertIs(next_served(self, [low, high]), high)
-            high.reply()
-            high.ok("UNLOCK " + name)
-            self.assertEqual(low.reply().kind, "OK")
+            return holder, [high, low]
+        name, (high, low) = self.in_turn(wait)
+        high.reply()
+        high.ok("UNLOCK " + name)
+        self.assertEqual(low.reply().kind, "OK")
 
     def test_who_waits_behind_it_keeps_its_place(self):
         """The first waiter of b leaves. The lock goes to the one that waits longest, at a."""
-        holder, early, late = self.client(self.a), self.client(self.daemons[1]), self.client(self.b)
-        holder.ok("LOCK queue")
-        early.begin("LOCK queue wait=60s")
-        self.queued("queue", 1)
+        def wait(name):
+            holder, early, late = self.client(self.a), self.client(self.daemons[1]), self.client(self.b)
+            holder.ok("LOCK " + name)
+            early.begin("LOCK %s wait=60s" % name)
+            self.queued(name, 1)
 
-        def heads():
-            return [server.cli.zrange("redlockd:lock:q:queue", 0, 0) for server in self.servers]
-        first = heads()
-        late.begin("@low LOCK queue wait=60s")
-        late.begin("@high LOCK queue wait=300ms owner=high priority=9")
-        until(lambda: heads() != first, "the ticket of b is the first")
-        self.assertEqual(late.reply("@high").kind, "TIMEOUT")
-        until(lambda: heads() == first, "the daemon of the one that left has asked again")
-        holder.ok("UNLOCK queue")
-        self.assertIs(next_served(self, [early, late]), early)
+            def heads():
+                return [server.cli.zrange("redlockd:lock:q:" + name, 0, 0) for server in self.servers]
+            first = heads()
+            late.begin("@low LOCK %s wait=60s" % name)
+            late.begin("@high LOCK %s wait=300ms owner=high priority=9" % name)
+            until(lambda: heads() != first, "the ticket of b is the first")
+            self.assertEqual(late.reply("@high").kind, "TIMEOUT")
+            until(lambda: heads() == first, "the daemon of the one that left has asked again")
+            return holder, [early, late]
+        self.in_turn(wait)
 
     def test_readers_of_a_higher_priority_pass_a_writer_elsewhere(self):
         """Also by a LOCKALL, which gives back no name that it has got: it would get the other one at once."""

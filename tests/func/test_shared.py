@@ -6,7 +6,7 @@ import time
 
 from harness import FuncTest, on_each_store
 from process import cpu_seconds, until
-from quorum import QuorumTest, next_served
+from quorum import QuorumTest
 from wire import Client
 
 
@@ -114,15 +114,16 @@ class SharedAcrossDaemons(QuorumTest):
             self.assertGreater(c.reply().num("fence"), granted.num("fence"))
 
     def test_a_reader_waits_behind_a_writer_of_another_daemon(self):
-        first, writer, late, far = (self.client(d) for d in (self.a, self.b, self.a, self.b))
-        first.ok("LOCK docs mode=shared")
-        self.assertEqual(writer.begin("LOCK docs wait=30s"), [])
-        self.queued("docs", 1)
-        late.send("LOCK docs mode=shared wait=30s")
-        far.send("LOCK docs mode=shared wait=30s")
-        first.ok("UNLOCK docs")
-        self.assertEqual(next_served(self, [writer, late, far], 0.05), writer)
-        writer.ok("UNLOCK docs")
+        def wait(name):
+            first, writer, late, far = (self.client(d) for d in (self.a, self.b, self.a, self.b))
+            first.ok("LOCK %s mode=shared" % name)
+            self.assertEqual(writer.begin("LOCK %s wait=30s" % name), [])
+            self.queued(name, 1)
+            for reader in (late, far):
+                reader.send("LOCK %s mode=shared wait=30s" % name)
+            return first, [writer, late, far]
+        name, (writer, late, far) = self.in_turn(wait)
+        writer.ok("UNLOCK " + name)
         self.assertEqual([c.reply()["mode"] for c in (late, far)], ["shared", "shared"])
 
     def test_a_writer_that_waits_behind_readers_of_its_daemon_is_in_line_everywhere(self):
