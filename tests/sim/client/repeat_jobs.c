@@ -124,7 +124,8 @@ void repeat_job_answered(struct sim_client *c, const struct request_sim *q, stru
 		ok ? believed(c, q, line_int(line, "valid_ms")) : repeat_job_ends(c);
 		break;
 	case REPEAT_DONE:
-		repeat_job_ends(c);
+		if (!span_equal(line_word(line, 2), SPAN("LIMIT"))) /* a request that is refused for its number changes nothing */
+			repeat_job_ends(c);
 		break;
 	default:
 		break;
