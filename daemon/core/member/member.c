@@ -164,6 +164,7 @@ static void member_keep_marker(struct member *m, struct span marker)
 		return;
 	core_keep(text, MARKER_MAX, marker);
 	m->marker = text;
+	m->markers++;
 }
 
 /* A store that is flushed or restarted again and again never gets out of its quarantine, so that is the reason that is shown. */

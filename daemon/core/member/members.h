@@ -183,6 +183,7 @@ struct member {
 	/* joined: the marker that scripts compare; quarantined: the value that is being timed. Calls of this step may point to the other text */
 	const char *marker;
 	char marker_text[2][MARKER_MAX];
+	uint64_t markers; /* how many it has had in this run */
 	char offered[MARKER_MAX]; /* MARK in flight: the new value */
 	char run_id[48], replid[48];
 	enum defect defect; /* of the reason */

@@ -153,7 +153,7 @@ struct engine {
 		struct {
 			enum { NAME_UNKNOWN, NAME_ASKED, NAME_SAME, NAME_OTHER } is; /* whether the other daemons call the store as this one does */
 			struct instant at;                                           /* when that was last learned, or asked in vain */
-			uint64_t marker; /* a hash of the store's marker then: with another marker now, the store may have forgotten its name */
+			uint64_t markers; /* of the store, then: with another marker now, it may have forgotten its name */
 		} name[NODES_MAX];
 		uint32_t turn[NODES_MAX]; /* the value of `admitted` when a question was sent to the store in place of a waiting round */
 	} homes;

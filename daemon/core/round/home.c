@@ -8,7 +8,6 @@
 #include "daemon/core/event/event.h"
 #include "daemon/core/member/membership.h"
 
-#include <limits.h>
 #include <stdarg.h>
 #include <stdio.h>
 
@@ -112,14 +111,6 @@ static struct span __attribute__((format(printf, 2, 3))) home_text(struct core *
 /* Pause before the name of a store is asked for again, after an answer that blocks questions, or after none. */
 #define NAME_AGAIN_US SEC
 
-static uint64_t marker_hash(const struct engine *e, unsigned node)
-{
-	static const uint64_t fixed[2] = {0, 0};
-	struct span marker = span_of(e->members.node[node].marker);
-
-	return siphash(fixed, marker.p, marker.n);
-}
-
 /* A store that had another name and has none now has forgotten it: the daemons that gave it will give it again. */
 static void name_learned(struct engine *e, unsigned node, enum home_outcome outcome, struct span name)
 {
@@ -127,7 +118,7 @@ static void name_learned(struct engine *e, unsigned node, enum home_outcome outc
 	bool other = answered && name.n > 0 ? !span_equal(name, span_of(core_calls(e->core, node))) : was_other;
 
 	e->homes.name[node].at = e->core->now;
-	e->homes.name[node].marker = marker_hash(e, node);
+	e->homes.name[node].markers = e->members.node[node].markers;
 	e->homes.name[node].is = other ? NAME_OTHER : answered ? NAME_SAME : NAME_UNKNOWN;
 }
 
@@ -213,7 +204,7 @@ static bool names_are_known(struct engine *e)
 		struct instant again = instant_add(e->homes.name[i].at, NAME_AGAIN_US);
 		bool asked = e->homes.name[i].is == NAME_ASKED;
 
-		if (e->homes.name[i].is == NAME_SAME && e->homes.name[i].marker == marker_hash(e, i))
+		if (e->homes.name[i].is == NAME_SAME && e->homes.name[i].markers == e->members.node[i].markers)
 			continue;
 		if (e->homes.name[i].is != NAME_SAME && !asked && instant_before(e->core->now, again))
 			continue;
@@ -287,10 +278,21 @@ static void home_wait_ends(struct engine *e, struct home_question *q)
 	e->homes.waiting_n--;
 }
 
-/* The same, but it does not wait. */
+#define TRIED_A_STEP 128
+
+/* False: the rest waits for the next step. In the last step nothing waits. */
+static bool home_may_try(struct engine *e)
+{
+	if (e->stopping || e->homes.tried++ < core_portion(e->core, TRIED_A_STEP))
+		return true;
+	heap_set(&e->core->timers, &e->back.timer, e->core->now);
+	return false;
+}
+
+/* It does not wait yet. */
 static void home_try(struct engine *e, struct home_question *q)
 {
-	if (home_attempt(e, q) == TRIAL_OVER)
+	if (home_may_try(e) && home_attempt(e, q) == TRIAL_OVER)
 		return;
 	home_wait(e, q);
 	heap_set(&e->core->timers, &q->timer, q->until);
@@ -309,8 +311,6 @@ void home_ask(struct engine *e, struct home_question *q, unsigned place)
 	home_try(e, q);
 }
 
-#define TRIED_A_STEP 128
-
 /* Leases depend on the urgent questions, which would come too late in a flood of others. The other two lines alternate. NULL: none is left. */
 static struct home_question *home_first(struct engine *e, unsigned node, const bool is_held_up[HOME_LINES])
 {
@@ -325,7 +325,6 @@ static struct home_question *home_first(struct engine *e, unsigned node, const b
 /* False: nothing more can be tried in this step. If the first in a line has to wait, so do those after it. */
 static bool home_settle_node(struct engine *e, unsigned node)
 {
-	unsigned most = e->stopping ? UINT_MAX : core_portion(e->core, TRIED_A_STEP); /* in the last step nothing waits */
 	bool is_held_up[HOME_LINES] = {false};
 	struct home_question *q;
 	enum trial trial;
@@ -333,10 +332,8 @@ static bool home_settle_node(struct engine *e, unsigned node)
 	while ((q = home_first(e, node, is_held_up))) {
 		unsigned line = home_line(q);
 
-		if (e->homes.tried++ >= most) {
-			heap_set(&e->core->timers, &e->back.timer, e->core->now);
+		if (!home_may_try(e))
 			return false;
-		}
 		trial = home_attempt(e, q);
 		if (trial == TRIAL_OVER) {
 			turn_taken(&q->turn);
