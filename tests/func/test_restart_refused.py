@@ -8,7 +8,7 @@ import stat
 import time
 
 from daemon import on_redis
-from process import merged, until, yaml
+from process import LATE, WAIT, merged, until, yaml
 from redis_server import Redis
 from resumable import resume_fences, with_grace
 from restarts import RestartTest, on_stores
@@ -18,12 +18,12 @@ class CarriesOn(RestartTest):
     """The program or the configuration on disk does not start."""
     COST = 10
 
-    def carries_on(self, daemon, c, pattern):
+    def carries_on(self, daemon, c, pattern, timeout=WAIT):
         mark = daemon.log_size()
         waiter = self.client(daemon)
         waiter.begin("@w LOCK a wait=60s")
         daemon.send_signal(signal.SIGUSR2)
-        daemon.logged(pattern, mark)
+        daemon.logged(pattern, mark, timeout)
         self.assertNotIn("restarted", daemon.log(mark))
         self.assertEqual(waiter.inbox, [])
         c.ok("UNLOCK a")
@@ -63,7 +63,7 @@ class CarriesOn(RestartTest):
         with open(path, "w") as out:
             out.write("#!/bin/sh\nexec sleep 1000\n")
         os.chmod(path, 0o755)
-        self.carries_on(daemon, c, r"error restart .*takes too long")
+        self.carries_on(daemon, c, r"error restart .*takes too long", 10 + LATE)  # a trial may take 10 s
 
     def test_a_mistake_in_the_configuration(self):
         daemon = self.begin()
