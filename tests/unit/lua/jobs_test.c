@@ -6,7 +6,7 @@
 #include <check.h>
 #include <stdio.h>
 
-#define TRIALS 12
+#define TRIALS 5
 #define STEPS  1200
 #define KEEP_MS INT64_C(604800000)
 

@@ -11,7 +11,7 @@
 #include <check.h>
 #include <stdio.h>
 
-#define TRIALS   60
+#define TRIALS   25
 #define REQUESTS 400
 
 static struct clocked_redis real;
