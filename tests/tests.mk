@@ -115,7 +115,7 @@ $(O)/other-structures/redlockd: $(O)/redlockd
 	$(call say,CC)
 	$(Q)cp -r Makefile conf daemon proto tls client tests $(@D)/source/
 	$(Q)find $(@D)/source/daemon/core -name '*.h' -exec sed -i $(foreach s,$(OTHER_STRUCTURES),-e 's/^struct $(s) {$$/&\n\tint64_t of_another_build[3];/') {} +
-	$(Q)$(MAKE) -s -C $(@D)/source O=out out/redlockd && cp $(@D)/source/out/redlockd $@
+	$(Q)$(MAKE) -s -C $(@D)/source O=out CFLAGS='-O0 -U_FORTIFY_SOURCE' out/redlockd && cp $(@D)/source/out/redlockd $@
 
 # The simulator and the fuzzers, which print each event and effect.
 SAME_WRAP := service_step service_snapshot
