@@ -216,10 +216,12 @@ bool after_step_line(struct request_context *x, struct session *session, struct 
 }
 
 #define SERVED_A_STEP 4 /* lines read ahead: one event may free 256 of them, and a LOCKALL of a session with many requests takes 0.2 ms */
+#define SAID_A_LINE   ((size_t)64 << 10) /* bytes of an answer that count as one line more: a SHOW may have 256 KiB */
 
 bool after_step_session(struct request_context *x, struct session *session)
 {
 	struct input line;
+	size_t unsent;
 
 	if (session->resuming && resume_goes_on(x, session))
 		after_step_notices(x); /* losses are reported before the next line is served, because that may end their claims */
@@ -231,9 +233,11 @@ bool after_step_session(struct request_context *x, struct session *session)
 		}
 		if (!session_next_line(x->sessions, session, &line))
 			break;
+		unsent = session->unsent;
 		x->served++;
 		if (!after_step_line(x, session, line))
 			return true;
+		x->served += (unsigned)((session->unsent - unsent) / SAID_A_LINE);
 	}
 	if (session->killed || session->over || session->leaving)
 		hangup_settle(x, session);

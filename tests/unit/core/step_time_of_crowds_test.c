@@ -446,3 +446,57 @@ LOOP_TEST(names_are_looked_at_under_many_rules, 3)
 
 	measure(story[_i]);
 }
+
+/* --- lines that were read ahead ----------------------------------------------------------------------------------------------- */
+
+static unsigned shows; /* that were answered */
+
+static void counts_shows(void *context, uint64_t session, struct span bytes)
+{
+	(void)context;
+	(void)session;
+	shows += span_starts(bytes, SPAN("OK n="));
+}
+
+/* The time stands still: each step is one of those that follow at once. */
+static unsigned most_shows_of_a_step(void)
+{
+	unsigned before, most = 0;
+	struct instant due;
+
+	while (service_deadline(w.service, &due) && !instant_before(w.now, due)) {
+		struct event time = {.kind = EVENT_TIME};
+
+		before = shows;
+		ck_assert_int_eq(lone_service_step(&w, &time), 0);
+		most = shows - before > most ? shows - before : most;
+	}
+	return most;
+}
+
+/* Each answer has as many rows as one may have. */
+static void long_answers_are_read_ahead(void)
+{
+	unsigned most;
+
+	sessions_open(1, 40);
+	says(1, "LOCK x");
+	says(1, "LOCK gate");
+	crowd_waits(2, 5, 1000, "wait=1h");
+	for (uint64_t k = 6; k <= 40; k++) {
+		says(k, "LOCK gate mode=shared wait=1h");
+		says(k, "SHOW x");
+	}
+	w.sent = counts_shows;
+	w.longest_ns = 0;
+	shows = 0;
+	says(1, "UNLOCK gate");
+	most = most_shows_of_a_step();
+	ck_assert_uint_eq(shows, 35);
+	ck_assert_msg(most == 1, "a step answers %u", most);
+}
+
+TEST(requests_with_long_answers_were_read_ahead)
+{
+	measure(long_answers_are_read_ahead);
+}

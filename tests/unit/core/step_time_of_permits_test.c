@@ -28,6 +28,21 @@ TEST(a_session_with_many_permits_ends)
 	measure(permits_end_at_once);
 }
 
+static void permits_of_as_many_end(void)
+{
+	sessions_open(1, 1);
+	for (unsigned i = 0; i < 1000; i++)
+		says_number(1, "ACQUIRE s", i, " limit=1");
+	w.longest_ns = 0;
+	lone_service_gone(&w, 1, GONE_HANGUP);
+	lone_service_pass(&w, SEC);
+}
+
+TEST(a_session_ends_with_permits_of_as_many_semaphores)
+{
+	measure(permits_of_as_many_end);
+}
+
 static void permits_of_one_end(void)
 {
 	sessions_open(1, 2);

@@ -154,6 +154,49 @@ LOOP_TEST(a_session_loses_many_shared_holds_for_which_a_crowd_waits, 2)
 	measure(story[_i]);
 }
 
+/* The home of the queue is told of each job, and the stores of each lock. */
+static void takes_jobs(unsigned jobs)
+{
+	for (unsigned i = 0; i < jobs; i++) {
+		says_number(1, "DEFER q x lock=l", i, "");
+		says(1, "TAKE q");
+		ck_assert_msg(strstr(heard, "OK queue=q"), "%s", heard);
+	}
+	w.longest_ns = 0;
+}
+
+static void jobs_end_with_connection(void)
+{
+	sessions_open(1, 1);
+	takes_jobs(1000);
+	lone_service_gone(&w, 1, GONE_HANGUP);
+	lone_service_pass(&w, SEC);
+}
+
+static void jobs_end_with_quit(void)
+{
+	sessions_open(1, 1);
+	takes_jobs(1000);
+	says(1, "QUIT");
+	lone_service_pass(&w, SEC);
+}
+
+static void jobs_end_with_grace(void)
+{
+	sessions_open(1, 1);
+	says(1, "HELLO 1 grace=2s");
+	takes_jobs(1000);
+	lone_service_gone(&w, 1, GONE_HANGUP);
+	lone_service_pass(&w, 5 * SEC);
+}
+
+LOOP_TEST(a_session_with_many_jobs_ends, 3)
+{
+	static void (*const story[])(void) = {jobs_end_with_connection, jobs_end_with_quit, jobs_end_with_grace};
+
+	measure(story[_i]);
+}
+
 static void graces_end(void)
 {
 	sessions_open(1, 100);
