@@ -209,7 +209,7 @@ static void post_question(struct post *p, bool greet)
 	p->greeting = greet && p->conf->password;
 	if (p->greeting)
 		handshake_auth(&out, p->conf->user, p->conf->password);
-	handshake_where(&out, p->master);
+	handshake_put(&out, "SENTINEL get-master-addr-by-name %s", p->master);
 	if (bufferevent_write(p->bev, buf_begin(&out), buf_length(&out)) < 0)
 		mem_exhausted();
 	buf_release(&out);

@@ -35,7 +35,7 @@ static void stream_write_load(struct stream *s, enum script_kind script, struct 
 
 	f->batch.script = script;
 	stream_begin(s, f, now);
-	handshake_load(&s->out, script_text[script]);
+	handshake_put(&s->out, "SCRIPT LOAD %b", script_text[script].p, script_text[script].n);
 }
 
 static void stream_write_script(struct stream *s, struct flight *f, struct instant now)
@@ -71,14 +71,14 @@ void stream_open(struct stream *s, struct instant now)
 	}
 	if (s->conf->database) {
 		stream_begin_plain(s, FLIGHT_SELECT, now);
-		handshake_select(&s->out, s->conf->database);
+		handshake_put(&s->out, "SELECT %u", s->conf->database);
 	}
 	if (s->masters_only) {
 		stream_begin_plain(s, FLIGHT_ROLE, now);
-		handshake_role(&s->out);
+		handshake_put(&s->out, "INFO replication"); /* users who may probe a server may use INFO, but perhaps not ROLE */
 	}
 	stream_begin_plain(s, FLIGHT_EVAL, now);
-	handshake_eval(&s->out);
+	handshake_put(&s->out, "EVAL %s 0", HANDSHAKE_EVAL);
 	stream_load_all(s, now);
 }
 
@@ -106,7 +106,7 @@ void stream_flush(struct stream *s, struct instant now)
 void stream_ping(struct stream *s, struct instant now)
 {
 	stream_begin_plain(s, FLIGHT_PING, now);
-	handshake_ping(&s->out);
+	handshake_put(&s->out, "PING");
 }
 
 void stream_consume(struct stream *s, size_t n)
@@ -141,7 +141,7 @@ static const char *stream_refused(struct stream *s, struct instant now)
 		return s->reason;
 	s->inquires = true;
 	stream_begin_plain(s, FLIGHT_WHAT, now);
-	handshake_what(&s->out);
+	handshake_put(&s->out, "INFO server");
 	return NULL;
 }
 

@@ -314,9 +314,9 @@ static void subscriber_greet(struct subscriber *e)
 	buf_init(&out);
 	if (e->conf->password)
 		handshake_auth(&out, e->conf->user, e->conf->password);
-	handshake_what(&out);
+	handshake_put(&out, "INFO server");
 	e->naming = true;
-	handshake_subscribe(&out, e->channel);
+	handshake_put(&out, "SUBSCRIBE %s", e->channel);
 	subscriber_say(e, &out);
 }
 
@@ -374,7 +374,7 @@ static void subscriber_on_timer(evutil_socket_t fd, short what, void *context)
 		subscriber_fail(e, DEFECT_SILENT, "no answer");
 	} else {
 		buf_init(&out);
-		handshake_subscribe(&out, e->channel);
+		handshake_put(&out, "SUBSCRIBE %s", e->channel);
 		subscriber_say(e, &out);
 		e->asked = true;
 		subscriber_arm(e, ASK_US);
