@@ -223,6 +223,7 @@ REDIS := \
 	daemon/redis/handshake.c \
 	daemon/redis/link.c \
 	daemon/redis/links.c \
+	daemon/redis/loop.c \
 	daemon/redis/node.c \
 	daemon/redis/node_trouble.c \
 	daemon/redis/post.c \

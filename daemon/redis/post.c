@@ -4,14 +4,10 @@
 #include "daemon/base/mem.h"
 #include "daemon/redis/failure.h"
 #include "daemon/redis/handshake.h"
-#include "daemon/redis/resp.h"
-#include "tls/tls.h"
+#include "daemon/redis/loop.h"
 
 #include <errno.h>
-#include <event2/buffer.h>
 #include <event2/bufferevent.h>
-#include <event2/bufferevent_ssl.h>
-#include <event2/event.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -32,14 +28,6 @@ struct post {
 	bool greeting;     /* AUTH is not answered yet */
 	int fault;         /* errno, found while asking, for the timer to report; 0: none */
 };
-
-static void post_arm(struct post *p, int64_t us)
-{
-	struct timeval tv = {.tv_sec = us / SEC, .tv_usec = us % SEC};
-
-	if (evtimer_add(p->timer, &tv) < 0)
-		mem_exhausted();
-}
 
 void post_close(struct post *p)
 {
@@ -77,7 +65,7 @@ static void post_fail_by(struct post *p, int error)
 static void post_fail_soon(struct post *p, int error)
 {
 	p->fault = error;
-	post_arm(p, 0);
+	loop_arm(p->timer, 0);
 }
 
 /* --- receiving ------------------------------------------------------------------------------------------------------- */
@@ -141,12 +129,14 @@ static void post_take_address(struct post *p)
 	p->sink.told(p->sink.context, host, port);
 }
 
-/* Handles one reply. False: the connection was given up, or the question is answered. */
-static bool post_hear(struct post *p)
+/* Handles one reply. 0: the connection was given up, or the question is answered. */
+static int post_hear(void *context)
 {
+	struct post *p = context;
+
 	if (!resp_is_error(&p->resp) && p->greeting) {
 		p->greeting = false;
-		return true; /* the OK of AUTH */
+		return 1; /* the OK of AUTH */
 	}
 	if (resp_is_error(&p->resp))
 		post_refuse(p);
@@ -154,24 +144,14 @@ static bool post_hear(struct post *p)
 		post_give_up(p, DEFECT_SENTINEL, "knows no such master", true);
 	else
 		post_take_address(p);
-	return false;
+	return 0;
 }
 
 static void post_on_read(struct bufferevent *bev, void *context)
 {
-	struct evbuffer *in = bufferevent_get_input(bev);
 	struct post *p = context;
-	size_t n;
-	int rc = 0;
 
-	while (rc >= 0 && (n = evbuffer_get_contiguous_space(in))) {
-		rc = resp_feed(&p->resp, evbuffer_pullup(in, (ssize_t)n), n);
-		evbuffer_drain(in, n);
-		while (rc >= 0 && (rc = resp_next(&p->resp)) == 1)
-			if (!post_hear(p))
-				return;
-	}
-	if (rc < 0)
+	if (loop_read(bev, &p->resp, post_hear, p) < 0)
 		post_fail(p, FAILURE_GARBAGE);
 }
 
@@ -179,13 +159,12 @@ static void post_on_event(struct bufferevent *bev, short what, void *context)
 {
 	struct post *p = context;
 	int error = EVUTIL_SOCKET_ERROR();
-	struct ssl_st *tls = bufferevent_openssl_get_ssl(bev); /* NULL: none */
 	const char *why;
 	char reason[128];
 
 	if (what & BEV_EVENT_CONNECTED)
 		return;
-	why = tls ? tls_end_reason(tls, bufferevent_get_openssl_error(bev)) : NULL;
+	why = loop_tls_reason(bev);
 	if (p->asked && p->again) {
 		post_close(p);
 		post_ask(p);
@@ -210,37 +189,18 @@ static void post_question(struct post *p, bool greet)
 	if (p->greeting)
 		handshake_auth(&out, p->conf->user, p->conf->password);
 	handshake_put(&out, "SENTINEL get-master-addr-by-name %s", p->master);
-	if (bufferevent_write(p->bev, buf_begin(&out), buf_length(&out)) < 0)
-		mem_exhausted();
-	buf_release(&out);
-}
-
-static struct bufferevent *post_wrap(const struct post *p, int fd)
-{
-	const char *name = p->conf->server_name ? p->conf->server_name : p->host;
-	struct ssl_st *tls = p->conf->tls && *p->conf->tls ? tls_dial(*p->conf->tls, -1, name) : NULL;
-	struct bufferevent *bev;
-
-	if (!tls)
-		return bufferevent_socket_new(p->conf->base, fd, BEV_OPT_CLOSE_ON_FREE);
-	bev = bufferevent_openssl_socket_new(p->conf->base, -1, tls, BUFFEREVENT_SSL_CONNECTING, BEV_OPT_CLOSE_ON_FREE);
-	if (bev)
-		bufferevent_setfd(bev, fd);
-	return bev;
+	loop_send(p->bev, &out);
 }
 
 static void post_connect(struct post *p, const struct addresses *found)
 {
 	const struct endpoint *to = &found->item[p->turn++ % found->count];
-	int fd = socket(to->name.ss_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
 
-	if (fd < 0) {
+	p->bev = loop_socket(p->conf->base, to->name.ss_family, p->conf->tls, p->conf->server_name ? p->conf->server_name : p->host);
+	if (!p->bev) {
 		post_fail_soon(p, errno);
 		return;
 	}
-	p->bev = post_wrap(p, fd);
-	if (!p->bev)
-		mem_exhausted();
 	bufferevent_setcb(p->bev, post_on_read, NULL, post_on_event, p);
 	bufferevent_enable(p->bev, EV_READ | EV_WRITE);
 	post_question(p, true);
@@ -266,7 +226,7 @@ void post_ask(struct post *p)
 	struct addresses number;
 
 	p->asked = true;
-	post_arm(p, p->conf->timeout_us);
+	loop_arm(p->timer, p->conf->timeout_us);
 	p->again = p->bev != NULL;
 	if (p->bev)
 		post_question(p, false);
@@ -298,9 +258,7 @@ struct post *post_new(const struct sentinel_conf *conf, const char *master, cons
 	p->sink = *sink;
 	p->host = mem_copy(at->host, strlen(at->host));
 	p->port = at->port;
-	p->timer = evtimer_new(conf->base, post_on_timer, p);
-	if (!p->timer)
-		mem_exhausted();
+	p->timer = loop_timer(conf->base, post_on_timer, p);
 	resp_init(&p->resp);
 	return p;
 }

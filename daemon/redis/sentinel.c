@@ -2,8 +2,8 @@
 /* Rounds of questions: all sentinels are asked at once, and the majority decides. */
 #include "daemon/redis/sentinel.h"
 #include "daemon/base/mem.h"
+#include "daemon/redis/loop.h"
 
-#include <event2/event.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -32,14 +32,6 @@ struct sentinel {
 	char host[MASTER_HOST_MAX]; /* the master that was last reported */
 	uint16_t port;
 };
-
-static void sentinel_arm(struct sentinel *s)
-{
-	struct timeval tv = {.tv_sec = s->conf->poll_us / SEC, .tv_usec = s->conf->poll_us % SEC};
-
-	if (evtimer_add(s->timer, &tv) < 0)
-		mem_exhausted();
-}
 
 static void where_write(char *out, size_t size, const char *host, uint16_t port)
 {
@@ -204,7 +196,7 @@ static void sentinel_weigh(struct sentinel *s)
 	else if (s->followed && !s->pending)
 		sentinel_hear(s, leader, votes, answered);
 	if (s->followed && !s->pending)
-		sentinel_arm(s);
+		loop_arm(s->timer, s->conf->poll_us);
 }
 
 static void item_end(struct item *i)
@@ -268,7 +260,7 @@ void sentinel_follow(struct sentinel *s, bool on)
 	s->followed = on;
 	evtimer_del(s->timer);
 	if (on && !s->pending)
-		sentinel_arm(s);
+		loop_arm(s->timer, s->conf->poll_us);
 }
 
 void sentinel_where(const struct sentinel *s, char *out, size_t size)
@@ -293,9 +285,7 @@ struct sentinel *sentinel_new(const struct sentinel_conf *conf, const struct ups
 		if (asprintf(&item->label, strchr(at->host, ':') ? "[%s]:%u" : "%s:%u", at->host, at->port) < 0)
 			mem_exhausted();
 	}
-	s->timer = evtimer_new(conf->base, sentinel_on_timer, s);
-	if (!s->timer)
-		mem_exhausted();
+	s->timer = loop_timer(conf->base, sentinel_on_timer, s);
 	return s;
 }
 
