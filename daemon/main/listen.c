@@ -196,7 +196,7 @@ static void web_goes_on(const struct place *p, struct inherited *before)
 		if (!*p->where)
 			log_event(LOG_ERROR, "listen", "note=\"%s stays where it was before the restart\"", p->key);
 		mem_free(*p->where);
-		*p->where = mem_copy(p->former->where, strlen(p->former->where));
+		*p->where = mem_text(p->former->where);
 	}
 }
 
@@ -207,7 +207,7 @@ static int place_listen(struct daemon *d, const struct place *p)
 
 	web_take(d, p, &before);
 	if (p->web && (r = web_listen(p->web, &before)) == 0)
-		*p->where = mem_copy(p->address->label, strlen(p->address->label));
+		*p->where = mem_text(p->address->label);
 	if (r < 0) {
 		listen_failed(strchr(p->key, '.') + 1, p->address->label, r);
 		web_goes_on(p, &before);

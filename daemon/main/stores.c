@@ -234,13 +234,6 @@ static int64_t connection_time_us(const struct conf *c, int64_t least_us)
 	return twice > least_us ? twice : least_us;
 }
 
-static void secret_free(char *text)
-{
-	if (text)
-		explicit_bzero(text, strlen(text));
-	free(text);
-}
-
 /* The texts belong to the configuration. */
 static struct upstream_address address_of(const struct conf_address *a, struct upstream_host sentinel[CONF_SENTINELS_MAX])
 {
@@ -289,7 +282,7 @@ static int password_first(const struct conf *c, bool goes_on, char **ret_passwor
 	r = conf_secret(c, KEY_REDIS_SENTINEL_PASSWORD_FILE, ret_sentinel_password);
 	if (r < 0) {
 		log_event(LOG_ERROR, "password", "file=%s error=\"%s\"", c->redis.sentinel_password_file, strerror(-r));
-		secret_free(*ret_password);
+		mem_wipe(*ret_password);
 	}
 	return r;
 }
@@ -352,8 +345,8 @@ static int redis_start(struct daemon *d)
 		sink.context = d;
 		d->upstream = upstream_new(d->base, &conf, &sink);
 	}
-	secret_free(password);
-	secret_free(sentinel_password);
+	mem_wipe(password);
+	mem_wipe(sentinel_password);
 	if (r < 0)
 		return r;
 	return d->upstream ? 0 : -ENOMEM;
@@ -434,7 +427,7 @@ bool stores_try(const struct conf *c)
 
 	if (c->store != STORE_REDIS || conf_secret(c, KEY_REDIS_PASSWORD_FILE, &password) < 0 ||
 	    conf_secret(c, KEY_REDIS_SENTINEL_PASSWORD_FILE, &sentinel_password) < 0) {
-		secret_free(password);
+		mem_wipe(password);
 		return true;
 	}
 	conf.links = 1;
@@ -445,8 +438,8 @@ bool stores_try(const struct conf *c)
 	signal(SIGPIPE, SIG_IGN);
 	if (conf.tls || !c->redis.tls.on)
 		attempt_run(&t, &conf);
-	secret_free(password);
-	secret_free(sentinel_password);
+	mem_wipe(password);
+	mem_wipe(sentinel_password);
 	for (unsigned i = 0; t.good < t.needed && i < conf.nodes; i++)
 		if (!t.is_good[i])
 			attempt_report(&t, i, c->redis.node[i].label);

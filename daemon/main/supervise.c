@@ -75,9 +75,7 @@ static void reload_password(struct daemon *d)
 		return;
 	}
 	upstream_set_password(d->upstream, d->conf->redis.user, password);
-	if (password)
-		explicit_bzero(password, strlen(password));
-	free(password);
+	mem_wipe(password);
 }
 
 typedef struct ssl_ctx_st *credentials_read(struct credentials *k, const struct conf *c);

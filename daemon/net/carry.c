@@ -110,7 +110,7 @@ static void listeners_pack(struct acceptor *a, struct net_parcel *p, struct fdli
 		p->listener = mem_grow(p->listener, p->listeners + 1, sizeof(*p->listener));
 		to = memset(&p->listener[p->listeners++], 0, sizeof(*to));
 		to->place = fdlist_add(fds, l.fd);
-		to->path = l.path ? mem_copy(l.path, strlen(l.path)) : NULL;
+		to->path = mem_text(l.path);
 		to->device = l.device;
 		to->inode = l.inode;
 		to->tls = tls;
@@ -143,7 +143,7 @@ static void listeners_unpack(struct acceptor *a, const struct net_parcel *p, str
 
 		if (l.fd >= 0) {
 			fcntl(l.fd, F_SETFD, FD_CLOEXEC);
-			l.path = from->path ? mem_copy(from->path, strlen(from->path)) : NULL;
+			l.path = mem_text(from->path);
 			inherited_add(&a->inherited, &l, from->tls);
 		}
 		mem_free(from->path);

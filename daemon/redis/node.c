@@ -365,7 +365,7 @@ static void node_rename(struct node *n, const char *host, uint16_t port)
 	n->lookup = NULL;
 	n->addresses.count = 0;
 	free(n->host);
-	n->host = mem_copy(host, strlen(host));
+	n->host = mem_text(host);
 	n->port = port;
 	node_expect_name(n, n->conf->server_name ? n->conf->server_name : n->host);
 }
@@ -539,11 +539,6 @@ static void node_on_timer(evutil_socket_t fd, short what, void *context)
 
 /* --- begin and end --------------------------------------------------------------------------------------------------- */
 
-static char *text_copy(const char *text)
-{
-	return text ? mem_copy(text, strlen(text)) : NULL;
-}
-
 static void node_make_links(struct node *n)
 {
 	struct link_sink sink = {
@@ -586,9 +581,9 @@ struct node *node_new(const struct node_conf *conf, unsigned index, const struct
 
 	n->conf = conf;
 	n->index = index;
-	n->label = text_copy(address->label ? address->label : "");
-	n->path = text_copy(address->path);
-	n->host = text_copy(address->host ? address->host : "");
+	n->label = mem_text(address->label ? address->label : "");
+	n->path = mem_text(address->path);
+	n->host = mem_text(address->host ? address->host : "");
 	n->port = address->port;
 	if (address->master)
 		n->sentinel = sentinel_new(conf->sentinel, address, &sentinel_sink);

@@ -256,7 +256,7 @@ struct post *post_new(const struct sentinel_conf *conf, const char *master, cons
 	p->conf = conf;
 	p->master = master;
 	p->sink = *sink;
-	p->host = mem_copy(at->host, strlen(at->host));
+	p->host = mem_text(at->host);
 	p->port = at->port;
 	p->timer = loop_timer(conf->base, post_on_timer, p);
 	resp_init(&p->resp);

@@ -274,7 +274,7 @@ struct sentinel *sentinel_new(const struct sentinel_conf *conf, const struct ups
 
 	s->conf = conf;
 	s->sink = *sink;
-	s->master = mem_copy(address->master, strlen(address->master));
+	s->master = mem_text(address->master);
 	for (; s->count < address->sentinels && s->count < SENTINELS_MAX; s->count++) {
 		const struct upstream_host *at = &address->sentinel[s->count];
 		struct item *item = &s->item[s->count];

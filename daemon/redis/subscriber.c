@@ -333,7 +333,7 @@ struct subscriber *subscriber_new(struct event_base *base, const struct stream_c
 	e->rng = rng;
 	backoff_init(&e->backoff, PAUSE_US, PAUSE_CAP_US);
 	e->node = node;
-	e->channel = mem_copy(channel, strlen(channel));
+	e->channel = mem_text(channel);
 	e->timer = loop_timer(base, subscriber_on_timer, e);
 	resp_init(&e->resp);
 	return e;

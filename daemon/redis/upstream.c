@@ -92,24 +92,12 @@ static void upstream_on_refuse(evutil_socket_t fd, short what, void *context)
 
 /* --- begin and end --------------------------------------------------------------------------------------------------- */
 
-static char *text_copy(const char *text)
-{
-	return text ? mem_copy(text, strlen(text)) : NULL;
-}
-
-static void secret_free(char *text)
-{
-	if (text)
-		explicit_bzero(text, strlen(text));
-	free(text);
-}
-
 void upstream_set_password(struct upstream *u, const char *user, const char *password)
 {
-	char *new_user = text_copy(user), *new_password = text_copy(password);
+	char *new_user = mem_text(user), *new_password = mem_text(password);
 
 	free(u->link.stream.user);
-	secret_free(u->link.stream.password);
+	mem_wipe(u->link.stream.password);
 	u->link.stream.user = new_user;
 	u->link.stream.password = new_password;
 }
@@ -131,14 +119,14 @@ static void upstream_configure(struct upstream *u, struct event_base *base, cons
 	u->link.stall_us = conf->stall_us;
 	u->link.ping_us = conf->ping_us;
 	u->link.tls = conf->tls;
-	u->server_name = text_copy(conf->server_name);
+	u->server_name = mem_text(conf->server_name);
 	u->sentinel = (struct sentinel_conf){
 		.base = base,
 		.resolver = u->resolver,
 		.tls = &u->link.tls,
 		.server_name = u->server_name,
-		.user = text_copy(conf->sentinel_user),
-		.password = text_copy(conf->sentinel_password),
+		.user = mem_text(conf->sentinel_user),
+		.password = mem_text(conf->sentinel_password),
 		.timeout_us = conf->connect_timeout_us,
 		.poll_us = SENTINEL_POLL_US,
 	};
@@ -193,9 +181,9 @@ void upstream_free(struct upstream *u)
 	free(u->server_name);
 	tls_context_free(u->link.tls);
 	free(u->link.stream.user);
-	secret_free(u->link.stream.password);
+	mem_wipe(u->link.stream.password);
 	free(u->sentinel.user);
-	secret_free(u->sentinel.password);
+	mem_wipe(u->sentinel.password);
 	free(u);
 }
 
