@@ -283,7 +283,6 @@ WEB := \
 	daemon/web/web.c
 
 DAEMON := \
-	daemon/systemd/fdstore.c \
 	daemon/systemd/systemd.c \
 	daemon/systemd/unit.c \
 	daemon/files/audit_file.c \

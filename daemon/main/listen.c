@@ -114,7 +114,7 @@ static int listen_configured(struct daemon *d)
 			return listen_failed("unix", d->unix_path, r);
 	}
 	if (c->listen.tcp_host) {
-		r = net_listen_tcp(d->net, c->listen.tcp_host, c->listen.tcp_port);
+		r = net_listen_tcp(d->net, c->listen.tcp_host, c->listen.tcp_port, false);
 		if (r < 0)
 			return listen_failed("tcp", tcp_text(c->listen.tcp_host, c->listen.tcp_port, where, sizeof(where)), r);
 	}
@@ -133,7 +133,7 @@ static int listen_tls(struct daemon *d)
 	net_set_tls(d->net, context);
 	if (has_passed_tls(d))
 		return 0;
-	r = net_listen_tls(d->net, c->listen.tls_host, c->listen.tls_port);
+	r = net_listen_tcp(d->net, c->listen.tls_host, c->listen.tls_port, true);
 	return r < 0 ? listen_failed("tls", tcp_text(c->listen.tls_host, c->listen.tls_port, where, sizeof(where)), r) : 0;
 }
 

@@ -11,7 +11,6 @@
 #include "daemon/restart/once.h"
 #include "daemon/restart/parcel.h"
 #include "daemon/restart/records.h"
-#include "daemon/systemd/fdstore.h"
 
 #include <errno.h>
 #include <fcntl.h>
