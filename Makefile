@@ -219,14 +219,12 @@ REDIS := \
 	daemon/redis/batch.c \
 	daemon/redis/subscriber.c \
 	daemon/redis/departure.c \
-	daemon/redis/flight.c \
 	daemon/redis/handshake.c \
 	daemon/redis/link.c \
 	daemon/redis/links.c \
 	daemon/redis/loop.c \
 	daemon/redis/node.c \
 	daemon/redis/node_trouble.c \
-	daemon/redis/post.c \
 	daemon/redis/resolver.c \
 	daemon/redis/resp.c \
 	daemon/redis/script.c \
