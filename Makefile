@@ -193,13 +193,11 @@ CORE := \
 	daemon/core/service/after_step.c
 
 STORE := \
-	daemon/store/breaking.c \
 	daemon/store/home.c \
 	daemon/store/job_keep.c \
 	daemon/store/job_op.c \
 	daemon/store/job_restore.c \
 	daemon/store/job_rows.c \
-	daemon/store/job_show.c \
 	daemon/store/jobs.c \
 	daemon/store/keyfile.c \
 	daemon/store/keyspace.c \
@@ -308,7 +306,6 @@ DAEMON := \
 	daemon/main/passed.c \
 	daemon/main/program.c \
 	daemon/main/pump.c \
-	daemon/main/reach.c \
 	daemon/main/rest.c \
 	daemon/main/signals.c \
 	daemon/main/site.c \
@@ -355,7 +352,6 @@ CLI := \
 	client/cli/io/dial.c \
 	client/cli/io/options.c \
 	client/cli/io/output.c \
-	client/cli/io/terminal.c \
 	client/cli/main.c \
 	client/cli/run/descendants.c \
 	client/cli/run/hold.c \

@@ -20,7 +20,7 @@ tls           @libc openssl/ tls/
 conf          @libc yaml.h conf/ proto/
 daemon/base   @libc sanitizer/asan_interface.h daemon/base/ proto/span.h
 daemon/core   @pure stdio.h proto/ daemon/core/ daemon/base/ !daemon/base/clock.h
-daemon/store  @pure sqlite3.h stdio.h dirent.h fcntl.h unistd.h sys/mman.h sys/stat.h sys/statvfs.h daemon/store/ daemon/core/event/event.h daemon/base/ !daemon/base/clock.h proto/span.h
+daemon/store  @pure sqlite3.h stdio.h dirent.h fcntl.h unistd.h sys/mman.h sys/param.h sys/stat.h sys/statvfs.h daemon/store/ daemon/core/event/event.h daemon/base/ !daemon/base/clock.h proto/span.h
 daemon/redis  @libc hiredis/ event2/ tls/ daemon/redis/ daemon/core/event/event.h daemon/base/ proto/span.h
 daemon/net    @libc event2/ tls/ daemon/net/ daemon/base/
 daemon/web    @libc event2/ daemon/web/ daemon/base/ daemon/net/listener.h daemon/net/tcp_listeners.h daemon/net/address.h daemon/net/admin.h daemon/net/pacing.h proto/ tls/

@@ -14,7 +14,7 @@
 #include "daemon/main/backlog.h"
 #include "daemon/main/daemon.h"
 #include "daemon/main/descriptors.h"
-#include "daemon/main/reach.h"
+#include "daemon/main/passed.h"
 #include "daemon/main/rest.h"
 #include "daemon/main/verifier.h"
 #include "daemon/net/net.h"
