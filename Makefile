@@ -253,7 +253,6 @@ NET := \
 	daemon/net/net.c \
 	daemon/net/output.c \
 	daemon/net/pacing.c \
-	daemon/net/room.c \
 	daemon/net/secure.c \
 	daemon/net/shares.c \
 	daemon/net/slots.c \
@@ -307,15 +306,12 @@ DAEMON := \
 	daemon/main/program.c \
 	daemon/main/pump.c \
 	daemon/main/rest.c \
-	daemon/main/signals.c \
 	daemon/main/site.c \
-	daemon/main/status.c \
 	daemon/main/stores.c \
 	daemon/main/supervise.c \
 	daemon/main/timer.c \
 	daemon/main/vanished.c \
-	daemon/main/verifier.c \
-	daemon/main/wrong_port.c
+	daemon/main/verifier.c
 
 CLIENT := \
 	client/lib/address.c \

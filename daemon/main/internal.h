@@ -141,6 +141,7 @@ int site_start(struct daemon *d);
 void site_reload(struct daemon *d); /* reads the tokens again */
 void site_stop(struct daemon *d);
 void exposition_write(const struct daemon *d, struct buf *out);
+void status_log(struct daemon *d); /* the state of the daemon, for the log (SIGUSR1) */
 
 /* outer_figures.c: the figures of the daemon around the service. Before the service. */
 void outer_figures_start(struct daemon *d);
@@ -174,12 +175,9 @@ bool guard_verified(struct daemon *d, bool ok); /* The verification has ended. F
 void guard_audit(struct daemon *d, struct span line);
 void guard_write(struct daemon *d); /* once a pass */
 
-/* signals.c: those that supervise.c handles. hold: they wait until they are released. */
-extern const int signals[SIGNALS];
+/* supervise.c: what signals do, systemd, reload. hold: they wait until they are released. */
 void signals_hold(bool hold);
 void signals_hold_ends(bool hold); /* only those that end the daemon */
-
-/* supervise.c: what signals do, systemd, reload. */
 int supervise_start(struct daemon *d); /* releases the signals, and handles them from then on */
 void supervise_stop(struct daemon *d);
 void supervise_tick(struct daemon *d);
@@ -211,11 +209,5 @@ int carried_resume(struct daemon *d); /* the last stage: closes what was not tak
 /* vanished.c: files that somebody removes or cuts while the daemon works with them. */
 void vanished_start(void);            /* a bus error names its file */
 void vanished_look(struct daemon *d); /* at each tick: checks every few seconds */
-
-/* wrong_port.c: the answer to HTTP. */
-void wrong_port_answer(struct daemon *d, uint64_t session);
-
-/* status.c: the state of the daemon, for the log (SIGUSR1). */
-void status_log(struct daemon *d);
 
 #endif

@@ -6,7 +6,6 @@
 #include "daemon/net/closing.h"
 #include "daemon/net/conn.h"
 #include "daemon/net/output.h"
-#include "daemon/net/room.h"
 #include "daemon/net/secure.h"
 
 #include <stdio.h>

@@ -3,11 +3,11 @@
 #include "daemon/net/carry.h"
 
 #include "daemon/base/mem.h"
+#include "daemon/net/acceptor.h"
 #include "daemon/net/carried.h"
 #include "daemon/net/closing.h"
 #include "daemon/net/conn_state.h"
 #include "daemon/net/handshakes.h"
-#include "daemon/net/internal.h"
 #include "daemon/net/output.h"
 #include "daemon/net/turns.h"
 
