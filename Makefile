@@ -209,7 +209,6 @@ STORE := \
 	daemon/store/statefile.c \
 	daemon/store/share_list.c \
 	daemon/store/sharing.c \
-	daemon/store/shown.c \
 	daemon/store/state.c \
 	daemon/store/table.c
 
@@ -237,9 +236,7 @@ REDIS := \
 NET := \
 	daemon/net/acceptor.c \
 	daemon/net/address.c \
-	daemon/net/admin.c \
 	daemon/net/admission.c \
-	daemon/net/carried.c \
 	daemon/net/carry.c \
 	daemon/net/closing.c \
 	daemon/net/conn.c \
@@ -298,7 +295,6 @@ DAEMON := \
 	daemon/main/descriptors.c \
 	daemon/main/exposition.c \
 	daemon/main/guard.c \
-	daemon/main/lasting.c \
 	daemon/main/listen.c \
 	daemon/main/main.c \
 	daemon/main/outer_figures.c \
@@ -306,6 +302,7 @@ DAEMON := \
 	daemon/main/program.c \
 	daemon/main/pump.c \
 	daemon/main/rest.c \
+	daemon/main/signals.c \
 	daemon/main/site.c \
 	daemon/main/stores.c \
 	daemon/main/supervise.c \

@@ -26,13 +26,13 @@ daemon/core/resume     resume handover restore
 daemon/core/request    locks lockall semaphores job_requests queries
 daemon/core/admin      admin alarm
 daemon/core/service    command after_step service
-daemon/store           keyfile keyspace shown share_list ledger rate table job_rows job_keep job_restore job_op jobs home memory_key sharing memory memory_whole statefile state
+daemon/store           keyfile keyspace share_list ledger rate table job_rows job_keep job_restore job_op jobs home memory_key sharing memory memory_whole statefile state
 daemon/redis           word batch departure failure handshake resp loop script stream socket resolver link links redial sentinel subscriber node_trouble node upstream
-daemon/net             address admin lines slots shares listener inherited tcp_listeners pacing hub sockets held conn_state secure ending closing output conn admission handshakes acceptor turns net carried carry
+daemon/net             address lines slots shares listener inherited tcp_listeners pacing hub sockets held conn_state secure ending closing output conn admission handshakes acceptor turns net carry
 daemon/web             translate answer visits asker gate snapshot stream web
 daemon/api             fields problem calls follower sessions api
 daemon/restart         parcel once trial records carry restart carried
-daemon/main            backlog answer_queue program passed descriptors rest verifier timer lasting guard pump stores vanished listen exposition site supervise outer_figures daemon main
+daemon/main            backlog answer_queue program passed descriptors rest verifier timer signals guard pump stores vanished listen exposition site supervise outer_figures daemon main
 client/lib             boottime display address line channel request pushes holds conn recovery exchange open lock commands job once tls
 client/cli/io          output options arguments dial
 client/cli/run         process wait_display waiting descendants locks_held once lease keeper hold run

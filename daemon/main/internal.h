@@ -156,13 +156,6 @@ void stores_tick(struct daemon *d);
 void stores_mark(struct daemon *d); /* writes the state file of the memory store */
 void core_conf_fill(struct core_conf *to, const struct conf *from);
 
-/* lasting.c: the jobs of the memory store. */
-void lasting_open(struct daemon *d);
-int lasting_restore(struct daemon *d);
-void lasting_tick(struct daemon *d);
-void lasting_stop(struct daemon *d); /* a last check of the jobs */
-void lasting_close(struct daemon *d);
-
 /* guard.c: users, rules, the audit log. */
 void guard_secrets(const struct conf *c); /* once the configuration is read */
 int guard_start(struct daemon *d, verifier_done *verified);
@@ -175,9 +168,12 @@ bool guard_verified(struct daemon *d, bool ok); /* The verification has ended. F
 void guard_audit(struct daemon *d, struct span line);
 void guard_write(struct daemon *d); /* once a pass */
 
-/* supervise.c: what signals do, systemd, reload. hold: they wait until they are released. */
+/* signals.c: those that supervise.c handles. hold: they wait until they are released. */
+extern const int signals[SIGNALS];
 void signals_hold(bool hold);
 void signals_hold_ends(bool hold); /* only those that end the daemon */
+
+/* supervise.c: what signals do, systemd, reload. */
 int supervise_start(struct daemon *d); /* releases the signals, and handles them from then on */
 void supervise_stop(struct daemon *d);
 void supervise_tick(struct daemon *d);

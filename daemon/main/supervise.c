@@ -18,34 +18,6 @@
 #define SOCKET_UNIT_TCP  "127.0.0.1:7420"
 #define GOODBYE_US (700 * MSEC) /* how long the sending of the last lines may take */
 
-/* --- the signals that the daemon handles --- */
-
-#define ENDS 2 /* the first of them end the daemon */
-
-static const int signals[SIGNALS] = {SIGTERM, SIGINT, SIGHUP, SIGUSR1, SIGUSR2};
-
-static void first_signals_hold(size_t n, bool hold)
-{
-	sigset_t set;
-
-	sigemptyset(&set);
-	for (size_t i = 0; i < n; i++)
-		sigaddset(&set, signals[i]);
-	pthread_sigmask(hold ? SIG_BLOCK : SIG_UNBLOCK, &set, NULL);
-}
-
-void signals_hold(bool hold)
-{
-	first_signals_hold(SIGNALS, hold);
-}
-
-void signals_hold_ends(bool hold)
-{
-	first_signals_hold(ENDS, hold);
-}
-
-/* --- what they do --- */
-
 /* Sends the notifications that are due, in order. The loop never waits for the service manager. */
 static void supervise_notify(struct daemon *d)
 {

@@ -2,7 +2,7 @@
 /* See admission.h. */
 #include "daemon/net/admission.h"
 
-#include "daemon/net/admin.h"
+#include "daemon/net/address.h"
 #include "daemon/net/closing.h"
 #include "daemon/net/conn.h"
 #include "daemon/net/output.h"

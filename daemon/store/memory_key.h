@@ -8,10 +8,16 @@
 #include "daemon/store/home.h"
 #include "daemon/store/keyspace.h"
 #include "daemon/store/share_list.h"
-#include "daemon/store/shown.h"
 #include "daemon/store/table.h"
 
 #define PX_MAX (INT64_C(1) << 53) /* a larger Lua number is no longer an integer */
+#define SHOWN_MAX 160
+
+/* What a store shows to others of a value that is not theirs: */
+/* '^([^:]+:[^:]+):%x+$', at most 128 bytes. Of 32 hex digits it also shows the first 12, after a colon. "" for a value that no redlockd wrote. */
+struct span shown_public(struct span value);
+/* The same; "#<length>:<first bytes>", in `room`, for a value that no redlockd wrote. */
+struct span shown_what(struct span value, char room[SHOWN_MAX]);
 
 struct memory {
 	struct keyspace keys;
