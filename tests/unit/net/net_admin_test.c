@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* daemon/net/admin.c: who may send admin requests. */
+/* daemon/net/address.c: who may send admin requests. */
 #include "daemon/net/address.h"
 
 #include <check.h>
