@@ -27,6 +27,8 @@ bool reach_of_socket(int fd)
 	return !peer.is_local;
 }
 
+/* --- what a configuration needs for passed sockets ------------------------------------------------------------------------ */
+
 bool passed_is_tls(const struct systemd_socket *s)
 {
 	return strcmp(s->name, "tls") == 0;

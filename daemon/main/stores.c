@@ -114,6 +114,8 @@ static void lasting_stop(struct daemon *d)
 	tell(d);
 }
 
+/* --- the store, and the configuration that the service sees --------------------------------------------------------------- */
+
 #define CONNECT_LEAST_US   SEC
 #define STALL_LEAST_US     (2 * SEC)
 #define PING_US            (500 * MSEC)

@@ -94,6 +94,8 @@ bool admin_is_peer(int fd, const struct peer *peer, int64_t group)
 	return group >= 0 && (is_main_group(fd, (gid_t)group) || is_further_group(fd, (gid_t)group));
 }
 
+/* --- peers ---------------------------------------------------------------------------------------------------------------- */
+
 static void peer_unix(int fd, struct peer *p)
 {
 	struct ucred who;

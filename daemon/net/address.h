@@ -19,4 +19,5 @@ int64_t admin_group(void);
 uint32_t *admin_groups_of(int fd, const struct peer *peer, unsigned *ret_n);
 /* fd: the accepted socket of that peer. group: its number, or -1. Never blocks. */
 bool admin_is_peer(int fd, const struct peer *peer, int64_t group);
+
 #endif

@@ -53,6 +53,8 @@ void conn_add_input(struct conn *c, const void *bytes, size_t n)
 	room_add(c, &c->rest, bytes, n);
 }
 
+/* --- output --------------------------------------------------------------------------------------------------------------- */
+
 void conn_flush(struct conn *c)
 {
 	int r;

@@ -6,8 +6,6 @@
 #include "daemon/store/job_op.h"
 #include "daemon/store/ledger.h"
 
-
-
 /* --- the operations that only show what the queues have ------------------------------------------------------------------- */
 
 #define ROWS  64

@@ -27,7 +27,7 @@ static void key_break(struct memory *m, const struct call *c, const struct stand
 }
 
 /* A key whose value is not known is from the previous run. Nobody can renew it, so it counts as broken already. */
-static void memory_break(struct memory *m, const struct call *c, struct instant now, struct answer *a)
+static void call_break(struct memory *m, const struct call *c, struct instant now, struct answer *a)
 {
 	struct standing s;
 	struct span what;
@@ -55,6 +55,8 @@ static void memory_break(struct memory *m, const struct call *c, struct instant 
 		key_break(m, c, &s, a);
 	answer_code(a, 'X', m->fence, pttl_ms);
 }
+
+/* --- the other scripts ---------------------------------------------------------------------------------------------------- */
 
 /* A key that was kept from an earlier run without its value matches no value. */
 static bool holds_value(const struct standing *s, struct span value)
@@ -233,7 +235,7 @@ void memory_call(struct memory *m, const struct call *c, struct instant now, str
 		call_look(m, c, now, &a);
 		break;
 	case CALL_BREAK:
-		memory_break(m, c, now, &a);
+		call_break(m, c, now, &a);
 		break;
 	case CALL_TABLE:
 		table_call(&m->table, marker_of(m), c, &a);

@@ -56,6 +56,8 @@ struct span shown_what(struct span value, char room[SHOWN_MAX])
 	return (struct span){room, (size_t)n + shown};
 }
 
+/* --- the key of a call ---------------------------------------------------------------------------------------------------- */
+
 void standing_read(struct memory *m, struct standing *s, int64_t now_ms)
 {
 	s->broken = s->bare.p[0] == '!';

@@ -64,7 +64,6 @@ void answer_unjoined(const struct memory *m, const struct call *c, struct answer
 void answer_occupied(struct memory *m, const struct standing *s, struct answer *a);
 void answer_in_the_way(struct memory *m, const struct standing *s, struct answer *a); /* the same for a renewal */
 
-
 /* memory_clock, memory_marker and memory_set_fence of memory.h, inline because each call uses them. */
 static inline int64_t clock_of(const struct memory *m, struct instant now)
 {

@@ -50,4 +50,5 @@ locale_t utf8_locale(void);
 
 /* Returns the columns that shown text takes. A wide character takes two. */
 size_t shown_width(struct span text);
+
 #endif
