@@ -193,13 +193,11 @@ CORE := \
 	daemon/core/service/after_step.c
 
 STORE := \
-	daemon/store/breaking.c \
 	daemon/store/home.c \
 	daemon/store/job_keep.c \
 	daemon/store/job_op.c \
 	daemon/store/job_restore.c \
 	daemon/store/job_rows.c \
-	daemon/store/job_show.c \
 	daemon/store/jobs.c \
 	daemon/store/keyfile.c \
 	daemon/store/keyspace.c \
@@ -211,7 +209,6 @@ STORE := \
 	daemon/store/statefile.c \
 	daemon/store/share_list.c \
 	daemon/store/sharing.c \
-	daemon/store/shown.c \
 	daemon/store/state.c \
 	daemon/store/table.c
 
@@ -219,13 +216,12 @@ REDIS := \
 	daemon/redis/batch.c \
 	daemon/redis/subscriber.c \
 	daemon/redis/departure.c \
-	daemon/redis/flight.c \
 	daemon/redis/handshake.c \
 	daemon/redis/link.c \
 	daemon/redis/links.c \
+	daemon/redis/loop.c \
 	daemon/redis/node.c \
 	daemon/redis/node_trouble.c \
-	daemon/redis/post.c \
 	daemon/redis/resolver.c \
 	daemon/redis/resp.c \
 	daemon/redis/script.c \
@@ -240,9 +236,7 @@ REDIS := \
 NET := \
 	daemon/net/acceptor.c \
 	daemon/net/address.c \
-	daemon/net/admin.c \
 	daemon/net/admission.c \
-	daemon/net/carried.c \
 	daemon/net/carry.c \
 	daemon/net/closing.c \
 	daemon/net/conn.c \
@@ -256,7 +250,6 @@ NET := \
 	daemon/net/net.c \
 	daemon/net/output.c \
 	daemon/net/pacing.c \
-	daemon/net/room.c \
 	daemon/net/secure.c \
 	daemon/net/shares.c \
 	daemon/net/slots.c \
@@ -282,7 +275,6 @@ WEB := \
 	daemon/web/web.c
 
 DAEMON := \
-	daemon/systemd/fdstore.c \
 	daemon/systemd/systemd.c \
 	daemon/systemd/unit.c \
 	daemon/files/audit_file.c \
@@ -303,24 +295,20 @@ DAEMON := \
 	daemon/main/descriptors.c \
 	daemon/main/exposition.c \
 	daemon/main/guard.c \
-	daemon/main/lasting.c \
 	daemon/main/listen.c \
 	daemon/main/main.c \
 	daemon/main/outer_figures.c \
 	daemon/main/passed.c \
 	daemon/main/program.c \
 	daemon/main/pump.c \
-	daemon/main/reach.c \
 	daemon/main/rest.c \
 	daemon/main/signals.c \
 	daemon/main/site.c \
-	daemon/main/status.c \
 	daemon/main/stores.c \
 	daemon/main/supervise.c \
 	daemon/main/timer.c \
 	daemon/main/vanished.c \
-	daemon/main/verifier.c \
-	daemon/main/wrong_port.c
+	daemon/main/verifier.c
 
 CLIENT := \
 	client/lib/address.c \
@@ -357,7 +345,6 @@ CLI := \
 	client/cli/io/dial.c \
 	client/cli/io/options.c \
 	client/cli/io/output.c \
-	client/cli/io/terminal.c \
 	client/cli/main.c \
 	client/cli/run/descendants.c \
 	client/cli/run/hold.c \

@@ -20,10 +20,10 @@ tls           @libc openssl/ tls/
 conf          @libc yaml.h conf/ proto/
 daemon/base   @libc sanitizer/asan_interface.h daemon/base/ proto/span.h
 daemon/core   @pure stdio.h proto/ daemon/core/ daemon/base/ !daemon/base/clock.h
-daemon/store  @pure sqlite3.h stdio.h dirent.h fcntl.h unistd.h sys/mman.h sys/stat.h sys/statvfs.h daemon/store/ daemon/core/event/event.h daemon/base/ !daemon/base/clock.h proto/span.h
+daemon/store  @pure sqlite3.h stdio.h dirent.h fcntl.h unistd.h sys/mman.h sys/param.h sys/stat.h sys/statvfs.h daemon/store/ daemon/core/event/event.h daemon/base/ !daemon/base/clock.h proto/span.h
 daemon/redis  @libc hiredis/ event2/ tls/ daemon/redis/ daemon/core/event/event.h daemon/base/ proto/span.h
 daemon/net    @libc event2/ tls/ daemon/net/ daemon/base/
-daemon/web    @libc event2/ daemon/web/ daemon/base/ daemon/net/listener.h daemon/net/tcp_listeners.h daemon/net/address.h daemon/net/admin.h daemon/net/pacing.h proto/ tls/
+daemon/web    @libc event2/ daemon/web/ daemon/base/ daemon/net/listener.h daemon/net/tcp_listeners.h daemon/net/address.h daemon/net/pacing.h proto/ tls/
 daemon/api    @libc event2/ daemon/api/ daemon/web/ daemon/base/ proto/
 daemon/files   @libc conf/ daemon/files/ daemon/base/ proto/span.h tls/context.h
 daemon/systemd @libc conf/ daemon/systemd/ daemon/base/
@@ -150,7 +150,8 @@ done
 
 for folder in $ordered; do
 	expect clean "order of the headers of $folder" "$(headers "$folder" | misplaced "$folder")"
-	[ "$(headers "$folder")" ] || verdict 1 "$folder has no headers"
+	# The two headers of daemon/systemd do not include each other.
+	[ "$(headers "$folder")" ] || [ "$folder" = daemon/systemd ] || verdict 1 "$folder has no headers"
 done
 
 plant proto '<time.h>'

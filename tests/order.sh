@@ -7,7 +7,7 @@ standing='
 proto                  text nearest command defect duration foreign help json quote token reader reply request docgen
 conf                   words schema report yaml address nodes rules value reader check file conf docgen
 daemon/base            mem arena map rng backoff buf clock fdlist file heap histogram log netstring offload pack peer pool roll
-daemon/systemd         systemd fdstore unit
+daemon/systemd         systemd unit
 daemon/files           audit_file credentials frame journal runtime
 daemon/core/event      event metric origin core journal value
 daemon/core/member     admission members health probe clock observe member
@@ -26,15 +26,15 @@ daemon/core/resume     resume handover restore
 daemon/core/request    locks lockall semaphores job_requests queries
 daemon/core/admin      admin alarm
 daemon/core/service    command after_step service
-daemon/store           keyfile keyspace shown share_list ledger rate table job_rows job_keep job_restore job_op job_show jobs home memory_key breaking sharing memory memory_whole statefile state
-daemon/redis           word batch departure failure flight handshake resp script stream socket resolver link links redial post sentinel subscriber node_trouble node upstream
-daemon/net             address admin lines slots shares listener inherited tcp_listeners pacing hub sockets held conn_state secure ending closing room output conn admission handshakes acceptor turns net carried carry
+daemon/store           keyfile keyspace share_list ledger rate table job_rows job_keep job_restore job_op jobs home memory_key sharing memory memory_whole statefile state
+daemon/redis           word batch departure failure handshake resp loop script stream socket resolver link links redial sentinel subscriber node_trouble node upstream
+daemon/net             address lines slots shares listener inherited tcp_listeners pacing hub sockets held conn_state secure ending closing output conn admission handshakes acceptor turns net carry
 daemon/web             translate answer visits asker gate snapshot stream web
 daemon/api             fields problem calls follower sessions api
 daemon/restart         parcel once trial records carry restart carried
-daemon/main            backlog answer_queue program reach passed descriptors rest verifier timer signals lasting guard wrong_port pump stores vanished listen exposition site status supervise outer_figures daemon main
+daemon/main            backlog answer_queue program passed descriptors rest verifier timer signals guard pump stores vanished listen exposition site supervise outer_figures daemon main
 client/lib             boottime display address line channel request pushes holds conn recovery exchange open lock commands job once tls
-client/cli/io          terminal output options arguments dial
+client/cli/io          output options arguments dial
 client/cli/run         process wait_display waiting descendants locks_held once lease keeper hold run
 client/cli/command     doctor top query watch request passwd move completion
 client/cli             cli main

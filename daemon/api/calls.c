@@ -75,16 +75,11 @@ void calls_beat(struct api *api)
 		event_add(api->beat, &tick);
 }
 
-static char *copy(const char *text)
-{
-	return text ? mem_copy(text, strlen(text)) : NULL;
-}
-
 struct call *call_add(struct api_session *s, enum ask ask, const char *what, const char *line)
 {
 	struct call *c = mem_alloc(sizeof(*c));
 
-	*c = (struct call){.session = s, .ask = ask, .tag = ++s->tags, .line = copy(line), .what = copy(what)};
+	*c = (struct call){.session = s, .ask = ask, .tag = ++s->tags, .line = mem_text(line), .what = mem_text(what)};
 	TAILQ_INSERT_TAIL(&s->calls, c, next);
 	return c;
 }

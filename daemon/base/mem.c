@@ -48,6 +48,18 @@ char *mem_copy(const void *p, size_t n)
 	return copy;
 }
 
+char *mem_text(const char *text)
+{
+	return text ? mem_copy(text, strlen(text)) : NULL;
+}
+
+void mem_wipe(char *secret)
+{
+	if (secret)
+		explicit_bzero(secret, strlen(secret));
+	free(secret);
+}
+
 void mem_free(void *p)
 {
 	free(p);

@@ -10,6 +10,8 @@
 void *mem_alloc(size_t n);                           /* zero-filled */
 void *mem_grow(void *p, size_t count, size_t size);  /* realloc to count * size, overflow-checked; new bytes are not zeroed */
 char *mem_copy(const void *p, size_t n);             /* n bytes and a NUL */
+char *mem_text(const char *text);                    /* the same of a text; NULL: NULL */
+void mem_wipe(char *secret);                         /* overwrites a text and frees it; NULL is allowed */
 void mem_free(void *p);                              /* NULL is allowed */
 
 /* Ends the process. For callers whose library reports a lack of memory. */

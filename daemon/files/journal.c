@@ -9,7 +9,6 @@
 #include "daemon/base/log.h"
 #include "daemon/base/mem.h"
 #include "daemon/base/offload.h"
-#include "daemon/base/size.h"
 #include "daemon/files/frame.h"
 
 #include <assert.h>
@@ -18,6 +17,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/param.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -186,7 +186,7 @@ static int fd_write(int fd, struct span bytes, size_t at)
 /* The file size at which the next snapshot is due. Half of the remaining room must suffice until then. */
 static size_t next_snapshot(const struct journal *j)
 {
-	return least_of(most_of(JOURNAL_GROWTH * j->size, JOURNAL_SNAPSHOT), j->size + (j->most - j->size) / 2);
+	return MIN(MAX(JOURNAL_GROWTH * j->size, JOURNAL_SNAPSHOT), j->size + (j->most - j->size) / 2);
 }
 
 /* A new file, with its header. */
@@ -318,7 +318,7 @@ void journal_begin_anew(struct journal *j, const char *dir, struct instant now)
 /* A retry stops the loop while it writes all live records. So the pause grows with them. */
 static int64_t pause_of(const struct journal *j)
 {
-	int64_t least = (int64_t)(most_of(j->size, j->live) >> 20) * JOURNAL_PAUSE_MIB_US;
+	int64_t least = (int64_t)(MAX(j->size, j->live) >> 20) * JOURNAL_PAUSE_MIB_US;
 
 	return least > j->pause_us ? least : j->pause_us;
 }
@@ -420,7 +420,7 @@ static size_t live_now(const struct journal *j)
  */
 static bool snapshot_pays(const struct journal *j)
 {
-	return least_of(j->live, live_now(j)) <= j->most / 2;
+	return MIN(j->live, live_now(j)) <= j->most / 2;
 }
 
 bool journal_wants_snapshot(const struct journal *j, struct instant now)
@@ -458,7 +458,7 @@ static void snapshot_fail(struct journal *j, int r)
 	if (!j->grudge)
 		log_event(LOG_WARN, "journal", "file=%s bytes=%zu error=\"%s\" note=\"could not be made shorter\"", FILE_NAME, j->size, strerror(-r));
 	j->grudge = true;
-	j->snapshot_at = j->size + most_of(j->size / 2, JOURNAL_SNAPSHOT);
+	j->snapshot_at = j->size + MAX(j->size / 2, JOURNAL_SNAPSHOT);
 }
 
 void journal_end(struct journal *j, struct instant now)

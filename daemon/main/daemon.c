@@ -5,7 +5,7 @@
 #include "daemon/base/clock.h"
 #include "daemon/base/mem.h"
 #include "daemon/main/internal.h"
-#include "daemon/net/admin.h"
+#include "daemon/net/address.h"
 #include "daemon/net/carry.h"
 #include "daemon/restart/once.h"
 #include "daemon/restart/records.h"

@@ -14,7 +14,7 @@
 #include "daemon/main/backlog.h"
 #include "daemon/main/daemon.h"
 #include "daemon/main/descriptors.h"
-#include "daemon/main/reach.h"
+#include "daemon/main/passed.h"
 #include "daemon/main/rest.h"
 #include "daemon/main/verifier.h"
 #include "daemon/net/net.h"
@@ -141,6 +141,7 @@ int site_start(struct daemon *d);
 void site_reload(struct daemon *d); /* reads the tokens again */
 void site_stop(struct daemon *d);
 void exposition_write(const struct daemon *d, struct buf *out);
+void status_log(struct daemon *d); /* the state of the daemon, for the log (SIGUSR1) */
 
 /* outer_figures.c: the figures of the daemon around the service. Before the service. */
 void outer_figures_start(struct daemon *d);
@@ -154,13 +155,6 @@ void stores_release(struct daemon *d);
 void stores_tick(struct daemon *d);
 void stores_mark(struct daemon *d); /* writes the state file of the memory store */
 void core_conf_fill(struct core_conf *to, const struct conf *from);
-
-/* lasting.c: the jobs of the memory store. */
-void lasting_open(struct daemon *d);
-int lasting_restore(struct daemon *d);
-void lasting_tick(struct daemon *d);
-void lasting_stop(struct daemon *d); /* a last check of the jobs */
-void lasting_close(struct daemon *d);
 
 /* guard.c: users, rules, the audit log. */
 void guard_secrets(const struct conf *c); /* once the configuration is read */
@@ -211,11 +205,5 @@ int carried_resume(struct daemon *d); /* the last stage: closes what was not tak
 /* vanished.c: files that somebody removes or cuts while the daemon works with them. */
 void vanished_start(void);            /* a bus error names its file */
 void vanished_look(struct daemon *d); /* at each tick: checks every few seconds */
-
-/* wrong_port.c: the answer to HTTP. */
-void wrong_port_answer(struct daemon *d, uint64_t session);
-
-/* status.c: the state of the daemon, for the log (SIGUSR1). */
-void status_log(struct daemon *d);
 
 #endif

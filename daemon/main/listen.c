@@ -114,7 +114,7 @@ static int listen_configured(struct daemon *d)
 			return listen_failed("unix", d->unix_path, r);
 	}
 	if (c->listen.tcp_host) {
-		r = net_listen_tcp(d->net, c->listen.tcp_host, c->listen.tcp_port);
+		r = net_listen_tcp(d->net, c->listen.tcp_host, c->listen.tcp_port, false);
 		if (r < 0)
 			return listen_failed("tcp", tcp_text(c->listen.tcp_host, c->listen.tcp_port, where, sizeof(where)), r);
 	}
@@ -133,7 +133,7 @@ static int listen_tls(struct daemon *d)
 	net_set_tls(d->net, context);
 	if (has_passed_tls(d))
 		return 0;
-	r = net_listen_tls(d->net, c->listen.tls_host, c->listen.tls_port);
+	r = net_listen_tcp(d->net, c->listen.tls_host, c->listen.tls_port, true);
 	return r < 0 ? listen_failed("tls", tcp_text(c->listen.tls_host, c->listen.tls_port, where, sizeof(where)), r) : 0;
 }
 
@@ -196,7 +196,7 @@ static void web_goes_on(const struct place *p, struct inherited *before)
 		if (!*p->where)
 			log_event(LOG_ERROR, "listen", "note=\"%s stays where it was before the restart\"", p->key);
 		mem_free(*p->where);
-		*p->where = mem_copy(p->former->where, strlen(p->former->where));
+		*p->where = mem_text(p->former->where);
 	}
 }
 
@@ -207,7 +207,7 @@ static int place_listen(struct daemon *d, const struct place *p)
 
 	web_take(d, p, &before);
 	if (p->web && (r = web_listen(p->web, &before)) == 0)
-		*p->where = mem_copy(p->address->label, strlen(p->address->label));
+		*p->where = mem_text(p->address->label);
 	if (r < 0) {
 		listen_failed(strchr(p->key, '.') + 1, p->address->label, r);
 		web_goes_on(p, &before);

@@ -1,10 +1,33 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* See passed.h. */
 #include "daemon/main/passed.h"
+#include "conf/conf.h"
+#include "daemon/net/address.h"
 
-#include "daemon/main/reach.h"
-
+#include <errno.h>
+#include <stdbool.h>
 #include <string.h>
+
+/* --- whether clients on other hosts can reach it. A wrong yes costs a wait after a reboot, a wrong no exclusion ----------- */
+
+bool reach_of_host(const char *tcp)
+{
+	return tcp && !conf_host_is_local(tcp);
+}
+
+bool reach_of_socket(int fd)
+{
+	struct sockaddr_storage address;
+	socklen_t n = sizeof(address);
+	struct peer peer;
+
+	if (getsockname(fd, (struct sockaddr *)&address, &n))
+		return errno != ENOTSOCK;
+	address_peer(fd, (const struct sockaddr *)&address, &peer);
+	return !peer.is_local;
+}
+
+/* --- what a configuration needs for passed sockets ------------------------------------------------------------------------ */
 
 bool passed_is_tls(const struct systemd_socket *s)
 {

@@ -9,6 +9,11 @@
 #include "conf/conf.h"
 #include "daemon/systemd/systemd.h"
 
+/* Whether clients on other hosts can reach this daemon. Such clients may still rely on their leases after this host has rebooted. */
+/* tcp: the configured host; NULL: none. False for NULL and for the known names of loopback, true for every other host. */
+bool reach_of_host(const char *tcp);
+/* fd: a listening socket passed by the service manager. True if in doubt. */
+bool reach_of_socket(int fd);
 #define PASSED_OPTION "--passed=" /* before a number of these bits: tells the program on disk the kinds, at a trial */
 
 enum passed_kind {

@@ -19,6 +19,24 @@
 #define ANSWERS_US (1 * MSEC)    /* how long one pass handles answers of Redis servers: a reply has up to 256, and each may concern thousands */
 #define PASS_US    INT64_C(100)  /* how long events of one pass are handled before answers leave */
 
+/* --- HTTP on a port of the line protocol: a browser, or a program with the wrong port, gets an answer that it understands --- */
+
+#define TEXT                                                                                        \
+	"This port speaks the line protocol of redlock-protocol(7), not HTTP.\n"                    \
+	"The web listener is another one: its address is listen.http in redlockd.yaml(5).\n"
+
+static void wrong_port_answer(struct daemon *d, uint64_t session)
+{
+	char answer[512];
+	int n = snprintf(answer, sizeof(answer),
+	                 "HTTP/1.1 400 Bad Request\r\nContent-Type: text/plain; charset=utf-8\r\nContent-Length: %zu\r\nConnection: close\r\n\r\n%s",
+	                 strlen(TEXT), TEXT);
+
+	net_send(d->net, session, answer, (size_t)n);
+}
+
+/* --- events --- */
+
 /* The wall clock is read once a pass. */
 static void pump_set_time(struct daemon *d, struct event *event, struct instant now)
 {

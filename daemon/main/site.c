@@ -60,13 +60,6 @@ static bool on_looks(void *context, const struct peer *peer, bool some)
 	return service_lets_look(d->service, peer, some);
 }
 
-static void token_forget(char *token)
-{
-	if (token)
-		explicit_bzero(token, strlen(token));
-	free(token);
-}
-
 /* The tokens were checked with the configuration. 0, or -errno and none. */
 static int tokens_of(const struct conf *c, bool api, char **ret_token, char **ret_metrics_token)
 {
@@ -77,7 +70,7 @@ static int tokens_of(const struct conf *c, bool api, char **ret_token, char **re
 		return r;
 	r = api ? 0 : conf_secret(c, KEY_HTTP_METRICS_TOKEN_FILE, ret_metrics_token);
 	if (r < 0)
-		token_forget(*ret_token);
+		mem_wipe(*ret_token);
 	return r;
 }
 
@@ -103,8 +96,8 @@ static struct web *web_begin(struct daemon *d, const struct conf_address *addres
 	conf.token = token;
 	conf.metrics_token = metrics_token;
 	w = web_new(d->base, &conf, &sink);
-	token_forget(token);
-	token_forget(metrics_token);
+	mem_wipe(token);
+	mem_wipe(metrics_token);
 	return w;
 }
 
@@ -136,7 +129,7 @@ static void token_reload(struct daemon *d, struct web *w, enum conf_key key, tok
 		return;
 	}
 	set(w, token);
-	token_forget(token);
+	mem_wipe(token);
 }
 
 void site_reload(struct daemon *d)

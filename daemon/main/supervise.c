@@ -5,7 +5,6 @@
 #include "daemon/base/clock.h"
 #include "daemon/base/mem.h"
 #include "daemon/main/passed.h"
-#include "daemon/systemd/fdstore.h"
 
 #include <errno.h>
 #include <signal.h>
@@ -25,9 +24,9 @@ static void supervise_notify(struct daemon *d)
 	if (d->owes_reloading)
 		d->owes_reloading = systemd_reloading(&d->systemd) == -EAGAIN;
 	if (d->owes_ready && !d->owes_reloading)
-		d->owes_ready = systemd_ready(&d->systemd) == -EAGAIN;
+		d->owes_ready = systemd_notify(&d->systemd, "READY=1") == -EAGAIN;
 	if (d->owes_stopping && !d->owes_ready && !d->owes_reloading)
-		d->owes_stopping = systemd_stopping(&d->systemd) == -EAGAIN;
+		d->owes_stopping = systemd_notify(&d->systemd, "STOPPING=1") == -EAGAIN;
 	if (d->owes_removal && d->ready && !d->owes_ready)
 		d->owes_removal = fdstore_remove(&d->systemd, CARRIED_PARCEL) == -EAGAIN || fdstore_remove(&d->systemd, CARRIED_RECORDS) == -EAGAIN;
 }
@@ -75,9 +74,7 @@ static void reload_password(struct daemon *d)
 		return;
 	}
 	upstream_set_password(d->upstream, d->conf->redis.user, password);
-	if (password)
-		explicit_bzero(password, strlen(password));
-	free(password);
+	mem_wipe(password);
 }
 
 typedef struct ssl_ctx_st *credentials_read(struct credentials *k, const struct conf *c);
@@ -111,8 +108,7 @@ static void reload_limits(struct daemon *d)
 	unsigned connections = descriptors_for_clients(d->conf, d->systemd.sockets_n);
 
 	descriptors_warn(d->conf, d->systemd.sockets_n);
-	net_set_limits(d->net, d->conf->limits.output, (unsigned)d->conf->limits.clients, connections);
-	net_set_peer_max(d->net, (unsigned)d->conf->limits.peer);
+	net_set_limits(d->net, d->conf->limits.output, (unsigned)d->conf->limits.clients, connections, (unsigned)d->conf->limits.peer);
 }
 
 /* Keys that need a restart keep their present values; the others take effect now. */

@@ -131,7 +131,7 @@ void verifier_begin(struct verifier *v, uint64_t number, const char *hash, const
 	c->known = hash != NULL;
 	if (against) {
 		c->task.work = check_work;
-		c->hash = mem_copy(against, strlen(against));
+		c->hash = mem_text(against);
 		c->secret = mem_copy(secret, n);
 		c->secret_n = n;
 	}

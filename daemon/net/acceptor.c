@@ -5,7 +5,6 @@
 #include "daemon/base/log.h"
 #include "daemon/base/mem.h"
 #include "daemon/net/address.h"
-#include "daemon/net/admin.h"
 #include "daemon/net/admission.h"
 #include "daemon/net/closing.h"
 #include "daemon/net/handshakes.h"

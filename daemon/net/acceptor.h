@@ -27,6 +27,12 @@ struct acceptor {
 	int reserve; /* given up for a refusal; -1: it could not be opened */
 };
 
+/* What net.h and carry.h have a pointer to. */
+struct net {
+	struct hub hub;
+	struct acceptor acceptor;
+};
+
 int acceptor_init(struct acceptor *a, struct hub *h) __attribute__((warn_unused_result));
 void acceptor_release(struct acceptor *a);
 /* Takes ownership of the listener, also on failure. tls: its connections begin with a handshake. 0 or -errno. */

@@ -2,11 +2,10 @@
 /* See admission.h. */
 #include "daemon/net/admission.h"
 
-#include "daemon/net/admin.h"
+#include "daemon/net/address.h"
 #include "daemon/net/closing.h"
 #include "daemon/net/conn.h"
 #include "daemon/net/output.h"
-#include "daemon/net/room.h"
 #include "daemon/net/secure.h"
 
 #include <stdio.h>

@@ -3,7 +3,6 @@
 #ifndef NET_CARRIED_H
 #define NET_CARRIED_H
 
-#include "daemon/base/fdlist.h"
 #include "daemon/net/conn.h"
 
 #include <sys/types.h>
@@ -34,10 +33,5 @@ struct net_parcel {
 	struct carried_listener *listener;
 	size_t listeners;
 };
-
-/* Memory of mem.h. Frees the connection, and appends its descriptor to the list. A failed one is closed. */
-void carried_pack(struct carried_conn *to, struct conn *c, struct fdlist *fds);
-/* A session whose number is in use is closed. Frees what `from` points to. A session whose descriptor is not in the list is gone. */
-void carried_unpack(struct carried_conn *from, struct hub *h, struct fdlist *fds);
 
 #endif

@@ -13,7 +13,6 @@
 #include "daemon/net/held.h"
 #include "daemon/net/lines.h"
 #include "daemon/net/output.h"
-#include "daemon/net/room.h"
 #include "daemon/net/secure.h"
 
 #include <errno.h>

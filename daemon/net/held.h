@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * The memory of the buffers of connections, and its bound for all together: clients that do not read, or do not end their lines, must not take all memory. A
- * client that reads has little unsent, and stays, however much others have. See room.h.
+ * client that reads has little unsent, and stays, however much others have. See output.h.
  */
 #ifndef NET_HELD_H
 #define NET_HELD_H

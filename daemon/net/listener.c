@@ -123,7 +123,7 @@ int listener_unix(const char *path, const struct listener_access *access, struct
 		return r;
 	}
 	*ret_listener =
-		(struct listener){.fd = fd, .path = mem_copy(path, strlen(path)), .device = st.st_dev, .inode = st.st_ino};
+		(struct listener){.fd = fd, .path = mem_text(path), .device = st.st_dev, .inode = st.st_ino};
 	return 0;
 }
 

@@ -3,10 +3,10 @@
 #include "daemon/net/net.h"
 #include "daemon/base/clock.h"
 #include "daemon/base/mem.h"
+#include "daemon/net/acceptor.h"
 #include "daemon/net/closing.h"
 #include "daemon/net/conn.h"
 #include "daemon/net/handshakes.h"
-#include "daemon/net/internal.h"
 #include "daemon/net/output.h"
 #include "daemon/net/tcp_listeners.h"
 #include "daemon/net/turns.h"
@@ -53,7 +53,7 @@ int net_listen_unix(struct net *n, const char *path)
 	return r < 0 ? r : acceptor_add(&n->acceptor, &l, false);
 }
 
-static int listen_tcp(struct net *n, const char *host, uint16_t port, bool tls)
+int net_listen_tcp(struct net *n, const char *host, uint16_t port, bool tls)
 {
 	struct inherited *inherited = &n->acceptor.inherited;
 	struct listener l[LISTENER_ADDRESSES_MAX];
@@ -69,16 +69,6 @@ static int listen_tcp(struct net *n, const char *host, uint16_t port, bool tls)
 		else
 			r = acceptor_add(&n->acceptor, &l[i], tls);
 	return r;
-}
-
-int net_listen_tcp(struct net *n, const char *host, uint16_t port)
-{
-	return listen_tcp(n, host, port, false);
-}
-
-int net_listen_tls(struct net *n, const char *host, uint16_t port)
-{
-	return listen_tcp(n, host, port, true);
 }
 
 void net_set_tls(struct net *n, struct ssl_ctx_st *context)
@@ -165,15 +155,11 @@ void net_flush_all(struct net *n)
 	hub_flush(&n->hub, INSTANT_NEVER);
 }
 
-void net_set_limits(struct net *n, size_t output_max, unsigned sessions_max, unsigned connections_max)
+void net_set_limits(struct net *n, size_t output_max, unsigned sessions_max, unsigned connections_max, unsigned peer_max)
 {
 	n->hub.conf.output_max = output_max;
 	n->hub.conf.sessions_max = sessions_max;
 	n->hub.conf.connections_max = connections_max;
-}
-
-void net_set_peer_max(struct net *n, unsigned peer_max)
-{
 	n->hub.conf.peer_max = peer_max;
 }
 

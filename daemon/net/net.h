@@ -32,10 +32,11 @@ void net_free(struct net *n);
 
 /* 0 or -errno: -EADDRINUSE if another process listens there. A stale socket file is replaced. */
 int net_listen_unix(struct net *n, const char *path);
-/* host: a numeric address, a name (all its addresses; resolving blocks, so only at start), NULL or "*" for every address. 0 or -errno. */
-int net_listen_tcp(struct net *n, const char *host, uint16_t port);
-/* The same, inside TLS; see handshakes.h. Without net_set_tls its connections are closed. */
-int net_listen_tls(struct net *n, const char *host, uint16_t port);
+/*
+ * host: a numeric address, a name (all its addresses; resolving blocks, so only at start), NULL or "*" for every address. tls: see handshakes.h; without
+ * net_set_tls its connections are closed. 0 or -errno.
+ */
+int net_listen_tcp(struct net *n, const char *host, uint16_t port, bool tls);
 /* fd: a listening Unix or TCP socket passed by the service manager, else -EINVAL. Owned on success; the path of a Unix socket is never unlinked. */
 int net_listen_fd(struct net *n, int fd, bool tls);
 /* Makes socket files again that somebody has removed, and logs it. Only from the loop. */
@@ -56,10 +57,7 @@ void net_flush_all(struct net *n); /* when no pass follows */
 void net_set_tls(struct net *n, struct ssl_ctx_st *context);
 
 /* Applies from now on; existing sessions stay. */
-void net_set_limits(struct net *n, size_t output_max, unsigned sessions_max, unsigned connections_max);
-void net_set_peer_max(struct net *n, unsigned peer_max);
-
-
+void net_set_limits(struct net *n, size_t output_max, unsigned sessions_max, unsigned connections_max, unsigned peer_max);
 
 unsigned net_sessions(const struct net *n);
 void net_sessions_by(const struct net *n, unsigned ret_sessions[NET_TRANSPORTS]); /* walks through all of them: for a scrape */

@@ -42,7 +42,7 @@ void script_keys_init(struct script_keys *k, const char *prefix, int64_t skew_us
 {
 	struct buf name;
 
-	*k = (struct script_keys){.prefix = mem_copy(prefix, strlen(prefix))};
+	*k = (struct script_keys){.prefix = mem_text(prefix)};
 	buf_init(&name);
 	buf_printf(&name, "redlockd:%s", prefix);
 	key_append(&k->head, (struct span){buf_begin(&name), buf_length(&name)}, SPAN("!meta"));

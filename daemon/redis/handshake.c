@@ -4,16 +4,21 @@
 #include "daemon/base/mem.h"
 
 #include <hiredis/hiredis.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 
 #define SECRET_PREFIX 8 /* servers cut texts that they quote, so the first bytes of a secret count as the secret */
 
-static void command_append(struct buf *out, int argc, const char **argv, const size_t *length)
+void handshake_put(struct buf *out, const char *format, ...)
 {
 	char *text = NULL;
-	long long n = redisFormatCommandArgv(&text, argc, argv, length);
+	va_list values;
+	int n;
 
+	va_start(values, format);
+	n = redisvFormatCommand(&text, format, values);
+	va_end(values);
 	if (n < 0)
 		mem_exhausted();
 	buf_append(out, text, (size_t)n);
@@ -22,68 +27,10 @@ static void command_append(struct buf *out, int argc, const char **argv, const s
 
 void handshake_auth(struct buf *out, const char *user, const char *password)
 {
-	const char *argv[] = {"AUTH", user ? user : password, password};
-
-	command_append(out, user ? 3 : 2, argv, NULL);
-}
-
-void handshake_select(struct buf *out, unsigned database)
-{
-	char number[16];
-	const char *argv[] = {"SELECT", number};
-
-	(void)snprintf(number, sizeof(number), "%u", database);
-	command_append(out, 2, argv, NULL);
-}
-
-void handshake_load(struct buf *out, struct span script)
-{
-	const char *argv[] = {"SCRIPT", "LOAD", script.p};
-	const size_t length[] = {6, 4, script.n};
-
-	command_append(out, 3, argv, length);
-}
-
-void handshake_eval(struct buf *out)
-{
-	const char *argv[] = {"EVAL", HANDSHAKE_EVAL, "0"};
-
-	command_append(out, 3, argv, NULL);
-}
-
-void handshake_ping(struct buf *out)
-{
-	const char *argv[] = {"PING"};
-
-	command_append(out, 1, argv, NULL);
-}
-
-void handshake_role(struct buf *out)
-{
-	const char *argv[] = {"INFO", "replication"};
-
-	command_append(out, 2, argv, NULL);
-}
-
-void handshake_what(struct buf *out)
-{
-	const char *argv[] = {"INFO", "server"};
-
-	command_append(out, 2, argv, NULL);
-}
-
-void handshake_where(struct buf *out, const char *master)
-{
-	const char *argv[] = {"SENTINEL", "get-master-addr-by-name", master};
-
-	command_append(out, 3, argv, NULL);
-}
-
-void handshake_subscribe(struct buf *out, const char *channel)
-{
-	const char *argv[] = {"SUBSCRIBE", channel};
-
-	command_append(out, 2, argv, NULL);
+	if (user)
+		handshake_put(out, "AUTH %s %s", user, password);
+	else
+		handshake_put(out, "AUTH %s", password);
 }
 
 static bool text_betrays(struct span text, const char *secret)

@@ -3,16 +3,17 @@
  * One socket. The output of a loop pass is tried with one send(2). What the kernel does not take waits in the stream until the socket is writable. So the
  * stream counts the bytes that the kernel took. When the connection breaks, that count decides which calls are REFUSED and which UNKNOWN.
  */
-#include "daemon/redis/link_parts.h"
+#include "daemon/redis/link.h"
 #include "daemon/base/clock.h"
 #include "daemon/base/mem.h"
+#include "daemon/redis/departure.h"
 #include "daemon/redis/failure.h"
+#include "daemon/redis/loop.h"
 #include "daemon/redis/socket.h"
 #include "tls/context.h"
 #include "tls/tls.h"
 
 #include <errno.h>
-#include <event2/event.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>
@@ -20,6 +21,32 @@
 #define READ_BYTES      4096        /* of one recv(2), one per pass of the loop: the answers of one server must not delay everything else */
 #define READ_MOST       TLS_RECORD
 #define LATE_REPLIES_US (20 * MSEC) /* a stall counts only after that time: it is for replies that arrived while the daemon was stopped */
+
+enum link_state {
+	LINK_CLOSED,    /* no socket */
+	LINK_SHAKING,   /* connecting, or in the handshake of TLS; the timer is the connect timeout */
+	LINK_HANDSHAKE, /* connecting, or in the handshake; the timer is the connect timeout */
+	LINK_READY,     /* takes calls; the timer checks for stalls and silence */
+	LINK_BROKEN,    /* the sink got `broken`; waits for link_close */
+};
+
+struct link {
+	struct event_base *base;
+	const struct link_conf *conf;
+	struct link_sink sink;
+	enum link_state state;
+	struct stream stream;
+	struct departure departure;
+	int fd;             /* -1: none */
+	struct ssl_st *tls; /* NULL: plain */
+	const char *name;
+	int64_t cert_ends; /* see link_cert_ends */
+	struct event *io; /* fd can be read or, if `full`, written; NULL: it is not watched */
+	struct event *timer;
+	bool full;    /* the kernel did not take all of stream.out: the rest waits until the socket is writable */
+	int error;    /* errno of a failed send(2); 0: none. The kernel reports it only once */
+	bool suspect; /* a stall was seen; the link breaks if it lasts for LATE_REPLIES_US */
+};
 
 /* --- sending --------------------------------------------------------------------------------------------------------- */
 
@@ -32,7 +59,8 @@ static void link_leave_socket(struct link *l)
 	l->io = NULL;
 }
 
-void link_watch_socket(struct link *l)
+/* For input, and for writability if l->full. */
+static void link_watch_socket(struct link *l)
 {
 	short wants = EV_PERSIST | EV_READ | (l->full ? EV_WRITE : 0);
 
@@ -69,7 +97,8 @@ static void link_send(struct link *l)
 	l->full = done < (ssize_t)n;
 }
 
-void link_hand_over(struct link *l)
+/* Tries to send what is in stream.out. */
+static void link_hand_over(struct link *l)
 {
 	if (l->full || !buf_length(&l->stream.out))
 		return;
@@ -100,14 +129,6 @@ bool link_waits(const struct link *l)
 }
 
 /* --- timers ---------------------------------------------------------------------------------------------------------- */
-
-static void link_arm(struct link *l, int64_t us)
-{
-	struct timeval tv = {.tv_sec = us / SEC, .tv_usec = us % SEC};
-
-	if (evtimer_add(l->timer, &tv) < 0)
-		mem_exhausted();
-}
 
 static void link_break(struct link *l, enum defect defect, const char *reason)
 {
@@ -140,13 +161,13 @@ static bool link_is_silent(const struct link *l, struct instant now)
 }
 
 /* Commands sent while the timer runs need no earlier timer: they stall after stall_us at the earliest. */
-void link_watch(struct link *l, struct instant now)
+static void link_watch(struct link *l, struct instant now)
 {
 	int64_t patience = link_patience(l, now), silence = instant_diff(instant_add(l->stream.last, l->conf->ping_us), now);
 
 	if (silence <= 0)
 		silence = l->conf->ping_us; /* a command is in flight, so no PING is due */
-	link_arm(l, silence < patience ? silence : patience);
+	loop_arm(l->timer, silence < patience ? silence : patience);
 }
 
 static void link_suspect(struct link *l)
@@ -159,7 +180,7 @@ static void link_suspect(struct link *l)
 		return;
 	}
 	l->suspect = true;
-	link_arm(l, LATE_REPLIES_US);
+	loop_arm(l->timer, LATE_REPLIES_US);
 }
 
 static void link_on_timer(evutil_socket_t fd, short what, void *context)
@@ -320,9 +341,7 @@ struct link *link_new(struct event_base *base, const struct link_conf *conf, uns
 	l->sink = *sink;
 	l->fd = -1;
 	l->cert_ends = INT64_MAX;
-	l->timer = evtimer_new(base, link_on_timer, l);
-	if (!l->timer)
-		mem_exhausted();
+	l->timer = loop_timer(base, link_on_timer, l);
 	stream_init(&l->stream, &conf->stream, node, &sink->script);
 	return l;
 }
@@ -352,7 +371,8 @@ void link_expect(struct link *l, const char *name)
 	l->name = name;
 }
 
-void link_hang_up(struct link *l)
+/* Closes the socket, if there is one; answers no calls. */
+static void link_hang_up(struct link *l)
 {
 	link_leave_socket(l);
 	tls_free(l->tls);
@@ -395,7 +415,7 @@ int link_dial(struct link *l, const struct sockaddr *address, socklen_t n)
 	l->tls = tls;
 	stream_open(&l->stream, clock_boottime());
 	link_watch_socket(l);
-	link_arm(l, l->conf->connect_timeout_us);
+	loop_arm(l->timer, l->conf->connect_timeout_us);
 	return 0;
 }
 

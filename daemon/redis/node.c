@@ -8,9 +8,9 @@
 #include "daemon/base/log.h"
 #include "daemon/base/mem.h"
 #include "daemon/redis/failure.h"
+#include "daemon/redis/loop.h"
 
 #include <errno.h>
-#include <event2/event.h>
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -26,7 +26,7 @@
 
 static const char *const state_names[] = {"waiting", "resolving", "dialling", "up"};
 
-void node_set_state(struct node *n, enum node_state state, const char *why)
+static void node_set_state(struct node *n, enum node_state state, const char *why)
 {
 	char scratch[320];
 
@@ -35,21 +35,16 @@ void node_set_state(struct node *n, enum node_state state, const char *why)
 	n->state = state;
 }
 
-void node_arm(struct node *n, int64_t us)
-{
-	struct timeval tv = {.tv_sec = us / SEC, .tv_usec = us % SEC};
-
-	if (evtimer_add(n->timer, &tv) < 0)
-		mem_exhausted();
-}
-
 static void node_wait(struct node *n, int64_t us, const char *why)
 {
 	node_set_state(n, NODE_WAITING, why);
-	node_arm(n, us);
+	loop_arm(n->timer, us);
 }
 
 /* --- going down ------------------------------------------------------------------------------------------------------ */
+
+/* Closes the links, answers their calls, and waits for the next attempt. */
+static void node_fail(struct node *n, enum defect defect, const char *reason);
 
 static void node_tell_down(struct node *n)
 {
@@ -131,7 +126,7 @@ static bool node_is_less(const struct node *n, enum defect defect)
 }
 
 /* An attempt that no sentinel has confirmed keeps the reason why none did. */
-void node_fail(struct node *n, enum defect defect, const char *reason)
+static void node_fail(struct node *n, enum defect defect, const char *reason)
 {
 	if (n->state == NODE_UP || (!n->recalled && !node_is_less(n, defect)))
 		node_note(n, defect, reason);
@@ -182,15 +177,16 @@ static void node_on_reached(void *context, const char *run_id)
 
 	node_compare(n, span_of(link_run_id(n->links.item[0])), span_of(run_id));
 	if (node_is_left_behind(n))
-		node_arm(n, 0);
+		loop_arm(n->timer, 0);
 }
 
-void node_watch_name(struct node *n)
+/* Arms the timer that checks the name or path, if the node has one. */
+static void node_watch_name(struct node *n)
 {
 	if (n->named)
-		node_arm(n, n->demoted ? DEMOTED_US : n->conf->name_us);
+		loop_arm(n->timer, n->demoted ? DEMOTED_US : n->conf->name_us);
 	else if (n->path)
-		node_arm(n, n->conf->path_us);
+		loop_arm(n->timer, n->conf->path_us);
 }
 
 /* A server that was away for longer may have been replaced, and others may already rely on its successor. */
@@ -351,8 +347,8 @@ static void node_follow_path(struct node *n)
 
 /* --- where sentinels tell the address -------------------------------------------------------------------------------- */
 
-/* A server at a Unix socket speaks no TLS. */
-void node_expect_name(struct node *n, const char *name)
+/* Certificates must have this name. A server at a Unix socket speaks no TLS. */
+static void node_expect_name(struct node *n, const char *name)
 {
 	links_expect(&n->links, name);
 	redial_expect(n->redial, name);
@@ -369,7 +365,7 @@ static void node_rename(struct node *n, const char *host, uint16_t port)
 	n->lookup = NULL;
 	n->addresses.count = 0;
 	free(n->host);
-	n->host = mem_copy(host, strlen(host));
+	n->host = mem_text(host);
 	n->port = port;
 	node_expect_name(n, n->conf->server_name ? n->conf->server_name : n->host);
 }
@@ -386,7 +382,7 @@ static void node_follow_sentinels(struct node *n)
 	if (addresses_have(&n->addresses, &n->home)) {
 		sentinel_follow(n->sentinel, n->state == NODE_UP);
 		if (n->state == NODE_UP && n->demoted)
-			node_arm(n, 0);
+			loop_arm(n->timer, 0);
 		else if (n->state == NODE_UP)
 			evtimer_del(n->timer);
 		return;
@@ -424,7 +420,7 @@ static void node_resolve(struct node *n)
 	if (n->addresses.count && patience > PATIENCE_US)
 		patience = PATIENCE_US;
 	node_set_state(n, NODE_RESOLVING, n->host);
-	node_arm(n, patience);
+	loop_arm(n->timer, patience);
 	if (!n->lookup)
 		n->lookup = resolver_ask(n->conf->resolver, n->host, n->port, node_on_addresses, n);
 }
@@ -463,7 +459,7 @@ static void node_on_moved(void *context, const char *host, uint16_t port)
 		node_follow_sentinels(n);
 		return;
 	}
-	node_arm(n, PATIENCE_US);
+	loop_arm(n->timer, PATIENCE_US);
 	n->lookup = resolver_ask(n->conf->resolver, n->host, n->port, node_on_addresses, n);
 }
 
@@ -496,7 +492,7 @@ static void node_on_answer(void *context, const struct answer *a)
 		n->demoted = !span_equal(a->probe->role, SPAN("master"));
 	n->demoted |= a->class == ANSWER_REFUSED && a->defect == DEFECT_REPLICA;
 	if (n->demoted && !was && n->state == NODE_UP && (n->sentinel || n->named))
-		node_arm(n, 0);
+		loop_arm(n->timer, 0);
 	if (a->probe && a->class == ANSWER_EXECUTED && n->state == NODE_UP)
 		node_compare(n, a->probe->run_id, span_of(n->subscriber ? subscriber_run_id(n->subscriber) : ""));
 	if (a->probe && a->class == ANSWER_EXECUTED && !a->probe->defect && n->subscriber)
@@ -543,11 +539,6 @@ static void node_on_timer(evutil_socket_t fd, short what, void *context)
 
 /* --- begin and end --------------------------------------------------------------------------------------------------- */
 
-static char *text_copy(const char *text)
-{
-	return text ? mem_copy(text, strlen(text)) : NULL;
-}
-
 static void node_make_links(struct node *n)
 {
 	struct link_sink sink = {
@@ -590,9 +581,9 @@ struct node *node_new(const struct node_conf *conf, unsigned index, const struct
 
 	n->conf = conf;
 	n->index = index;
-	n->label = text_copy(address->label ? address->label : "");
-	n->path = text_copy(address->path);
-	n->host = text_copy(address->host ? address->host : "");
+	n->label = mem_text(address->label ? address->label : "");
+	n->path = mem_text(address->path);
+	n->host = mem_text(address->host ? address->host : "");
 	n->port = address->port;
 	if (address->master)
 		n->sentinel = sentinel_new(conf->sentinel, address, &sentinel_sink);
@@ -601,12 +592,10 @@ struct node *node_new(const struct node_conf *conf, unsigned index, const struct
 	n->home_shut = INSTANT_NEVER;
 	n->cert_ends = INT64_MAX;
 	n->named = !n->sentinel && !addresses_are_known(n->path, n->host, n->port, &n->addresses);
-	n->timer = evtimer_new(conf->base, node_on_timer, n);
-	if (!n->timer)
-		mem_exhausted();
+	n->timer = loop_timer(conf->base, node_on_timer, n);
 	backoff_init(&n->backoff, PAUSE_FIRST_US, PAUSE_CAP_US);
 	node_make_links(n);
-	node_arm(n, 0);
+	loop_arm(n->timer, 0);
 	return n;
 }
 
@@ -644,7 +633,7 @@ static bool node_is_taken(struct node *n, struct instant now)
 	n->looked_at = now;
 	n->taken = socket_look(n->path, &n->place) == SOCKET_TAKEN;
 	if (n->taken)
-		node_arm(n, 0);
+		loop_arm(n->timer, 0);
 	return n->taken;
 }
 

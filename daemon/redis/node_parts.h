@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The parts of a node, for node.c and its tests. */
+/* The parts of a node, for node.c and node_trouble.c. */
 #ifndef REDIS_NODE_PARTS_H
 #define REDIS_NODE_PARTS_H
 
@@ -63,21 +63,13 @@ struct node {
 	struct upstream_failures failures;
 };
 
-void node_set_state(struct node *n, enum node_state state, const char *why);
-void node_arm(struct node *n, int64_t us);
-void node_fail(struct node *n, enum defect defect, const char *reason); /* closes the links, answers their calls, and waits for the next attempt */
-void node_watch_name(struct node *n); /* arms the timer that checks the name or path, if the node has one */
-void node_expect_name(struct node *n, const char *name); /* the name that certificates must have */
-
 #define NODE_SPLIT     "its connections lead to several servers, so each daemon may use another one: name each server itself"
 #define LOOKS_TOLD     12           /* checks, a minute in all: a name is missing for that long before a report, and a report lasts for that long */
 
 /* --- node_trouble.c: what is reported of a server that serves --- */
 
 void node_on_tried(void *context, enum defect defect, const char *reason); /* of redial: whether it accepts a new connection; DEFECT_NONE: it does */
-void node_on_heard(void *context, enum defect defect, const char *reason); /* a report about its place; DEFECT_NONE: all is well */
 void node_on_sentinels(void *context, enum defect defect, const char *reason); /* a report of the sentinels; a split is worse, and reported instead */
-void node_tell_where(struct node *n, const char *reason); /* "": its name or path is in order */
 void node_tell_name(struct node *n);
 void node_tell_path(struct node *n, const char *what); /* what is wrong with the path; "": it leads to the server again */
 void node_miss_name(struct node *n, enum defect defect, const char *why); /* its name was not resolved */

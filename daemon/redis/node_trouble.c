@@ -37,7 +37,8 @@ void node_on_tried(void *context, enum defect defect, const char *reason)
 	node_tell_trouble(n);
 }
 
-void node_on_heard(void *context, enum defect defect, const char *reason)
+/* A report about its place; DEFECT_NONE: all is well. */
+static void node_on_heard(void *context, enum defect defect, const char *reason)
 {
 	struct node *n = context;
 
@@ -46,7 +47,8 @@ void node_on_heard(void *context, enum defect defect, const char *reason)
 	node_tell_trouble(n);
 }
 
-void node_tell_where(struct node *n, const char *reason)
+/* "": its name or path is in order. */
+static void node_tell_where(struct node *n, const char *reason)
 {
 	node_on_heard(n, *reason ? DEFECT_UNKNOWN_HOST : DEFECT_NONE, reason);
 }

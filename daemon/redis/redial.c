@@ -4,8 +4,8 @@
 #include "daemon/base/clock.h"
 #include "daemon/base/mem.h"
 #include "daemon/redis/failure.h"
+#include "daemon/redis/loop.h"
 
-#include <event2/event.h>
 #include <stdlib.h>
 
 #define MISSES_TOLD 2 /* in a row: one alone may be a pause of the server */
@@ -25,11 +25,7 @@ struct redial {
 
 static void redial_arm(struct redial *t)
 {
-	int64_t us = t->misses ? t->every_us / SOONER : t->every_us;
-	struct timeval tv = {.tv_sec = us / SEC, .tv_usec = us % SEC};
-
-	if (evtimer_add(t->timer, &tv) < 0)
-		mem_exhausted();
+	loop_arm(t->timer, t->misses ? t->every_us / SOONER : t->every_us);
 }
 
 static void redial_miss(struct redial *t, enum defect defect, const char *reason)
@@ -99,9 +95,7 @@ struct redial *redial_new(struct event_base *base, const struct link_conf *conf,
 	t->sink = *sink;
 	t->every_us = every_us;
 	t->link = link_new(base, conf, node, &link_sink);
-	t->timer = evtimer_new(base, redial_on_timer, t);
-	if (!t->timer)
-		mem_exhausted();
+	t->timer = loop_timer(base, redial_on_timer, t);
 	return t;
 }
 

@@ -161,7 +161,7 @@ struct lookup *resolver_ask(struct resolver *r, const char *host, uint16_t port,
 
 	q->task = (struct task){.work = lookup_work, .end = lookup_end};
 	q->how = r->how;
-	q->host = mem_copy(host, strlen(host));
+	q->host = mem_text(host);
 	(void)snprintf(q->service, sizeof(q->service), "%u", port);
 	q->done = done;
 	q->context = context;

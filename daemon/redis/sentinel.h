@@ -8,10 +8,24 @@
 #ifndef REDIS_SENTINEL_H
 #define REDIS_SENTINEL_H
 
-#include "daemon/redis/post.h"
+#include "daemon/redis/resolver.h"
+#include "daemon/redis/upstream_types.h"
 
 #define SENTINELS_MAX    9
 #define SENTINEL_POLL_US SEC
+
+#define MASTER_HOST_MAX 256 /* bytes of the host that a sentinel names, with a NUL */
+
+/* Owned by the upstream, shared by all users of sentinels. */
+struct sentinel_conf {
+	struct event_base *base;
+	struct resolver *resolver;
+	struct ssl_ctx_st *const *tls; /* NULL, or what it points to: plain */
+	const char *server_name;       /* of TLS; NULL: the host of each sentinel */
+	char *user, *password;         /* NULL: none */
+	int64_t timeout_us;            /* of each sentinel, to connect and to answer */
+	int64_t poll_us;               /* between two questions while the master is followed */
+};
 
 struct sentinel;
 

@@ -5,7 +5,6 @@
 #include "daemon/base/instant.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <string.h>
@@ -78,12 +77,4 @@ enum socket_seen socket_look(const char *path, const struct socket_place *place)
 	if (!now.ino)
 		return SOCKET_GONE;
 	return socket_is_heard(path) ? SOCKET_TAKEN : SOCKET_DEAD;
-}
-
-void socket_keep(int fd, int64_t stall_us)
-{
-	(void)fcntl(fd, F_SETFD, FD_CLOEXEC);
-	(void)fcntl(fd, F_SETFL, O_RDWR | O_NONBLOCK);
-	if (stall_us)
-		socket_set_tcp(fd, stall_us); /* has no effect on a Unix socket */
 }

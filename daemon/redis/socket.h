@@ -7,7 +7,6 @@
 #include <sys/socket.h>
 #include <sys/types.h>
 
-/* A non-blocking socket that connects to the address, or a negative errno. Bytes that are not acknowledged within stall_us end the connection. */
 /* Identifies the socket at a path while its server lives. */
 struct socket_place {
 	dev_t dev;
@@ -24,8 +23,7 @@ enum socket_seen {
 void socket_place(const char *path, struct socket_place *ret_place);
 enum socket_seen socket_look(const char *path, const struct socket_place *place);
 
+/* A non-blocking socket that connects to the address, or a negative errno. Bytes that are not acknowledged within stall_us end the connection. */
 int socket_dial(const struct sockaddr *address, socklen_t n, int64_t stall_us) __attribute__((warn_unused_result));
-/* Sets the same options on a socket that another process dialled. stall_us 0: the options of TCP stay. */
-void socket_keep(int fd, int64_t stall_us);
 
 #endif

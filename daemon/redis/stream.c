@@ -5,13 +5,104 @@
  */
 #include "daemon/redis/stream.h"
 #include "daemon/base/mem.h"
-#include "daemon/redis/handshake.h"
 #include "daemon/redis/failure.h"
+#include "daemon/redis/handshake.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 
 #define GARBAGE  FAILURE_GARBAGE
 #define OUT_KEEP ((size_t)256 * 1024) /* bytes; a larger buffer frees its memory when it is empty */
+
+/* --- flights, and the store of spare ones --------------------------------------------------------------------------------- */
+
+#define SPARE_MAX   16
+#define SPARE_BYTES ((size_t)32 * 1024) /* a larger buffer of a spare flight is freed */
+
+static void flight_store_init(struct flight_store *s)
+{
+	TAILQ_INIT(&s->spare);
+	s->spares = 0;
+}
+
+static void flight_free(struct flight *f)
+{
+	batch_release(&f->batch);
+	free(f);
+}
+
+static void flight_store_release(struct flight_store *s)
+{
+	struct flight *f;
+
+	while ((f = TAILQ_FIRST(&s->spare))) {
+		TAILQ_REMOVE(&s->spare, f, next);
+		flight_free(f);
+	}
+	s->spares = 0;
+}
+
+static struct flight *flight_get(struct flight_store *s, enum flight_kind kind)
+{
+	struct flight *f = TAILQ_FIRST(&s->spare);
+
+	if (f) {
+		TAILQ_REMOVE(&s->spare, f, next);
+		s->spares--;
+	} else {
+		f = mem_alloc(sizeof(*f));
+		batch_init(&f->batch);
+	}
+	f->kind = kind;
+	f->again = false;
+	return f;
+}
+
+static void flight_put(struct flight_store *s, struct flight *f)
+{
+	if (s->spares == SPARE_MAX) {
+		flight_free(f);
+		return;
+	}
+	batch_reset(&f->batch);
+	batch_trim(&f->batch, SPARE_BYTES);
+	TAILQ_INSERT_HEAD(&s->spare, f, next);
+	s->spares++;
+}
+
+static void flight_put_all(struct flight_store *s, struct flight_list *list)
+{
+	struct flight *f;
+
+	while ((f = TAILQ_FIRST(list))) {
+		TAILQ_REMOVE(list, f, next);
+		flight_put(s, f);
+	}
+}
+
+static bool batch_names(const struct batch *b, uint64_t hash)
+{
+	unsigned i;
+
+	for (i = 0; i < b->count; i++) {
+		if (batch_entry(b, i)->hash == hash)
+			return true;
+	}
+	return false;
+}
+
+/* Whether a flight of the list carries an entry for the name of this hash. */
+static bool flight_list_names(const struct flight_list *list, uint64_t hash)
+{
+	const struct flight *f;
+
+	TAILQ_FOREACH(f, list, next)
+	{
+		if (f->kind == FLIGHT_SCRIPT && batch_names(&f->batch, hash))
+			return true;
+	}
+	return false;
+}
 
 /* --- out ------------------------------------------------------------------------------------------------------------- */
 
@@ -35,7 +126,7 @@ static void stream_write_load(struct stream *s, enum script_kind script, struct 
 
 	f->batch.script = script;
 	stream_begin(s, f, now);
-	handshake_load(&s->out, script_text[script]);
+	handshake_put(&s->out, "SCRIPT LOAD %b", script_text[script].p, script_text[script].n);
 }
 
 static void stream_write_script(struct stream *s, struct flight *f, struct instant now)
@@ -71,14 +162,14 @@ void stream_open(struct stream *s, struct instant now)
 	}
 	if (s->conf->database) {
 		stream_begin_plain(s, FLIGHT_SELECT, now);
-		handshake_select(&s->out, s->conf->database);
+		handshake_put(&s->out, "SELECT %u", s->conf->database);
 	}
 	if (s->masters_only) {
 		stream_begin_plain(s, FLIGHT_ROLE, now);
-		handshake_role(&s->out);
+		handshake_put(&s->out, "INFO replication"); /* users who may probe a server may use INFO, but perhaps not ROLE */
 	}
 	stream_begin_plain(s, FLIGHT_EVAL, now);
-	handshake_eval(&s->out);
+	handshake_put(&s->out, "EVAL %s 0", HANDSHAKE_EVAL);
 	stream_load_all(s, now);
 }
 
@@ -106,7 +197,7 @@ void stream_flush(struct stream *s, struct instant now)
 void stream_ping(struct stream *s, struct instant now)
 {
 	stream_begin_plain(s, FLIGHT_PING, now);
-	handshake_ping(&s->out);
+	handshake_put(&s->out, "PING");
 }
 
 void stream_consume(struct stream *s, size_t n)
@@ -141,7 +232,7 @@ static const char *stream_refused(struct stream *s, struct instant now)
 		return s->reason;
 	s->inquires = true;
 	stream_begin_plain(s, FLIGHT_WHAT, now);
-	handshake_what(&s->out);
+	handshake_put(&s->out, "INFO server");
 	return NULL;
 }
 

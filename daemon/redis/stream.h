@@ -8,10 +8,32 @@
 #ifndef REDIS_STREAM_H
 #define REDIS_STREAM_H
 
-#include "daemon/redis/flight.h"
+#include "daemon/redis/batch.h"
+#include "daemon/redis/resp.h"
 #include "daemon/redis/script.h"
+#include <sys/queue.h>
 
 #define SHA_LENGTH 40
+
+/* A flight is one command to a server. A stream has pending flights (not flushed yet), flights without an answer, and spare ones. */
+enum flight_kind { FLIGHT_AUTH, FLIGHT_SELECT, FLIGHT_ROLE, FLIGHT_EVAL, FLIGHT_LOAD, FLIGHT_WHAT, FLIGHT_PING, FLIGHT_SCRIPT };
+
+struct flight {
+	TAILQ_ENTRY(flight) next;
+	enum flight_kind kind;
+	struct batch batch; /* SCRIPT: the calls; LOAD: only batch.script counts */
+	struct instant sent;
+	uint64_t begin; /* bytes of this connection before the first byte of this command */
+	bool again;     /* sent again as EVAL, after NOSCRIPT */
+};
+
+TAILQ_HEAD(flight_list, flight);
+
+/* Spare flights keep their buffers, so a steady load allocates nothing. */
+struct flight_store {
+	struct flight_list spare;
+	unsigned spares;
+};
 
 /* Owned by the upstream, shared by all its streams. The credentials may change between handshakes. */
 struct stream_conf {

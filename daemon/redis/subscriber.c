@@ -7,17 +7,12 @@
 #include "daemon/base/mem.h"
 #include "daemon/redis/failure.h"
 #include "daemon/redis/handshake.h"
-#include "daemon/redis/socket.h"
-#include "tls/tls.h"
+#include "daemon/redis/loop.h"
 
 #include <errno.h>
-#include <event2/buffer.h>
 #include <event2/bufferevent.h>
-#include <event2/bufferevent_ssl.h>
-#include <event2/event.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <unistd.h>
 
 #define PAUSE_US     (500 * MSEC)
 #define PAUSE_CAP_US (30 * SEC) /* while the server refuses: only an operator can change that */
@@ -55,14 +50,6 @@ struct subscriber {
 	unsigned vain;  /* attempts in a row that were neither accepted nor refused */
 };
 
-static void subscriber_arm(struct subscriber *e, int64_t us)
-{
-	struct timeval tv = {.tv_sec = us / SEC, .tv_usec = us % SEC};
-
-	if (evtimer_add(e->timer, &tv) < 0)
-		mem_exhausted();
-}
-
 static void subscriber_hang_up(struct subscriber *e)
 {
 	if (e->bev)
@@ -80,7 +67,7 @@ static void subscriber_end(struct subscriber *e, const char *why, int64_t pause_
 
 	log_event(LOG_DEBUG, "subscriber", "node=%u state=closed why=%s", e->node, log_quote(why, quoted, sizeof(quoted)));
 	subscriber_hang_up(e);
-	subscriber_arm(e, pause_us);
+	loop_arm(e->timer, pause_us);
 }
 
 /* Whether there were too many ends. */
@@ -232,79 +219,53 @@ static void subscriber_name(struct subscriber *e, struct span info)
 	e->run_id[n] = 0;
 }
 
-/* Handles one reply. False: the connection is unusable. */
-static bool subscriber_hear(struct subscriber *e)
+/* Handles one reply. */
+static int subscriber_hear(void *context)
 {
+	struct subscriber *e = context;
 	const struct resp *r = &e->resp;
 	struct span kind;
 
+	if (resp_is_error(r) && !e->asked && !subscriber_may_not_ask(e)) {
+		subscriber_refuse(e);
+		return 0;
+	}
 	if (r->value[0].type == RESP_STRING)
 		subscriber_name(e, resp_text(r, &r->value[0]));
-
 	if (resp_is_error(r) && e->asked)
 		subscriber_doubt(e);
 	if (r->value[0].type != RESP_ARRAY)
-		return true; /* the OK of AUTH, or INFO */
+		return 1; /* the OK of AUTH, or INFO */
 	if (r->value[0].children < 2 || r->value[1].type != RESP_STRING)
-		return false;
+		return -1;
 	kind = resp_text(r, &r->value[1]);
 	if (span_equal(kind, SPAN("message")) && r->count == 4 && r->value[3].type == RESP_STRING)
 		subscriber_pass(e);
 	else if (span_equal(kind, SPAN("subscribe")))
 		subscriber_accept(e);
-	return true;
+	return 1;
 }
 
 static void subscriber_on_read(struct bufferevent *bev, void *context)
 {
-	struct evbuffer *in = bufferevent_get_input(bev);
 	struct subscriber *e = context;
-	size_t n;
-	int rc;
 
-	while ((n = evbuffer_get_contiguous_space(in))) {
-		if (resp_feed(&e->resp, evbuffer_pullup(in, (ssize_t)n), n) < 0) {
-			subscriber_fail(e, DEFECT_NO_REDIS, FAILURE_GARBAGE);
-			return;
-		}
-		evbuffer_drain(in, n);
-		while ((rc = resp_next(&e->resp)) == 1) {
-			if (resp_is_error(&e->resp) && !e->asked && !subscriber_may_not_ask(e)) {
-				subscriber_refuse(e);
-				return;
-			}
-			if (!subscriber_hear(e)) {
-				subscriber_fail(e, DEFECT_NO_REDIS, FAILURE_GARBAGE);
-				return;
-			}
-		}
-		if (rc < 0) {
-			subscriber_fail(e, DEFECT_NO_REDIS, FAILURE_GARBAGE);
-			return;
-		}
-	}
+	if (loop_read(bev, &e->resp, subscriber_hear, e) < 0)
+		subscriber_fail(e, DEFECT_NO_REDIS, FAILURE_GARBAGE);
 }
 
 static void subscriber_on_event(struct bufferevent *bev, short what, void *context)
 {
 	struct subscriber *e = context;
-	struct ssl_st *tls = bufferevent_openssl_get_ssl(bev); /* NULL: none */
 	const char *reason;
 
 	if (what & BEV_EVENT_CONNECTED)
 		return;
-	reason = tls ? tls_end_reason(tls, bufferevent_get_openssl_error(bev)) : NULL;
+	reason = loop_tls_reason(bev);
 	if (reason)
 		subscriber_fail(e, DEFECT_TLS, reason);
 	else
 		subscriber_fail(e, DEFECT_CLOSED, what & BEV_EVENT_EOF ? "closed by the server" : "connection lost");
-}
-
-static void subscriber_say(struct subscriber *e, struct buf *out)
-{
-	if (bufferevent_write(e->bev, buf_begin(out), buf_length(out)) < 0)
-		mem_exhausted();
-	buf_release(out);
 }
 
 static void subscriber_greet(struct subscriber *e)
@@ -314,47 +275,27 @@ static void subscriber_greet(struct subscriber *e)
 	buf_init(&out);
 	if (e->conf->password)
 		handshake_auth(&out, e->conf->user, e->conf->password);
-	handshake_what(&out);
+	handshake_put(&out, "INFO server");
 	e->naming = true;
-	handshake_subscribe(&out, e->channel);
-	subscriber_say(e, &out);
-}
-
-static struct bufferevent *subscriber_wrap(struct subscriber *e, int fd)
-{
-	struct ssl_st *tls = e->tls && *e->tls ? tls_dial(*e->tls, -1, e->name) : NULL;
-	struct bufferevent *bev;
-
-	if (!tls)
-		return bufferevent_socket_new(e->base, fd, BEV_OPT_CLOSE_ON_FREE);
-	bev = bufferevent_openssl_socket_new(e->base, -1, tls, BUFFEREVENT_SSL_CONNECTING, BEV_OPT_CLOSE_ON_FREE);
-	if (bev)
-		bufferevent_setfd(bev, fd);
-	return bev;
-}
-
-static void subscriber_attach(struct subscriber *e, struct bufferevent *bev)
-{
-	if (!bev)
-		mem_exhausted();
-	e->bev = bev;
-	bufferevent_setcb(bev, subscriber_on_read, NULL, subscriber_on_event, e);
-	bufferevent_enable(bev, EV_READ | EV_WRITE);
+	handshake_put(&out, "SUBSCRIBE %s", e->channel);
+	loop_send(e->bev, &out);
 }
 
 static void subscriber_dial(struct subscriber *e)
 {
 	const struct sockaddr *to = (const struct sockaddr *)&e->address;
-	int fd = socket(to->sa_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0), error;
+	int error;
 
-	if (fd < 0) {
+	e->bev = loop_socket(e->base, to->sa_family, e->tls, e->name);
+	if (!e->bev) {
 		subscriber_fail(e, failure_errno_defect(errno), failure_errno(errno));
 		return;
 	}
-	subscriber_attach(e, subscriber_wrap(e, fd));
+	bufferevent_setcb(e->bev, subscriber_on_read, NULL, subscriber_on_event, e);
+	bufferevent_enable(e->bev, EV_READ | EV_WRITE);
 	subscriber_greet(e);
 	if (bufferevent_socket_connect(e->bev, to, (int)e->address_n) == 0) {
-		subscriber_arm(e, ASK_US);
+		loop_arm(e->timer, ASK_US);
 		return;
 	}
 	error = errno;
@@ -374,10 +315,10 @@ static void subscriber_on_timer(evutil_socket_t fd, short what, void *context)
 		subscriber_fail(e, DEFECT_SILENT, "no answer");
 	} else {
 		buf_init(&out);
-		handshake_subscribe(&out, e->channel);
-		subscriber_say(e, &out);
+		handshake_put(&out, "SUBSCRIBE %s", e->channel);
+		loop_send(e->bev, &out);
 		e->asked = true;
-		subscriber_arm(e, ASK_US);
+		loop_arm(e->timer, ASK_US);
 	}
 }
 
@@ -392,10 +333,8 @@ struct subscriber *subscriber_new(struct event_base *base, const struct stream_c
 	e->rng = rng;
 	backoff_init(&e->backoff, PAUSE_US, PAUSE_CAP_US);
 	e->node = node;
-	e->channel = mem_copy(channel, strlen(channel));
-	e->timer = evtimer_new(base, subscriber_on_timer, e);
-	if (!e->timer)
-		mem_exhausted();
+	e->channel = mem_text(channel);
+	e->timer = loop_timer(base, subscriber_on_timer, e);
 	resp_init(&e->resp);
 	return e;
 }

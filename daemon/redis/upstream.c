@@ -3,16 +3,43 @@
  * The N nodes, their common parts, and the calls to nodes that are down. Those calls are answered in the next pass of the loop, because the sink is never
  * called from inside upstream_call.
  */
-#include "daemon/redis/upstream_parts.h"
+#include "daemon/redis/upstream.h"
 #include "daemon/base/map.h"
 #include "daemon/base/mem.h"
+#include "daemon/base/rng.h"
+#include "daemon/redis/loop.h"
+#include "daemon/redis/node.h"
 #include "tls/context.h"
 
 #include <assert.h>
-#include <event2/event.h>
 #include <netdb.h>
 #include <stdio.h>
 #include <stdlib.h>
+
+struct refusal {
+	uint64_t call;
+	unsigned node;
+};
+
+struct refusals {
+	struct refusal *item;
+	unsigned count, cap;
+};
+
+struct upstream {
+	struct upstream_sink sink;
+	struct link_conf link;
+	struct node_conf conf;
+	struct sentinel_conf sentinel;
+	char *channel, *server_name;
+	struct resolver *resolver;
+	struct rng rng;
+	uint64_t key[2]; /* key of the hash that pins a name to a link */
+	unsigned nodes;
+	struct node *node[NODES_MAX];
+	struct refusals refused, telling; /* new refusals; refusals that are being answered, which may lead to new ones */
+	struct event *refuse;
+};
 
 /* --- calls to a node that is down ------------------------------------------------------------------------------------ */
 
@@ -20,15 +47,13 @@
 static void upstream_refuse(struct upstream *u, const struct call *call)
 {
 	struct refusals *r = &u->refused;
-	struct timeval at_once = {0};
 
 	if (r->count == r->cap) {
 		r->cap = r->cap ? 2 * r->cap : 16;
 		r->item = mem_grow(r->item, r->cap, sizeof(*r->item));
 	}
 	r->item[r->count++] = (struct refusal){call->id, call->node};
-	if (evtimer_add(u->refuse, &at_once) < 0)
-		mem_exhausted();
+	loop_arm(u->refuse, 0);
 }
 
 static void upstream_report_refusal(struct upstream *u, const struct refusal *refusal)
@@ -67,24 +92,12 @@ static void upstream_on_refuse(evutil_socket_t fd, short what, void *context)
 
 /* --- begin and end --------------------------------------------------------------------------------------------------- */
 
-static char *text_copy(const char *text)
-{
-	return text ? mem_copy(text, strlen(text)) : NULL;
-}
-
-static void secret_free(char *text)
-{
-	if (text)
-		explicit_bzero(text, strlen(text));
-	free(text);
-}
-
 void upstream_set_password(struct upstream *u, const char *user, const char *password)
 {
-	char *new_user = text_copy(user), *new_password = text_copy(password);
+	char *new_user = mem_text(user), *new_password = mem_text(password);
 
 	free(u->link.stream.user);
-	secret_free(u->link.stream.password);
+	mem_wipe(u->link.stream.password);
 	u->link.stream.user = new_user;
 	u->link.stream.password = new_password;
 }
@@ -106,14 +119,14 @@ static void upstream_configure(struct upstream *u, struct event_base *base, cons
 	u->link.stall_us = conf->stall_us;
 	u->link.ping_us = conf->ping_us;
 	u->link.tls = conf->tls;
-	u->server_name = text_copy(conf->server_name);
+	u->server_name = mem_text(conf->server_name);
 	u->sentinel = (struct sentinel_conf){
 		.base = base,
 		.resolver = u->resolver,
 		.tls = &u->link.tls,
 		.server_name = u->server_name,
-		.user = text_copy(conf->sentinel_user),
-		.password = text_copy(conf->sentinel_password),
+		.user = mem_text(conf->sentinel_user),
+		.password = mem_text(conf->sentinel_password),
 		.timeout_us = conf->connect_timeout_us,
 		.poll_us = SENTINEL_POLL_US,
 	};
@@ -145,9 +158,7 @@ struct upstream *upstream_new(struct event_base *base, const struct upstream_con
 	rng_seed_from_system(seed);
 	rng_init(&u->rng, seed);
 	u->resolver = resolver_new(base, getaddrinfo);
-	u->refuse = evtimer_new(base, upstream_on_refuse, u);
-	if (!u->refuse)
-		mem_exhausted();
+	u->refuse = loop_timer(base, upstream_on_refuse, u);
 	upstream_configure(u, base, conf);
 	for (u->nodes = 0; u->nodes < conf->nodes; u->nodes++) {
 		u->node[u->nodes] = node_new(&u->conf, u->nodes, &conf->address[u->nodes]);
@@ -170,9 +181,9 @@ void upstream_free(struct upstream *u)
 	free(u->server_name);
 	tls_context_free(u->link.tls);
 	free(u->link.stream.user);
-	secret_free(u->link.stream.password);
+	mem_wipe(u->link.stream.password);
 	free(u->sentinel.user);
-	secret_free(u->sentinel.password);
+	mem_wipe(u->sentinel.password);
 	free(u);
 }
 

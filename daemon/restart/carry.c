@@ -11,7 +11,6 @@
 #include "daemon/restart/once.h"
 #include "daemon/restart/parcel.h"
 #include "daemon/restart/records.h"
-#include "daemon/systemd/fdstore.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -23,15 +22,10 @@
 
 #define SETTLE_US (5 * SEC)
 
-static char *copy(const char *text)
-{
-	return mem_copy(text, strlen(text));
-}
-
 /* In place the directory stays locked. The service manager may keep the descriptors for longer, and the lock would stop any other start there. */
 static void pack_runtime(struct daemon *d, struct carried *c)
 {
-	c->runtime_dir = copy(d->runtime.dir);
+	c->runtime_dir = mem_text(d->runtime.dir);
 	if (d->restart.way != IN_PLACE)
 		return;
 	c->lock_fd = fdlist_add(&c->fds, d->runtime.lock);
@@ -47,8 +41,8 @@ static void pack(struct daemon *d, struct carried *c)
 	c->audit_torn = d->audit.torn;
 	mem_free(c->web.where);
 	mem_free(c->api.where);
-	c->web.where = copy(d->web_where ? d->web_where : "");
-	c->api.where = copy(d->api_where ? d->api_where : "");
+	c->web.where = mem_text(d->web_where ? d->web_where : "");
+	c->api.where = mem_text(d->api_where ? d->api_where : "");
 	c->net = net_pack(d->net, &c->fds);
 	pack_runtime(d, c);
 	c->web.fd = c->fds.n;

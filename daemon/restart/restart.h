@@ -8,7 +8,7 @@
  *   RESTART_QUIET   nothing is read from clients; the restart waits until all calls to Redis are answered, or after a moment those that a client waits for
  *   RESTART_OVER    all is written as records (records.h), and nothing may step the service any more
  *
- * By SIGUSR2 the program on disk replaces this one, in the same process, after a trial. By SIGTERM, if the service manager keeps descriptors (fdstore.h), the
+ * By SIGUSR2 the program on disk replaces this one, in the same process, after a trial. By SIGTERM, if the service manager keeps descriptors (systemd.h), the
  * records and a parcel (parcel.h) wait there for the next process. A restart that fails before RESTART_OVER is given up, and the daemon goes on.
  * daemon/restart/carry.c and daemon/restart/carried.c show what is handed over.
  */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* One operation on the jobs of a memory store, while it runs: what jobs.c and job_show.c have in common. */
+/* One operation on the jobs of a memory store, while it runs. */
 #ifndef STORE_JOB_OP_H
 #define STORE_JOB_OP_H
 

@@ -4,7 +4,6 @@
 
 #include "daemon/base/mem.h"
 #include "daemon/base/poison.h"
-#include "daemon/base/size.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -13,6 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/param.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -119,7 +119,7 @@ static size_t slab_bytes(const struct keyfile *f, size_t object)
 	size_t bytes = f->bytes / 8, least = sizeof(struct slab_head) + 4 * object;
 
 	bytes = bytes < SLAB_LEAST ? SLAB_LEAST : bytes > SLAB_MOST ? SLAB_MOST : bytes;
-	return up_to(bytes < least ? least : bytes, PAGE);
+	return roundup(MAX(bytes, least), PAGE);
 }
 
 void *keyfile_slab(struct keyfile *f, size_t object, size_t *ret_bytes)

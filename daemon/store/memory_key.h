@@ -8,10 +8,16 @@
 #include "daemon/store/home.h"
 #include "daemon/store/keyspace.h"
 #include "daemon/store/share_list.h"
-#include "daemon/store/shown.h"
 #include "daemon/store/table.h"
 
 #define PX_MAX (INT64_C(1) << 53) /* a larger Lua number is no longer an integer */
+#define SHOWN_MAX 160
+
+/* What a store shows to others of a value that is not theirs: */
+/* '^([^:]+:[^:]+):%x+$', at most 128 bytes. Of 32 hex digits it also shows the first 12, after a colon. "" for a value that no redlockd wrote. */
+struct span shown_public(struct span value);
+/* The same; "#<length>:<first bytes>", in `room`, for a value that no redlockd wrote. */
+struct span shown_what(struct span value, char room[SHOWN_MAX]);
 
 struct memory {
 	struct keyspace keys;
@@ -57,7 +63,6 @@ static inline struct standing memory_standing(struct memory *m, const struct cal
 void answer_unjoined(const struct memory *m, const struct call *c, struct answer *a);
 void answer_occupied(struct memory *m, const struct standing *s, struct answer *a);
 void answer_in_the_way(struct memory *m, const struct standing *s, struct answer *a); /* the same for a renewal */
-
 
 /* memory_clock, memory_marker and memory_set_fence of memory.h, inline because each call uses them. */
 static inline int64_t clock_of(const struct memory *m, struct instant now)

@@ -28,7 +28,7 @@ struct memory *memory_new(const struct memory_conf *conf)
 	m->epoch_us = conf->epoch_us;
 	m->skew_us = conf->skew_us;
 	m->tolerance_us = conf->tolerance_us;
-	m->run_id = mem_copy(conf->run_id, strlen(conf->run_id));
+	m->run_id = mem_text(conf->run_id);
 	memory_describe(m);
 	return m;
 }

@@ -8,30 +8,27 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
+#include <poll.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/time.h>
 #include <time.h>
 #include <unistd.h>
 
 #define LISTEN_FDS_START 3
 #define SYSTEMD_PASSED_MAX 64
+#define MESSAGE_SIZE 512
 
 /* Decimal digits only, no sign, no blanks. */
 static int number_parse(const char *text, uint64_t max, uint64_t *ret_value)
 {
-	uint64_t value = 0;
+	uint64_t value;
 
-	if (!*text)
-		return -EINVAL;
-	for (; *text; text++) {
-		if (*text < '0' || *text > '9')
-			return -EINVAL;
-		if (__builtin_mul_overflow(value, 10, &value) || __builtin_add_overflow(value, (uint64_t)(*text - '0'), &value))
-			return -EINVAL;
-	}
-	if (value > max)
+	errno = 0;
+	value = strtoull(text, NULL, 10);
+	if (!*text || text[strspn(text, "0123456789")] || errno || value > max)
 		return -EINVAL;
 	*ret_value = value;
 	return 0;
@@ -74,47 +71,57 @@ static int notify_open(struct systemd *s)
 	return s->fd < 0 ? -errno : 0;
 }
 
-static int notify(const struct systemd *s, const char *message, size_t n)
+/* Sends one datagram, with a descriptor; -1: none. */
+static int message_send(const struct systemd *s, const char *message, int fd, int flags)
 {
+	struct sockaddr_un address = s->address;
+	char text[MESSAGE_SIZE];
+	struct iovec bytes = {text, strlen(message)};
+	union {
+		struct cmsghdr head;
+		char space[CMSG_SPACE(sizeof(int))];
+	} control = {.space = {0}};
+	struct msghdr m = {.msg_name = &address, .msg_namelen = s->address_size, .msg_iov = &bytes, .msg_iovlen = 1};
+
 	if (s->fd < 0)
 		return 0;
-	while (sendto(s->fd, message, n, MSG_DONTWAIT | MSG_NOSIGNAL, (const struct sockaddr *)&s->address, s->address_size) < 0)
+	memcpy(text, message, bytes.iov_len);
+	if (fd >= 0) {
+		m.msg_control = control.space;
+		m.msg_controllen = sizeof(control.space);
+		control.head = (struct cmsghdr){.cmsg_len = CMSG_LEN(sizeof(int)), .cmsg_level = SOL_SOCKET, .cmsg_type = SCM_RIGHTS};
+		memcpy(CMSG_DATA(&control.head), &fd, sizeof(fd));
+	}
+	while (sendmsg(s->fd, &m, flags | MSG_NOSIGNAL) < 0)
 		if (errno != EINTR)
 			return -errno;
 	return 0;
 }
 
-int systemd_ready(const struct systemd *s)
+int systemd_notify(const struct systemd *s, const char *message)
 {
-	return notify(s, "READY=1", 7);
-}
-
-int systemd_stopping(const struct systemd *s)
-{
-	return notify(s, "STOPPING=1", 10);
+	return message_send(s, message, -1, MSG_DONTWAIT);
 }
 
 int systemd_reloading(const struct systemd *s)
 {
 	struct timespec now;
 	char message[64];
-	int n;
 
 	/* The manager compares this time with its own clock, to tell this reload from an earlier one. */
 	clock_gettime(CLOCK_MONOTONIC, &now);
-	n = snprintf(message, sizeof(message), "RELOADING=1\nMONOTONIC_USEC=%" PRId64,
-		     (int64_t)now.tv_sec * 1000000 + now.tv_nsec / 1000);
-	return notify(s, message, (size_t)n);
+	snprintf(message, sizeof(message), "RELOADING=1\nMONOTONIC_USEC=%" PRId64, (int64_t)now.tv_sec * 1000000 + now.tv_nsec / 1000);
+	return systemd_notify(s, message);
 }
 
 int systemd_watchdog(const struct systemd *s)
 {
-	return s->watchdog_us ? notify(s, "WATCHDOG=1", 10) : 0;
+	return s->watchdog_us ? systemd_notify(s, "WATCHDOG=1") : 0;
 }
 
 int systemd_status(const struct systemd *s, const char *format, ...)
 {
-	char message[512] = "STATUS=";
+	char message[MESSAGE_SIZE] = "STATUS=";
 	const size_t start = strlen(message);
 	va_list args;
 	char *p;
@@ -126,7 +133,7 @@ int systemd_status(const struct systemd *s, const char *format, ...)
 	for (p = message + start; *p; p++)
 		if (*p == '\n')
 			*p = ' ';
-	return notify(s, message, strlen(message));
+	return systemd_notify(s, message);
 }
 
 static int watchdog_read(struct systemd *s)
@@ -144,6 +151,45 @@ static int watchdog_read(struct systemd *s)
 		return -EINVAL;
 	s->watchdog_us = (int64_t)us;
 	return 0;
+}
+
+/* --- the descriptor store: the manager handles messages in order, so a removal comes before what is put after it --- */
+
+int fdstore_put(const struct systemd *s, const char *name, int fd)
+{
+	const struct timeval patience = {.tv_sec = 1};
+	char message[SYSTEMD_NAME_SIZE + 64];
+
+	/* Without FDPOLL=0 the manager drops descriptors that it can read from, or whose peer has closed. */
+	snprintf(message, sizeof(message), "FDSTORE=1\nFDPOLL=0\nFDNAME=%s", name);
+	if (setsockopt(s->fd, SOL_SOCKET, SO_SNDTIMEO, &patience, sizeof(patience)))
+		return -errno;
+	return message_send(s, message, fd, 0);
+}
+
+int fdstore_remove(const struct systemd *s, const char *name)
+{
+	char message[SYSTEMD_NAME_SIZE + 64];
+
+	snprintf(message, sizeof(message), "FDSTOREREMOVE=1\nFDNAME=%s", name);
+	return systemd_notify(s, message);
+}
+
+/* The manager closes its copy of the pipe once it reaches this message: sd_notify_barrier(3). */
+int fdstore_settle(const struct systemd *s, int64_t us)
+{
+	struct pollfd end = {.events = 0};
+	int pipes[2], r;
+
+	if (pipe2(pipes, O_CLOEXEC))
+		return -errno;
+	r = message_send(s, "BARRIER=1", pipes[1], 0);
+	close(pipes[1]);
+	end.fd = pipes[0];
+	if (!r && poll(&end, 1, (int)(us / 1000)) <= 0)
+		r = -ETIMEDOUT;
+	close(pipes[0]);
+	return r;
 }
 
 /* --- passed sockets ------------------------------------------------------------------------------------------------ */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The protocols of systemd without libsystemd: sd_notify(3), sd_watchdog_enabled(3), sd_listen_fds_with_names(3). The descriptor store: fdstore.h.
+ * The protocols of systemd without libsystemd: sd_notify(3), sd_watchdog_enabled(3), sd_listen_fds_with_names(3).
  *
  * systemd_init reads the variables of systemd and then unsets them, so no child inherits them; systemd_environment sets them again, for a program that
  * takes the place of this one. Without systemd all functions succeed and do nothing. Call systemd_init once, before there are threads; the loop thread alone
@@ -53,11 +53,21 @@ void systemd_release(struct systemd *s); /* the passed sockets are not closed */
 int systemd_environment(const struct systemd *s) __attribute__((warn_unused_result));
 
 /* 0 if sent or if there is no manager, else -errno. These functions never block: -EAGAIN if the socket of the manager is full. */
-int systemd_ready(const struct systemd *s);     /* READY=1: after start, and after a reload */
-int systemd_reloading(const struct systemd *s); /* RELOADING=1 with MONOTONIC_USEC; systemd_ready ends it */
-int systemd_stopping(const struct systemd *s);  /* STOPPING=1 */
+int systemd_notify(const struct systemd *s, const char *message); /* "READY=1": after start, and after a reload; "STOPPING=1" */
+int systemd_reloading(const struct systemd *s); /* RELOADING=1 with MONOTONIC_USEC; "READY=1" ends it */
 int systemd_watchdog(const struct systemd *s);  /* WATCHDOG=1; nothing when watchdog_us is 0 */
 /* Sets the line that `systemctl status` shows; a line feed becomes a blank, the text is cut at 504 bytes. */
 int systemd_status(const struct systemd *s, const char *format, ...) __attribute__((format(printf, 2, 3)));
+
+/*
+ * The descriptor store (FDSTORE in sd_notify(3)): the manager keeps descriptors of the unit while the unit restarts, and passes them to the next process, by
+ * name. It drops them when the unit is stopped. Only if s->keeps.
+ */
+/* Waits up to a second for the manager to read: -EAGAIN if it does not. name: begins with SYSTEMD_KEPT. The caller keeps its descriptor. */
+int fdstore_put(const struct systemd *s, const char *name, int fd) __attribute__((warn_unused_result));
+/* All of that name. Never waits: -EAGAIN if the socket of the manager is full. */
+int fdstore_remove(const struct systemd *s, const char *name) __attribute__((warn_unused_result));
+/* Waits until the manager has handled all earlier messages. -ETIMEDOUT if it has not by then. */
+int fdstore_settle(const struct systemd *s, int64_t us) __attribute__((warn_unused_result));
 
 #endif

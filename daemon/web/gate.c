@@ -6,7 +6,6 @@
 #include "daemon/web/internal.h"
 
 #include "daemon/net/address.h"
-#include "daemon/net/admin.h"
 
 #include <arpa/inet.h>
 #include <event2/bufferevent.h>

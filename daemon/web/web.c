@@ -124,11 +124,6 @@ static void on_request(struct evhttp_request *req, void *context)
 
 /* --- begin and end --- */
 
-static char *copy(const char *text)
-{
-	return text ? mem_copy(text, strlen(text)) : NULL;
-}
-
 static bool web_start(struct web *w)
 {
 	w->http = evhttp_new(w->base);
@@ -152,11 +147,11 @@ struct web *web_new(struct event_base *base, const struct web_conf *conf, const 
 	w->requests_end = INSTANT_NEVER;
 	w->room = conf->room;
 	w->tls = conf->tls;
-	w->path = copy(conf->path);
-	w->host = copy(conf->host);
-	w->hosts = copy(conf->hosts);
-	w->token = copy(conf->token);
-	w->metrics_token = copy(conf->metrics_token);
+	w->path = mem_text(conf->path);
+	w->host = mem_text(conf->host);
+	w->hosts = mem_text(conf->hosts);
+	w->token = mem_text(conf->token);
+	w->metrics_token = mem_text(conf->metrics_token);
 	w->port = conf->port;
 	w->access = conf->access;
 	TAILQ_INIT(&w->streams);
@@ -319,21 +314,13 @@ size_t web_pack(struct web *w, struct fdlist *fds)
 
 /* --- what a reload changes --- */
 
-static void token_drop(char **token)
-{
-	if (*token)
-		explicit_bzero(*token, strlen(*token));
-	free(*token);
-	*token = NULL;
-}
-
 /* False: it has not changed. */
 static bool token_change(char **kept, const char *token)
 {
 	if (*kept && token ? strcmp(*kept, token) == 0 : *kept == token)
 		return false;
-	token_drop(kept);
-	*kept = copy(token);
+	mem_wipe(*kept);
+	*kept = mem_text(token);
 	return true;
 }
 
@@ -375,8 +362,8 @@ void web_free(struct web *w)
 	askers_release(w);
 	if (w->beat)
 		event_free(w->beat);
-	token_drop(&w->token);
-	token_drop(&w->metrics_token);
+	mem_wipe(w->token);
+	mem_wipe(w->metrics_token);
 	tls_context_free(w->tls);
 	free(w->hosts);
 	free(w->host);

@@ -3,7 +3,6 @@
 #include "client/cli/io/invocation.h"
 #include "client/cli/io/dial.h"
 #include "client/cli/io/output.h"
-#include "client/cli/io/terminal.h"
 #include "client/lib/display.h"
 #include "proto/proto.h"
 

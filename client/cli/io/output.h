@@ -5,6 +5,9 @@
 
 #include "client/lib/display.h"
 #include "client/lib/redlock.h"
+#include "proto/span.h"
+
+#include <locale.h>
 
 /* Whether stderr accepts a line at once. A stopped terminal or a full pipe does not. */
 bool stderr_is_ready(void);
@@ -36,5 +39,16 @@ const char *rtt_text(int64_t us, char out[RTT_BYTES]);
 void json_print_line(const struct redlock_line *line, bool with_words);
 /* Prints `before`, and then the text. */
 void json_print_text(const char *before, const char *text);
+
+/* --- lines for a terminal, piece by piece --- */
+
+/* Appends to out at `at`, and cuts at size. Returns the new end, the index of the NUL. */
+size_t text_add(char *out, size_t at, size_t size, const char *format, ...) __attribute__((format(printf, 4, 5)));
+
+/* Returns a locale for uselocale(3), because text is UTF-8 whatever the locale of the user is. 0: this system has none, and uselocale changes nothing. */
+locale_t utf8_locale(void);
+
+/* Returns the columns that shown text takes. A wide character takes two. */
+size_t shown_width(struct span text);
 
 #endif

@@ -3,7 +3,6 @@
 #include "client/cli/run/lease.h"
 #include "client/cli/io/dial.h"
 #include "client/cli/io/output.h"
-#include "client/cli/io/terminal.h"
 #include "client/cli/run/locks_held.h"
 #include "client/cli/run/process.h"
 

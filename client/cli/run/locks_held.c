@@ -2,7 +2,7 @@
 /* See locks_held.h. */
 #include "client/cli/run/locks_held.h"
 #include "client/cli/io/dial.h"
-#include "client/cli/io/terminal.h"
+#include "client/cli/io/output.h"
 #include "client/lib/display.h"
 
 #include <errno.h>

@@ -2,7 +2,6 @@
 /* See wait_display.h. */
 #include "client/cli/run/wait_display.h"
 #include "client/cli/io/output.h"
-#include "client/cli/io/terminal.h"
 #include "client/lib/display.h"
 
 #include <inttypes.h>

@@ -3,7 +3,6 @@
 #include "client/cli/run/waiting.h"
 #include "client/cli/io/dial.h"
 #include "client/cli/io/output.h"
-#include "client/cli/io/terminal.h"
 #include "client/cli/run/wait_display.h"
 #include "client/lib/boottime.h"
 #include "client/lib/display.h"

@@ -112,7 +112,7 @@ void store_free(struct sim_store *t)
 	mem_free(t);
 }
 
-/* As lasting_restore() in daemon/main/lasting.c does. A process that is killed damages nothing. */
+/* As lasting_restore() in daemon/main/stores.c does. A process that is killed damages nothing. */
 static void jobs_open(struct sim_store *t)
 {
 	struct jobs_found found;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* client/lib/display.c, client/cli/io/terminal.c: how redlock shows ages and names to people. */
-#include "client/cli/io/terminal.h"
+/* client/lib/display.c, client/cli/io/output.c: how redlock shows ages and names to people. */
+#include "client/cli/io/output.h"
 #include "client/lib/display.h"
 
 #include <check.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* daemon/systemd/fdstore.c, and what daemon/systemd/systemd.c knows of the descriptor store: against a notify socket of our own. */
-#include "daemon/systemd/fdstore.h"
+/* The descriptor store of daemon/systemd/systemd.c: against a notify socket of our own. */
+#include "daemon/systemd/systemd.h"
 
 #include <check.h>
 #include <errno.h>

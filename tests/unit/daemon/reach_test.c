@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* daemon/main/reach.c: which hosts can reach a listening socket. */
-#include "daemon/main/reach.h"
+/* daemon/main/passed.c: which hosts can reach a listening socket. */
+#include "daemon/main/passed.h"
 
 #include <arpa/inet.h>
 #include <check.h>

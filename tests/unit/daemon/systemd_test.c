@@ -92,11 +92,11 @@ TEST(without_systemd_nothing_happens_and_all_succeeds)
 	ck_assert_int_eq(s.fd, -1);
 	ck_assert_int_eq(s.watchdog_us, 0);
 	ck_assert_uint_eq(s.sockets_n, 0);
-	ck_assert_int_eq(systemd_ready(&s), 0);
+	ck_assert_int_eq(systemd_notify(&s, "READY=1"), 0);
 	ck_assert_int_eq(systemd_reloading(&s), 0);
 	ck_assert_int_eq(systemd_status(&s, "%d", 1), 0);
 	ck_assert_int_eq(systemd_watchdog(&s), 0);
-	ck_assert_int_eq(systemd_stopping(&s), 0);
+	ck_assert_int_eq(systemd_notify(&s, "STOPPING=1"), 0);
 }
 
 LOOP_TEST(the_manager_hears_each_word_on_a_path_and_on_an_abstract_name, 2)
@@ -110,7 +110,7 @@ LOOP_TEST(the_manager_hears_each_word_on_a_path_and_on_an_abstract_name, 2)
 	setenv("WATCHDOG_USEC", "2000000", 1);
 	ck_assert_int_eq(systemd_init(&s), 0);
 	ck_assert_int_eq(s.watchdog_us, 2000000);
-	ck_assert_int_eq(systemd_ready(&s), 0);
+	ck_assert_int_eq(systemd_notify(&s, "READY=1"), 0);
 	ck_assert_str_eq(heard(fd), "READY=1");
 	ck_assert_int_eq(systemd_status(&s, "%d/%d redis up\nREADY=0", 0, 3), 0);
 	ck_assert_str_eq(heard(fd), "STATUS=0/3 redis up READY=0");
@@ -119,7 +119,7 @@ LOOP_TEST(the_manager_hears_each_word_on_a_path_and_on_an_abstract_name, 2)
 	ck_assert_int_eq(systemd_reloading(&s), 0);
 	ck_assert_int_eq(sscanf(heard(fd), "RELOADING=1\nMONOTONIC_USEC=%" SCNd64, &us), 1);
 	ck_assert(us <= clock_us() && us > clock_us() - 10000000);
-	ck_assert_int_eq(systemd_stopping(&s), 0);
+	ck_assert_int_eq(systemd_notify(&s, "STOPPING=1"), 0);
 	ck_assert_str_eq(heard(fd), "STOPPING=1");
 	ck_assert_int_eq(fcntl(s.fd, F_GETFD) & FD_CLOEXEC, FD_CLOEXEC);
 	close(fd);
@@ -158,13 +158,13 @@ TEST(a_manager_that_is_behind_holds_nothing_up)
 	start = clock_us();
 	ck_assert_int_eq(systemd_watchdog(&s), -EAGAIN);
 	ck_assert_int_eq(systemd_status(&s, "x"), -EAGAIN);
-	ck_assert_int_eq(systemd_ready(&s), -EAGAIN);
+	ck_assert_int_eq(systemd_notify(&s, "READY=1"), -EAGAIN);
 	ck_assert_int_eq(systemd_reloading(&s), -EAGAIN);
-	ck_assert_int_eq(systemd_stopping(&s), -EAGAIN);
+	ck_assert_int_eq(systemd_notify(&s, "STOPPING=1"), -EAGAIN);
 	ck_assert_int_lt(clock_us() - start, 900000);
 	/* Once the manager reads again, it is told again. */
 	heard(fd);
-	ck_assert_int_eq(systemd_ready(&s), 0);
+	ck_assert_int_eq(systemd_notify(&s, "READY=1"), 0);
 	close(fd);
 	ck_assert_int_eq(systemd_watchdog(&s), -ECONNREFUSED);
 }

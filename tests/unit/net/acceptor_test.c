@@ -115,7 +115,7 @@ TEST(sessions_get_no_more_than_the_descriptors_for_connections)
 {
 	int a, b, c;
 
-	net_set_limits(w.net, 4096, 100, 2);
+	net_set_limits(w.net, 4096, 100, 2, w.conf.peer_max);
 	a = net_loop_unix(&w);
 	net_loop_told(&w, "open 0.1\n");
 	b = net_loop_unix(&w);
@@ -135,7 +135,7 @@ TEST(a_closing_connection_gives_its_share_to_a_new_one)
 {
 	int old, new;
 
-	net_set_limits(w.net, 4096, 100, 1);
+	net_set_limits(w.net, 4096, 100, 1, w.conf.peer_max);
 	old = net_loop_unix(&w);
 	net_loop_told(&w, "open 0.1\n");
 	net_send(w.net, w.session, "BYE\n", 4);

@@ -344,7 +344,7 @@ LOOP_TEST(a_bound_that_is_raised_lets_requests_go_on_when_there_is_room, 2)
 	int fd = client(_i);
 
 	asks(fd);
-	net_set_limits(w.net, 64 * MARK, 100, 100);
+	net_set_limits(w.net, 64 * MARK, 100, 100, w.conf.peer_max);
 	w.quiet = true;
 	net_loop_drains(&w, fd, ASKED * ANSWER);
 	ck_assert_uint_eq(w.lines, ASKED);

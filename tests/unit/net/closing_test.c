@@ -222,7 +222,7 @@ LOOP_TEST(only_so_many_closing_connections_wait, 2)
 		net_loop_until(&w, w.opened == (unsigned)i + 1);
 		session[i] = w.session;
 	}
-	net_set_limits(w.net, 4096, 2, 100);
+	net_set_limits(w.net, 4096, 2, 100, w.conf.peer_max);
 	for (i = 0; i < 6; i++) {
 		net_loop_says(&w, fd[i], "unread\n");
 		net_send(w.net, session[i], "BYE\n", 4);

@@ -89,7 +89,7 @@ LOOP_TEST(a_long_answer_ends_a_share, sizeof(lengths) / sizeof(*lengths))
 	int a = net_loop_unix(&w), b;
 
 	length = lengths[_i];
-	net_set_limits(w.net, OUTPUT_MOST, 100, 100);
+	net_set_limits(w.net, OUTPUT_MOST, 100, 100, w.conf.peer_max);
 	net_loop_told(&w, "open 0.1\n");
 	b = net_loop_unix(&w);
 	net_loop_told(&w, "open 1.1\n");

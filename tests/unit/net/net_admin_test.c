@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* daemon/net/admin.c: who may send admin requests. */
-#include "daemon/net/admin.h"
+/* daemon/net/address.c: who may send admin requests. */
+#include "daemon/net/address.h"
 
 #include <check.h>
 #include <sys/socket.h>

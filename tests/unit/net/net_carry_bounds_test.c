@@ -130,7 +130,7 @@ static void two_users_come(unsigned peer_max)
 {
 	net_loop_again(&w, 62);
 	w.conf.peer_max = peer_max;
-	net_set_peer_max(w.net, peer_max);
+	net_set_limits(w.net, w.conf.output_max, w.conf.sessions_max, w.conf.connections_max, peer_max);
 	chmod(w.folder, 0755);
 	w.quiet = true;
 }

@@ -157,12 +157,12 @@ LOOP_TEST(the_same_address_gets_the_same_socket, 2)
 	early = net_loop_tcp(&w);
 	net_loop_unpacks_unheard(&w);
 	net_loop_at_rest(&w);
-	ck_assert_int_eq(net_listen_tcp(w.net, _i ? "localhost" : "127.0.0.1", w.port), 0);
+	ck_assert_int_eq(net_listen_tcp(w.net, _i ? "localhost" : "127.0.0.1", w.port, false), 0);
 	net_listen_no_more(w.net);
 	net_loop_told(&w, "open 0.1\n");
 	fd = net_loop_tcp(&w);
 	net_loop_told(&w, "open 1.1\n");
-	ck_assert_int_eq(net_listen_tcp(w.net, "127.0.0.1", w.port), -EADDRINUSE);
+	ck_assert_int_eq(net_listen_tcp(w.net, "127.0.0.1", w.port, false), -EADDRINUSE);
 	close(early);
 	close(fd);
 }
@@ -176,10 +176,10 @@ LOOP_TEST(another_address_with_the_same_port_gets_another_socket, 2)
 
 	net_stop_listening(w.net);
 	w.port = port = port_free();
-	ck_assert_int_eq(net_listen_tcp(w.net, former, port), 0);
+	ck_assert_int_eq(net_listen_tcp(w.net, former, port, false), 0);
 	net_loop_packs(&w);
 	net_loop_unpacks_unheard(&w);
-	ck_assert_int_eq(net_listen_tcp(w.net, next, port), 0);
+	ck_assert_int_eq(net_listen_tcp(w.net, next, port, false), 0);
 	net_listen_no_more(w.net);
 	fd = net_loop_tcp(&w);
 	net_loop_told(&w, "open 0.1\n");
@@ -192,11 +192,11 @@ TEST(all_addresses_get_the_same_sockets)
 
 	net_stop_listening(w.net);
 	w.port = port_free();
-	ck_assert_int_eq(net_listen_tcp(w.net, "*", w.port), 0);
+	ck_assert_int_eq(net_listen_tcp(w.net, "*", w.port, false), 0);
 	net_loop_packs(&w);
 	early = net_loop_tcp(&w);
 	net_loop_unpacks_unheard(&w);
-	ck_assert_int_eq(net_listen_tcp(w.net, "*", w.port), 0);
+	ck_assert_int_eq(net_listen_tcp(w.net, "*", w.port, false), 0);
 	net_listen_no_more(w.net);
 	net_loop_told(&w, "open 0.1\n");
 	close(early);

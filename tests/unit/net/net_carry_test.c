@@ -76,7 +76,7 @@ LOOP_TEST(unsent_output_arrives_and_lines_behind_it_wait, 2)
 
 	/* TCP takes some 4 MiB. */
 	w.conf.output_max = 16 * MUCH;
-	net_set_limits(w.net, w.conf.output_max, w.conf.sessions_max, w.conf.connections_max);
+	net_set_limits(w.net, w.conf.output_max, w.conf.sessions_max, w.conf.connections_max, w.conf.peer_max);
 	for (unsigned i = 0; i < 6; i++)
 		net_send(w.net, w.session, much, MUCH);
 	net_send(w.net, w.session, "END\n", 4);

@@ -108,7 +108,7 @@ TEST(a_session_that_cannot_take_the_line_is_gone_for_that)
 {
 	struct client c = client_opens(0);
 
-	net_set_limits(w.net, 4, 100, 100);
+	net_set_limits(w.net, 4, 100, 100, w.conf.peer_max);
 	net_end_tls(w.net, LAST);
 	net_loop_told(&w, "gone 0.1 overflow\n");
 	client_drops(c);

@@ -223,8 +223,8 @@ LOOP_TEST(a_port_is_listened_on_by_number_or_name, 2)
 	ck_assert(!bind(fd, (struct sockaddr *)&a, n) && !getsockname(fd, (struct sockaddr *)&a, &n));
 	close(fd);
 	w.port = ntohs(a.sin_port);
-	ck_assert_int_eq(net_listen_tcp(w.net, _i ? loopback_name() : "127.0.0.1", w.port), 0);
-	ck_assert_int_eq(net_listen_tcp(w.net, "127.0.0.1", w.port), -EADDRINUSE);
+	ck_assert_int_eq(net_listen_tcp(w.net, _i ? loopback_name() : "127.0.0.1", w.port, false), 0);
+	ck_assert_int_eq(net_listen_tcp(w.net, "127.0.0.1", w.port, false), -EADDRINUSE);
 	ck_assert_int_eq(net_listen_fd(w.net, 0, false), -EINVAL);
 	fd = net_loop_tcp(&w);
 	net_loop_told(&w, "open 0.1\n");
@@ -237,12 +237,12 @@ TEST(limits_that_change_hold_from_then_on)
 	int a = net_loop_unix(&w), b, c;
 
 	net_loop_told(&w, "open 0.1\n");
-	net_set_limits(w.net, 4, 1, 100);
+	net_set_limits(w.net, 4, 1, 100, w.conf.peer_max);
 	b = net_loop_unix(&w);
 	net_loop_hears(&w, b, "ERR LIMIT clients=1 too many connections\n");
 	net_send(w.net, w.session, "12345", 5);
 	net_loop_told(&w, "gone 0.1 overflow\n");
-	net_set_limits(w.net, 5, 1, 100);
+	net_set_limits(w.net, 5, 1, 100, w.conf.peer_max);
 	c = net_loop_unix(&w);
 	net_loop_told(&w, "open 0.2\n");
 	net_send(w.net, w.session, "12345", 5);

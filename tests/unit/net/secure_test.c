@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* daemon/net/secure.c, handshake.c: connections inside TLS. What an openssl client sees of the daemon: tests/func/test_tls.py. */
 #include "daemon/base/clock.h"
+#include "daemon/net/acceptor.h"
 #include "daemon/net/handshakes.h"
-#include "daemon/net/internal.h"
 #include "tests/fixture/tls_client.h"
 
 #include <poll.h>
