@@ -46,15 +46,15 @@ static bool refuse_gathering(struct request_context *x, struct session *s, int64
 	struct group *g;
 	struct permit *p;
 
-	LIST_FOREACH(g, &s->groups, in_session) {
-		if (g->state == GROUP_CANCELLED)
+	GROUPS_FOREACH(g, s) {
+		if (g->bid.withdrawn)
 			continue;
 		if (*left <= 0)
 			return false;
 		group_cancel(x, g);
 		*left -= g->parts;
 	}
-	TAILQ_FOREACH(p, &s->permits, in_session) {
+	PERMITS_FOREACH(p, s) {
 		if (p->state == PERMIT_HELD || p->state == PERMIT_LOST || p->state == PERMIT_CANCELLED)
 			continue;
 		if (*left <= 0)
@@ -201,7 +201,7 @@ static bool group_may_lock(const struct request_context *x, const struct group *
 	unsigned line;
 
 	for (unsigned i = 0; i < g->parts; i++)
-		if (!session_may_lock(x->core, g->session, part_name(&g->part[i]), &line))
+		if (!session_may_lock(x->core, g->bid.session, part_name(&g->part[i]), &line))
 			return false;
 	return true;
 }
@@ -213,17 +213,17 @@ static bool revoke_gathering(struct request_context *x, struct session *s, int64
 	struct permit *p;
 	unsigned line;
 
-	LIST_FOREACH(g, &s->groups, in_session) {
+	GROUPS_FOREACH(g, s) {
 		*looks += g->parts;
-		if (g->take || g->state == GROUP_CANCELLED || group_may_lock(x, g))
+		if (g->take || g->bid.withdrawn || group_may_lock(x, g))
 			continue;
 		if (*left <= 0)
 			return false;
 		*left -= g->parts;
-		g->denied = true;
+		g->bid.denied = true;
 		group_cancel(x, g);
 	}
-	TAILQ_FOREACH(p, &s->permits, in_session) {
+	PERMITS_FOREACH(p, s) {
 		(*looks)++;
 		if (p->state == PERMIT_HELD || p->state == PERMIT_LOST || p->state == PERMIT_CANCELLED ||
 		    session_may_lock(x->core, s, semaphore_name(p->semaphore), &line))
@@ -231,7 +231,7 @@ static bool revoke_gathering(struct request_context *x, struct session *s, int64
 		if (*left <= 0)
 			return false;
 		*left -= 1 + p->asked_n / LOOKS_A_REVOCATION;
-		p->denied = true;
+		p->bid.denied = true;
 		permit_cancel(x, p);
 	}
 	return true;
@@ -343,7 +343,7 @@ static unsigned session_holds(const struct session *s)
 
 	TAILQ_FOREACH(c, &s->claims, in_session)
 		n += c->state == CLAIM_HELD;
-	TAILQ_FOREACH(p, &s->permits, in_session)
+	PERMITS_FOREACH(p, s)
 		n += p->state == PERMIT_HELD;
 	LIST_FOREACH(job, &s->jobs, in_session)
 		n += job_is_had(job);

@@ -87,7 +87,7 @@ static struct deadlocks *deadlocks_new(struct request_context *x)
 
 static bool session_nests(const struct session *s)
 {
-	return s->waiting > 0 && !s->over && (s->held > 0 || !TAILQ_EMPTY(&s->permits) || !LIST_EMPTY(&s->groups));
+	return s->waiting > 0 && !s->over && (s->held > 0 || !TAILQ_EMPTY(&s->bids[BID_PERMIT]) || !TAILQ_EMPTY(&s->bids[BID_GROUP]));
 }
 
 void deadlock_note(struct request_context *x, struct session *s)
@@ -129,15 +129,15 @@ static void claim_waits(struct deadlocks *d, struct claim *c, stake_see *see)
 
 static void group_waits(struct deadlocks *d, struct group *g, stake_see *see)
 {
-	if (g->patient && !g->leaving && g->state != GROUP_CANCELLED && is_old(d, g->asked_at))
-		see(d, &(struct stake){'w', group_owner(g), SPAN(""), 1, wait_place(d, &g->stores_us, g->asked_at, g->priority), .group = g});
+	if (g->bid.patient && !g->bid.leaving && !g->bid.withdrawn && is_old(d, g->bid.asked_at))
+		see(d, &(struct stake){'w', bid_owner(&g->bid), SPAN(""), 1, wait_place(d, &g->bid.stores_us, g->bid.asked_at, g->bid.priority), .group = g});
 }
 
 static void permit_waits(struct deadlocks *d, struct permit *p, stake_see *see)
 {
-	if ((p->state == PERMIT_WAITING || p->state == PERMIT_FIRST) && !p->leaving && is_old(d, p->asked_at))
-		see(d, &(struct stake){'p', permit_owner(p), semaphore_name(p->semaphore), p->semaphore->limit,
-		                       wait_place(d, &p->stores_us, p->asked_at, p->priority), .permit = p});
+	if ((p->state == PERMIT_WAITING || p->state == PERMIT_FIRST) && !p->bid.leaving && is_old(d, p->bid.asked_at))
+		see(d, &(struct stake){'p', bid_owner(&p->bid), semaphore_name(p->semaphore), p->semaphore->limit,
+		                       wait_place(d, &p->bid.stores_us, p->bid.asked_at, p->bid.priority), .permit = p});
 }
 
 static void waits_see(struct deadlocks *d, stake_see *see)
@@ -148,9 +148,9 @@ static void waits_see(struct deadlocks *d, stake_see *see)
 
 	TAILQ_FOREACH(c, &d->session->claims, in_session)
 		claim_waits(d, c, see);
-	LIST_FOREACH(g, &d->session->groups, in_session)
+	GROUPS_FOREACH(g, d->session)
 		group_waits(d, g, see);
-	TAILQ_FOREACH(p, &d->session->permits, in_session)
+	PERMITS_FOREACH(p, d->session)
 		permit_waits(d, p, see);
 }
 
@@ -172,12 +172,12 @@ static void holds_see(struct deadlocks *d, stake_see *see)
 	struct permit *p;
 
 	claims_see(d, d->session, see);
-	LIST_FOREACH(g, &d->session->groups, in_session)
+	GROUPS_FOREACH(g, d->session)
 		claims_see(d, &g->agent, see);
-	TAILQ_FOREACH(p, &d->session->permits, in_session) {
+	PERMITS_FOREACH(p, d->session) {
 		d->looks++;
 		if (p->state == PERMIT_HELD && !p->mark.claim->ending && is_old(d, p->granted_at))
-			see(d, &(struct stake){'s', permit_owner(p), semaphore_name(p->semaphore), 1, .permit = p});
+			see(d, &(struct stake){'s', bid_owner(&p->bid), semaphore_name(p->semaphore), 1, .permit = p});
 	}
 }
 
@@ -412,8 +412,8 @@ static bool victim_knows(const void *deadlocks, struct span name)
 static void found_report(struct deadlocks *d)
 {
 	const struct stake *k = &d->found;
-	bool not_notified = k->claim ? k->claim->not_notified : k->group ? k->group->not_notified : k->permit->not_notified;
-	const char *tag = k->claim ? k->claim->asking->tag : k->group ? k->group->tag : k->permit->tag;
+	bool not_notified = k->claim ? k->claim->not_notified : k->group ? k->group->bid.not_notified : k->permit->bid.not_notified;
+	const char *tag = k->claim ? k->claim->asking->tag : k->group ? k->group->bid.tag : k->permit->bid.tag;
 
 	if (not_notified)
 		return;
@@ -433,10 +433,10 @@ static void found_withdraw(struct deadlocks *d)
 		wait_withdraw(d->x->engine, k->claim, REFUSED_AND_TOLD);
 		convert_look(d->x->engine, l);
 	} else if (k->group) {
-		k->group->told = true;
+		k->group->bid.told = true;
 		group_cancel(d->x, k->group);
 	} else {
-		k->permit->told = true;
+		k->permit->bid.told = true;
 		permit_cancel(d->x, k->permit);
 	}
 }

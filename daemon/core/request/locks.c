@@ -268,7 +268,7 @@ bool session_waits_enough(const struct session *s, uint64_t most)
 		return false;
 	TAILQ_FOREACH(c, &s->claims, in_session)
 		n += c->state == CLAIM_WAITING && c->patient;
-	return n + groups_patient(s) + permits_patient(s) >= most;
+	return n + bids_patient(s) >= most;
 }
 
 /* True unless the owner holds the name already, or has lost it and asks for it again. */

@@ -25,7 +25,7 @@ bool session_waits_enough(const struct session *s, uint64_t most);
 bool mode_is_free(struct request_context *x, struct session *s, struct span name);
 static inline bool mode_is_allowed(struct request_context *x, struct session *s, struct span name)
 {
-	return (s->waiting == 0 && LIST_EMPTY(&s->groups)) || mode_is_free(x, s, name);
+	return (s->waiting == 0 && TAILQ_EMPTY(&s->bids[BID_GROUP])) || mode_is_free(x, s, name);
 }
 
 /* The requests LOCKALL and LOCKANY: their bounds, and the group that they create. */
