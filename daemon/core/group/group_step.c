@@ -77,11 +77,6 @@ static void group_drop_lost(struct request_context *x, struct group *g)
 	}
 }
 
-static bool is_trouble(enum refusal why)
-{
-	return why == REFUSED_QUORUM || why == REFUSED_NOT_ADMITTED;
-}
-
 static bool group_may_wait(const struct request_context *x, const struct group *g)
 {
 	return g->bid.patient && !g->bid.leaving && !x->engine->draining && instant_before(x->core->now, g->bid.wait_until);
@@ -149,7 +144,7 @@ static void all_go_on(struct request_context *x, struct group *g)
 /* The stores have a problem, or are slow. Each further name would take as long again. */
 static bool any_has_tried_enough(const struct request_context *x, const struct group *g)
 {
-	return g->next > 0 && (is_trouble(g->part[g->next - 1].why) || instant_diff(x->core->now, g->bid.asked_at) >= WAITERS_HURRY_US);
+	return g->next > 0 && (refusal_is_trouble(g->part[g->next - 1].why) || instant_diff(x->core->now, g->bid.asked_at) >= WAITERS_HURRY_US);
 }
 
 /* Asks for one name after the other, until one is granted. */
@@ -171,7 +166,7 @@ static bool any_try(struct request_context *x, struct group *g)
 
 static bool any_may_wait_for(const struct part *p)
 {
-	return p->why == NOT_REFUSED || p->why == REFUSED_BUSY || is_trouble(p->why);
+	return p->why == NOT_REFUSED || p->why == REFUSED_BUSY || refusal_is_trouble(p->why);
 }
 
 /* No name is free now: it waits for all of them, if it may. */
@@ -271,7 +266,7 @@ void group_step_finish_up(struct request_context *x, struct session *s)
 
 	GROUPS_FOREACH(g, s) {
 		if (g->state == GROUP_WAITING && g->any)
-			group_cancel(x, g);
+			bid_withdraw(x, &g->bid);
 		else if (g->state == GROUP_WAITING && !g->bid.leaving && !g->bid.withdrawn && part_is_asked(&g->part[g->next]))
 			wait_finish_up(x->engine, g->part[g->next].claim);
 		g->bid.leaving = true;

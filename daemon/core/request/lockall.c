@@ -161,11 +161,8 @@ static bool group_is_within_limits(struct request_context *x, struct session *s,
 	const struct core_conf *conf = &x->core->conf;
 	uint64_t bytes;
 
-	if (patient && session_waits_enough(s, conf->limits.waiting)) {
-		tell_error(x, s, x->request.tag, ERROR_LIMIT, "a session may have at most %" PRIu64 " waiting requests (limits.waiting)",
-		           conf->limits.waiting);
+	if (patient && !waits_have_room(x, s))
 		return false;
-	}
 	if (!crowd_has_room(x, s))
 		return false;
 	if (s->held + s->waiting + count_new_names(x, s, &bytes) <= conf->limits.locks)
@@ -203,7 +200,7 @@ static void group_gives_up(struct request_context *x, struct group *g)
 	if (g->bid.not_notified)
 		bid_is_ending(&g->bid);
 	else
-		group_cancel(x, g);
+		bid_withdraw(x, &g->bid);
 }
 
 /* If both wait, a repeated request gets the old place. Otherwise it replaces the earlier one. The client holds already what was granted meanwhile. */

@@ -367,11 +367,8 @@ static bool permit_is_within_limits(struct request_context *x, struct session *s
 {
 	const struct core_conf *conf = &x->core->conf;
 
-	if (patient && session_waits_enough(s, conf->limits.waiting)) {
-		tell_error(x, s, x->request.tag, ERROR_LIMIT, "a session may have at most %" PRIu64 " waiting requests (limits.waiting)",
-		           conf->limits.waiting);
+	if (patient && !waits_have_room(x, s))
 		return false;
-	}
 	if (!crowd_has_room(x, s))
 		return false;
 	if (s->held + s->waiting < conf->limits.locks)
@@ -408,7 +405,7 @@ static bool permit_gives_up(struct request_context *x, struct permit *p, int64_t
 	if (!permit_is_asking(p) || wait != 0 || !(p->bid.not_notified || p->bid.patient))
 		return false;
 	if (p->state != PERMIT_CANCELLED)
-		permit_cancel(x, p);
+		bid_withdraw(x, &p->bid);
 	return true;
 }
 
@@ -474,7 +471,7 @@ static void permits_end_repeated(struct request_context *x, struct session *s)
 
 	PERMITS_FOREACH(p, s)
 		if (permit_is_asking(p) && p->state != PERMIT_CANCELLED && permit_is_repeated_by(p, &x->request))
-			permit_cancel(x, p);
+			bid_withdraw(x, &p->bid);
 }
 
 /* Applies count= to the permits that its owner has. True: that answers the request. */

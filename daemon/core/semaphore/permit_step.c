@@ -201,11 +201,6 @@ static void permit_refuse(struct request_context *x, struct permit *p, enum refu
 	session_answered(x->sessions, s, tagged);
 }
 
-static bool is_trouble(enum refusal why)
-{
-	return why == REFUSED_QUORUM || why == REFUSED_NOT_ADMITTED;
-}
-
 /* If it was lost before the client was told of it, nobody needs to know. */
 static void drop_lost(struct request_context *x, struct seat *seat)
 {
@@ -256,7 +251,7 @@ static void permit_fails(struct request_context *x, struct permit *p, enum refus
 {
 	bool may_wait = p->bid.patient && !p->bid.leaving && !x->engine->draining && instant_before(x->core->now, p->bid.wait_until);
 
-	if (!may_wait || (why != REFUSED_BUSY && !is_trouble(why))) {
+	if (!may_wait || (why != REFUSED_BUSY && !refusal_is_trouble(why))) {
 		permit_refuse(x, p, x->engine->draining ? REFUSED_DRAINING : why);
 		return;
 	}

@@ -512,7 +512,7 @@ void permits_give_up(struct request_context *x, struct session *s, struct span n
 	PERMITS_FOREACH(p, s)
 		if (p->bid.not_notified && permit_is_asking(p) && p->state != PERMIT_CANCELLED && span_equal(bid_owner(&p->bid), owner) &&
 		    span_equal(semaphore_name(p->semaphore), name))
-			permit_cancel(x, p);
+			bid_withdraw(x, &p->bid);
 }
 
 /* --- with their sessions --- */
@@ -574,6 +574,6 @@ void permits_finish_up(struct request_context *x, struct session *s)
 	PERMITS_FOREACH(p, s) {
 		p->bid.leaving = true;
 		if (p->state == PERMIT_WAITING || p->state == PERMIT_FIRST)
-			permit_cancel(x, p);
+			bid_withdraw(x, &p->bid);
 	}
 }

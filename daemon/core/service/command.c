@@ -368,16 +368,6 @@ static void serve_QUIT(struct request_context *x, struct session *s)
 	session_end(x, s, ENDING_QUIT);
 }
 
-static void bid_cancel(struct request_context *x, struct bid *b)
-{
-	if (b->kind == BID_TAKE)
-		take_cancel(x, take_of_bid(b));
-	else if (b->kind == BID_GROUP)
-		group_cancel(x, group_of_bid(b));
-	else
-		permit_cancel(x, permit_of_bid(b));
-}
-
 static void serve_CANCEL(struct request_context *x, struct session *s)
 {
 	struct span tag = {x->request.word[0].p + 1, x->request.word[0].n - 1}; /* the parser has checked that it is one */
@@ -393,8 +383,10 @@ static void serve_CANCEL(struct request_context *x, struct session *s)
 	command_ok(x, s);
 	if (turn) {
 		rate_turn_cancel(x, turn);
+	} else if (b && b->kind == BID_TAKE) {
+		take_cancel(x, take_of_bid(b));
 	} else if (b) {
-		bid_cancel(x, b);
+		bid_withdraw(x, b);
 	} else {
 		wait_withdraw(x->engine, c, REFUSED_CANCELLED);
 		convert_look(x->engine, l);

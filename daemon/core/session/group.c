@@ -4,7 +4,15 @@
 
 #include "daemon/base/mem.h"
 #include "daemon/core/engine/asking.h"
+#include "daemon/core/engine/engine.h"
+#include "daemon/core/session/semaphore.h"
+#include "daemon/core/engine/engine.h"
+#include "daemon/core/session/semaphore.h"
 #include "daemon/core/engine/asking.h"
+#include "daemon/core/engine/engine.h"
+#include "daemon/core/session/semaphore.h"
+#include "daemon/core/engine/engine.h"
+#include "daemon/core/session/semaphore.h"
 
 static char *text_copy(struct span text)
 {
@@ -57,10 +65,12 @@ struct group *group_new_of_take(struct request_context *x, struct session *s, st
 	return g;
 }
 
-void group_cancel(struct request_context *x, struct group *g)
+void bid_withdraw(struct request_context *x, struct bid *b)
 {
-	g->bid.withdrawn = true;
-	bid_set_due(x, &g->bid, DUE_NOW);
+	if (b->kind == BID_PERMIT)
+		permit_enter(x, permit_of_bid(b), PERMIT_CANCELLED);
+	b->withdrawn = true;
+	bid_set_due(x, b, DUE_NOW);
 }
 
 /* --- parts --- */

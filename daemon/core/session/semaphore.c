@@ -215,13 +215,6 @@ void permit_enter(struct request_context *x, struct permit *p, enum permit_state
 		m->first = NULL;
 }
 
-void permit_cancel(struct request_context *x, struct permit *p)
-{
-	permit_enter(x, p, PERMIT_CANCELLED);
-	p->bid.withdrawn = true;
-	bid_set_due(x, &p->bid, DUE_NOW);
-}
-
 int64_t permit_valid_us(const struct request_context *x, const struct permit *p)
 {
 	int64_t mark = lock_valid_us(&x->engine->table, p->mark.claim->lock), slot = lock_valid_us(&x->engine->table, p->slot.claim->lock);

@@ -124,8 +124,6 @@ void permit_release(struct request_context *x, struct permit *p); /* frees its m
 void permit_leave_for_later(struct request_context *x, struct permit *p); /* it becomes due in the next step */
 void permits_again(struct request_context *x);                            /* those that permit_leave_for_later() was called for */
 void permit_enter(struct request_context *x, struct permit *p, enum permit_state state); /* enters the state, and the list of that state */
-/* It will be answered CANCELLED before the step ends. This does not happen at once, because notices may refer to its claims. */
-void permit_cancel(struct request_context *x, struct permit *p);
 /* Whether p comes before q in the line. */
 bool permit_stands_before(const struct permit *p, const struct permit *q);
 
