@@ -151,6 +151,7 @@ CORE := \
 	daemon/core/session/group.c \
 	daemon/core/session/session.c \
 	daemon/core/session/client.c \
+	daemon/core/session/bid.c \
 	daemon/core/session/jobs.c \
 	daemon/core/session/semaphore.c \
 	daemon/core/reply/permit_lines.c \

@@ -16,6 +16,7 @@
 #include "daemon/core/session/jobs.h"
 
 #include <inttypes.h>
+#include <limits.h>
 #include <stdio.h>
 
 /* How many requests are refused in a step. For each of them so many claims of further sessions may be looked at. Nothing is granted meanwhile. */
@@ -40,27 +41,22 @@ static bool refuse_claims(struct request_context *x, struct session *s, int64_t 
 	return true;
 }
 
+/* In names; slots: so many of those for which a permit asks count as one. */
+static int64_t bid_names(struct bid *b, unsigned slots)
+{
+	return b->kind == BID_GROUP ? group_of_bid(b)->parts : 1 + permit_of_bid(b)->asked_n / slots;
+}
+
 /* Groups and permits are answered before the step ends, and give back what they hold. */
 static bool refuse_gathering(struct request_context *x, struct session *s, int64_t *left)
 {
-	struct group *g;
-	struct permit *p;
-
-	LIST_FOREACH(g, &s->groups, in_session) {
-		if (g->state == GROUP_CANCELLED)
+	for (struct bid *b = bid_first(s); b; b = bid_next(b)) {
+		if (b->kind == BID_TAKE || b->answered || b->withdrawn)
 			continue;
 		if (*left <= 0)
 			return false;
-		group_cancel(x, g);
-		*left -= g->parts;
-	}
-	TAILQ_FOREACH(p, &s->permits, in_session) {
-		if (p->state == PERMIT_HELD || p->state == PERMIT_LOST || p->state == PERMIT_CANCELLED)
-			continue;
-		if (*left <= 0)
-			return false;
-		permit_cancel(x, p);
-		*left -= 1 + p->asked_n / SLOTS_A_REFUSAL;
+		bid_withdraw(x, b);
+		*left -= bid_names(b, SLOTS_A_REFUSAL);
 	}
 	return true;
 }
@@ -196,43 +192,33 @@ static void look_behind_denied(struct request_context *x)
 			convert_look(x->engine, n->item[i].claim->lock);
 }
 
-static bool group_may_lock(const struct request_context *x, const struct group *g)
+/* The lock of a job is the concern of its TAKE. */
+static bool bid_may_lock(const struct request_context *x, struct bid *b)
 {
+	const struct group *g = b->kind == BID_GROUP ? group_of_bid(b) : NULL;
 	unsigned line;
 
-	for (unsigned i = 0; i < g->parts; i++)
-		if (!session_may_lock(x->core, g->session, part_name(&g->part[i]), &line))
+	if (!g)
+		return session_may_lock(x->core, b->session, semaphore_name(permit_of_bid(b)->semaphore), &line);
+	for (unsigned i = 0; i < g->parts && !g->take; i++)
+		if (!session_may_lock(x->core, b->session, part_name(&g->part[i]), &line))
 			return false;
 	return true;
 }
 
-/* Groups and permits are answered before the step ends, and give back what they hold. */
 static bool revoke_gathering(struct request_context *x, struct session *s, int64_t *left, int64_t *looks)
 {
-	struct group *g;
-	struct permit *p;
-	unsigned line;
-
-	LIST_FOREACH(g, &s->groups, in_session) {
-		*looks += g->parts;
-		if (g->take || g->state == GROUP_CANCELLED || group_may_lock(x, g))
+	for (struct bid *b = bid_first(s); b; b = bid_next(b)) {
+		if (b->kind == BID_TAKE)
+			continue;
+		*looks += bid_names(b, UINT_MAX);
+		if (b->answered || b->withdrawn || bid_may_lock(x, b))
 			continue;
 		if (*left <= 0)
 			return false;
-		*left -= g->parts;
-		g->denied = true;
-		group_cancel(x, g);
-	}
-	TAILQ_FOREACH(p, &s->permits, in_session) {
-		(*looks)++;
-		if (p->state == PERMIT_HELD || p->state == PERMIT_LOST || p->state == PERMIT_CANCELLED ||
-		    session_may_lock(x->core, s, semaphore_name(p->semaphore), &line))
-			continue;
-		if (*left <= 0)
-			return false;
-		*left -= 1 + p->asked_n / LOOKS_A_REVOCATION;
-		p->denied = true;
-		permit_cancel(x, p);
+		*left -= bid_names(b, LOOKS_A_REVOCATION);
+		b->denied = true;
+		bid_withdraw(x, b);
 	}
 	return true;
 }
@@ -343,7 +329,7 @@ static unsigned session_holds(const struct session *s)
 
 	TAILQ_FOREACH(c, &s->claims, in_session)
 		n += c->state == CLAIM_HELD;
-	TAILQ_FOREACH(p, &s->permits, in_session)
+	PERMITS_FOREACH(p, s)
 		n += p->state == PERMIT_HELD;
 	LIST_FOREACH(job, &s->jobs, in_session)
 		n += job_is_had(job);

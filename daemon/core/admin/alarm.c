@@ -43,8 +43,8 @@ static bool permit_to_tell(const struct alarm *a, struct told *ret)
 
 	if (held ? p->state != PERMIT_HELD : p->state > PERMIT_FIRST)
 		return false;
-	*ret = (struct told){.session = p->session, .name = semaphore_name(p->semaphore), .remark = kept_remark(&p->remark),
-	                     .since = held ? p->granted_at : p->asked_at, .fence = held ? p->fence : 0};
+	*ret = (struct told){.session = p->bid.session, .name = semaphore_name(p->semaphore), .remark = kept_remark(&p->bid.remark),
+	                     .since = held ? p->granted_at : p->bid.asked_at, .fence = held ? p->fence : 0};
 	return true;
 }
 
@@ -58,7 +58,7 @@ static bool group_to_tell(const struct alarm *a, struct told *ret)
 	TAILQ_FOREACH(c, &agent->claims, in_session) {
 		if (c->state != CLAIM_WAITING)
 			continue;
-		*ret = (struct told){.session = g->session, .name = lock_name(c->lock), .remark = kept_remark(&g->remark), .since = g->asked_at,
+		*ret = (struct told){.session = g->bid.session, .name = lock_name(c->lock), .remark = kept_remark(&g->bid.remark), .since = g->bid.asked_at,
 		                     .names = g->parts};
 		return true;
 	}
@@ -186,15 +186,15 @@ static void session_set_alarms(struct request_context *x, const struct session *
 		else if (c->state == CLAIM_WAITING && c->patient)
 			alarms_set(x->core, ALARM_OF_CLAIM, c, ALARM_WAITED, c->asking->asked_at);
 	}
-	TAILQ_FOREACH(p, &s->permits, in_session) {
+	PERMITS_FOREACH(p, s) {
 		if (p->state == PERMIT_HELD)
 			alarms_set(x->core, ALARM_OF_PERMIT, p, ALARM_HELD, p->granted_at);
-		else if (p->state <= PERMIT_FIRST && p->patient)
-			alarms_set(x->core, ALARM_OF_PERMIT, p, ALARM_WAITED, p->asked_at);
+		else if (p->state <= PERMIT_FIRST && p->bid.patient)
+			alarms_set(x->core, ALARM_OF_PERMIT, p, ALARM_WAITED, p->bid.asked_at);
 	}
-	LIST_FOREACH(g, &s->groups, in_session)
-		if (g->patient && !g->take)
-			alarms_set(x->core, ALARM_OF_GROUP, &g->agent, ALARM_WAITED, g->asked_at);
+	GROUPS_FOREACH(g, s)
+		if (g->bid.patient && !g->take)
+			alarms_set(x->core, ALARM_OF_GROUP, &g->agent, ALARM_WAITED, g->bid.asked_at);
 }
 
 void alarm_configure(struct request_context *x)

@@ -28,10 +28,15 @@ struct stake {
 	struct span owner, name;
 	unsigned count;
 	int64_t place;       /* of a request */
-	struct claim *claim; /* one of the three */
-	struct group *group; /* the request has several names */
-	struct permit *permit;
+	struct claim *claim; /* one of the two … */
+	struct bid *bid;     /* … a request; NULL for a permit that it has, too */
 };
+
+/* The request has several names; NULL: it has not. */
+static struct group *stake_group(const struct stake *k)
+{
+	return k->bid && k->bid->kind == BID_GROUP ? group_of_bid(k->bid) : NULL;
+}
 
 struct deadlocks {
 	struct request_context *x;
@@ -87,7 +92,7 @@ static struct deadlocks *deadlocks_new(struct request_context *x)
 
 static bool session_nests(const struct session *s)
 {
-	return s->waiting > 0 && !s->over && (s->held > 0 || !TAILQ_EMPTY(&s->permits) || !LIST_EMPTY(&s->groups));
+	return s->waiting > 0 && !s->over && (s->held > 0 || !TAILQ_EMPTY(&s->bids[BID_PERMIT]) || !TAILQ_EMPTY(&s->bids[BID_GROUP]));
 }
 
 void deadlock_note(struct request_context *x, struct session *s)
@@ -127,31 +132,27 @@ static void claim_waits(struct deadlocks *d, struct claim *c, stake_see *see)
 		see(d, &(struct stake){'w', claim_owner(c), lock_name(c->lock), 1, wait_place(d, &a->stores_us, a->asked_at, c->priority), .claim = c});
 }
 
-static void group_waits(struct deadlocks *d, struct group *g, stake_see *see)
+static void bid_waits(struct deadlocks *d, struct bid *b, stake_see *see)
 {
-	if (g->patient && !g->leaving && g->state != GROUP_CANCELLED && is_old(d, g->asked_at))
-		see(d, &(struct stake){'w', group_owner(g), SPAN(""), 1, wait_place(d, &g->stores_us, g->asked_at, g->priority), .group = g});
-}
+	const struct permit *p = b->kind == BID_PERMIT ? permit_of_bid(b) : NULL;
+	struct stake k = {'w', bid_owner(b), SPAN(""), 1, .bid = b};
 
-static void permit_waits(struct deadlocks *d, struct permit *p, stake_see *see)
-{
-	if ((p->state == PERMIT_WAITING || p->state == PERMIT_FIRST) && !p->leaving && is_old(d, p->asked_at))
-		see(d, &(struct stake){'p', permit_owner(p), semaphore_name(p->semaphore), p->semaphore->limit,
-		                       wait_place(d, &p->stores_us, p->asked_at, p->priority), .permit = p});
+	if (b->kind == BID_TAKE || !b->patient || b->answered || b->withdrawn || b->leaving || (p && p->state == PERMIT_TRYING) || !is_old(d, b->asked_at))
+		return;
+	if (p)
+		k = (struct stake){'p', bid_owner(b), semaphore_name(p->semaphore), p->semaphore->limit, .bid = b};
+	k.place = wait_place(d, &b->stores_us, b->asked_at, b->priority);
+	see(d, &k);
 }
 
 static void waits_see(struct deadlocks *d, stake_see *see)
 {
 	struct claim *c;
-	struct group *g;
-	struct permit *p;
 
 	TAILQ_FOREACH(c, &d->session->claims, in_session)
 		claim_waits(d, c, see);
-	LIST_FOREACH(g, &d->session->groups, in_session)
-		group_waits(d, g, see);
-	TAILQ_FOREACH(p, &d->session->permits, in_session)
-		permit_waits(d, p, see);
+	for (struct bid *b = bid_first(d->session); b; b = bid_next(b))
+		bid_waits(d, b, see);
 }
 
 static void claims_see(struct deadlocks *d, struct session *s, stake_see *see)
@@ -172,12 +173,12 @@ static void holds_see(struct deadlocks *d, stake_see *see)
 	struct permit *p;
 
 	claims_see(d, d->session, see);
-	LIST_FOREACH(g, &d->session->groups, in_session)
+	GROUPS_FOREACH(g, d->session)
 		claims_see(d, &g->agent, see);
-	TAILQ_FOREACH(p, &d->session->permits, in_session) {
+	PERMITS_FOREACH(p, d->session) {
 		d->looks++;
 		if (p->state == PERMIT_HELD && !p->mark.claim->ending && is_old(d, p->granted_at))
-			see(d, &(struct stake){'s', permit_owner(p), semaphore_name(p->semaphore), 1, .permit = p});
+			see(d, &(struct stake){'s', bid_owner(&p->bid), semaphore_name(p->semaphore), 1, .claim = NULL});
 	}
 }
 
@@ -242,11 +243,11 @@ static void stake_put(struct deadlocks *d, const struct stake *k)
 }
 
 /* A LOCKALL waits for one name at a time; a LOCKANY for any of them. */
-static void group_put(struct deadlocks *d, const struct stake *k)
+static void group_put(struct deadlocks *d, const struct stake *k, const struct group *g)
 {
-	for (unsigned i = 0; i < k->group->parts; i++)
-		if (k->group->part[i].claim && k->group->part[i].claim->state == CLAIM_WAITING)
-			netstring_put(&d->names, part_name(&k->group->part[i]));
+	for (unsigned i = 0; i < g->parts; i++)
+		if (g->part[i].claim && g->part[i].claim->state == CLAIM_WAITING)
+			netstring_put(&d->names, part_name(&g->part[i]));
 	if (buf_length(&d->names) > 0)
 		stake_put(d, k);
 }
@@ -255,8 +256,8 @@ static void wait_put(struct deadlocks *d, const struct stake *k)
 {
 	if (!owner_nests(d, k->owner))
 		return;
-	if (k->group) {
-		group_put(d, k);
+	if (stake_group(k)) {
+		group_put(d, k, stake_group(k));
 		return;
 	}
 	netstring_put(&d->names, k->name);
@@ -388,10 +389,12 @@ void deadlock_fired(struct request_context *x)
 
 static bool stake_is_for(const struct stake *k, const struct victim *v)
 {
-	if (!k->group)
+	const struct group *g = stake_group(k);
+
+	if (!g)
 		return (k->kind == 'p') == v->permits && span_equal(k->name, v->name);
-	for (unsigned i = 0; i < k->group->parts && !v->permits; i++)
-		if (span_equal(part_name(&k->group->part[i]), v->name))
+	for (unsigned i = 0; i < g->parts && !v->permits; i++)
+		if (span_equal(part_name(&g->part[i]), v->name))
 			return true;
 	return false;
 }
@@ -411,33 +414,29 @@ static bool victim_knows(const void *deadlocks, struct span name)
 
 static void found_report(struct deadlocks *d)
 {
-	const struct stake *k = &d->found;
-	bool not_notified = k->claim ? k->claim->not_notified : k->group ? k->group->not_notified : k->permit->not_notified;
-	const char *tag = k->claim ? k->claim->asking->tag : k->group ? k->group->tag : k->permit->tag;
+	const struct claim *c = d->found.claim;
+	const struct bid *b = d->found.bid;
 
-	if (not_notified)
+	if (c ? c->not_notified : b->not_notified)
 		return;
 	wait_graph_write(d->victim, victim_knows, d, &d->names, CIRCLE_MAX);
-	core_answers(d->x->core, k->claim ? VERB_LOCK : k->group ? group_verb(k->group) : VERB_ACQUIRE);
-	tell_cycle(d->x, d->session, span_of(tag), (struct span){buf_begin(&d->names), buf_length(&d->names)});
+	core_answers(d->x->core, c ? VERB_LOCK : b->kind == BID_PERMIT ? VERB_ACQUIRE : group_verb(stake_group(&d->found)));
+	tell_cycle(d->x, d->session, span_of(c ? c->asking->tag : b->tag), (struct span){buf_begin(&d->names), buf_length(&d->names)});
 	buf_clear(&d->names);
 }
 
 /* The answer was sent to its client. */
 static void found_withdraw(struct deadlocks *d)
 {
-	const struct stake *k = &d->found;
-	struct lock *l = k->claim ? k->claim->lock : NULL;
+	struct claim *c = d->found.claim;
+	struct lock *l = c ? c->lock : NULL;
 
-	if (l) {
-		wait_withdraw(d->x->engine, k->claim, REFUSED_AND_TOLD);
+	if (c) {
+		wait_withdraw(d->x->engine, c, REFUSED_AND_TOLD);
 		convert_look(d->x->engine, l);
-	} else if (k->group) {
-		k->group->told = true;
-		group_cancel(d->x, k->group);
 	} else {
-		k->permit->told = true;
-		permit_cancel(d->x, k->permit);
+		d->found.bid->told = true;
+		bid_withdraw(d->x, d->found.bid);
 	}
 }
 

@@ -435,7 +435,7 @@ static bool walk_may_look(struct walk *w)
 
 static bool group_waits_for_all(const struct group *g, struct span owner)
 {
-	return !g->any && g->patient && !g->leaving && g->state != GROUP_CANCELLED && span_equal(group_owner(g), owner);
+	return !g->any && g->bid.patient && !g->bid.leaving && !g->bid.withdrawn && span_equal(bid_owner(&g->bid), owner);
 }
 
 /* A reader need not wait for readers that hold the name. */
@@ -451,7 +451,7 @@ static bool walk_group(struct walk *w, struct group *g)
 	for (unsigned i = 0; i < g->parts && walk_may_look(w); i++) {
 		const struct part *p = &g->part[i];
 
-		if (!part_is_had(w->x, g, p) && !name_is_open(w, part_name(p), g->shared, g->priority) && walk_name(w, part_name(p)))
+		if (!part_is_had(w->x, g, p) && !name_is_open(w, part_name(p), g->shared, g->bid.priority) && walk_name(w, part_name(p)))
 			return true;
 	}
 	return false;
@@ -472,7 +472,7 @@ static bool walk_owner(struct walk *w, struct session *s, struct span owner)
 		    !lock_holder_of(c->lock, s, owner) && walk_name(w, lock_name(c->lock)))
 			return true;
 	}
-	LIST_FOREACH(g, &s->groups, in_session) {
+	GROUPS_FOREACH(g, s) {
 		if (!walk_may_look(w))
 			return false;
 		if (group_waits_for_all(g, owner) && walk_group(w, g))
@@ -537,7 +537,7 @@ bool local_circle_is_refused(struct request_context *x, struct session *s, const
 	bool closes = false;
 	struct buf text = {0};
 
-	for (unsigned i = 0; i < n && (s->held > 0 || !LIST_EMPTY(&s->groups)) && !closes; i++) {
+	for (unsigned i = 0; i < n && (s->held > 0 || !TAILQ_EMPTY(&s->bids[BID_GROUP])) && !closes; i++) {
 		const struct lock *l = lock_find(&x->engine->table, names[i]);
 
 		closes = l && !lock_holder_of(l, s, w.owner) && !name_is_open(&w, names[i], request_is_shared(q), request_priority(q)) &&

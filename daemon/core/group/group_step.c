@@ -24,7 +24,7 @@ static bool part_is_taken(struct request_context *x, struct group *g, const stru
 {
 	const struct lock *l = part_lock(x, p);
 
-	if (!l || part_is_had(x, g, p) || (g->shared && holders_are_open(x->engine, l, g->priority)))
+	if (!l || part_is_had(x, g, p) || (g->shared && holders_are_open(x->engine, l, g->bid.priority)))
 		return false;
 	return lock_is_taken(l) || l->contender->patient > 0;
 }
@@ -77,14 +77,9 @@ static void group_drop_lost(struct request_context *x, struct group *g)
 	}
 }
 
-static bool is_trouble(enum refusal why)
-{
-	return why == REFUSED_QUORUM || why == REFUSED_NOT_ADMITTED;
-}
-
 static bool group_may_wait(const struct request_context *x, const struct group *g)
 {
-	return g->patient && !g->leaving && !x->engine->draining && instant_before(x->core->now, g->wait_until);
+	return g->bid.patient && !g->bid.leaving && !x->engine->draining && instant_before(x->core->now, g->bid.wait_until);
 }
 
 /* --- LOCKALL --- */
@@ -137,11 +132,11 @@ static void all_go_on(struct request_context *x, struct group *g)
 		group_refuse(x, g, p, x->engine->draining ? REFUSED_DRAINING : p->why);
 		return;
 	}
-	g->state = g->patient && !g->leaving ? GROUP_WAITING : GROUP_TRYING;
+	g->state = g->bid.patient && !g->bid.leaving ? GROUP_WAITING : GROUP_TRYING;
 	g->next = (unsigned)(p - g->part);
 	part_ask(x, g, p, g->state == GROUP_WAITING);
 	if (g->state == GROUP_WAITING)
-		deadlock_note(x, g->session);
+		deadlock_note(x, g->bid.session);
 }
 
 /* --- LOCKANY --- */
@@ -149,7 +144,7 @@ static void all_go_on(struct request_context *x, struct group *g)
 /* The stores have a problem, or are slow. Each further name would take as long again. */
 static bool any_has_tried_enough(const struct request_context *x, const struct group *g)
 {
-	return g->next > 0 && (is_trouble(g->part[g->next - 1].why) || instant_diff(x->core->now, g->asked_at) >= WAITERS_HURRY_US);
+	return g->next > 0 && (refusal_is_trouble(g->part[g->next - 1].why) || instant_diff(x->core->now, g->bid.asked_at) >= WAITERS_HURRY_US);
 }
 
 /* Asks for one name after the other, until one is granted. */
@@ -171,7 +166,7 @@ static bool any_try(struct request_context *x, struct group *g)
 
 static bool any_may_wait_for(const struct part *p)
 {
-	return p->why == NOT_REFUSED || p->why == REFUSED_BUSY || is_trouble(p->why);
+	return p->why == NOT_REFUSED || p->why == REFUSED_BUSY || refusal_is_trouble(p->why);
 }
 
 /* No name is free now: it waits for all of them, if it may. */
@@ -244,16 +239,14 @@ static void any_go_on(struct request_context *x, struct group *g)
 
 void group_step_next(struct request_context *x)
 {
-	struct group *g = TAILQ_FIRST(&x->groups_due);
+	struct group *g = group_of_bid(TAILQ_FIRST(&x->bids_due[BID_GROUP]));
 
-	TAILQ_REMOVE(&x->groups_due, g, in_due);
-	g->due = false;
-	x->due--;
+	bid_set_due(x, &g->bid, DUE_NOT);
 	x->gathered = true;
 	group_drop_lost(x, g);
-	if (g->state == GROUP_CANCELLED) {
+	if (g->bid.withdrawn) {
 		group_drop_parts(x, g, NULL);
-		group_refuse(x, g, NULL, withdrawn_why(x, g->denied));
+		group_refuse(x, g, NULL, withdrawn_why(x, g->bid.denied));
 	} else if (g->any) {
 		any_go_on(x, g);
 	} else {
@@ -263,7 +256,7 @@ void group_step_next(struct request_context *x)
 
 void group_step_fired(struct request_context *x, struct timer *t)
 {
-	group_answered(x, container_of(t, struct group, lapse));
+	group_answered(x, container_of(t, struct group, bid.timer));
 	x->gathered = true;
 }
 
@@ -271,11 +264,11 @@ void group_step_finish_up(struct request_context *x, struct session *s)
 {
 	struct group *g;
 
-	LIST_FOREACH(g, &s->groups, in_session) {
+	GROUPS_FOREACH(g, s) {
 		if (g->state == GROUP_WAITING && g->any)
-			group_cancel(x, g);
-		else if (g->state == GROUP_WAITING && !g->leaving && part_is_asked(&g->part[g->next]))
+			bid_withdraw(x, &g->bid);
+		else if (g->state == GROUP_WAITING && !g->bid.leaving && !g->bid.withdrawn && part_is_asked(&g->part[g->next]))
 			wait_finish_up(x->engine, g->part[g->next].claim);
-		g->leaving = true;
+		g->bid.leaving = true;
 	}
 }

@@ -29,7 +29,7 @@ static bool group_gains(const struct request_context *x, const struct group *g)
 		const struct lock *l = p->claim ? p->claim->lock : p->seen;
 		bool asked = p->claim ? p->claim->state != CLAIM_HELD : g->any;
 
-		if (asked && l && lock_holder_of(l, g->session, group_owner(g)) && part_is_had(x, g, p))
+		if (asked && l && lock_holder_of(l, g->bid.session, bid_owner(&g->bid)) && part_is_had(x, g, p))
 			return true;
 	}
 	return false;
@@ -40,10 +40,10 @@ static bool session_gains(struct request_context *x, const struct session *s, in
 {
 	struct group *g;
 
-	LIST_FOREACH(g, &s->groups, in_session) {
-		if (g->due || !group_gains(x, g))
+	GROUPS_FOREACH(g, s) {
+		if (g->bid.due || !group_gains(x, g))
 			continue;
-		group_make_due(x, g);
+		bid_set_due(x, &g->bid, DUE_NOW);
 		*left -= GAINER_GROUP;
 		if (*left <= 0)
 			return false;
@@ -64,16 +64,6 @@ void groups_again(struct request_context *x)
 		request_context_again(x);
 }
 
-struct group *group_waiting(const struct session *s, struct span tag)
-{
-	struct group *g;
-
-	LIST_FOREACH(g, &s->groups, in_session)
-		if (span_equal(span_of(g->tag), tag))
-			return g;
-	return NULL;
-}
-
 static bool group_has_name(const struct group *g, struct span name)
 {
 	for (unsigned i = 0; i < g->parts; i++)
@@ -86,8 +76,8 @@ struct group *group_in_other_mode(const struct session *s, struct span name, str
 {
 	struct group *g;
 
-	LIST_FOREACH(g, &s->groups, in_session)
-		if (!g->ending && g->shared != shared && span_equal(group_owner(g), owner) && group_has_name(g, name))
+	GROUPS_FOREACH(g, s)
+		if (!g->bid.ending && g->shared != shared && span_equal(bid_owner(&g->bid), owner) && group_has_name(g, name))
 			return g;
 	return NULL;
 }
@@ -97,32 +87,12 @@ bool groups_give_up(struct session *s, struct span name, struct span owner)
 	struct group *g;
 	bool ending = false;
 
-	LIST_FOREACH(g, &s->groups, in_session)
-		if (g->not_notified && !g->ending && span_equal(group_owner(g), owner) && group_has_name(g, name)) {
-			group_is_ending(g);
+	GROUPS_FOREACH(g, s)
+		if (g->bid.not_notified && !g->bid.ending && span_equal(bid_owner(&g->bid), owner) && group_has_name(g, name)) {
+			bid_is_ending(&g->bid);
 			ending = true;
 		}
 	return ending;
-}
-
-bool groups_wait(const struct session *s, bool patient)
-{
-	const struct group *g;
-
-	LIST_FOREACH(g, &s->groups, in_session)
-		if (!g->not_notified && g->patient == patient)
-			return true;
-	return false;
-}
-
-unsigned groups_patient(const struct session *s)
-{
-	const struct group *g;
-	unsigned n = 0;
-
-	LIST_FOREACH(g, &s->groups, in_session)
-		n += g->patient;
-	return n;
 }
 
 /* --- the connection --- */
@@ -131,23 +101,9 @@ void groups_detach(struct request_context *x, struct session *s)
 {
 	struct group *g;
 
-	LIST_FOREACH(g, &s->groups, in_session) {
-		g->tag[0] = '\0';
-		g->not_notified = true;
-		g->leaving = false;
-		heap_cancel(&x->core->timers, &g->lapse);
-	}
-}
-
-void groups_take_over(struct session *to, struct session *from)
-{
-	struct group *g;
-
-	while ((g = LIST_FIRST(&from->groups))) {
-		LIST_REMOVE(g, in_session);
-		LIST_INSERT_HEAD(&to->groups, g, in_session);
-		g->session = g->agent.principal = to;
-		g->agent.serial = from->serial;
+	GROUPS_FOREACH(g, s) {
+		bid_detach(&g->bid);
+		heap_cancel(&x->core->timers, &g->bid.timer);
 	}
 }
 
@@ -155,28 +111,20 @@ void groups_bound(struct request_context *x, struct session *s, struct instant u
 {
 	struct group *g;
 
-	LIST_FOREACH(g, &s->groups, in_session)
-		if (g->not_notified)
-			heap_set(&x->core->timers, &g->lapse, until);
+	GROUPS_FOREACH(g, s)
+		if (g->bid.not_notified)
+			heap_set(&x->core->timers, &g->bid.timer, until);
 }
 
 /* --- the end --- */
-
-void groups_are_ending(struct session *s)
-{
-	struct group *g;
-
-	LIST_FOREACH(g, &s->groups, in_session)
-		group_is_ending(g);
-}
 
 void groups_end(struct request_context *x, struct session *s, bool waiting)
 {
 	struct group *g, *next;
 
-	for (g = LIST_FIRST(&s->groups); g; g = next) {
-		next = LIST_NEXT(g, in_session);
-		if (!g->ending)
+	for (g = group_of_bid(TAILQ_FIRST(&s->bids[BID_GROUP])); g; g = next) {
+		next = group_of_bid(TAILQ_NEXT(&g->bid, in_session));
+		if (!g->bid.ending)
 			continue;
 		if (waiting)
 			group_leave_queues(x, g);
@@ -187,8 +135,8 @@ void groups_end(struct request_context *x, struct session *s, bool waiting)
 
 static void groups_release(struct request_context *x, struct session *s)
 {
-	while (s && !LIST_EMPTY(&s->groups))
-		group_release(x, LIST_FIRST(&s->groups));
+	while (s && !TAILQ_EMPTY(&s->bids[BID_GROUP]))
+		group_release(x, group_of_bid(TAILQ_FIRST(&s->bids[BID_GROUP])));
 }
 
 void groups_free_all(struct request_context *x)
@@ -203,13 +151,13 @@ void groups_free_all(struct request_context *x)
 
 static bool group_is_told(const struct group *g)
 {
-	return !g->told && !g->not_notified;
+	return !g->bid.told && !g->bid.not_notified;
 }
 
 void group_answered(struct request_context *x, struct group *g)
 {
-	struct session *s = g->session;
-	bool tagged = g->not_notified || g->tag[0] != '\0';
+	struct session *s = g->bid.session;
+	bool tagged = bid_is_tagged(&g->bid);
 
 	group_free(x, g);
 	session_answered(x->sessions, s, tagged);
@@ -217,16 +165,16 @@ void group_answered(struct request_context *x, struct group *g)
 
 static void group_tell_refused(struct request_context *x, const struct group *g, const struct part *p, enum refusal why)
 {
-	struct session *s = g->session;
-	int64_t waited = instant_diff(x->core->now, g->asked_at);
+	struct session *s = g->bid.session;
+	int64_t waited = instant_diff(x->core->now, g->bid.asked_at);
 
 	core_answers(x->core, group_verb(g));
 	if (why == REFUSED_BUSY)
-		busy_tell(x, s, span_of(g->tag), p->seen, group_owner(g));
+		busy_tell(x, s, span_of(g->bid.tag), p->seen, bid_owner(&g->bid));
 	else if (why == REFUSED_TIMEOUT)
-		busy_tell_timeout(x, s, span_of(g->tag), p->seen, group_owner(g), kept_remark(&g->remark).trace, g->asked_at);
+		busy_tell_timeout(x, s, span_of(g->bid.tag), p->seen, bid_owner(&g->bid), kept_remark(&g->bid.remark).trace, g->bid.asked_at);
 	else
-		deliver_refusal(x, s, span_of(g->tag), why);
+		deliver_refusal(x, s, span_of(g->bid.tag), why);
 	metric_waited(&x->core->metrics, refusal_result(why), waited);
 	core_name_waited(x->core, part_name(p ? p : &g->part[0]), refusal_result(why), waited);
 }
@@ -238,8 +186,8 @@ void group_refuse(struct request_context *x, struct group *g, const struct part 
 		group_free(x, g);
 		return;
 	}
-	if (why == REFUSED_BUSY && g->patient)
-		why = g->leaving ? REFUSED_CANCELLED : REFUSED_TIMEOUT;
+	if (why == REFUSED_BUSY && g->bid.patient)
+		why = g->bid.leaving ? REFUSED_CANCELLED : REFUSED_TIMEOUT;
 	if (group_is_told(g))
 		group_tell_refused(x, g, p, why);
 	metric_add(&x->core->metrics, METRIC_FAILURES, why == REFUSED_QUORUM || why == REFUSED_NOT_ADMITTED);
@@ -251,24 +199,24 @@ static void group_tell(struct request_context *x, const struct group *g, struct 
 	struct reply r;
 
 	core_answers(x->core, group_verb(g));
-	reply_begin(&r, session_line(x->sessions), span_of(g->tag), word);
+	reply_begin(&r, session_line(x->sessions), span_of(g->bid.tag), word);
 	reply_grant(x, &r, c);
 	reply_ms(&r, "ttl_ms", c->lock->lease.ttl_us);
 	reply_int(&r, "count", count);
 	reply_mode(&r, c);
-	tell_line(x, g->session, &r);
+	tell_line(x, g->bid.session, &r);
 }
 
 /* The client holds it already: counts its hold up. If the client was not told of that hold before, the count stays. */
 static void part_count_up(struct request_context *x, struct group *g, struct claim *own)
 {
-	if (g->not_notified)
+	if (g->bid.not_notified)
 		return;
 	if (own->not_notified) {
 		claim_hear(x, own);
 		return;
 	}
-	if (own->count >= (g->count > 0 ? g->count : HOLDS_MOST))
+	if (own->count >= (g->bid.count > 0 ? g->bid.count : HOLDS_MOST))
 		return;
 	own->count++;
 	record_held(x, own);
@@ -277,13 +225,13 @@ static void part_count_up(struct request_context *x, struct group *g, struct cla
 /* The claim belongs to the client from now on. */
 static void part_give(struct request_context *x, struct group *g, struct part *p)
 {
-	struct session *s = g->session;
+	struct session *s = g->bid.session;
 	struct claim *c = p->claim;
 
 	TAILQ_REMOVE(&g->agent.claims, c, in_session);
 	TAILQ_INSERT_TAIL(&s->claims, c, in_session);
 	lock_pass_claim(c, s);
-	c->not_notified = g->not_notified;
+	c->not_notified = g->bid.not_notified;
 	s->held++;
 	if (!c->not_notified)
 		claim_forget_loss(x, c);
@@ -348,14 +296,14 @@ static void group_give(struct request_context *x, struct group *g)
 /* Other requests of the session may wait for what it has got, or it may close a deadlock. */
 static void session_has_won(struct request_context *x, struct session *s)
 {
-	if (!LIST_EMPTY(&s->groups))
+	if (!TAILQ_EMPTY(&s->bids[BID_GROUP]))
 		groups_gain(x, s);
 	deadlock_note(x, s);
 }
 
 static void group_won(struct request_context *x, struct group *g)
 {
-	struct session *s = g->session;
+	struct session *s = g->bid.session;
 
 	group_answered(x, g);
 	session_has_won(x, s);
@@ -364,7 +312,7 @@ static void group_won(struct request_context *x, struct group *g)
 /* The lock of a job that a TAKE was given: the session gets both, or neither. */
 static void group_win_take(struct request_context *x, struct group *g)
 {
-	struct session *s = g->session;
+	struct session *s = g->bid.session;
 	struct take *take = g->take;
 	struct claim *c;
 	bool given;
@@ -399,23 +347,23 @@ void group_win_all(struct request_context *x, struct group *g)
 	for (unsigned i = 0; i < g->parts; i++) {
 		struct claim *c = part_claim(x, g, &g->part[i]);
 
-		if (!g->not_notified)
+		if (!g->bid.not_notified)
 			group_tell(x, g, c, "*", c->count);
 		group_fold(x, c, g->part[i].claim != NULL);
 	}
-	if (!g->not_notified) {
+	if (!g->bid.not_notified) {
 		core_answers(x->core, group_verb(g));
-		reply_begin(&r, session_line(x->sessions), span_of(g->tag), "OK");
+		reply_begin(&r, session_line(x->sessions), span_of(g->bid.tag), "OK");
 		reply_int(&r, "n", g->parts);
-		tell_line(x, g->session, &r);
+		tell_line(x, g->bid.session, &r);
 	}
 	for (unsigned i = 0; i < g->parts; i++) {
 		part_watch(x, &g->part[i]);
 		watch_who_waits(x, group_own(x, g, &g->part[i]));
 	}
 	if (x->attends)
-		slow_wait_of_group(x, g->session, part_name(&g->part[g->next < g->parts ? g->next : 0]), g->parts, kept_remark(&g->remark).trace,
-		                   g->asked_at);
+		slow_wait_of_group(x, g->bid.session, part_name(&g->part[g->next < g->parts ? g->next : 0]), g->parts, kept_remark(&g->bid.remark).trace,
+		                   g->bid.asked_at);
 	group_won(x, g);
 }
 
@@ -428,12 +376,12 @@ void group_win_one(struct request_context *x, struct group *g, struct part *p)
 		part_count_up(x, g, own);
 	else
 		part_give(x, g, p);
-	if (!g->not_notified)
+	if (!g->bid.not_notified)
 		group_tell(x, g, c, "OK", c->count);
 	part_watch(x, p);
 	group_fold(x, c, !own);
 	watch_who_waits(x, c);
 	if (x->attends)
-		slow_wait_of_group(x, g->session, lock_name(c->lock), g->parts, kept_remark(&g->remark).trace, g->asked_at);
+		slow_wait_of_group(x, g->bid.session, lock_name(c->lock), g->parts, kept_remark(&g->bid.remark).trace, g->bid.asked_at);
 	group_won(x, g);
 }

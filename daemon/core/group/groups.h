@@ -14,24 +14,17 @@
 void groups_gain(struct request_context *x, struct session *s);
 void groups_again(struct request_context *x); /* looks at those sessions, some in each step */
 
-struct group *group_waiting(const struct session *s, struct span tag); /* under this tag, which is not empty; NULL: none */
 /* Returns a group in which this owner waits for that name in the other mode; NULL: none. */
 struct group *group_in_other_mode(const struct session *s, struct span name, struct span owner, bool shared);
 /* Ends groups of that owner that ask for the name, were sent before the connection was lost, and were not repeated. False: there are none. */
 bool groups_give_up(struct session *s, struct span name, struct span owner);
-bool groups_wait(const struct session *s, bool patient);
-unsigned groups_patient(const struct session *s);
 
 /* The session has lost its connection, and its groups go on without one. */
 void groups_detach(struct request_context *x, struct session *s);
-/* RESUME: moves the groups of `from` to `to`. */
-void groups_take_over(struct session *to, struct session *from);
 /* RESUME is answered: groups that the client does not ask for again by then will lapse. */
 void groups_bound(struct request_context *x, struct session *s, struct instant until);
 
-/* Their parts are granted nothing any more. */
-void groups_are_ending(struct session *s);
-/* Call after that. waiting: groups that are ending leave the queues. Else: they give back what they hold, and are freed. */
+/* waiting: groups that are ending leave the queues. Else: they give back what they hold, and are freed. */
 void groups_end(struct request_context *x, struct session *s, bool waiting);
 void groups_free_all(struct request_context *x); /* those of all sessions: the daemon ends, and sends nothing */
 

@@ -73,7 +73,6 @@ struct take *take_waiting(const struct session *s, struct span tag); /* under th
 void take_cancel(struct request_context *x, struct take *take);
 /* The session has sent its last line. */
 void takes_finish_up(struct request_context *x, struct session *s);
-bool takes_wait(const struct session *s, bool patient);
 /* The session ends: withdraws its TAKEs, and gives back the jobs that they got. */
 void takes_end(struct request_context *x, struct session *s);
 /* The session loses its connection: the same, but their places are kept for RESUME. */

@@ -52,11 +52,11 @@ static const struct take *queue_first(struct request_context *x, const struct jo
 static void queue_ask(struct request_context *x, struct job_queue *queue, const struct take *first)
 {
 	unsigned patient = queue->patient;
-	struct home_question *q = queue->question = job_question(x, queue->name, first->origin, "take", queue);
+	struct home_question *q = queue->question = job_question(x, queue->name, first->bid.origin, "take", queue);
 
 	lock_value_make(&x->engine->table, members_one_clock_us(&x->engine->members, x->core->now), &queue->value);
-	queue->ttl_us = first->ttl_us;
-	queue->stays = patient > (first->patient ? 1 : 0);
+	queue->ttl_us = first->bid.ttl_us;
+	queue->stays = patient > (first->bid.patient ? 1 : 0);
 	q->joined = true;
 	netstring_put(&q->words, value_in_text(x->core, &queue->value));
 	netstring_put_int(&q->words, whole_ms(queue->ttl_us));
@@ -110,7 +110,7 @@ static void queue_pass_over(struct request_context *x, struct job_queue *queue, 
 	queue->asking++; /* so that it is not closed meanwhile */
 	for (take = TAILQ_FIRST(&queue->ending); take; take = next) {
 		next = TAILQ_NEXT(take, in_ending);
-		if (take->patient || !take->late)
+		if (take->bid.patient || !take->late)
 			take_is_over(x, take, next_ms);
 		else
 			take->late = false;
@@ -149,7 +149,7 @@ static void take_ask_lock(struct request_context *x, struct take *take)
 {
 	char owner[JOB_OWNER_MAX];
 
-	take->group = group_new_of_take(x, take->session, take, take->job->lock, job_owner(take->job, owner), take->ttl_us);
+	take->group = group_new_of_take(x, take->bid.session, take, take->job->lock, job_owner(take->job, owner), take->bid.ttl_us);
 }
 
 static struct instant due_by_our_clock(const struct member_clock *home, int64_t due_ms)
@@ -331,9 +331,9 @@ void take_refused(struct request_context *x, struct take *take, enum refusal why
 		take->wrong_type_in = queue->pass;
 	queue_note_busy(queue, take->job, take->due_ms);
 	take_give_back(x, take, why == REFUSED_DRAINING || why == REFUSED_CANCELLED);
-	if (why == REFUSED_DRAINING || why == REFUSED_CANCELLED || (trouble && !take->patient)) {
+	if (why == REFUSED_DRAINING || why == REFUSED_CANCELLED || (trouble && !take->bid.patient)) {
 		take_refuse(x, take, trouble ? ERROR_QUORUM : why == REFUSED_DRAINING ? ERROR_DRAINING : ERROR_CANCELLED, refusal_text(x, why));
-	} else if (!instant_before(x->core->now, take->wait_until) && take->patient) {
+	} else if (!instant_before(x->core->now, take->bid.wait_until) && take->bid.patient) {
 		take_is_over(x, take, -1);
 	} else if (queue->refused >= PASS_MOST || trouble) {
 		if (!queue->question)
@@ -379,7 +379,7 @@ void takes_sent(struct request_context *x, const struct session *s)
 {
 	const struct take *take;
 
-	LIST_FOREACH(take, &s->takes, in_session)
+	for (take = take_first(s); take; take = take_next(take))
 		if (!take->job && !take->queue->question)
 			queue_look(x, take->queue);
 }

@@ -40,7 +40,7 @@ static void take_places_lapse(const struct request_context *x, struct session *s
 /* The session loses its connection, and the waiting TAKE will be withdrawn. Keeps its place. */
 static void take_places_keep(struct request_context *x, const struct take *take)
 {
-	struct session *s = take->session;
+	struct session *s = take->bid.session;
 	struct take_place *kept = mem_alloc(sizeof(*kept)), *p, *before = NULL;
 	uint64_t n = 1;
 
@@ -84,7 +84,7 @@ void place_stand(struct request_context *x, struct take *take)
 {
 	struct take *other;
 
-	take->place = take->patient ? place_again(x, take->session, take->queue->name) : 0;
+	take->place = take->bid.patient ? place_again(x, take->bid.session, take->queue->name) : 0;
 	if (take->place == 0) {
 		take->place = ++x->places;
 		take_join_line(x, take, NULL);
@@ -149,18 +149,16 @@ static void take_free(struct request_context *x, struct take *take)
 {
 	struct job_queue *queue = take->queue;
 
-	heap_cancel(&x->core->timers, &take->timer);
 	queue->takes--;
 	if (take->job)
 		queue->asking--;
 	else
 		take_leave_line(x, take);
 	if (!TAILQ_EMPTY(&queue->waiting))
-		job_queue_count_for(queue, TAILQ_FIRST(&queue->waiting)->session->origin);
-	LIST_REMOVE(take, in_session);
-	take->session->waiting--;
+		job_queue_count_for(queue, TAILQ_FIRST(&queue->waiting)->bid.session->origin);
 	take_share_leave(take);
-	origin_thin(take->origin, 1);
+	bid_answered(&take->bid, 1);
+	bid_close(x, &take->bid);
 	job_text_free(&take->payload);
 	mem_free(take);
 }
@@ -168,8 +166,8 @@ static void take_free(struct request_context *x, struct take *take)
 static void take_answered(struct request_context *x, struct take *take)
 {
 	struct job_queue *queue = take->queue;
-	struct session *s = take->session;
-	bool tagged = take->tag[0] != '\0';
+	struct session *s = take->bid.session;
+	bool tagged = bid_is_tagged(&take->bid);
 
 	take_free(x, take);
 	session_answered(x->sessions, s, tagged);
@@ -181,38 +179,38 @@ static void reply_nothing(struct request_context *x, const struct take *take, co
 	struct reply r;
 
 	core_answers(x->core, VERB_TAKE);
-	reply_begin(&r, session_line(x->sessions), span_of(take->tag), word);
+	reply_begin(&r, session_line(x->sessions), span_of(take->bid.tag), word);
 	reply_text(&r, "queue", take->queue->name);
-	if (take->patient)
-		reply_ms(&r, "waited_ms", instant_diff(x->core->now, take->asked_at));
+	if (take->bid.patient)
+		reply_ms(&r, "waited_ms", instant_diff(x->core->now, take->bid.asked_at));
 	else if (retry_ms >= 0)
 		reply_int(&r, "retry_ms", retry_ms);
-	tell_line(x, take->session, &r);
+	tell_line(x, take->bid.session, &r);
 }
 
 static void tell_denied(struct request_context *x, const struct take *take)
 {
 	static const char text[] = "what is due in this queue needs the right 'lock' for its lock as well, which";
-	struct span tag = span_of(take->tag);
+	struct span tag = span_of(take->bid.tag);
 
 	metric_add(&x->core->metrics, METRIC_DENIED, 1);
 	core_answers(x->core, VERB_TAKE);
 	if (take->denied_by > 0)
-		tell_error(x, take->session, tag, ERROR_DENIED, "%s the rule in line %u does not give", text, take->denied_by);
+		tell_error(x, take->bid.session, tag, ERROR_DENIED, "%s the rule in line %u does not give", text, take->denied_by);
 	else
-		tell_error(x, take->session, tag, ERROR_DENIED, "%s no rule gives to this peer", text);
+		tell_error(x, take->bid.session, tag, ERROR_DENIED, "%s no rule gives to this peer", text);
 }
 
 static void tell_trouble(struct request_context *x, const struct take *take)
 {
 	core_answers(x->core, VERB_TAKE);
-	tell_error(x, take->session, span_of(take->tag), ERROR_UNAVAILABLE, "the home of the queue cannot be used: %s", take->queue->why);
+	tell_error(x, take->bid.session, span_of(take->bid.tag), ERROR_UNAVAILABLE, "the home of the queue cannot be used: %s", take->queue->why);
 }
 
 static void tell_wrong_type(struct request_context *x, const struct take *take)
 {
 	core_answers(x->core, VERB_TAKE);
-	tell_error(x, take->session, span_of(take->tag), ERROR_KIND,
+	tell_error(x, take->bid.session, span_of(take->bid.tag), ERROR_KIND,
 	           "what is due in this queue needs a lock under whose name the stores have a key of another type: remove that key, or DROP the job");
 }
 
@@ -225,15 +223,15 @@ void take_is_over(struct request_context *x, struct take *take, int64_t retry_ms
 	else if (take->wrong_type_in == take->queue->pass)
 		tell_wrong_type(x, take);
 	else
-		reply_nothing(x, take, take->patient ? "TIMEOUT" : "BUSY", retry_ms);
+		reply_nothing(x, take, take->bid.patient ? "TIMEOUT" : "BUSY", retry_ms);
 	take_answered(x, take);
 }
 
 bool take_is_behind(struct request_context *x, struct take *take)
 {
-	if (!rows_are_long(x, take->session->unsent))
+	if (!rows_are_long(x, take->bid.session->unsent))
 		return false;
-	session_await(x->sessions, take->session);
+	session_await(x->sessions, take->bid.session);
 	return true;
 }
 
@@ -245,7 +243,7 @@ struct take *take_for(struct request_context *x, struct job_queue *queue, const 
 	if (x->engine->draining)
 		return NULL;
 	TAILQ_FOREACH(take, &queue->waiting, in_queue) {
-		if (job->lock.n > 0 && !session_may_lock(x->core, take->session, job->lock, &take->denied_by)) {
+		if (job->lock.n > 0 && !session_may_lock(x->core, take->bid.session, job->lock, &take->denied_by)) {
 			take->denied_in = queue->pass;
 			continue;
 		}
@@ -255,7 +253,7 @@ struct take *take_for(struct request_context *x, struct job_queue *queue, const 
 		}
 		found = found ? found : take;
 	}
-	return found && found->ttl_us == queue->ttl_us ? found : NULL;
+	return found && found->bid.ttl_us == queue->ttl_us ? found : NULL;
 }
 
 bool take_may_have(const struct request_context *x, const struct job_queue *queue, const struct job *job)
@@ -264,7 +262,7 @@ bool take_may_have(const struct request_context *x, const struct job_queue *queu
 	unsigned line;
 
 	TAILQ_FOREACH(take, &queue->waiting, in_queue)
-		if (session_may_lock(x->core, take->session, job->lock, &line))
+		if (session_may_lock(x->core, take->bid.session, job->lock, &line))
 			return true;
 	return false;
 }
@@ -296,7 +294,7 @@ void take_refuse(struct request_context *x, struct take *take, enum error code, 
 {
 	take_withdraw(x, take);
 	core_answers(x->core, VERB_TAKE);
-	tell_error(x, take->session, span_of(take->tag), code, "%s", text);
+	tell_error(x, take->bid.session, span_of(take->bid.tag), code, "%s", text);
 	take_answered(x, take);
 }
 
@@ -345,24 +343,14 @@ static void reply_taken(struct request_context *x, struct session *s, struct spa
 
 void take_won(struct request_context *x, struct take *take, const struct claim *claim)
 {
-	job_hold(x, take->job, take->session, take->job->renew_at);
-	reply_taken(x, take->session, span_of(take->tag), take->job, claim, take->payload);
+	job_hold(x, take->job, take->bid.session, take->job->renew_at);
+	reply_taken(x, take->bid.session, span_of(take->bid.tag), take->job, claim, take->payload);
 	if (x->attends)
-		slow_wait_of_take(x, take->session, take->job->queue, instant_max(take->asked_at, take->due_at));
+		slow_wait_of_take(x, take->bid.session, take->job->queue, instant_max(take->bid.asked_at, take->due_at));
 	take_answered(x, take);
 }
 
 /* --- sessions --- */
-
-struct take *take_waiting(const struct session *s, struct span tag)
-{
-	struct take *take;
-
-	LIST_FOREACH(take, &s->takes, in_session)
-		if (span_equal(span_of(take->tag), tag))
-			return take;
-	return NULL;
-}
 
 void take_cancel(struct request_context *x, struct take *take)
 {
@@ -373,32 +361,22 @@ void takes_finish_up(struct request_context *x, struct session *s)
 {
 	struct take *take, *next;
 
-	for (take = LIST_FIRST(&s->takes); take; take = next) {
-		next = LIST_NEXT(take, in_session);
-		if (!take->patient)
+	for (take = take_first(s); take; take = next) {
+		next = take_next(take);
+		if (!take->bid.patient)
 			continue;
-		heap_cancel(&x->core->timers, &take->timer);
+		heap_cancel(&x->core->timers, &take->bid.timer);
 		take_wait_no_more(x, take);
 		if (!take->job && !take->queue->question)
 			take_cancel(x, take);
 	}
 }
 
-bool takes_wait(const struct session *s, bool patient)
-{
-	const struct take *take;
-
-	LIST_FOREACH(take, &s->takes, in_session)
-		if (take->patient == patient)
-			return true;
-	return false;
-}
-
 static void takes_withdraw(struct request_context *x, struct session *s)
 {
 	struct take *take;
 
-	while ((take = LIST_FIRST(&s->takes))) {
+	while ((take = take_first(s))) {
 		struct job_queue *queue = take->queue;
 
 		take_withdraw(x, take);
@@ -418,17 +396,17 @@ void takes_detach(struct request_context *x, struct session *s)
 	const struct take *take;
 
 	take_places_lapse(x, s);
-	LIST_FOREACH(take, &s->takes, in_session)
-		if (take->patient)
+	for (take = take_first(s); take; take = take_next(take))
+		if (take->bid.patient)
 			take_places_keep(x, take);
 	takes_withdraw(x, s);
 }
 
 bool takes_refuse(struct request_context *x, struct session *s, int64_t *left)
 {
-	for (; !LIST_EMPTY(&s->takes) && *left > 0; (*left)--)
-		take_refuse(x, LIST_FIRST(&s->takes), ERROR_DRAINING, draining_text(x));
-	return LIST_EMPTY(&s->takes);
+	for (; take_first(s) && *left > 0; (*left)--)
+		take_refuse(x, take_first(s), ERROR_DRAINING, draining_text(x));
+	return !take_first(s);
 }
 
 /* Whether the rules deny it. If they deny the lock of its job, sets take->denied_by. */
@@ -445,8 +423,8 @@ bool takes_revoke(struct request_context *x, struct session *s, int64_t *left)
 	struct take *take, *next;
 	bool queue;
 
-	for (take = LIST_FIRST(&s->takes); take; take = next) {
-		next = LIST_NEXT(take, in_session);
+	for (take = take_first(s); take; take = next) {
+		next = take_next(take);
 		if (!take_is_denied(x, s, take, &queue))
 			continue;
 		if ((*left)-- <= 0)
@@ -454,7 +432,7 @@ bool takes_revoke(struct request_context *x, struct session *s, int64_t *left)
 		take_withdraw(x, take);
 		if (queue) {
 			core_answers(x->core, VERB_TAKE);
-			tell_revoked(x, s, span_of(take->tag));
+			tell_revoked(x, s, span_of(take->bid.tag));
 		} else {
 			tell_denied(x, take);
 		}
@@ -471,7 +449,7 @@ void takes_free_all(struct request_context *x)
 
 	for (uint32_t i = 0; i < x->sessions->slots; i++) {
 		s = x->sessions->slot[i];
-		while (s && (take = LIST_FIRST(&s->takes)))
+		while (s && (take = take_first(s)))
 			take_free(x, take);
 		if (s)
 			take_places_drop(s);

@@ -17,7 +17,7 @@ void permit_tell(struct request_context *x, const struct permit *p, const char *
 {
 	struct reply r;
 
-	if (p->not_notified || p->session->detached || p->session->resuming)
+	if (p->bid.not_notified || p->bid.session->detached || p->bid.session->resuming)
 		return;
 	reply_begin(&r, session_line(x->sessions), SPAN(""), word);
 	reply_permit(&r, p);
@@ -25,9 +25,9 @@ void permit_tell(struct request_context *x, const struct permit *p, const char *
 		reply_ms(&r, field, permit_valid_us(x, p));
 	else
 		reply_text(&r, "reason", span_of(loss_word(p->loss)));
-	if (p->owner_n > 0)
-		reply_text(&r, "owner", permit_owner(p));
-	tell_line(x, p->session, &r);
+	if (p->bid.owner_n > 0)
+		reply_text(&r, "owner", bid_owner(&p->bid));
+	tell_line(x, p->bid.session, &r);
 }
 
 unsigned semaphore_free_slots(const struct semaphore *m)
@@ -43,10 +43,10 @@ void permit_tell_granted(struct request_context *x, struct permit *p, struct spa
 	reply_begin(&r, session_line(x->sessions), tag, "OK");
 	reply_permit(&r, p);
 	reply_ms(&r, "valid_ms", permit_valid_us(x, p));
-	reply_ms(&r, "ttl_ms", p->ttl_us);
+	reply_ms(&r, "ttl_ms", p->bid.ttl_us);
 	reply_int(&r, "count", 1);
 	reply_int(&r, "free", semaphore_free_slots(p->semaphore));
-	tell_line(x, p->session, &r);
+	tell_line(x, p->bid.session, &r);
 }
 
 void permit_tell_extended(struct request_context *x, const struct pending *p)
@@ -63,13 +63,13 @@ void permit_tell_extended(struct request_context *x, const struct pending *p)
 static void permit_attend(struct request_context *x, const struct permit *p, enum watch_kind kind)
 {
 	if (kind == WATCH_WAITING) {
-		alarms_set(x->core, ALARM_OF_PERMIT, p, ALARM_WAITED, p->asked_at);
+		alarms_set(x->core, ALARM_OF_PERMIT, p, ALARM_WAITED, p->bid.asked_at);
 	} else if (kind == WATCH_GRANTED) {
-		slow_wait(x, p->session, semaphore_name(p->semaphore), kept_remark(&p->remark).trace, p->asked_at, "granted");
+		slow_wait(x, p->bid.session, semaphore_name(p->semaphore), kept_remark(&p->bid.remark).trace, p->bid.asked_at, "granted");
 		alarms_set(x->core, ALARM_OF_PERMIT, p, ALARM_HELD, p->granted_at);
 	} else {
 		alarms_forget(x->core, p); /* a lost permit stays until its client has acknowledged the loss */
-		slow_hold(x, p->session, semaphore_name(p->semaphore), kept_remark(&p->remark).trace, p->granted_at,
+		slow_hold(x, p->bid.session, semaphore_name(p->semaphore), kept_remark(&p->bid.remark).trace, p->granted_at,
 		          kind == WATCH_LOST ? loss_word(p->loss) : "released");
 	}
 }
@@ -79,10 +79,10 @@ static void permit_audit(struct request_context *x, const struct permit *p, cons
 	char digits[DECIMAL_MAX], *end = digits + sizeof(digits), *slot = decimal_write(end, p->slot.slot);
 	const struct audit a = {
 		.event = event,
-		.session = p->session,
+		.session = p->bid.session,
 		.name = semaphore_name(p->semaphore),
 		.permit = {slot, (size_t)(end - slot)},
-		.trace = kept_remark(&p->remark).trace,
+		.trace = kept_remark(&p->bid.remark).trace,
 		.fence = p->fence,
 		.held_us = kind == WATCH_GRANTED ? -1 : instant_diff(x->core->now, p->granted_at),
 		.reason = kind == WATCH_LOST ? loss_word(p->loss) : NULL,
@@ -96,7 +96,7 @@ static void permit_count(struct request_context *x, const struct permit *p, enum
 	struct span name = semaphore_name(p->semaphore);
 
 	if (kind == WATCH_GRANTED)
-		core_name_waited(x->core, name, RESULT_OK, instant_diff(p->granted_at, p->asked_at));
+		core_name_waited(x->core, name, RESULT_OK, instant_diff(p->granted_at, p->bid.asked_at));
 	else if (kind != WATCH_WAITING)
 		core_name_held(x->core, name, instant_diff(x->core->now, p->granted_at));
 	if (kind == WATCH_LOST)
@@ -121,10 +121,10 @@ void permit_watch_tell(struct request_context *x, const struct permit *p, enum w
 	reply_begin(&r, session_line(x->sessions), SPAN(""), "! EVENT");
 	reply_text(&r, "kind", span_of(word[kind]));
 	reply_text(&r, "name", semaphore_name(p->semaphore));
-	reply_int(&r, "session", (int64_t)p->session->serial);
-	reply_text(&r, "who", (struct span){who, session_who(p->session, who)});
+	reply_int(&r, "session", (int64_t)p->bid.session->serial);
+	reply_text(&r, "who", (struct span){who, session_who(p->bid.session, who)});
 	if (kind == WATCH_WAITING) {
-		reply_ms(&r, "waited_ms", instant_diff(x->core->now, p->asked_at));
+		reply_ms(&r, "waited_ms", instant_diff(x->core->now, p->bid.asked_at));
 	} else {
 		reply_int(&r, "permit", p->slot.slot);
 		reply_int(&r, "fence", p->fence);
@@ -135,10 +135,10 @@ void permit_watch_tell(struct request_context *x, const struct permit *p, enum w
 		reply_text(&r, "reason", span_of(loss_word(p->loss)));
 	reply_int(&r, "limit", p->semaphore->limit);
 	reply_int(&r, "waiters", p->semaphore->waiters);
-	if (p->owner_n > 0)
-		reply_text(&r, "owner", permit_owner(p));
-	reply_remark(&r, kept_remark(&p->remark));
-	news_send(x, semaphore_name(p->semaphore), kind == WATCH_WAITING ? p->asked_at : INSTANT_NEVER, &r);
+	if (p->bid.owner_n > 0)
+		reply_text(&r, "owner", bid_owner(&p->bid));
+	reply_remark(&r, kept_remark(&p->bid.remark));
+	news_send(x, semaphore_name(p->semaphore), kind == WATCH_WAITING ? p->bid.asked_at : INSTANT_NEVER, &r);
 }
 
 /* --- rows of SHOW --- */
@@ -150,22 +150,22 @@ static void row_permit(struct request_context *x, struct session *s, const struc
 	row_begin(x, x->request.tag, &r);
 	reply_text(&r, "role", pos == 0 ? SPAN("holder") : SPAN("waiter"));
 	reply_int(&r, "pos", pos);
-	reply_session(x, &r, p->session);
+	reply_session(x, &r, p->bid.session);
 	if (pos == 0) {
 		reply_int(&r, "permit", p->slot.slot);
 		reply_int(&r, "fence", p->fence);
 		reply_ms(&r, "held_ms", instant_diff(x->core->now, p->granted_at));
 		reply_ms(&r, "valid_ms", permit_valid_us(x, p));
 	} else {
-		reply_ms(&r, "waited_ms", instant_diff(x->core->now, p->asked_at));
+		reply_ms(&r, "waited_ms", instant_diff(x->core->now, p->bid.asked_at));
 	}
 	reply_int(&r, "limit", p->semaphore->limit);
 	reply_alarm(x, &r, p, pos == 0 ? ALARM_HELD : ALARM_WAITED);
-	if (pos > 0 && p->priority > 0)
-		reply_int(&r, "priority", p->priority);
-	if (p->owner_n > 0)
-		reply_text(&r, "owner", permit_owner(p));
-	reply_remark(&r, kept_remark(&p->remark));
+	if (pos > 0 && p->bid.priority > 0)
+		reply_int(&r, "priority", p->bid.priority);
+	if (p->bid.owner_n > 0)
+		reply_text(&r, "owner", bid_owner(&p->bid));
+	reply_remark(&r, kept_remark(&p->bid.remark));
 	row_end(x, s, &r);
 }
 

@@ -127,10 +127,10 @@ static struct span seat_owner(struct request_context *x, const struct permit *p)
 	char *room = arena_reserve(&x->core->out->arena, OWNER_ROOM);
 	int n = snprintf(room, OWNER_ROOM, SEAT_OWNER "%u %u 1 ", p->order, p->semaphore->limit);
 
-	if (p->owner_n > 0)
-		memcpy(room + n, p->owner, p->owner_n);
+	if (p->bid.owner_n > 0)
+		memcpy(room + n, p->bid.owner, p->bid.owner_n);
 	arena_commit(&x->core->out->arena, OWNER_ROOM);
-	return (struct span){room, (size_t)n + p->owner_n};
+	return (struct span){room, (size_t)n + p->bid.owner_n};
 }
 
 static void record_seat(struct request_context *x, const struct permit *p, struct claim *c, bool held)
@@ -138,14 +138,14 @@ static void record_seat(struct request_context *x, const struct permit *p, struc
 	if (!c || (held && c->state != CLAIM_HELD))
 		return;
 	if (held)
-		record_hold(x, p->session, c, seat_owner(x, p), JOURNAL_PERMIT, !p->not_notified);
+		record_hold(x, p->bid.session, c, seat_owner(x, p), JOURNAL_PERMIT, !p->bid.not_notified);
 	else
-		record_free(x, p->session, c, seat_owner(x, p));
+		record_free(x, p->bid.session, c, seat_owner(x, p));
 }
 
 static void record_seats(struct request_context *x, const struct permit *p, bool held)
 {
-	if (!is_remembered(x, p->session) || p->state != PERMIT_HELD)
+	if (!is_remembered(x, p->bid.session) || p->state != PERMIT_HELD)
 		return;
 	record_seat(x, p, p->mark.claim, held);
 	record_seat(x, p, p->slot.claim, held);
@@ -162,30 +162,30 @@ static struct span loss_owner(struct request_context *x, const struct permit *p)
 	char *room = arena_reserve(&x->core->out->arena, OWNER_ROOM);
 	int n = snprintf(room, OWNER_ROOM, JOURNAL_LOSS_OWNER "%u %u 1 %u ", p->order, p->semaphore->limit, p->slot.slot);
 
-	if (p->owner_n > 0)
-		memcpy(room + n, p->owner, p->owner_n);
+	if (p->bid.owner_n > 0)
+		memcpy(room + n, p->bid.owner, p->bid.owner_n);
 	arena_commit(&x->core->out->arena, OWNER_ROOM);
-	return (struct span){room, (size_t)n + p->owner_n};
+	return (struct span){room, (size_t)n + p->bid.owner_n};
 }
 
 void record_permit_lost(struct request_context *x, const struct permit *p)
 {
-	if (is_remembered(x, p->session))
+	if (is_remembered(x, p->bid.session))
 		remember(x, &(struct journal_record){.kind = JOURNAL_LOST,
-		                                     .session = (int64_t)p->session->serial,
+		                                     .session = (int64_t)p->bid.session->serial,
 		                                     .name = semaphore_name(p->semaphore),
 		                                     .owner = loss_owner(x, p),
 		                                     .fence = p->fence,
 		                                     .reason = span_of(loss_word(p->loss)),
-		                                     .flags = heard(x, !p->not_notified)});
+		                                     .flags = heard(x, !p->bid.not_notified)});
 }
 
 void record_permit_freed(struct request_context *x, const struct permit *p)
 {
 	record_seats(x, p, false);
-	if (p->state == PERMIT_LOST && is_remembered(x, p->session))
+	if (p->state == PERMIT_LOST && is_remembered(x, p->bid.session))
 		remember(x, &(struct journal_record){.kind = JOURNAL_FREED,
-		                                     .session = (int64_t)p->session->serial,
+		                                     .session = (int64_t)p->bid.session->serial,
 		                                     .name = semaphore_name(p->semaphore),
 		                                     .owner = loss_owner(x, p)});
 }
@@ -284,7 +284,7 @@ void record_all_of(struct request_context *x, const struct session *s)
 		else if (c->state == CLAIM_LOST)
 			record_lost(x, c);
 	}
-	TAILQ_FOREACH(p, &s->permits, in_session) {
+	PERMITS_FOREACH(p, s) {
 		record_permit(x, p);
 		if (p->state == PERMIT_LOST)
 			record_permit_lost(x, p);

@@ -467,18 +467,18 @@ static int64_t session_milli(const struct session *s, bool repeatable)
 	TAILQ_FOREACH(c, &s->claims, in_session)
 		if ((c->not_notified || !repeatable) && c->renew && c->state != CLAIM_LOST)
 			sum += milli_of(c->ttl_us);
-	TAILQ_FOREACH(p, &s->permits, in_session)
-		if ((p->not_notified || !repeatable) && p->state != PERMIT_LOST)
-			sum += LEASES_OF_PERMIT * milli_of(p->ttl_us);
-	LIST_FOREACH(g, &s->groups, in_session)
-		if ((g->not_notified || !repeatable) && g->renew && !g->take)
-			sum += (g->any ? 1 : g->parts) * milli_of(g->ttl_us);
+	PERMITS_FOREACH(p, s)
+		if ((p->bid.not_notified || !repeatable) && p->state != PERMIT_LOST)
+			sum += LEASES_OF_PERMIT * milli_of(p->bid.ttl_us);
+	GROUPS_FOREACH(g, s)
+		if ((g->bid.not_notified || !repeatable) && g->renew && !g->take)
+			sum += (g->any ? 1 : g->parts) * milli_of(g->bid.ttl_us);
 	LIST_FOREACH(job, &s->jobs, in_session)
 		if (!repeatable && job->state != JOB_LOST)
 			sum += milli_of(job->ttl_us);
-	LIST_FOREACH(take, &s->takes, in_session)
+	for (take = take_first(s); take; take = take_next(take))
 		if (!repeatable)
-			sum += LEASES_OF_TAKE * milli_of(take->ttl_us);
+			sum += LEASES_OF_TAKE * milli_of(take->bid.ttl_us);
 	return sum;
 }
 

@@ -66,6 +66,10 @@ void tell_validity(struct request_context *x, const struct claim *c, const char 
 /* Answers a request that was refused. For BUSY and TIMEOUT see show.h. */
 void deliver_refusal(struct request_context *x, struct session *s, struct span tag, enum refusal why);
 enum result refusal_result(enum refusal why); /* for the metrics */
+static inline bool refusal_is_trouble(enum refusal why) /* of the stores */
+{
+	return why == REFUSED_QUORUM || why == REFUSED_NOT_ADMITTED;
+}
 /* Returns why a LOCKALL, LOCKANY or ACQUIRE was withdrawn. denied: new rules deny it. */
 enum refusal withdrawn_why(const struct request_context *x, bool denied);
 

@@ -126,7 +126,7 @@ static bool take_is_allowed(struct request_context *x, struct session *s, bool p
 		tell_draining(x, s, x->request.tag);
 		return false;
 	}
-	LIST_FOREACH(take, &s->takes, in_session)
+	for (take = take_first(s); take; take = take_next(take))
 		waiting++;
 	LIST_FOREACH(job, &s->jobs, in_session)
 		jobs++;
@@ -183,26 +183,15 @@ void serve_TAKE(struct request_context *x, struct session *s)
 		job_queue_count_for(queue, s->origin);
 	}
 	take = mem_alloc(sizeof(*take));
-	take->session = s;
-	take->origin = s->origin;
-	origin_crowd(take->origin, 1);
+	bid_open_request(x, &take->bid, BID_TAKE, s, 1);
 	take->queue = queue;
 	queue->takes++;
 	if (!session_is_owner(x->core, s))
 		take_share_join(take);
-	take->timer.kind = TIMER_TAKE;
-	take->patient = wait > 0;
-	take->asked_at = x->core->asked_at;
-	take->wait_until = wait == WAIT_FOREVER ? INSTANT_NEVER : instant_add(take->asked_at, wait);
-	take->ttl_us = request_has(r, FIELD_TTL) ? r->field[FIELD_TTL].number : x->core->conf.lease_us;
 	take->late = queue->question != NULL;
-	memcpy(take->tag, r->tag.p ? r->tag.p : "", r->tag.n);
-	LIST_INSERT_HEAD(&s->takes, take, in_session);
 	place_stand(x, take);
-	s->waiting++;
-	s->busy |= r->tag.n == 0;
-	if (take->patient && wait != WAIT_FOREVER)
-		heap_set(&x->core->timers, &take->timer, take->wait_until);
+	if (take->bid.patient)
+		heap_set(&x->core->timers, &take->bid.timer, take->bid.wait_until);
 	queue_look(x, queue);
 }
 

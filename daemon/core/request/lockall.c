@@ -161,11 +161,8 @@ static bool group_is_within_limits(struct request_context *x, struct session *s,
 	const struct core_conf *conf = &x->core->conf;
 	uint64_t bytes;
 
-	if (patient && session_waits_enough(s, conf->limits.waiting)) {
-		tell_error(x, s, x->request.tag, ERROR_LIMIT, "a session may have at most %" PRIu64 " waiting requests (limits.waiting)",
-		           conf->limits.waiting);
+	if (patient && !waits_have_room(x, s))
 		return false;
-	}
 	if (!crowd_has_room(x, s))
 		return false;
 	if (s->held + s->waiting + count_new_names(x, s, &bytes) <= conf->limits.locks)
@@ -185,11 +182,11 @@ static bool words_name(const struct request *q, struct span name)
 /* After RESUME: the same request. If both have count=, also before RESUME. */
 static bool group_is_repeated_by(const struct group *g, const struct request *q)
 {
-	bool again = g->not_notified || (g->count > 0 && request_has(q, FIELD_COUNT));
+	bool again = g->bid.not_notified || (g->bid.count > 0 && request_has(q, FIELD_COUNT));
 
-	if (!again || g->state == GROUP_CANCELLED || g->any != group_wants_any(q) || g->shared != request_is_shared(q) || g->parts != q->words)
+	if (!again || g->bid.withdrawn || g->any != group_wants_any(q) || g->shared != request_is_shared(q) || g->parts != q->words)
 		return false;
-	if (!span_equal(group_owner(g), request_owner(q)))
+	if (!span_equal(bid_owner(&g->bid), request_owner(q)))
 		return false;
 	for (unsigned i = 0; i < g->parts; i++)
 		if (!words_name(q, part_name(&g->part[i])))
@@ -200,10 +197,10 @@ static bool group_is_repeated_by(const struct group *g, const struct request *q)
 /* It waits no longer: the client has repeated the request without a wait. */
 static void group_gives_up(struct request_context *x, struct group *g)
 {
-	if (g->not_notified)
-		group_is_ending(g);
+	if (g->bid.not_notified)
+		bid_is_ending(&g->bid);
 	else
-		group_cancel(x, g);
+		bid_withdraw(x, &g->bid);
 }
 
 /* If both wait, a repeated request gets the old place. Otherwise it replaces the earlier one. The client holds already what was granted meanwhile. */
@@ -211,22 +208,21 @@ static bool group_is_repeated(struct request_context *x, struct session *s, bool
 {
 	struct group *g, *last = NULL;
 
-	LIST_FOREACH(g, &s->groups, in_session) {
+	GROUPS_FOREACH(g, s) {
 		if (!group_is_repeated_by(g, &x->request))
 			continue;
-		if (g->patient && patient)
+		if (g->bid.patient && patient)
 			break;
-		last = g->not_notified ? g : last;
+		last = g->bid.not_notified ? g : last;
 		group_gives_up(x, g);
 	}
 	if (last)
 		resume_end_groups(x, s);
 	if (!g)
 		return false;
-	if (!g->not_notified)
-		tell_replaced(x, s, span_of(g->tag));
+	if (!g->bid.not_notified)
+		tell_replaced(x, s, span_of(g->bid.tag));
 	group_repeat(x, g);
-	s->busy |= x->request.tag.n == 0;
 	return true;
 }
 
@@ -253,7 +249,6 @@ static void serve_group(struct request_context *x, struct session *s)
 	    (patient && x->request.verb == VERB_LOCKALL && local_circle_is_refused(x, s, x->request.word, x->request.words)))
 		return;
 	group_new(x, s);
-	s->busy |= x->request.tag.n == 0;
 	if (patient)
 		deadlock_note(x, s);
 }

@@ -256,19 +256,22 @@ static inline void claim_set_terms(struct request_context *x, struct claim *c)
 }
 
 /*
- * Whether it has reached its limit of waiting requests. s->waiting includes requests that do not wait for a holder. So the claims are counted only if it
+ * s->waiting includes requests that do not wait for a holder. So the claims are counted only if it
  * exceeds the limit.
  */
-bool session_waits_enough(const struct session *s, uint64_t most)
+bool waits_have_room(struct request_context *x, struct session *s)
 {
+	uint64_t most = x->core->conf.limits.waiting, n = 0;
 	const struct claim *c;
-	uint64_t n = 0;
 
 	if (s->waiting < most)
-		return false;
+		return true;
 	TAILQ_FOREACH(c, &s->claims, in_session)
 		n += c->state == CLAIM_WAITING && c->patient;
-	return n + groups_patient(s) + permits_patient(s) >= most;
+	if (n + bids_patient(s) < most)
+		return true;
+	tell_error(x, s, x->request.tag, ERROR_LIMIT, "a session may have at most %" PRIu64 " waiting requests (limits.waiting)", most);
+	return false;
 }
 
 /* True unless the owner holds the name already, or has lost it and asks for it again. */
@@ -291,11 +294,8 @@ static bool lock_within_limits(struct request_context *x, struct session *s, boo
 {
 	const struct core_conf *conf = &x->core->conf;
 
-	if (patient && session_waits_enough(s, conf->limits.waiting)) {
-		tell_error(x, s, x->request.tag, ERROR_LIMIT, "a session may have at most %" PRIu64 " waiting requests (limits.waiting)",
-		           conf->limits.waiting);
+	if (patient && !waits_have_room(x, s))
 		return false;
-	}
 	if (s->held + s->waiting < conf->limits.locks)
 		return lock_has_room(x, s); /* even if all that it asked for is granted */
 	if (!lock_is_new(x, s))

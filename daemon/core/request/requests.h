@@ -19,13 +19,13 @@ void lock_check(struct request_context *x, struct session *s);
 
 void serve_LOCK(struct request_context *x, struct session *s);
 
-/* Whether the session has reached its limit of waiting requests. */
-bool session_waits_enough(const struct session *s, uint64_t most);
+/* Whether the session may have one more waiting request. False: the request was refused. */
+bool waits_have_room(struct request_context *x, struct session *s);
 /* An owner that has a lock in one mode, and waits for it in the other, would wait for itself. False: the request, which asks for that name, was refused. */
 bool mode_is_free(struct request_context *x, struct session *s, struct span name);
 static inline bool mode_is_allowed(struct request_context *x, struct session *s, struct span name)
 {
-	return (s->waiting == 0 && LIST_EMPTY(&s->groups)) || mode_is_free(x, s, name);
+	return (s->waiting == 0 && TAILQ_EMPTY(&s->bids[BID_GROUP])) || mode_is_free(x, s, name);
 }
 
 /* The requests LOCKALL and LOCKANY: their bounds, and the group that they create. */

@@ -16,11 +16,11 @@ static bool permit_is_of_request(const struct permit *p, const struct request *q
 {
 	if (permit_is_asking(p) || !span_equal(semaphore_name(p->semaphore), q->word[0]))
 		return false;
-	if (request_has(q, FIELD_OWNER) && !span_equal(permit_owner(p), request_owner(q)))
+	if (request_has(q, FIELD_OWNER) && !span_equal(bid_owner(&p->bid), request_owner(q)))
 		return false;
 	if (request_has(q, FIELD_FENCE) && q->field[FIELD_FENCE].number != p->fence)
 		return false; /* RELEASE, UNLOCK */
-	return request_has(q, FIELD_PERMIT) ? q->field[FIELD_PERMIT].number == p->slot.slot : span_equal(permit_owner(p), request_owner(q));
+	return request_has(q, FIELD_PERMIT) ? q->field[FIELD_PERMIT].number == p->slot.slot : span_equal(bid_owner(&p->bid), request_owner(q));
 }
 
 /* Returns the permit with this slot that the owner has, or has lost. Without `permit`, the one that was granted last. NULL: there is none. */
@@ -28,7 +28,7 @@ static struct permit *permit_of_request(struct request_context *x, struct sessio
 {
 	struct permit *p, *found = NULL;
 
-	TAILQ_FOREACH(p, &s->permits, in_session) {
+	PERMITS_FOREACH(p, s) {
 		if (!permit_is_of_request(p, &x->request))
 			continue;
 		/* A slot may have been granted again since a permit with it was lost. */
@@ -51,7 +51,7 @@ static struct permit __attribute__((noinline)) *permit_before_lock(struct reques
 /* The same for a request that may be about a lock; NULL: it is about a lock. */
 static inline struct permit *permit_not_lock(struct request_context *x, struct session *s)
 {
-	return TAILQ_EMPTY(&s->permits) ? NULL : permit_before_lock(x, s);
+	return !permit_first(s) ? NULL : permit_before_lock(x, s);
 }
 
 /* ERR QUORUM: it was held in the previous run, and the stores have not confirmed yet that it still is. */
@@ -120,7 +120,7 @@ static void permit_acknowledge(struct request_context *x, struct session *s, str
 	}
 	p->acknowledged = true;
 	permit_drop_all(x, p);
-	heap_set(&x->core->timers, &p->timer, resume_repeat_until(x, s));
+	heap_set(&x->core->timers, &p->bid.timer, resume_repeat_until(x, s));
 }
 
 /* The owner wants none and has none. The answer names the last loss. The others were reported when they happened. */
@@ -129,8 +129,8 @@ static void permits_acknowledge(struct request_context *x, struct session *s, co
 	struct permit *p, *next;
 
 	tell_lost_before(x, s, last);
-	for (p = TAILQ_FIRST(&s->permits); p; p = next) {
-		next = TAILQ_NEXT(p, in_session);
+	for (p = permit_first(s); p; p = next) {
+		next = permit_next(p);
 		if (p->state == PERMIT_LOST && permit_is_of_request(p, &x->request))
 			permit_acknowledge(x, s, p);
 	}
@@ -154,7 +154,7 @@ static unsigned permits_held(struct request_context *x, const struct session *s)
 	const struct permit *p;
 	unsigned n = 0;
 
-	TAILQ_FOREACH(p, &s->permits, in_session)
+	PERMITS_FOREACH(p, s)
 		n += p->state == PERMIT_HELD && permit_is_of_request(p, &x->request);
 	return n;
 }
@@ -191,7 +191,7 @@ static void permits_give_back(struct request_context *x, struct session *s, unsi
 	struct permit **held = mem_alloc(has * sizeof(struct permit *)), *p;
 	unsigned n = 0;
 
-	TAILQ_FOREACH(p, &s->permits, in_session)
+	PERMITS_FOREACH(p, s)
 		if (p->state == PERMIT_HELD && permit_is_of_request(p, &x->request))
 			held[n++] = p;
 	qsort(held, n, sizeof(struct permit *), permit_compare);
@@ -275,7 +275,7 @@ static bool __attribute__((noinline)) permit_unlock(struct request_context *x, s
 void serve_UNLOCK(struct request_context *x, struct session *s)
 {
 	gives_up_waits(x, s);
-	if (TAILQ_EMPTY(&s->permits) || !permit_unlock(x, s))
+	if (!permit_first(s) || !permit_unlock(x, s))
 		lock_unlock(x, s);
 }
 
@@ -296,7 +296,7 @@ static void extend_claim(struct request_context *x, struct permit *p, struct cla
 	part->verb = VERB_EXTEND;
 	TAILQ_INSERT_TAIL(&p->agent.pendings, part, in_session);
 	p->extending++;
-	c->ttl_us = p->ttl_us;
+	c->ttl_us = p->bid.ttl_us;
 	engine_extend(x->engine, c, part);
 }
 
@@ -315,7 +315,7 @@ static void permit_extend(struct request_context *x, struct session *s)
 		return;
 	}
 	if (request_has(&x->request, FIELD_TTL))
-		p->ttl_us = x->request.field[FIELD_TTL].number;
+		p->bid.ttl_us = x->request.field[FIELD_TTL].number;
 	p->extended = NOT_REFUSED;
 	p->extend = pending_of_request(x, s, p->mark.claim->lock);
 	p->extend->permit = p;
@@ -367,11 +367,8 @@ static bool permit_is_within_limits(struct request_context *x, struct session *s
 {
 	const struct core_conf *conf = &x->core->conf;
 
-	if (patient && session_waits_enough(s, conf->limits.waiting)) {
-		tell_error(x, s, x->request.tag, ERROR_LIMIT, "a session may have at most %" PRIu64 " waiting requests (limits.waiting)",
-		           conf->limits.waiting);
+	if (patient && !waits_have_room(x, s))
 		return false;
-	}
 	if (!crowd_has_room(x, s))
 		return false;
 	if (s->held + s->waiting < conf->limits.locks)
@@ -392,42 +389,35 @@ static bool limit_suits(struct request_context *x, struct session *s, const stru
 
 static bool permit_is_counted(const struct permit *p, const struct request *q)
 {
-	return permit_is_asking(p) && p->counted && request_has(q, FIELD_COUNT) && p->state != PERMIT_CANCELLED;
+	return permit_is_asking(p) && p->bid.count > 0 && request_has(q, FIELD_COUNT) && p->state != PERMIT_CANCELLED;
 }
 
 /* After RESUME: the same request. If both have count=, also before RESUME. */
 static bool permit_is_repeated_by(const struct permit *p, const struct request *q)
 {
-	return (p->not_notified || permit_is_counted(p, q)) && p->semaphore->limit == q->field[FIELD_LIMIT].number &&
-	       span_equal(semaphore_name(p->semaphore), q->word[0]) && span_equal(permit_owner(p), request_owner(q));
+	return (p->bid.not_notified || permit_is_counted(p, q)) && p->semaphore->limit == q->field[FIELD_LIMIT].number &&
+	       span_equal(semaphore_name(p->semaphore), q->word[0]) && span_equal(bid_owner(&p->bid), request_owner(q));
 }
 
 /* It waits, but the repeated request would not wait: it gives up its place. */
 static bool permit_gives_up(struct request_context *x, struct permit *p, int64_t wait)
 {
-	if (!permit_is_asking(p) || wait != 0 || !(p->not_notified || p->patient))
+	if (!permit_is_asking(p) || wait != 0 || !(p->bid.not_notified || p->bid.patient))
 		return false;
 	if (p->state != PERMIT_CANCELLED)
-		permit_cancel(x, p);
+		bid_withdraw(x, &p->bid);
 	return true;
 }
 
 /* From now on it waits for this request. */
-static void permit_waits_again(struct request_context *x, struct permit *p, int64_t wait)
+static void permit_waits_again(struct request_context *x, struct permit *p)
 {
-	const struct request *q = &x->request;
-
-	if (!p->not_notified)
-		tell_replaced(x, p->session, span_of(p->tag));
-	p->not_notified = false;
-	heap_cancel(&x->core->timers, &p->timer);
-	request_keep_tag(q, p->tag);
-	permit_set_terms(x, p);
-	p->patient |= wait > 0;
-	p->wait_until = wait == WAIT_FOREVER ? INSTANT_NEVER : instant_add(x->core->now, wait);
+	if (!p->bid.not_notified)
+		tell_replaced(x, p->bid.session, span_of(p->bid.tag));
+	bid_repeat(x, &p->bid);
+	inner_session_set_terms(&p->bid, true, 0);
 	if (p->state != PERMIT_TRYING)
-		heap_set(&x->core->timers, &p->timer, p->wait_until);
-	p->session->busy |= q->tag.n == 0;
+		heap_set(&x->core->timers, &p->bid.timer, p->bid.wait_until);
 }
 
 /* An ACQUIRE that is repeated after RESUME gets its old place, or finds that it was granted. */
@@ -437,9 +427,9 @@ static bool permit_is_repeated(struct request_context *x, struct session *s)
 	int64_t wait = request_has(q, FIELD_WAIT) ? q->field[FIELD_WAIT].number : 0;
 	struct permit *p;
 
-	TAILQ_FOREACH(p, &s->permits, in_session) {
+	PERMITS_FOREACH(p, s) {
 		if (!permit_is_repeated_by(p, q) || permit_is_adopting(p) || p->state == PERMIT_LOST || permit_gives_up(x, p, wait) ||
-		    (permit_is_asking(p) && !p->patient && !permit_is_counted(p, q)))
+		    (permit_is_asking(p) && !p->bid.patient && !permit_is_counted(p, q)))
 			continue;
 		if (p->state == PERMIT_HELD) {
 			permit_hear(x, p);
@@ -447,7 +437,7 @@ static bool permit_is_repeated(struct request_context *x, struct session *s)
 			contended_permit(x, p, CONTENDED_FIRST);
 			return true;
 		}
-		permit_waits_again(x, p, wait);
+		permit_waits_again(x, p);
 		return true;
 	}
 	return false;
@@ -455,7 +445,7 @@ static bool permit_is_repeated(struct request_context *x, struct session *s)
 
 static bool permit_is_of_owner(const struct permit *p, const struct request *q)
 {
-	return span_equal(semaphore_name(p->semaphore), q->word[0]) && span_equal(permit_owner(p), request_owner(q));
+	return span_equal(semaphore_name(p->semaphore), q->word[0]) && span_equal(bid_owner(&p->bid), request_owner(q));
 }
 
 /* The owner has so many permits already. Answers with the latest one. */
@@ -467,7 +457,7 @@ static void permit_is_had(struct request_context *x, struct session *s, struct p
 		tell_permit_adopting(x, s);
 		return;
 	}
-	unheard = p->not_notified;
+	unheard = p->bid.not_notified;
 	permit_hear(x, p);
 	permit_tell_granted(x, p, x->request.tag);
 	if (unheard)
@@ -479,9 +469,9 @@ static void permits_end_repeated(struct request_context *x, struct session *s)
 {
 	struct permit *p;
 
-	TAILQ_FOREACH(p, &s->permits, in_session)
+	PERMITS_FOREACH(p, s)
 		if (permit_is_asking(p) && p->state != PERMIT_CANCELLED && permit_is_repeated_by(p, &x->request))
-			permit_cancel(x, p);
+			bid_withdraw(x, &p->bid);
 }
 
 /* Applies count= to the permits that its owner has. True: that answers the request. */
@@ -491,7 +481,7 @@ static bool permit_count_answers(struct request_context *x, struct session *s)
 	int64_t count = q->field[FIELD_COUNT].number, has = 0;
 	struct permit *p, *last = NULL;
 
-	TAILQ_FOREACH(p, &s->permits, in_session) {
+	PERMITS_FOREACH(p, s) {
 		if (p->state != PERMIT_HELD || !permit_is_of_owner(p, q))
 			continue;
 		has++;
@@ -528,6 +518,5 @@ void serve_ACQUIRE(struct request_context *x, struct session *s)
 	    !permit_is_within_limits(x, s, request_has(q, FIELD_WAIT) && q->field[FIELD_WAIT].number > 0))
 		return;
 	m = semaphore_find_or_add(x, q->word[0], (unsigned)q->field[FIELD_LIMIT].number);
-	permit_make_due(x, permit_new(x, s, m));
-	s->busy |= q->tag.n == 0;
+	bid_set_due(x, &permit_new(x, s, m)->bid, DUE_NOW);
 }

@@ -116,7 +116,7 @@ static void line_end(struct requests *r, size_t from, const struct session *s, s
 	buf_append(&r->list, &asked, sizeof(asked));
 }
 
-/* What LOCK, LOCKALL and LOCKANY have in common. */
+/* What requests that may wait have in common. */
 struct lock_terms {
 	struct span owner;
 	struct remark remark;
@@ -172,18 +172,32 @@ static uint64_t group_order(const struct group *g)
 	return order;
 }
 
+static struct lock_terms bid_terms(const struct bid *b)
+{
+	return (struct lock_terms){
+		.owner = bid_owner(b), .remark = kept_remark(&b->remark), .ttl_us = b->ttl_us, .priority = b->priority, .count = b->count, .renew = true};
+}
+
+static void ask_bid(struct requests *r, const struct bid *b, size_t from, const struct lock_terms *terms, uint64_t order)
+{
+	put_terms(&r->lines, terms);
+	if (b->patient)
+		put_wait(&r->lines, b->asked_at, b->wait_until);
+	line_end(r, from, b->session, b->asked_at, b->priority, order, terms->remark.trace);
+}
+
 static void ask_group(struct requests *r, const struct group *g)
 {
-	const struct lock_terms terms = {group_owner(g), kept_remark(&g->remark), g->ttl_us, g->delay_us, g->priority, g->count, g->renew, g->shared};
+	struct lock_terms terms = bid_terms(&g->bid);
 	size_t from = buf_length(&r->lines);
 
-	line_begin(r, g->tag, g->any ? "LOCKANY" : "LOCKALL");
+	terms.delay_us = g->delay_us;
+	terms.renew = g->renew;
+	terms.shared = g->shared;
+	line_begin(r, g->bid.tag, g->any ? "LOCKANY" : "LOCKALL");
 	for (unsigned i = 0; i < g->parts; i++)
 		put_text(&r->lines, " ", part_name(&g->part[i]));
-	put_terms(&r->lines, &terms);
-	if (g->patient)
-		put_wait(&r->lines, g->asked_at, g->wait_until);
-	line_end(r, from, g->session, g->asked_at, g->priority, group_order(g), terms.remark.trace);
+	ask_bid(r, &g->bid, from, &terms, group_order(g));
 }
 
 static unsigned permits_of(const struct permit *of)
@@ -191,42 +205,32 @@ static unsigned permits_of(const struct permit *of)
 	const struct permit *p;
 	unsigned n = 0;
 
-	TAILQ_FOREACH(p, &of->session->permits, in_session)
-		n += p->state == PERMIT_HELD && p->semaphore == of->semaphore && span_equal(permit_owner(p), permit_owner(of));
+	PERMITS_FOREACH(p, of->bid.session)
+		n += p->state == PERMIT_HELD && p->semaphore == of->semaphore && span_equal(bid_owner(&p->bid), bid_owner(&of->bid));
 	return n;
 }
 
 static void ask_permit(struct requests *r, const struct permit *p)
 {
+	struct lock_terms terms = bid_terms(&p->bid);
 	size_t from = buf_length(&r->lines);
 
-	line_begin(r, p->tag, "ACQUIRE");
+	if (terms.count > 0)
+		terms.count = permits_of(p) + 1;
+	line_begin(r, p->bid.tag, "ACQUIRE");
 	put_text(&r->lines, " ", semaphore_name(p->semaphore));
 	put_number(&r->lines, " limit=", p->semaphore->limit);
-	put_duration(&r->lines, " ttl=", p->ttl_us);
-	if (p->owner_n > 0)
-		put_text(&r->lines, " owner=", permit_owner(p));
-	if (kept_remark(&p->remark).note.n > 0)
-		put_text(&r->lines, " note=", kept_remark(&p->remark).note);
-	if (p->priority > 0)
-		put_number(&r->lines, " priority=", p->priority);
-	if (p->counted)
-		put_number(&r->lines, " count=", permits_of(p) + 1);
-	if (p->patient)
-		put_wait(&r->lines, p->asked_at, p->wait_until);
-	line_end(r, from, p->session, p->asked_at, p->priority, p->order, kept_remark(&p->remark).trace);
+	ask_bid(r, &p->bid, from, &terms, p->order);
 }
 
 static void ask_take(struct requests *r, const struct take *t)
 {
+	const struct lock_terms terms = bid_terms(&t->bid);
 	size_t from = buf_length(&r->lines);
 
-	line_begin(r, t->tag, "TAKE");
+	line_begin(r, t->bid.tag, "TAKE");
 	put_text(&r->lines, " ", t->queue->name);
-	put_duration(&r->lines, " ttl=", t->ttl_us);
-	if (t->patient)
-		put_wait(&r->lines, t->asked_at, t->wait_until);
-	line_end(r, from, t->session, t->asked_at, 0, t->place, NO_TRACE);
+	ask_bid(r, &t->bid, from, &terms, t->place);
 }
 
 static void ask_rate(struct requests *r, const struct pending *p)
@@ -324,13 +328,13 @@ static void session_asks(struct request_context *x, struct requests *r, const st
 	TAILQ_FOREACH(c, &s->claims, in_session)
 		if (c->state == CLAIM_WAITING && !c->not_notified)
 			ask_lock(r, c);
-	LIST_FOREACH(g, &s->groups, in_session)
-		if (!g->take && !g->not_notified && !g->told)
+	GROUPS_FOREACH(g, s)
+		if (!g->take && !g->bid.not_notified && !g->bid.told)
 			ask_group(r, g);
-	TAILQ_FOREACH(permit, &s->permits, in_session)
-		if (permit_is_asking(permit) && !permit->not_notified && !permit->told)
+	PERMITS_FOREACH(permit, s)
+		if (permit_is_asking(permit) && !permit->bid.not_notified && !permit->bid.told)
 			ask_permit(r, permit);
-	LIST_FOREACH(t, &s->takes, in_session)
+	for (t = take_first(s); t; t = take_next(t))
 		ask_take(r, t);
 	TAILQ_FOREACH(pending, &s->pendings, in_session)
 		ask_pending(x, r, pending);

@@ -65,8 +65,9 @@ static void session_claims_are_ending(struct session *s)
 
 	TAILQ_FOREACH(c, &s->claims, in_session)
 		c->ending = true;
-	groups_are_ending(s);
-	permits_are_ending(s);
+	for (struct bid *b = bid_first(s); b; b = bid_next(b))
+		if (b->kind != BID_TAKE)
+			bid_is_ending(b);
 }
 
 static void session_drop_claims(struct request_context *x, struct session *s, bool waiting, enum ending how)
@@ -339,8 +340,7 @@ static struct session *session_of_request(struct request_context *x)
 
 static void resume_all_of(struct request_context *x, struct session *s, struct session *from)
 {
-	groups_take_over(s, from);
-	permits_take_over(s, from);
+	bids_take_over(s, from);
 	jobs_take_over(s, from);
 	take_places_take_over(s, from);
 	session_take_over(x->sessions, s, from);
@@ -389,7 +389,7 @@ void serve_RESUME(struct request_context *x, struct session *s)
 	const struct request *q = &x->request;
 	struct session *from;
 
-	if (!session_is_empty(s) || !LIST_EMPTY(&s->takes) || !TAILQ_EMPTY(&s->pendings) || s->resuming) {
+	if (!session_is_empty(s) || take_first(s) || !TAILQ_EMPTY(&s->pendings) || s->resuming) {
 		tell_mistake(x, s, ERROR_ARG,
 			     "RESUME is for a session that holds nothing, waits for nothing and has lost nothing: send it over a new connection");
 		return;
@@ -463,8 +463,8 @@ static bool groups_make_way(struct session *s, struct span name, struct span own
 	struct group *g;
 	bool ending = false;
 
-	for (; (g = group_in_other_mode(s, name, owner, shared)) && g->not_notified; ending = true)
-		group_is_ending(g);
+	for (; (g = group_in_other_mode(s, name, owner, shared)) && g->bid.not_notified; ending = true)
+		bid_is_ending(&g->bid);
 	return ending;
 }
 

@@ -102,7 +102,7 @@ static bool has_or_awaits(const struct session *s, struct span name)
 {
 	const struct permit *p;
 
-	TAILQ_FOREACH(p, &s->permits, in_session)
+	PERMITS_FOREACH(p, s)
 		if (span_equal(semaphore_name(p->semaphore), name))
 			return true;
 	return session_has_claim(s, name);

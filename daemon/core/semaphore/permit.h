@@ -10,11 +10,9 @@
 
 /* The claims of a permit: an ordinary claim for each seat. */
 
-/* Creates a permit for the session. permit_new() sets the terms of its ACQUIRE. */
-struct permit *permit_add(struct request_context *x, struct session *s, struct semaphore *m);
+/* Adds a permit to the semaphore. Its bid is open, and the rest is zeroed memory. */
+void permit_add(struct permit *p, struct semaphore *m);
 struct permit *permit_new(struct request_context *x, struct session *s, struct semaphore *m);
-/* Sets the terms of the present request, for what it has not got yet. */
-void permit_set_terms(struct request_context *x, struct permit *p);
 /* Asks for the mark, or for a slot. patient: waits until the permit leaves the queue. */
 void permit_ask_mark(struct request_context *x, struct permit *p, bool patient);
 void permit_ask_slot(struct request_context *x, struct permit *p, unsigned slot, bool patient); /* it has not asked for this slot yet */
@@ -84,18 +82,13 @@ void permits_give_up(struct request_context *x, struct session *s, struct span n
 bool permit_is_adopting(const struct permit *p);
 unsigned permits_open(const struct session *s); /* how many permits of the session are being adopted */
 
-/* The session ends: permits that it waits for are not granted any more. */
-void permits_are_ending(struct session *s);
 /*
- * Call after that. waiting: those that wait leave the queues. Else: the others give back what they hold, and are freed. sure: the client relies on nothing any
- * more.
+ * The session ends, and its bids are ending. waiting: those that wait leave the queues. Else: the others give back what they hold, and are freed. sure: the
+ * client relies on nothing any more.
  */
 void permits_end(struct request_context *x, struct session *s, bool waiting, bool sure);
 /* The session has lost its connection, and goes on without one. */
 void permits_detach(struct request_context *x, struct session *s);
-struct permit *permit_waiting(const struct session *s, struct span tag); /* under this tag, which is not empty; NULL: none */
-bool permits_wait(const struct session *s, bool patient);
-unsigned permits_patient(const struct session *s);
 /* The session has sent its last line. */
 void permits_finish_up(struct request_context *x, struct session *s);
 
@@ -106,8 +99,6 @@ void permits_finish_up(struct request_context *x, struct session *s);
 
 /* Its client is told, and relies on it from now on. If the permit was granted while the client was away, it no longer lapses. */
 void permit_hear(struct request_context *x, struct permit *p);
-/* RESUME: moves what `from` has and waits for to `to`. */
-void permits_take_over(struct session *to, struct session *from);
 /* Adds rows to the answer to RESUME: one for each permit, if there is room. The answer begins at `begin`. Returns how many; *more counts the others. */
 unsigned permits_tell_resumed(struct request_context *x, struct session *s, size_t begin, int64_t *more);
 /* Call after the answer. Reports what was lost meanwhile. The client may repeat requests for what it does not know of until then. */

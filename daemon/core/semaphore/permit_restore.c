@@ -95,7 +95,7 @@ static struct permit *permit_recorded(const struct session *s, const struct seat
 {
 	struct permit *p;
 
-	TAILQ_FOREACH(p, &s->permits, in_session)
+	PERMITS_FOREACH(p, s)
 		if (p->order == r->order && p->semaphore->limit == r->limit && span_equal(semaphore_name(p->semaphore), r->semaphore))
 			return p;
 	return NULL;
@@ -128,8 +128,8 @@ static void permit_drop(struct request_context *x, struct permit *p)
 
 void permit_restore_drop_all(struct request_context *x, struct session *s)
 {
-	while (!TAILQ_EMPTY(&s->permits))
-		permit_drop(x, TAILQ_FIRST(&s->permits));
+	while (permit_first(s))
+		permit_drop(x, permit_first(s));
 }
 
 /* After the loss another limit may have been granted. The records need not show that. */
@@ -137,7 +137,7 @@ static struct permit *loss_recorded(const struct session *s, const struct seat_r
 {
 	struct permit *p;
 
-	TAILQ_FOREACH(p, &s->permits, in_session)
+	PERMITS_FOREACH(p, s)
 		if (p->order == r->order && span_equal(semaphore_name(p->semaphore), r->semaphore))
 			return p;
 	return NULL;
@@ -155,14 +155,13 @@ static bool permit_restore_loss_freed(struct request_context *x, const struct se
 
 static struct permit *permit_recall(struct request_context *x, struct session *s, const struct seat_record *r, const struct journal_record *record)
 {
-	struct permit *p = permit_add(x, s, semaphore_find_or_add(x, r->semaphore, r->limit));
+	struct permit *p = mem_alloc(sizeof(*p));
 
+	bid_open(&p->bid, BID_PERMIT, s, 1, r->owner, remark_read(record->note, record->trace));
+	permit_add(p, semaphore_find_or_add(x, r->semaphore, r->limit));
 	p->order = r->order;
 	if (x->engine->asked < r->order)
 		x->engine->asked = r->order;
-	p->owner_n = r->owner.n;
-	p->owner = r->owner.n > 0 ? mem_copy(r->owner.p, r->owner.n) : NULL;
-	kept_remark_set(&p->remark, remark_read(record->note, record->trace));
 	p->believed = INSTANT_NEVER; /* no bound but the leases of its claims */
 	return p;
 }
@@ -200,8 +199,8 @@ int permit_restore_seat(struct request_context *x, struct session *s, const stru
 	c->limit = (uint16_t)(record.is_mark ? record.limit : SLOT_OF_SEMAPHORE);
 	c->ttl_us = r->ttl_us < x->core->conf.max_lease_us ? r->ttl_us : x->core->conf.max_lease_us;
 	c->granted_at = p->granted_at = (struct instant){r->granted_at_us};
-	p->ttl_us = c->ttl_us;
-	p->not_notified = !r->told;
+	p->bid.ttl_us = c->ttl_us;
+	p->bid.not_notified = !r->told;
 	p->at_risk |= (r->flags & JOURNAL_RISK) != 0;
 	TAILQ_INSERT_TAIL(&p->agent.claims, c, in_session);
 	lock_find_or_add_text(&x->engine->table, r->name)->lease.limit = c->limit;
@@ -229,7 +228,7 @@ int permit_restore_loss(struct request_context *x, struct session *s, const stru
 	p->slot.slot = (uint16_t)record.slot;
 	p->fence = r->fence;
 	p->loss = why;
-	p->not_notified = !(r->flags & JOURNAL_HEARD); /* if that is not known, the loss is reported again */
+	p->bid.not_notified = !(r->flags & JOURNAL_HEARD); /* if that is not known, the loss is reported again */
 	permit_enter(x, p, PERMIT_LOST);
 	return 0;
 }
@@ -258,8 +257,8 @@ void permit_restore_end(struct request_context *x, struct session *s)
 {
 	struct permit *p, *next;
 
-	for (p = TAILQ_FIRST(&s->permits); p; p = next) {
-		next = TAILQ_NEXT(p, in_session);
+	for (p = permit_first(s); p; p = next) {
+		next = permit_next(p);
 		if (p->state == PERMIT_LOST)
 			continue;
 		if (!permit_is_whole(p)) {

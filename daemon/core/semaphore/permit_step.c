@@ -9,31 +9,15 @@
 #include "daemon/core/reply/records.h"
 #include "daemon/core/reply/tell.h"
 
-void permits_take_over(struct session *to, struct session *from)
-{
-	struct permit *p;
-
-	to->slots += from->slots;
-	from->slots = 0;
-	while ((p = TAILQ_FIRST(&from->permits))) {
-		TAILQ_REMOVE(&from->permits, p, in_session);
-		TAILQ_INSERT_TAIL(&to->permits, p, in_session);
-		p->session = p->agent.principal = to;
-		p->agent.serial = from->serial;
-		if (!from->origin)
-			session_count_claims(&p->agent, to->origin);
-	}
-}
-
 /* Its client is told of the permit. Forgets what the same owner lost earlier with the same slot. */
 static void permit_forget_losses(struct request_context *x, struct permit *p)
 {
 	struct permit *loss, *next;
 
-	for (loss = TAILQ_FIRST(&p->session->permits); loss && loss->state == PERMIT_LOST; loss = next) {
-		next = TAILQ_NEXT(loss, in_session);
-		if (!loss->not_notified && loss->semaphore == p->semaphore &&
-		    span_equal(permit_owner(loss), permit_owner(p)) && loss->slot.slot == p->slot.slot) {
+	for (loss = permit_first(p->bid.session); loss && loss->state == PERMIT_LOST; loss = next) {
+		next = permit_next(loss);
+		if (!loss->bid.not_notified && loss->semaphore == p->semaphore &&
+		    span_equal(bid_owner(&loss->bid), bid_owner(&p->bid)) && loss->slot.slot == p->slot.slot) {
 			permit_abandon(x, loss, INSTANT_NEVER); /* its client has not read of the new grant yet */
 			permit_end(x, loss);
 		}
@@ -42,10 +26,10 @@ static void permit_forget_losses(struct request_context *x, struct permit *p)
 
 void permit_hear(struct request_context *x, struct permit *p)
 {
-	if (!p->not_notified)
+	if (!p->bid.not_notified)
 		return;
-	p->not_notified = false;
-	heap_cancel(&x->core->timers, &p->timer);
+	p->bid.not_notified = false;
+	heap_cancel(&x->core->timers, &p->bid.timer);
 	record_permit(x, p);
 	permit_forget_losses(x, p);
 }
@@ -56,22 +40,22 @@ unsigned permits_tell_resumed(struct request_context *x, struct session *s, size
 	struct reply r;
 	unsigned n = 0;
 
-	TAILQ_FOREACH(p, &s->permits, in_session) {
+	PERMITS_FOREACH(p, s) {
 		if (p->state != PERMIT_HELD || permit_is_adopting(p) || permit_valid_us(x, p) <= 0)
 			continue;
 		if (rows_take_long(x, s->unsent - begin)) {
 			++*more;
 			continue;
 		}
-		heap_cancel(&x->core->timers, &p->timer);
+		heap_cancel(&x->core->timers, &p->bid.timer);
 		permit_hear(x, p);
 		reply_begin(&r, session_line(x->sessions), span_of(s->lasting->resume_tag), "*");
 		reply_permit(&r, p);
 		reply_ms(&r, "valid_ms", permit_valid_us(x, p));
 		reply_int(&r, "count", 1);
 		reply_int(&r, "limit", p->semaphore->limit);
-		if (p->owner_n > 0)
-			reply_text(&r, "owner", permit_owner(p));
+		if (p->bid.owner_n > 0)
+			reply_text(&r, "owner", bid_owner(&p->bid));
 		session_send(x->sessions, s, r.start, reply_end(&r));
 		n++;
 	}
@@ -81,22 +65,22 @@ unsigned permits_tell_resumed(struct request_context *x, struct session *s, size
 /* limits the time to repeat the request for one permit; does nothing if its client knows of it */
 static void permit_bound(struct request_context *x, struct permit *p, struct instant until)
 {
-	if (!p->not_notified || permit_is_adopting(p))
+	if (!p->bid.not_notified || permit_is_adopting(p))
 		return;
-	if (!timer_is_set(&p->timer) || instant_before(until, p->timer.at))
-		heap_set(&x->core->timers, &p->timer, until);
+	if (!timer_is_set(&p->bid.timer) || instant_before(until, p->bid.timer.at))
+		heap_set(&x->core->timers, &p->bid.timer, until);
 }
 
 void permits_bound(struct request_context *x, struct session *s, struct instant until)
 {
 	struct permit *p;
 
-	TAILQ_FOREACH(p, &s->permits, in_session) {
-		if (p->not_notified && p->state == PERMIT_LOST) {
-			p->not_notified = false;
+	PERMITS_FOREACH(p, s) {
+		if (p->bid.not_notified && p->state == PERMIT_LOST) {
+			p->bid.not_notified = false;
 			permit_tell(x, p, "! LOST", NULL);
 		} else if (p->state == PERMIT_LOST && p->acknowledged) {
-			heap_set(&x->core->timers, &p->timer, until);
+			heap_set(&x->core->timers, &p->bid.timer, until);
 		} else {
 			permit_bound(x, p, until);
 		}
@@ -105,42 +89,31 @@ void permits_bound(struct request_context *x, struct session *s, struct instant 
 
 /* How an ACQUIRE is answered: either the client gets the permit, or the permit is refused and freed. */
 
-/* The ACQUIRE was answered, or has no client left. */
-static void permit_answered(struct request_context *x, struct session *s, bool tagged)
-{
-	session_answered(x->sessions, s, tagged);
-}
-
-static bool permit_is_tagged(const struct permit *p)
-{
-	return p->not_notified || p->tag[0] != '\0';
-}
-
 /* It has the mark and a slot. */
 static void permit_win(struct request_context *x, struct permit *p)
 {
-	struct session *s = p->session;
-	bool tagged = permit_is_tagged(p);
+	struct session *s = p->bid.session;
+	bool tagged = bid_is_tagged(&p->bid);
 
 	permit_keep_slot(x, p);
-	heap_cancel(&x->core->timers, &p->timer);
+	heap_cancel(&x->core->timers, &p->bid.timer);
 	permit_enter(x, p, PERMIT_HELD);
 	p->granted_at = x->core->now;
 	p->fence = p->slot.claim->token;
 	record_permit(x, p);
 	name_history_add(x, s, semaphore_name(p->semaphore));
-	if (!p->not_notified) {
+	if (!p->bid.not_notified) {
 		permit_forget_losses(x, p);
-		permit_tell_granted(x, p, span_of(p->tag));
+		permit_tell_granted(x, p, span_of(p->bid.tag));
 	} else if (s->detached || s->resuming) {
 		p->believed = INSTANT_PAST;
 	} else {
-		heap_set(&x->core->timers, &p->timer, s->lasting->repeat_until);
+		heap_set(&x->core->timers, &p->bid.timer, s->lasting->repeat_until);
 	}
 	permit_watch(x, p, WATCH_GRANTED);
 	contended_permit(x, p, CONTENDED_FIRST);
 	permit_note_risk(x, p);
-	permit_answered(x, s, tagged);
+	session_answered(x->sessions, s, tagged);
 	deadlock_note(x, s);
 	semaphore_stir(x, p->semaphore);
 }
@@ -160,9 +133,9 @@ static void reply_permit_holder(const struct request_context *x, struct reply *r
 {
 	char who[WHO_MAX];
 
-	reply_text(r, "holder", (struct span){who, session_who(p->session, who)});
+	reply_text(r, "holder", (struct span){who, session_who(p->bid.session, who)});
 	reply_ms(r, "held_ms", instant_diff(x->core->now, p->granted_at));
-	reply_remark(r, kept_remark(&p->remark));
+	reply_remark(r, kept_remark(&p->bid.remark));
 }
 
 static void tell_full(struct request_context *x, const struct permit *p, const char *word)
@@ -171,30 +144,31 @@ static void tell_full(struct request_context *x, const struct permit *p, const c
 	const struct permit *holder = permit_in_the_way(m);
 	struct reply r;
 
-	reply_begin(&r, session_line(x->sessions), span_of(p->tag), word);
+	reply_begin(&r, session_line(x->sessions), span_of(p->bid.tag), word);
 	reply_text(&r, "name", semaphore_name(m));
 	if (word[0] == 'T')
-		reply_ms(&r, "waited_ms", instant_diff(x->core->now, p->asked_at));
+		reply_ms(&r, "waited_ms", instant_diff(x->core->now, p->bid.asked_at));
 	reply_int(&r, "limit", m->limit);
 	reply_int(&r, "free", 0); /* other daemons have those that seem to be free here */
 	reply_int(&r, "waiters", m->waiters); /* it has left the line */
 	if (holder)
 		reply_permit_holder(x, &r, holder);
-	tell_line(x, p->session, &r);
+	tell_line(x, p->bid.session, &r);
 }
 
 static void tell_in_use(struct request_context *x, const struct permit *p)
 {
 	if (p->other)
-		tell_error(x, p->session, span_of(p->tag), ERROR_LIMIT,
+		tell_error(x, p->bid.session, span_of(p->bid.tag), ERROR_LIMIT,
 		           "limit=%u is that of this semaphore at present: ask with the same limit, or when nobody has a permit of it", p->other);
 	else
-		tell_error(x, p->session, span_of(p->tag), ERROR_KIND, "the name is in use by a lock: take another name, or ask when nobody holds the lock");
+		tell_error(x, p->bid.session, span_of(p->bid.tag), ERROR_KIND,
+		           "the name is in use by a lock: take another name, or ask when nobody holds the lock");
 }
 
 static void permit_tell_refused(struct request_context *x, const struct permit *p, enum refusal why)
 {
-	int64_t waited = instant_diff(x->core->now, p->asked_at);
+	int64_t waited = instant_diff(x->core->now, p->bid.asked_at);
 
 	core_answers(x->core, VERB_ACQUIRE);
 	metric_waited(&x->core->metrics, refusal_result(why), waited);
@@ -208,28 +182,23 @@ static void permit_tell_refused(struct request_context *x, const struct permit *
 	} else if (why == REFUSED_IN_USE) {
 		tell_in_use(x, p);
 	} else {
-		deliver_refusal(x, p->session, span_of(p->tag), why);
+		deliver_refusal(x, p->bid.session, span_of(p->bid.tag), why);
 	}
 }
 
 static void permit_refuse(struct request_context *x, struct permit *p, enum refusal why)
 {
-	struct session *s = p->session;
-	bool tagged = permit_is_tagged(p);
+	struct session *s = p->bid.session;
+	bool tagged = bid_is_tagged(&p->bid);
 
-	if (why == REFUSED_BUSY && p->patient)
-		why = p->leaving ? REFUSED_CANCELLED : REFUSED_TIMEOUT;
+	if (why == REFUSED_BUSY && p->bid.patient)
+		why = p->bid.leaving ? REFUSED_CANCELLED : REFUSED_TIMEOUT;
 	permit_enter(x, p, PERMIT_CANCELLED);
-	if (!p->not_notified && !p->told && !s->over && !s->detached)
+	if (!p->bid.not_notified && !p->bid.told && !s->over && !s->detached)
 		permit_tell_refused(x, p, why);
 	metric_add(&x->core->metrics, METRIC_FAILURES, why == REFUSED_QUORUM || why == REFUSED_NOT_ADMITTED);
 	permit_end(x, p);
-	permit_answered(x, s, tagged);
-}
-
-static bool is_trouble(enum refusal why)
-{
-	return why == REFUSED_QUORUM || why == REFUSED_NOT_ADMITTED;
+	session_answered(x->sessions, s, tagged);
 }
 
 /* If it was lost before the client was told of it, nobody needs to know. */
@@ -272,25 +241,25 @@ static void permit_stall(struct permit *p, bool stalled)
 /* Returns the end of its wait, or of the time to repeat the ACQUIRE if its session was resumed while it was trying. */
 static struct instant permit_wait_until(const struct permit *p)
 {
-	const struct session *s = p->session;
+	const struct session *s = p->bid.session;
 
-	return p->not_notified && !s->detached && !s->resuming ? instant_min(p->wait_until, s->lasting->repeat_until) : p->wait_until;
+	return p->bid.not_notified && !s->detached && !s->resuming ? instant_min(p->bid.wait_until, s->lasting->repeat_until) : p->bid.wait_until;
 }
 
 /* It cannot have a slot now. It gives everything back, and waits in line or is refused. */
 static void permit_fails(struct request_context *x, struct permit *p, enum refusal why)
 {
-	bool may_wait = p->patient && !p->leaving && !x->engine->draining && instant_before(x->core->now, p->wait_until);
+	bool may_wait = p->bid.patient && !p->bid.leaving && !x->engine->draining && instant_before(x->core->now, p->bid.wait_until);
 
-	if (!may_wait || (why != REFUSED_BUSY && !is_trouble(why))) {
+	if (!may_wait || (why != REFUSED_BUSY && !refusal_is_trouble(why))) {
 		permit_refuse(x, p, x->engine->draining ? REFUSED_DRAINING : why);
 		return;
 	}
 	permit_drop_all(x, p);
 	p->mark.why = NOT_REFUSED;
 	permit_enter(x, p, PERMIT_WAITING);
-	deadlock_note(x, p->session);
-	heap_set(&x->core->timers, &p->timer, permit_wait_until(p));
+	deadlock_note(x, p->bid.session);
+	heap_set(&x->core->timers, &p->bid.timer, permit_wait_until(p));
 	permit_watch(x, p, WATCH_WAITING);
 	contended_semaphore(x, p->semaphore);
 	semaphore_stir(x, p->semaphore);
@@ -361,9 +330,9 @@ static void go_on_trying(struct request_context *x, struct permit *p)
 		permit_fails(x, p, p->mark.why);
 	} else if (permit_trouble(p) != NOT_REFUSED) {
 		permit_fails(x, p, permit_trouble(p));
-	} else if (!may_try && !p->patient && !again && p->semaphore->stalled < STALLED_MOST && others_try(p)) {
+	} else if (!may_try && !p->bid.patient && !again && p->semaphore->stalled < STALLED_MOST && others_try(p)) {
 		permit_stall(p, true);
-	} else if (!may_try || instant_diff(x->core->now, p->asked_at) >= WAITERS_HURRY_US) {
+	} else if (!may_try || instant_diff(x->core->now, p->bid.asked_at) >= WAITERS_HURRY_US) {
 		permit_fails(x, p, REFUSED_BUSY);
 	} else {
 		if (!p->mark.claim)
@@ -436,7 +405,7 @@ static void go_on_as_first(struct request_context *x, struct permit *p)
 /* It would wait in more queues than a step can leave when its session ends. */
 static bool session_waits_in_enough_queues(const struct permit *p)
 {
-	return p->state != PERMIT_FIRST && p->session->slots + p->semaphore->limit > SLOTS_OF_SESSION;
+	return p->state != PERMIT_FIRST && p->bid.session->slots + p->semaphore->limit > SLOTS_OF_SESSION;
 }
 
 static void go_on_in_line(struct request_context *x, struct permit *p)
@@ -463,15 +432,15 @@ static void permit_look(struct request_context *x, struct permit *p)
 
 	if (lost)
 		permit_lose(x, p, lost->claim->loss);
-	else if (!p->session->detached && !p->session->resuming)
-		permit_bound(x, p, resume_repeat_until(x, p->session));
+	else if (!p->bid.session->detached && !p->bid.session->resuming)
+		permit_bound(x, p, resume_repeat_until(x, p->bid.session));
 }
 
 void permit_step_next(struct request_context *x)
 {
-	struct permit *p = TAILQ_FIRST(&x->permits_due);
+	struct permit *p = permit_of_bid(TAILQ_FIRST(&x->bids_due[BID_PERMIT]));
 
-	permit_is_due_no_more(x, p);
+	bid_set_due(x, &p->bid, DUE_NOT);
 	x->gathered = true;
 	if (permit_is_asking(p))
 		permit_drop_lost(x, p);
@@ -484,7 +453,7 @@ void permit_step_next(struct request_context *x)
 		go_on_in_line(x, p);
 		break;
 	case PERMIT_CANCELLED:
-		permit_refuse(x, p, withdrawn_why(x, p->denied));
+		permit_refuse(x, p, withdrawn_why(x, p->bid.denied));
 		break;
 	case PERMIT_HELD:
 		permit_look(x, p);
@@ -505,6 +474,6 @@ void permit_step_fired(struct request_context *x, struct permit *p)
 	x->gathered = true;
 	if (p->state == PERMIT_WAITING || p->state == PERMIT_FIRST)
 		permit_refuse(x, p, timeout_why(x));
-	else if ((p->not_notified && p->state == PERMIT_HELD) || p->state == PERMIT_LOST)
+	else if ((p->bid.not_notified && p->state == PERMIT_HELD) || p->state == PERMIT_LOST)
 		permit_end(x, p);
 }

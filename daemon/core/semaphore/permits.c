@@ -34,16 +34,14 @@ static struct span slot_name(struct permit *p, char out[SLOT_NAME_MAX], unsigned
 
 static void seat_ask(struct request_context *x, struct permit *p, struct seat *seat, struct span name, unsigned limit, bool patient)
 {
-	struct claim *c = inner_session_claim(x->engine, &p->agent, permit_owner(p), kept_remark(&p->remark), p->asked_at);
+	struct claim *c = inner_session_claim(x->engine, &p->bid, p->bid.asked_at);
 
 	seat->claim = c;
 	seat->why = NOT_REFUSED;
 	c->asking->order = p->order;
 	c->renew = true;
-	c->ttl_us = p->ttl_us;
 	c->limit = (uint16_t)limit;
 	c->shared = limit != SLOT_OF_SEMAPHORE;
-	c->priority = p->priority & 15;
 	c->patient = patient;
 	/* The claims wait for as long as the permit. */
 	lock_request_ask(x->engine, c, name, patient ? INSTANT_NEVER : x->core->now);
@@ -228,61 +226,31 @@ void permit_free(struct request_context *x, struct permit *p)
 	struct semaphore *m = p->semaphore;
 
 	permit_drop_all(x, p);
-	heap_cancel(&x->core->timers, &p->timer);
-	permit_is_due_no_more(x, p);
 	permit_enter(x, p, PERMIT_LOST);
-	p->session->held--;
+	p->bid.session->held--;
 	TAILQ_REMOVE(&m->lost, p, in_line);
-	TAILQ_REMOVE(&p->session->permits, p, in_session);
 	alarms_forget(x->core, p);
-	permit_release(p);
+	permit_release(x, p);
 }
 
 /* --- permits --- */
 
-struct permit *permit_add(struct request_context *x, struct session *s, struct semaphore *m)
+void permit_add(struct permit *p, struct semaphore *m)
 {
-	struct permit *p = mem_alloc(sizeof(*p));
-
-	p->session = s;
 	p->semaphore = m;
-	inner_session_init(&p->agent, s);
+	inner_session_init(&p->agent, &p->bid);
 	p->agent.of_permit = true;
-	p->timer.kind = TIMER_PERMIT;
-	p->asked_at = x->core->asked_at;
 	p->state = PERMIT_TRYING;
 	TAILQ_INSERT_TAIL(&m->others, p, in_line);
-	TAILQ_INSERT_TAIL(&s->permits, p, in_session);
-	s->waiting++;
-	return p;
-}
-
-void permit_set_terms(struct request_context *x, struct permit *p)
-{
-	const struct request *q = &x->request;
-
-	kept_remark_set(&p->remark, request_remark(q));
-	p->ttl_us = request_has(q, FIELD_TTL) ? q->field[FIELD_TTL].number : x->core->conf.lease_us;
-	p->counted = request_has(q, FIELD_COUNT);
-	inner_session_set_terms(&p->agent, true, p->ttl_us, 0, request_remark(q));
 }
 
 struct permit *permit_new(struct request_context *x, struct session *s, struct semaphore *m)
 {
-	const struct request *q = &x->request;
-	int64_t wait = request_has(q, FIELD_WAIT) ? q->field[FIELD_WAIT].number : 0;
-	struct permit *p = permit_add(x, s, m);
+	struct permit *p = mem_alloc(sizeof(*p));
 
-	p->origin = s->origin;
-	origin_crowd(p->origin, 1);
-	p->priority = request_priority(q);
+	bid_open_request(x, &p->bid, BID_PERMIT, s, 1);
+	permit_add(p, m);
 	p->order = ++x->engine->asked;
-	p->owner_n = request_owner(q).n;
-	p->owner = p->owner_n > 0 ? mem_copy(request_owner(q).p, p->owner_n) : NULL;
-	permit_set_terms(x, p);
-	p->patient = wait > 0;
-	p->wait_until = wait == WAIT_FOREVER ? INSTANT_NEVER : instant_add(p->asked_at, wait);
-	memcpy(p->tag, q->tag.p ? q->tag.p : "", q->tag.n);
 	return p;
 }
 
@@ -302,8 +270,8 @@ static unsigned permit_waiters(const struct request_context *x, const struct per
 /* Nothing is sent about a permit that RESUME still has to report, or whose session has no connection. */
 static bool permit_hears(const struct request_context *x, const struct permit *p)
 {
-	return p->state == PERMIT_HELD && !p->not_notified && watch_is_subscribed(p->session) && !p->session->resuming && permit_waiters(x, p) > 0 &&
-	       session_may_look(x->core, p->session, semaphore_name(p->semaphore));
+	return p->state == PERMIT_HELD && !p->bid.not_notified && watch_is_subscribed(p->bid.session) && !p->bid.session->resuming &&
+	       permit_waiters(x, p) > 0 && session_may_look(x->core, p->bid.session, semaphore_name(p->semaphore));
 }
 
 void contended_tell(struct request_context *x, struct permit *p, enum contended_why why)
@@ -318,9 +286,9 @@ void contended_tell(struct request_context *x, struct permit *p, enum contended_
 	reply_begin(&r, session_line(x->sessions), SPAN(""), "! CONTENDED");
 	reply_permit(&r, p);
 	reply_int(&r, "waiters", permit_waiters(x, p));
-	if (p->owner_n > 0)
-		reply_text(&r, "owner", permit_owner(p));
-	tell_line(x, p->session, &r);
+	if (p->bid.owner_n > 0)
+		reply_text(&r, "owner", bid_owner(&p->bid));
+	tell_line(x, p->bid.session, &r);
 }
 
 void contended_tell_all(struct request_context *x, const struct semaphore *m)
@@ -337,7 +305,7 @@ void serve_SUBSCRIBE(struct request_context *x, struct session *s)
 
 	if (!watch_subscribe(x, s))
 		return;
-	TAILQ_FOREACH(p, &s->permits, in_session)
+	PERMITS_FOREACH(p, s)
 		contended_tell(x, p, CONTENDED_NEWS);
 }
 
@@ -346,11 +314,11 @@ void semaphore_stir(struct request_context *x, struct semaphore *m)
 	struct permit *p = TAILQ_FIRST(&m->line);
 
 	if (p && p->state == PERMIT_WAITING)
-		permit_make_due(x, p);
+		bid_set_due(x, &p->bid, DUE_NOW);
 	if (m->first && m->first != p)
-		permit_make_due(x, m->first);
+		bid_set_due(x, &m->first->bid, DUE_NOW);
 	for (p = TAILQ_FIRST(&m->others); p && p->stalled; p = TAILQ_NEXT(p, in_line))
-		permit_make_due(x, p);
+		bid_set_due(x, &p->bid, DUE_NOW);
 }
 
 static bool leases_are_at_risk(const struct permit *p)
@@ -409,7 +377,7 @@ unsigned permits_open(const struct session *s)
 	const struct permit *p;
 	unsigned n = 0;
 
-	TAILQ_FOREACH(p, &s->permits, in_session)
+	PERMITS_FOREACH(p, s)
 		n += permit_is_adopting(p);
 	return n;
 }
@@ -417,11 +385,11 @@ unsigned permits_open(const struct session *s)
 /* A claim of it is held again. RESUME waits until both are. If it did not, the client is told now. */
 static void permit_adopted(struct request_context *x, struct permit *p)
 {
-	permit_make_due(x, p); /* see permit_look() */
+	bid_set_due(x, &p->bid, DUE_NOW); /* see permit_look() */
 	if (permit_is_adopting(p) || permit_lost_seat(p))
 		return;
 	permit_tell(x, p, "! SAFE", "valid_ms");
-	session_wake(x->sessions, p->session);
+	session_wake(x->sessions, p->bid.session);
 }
 
 void permits_note(struct request_context *x, const struct notice *n)
@@ -450,7 +418,7 @@ void permits_note(struct request_context *x, const struct notice *n)
 			p->other = limit_in_use(p, n->claim->lock);
 		break;
 	case NOTICE_LOST: /* the claim itself records that */
-		session_wake(x->sessions, p->session);
+		session_wake(x->sessions, p->bid.session);
 		break;
 	case NOTICE_LENGTHENS:
 		record_permit(x, p);
@@ -468,7 +436,7 @@ void permits_note(struct request_context *x, const struct notice *n)
 	default:
 		return;
 	}
-	permit_make_due(x, p);
+	bid_set_due(x, &p->bid, DUE_NOW);
 }
 
 static void permit_drop_extend(struct request_context *x, struct permit *p, enum refusal why)
@@ -494,15 +462,15 @@ void permit_lose(struct request_context *x, struct permit *p, enum loss why)
 	permit_drop_extend(x, p, REFUSED_LOST);
 	if (core_may_log(x->core, BURST_LOST))
 		core_log(x->core, LOG_WARN, "lost", "peer=%s session=%" PRIu64 " name=%s fence=%" PRId64 " reason=%s",
-		         core_quoted(x->core, (struct span){who, session_who(p->session, who)}), p->session->serial,
+		         core_quoted(x->core, (struct span){who, session_who(p->bid.session, who)}), p->bid.session->serial,
 		         core_quoted(x->core, semaphore_name(p->semaphore)), p->fence, loss_word(why));
-	if (p->not_notified)
+	if (p->bid.not_notified)
 		record_permit_freed(x, p);
 	else
 		record_permit_lost(x, p);
 	permit_watch(x, p, WATCH_LOST);
 	permit_tell(x, p, "! LOST", NULL);
-	if (p->not_notified) {
+	if (p->bid.not_notified) {
 		permit_abandon(x, p, INSTANT_NEVER);
 		permit_enter(x, p, PERMIT_LOST);
 		permit_end(x, p); /* the client was never told of it */
@@ -510,15 +478,15 @@ void permit_lose(struct request_context *x, struct permit *p, enum loss why)
 	}
 	permit_lose_seats(x, p, why);
 	permit_enter(x, p, PERMIT_LOST);
-	p->not_notified = p->session->detached || p->session->resuming;
+	p->bid.not_notified = p->bid.session->detached || p->bid.session->resuming;
 }
 
 void permits_lose(struct request_context *x, struct session *s, enum loss why)
 {
 	struct permit *p, *next;
 
-	for (p = TAILQ_FIRST(&s->permits); p; p = next) {
-		next = TAILQ_NEXT(p, in_session);
+	for (p = permit_first(s); p; p = next) {
+		next = permit_next(p);
 		if (p->state == PERMIT_HELD)
 			permit_lose(x, p, why);
 	}
@@ -541,31 +509,21 @@ void permits_give_up(struct request_context *x, struct session *s, struct span n
 {
 	struct permit *p;
 
-	TAILQ_FOREACH(p, &s->permits, in_session)
-		if (p->not_notified && permit_is_asking(p) && p->state != PERMIT_CANCELLED && span_equal(permit_owner(p), owner) &&
+	PERMITS_FOREACH(p, s)
+		if (p->bid.not_notified && permit_is_asking(p) && p->state != PERMIT_CANCELLED && span_equal(bid_owner(&p->bid), owner) &&
 		    span_equal(semaphore_name(p->semaphore), name))
-			permit_cancel(x, p);
+			bid_withdraw(x, &p->bid);
 }
 
 /* --- with their sessions --- */
-
-void permits_are_ending(struct session *s)
-{
-	struct permit *p;
-	struct claim *c;
-
-	TAILQ_FOREACH(p, &s->permits, in_session)
-		TAILQ_FOREACH(c, &p->agent.claims, in_session)
-			c->ending = true;
-}
 
 /* A session without a connection: its client was told how long to rely on its permits, and does not rely on those that it does not know of. */
 static void permit_leave(struct request_context *x, struct permit *p, bool sure)
 {
 	if (p->state == PERMIT_HELD)
 		permit_watch(x, p, WATCH_RELEASED);
-	if (p->state == PERMIT_HELD && !sure && !p->not_notified)
-		permit_abandon(x, p, p->session->detached ? p->believed : INSTANT_NEVER);
+	if (p->state == PERMIT_HELD && !sure && !p->bid.not_notified)
+		permit_abandon(x, p, p->bid.session->detached ? p->believed : INSTANT_NEVER);
 	else if (p->state == PERMIT_LOST && !sure)
 		permit_abandon(x, p, INSTANT_NEVER);
 	permit_end(x, p);
@@ -575,8 +533,8 @@ void permits_end(struct request_context *x, struct session *s, bool waiting, boo
 {
 	struct permit *p, *next;
 
-	for (p = TAILQ_FIRST(&s->permits); p; p = next) {
-		next = TAILQ_NEXT(p, in_session);
+	for (p = permit_first(s); p; p = next) {
+		next = permit_next(p);
 		if (waiting)
 			permit_drop_asked(x, p);
 		else
@@ -594,61 +552,28 @@ void permits_detach(struct request_context *x, struct session *s)
 {
 	struct permit *p;
 
-	TAILQ_FOREACH(p, &s->permits, in_session) {
-		p->tag[0] = '\0';
-		p->leaving = false;
+	PERMITS_FOREACH(p, s) {
+		bid_detach(&p->bid);
 		p->contended_at = (struct instant){0};
-		if (permit_is_asking(p))
-			p->not_notified = true;
-		else if (p->state == PERMIT_HELD && !permit_is_adopting(p))
-			p->believed = p->not_notified ? INSTANT_PAST : permit_relied_until(x, p);
+		if (p->state == PERMIT_HELD && !permit_is_adopting(p))
+			p->believed = p->bid.not_notified ? INSTANT_PAST : permit_relied_until(x, p);
 		if (p->state == PERMIT_HELD)
-			heap_cancel(&x->core->timers, &p->timer);
+			heap_cancel(&x->core->timers, &p->bid.timer);
 		else if (p->state == PERMIT_LOST)
-			heap_cancel(&x->core->timers, &p->timer); /* the RELEASE may be repeated after RESUME */
-		else if (timer_is_set(&p->timer))
-			heap_set(&x->core->timers, &p->timer, p->wait_until); /* permits_bound() may have made it earlier */
+			heap_cancel(&x->core->timers, &p->bid.timer); /* the RELEASE may be repeated after RESUME */
+		else if (timer_is_set(&p->bid.timer))
+			heap_set(&x->core->timers, &p->bid.timer, p->bid.wait_until); /* permits_bound() may have made it earlier */
 		permit_drop_extend(x, p, REFUSED_CANCELLED);
 	}
-}
-
-struct permit *permit_waiting(const struct session *s, struct span tag)
-{
-	struct permit *p;
-
-	TAILQ_FOREACH(p, &s->permits, in_session)
-		if (permit_is_asking(p) && span_equal(span_of(p->tag), tag))
-			return p;
-	return NULL;
-}
-
-bool permits_wait(const struct session *s, bool patient)
-{
-	const struct permit *p;
-
-	TAILQ_FOREACH(p, &s->permits, in_session)
-		if (permit_is_asking(p) && !p->not_notified && p->patient == patient)
-			return true;
-	return false;
-}
-
-unsigned permits_patient(const struct session *s)
-{
-	const struct permit *p;
-	unsigned n = 0;
-
-	TAILQ_FOREACH(p, &s->permits, in_session)
-		n += permit_is_asking(p) && p->patient;
-	return n;
 }
 
 void permits_finish_up(struct request_context *x, struct session *s)
 {
 	struct permit *p;
 
-	TAILQ_FOREACH(p, &s->permits, in_session) {
-		p->leaving = true;
+	PERMITS_FOREACH(p, s) {
+		p->bid.leaving = true;
 		if (p->state == PERMIT_WAITING || p->state == PERMIT_FIRST)
-			permit_cancel(x, p);
+			bid_withdraw(x, &p->bid);
 	}
 }

@@ -25,7 +25,7 @@ static bool session_waits(const struct session *s, bool patient)
 		if (c->state == CLAIM_WAITING && !c->not_notified && c->patient == patient)
 			return true;
 	}
-	return groups_wait(s, patient) || permits_wait(s, patient) || takes_wait(s, patient);
+	return bids_wait(s, patient);
 }
 
 /*
@@ -108,7 +108,7 @@ static void refuse_stopping(struct request_context *x, struct session *s, enum v
 
 bool hangup_refuse(struct request_context *x, struct session *s)
 {
-	bool asked = s->resuming && !s->returns, some = asked || !TAILQ_EMPTY(&s->pendings) || !LIST_EMPTY(&s->takes);
+	bool asked = s->resuming && !s->returns, some = asked || !TAILQ_EMPTY(&s->pendings) || take_first(s);
 	int64_t all = INT64_MAX;
 	struct pending *p;
 
@@ -195,7 +195,7 @@ void hangup_gone(struct request_context *x, struct session *s, enum gone how)
 
 void after_step_due(struct request_context *x)
 {
-	if (!TAILQ_EMPTY(&x->groups_due))
+	if (!TAILQ_EMPTY(&x->bids_due[BID_GROUP]))
 		group_step_next(x);
 	else
 		permit_step_next(x);

@@ -63,7 +63,7 @@ static void deliver_granted(struct request_context *x, struct claim *c, unsigned
 		slow_wait(x, s, lock_name(c->lock), claim_remark(c).trace, c->asking->asked_at, "granted");
 	claim_answered(x, c);
 	claim_end_asking(&x->engine->table, c);
-	if (!LIST_EMPTY(&s->groups))
+	if (!TAILQ_EMPTY(&s->bids[BID_GROUP]))
 		groups_gain(x, s);
 	deadlock_note(x, s);
 	watch_granted(x, c);
@@ -372,39 +372,25 @@ static void serve_CANCEL(struct request_context *x, struct session *s)
 {
 	struct span tag = {x->request.word[0].p + 1, x->request.word[0].n - 1}; /* the parser has checked that it is one */
 	struct claim *c = session_waiting(s, tag);
-	struct group *g = c ? NULL : group_waiting(s, tag);
-	struct permit *p = c || g ? NULL : permit_waiting(s, tag);
 	struct lock *l = c ? c->lock : NULL;
-	struct take *take = take_waiting(s, tag);
+	struct bid *b = bid_waiting(s, tag);
 	struct rate_turn *turn = rate_turn_waiting(s, tag);
 
-	if (turn) {
-		command_ok(x, s);
-		rate_turn_cancel(x, turn);
-		return;
-	}
-	if (take) {
-		command_ok(x, s);
-		take_cancel(x, take);
-		return;
-	}
-	if (!c && g) {
-		command_ok(x, s);
-		group_cancel(x, g);
-		return;
-	}
-	if (p) {
-		command_ok(x, s);
-		permit_cancel(x, p);
-		return;
-	}
-	if (!c) {
+	if (!c && !b && !turn) {
 		tell_error(x, s, x->request.tag, ERROR_NOTFOUND, "no request waits under @%.*s", (int)tag.n, tag.p);
 		return;
 	}
 	command_ok(x, s);
-	wait_withdraw(x->engine, c, REFUSED_CANCELLED);
-	convert_look(x->engine, l);
+	if (turn) {
+		rate_turn_cancel(x, turn);
+	} else if (b && b->kind == BID_TAKE) {
+		take_cancel(x, take_of_bid(b));
+	} else if (b) {
+		bid_withdraw(x, b);
+	} else {
+		wait_withdraw(x->engine, c, REFUSED_CANCELLED);
+		convert_look(x->engine, l);
+	}
 }
 
 static void serve_PING(struct request_context *x, struct session *s)
@@ -487,7 +473,7 @@ static bool tag_is_in_use(const struct session *s, struct span tag)
 	const struct pending *p;
 	const struct listing *l;
 
-	if (s->waiting > 0 && (session_waiting(s, tag) || group_waiting(s, tag) || permit_waiting(s, tag) || take_waiting(s, tag)))
+	if (s->waiting > 0 && (session_waiting(s, tag) || bid_waiting(s, tag)))
 		return true;
 	if (s->resuming && span_equal(span_of(s->lasting->resume_tag), tag))
 		return true;
@@ -528,7 +514,7 @@ static bool __attribute__((cold)) command_loses_over(struct request_context *x, 
 
 	for (unsigned i = 0; i < x->request.words; i++)
 		lose_if_over(x, lock_find(&x->engine->table, x->request.word[i]));
-	TAILQ_FOREACH(p, &s->permits, in_session)
+	PERMITS_FOREACH(p, s)
 		if (p->state == PERMIT_HELD)
 			lose_if_over(x, p->slot.claim->lock);
 	deliver_notices(x);

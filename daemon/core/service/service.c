@@ -55,7 +55,7 @@ static void job_timer_fired(struct request_context *x, struct timer *t)
 	else if (t->kind == TIMER_QUEUE)
 		queue_look(x, container_of(t, struct job_queue, timer));
 	else if (t->kind == TIMER_TAKE)
-		take_fired(x, container_of(t, struct take, timer));
+		take_fired(x, container_of(t, struct take, bid.timer));
 	else if (t->kind == TIMER_RATE_LINE || t->kind == TIMER_RATE_TURN)
 		rate_timer_fired(x, t);
 	else
@@ -103,7 +103,7 @@ static void timer_fired(struct request_context *x, struct timer *t)
 	else if (t->kind == TIMER_LAPSE)
 		group_step_fired(x, t);
 	else if (t->kind == TIMER_PERMIT)
-		permit_step_fired(x, container_of(t, struct permit, timer));
+		permit_step_fired(x, container_of(t, struct permit, bid.timer));
 	else if (t->kind >= TIMER_JOB)
 		job_timer_fired(x, t);
 	else
@@ -145,9 +145,9 @@ static unsigned timer_work(struct timer *t)
 	case TIMER_CLAIM:
 		return claim_work(container_of(t, struct claim, timer));
 	case TIMER_LAPSE:
-		return WORK_A_WAIT * container_of(t, struct group, lapse)->parts;
+		return WORK_A_WAIT * container_of(t, struct group, bid.timer)->parts;
 	case TIMER_PERMIT:
-		return WORK_A_WAIT + container_of(t, struct permit, timer)->asked_n / SLOTS_A_WORK;
+		return WORK_A_WAIT + container_of(t, struct permit, bid.timer)->asked_n / SLOTS_A_WORK;
 	default:
 		return WORK_A_WAIT;
 	}
@@ -192,7 +192,9 @@ struct service *service_new(const struct core_conf *conf)
 	TAILQ_INIT(&s->context.watchings);
 	news_init(&s->context);
 	s->context.again.kind = TIMER_AGAIN;
-	TAILQ_INIT(&s->context.groups_due);
+	for (unsigned i = 0; i < BID_KINDS; i++)
+		TAILQ_INIT(&s->context.bids_due[i]);
+	TAILQ_INIT(&s->context.bids_later);
 	semaphores_init(&s->context);
 	rate_lines_init(&s->context);
 	alarm_configure(&s->context);

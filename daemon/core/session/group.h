@@ -3,23 +3,7 @@
 #ifndef CORE_GROUP_H
 #define CORE_GROUP_H
 
-#include "daemon/core/round/engine_data.h"
-#include "daemon/core/session/request_context.h"
-#include "daemon/core/session/session.h"
-
-/*
- * The agent of a group or a permit: the internal session that owns its claims. It is in no table and has no client. What it holds does not count as holds of
- * the client.
- */
-
-/* The agent is zeroed memory. principal: the session of the group or the permit. */
-void inner_session_init(struct session *agent, struct session *principal);
-/* Creates a claim of the agent, for which lock_request_ask() has yet to be called. */
-struct claim *inner_session_claim(struct engine *e, struct session *agent, struct span owner, struct remark remark, struct instant asked_at);
-/* The request was repeated on other terms. They apply to what the agent has not got yet. */
-void inner_session_set_terms(struct session *agent, bool renew, int64_t ttl_us, int64_t delay_us, struct remark remark);
-/* Gives back what the claim holds, or removes it from the queue. */
-void inner_session_drop(struct engine *e, struct claim *c);
+#include "daemon/core/session/bid.h"
 
 /*
  * A group is a LOCKALL or a LOCKANY that is not answered yet. It asks for each of its names by an ordinary claim, a part. The claims belong to the agent of the
@@ -32,7 +16,6 @@ enum group_state {
 	GROUP_NEW,       /* it has not asked for anything yet */
 	GROUP_TRYING,    /* it asks for one name after the other, and does not wait for any holder */
 	GROUP_WAITING,   /* LOCKALL: it waits in the queue of one name, and holds those before that name. LOCKANY: it waits in the queues of all */
-	GROUP_CANCELLED, /* it is about to give back what it holds, and to be answered */
 };
 
 struct part {
@@ -44,40 +27,26 @@ struct part {
 };
 
 struct group {
-	LIST_ENTRY(group) in_session;
-	TAILQ_ENTRY(group) in_due;
-	struct session *session;
-	struct origin *origin; /* the peer for whose limits its parts count */
+	struct bid bid;       /* its timer: after RESUME, how long the client may still repeat the request */
 	struct session agent; /* owns the claims of the parts; in no table */
-	struct timer lapse;   /* after RESUME: how long the client may still repeat the request */
 	enum group_state state;
 	unsigned parts;
 	unsigned next;        /* the index of the name that is asked for; LOCKANY: in TRYING */
 	struct part *part;
-	char *owner;
-	size_t owner_n;
-	struct kept_remark remark;
-	int64_t ttl_us, delay_us;
-	struct instant asked_at, wait_until;
-	int64_t stores_us;        /* see struct asking */
-	unsigned priority;
-	unsigned count;           /* count= of the request; 0: it has none */
+	int64_t delay_us;
 	bool any;                 /* LOCKANY */
-	bool renew, shared, patient;
+	bool renew, shared;
 	struct take *take;        /* the TAKE whose job has this lock: it gets the answer, and no client does; NULL: none */
-	bool due;                 /* in request_context.groups_due */
-	bool leaving;             /* its session has sent its last line: it waits for no holder any longer */
-	bool told;                /* its client was sent the reason of the refusal */
-	bool ending;              /* its parts are granted nothing any more */
-	bool denied;              /* CANCELLED: new rules deny it */
-	bool not_notified;        /* its connection was lost: a repeated request takes its place */
-	char tag[TAG_MAX + 1];
 };
 
-static inline struct span group_owner(const struct group *g)
+/* NULL: NULL. */
+static inline struct group *group_of_bid(struct bid *b)
 {
-	return (struct span){g->owner, g->owner_n};
+	return b ? container_of(b, struct group, bid) : NULL;
 }
+
+#define GROUPS_FOREACH(g, s) \
+	for ((g) = group_of_bid(TAILQ_FIRST(&(s)->bids[BID_GROUP])); g; (g) = group_of_bid(TAILQ_NEXT(&(g)->bid, in_session)))
 
 static inline struct span part_name(const struct part *p)
 {
@@ -96,10 +65,8 @@ struct group *group_new(struct request_context *x, struct session *s);
 struct group *group_new_of_take(struct request_context *x, struct session *s, struct take *take, struct span name, struct span owner, int64_t ttl_us);
 /* The client repeats the request after RESUME: this request takes the place of the earlier one. */
 void group_repeat(struct request_context *x, struct group *g);
-/* The group gives back what it holds, and is answered, before the step ends. This does not happen at once, because notices may refer to its parts. */
-void group_cancel(struct request_context *x, struct group *g);
-/* The group is looked at before the step ends. */
-void group_make_due(struct request_context *x, struct group *g);
+/* A group or a permit gives back what it holds, and is answered, before the step ends; not at once, because notices may refer to its claims. */
+void bid_withdraw(struct request_context *x, struct bid *b);
 
 /* Returns the client's own hold of that name; NULL: it has none. */
 struct claim *group_own(const struct request_context *x, const struct group *g, const struct part *p);
@@ -121,8 +88,6 @@ static inline enum verb group_verb(const struct group *g)
 /* The group is answered, or has no client left: it gives back what it holds. */
 void group_free(struct request_context *x, struct group *g);
 
-/* Its parts are granted nothing any more. */
-void group_is_ending(struct group *g);
 void group_leave_queues(struct request_context *x, struct group *g);
 void group_release(struct request_context *x, struct group *g); /* the daemon ends: frees the memory, and gives nothing back */
 

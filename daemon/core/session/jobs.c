@@ -220,11 +220,11 @@ struct take_share *take_share_find(const struct origin *o, const struct job_queu
 
 void take_share_join(struct take *take)
 {
-	take->share = take_share_find(take->origin, take->queue);
+	take->share = take_share_find(take->bid.origin, take->queue);
 	if (!take->share) {
 		take->share = mem_alloc(sizeof(*take->share));
 		take->share->queue = take->queue;
-		LIST_INSERT_HEAD(&take->origin->takes, take->share, of_origin);
+		LIST_INSERT_HEAD(&take->bid.origin->takes, take->share, of_origin);
 	}
 	take->share->n++;
 }
@@ -249,15 +249,15 @@ void take_join_line(struct request_context *x, struct take *take, struct take *b
 		TAILQ_INSERT_BEFORE(before, take, in_queue);
 	else
 		TAILQ_INSERT_TAIL(&take->queue->waiting, take, in_queue);
-	patient_count(x, take->queue, take->patient);
-	if (!take->patient)
+	patient_count(x, take->queue, take->bid.patient);
+	if (!take->bid.patient)
 		take_end_with_pass(take);
 }
 
 void take_leave_line(struct request_context *x, struct take *take)
 {
 	TAILQ_REMOVE(&take->queue->waiting, take, in_queue);
-	patient_count(x, take->queue, -take->patient);
+	patient_count(x, take->queue, -take->bid.patient);
 	if (take->ends)
 		TAILQ_REMOVE(&take->queue->ending, take, in_ending);
 	take->ends = false;
@@ -265,7 +265,7 @@ void take_leave_line(struct request_context *x, struct take *take)
 
 void take_wait_no_more(struct request_context *x, struct take *take)
 {
-	take->patient = false;
+	take->bid.patient = false;
 	if (take->job)
 		return;
 	patient_count(x, take->queue, -1);

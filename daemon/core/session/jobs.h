@@ -8,7 +8,7 @@
 #define CORE_JOBS_H
 
 #include "daemon/core/round/home.h"
-#include "daemon/core/session/request_context.h"
+#include "daemon/core/session/bid.h"
 
 #define JOB_NONSENSE  SPAN("its answer makes no sense")
 #define JOB_OWNER_MAX (4 + NAME_MAX_BYTES + 1 + JOB_ID_MAX) /* see job_owner() */
@@ -70,10 +70,8 @@ struct take_share {
 
 /* A TAKE that is not answered yet. */
 struct take {
-	LIST_ENTRY(take) in_session;
+	struct bid bid;              /* its timer: patient, the end of the wait */
 	TAILQ_ENTRY(take) in_queue, in_ending;
-	struct session *session;
-	struct origin *origin;       /* the peer for whose limits it counts */
 	struct take_share *share;    /* the same for this queue; NULL: its peer has no limit */
 	struct job_queue *queue;
 	uint64_t place;              /* its place among those that wait: the smallest comes first */
@@ -82,18 +80,29 @@ struct take {
 	struct span payload;         /* owned; the payload of that job */
 	int64_t due_ms;              /* when that job was due, by the clock of the home … */
 	struct instant due_at;       /* … and by our clock, as far as that is known */
-	struct instant asked_at, wait_until;
-	struct timer timer;          /* patient: the end of the wait */
-	int64_t ttl_us;
-	bool patient;
 	unsigned denied_in;          /* the last pass with a job whose lock the rules deny to its session … */
 	unsigned denied_by;          /* … the line of the rule that denies it; 0: no rule allows it */
 	unsigned wrong_type_in;      /* … the last pass with a job whose lock is a key of another type */
 	bool ends;                   /* it is in queue.ending */
 	bool late;                   /* it came after the home was asked: the answer may be too old for it */
-	char tag[TAG_MAX + 1];
 };
 TAILQ_HEAD(takes, take);
+
+/* NULL: NULL. */
+static inline struct take *take_of_bid(struct bid *b)
+{
+	return b ? container_of(b, struct take, bid) : NULL;
+}
+
+static inline struct take *take_first(const struct session *s)
+{
+	return take_of_bid(TAILQ_FIRST(&s->bids[BID_TAKE]));
+}
+
+static inline struct take *take_next(const struct take *take)
+{
+	return take_of_bid(TAILQ_NEXT(&take->bid, in_session));
+}
 
 #define BUSY_LOCKS 16 /* how many a pass remembers */
 

@@ -32,10 +32,9 @@ struct request_context {
 	struct auths *auths;         /* NULL: nobody has sent AUTH yet, see auth.c */
 	struct remote_holders *remote_holders; /* NULL: nobody has asked about a holder elsewhere yet, see remote_holders.h */
 	unsigned due;            /* how many groups and permits are due */
-	TAILQ_HEAD(, group) groups_due; /* to be looked at before the step ends: see group_step.c */
+	struct bids bids_due[BID_KINDS]; /* groups and permits to be looked at before the step ends: see group_step.c, permit_step.c */
 	struct map semaphores;   /* those of which a session here has or wants a permit: see semaphore.h */
-	TAILQ_HEAD(, permit) permits_due; /* to be looked at before the step ends: see permit_step.c */
-	TAILQ_HEAD(, permit) permits_later; /* the first in their lines: they ask for more slots in the next step */
+	struct bids bids_later;  /* the permits that are the first in their lines: they ask for more slots in the next step */
 	bool gathered;           /* groups or permits have asked for names, or given some back, since the engine has settled */
 	struct watchings watchings; /* sessions that watch */
 	unsigned prefixes;          /* how many prefixes they watch */

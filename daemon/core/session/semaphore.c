@@ -16,8 +16,6 @@ static bool semaphore_matches(const struct map_node *node, const void *key, size
 void semaphores_init(struct request_context *x)
 {
 	map_init(&x->semaphores, x->engine->table.map.key);
-	TAILQ_INIT(&x->permits_due);
-	TAILQ_INIT(&x->permits_later);
 }
 
 struct semaphore *semaphore_find(struct request_context *x, struct span name)
@@ -73,12 +71,10 @@ void semaphore_drop_if_unused(struct request_context *x, struct semaphore *m)
 		semaphore_free(x, m);
 }
 
-void permit_release(struct permit *p)
+void permit_release(struct request_context *x, struct permit *p)
 {
-	origin_thin(p->origin, 1);
+	bid_close(x, &p->bid);
 	mem_free(p->asked);
-	mem_free(p->owner);
-	kept_remark_release(&p->remark);
 	mem_free(p);
 }
 
@@ -88,9 +84,10 @@ static void permits_release(struct request_context *x, struct permits *list)
 
 	while ((p = TAILQ_FIRST(list))) {
 		TAILQ_REMOVE(list, p, in_line);
-		heap_cancel(&x->core->timers, &p->timer);
 		pending_free(&x->engine->table.pendings, p->extend);
-		permit_release(p);
+		if (permit_is_asking(p))
+			bid_answered(&p->bid, 1);
+		permit_release(x, p);
 	}
 }
 
@@ -127,56 +124,28 @@ bool semaphore_owns(const struct lock *l, struct span *ret_name)
 
 /* --- permits --- */
 
-static void permit_is_late_no_more(struct request_context *x, struct permit *p)
-{
-	if (p->later)
-		TAILQ_REMOVE(&x->permits_later, p, in_due);
-	p->later = false;
-}
-
-void permit_make_due(struct request_context *x, struct permit *p)
-{
-	if (p->due)
-		return;
-	permit_is_late_no_more(x, p);
-	p->due = true;
-	x->due++;
-	TAILQ_INSERT_TAIL(&x->permits_due, p, in_due);
-}
-
 void permit_leave_for_later(struct request_context *x, struct permit *p)
 {
-	if (p->due || p->later)
+	if (p->bid.due != DUE_NOT)
 		return;
-	p->later = true;
-	TAILQ_INSERT_TAIL(&x->permits_later, p, in_due);
+	bid_set_due(x, &p->bid, DUE_LATER);
 	request_context_again(x);
 }
 
 /* Each of them asks for at least one slot, so there is no need to look at more than the step has room for. */
 void permits_again(struct request_context *x)
 {
-	struct permit *p;
+	struct bid *b;
 
-	for (unsigned n = 0; n < SLOTS_A_STEP && (p = TAILQ_FIRST(&x->permits_later)); n++)
-		permit_make_due(x, p);
-	if (!TAILQ_EMPTY(&x->permits_later))
+	for (unsigned n = 0; n < SLOTS_A_STEP && (b = TAILQ_FIRST(&x->bids_later)); n++)
+		bid_set_due(x, b, DUE_NOW);
+	if (!TAILQ_EMPTY(&x->bids_later))
 		request_context_again(x);
-}
-
-void permit_is_due_no_more(struct request_context *x, struct permit *p)
-{
-	permit_is_late_no_more(x, p);
-	if (p->due) {
-		TAILQ_REMOVE(&x->permits_due, p, in_due);
-		x->due--;
-	}
-	p->due = false;
 }
 
 static struct instant permit_place(const struct permit *p)
 {
-	return instant_add(p->asked_at, -(int64_t)p->priority * PRIORITY_US);
+	return instant_add(p->bid.asked_at, -(int64_t)p->bid.priority * PRIORITY_US);
 }
 
 bool permit_stands_before(const struct permit *p, const struct permit *q)
@@ -223,8 +192,8 @@ void permit_enter(struct request_context *x, struct permit *p, enum permit_state
 			TAILQ_INSERT_TAIL(to, p, in_line);
 	}
 	m->waiters += (unsigned)is - was;
-	p->session->slots += (state == PERMIT_FIRST) * m->limit;
-	p->session->slots -= (p->state == PERMIT_FIRST) * m->limit;
+	p->bid.session->slots += (state == PERMIT_FIRST) * m->limit;
+	p->bid.session->slots -= (p->state == PERMIT_FIRST) * m->limit;
 	for (unsigned i = 0; i < p->asked_n && p->state == PERMIT_TRYING; i++)
 		m->used[p->asked[i].slot]--;
 	m->used[p->slot.slot] = (uint8_t)(m->used[p->slot.slot] + has);
@@ -232,26 +201,18 @@ void permit_enter(struct request_context *x, struct permit *p, enum permit_state
 	metric_add(&x->core->metrics, METRIC_PERMITS_HELD, has);
 	metric_add(&x->core->metrics, METRIC_PERMITS_WAITING, is - was);
 	if (permit_is_asking(p) && state >= PERMIT_HELD) {
-		p->session->waiting--;
-		origin_thin(p->origin, 1);
-		p->origin = NULL;
-		p->session->held++;
+		bid_answered(&p->bid, 1);
+		p->bid.session->held++;
 	}
 	p->state = state;
 	if (state == PERMIT_LOST) { /* the lost ones come first: see permit_forget_losses() */
-		TAILQ_REMOVE(&p->session->permits, p, in_session);
-		TAILQ_INSERT_HEAD(&p->session->permits, p, in_session);
+		TAILQ_REMOVE(&p->bid.session->bids[BID_PERMIT], &p->bid, in_session);
+		TAILQ_INSERT_HEAD(&p->bid.session->bids[BID_PERMIT], &p->bid, in_session);
 	}
 	if (state == PERMIT_FIRST)
 		m->first = p;
 	else if (m->first == p)
 		m->first = NULL;
-}
-
-void permit_cancel(struct request_context *x, struct permit *p)
-{
-	permit_enter(x, p, PERMIT_CANCELLED);
-	permit_make_due(x, p);
 }
 
 int64_t permit_valid_us(const struct request_context *x, const struct permit *p)

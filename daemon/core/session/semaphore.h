@@ -7,7 +7,7 @@
 #ifndef CORE_SEMAPHORE_H
 #define CORE_SEMAPHORE_H
 
-#include "daemon/core/session/request_context.h"
+#include "daemon/core/session/bid.h"
 
 enum permit_state {
 	PERMIT_TRYING,    /* it asks for free slots, a few at a time, and waits for nobody */
@@ -32,45 +32,32 @@ struct seat {
 };
 
 struct permit {
-	TAILQ_ENTRY(permit) in_session, in_due;
+	/* Its timer: WAITING, FIRST: the end of the wait. Not notified: end of the time to repeat the ACQUIRE, if sooner. LOST: see acknowledged */
+	struct bid bid;
 	TAILQ_ENTRY(permit) in_line; /* WAITING, FIRST: semaphore.line; LOST: semaphore.lost; else semaphore.others */
-	struct session *session;
-	struct origin *origin; /* the peer for whose limits it counts, until it is granted; NULL: none */
 	struct session agent;  /* owns the claims; in no table */
 	struct semaphore *semaphore;
-	struct timer timer;    /* WAITING, FIRST: the end of the wait. Not notified: end of the time to repeat the ACQUIRE, if sooner. LOST: see acknowledged */
 	enum permit_state state;
-	unsigned priority, order;
-	bool counted;          /* its ACQUIRE has count=: a repetition of the request takes its place */
+	unsigned order;
 	bool acknowledged;     /* it was lost, and its client has not released it yet */
 	struct seat mark;
 	struct seat slot;      /* HELD, LOST: the slot that it has or had */
 	struct seat *asked;    /* TRYING, FIRST: the slots that it asks for, and those that were refused. FIRST: sorted */
 	unsigned asked_n, cap, looked_at;
 	unsigned step;         /* TRYING: how many slots it asks for at a time */
-	char *owner;
-	size_t owner_n;
-	struct kept_remark remark;
-	int64_t ttl_us, fence;
-	struct instant asked_at, wait_until, granted_at;
-	int64_t stores_us;     /* see struct asking */
+	int64_t fence;
+	struct instant granted_at;
 	struct instant believed; /* of a session without a connection: until when its client may rely on the permit */
 	enum loss loss;        /* LOST: the reason */
 	struct pending *extend; /* an EXTEND of its client; NULL: none */
 	unsigned extending;    /* how many EXTENDs of its claims are not answered yet */
 	enum refusal extended; /* the result of those that are answered */
 	unsigned other;        /* the limit with which the name is in use instead; 0: it is in use as a lock */
-	bool patient, due;
-	bool later;            /* FIRST, in request_context.permits_later */
-	bool not_notified;     /* its connection was lost: the client does not know of the permit, or a repeated ACQUIRE takes its place */
-	bool told;             /* CANCELLED: its client was sent the reason */
-	bool denied;           /* CANCELLED: new rules deny it */
-	bool leaving;          /* its session has sent its last line: it waits for nobody any longer */
 	bool stalled;          /* see semaphore.stalled */
 	bool at_risk;          /* RISK was sent */
 	struct instant contended_at; /* when CONTENDED was last sent over the present connection; zero: not yet */
-	char tag[TAG_MAX + 1]; /* the tag of the ACQUIRE */
 };
+TAILQ_HEAD(permits, permit);
 
 struct semaphore {
 	struct map_node node;
@@ -93,10 +80,23 @@ static inline struct span semaphore_name(const struct semaphore *m)
 	return (struct span){m->name, m->n};
 }
 
-static inline struct span permit_owner(const struct permit *p)
+/* NULL: NULL. */
+static inline struct permit *permit_of_bid(struct bid *b)
 {
-	return (struct span){p->owner, p->owner_n};
+	return b ? container_of(b, struct permit, bid) : NULL;
 }
+
+static inline struct permit *permit_first(const struct session *s)
+{
+	return permit_of_bid(TAILQ_FIRST(&s->bids[BID_PERMIT]));
+}
+
+static inline struct permit *permit_next(const struct permit *p)
+{
+	return permit_of_bid(TAILQ_NEXT(&p->bid, in_session));
+}
+
+#define PERMITS_FOREACH(p, s) for ((p) = permit_first(s); p; (p) = permit_next(p))
 
 /* Returns the permit that has this agent. */
 static inline struct permit *permit_of(const struct session *agent)
@@ -120,14 +120,10 @@ void semaphores_free_all(struct request_context *x); /* the daemon ends: sends n
 /* The lock is part of a semaphore: its mark or a slot. *ret_name: the name of the semaphore. */
 bool semaphore_owns(const struct lock *l, struct span *ret_name);
 
-void permit_release(struct permit *p); /* frees its memory only */
-void permit_make_due(struct request_context *x, struct permit *p);
-void permit_is_due_no_more(struct request_context *x, struct permit *p);
+void permit_release(struct request_context *x, struct permit *p); /* frees its memory only */
 void permit_leave_for_later(struct request_context *x, struct permit *p); /* it becomes due in the next step */
 void permits_again(struct request_context *x);                            /* those that permit_leave_for_later() was called for */
 void permit_enter(struct request_context *x, struct permit *p, enum permit_state state); /* enters the state, and the list of that state */
-/* It will be answered CANCELLED before the step ends. This does not happen at once, because notices may refer to its claims. */
-void permit_cancel(struct request_context *x, struct permit *p);
 /* Whether p comes before q in the line. */
 bool permit_stands_before(const struct permit *p, const struct permit *q);
 

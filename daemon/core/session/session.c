@@ -227,7 +227,8 @@ static struct session *session_new(struct session_table *t)
 	s->timer.kind = TIMER_SESSION;
 	s->reading = true;
 	TAILQ_INIT(&s->claims);
-	TAILQ_INIT(&s->permits);
+	for (unsigned i = 0; i < BID_KINDS; i++)
+		TAILQ_INIT(&s->bids[i]);
 	TAILQ_INIT(&s->pendings);
 	TAILQ_INIT(&s->listings);
 	TAILQ_INIT(&s->places);

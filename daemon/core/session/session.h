@@ -78,10 +78,9 @@ bool lines_ahead_next(struct lines_ahead *a, struct input *ret_line);
 
 TAILQ_HEAD(listings, listing); /* listing.h */
 TAILQ_HEAD(watchings, watching); /* watch.c */
-LIST_HEAD(groups, group); /* group.h */
-TAILQ_HEAD(permits, permit); /* semaphore.h */
+TAILQ_HEAD(bids, bid); /* bid.h */
+enum bid_kind { BID_TAKE, BID_GROUP, BID_PERMIT, BID_KINDS };
 LIST_HEAD(jobs, job); /* jobs.h */
-LIST_HEAD(take_list, take); /* jobs.h */
 TAILQ_HEAD(places, take_place); /* job.h */
 
 #define UNSENT_MAX 16384 /* bytes of answers to lines read ahead. Above it, the session waits until the outer layer has sent them */
@@ -127,11 +126,9 @@ struct session {
 	struct claims claims;    /* all of them, waiting, held and lost */
 	struct pendings pendings;
 	struct listings listings; /* LISTs that are not answered yet */
-	struct groups groups;    /* LOCKALLs and LOCKANYs that are not answered yet */
+	struct bids bids[BID_KINDS]; /* TAKEs, LOCKALLs, LOCKANYs and ACQUIREs that are not answered yet, and permits that it has or has lost */
 	struct jobs jobs;        /* the jobs that it has taken */
-	struct take_list takes;  /* TAKEs that are not answered yet */
 	struct places places;    /* the places of TAKEs that were lost with their connection */
-	struct permits permits;  /* ACQUIREs that are not answered yet, and permits that it has or has lost */
 	struct session *principal; /* if this is the agent of a group or a permit: the session of the client. Else NULL */
 	struct identity *identity; /* NULL: the fields below are all that is known */
 	struct user *user;       /* NULL: nothing was granted to it yet */
@@ -258,7 +255,7 @@ struct session *session_next_ready(struct session_table *t);
 /* It has no claim, permit, group or job. */
 static inline bool session_is_empty(const struct session *s)
 {
-	return TAILQ_EMPTY(&s->claims) && TAILQ_EMPTY(&s->permits) && LIST_EMPTY(&s->groups) && LIST_EMPTY(&s->jobs);
+	return TAILQ_EMPTY(&s->claims) && TAILQ_EMPTY(&s->bids[BID_PERMIT]) && TAILQ_EMPTY(&s->bids[BID_GROUP]) && LIST_EMPTY(&s->jobs);
 }
 
 void session_set_label(struct session *s, struct span label);
