@@ -99,7 +99,6 @@ CONF := \
 
 DAEMON_BASE := \
 	daemon/base/arena.c \
-	daemon/base/backoff.c \
 	daemon/base/buf.c \
 	daemon/base/clock.c \
 	daemon/base/fdlist.c \

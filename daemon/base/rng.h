@@ -42,4 +42,14 @@ static inline void hex_write(uint64_t bits, char out[16])
 /* getrandom(2); aborts if it fails. Core and store never call it. */
 void rng_seed_from_system(uint64_t ret_key[2]);
 
+/* Capped exponential back-off with jitter: the n-th pause is uniform in [0.5, 1.0] x min(cap, base x 2^n). It never waits, and reads no clock. */
+struct backoff {
+	int64_t base_us, cap_us;
+	unsigned tries;
+};
+
+void backoff_init(struct backoff *b, int64_t base_us, int64_t cap_us);
+int64_t backoff_next(struct backoff *b, struct rng *r); /* microseconds to wait now */
+void backoff_reset(struct backoff *b);
+
 #endif

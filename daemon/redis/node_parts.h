@@ -3,7 +3,7 @@
 #ifndef REDIS_NODE_PARTS_H
 #define REDIS_NODE_PARTS_H
 
-#include "daemon/base/backoff.h"
+#include "daemon/base/rng.h"
 #include "daemon/redis/node.h"
 #include "daemon/redis/socket.h"
 #include "daemon/redis/redial.h"

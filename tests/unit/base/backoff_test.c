@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* daemon/base/backoff.c. */
-#include "daemon/base/backoff.h"
+/* daemon/base/rng.c: back-off. */
+#include "daemon/base/rng.h"
 
 #include <check.h>
 
