@@ -102,7 +102,6 @@ DAEMON_BASE := \
 	daemon/base/buf.c \
 	daemon/base/clock.c \
 	daemon/base/fdlist.c \
-	daemon/base/file.c \
 	daemon/base/heap.c \
 	daemon/base/histogram.c \
 	daemon/base/log.c \

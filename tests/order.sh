@@ -6,7 +6,7 @@
 standing='
 proto                  text nearest command defect duration foreign help json quote token reader reply request docgen
 conf                   words schema report yaml address nodes rules value reader check file conf docgen
-daemon/base            mem arena map rng buf clock fdlist file heap histogram log netstring offload pack peer pool roll
+daemon/base            mem arena map rng buf clock fdlist heap histogram log netstring offload pack peer pool roll
 daemon/systemd         systemd unit
 daemon/files           audit_file credentials frame journal runtime
 daemon/core/event      event metric origin core journal value

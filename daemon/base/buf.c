@@ -4,10 +4,13 @@
 #include "daemon/base/mem.h"
 
 #include <assert.h>
+#include <errno.h>
 #include <stdarg.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #define BUF_FIRST  ((size_t)256)
 #define BUF_SPREAD ((size_t)8192) /* larger buffers do not all grow at the same lengths */
@@ -107,4 +110,27 @@ void buf_shrink(struct buf *b, size_t n)
 	b->start = b->end = 0;
 	b->cap -= n;
 	b->data = mem_grow(b->data, b->cap, 1);
+}
+
+/* --- whole files -------------------------------------------------------------------------------------------------------- */
+
+#define READ_SIZE 65536
+
+int file_read_whole(int fd, size_t most, struct buf *b)
+{
+	struct stat st;
+	ssize_t n;
+
+	if (fstat(fd, &st) < 0)
+		return -errno;
+	if (!S_ISREG(st.st_mode))
+		return -EBADMSG;
+	if ((uint64_t)st.st_size > most)
+		return -EFBIG;
+	do {
+		n = read(fd, buf_reserve(b, READ_SIZE), READ_SIZE);
+		if (n > 0)
+			buf_commit(b, (size_t)n);
+	} while (n > 0 || (n < 0 && errno == EINTR));
+	return n < 0 ? -errno : 0;
 }

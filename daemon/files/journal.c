@@ -5,7 +5,7 @@
  */
 #include "daemon/files/journal.h"
 
-#include "daemon/base/file.h"
+#include "daemon/base/buf.h"
 #include "daemon/base/log.h"
 #include "daemon/base/mem.h"
 #include "daemon/base/offload.h"

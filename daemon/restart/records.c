@@ -2,7 +2,7 @@
 /* See records.h. It must never end the process: what it cannot read is refused. */
 #include "daemon/restart/records.h"
 
-#include "daemon/base/file.h"
+#include "daemon/base/buf.h"
 #include "daemon/base/mem.h"
 #include "daemon/core/event/journal.h"
 #include "daemon/files/frame.h"

@@ -5,7 +5,6 @@
  */
 #include "daemon/store/state.h"
 
-#include "daemon/base/file.h"
 #include "daemon/store/keyfile.h"
 #include "daemon/store/keyspace.h"
 #include "daemon/store/memory.h"

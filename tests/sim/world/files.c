@@ -2,7 +2,7 @@
 /* See files.h. A file that cannot be read or written is no part of any world: the simulator aborts. */
 #include "tests/sim/world/files.h"
 
-#include "daemon/base/file.h"
+#include "daemon/base/buf.h"
 
 #include <dirent.h>
 #include <fcntl.h>
