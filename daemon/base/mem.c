@@ -60,6 +60,16 @@ void mem_wipe(char *secret)
 	free(secret);
 }
 
+bool secret_is(const char *secret, const char *text)
+{
+	size_t n = strlen(secret), given = strlen(text);
+	volatile unsigned char differs = n != given;
+
+	for (size_t i = 0; i < n; i++)
+		differs |= (unsigned char)(secret[i] ^ text[i < given ? i : given]);
+	return !differs;
+}
+
 void mem_free(void *p)
 {
 	free(p);

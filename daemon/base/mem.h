@@ -5,6 +5,7 @@
 #ifndef BASE_MEM_H
 #define BASE_MEM_H
 
+#include <stdbool.h>
 #include <stddef.h>
 
 void *mem_alloc(size_t n);                           /* zero-filled */
@@ -16,5 +17,8 @@ void mem_free(void *p);                              /* NULL is allowed */
 
 /* Ends the process. For callers whose library reports a lack of memory. */
 void mem_exhausted(void) __attribute__((noreturn, cold));
+
+/* Whether the text is the secret. Takes the same time wherever the two differ. */
+bool secret_is(const char *secret, const char *text);
 
 #endif

@@ -29,19 +29,6 @@ struct check {
 	bool ok;
 };
 
-/* Looks at all bytes, wherever the first difference is. */
-static bool text_same(const char *a, const char *b)
-{
-	size_t n = strlen(a);
-	unsigned char differs = 0;
-
-	if (strlen(b) != n)
-		return false;
-	for (size_t i = 0; i < n; i++)
-		differs |= (unsigned char)(a[i] ^ b[i]);
-	return !differs;
-}
-
 /* crypt(3) takes a text, so a secret with a NUL in it is wrong. */
 static bool secret_fits(const char *secret, size_t n, const char *hash)
 {
@@ -52,7 +39,7 @@ static bool secret_fits(const char *secret, size_t n, const char *hash)
 	if (!data)
 		return false;
 	made = strlen(secret) == n ? crypt_rn(secret, hash, data, (int)sizeof(*data)) : NULL;
-	fits = made && text_same(made, hash);
+	fits = made && secret_is(hash, made);
 	explicit_bzero(data, sizeof(*data));
 	free(data);
 	return fits;

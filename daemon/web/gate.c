@@ -5,6 +5,7 @@
  */
 #include "daemon/web/internal.h"
 
+#include "daemon/base/mem.h"
 #include "daemon/net/address.h"
 
 #include <arpa/inet.h>
@@ -61,16 +62,6 @@ static bool host_is_ours(const struct web *w, const char *text)
 
 	return host_bare(text, host) &&
 	       (strcasecmp(host, "localhost") == 0 || is_literal(host) || is_listed(w->hosts, host) || (w->host && strcasecmp(host, w->host) == 0));
-}
-
-bool secret_is(const char *secret, const char *text)
-{
-	size_t n = strlen(secret), given = strlen(text);
-	volatile unsigned char differs = n != given;
-
-	for (size_t i = 0; i < n; i++)
-		differs |= (unsigned char)(secret[i] ^ text[i < given ? i : given]);
-	return !differs;
 }
 
 static bool has_token(const char *token, struct evhttp_request *req)

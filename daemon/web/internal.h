@@ -70,8 +70,6 @@ void answer_error(struct evhttp_request *req, int status, const char *text); /* 
 /* The status of the refusal: 400, 401 or 421; 0: it may pass. open: the path needs no token. */
 int gate_refuses(struct web *w, struct evhttp_request *req, bool open);
 const char *gate_text(const struct web *w, int status); /* the explanation for the client */
-/* Takes the same time wherever the two differ. */
-bool secret_is(const char *secret, const char *text);
 /* Whether it has the token that opens only /metrics. */
 bool gate_has_metrics_token(const struct web *w, struct evhttp_request *req);
 /* Returns the groups of the peer, which refers to them. The caller frees them; NULL: none. Its address is "" if the client has reset the connection. */
