@@ -305,7 +305,6 @@ DAEMON := \
 	daemon/main/site.c \
 	daemon/main/stores.c \
 	daemon/main/supervise.c \
-	daemon/main/timer.c \
 	daemon/main/vanished.c \
 	daemon/main/verifier.c
 

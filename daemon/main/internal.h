@@ -94,7 +94,6 @@ struct daemon {
 	int timer_fd;
 	struct event *timer_event;
 	struct instant armed; /* when the timer expires; INSTANT_NEVER: not set */
-	void (*due)(struct daemon *d);
 	struct event *signal_event[SIGNALS];
 	struct event *tick_event; /* ready, watchdog, status, state file */
 	struct instant started, watchdog_at, status_at;
@@ -129,10 +128,6 @@ bool pump_is_behind(const struct daemon *d); /* the next pass must come without 
 int pump_start(struct daemon *d);
 void pump_stop(struct daemon *d);
 void pump_verified(void *context, uint64_t number, bool ok); /* a verifier_done */
-
-void timer_arm(struct daemon *d); /* for the next time at which the service must step */
-int timer_start(struct daemon *d, void (*due)(struct daemon *d)); /* due is called when it expires */
-void timer_stop(struct daemon *d);
 extern const struct net_sink pump_net_sink;
 extern const struct upstream_sink pump_upstream_sink;
 

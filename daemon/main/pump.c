@@ -10,8 +10,11 @@
 #include "daemon/net/carry.h"
 #include "daemon/restart/records.h"
 
+#include <errno.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/timerfd.h>
+#include <unistd.h>
 
 #define PASS_CALLS 256           /* calls of the memory store that one pass carries out … */
 #define CALLS_US   (1 * MSEC)    /* … and how long it does so: a call may list thousands of jobs, and its answer may concern thousands of waiters */
@@ -280,13 +283,6 @@ static void pump_unwritten(struct daemon *d)
 bool pump_is_behind(const struct daemon *d)
 {
 	return !answer_queue_is_empty(&d->answers) || !backlog_is_empty(&d->backlog);
-}
-
-static void on_due(struct daemon *d)
-{
-	struct event event = {.kind = EVENT_TIME};
-
-	pump_step(d, &event);
 }
 
 void pump_verified(void *context, uint64_t number, bool ok)
@@ -574,6 +570,60 @@ void pump_restore(struct daemon *d)
 		journal_write(&d->journal, event.now);
 }
 
+/* --- the one timer of the loop: it expires when the service wants to step without an event ------------------------------ */
+
+static void on_timer(evutil_socket_t fd, short what, void *context)
+{
+	struct daemon *d = context;
+	struct event event = {.kind = EVENT_TIME};
+	uint64_t times;
+
+	(void)what;
+	if (read(fd, &times, sizeof(times)) < 0 && errno != EAGAIN)
+		log_event(LOG_ERROR, "timer", "error=\"%s\"", strerror(errno));
+	d->armed = INSTANT_NEVER;
+	pump_step(d, &event);
+}
+
+/* Sets the timer only to an earlier time. A timer that expires too early costs one pass. */
+static void timer_arm(struct daemon *d)
+{
+	struct instant when;
+	struct itimerspec spec = {0};
+	int64_t at;
+
+	if (!service_deadline(d->service, &when) || !instant_before(when, d->armed))
+		return;
+	/* An overdue deadline expires at once. The time must not be negative, and zero would disarm the timer. */
+	at = when.us > 0 ? when.us : 0;
+	spec.it_value.tv_sec = at / SEC;
+	spec.it_value.tv_nsec = at % SEC * 1000 + 1;
+	if (timerfd_settime(d->timer_fd, TFD_TIMER_ABSTIME, &spec, NULL))
+		log_event(LOG_ERROR, "timer", "error=\"%s\"", strerror(errno));
+	else
+		d->armed = when;
+}
+
+static int timer_start(struct daemon *d)
+{
+	d->armed = INSTANT_NEVER;
+	d->timer_fd = timerfd_create(CLOCK_BOOTTIME, TFD_NONBLOCK | TFD_CLOEXEC);
+	if (d->timer_fd < 0)
+		return -errno;
+	d->timer_event = event_new(d->base, d->timer_fd, EV_READ | EV_PERSIST, on_timer, d);
+	return d->timer_event && event_add(d->timer_event, NULL) == 0 ? 0 : -ENOMEM;
+}
+
+static void timer_stop(struct daemon *d)
+{
+	if (d->timer_event)
+		event_free(d->timer_event);
+	if (d->timer_fd >= 0)
+		close(d->timer_fd);
+}
+
+/* --- passes of the loop ------------------------------------------------------------------------------------------------- */
+
 /* Writes the journal before anything leaves for clients or stores: after a crash the daemon must know each value that it asked a store to take. */
 void pump_pass(struct daemon *d)
 {
@@ -608,7 +658,7 @@ int pump_start(struct daemon *d)
 	effects_init(&d->effects);
 	rest_init(&d->rest);
 	d->pass_end = d->calls_end = d->answers_end = INSTANT_NEVER;
-	return timer_start(d, on_due);
+	return timer_start(d);
 }
 
 void pump_stop(struct daemon *d)
