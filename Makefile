@@ -240,7 +240,6 @@ NET := \
 	daemon/net/closing.c \
 	daemon/net/conn.c \
 	daemon/net/conn_state.c \
-	daemon/net/ending.c \
 	daemon/net/handshakes.c \
 	daemon/net/held.c \
 	daemon/net/hub.c \

@@ -8,7 +8,6 @@
 #include "daemon/net/closing.h"
 #include "daemon/net/conn.h"
 #include "daemon/net/conn_state.h"
-#include "daemon/net/ending.h"
 #include "daemon/net/handshakes.h"
 #include "daemon/net/held.h"
 #include "daemon/net/output.h"

@@ -23,6 +23,16 @@ void closing_finish(struct conn *c);     /* closes at once: tries one last write
 void closing_expire(struct hub *h);      /* closes some of the connections whose time is over */
 bool closing_evict(struct hub *h);       /* closes the oldest, to free its descriptor; false: there is none */
 
+/* How a connection ends. None of these calls the sink. */
+void conn_end_session(struct conn *c); /* its number becomes invalid */
+void conn_free(struct conn *c);        /* closes the descriptor; calls nothing */
+void conn_read_failed(struct conn *c, int error);
+void conn_broken(struct conn *c, int error); /* a write failed; may free c if it is closing */
+/* The peer is gone: drops output, but still passes on its earlier lines. False: lines are not taken, so the connection must end now. */
+bool conn_mute(struct conn *c);
+short conn_poll(const struct conn *c); /* POLL… */
+enum gone conn_how_gone(const struct conn *c, short events, int error);
+
 /* Sends one line if the socket takes it at once, then closes fd. */
 void closing_say(int fd, struct ssl_st *tls, const char *line, size_t n);
 

@@ -9,7 +9,6 @@
 #include "daemon/base/clock.h"
 #include "daemon/net/closing.h"
 #include "daemon/net/conn_state.h"
-#include "daemon/net/ending.h"
 #include "daemon/net/held.h"
 #include "daemon/net/lines.h"
 #include "daemon/net/output.h"

@@ -4,7 +4,6 @@
 
 #include "daemon/net/closing.h"
 #include "daemon/net/conn_state.h"
-#include "daemon/net/ending.h"
 #include "daemon/net/held.h"
 #include "daemon/net/secure.h"
 
