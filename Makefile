@@ -217,7 +217,6 @@ REDIS := \
 	daemon/redis/departure.c \
 	daemon/redis/handshake.c \
 	daemon/redis/link.c \
-	daemon/redis/links.c \
 	daemon/redis/loop.c \
 	daemon/redis/node.c \
 	daemon/redis/node_trouble.c \

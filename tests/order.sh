@@ -27,7 +27,7 @@ daemon/core/request    locks lockall semaphores job_requests queries
 daemon/core/admin      admin alarm
 daemon/core/service    command after_step service
 daemon/store           keyfile keyspace share_list ledger rate table job_rows job_keep job_restore job_op jobs home memory_key sharing memory memory_whole statefile state
-daemon/redis           word batch departure failure handshake resp loop script stream socket resolver link links redial sentinel subscriber node_trouble node upstream
+daemon/redis           word batch departure failure handshake resp loop script stream socket resolver link redial sentinel subscriber node_trouble node upstream
 daemon/net             address lines slots shares listener inherited tcp_listeners pacing hub sockets held conn_state secure closing output conn admission handshakes acceptor turns net carry
 daemon/web             translate answer visits asker gate snapshot stream web
 daemon/api             fields problem calls follower sessions api

@@ -12,7 +12,7 @@
 #define REDIS_NODE_H
 
 #include "daemon/redis/subscriber.h"
-#include "daemon/redis/links.h"
+#include "daemon/redis/link.h"
 #include "daemon/redis/resolver.h"
 #include "daemon/redis/sentinel.h"
 #include "daemon/redis/upstream_types.h"
