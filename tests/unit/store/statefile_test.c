@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* daemon/store/statefile.c: a written record is read back, and nothing else is. */
-#include "daemon/store/statefile.h"
+/* daemon/store/state.c: a written record is read back, and nothing else is. */
+#include "daemon/store/state.h"
 
 #include <check.h>
 #include <errno.h>
