@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Rate limits: lua/rate.lua on a real Redis and on a simulated one, and daemon/store/rate.c say the same to the same questions. And what they say is held
+ * Rate limits: lua/rate.lua on a real Redis and on a simulated one, and daemon/store/home.c say the same to the same questions. And what they say is held
  * against a plain list of all that was admitted: no window has more than the limit, though the clock is set back; and nobody is refused without need. The
  * clock of Redis stands where the test puts it. REDLOCKD_SEED=n repeats it.
  */
