@@ -204,10 +204,8 @@ STORE := \
 	daemon/store/memory.c \
 	daemon/store/memory_key.c \
 	daemon/store/memory_whole.c \
-	daemon/store/share_list.c \
 	daemon/store/sharing.c \
-	daemon/store/state.c \
-	daemon/store/table.c
+	daemon/store/state.c
 
 REDIS := \
 	daemon/redis/batch.c \

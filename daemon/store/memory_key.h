@@ -7,8 +7,6 @@
 #include "daemon/core/event/event.h"
 #include "daemon/store/home.h"
 #include "daemon/store/keyspace.h"
-#include "daemon/store/share_list.h"
-#include "daemon/store/table.h"
 
 #define PX_MAX (INT64_C(1) << 53) /* a larger Lua number is no longer an integer */
 #define SHOWN_MAX 160
@@ -18,6 +16,45 @@
 struct span shown_public(struct span value);
 /* The same; "#<length>:<first bytes>", in `room`, for a value that no redlockd wrote. */
 struct span shown_what(struct span value, char room[SHOWN_MAX]);
+
+/* A key that readers hold together: lua/shares.lua and lua/sharing.lua in C. This part reads and writes texts, and does not know keys. */
+#define SHARES_MOST 256
+
+struct share_end {
+	int64_t ends_ms;
+	struct span value; /* in the text that was read, or what was put */
+};
+
+struct share_list {
+	unsigned count;
+	struct share_end share[SHARES_MOST + 1];
+};
+
+/* Reads the shares in the text that are not over. False: the text has no shares. */
+bool share_list_read(struct share_list *s, struct span text, int64_t now_ms);
+/* The share that ends last. There must be one. */
+const struct share_end *share_list_last(const struct share_list *s);
+struct share_end *share_list_of(struct share_list *s, struct span value); /* NULL: it has none */
+/* A share belongs to a reader, or is the mark of a semaphore, whose value contains the limit. Whether the other shares are of the same kind as this value. */
+bool share_list_suits(const struct share_list *s, struct span value);
+/* Takes out the shares of the call's values. Returns when the last of them ends, -1: there was none; *ret_again: its new value was among them. */
+int64_t share_list_take(struct share_list *s, const struct call *c, bool *ret_again);
+void share_list_put(struct share_list *s, struct span value, int64_t ends_ms); /* at the end */
+/* Appends the text of the key. Returns its TTL. */
+int64_t share_list_write(const struct share_list *s, struct buf *out, int64_t now_ms);
+
+/* Who waits for whom: daemon/redis/lua/table.lua in C. */
+struct table_entry;
+
+struct table {
+	struct table_entry *item; /* sorted by daemon */
+	size_t count, cap;
+	struct buf shown; /* the last answer */
+};
+
+void table_release(struct table *t);
+/* A call to a store with this marker. The caller has already set the time of the answer. The answer is valid until the next call. */
+void table_call(struct table *t, struct span marker, const struct call *c, struct answer *a);
 
 struct memory {
 	struct keyspace keys;
