@@ -204,7 +204,6 @@ STORE := \
 	daemon/store/memory.c \
 	daemon/store/memory_key.c \
 	daemon/store/memory_whole.c \
-	daemon/store/sharing.c \
 	daemon/store/state.c
 
 REDIS := \

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* daemon/core/semaphore/permit_step.c, retry.c; daemon/store/sharing.c: permits of several daemons, over the same stores. */
+/* daemon/core/semaphore/permit_step.c, retry.c; daemon/store/memory.c: permits of several daemons, over the same stores. */
 #include "tests/fixture/cluster.h"
 
 #include <check.h>
