@@ -194,7 +194,6 @@ CORE := \
 STORE := \
 	daemon/store/home.c \
 	daemon/store/job_keep.c \
-	daemon/store/job_op.c \
 	daemon/store/job_restore.c \
 	daemon/store/job_rows.c \
 	daemon/store/jobs.c \

@@ -26,7 +26,7 @@ daemon/core/resume     resume handover restore
 daemon/core/request    locks lockall semaphores job_requests queries
 daemon/core/admin      admin alarm
 daemon/core/service    command after_step service
-daemon/store           keyfile keyspace ledger job_rows job_keep job_restore job_op jobs home memory_key memory memory_whole state
+daemon/store           keyfile keyspace ledger job_rows job_keep job_restore jobs home memory_key memory memory_whole state
 daemon/redis           word batch departure failure handshake resp loop script stream socket resolver link redial sentinel subscriber node_trouble node upstream
 daemon/net             address lines slots shares listener inherited tcp_listeners pacing hub sockets held conn_state secure closing output conn admission handshakes acceptor turns net carry
 daemon/web             translate answer visits asker gate snapshot stream web

@@ -2,9 +2,89 @@
 /* See jobs.h. Each operation matches one in the script, and must change with it. */
 #include "daemon/store/jobs.h"
 #include "daemon/base/mem.h"
+#include "daemon/base/netstring.h"
 #include "daemon/store/job_keep.h"
-#include "daemon/store/job_op.h"
+#include "daemon/store/job_rows.h"
 #include "daemon/store/ledger.h"
+
+/* --- an operation, while it runs ---------------------------------------------------------------------------------------- */
+
+#define JOB_SWEEP 32 /* leases that are over, or jobs that end, in one call */
+
+struct job_op {
+	struct job_store *store;
+	struct span name;        /* of the queue */
+	struct job_queue *queue; /* NULL: it has no jobs */
+	struct buf *said;
+	int64_t now_ms;
+	struct span rest; /* words that are not read yet */
+	struct span ended[JOB_SWEEP]; /* owned; ids of the jobs that have failed for good with it */
+	unsigned ended_n;
+	bool refused;     /* there is no room for what it would change, or the file has jobs that the store has not */
+};
+
+static struct span next_word(struct job_op *o)
+{
+	struct span word;
+
+	return netstring_next(&o->rest, &word) ? word : SPAN("");
+}
+
+static int64_t next_number(struct job_op *o)
+{
+	int64_t n;
+
+	return netstring_next_int(&o->rest, &n) ? n : 0;
+}
+
+static void tell(struct job_op *o, struct span word)
+{
+	netstring_put(o->said, word);
+}
+
+static void tell_number(struct job_op *o, int64_t n)
+{
+	netstring_put_int(o->said, n);
+}
+
+/* Jobs end that failed for good so long ago: some of the queue that has the oldest. */
+static void job_op_sweep_dead(struct job_op *o, int64_t keep_ms)
+{
+	struct timer *first = heap_first(&o->store->dead);
+	struct job_queue *q = first ? container_of(first, struct job_queue, dead) : NULL;
+	int64_t over = o->now_ms - keep_ms;
+	struct job_list *l = q ? &q->list[DEAD] : NULL;
+	size_t left = 1;
+
+	if (!first || first->at.us > over)
+		return;
+	for (unsigned n = 0; n < JOB_SWEEP && left > 0 && l->count > 0 && l->row[0]->ms <= over; n++) {
+		if (!jobs_may(o->store, JOB_ENDS))
+			return;
+		left = job_rows_count(q) - 1;
+		job_keep_gone(o->store, l->row[0]);
+		job_rows_forget(o->store, q, l->row[0]);
+	}
+	if (left > 0 && l->count > 0)
+		heap_set(&o->store->dead, first, (struct instant){l->row[0]->ms});
+	else if (left > 0)
+		heap_cancel(&o->store->dead, first);
+	o->queue = job_rows_find(o->store, o->name);
+}
+
+/* In how many ms something may be due; -1: never, as it is. */
+static int64_t job_op_next_ms(const struct job_op *o, const struct job_queue *q)
+{
+	const struct job_list *due = &q->list[DUE], *leased = &q->list[LEASED];
+	size_t i = job_list_place(due, o->now_ms + 1, 0);
+	int64_t next = INT64_MAX;
+
+	if (i < due->count)
+		next = due->row[i]->ms;
+	if (leased->count > 0 && leased->row[0]->ms < next)
+		next = leased->row[0]->ms;
+	return next == INT64_MAX ? -1 : next > o->now_ms ? next - o->now_ms : 0;
+}
 
 /* --- the operations that only show what the queues have ------------------------------------------------------------------- */
 
