@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* One subscriber connection. Every failure leads to a pause and a new attempt, and never affects the node. */
 #include "daemon/redis/subscriber.h"
-#include "daemon/base/rng.h"
 #include "daemon/base/clock.h"
 #include "daemon/base/log.h"
 #include "daemon/base/mem.h"
+#include "daemon/base/rng.h"
 #include "daemon/redis/failure.h"
 #include "daemon/redis/handshake.h"
 #include "daemon/redis/loop.h"

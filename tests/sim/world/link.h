@@ -7,8 +7,8 @@
 #ifndef SIM_LINK_H
 #define SIM_LINK_H
 
-#include "daemon/base/rng.h"
 #include "daemon/base/heap.h"
+#include "daemon/base/rng.h"
 #include "tests/sim/redis/probe_memo.h"
 #include "tests/sim/world/server.h"
 

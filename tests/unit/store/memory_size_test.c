@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* daemon/store/memory.c, home.c: memory follows the number of keys, and time the number of calls. */
 #include "daemon/base/netstring.h"
-#include "daemon/store/ledger.h"
 #include "daemon/store/home.h"
+#include "daemon/store/ledger.h"
 #include "tests/fixture/joined_memory.h"
 
 #include <malloc.h>
