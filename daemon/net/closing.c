@@ -108,7 +108,7 @@ static void closing_shut(int fd)
 	(void)!recv(fd, trash, sizeof(trash), MSG_DONTWAIT);
 }
 
-void closing_say(int fd, struct ssl_st *tls, const char *line, size_t n)
+void closing_send(int fd, struct ssl_st *tls, const char *line, size_t n)
 {
 	ssize_t sent = tls ? tls_send(tls, line, n) : send(fd, line, n, MSG_NOSIGNAL | MSG_DONTWAIT);
 
@@ -226,7 +226,7 @@ bool conn_mute(struct conn *c)
 	conn_drop_output(c);
 	conn_arm(c);
 	if (c->awaits)
-		conn_want_telling(c);
+		conn_want_turn(c);
 	return true;
 }
 

@@ -34,6 +34,6 @@ short conn_poll(const struct conn *c); /* POLL… */
 enum gone conn_how_gone(const struct conn *c, short events, int error);
 
 /* Sends one line if the socket takes it at once, then closes fd. */
-void closing_say(int fd, struct ssl_st *tls, const char *line, size_t n);
+void closing_send(int fd, struct ssl_st *tls, const char *line, size_t n);
 
 #endif

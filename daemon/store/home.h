@@ -19,12 +19,12 @@ struct rates {
 void rates_init(struct rates *r, const uint64_t seed[2], struct ledger *ledger);
 void rates_release(struct rates *r);
 void rates_sweep(struct rates *r, struct instant now); /* removes some of those that are over */
-/* Operation r with these arguments. The text of the answer goes to `said`. False: they are malformed. */
-bool rate_call(struct rates *r, int64_t epoch_us, const struct call *c, struct span arguments, struct instant now, struct buf *said, struct answer *a);
+/* Operation r with these arguments. The text of the answer goes to `result`. False: they are malformed. */
+bool rate_call(struct rates *r, int64_t epoch_us, const struct call *c, struct span arguments, struct instant now, struct buf *result, struct answer *a);
 
 struct home {
 	struct buf name; /* the name that the first daemon gave this store; "" = none yet */
-	struct buf said; /* the text of the last answer */
+	struct buf result; /* the text of the last answer */
 	struct ledger ledger;
 	struct rates rates;
 	struct job_store jobs;

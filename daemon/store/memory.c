@@ -25,7 +25,7 @@ static int64_t share_ends_ms(const struct call *c, int64_t now_ms)
 }
 
 /* Writes m->shares into the key. */
-static bool shares_set(struct memory *m, const struct call *c, const struct standing *s, bool broken, struct answer *a)
+static bool shares_set(struct memory *m, const struct call *c, const struct key_view *s, bool broken, struct answer *a)
 {
 	int64_t px_ms;
 
@@ -36,12 +36,12 @@ static bool shares_set(struct memory *m, const struct call *c, const struct stan
 	return answer_set(m, s->key, c, (struct span){buf_begin(&m->text), buf_length(&m->text)}, px_ms, a);
 }
 
-static bool share_may_join(struct memory *m, const struct call *c, const struct standing *s)
+static bool share_may_join(struct memory *m, const struct call *c, const struct key_view *s)
 {
 	return !s->broken && (share_list_of(&m->shares, c->value) || (share_list_suits(&m->shares, c->value) && m->shares.count < SHARES_MOST));
 }
 
-static void share_acquire(struct memory *m, const struct call *c, const struct standing *s, int64_t base, struct answer *a)
+static void share_acquire(struct memory *m, const struct call *c, const struct key_view *s, int64_t base, struct answer *a)
 {
 	int64_t now_ms = a->server_us / 1000, ends_ms = share_ends_ms(c, now_ms);
 	struct share_end *share;
@@ -81,7 +81,7 @@ static bool share_raise(struct memory *m, const struct call *c, struct answer *a
 }
 
 /* The call's values have no share at the key. False: its share may not be put back either. */
-static bool share_may_be_put_back(struct memory *m, const struct call *c, const struct standing *s, struct answer *a)
+static bool share_may_be_put_back(struct memory *m, const struct call *c, const struct key_view *s, struct answer *a)
 {
 	bool may = c->create && !c->exact && !call_is_late(c, a) && !(s->there && !s->shared) && !s->broken &&
 	           m->shares.count < SHARES_MOST && share_list_suits(&m->shares, c->new_value);
@@ -96,7 +96,7 @@ static bool share_may_be_put_back(struct memory *m, const struct call *c, const 
 	return false;
 }
 
-static void share_extend(struct memory *m, const struct call *c, const struct standing *s, struct answer *a)
+static void share_extend(struct memory *m, const struct call *c, const struct key_view *s, struct answer *a)
 {
 	int64_t now_ms = a->server_us / 1000, ends_ms = -1;
 	bool again = false, ours;
@@ -132,7 +132,7 @@ static void share_extend(struct memory *m, const struct call *c, const struct st
 		answer_code(a, code, m->fence, ends_ms - now_ms);
 }
 
-static void share_release(struct memory *m, const struct call *c, const struct standing *s, struct answer *a)
+static void share_release(struct memory *m, const struct call *c, const struct key_view *s, struct answer *a)
 {
 	bool again;
 
@@ -148,7 +148,7 @@ static void share_release(struct memory *m, const struct call *c, const struct s
 /* --- lua/break.lua -------------------------------------------------------------------------------------------------------- */
 
 /* Puts the '!' before the value; the TTL stays. */
-static void key_break(struct memory *m, const struct call *c, const struct standing *s, const struct answer *a)
+static void key_break(struct memory *m, const struct call *c, const struct key_view *s, const struct answer *a)
 {
 	int64_t pttl_ms = memory_pttl(m, s->key, a->server_us / 1000);
 
@@ -162,13 +162,13 @@ static void key_break(struct memory *m, const struct call *c, const struct stand
 /* A key whose value is not known is from the previous run. Nobody can renew it, so it counts as broken already. */
 static void call_break(struct memory *m, const struct call *c, struct instant now, struct answer *a)
 {
-	struct standing s;
+	struct key_view s;
 	struct span what;
 	int64_t pttl_ms;
 
 	if (!memory_is_joined(m, c))
 		return answer_unjoined(m, c, a);
-	s = memory_standing(m, c, now, a);
+	s = memory_key_view(m, c, now, a);
 	if (!s.there)
 		return answer_code(a, 'M', m->fence, -2);
 	if (s.key->foreign)
@@ -192,7 +192,7 @@ static void call_break(struct memory *m, const struct call *c, struct instant no
 /* --- the other scripts ---------------------------------------------------------------------------------------------------- */
 
 /* A key that was kept from an earlier run without its value matches no value. */
-static bool holds_value(const struct standing *s, struct span value)
+static bool holds_value(const struct key_view *s, struct span value)
 {
 	return s->there && s->key->value_n && !s->shared && span_equal(s->bare, value);
 }
@@ -201,14 +201,14 @@ static bool holds_value(const struct standing *s, struct span value)
 static void call_acquire(struct memory *m, const struct call *c, struct instant now, struct answer *a)
 {
 	int64_t limit = memory_limit(m, a), base = m->fence + 1, px_ms = c->px_ms, left_ms;
-	struct standing s;
+	struct key_view s;
 	bool again;
 
 	if (!memory_is_joined(m, c))
 		return answer_unjoined(m, c, a);
 	if (call_is_late(c, a))
 		return answer_code(a, 'L', m->fence, -2);
-	s = memory_standing(m, c, now, a);
+	s = memory_key_view(m, c, now, a);
 	again = holds_value(&s, c->value) && !s.broken;
 	if (s.there && !again && !(s.shared && c->form == FORM_SHARED && share_may_join(m, c, &s)))
 		return answer_occupied(m, &s, a);
@@ -230,12 +230,12 @@ static void call_acquire(struct memory *m, const struct call *c, struct instant 
 static void call_extend(struct memory *m, const struct call *c, struct instant now, struct answer *a)
 {
 	int64_t px_ms = c->px_ms, left_ms;
-	struct standing s;
+	struct key_view s;
 	bool again;
 
 	if (!memory_is_joined(m, c))
 		return answer_unjoined(m, c, a);
-	s = memory_standing(m, c, now, a);
+	s = memory_key_view(m, c, now, a);
 	if (c->form == FORM_SHARED)
 		return share_extend(m, c, &s, a);
 	if (!s.there && (!c->create || c->exact || call_is_late(c, a)))
@@ -262,7 +262,7 @@ static void call_extend(struct memory *m, const struct call *c, struct instant n
 /* release.lua; ignores the marker, and reports no fence */
 static void call_release(struct memory *m, const struct call *c, struct instant now, struct answer *a)
 {
-	struct standing s = memory_standing(m, c, now, a);
+	struct key_view s = memory_key_view(m, c, now, a);
 
 	if (s.shared && c->form != FORM_ALONE) /* otherwise the script does not look for any */
 		return share_release(m, c, &s, a);
@@ -275,11 +275,11 @@ static void call_release(struct memory *m, const struct call *c, struct instant 
 /* look.lua */
 static void call_look(struct memory *m, const struct call *c, struct instant now, struct answer *a)
 {
-	struct standing s;
+	struct key_view s;
 
 	if (!memory_is_joined(m, c))
 		return answer_unjoined(m, c, a);
-	s = memory_standing(m, c, now, a);
+	s = memory_key_view(m, c, now, a);
 	if (s.there)
 		return answer_occupied(m, &s, a);
 	answer_code(a, 'M', m->fence, -2);
@@ -376,7 +376,7 @@ void memory_call(struct memory *m, const struct call *c, struct instant now, str
 	case CALL_HOME:
 		home_call(m->home, marker_of(m), m->epoch_us, c, now, &a);
 		break;
-	case CALL_TELL: /* nobody listens */
+	case CALL_PUBLISH: /* nobody listens */
 		answer_code(&a, span_equal(marker_of(m), c->marker) ? 'T' : 'Q', -1, -2);
 		a.found = a.code == 'T' ? SPAN("0") : marker_of(m);
 		break;
