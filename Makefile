@@ -162,7 +162,7 @@ CORE := \
 	daemon/core/reply/lists.c \
 	daemon/core/reply/watch.c \
 	daemon/core/reply/page.c \
-	daemon/core/reply/tell.c \
+	daemon/core/reply/send.c \
 	daemon/core/reply/records.c \
 	daemon/core/rights/access.c \
 	daemon/core/rights/auth.c \

@@ -177,7 +177,7 @@ static const char *value_text(const struct conf *c, const struct setting *s, cha
 	return out;
 }
 
-unsigned conf_diff(const struct conf *from, const struct conf *to, conf_diff_fn *say, void *context)
+unsigned conf_diff(const struct conf *from, const struct conf *to, conf_diff_fn *differs, void *context)
 {
 	char before[TEXT_MAX], after[TEXT_MAX];
 	unsigned restarts = 0;
@@ -189,8 +189,8 @@ unsigned conf_diff(const struct conf *from, const struct conf *to, conf_diff_fn 
 		if (conf_value_equal(from, to, s))
 			continue;
 		restarts += !live;
-		if (say)
-			say(context, s->path, value_text(from, s, before), value_text(to, s, after), live);
+		if (differs)
+			differs(context, s->path, value_text(from, s, before), value_text(to, s, after), live);
 	}
 	return restarts;
 }

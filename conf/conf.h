@@ -213,11 +213,11 @@ void conf_summary(const struct conf *c, FILE *out);
 void conf_keys(FILE *out);
 
 /*
- * Compares two configurations. Calls say once per key whose value differs, with both values as a file would contain them, and whether a reload puts
- * it into effect. Returns how many keys need a restart. say may be NULL.
+ * Compares two configurations. Calls differs once per key whose value differs, with both values as a file would contain them, and whether a reload puts
+ * it into effect. Returns how many keys need a restart. differs may be NULL.
  */
 typedef void conf_diff_fn(void *context, const char *path, const char *from, const char *to, bool reloadable);
-unsigned conf_diff(const struct conf *from, const struct conf *to, conf_diff_fn *say, void *context);
+unsigned conf_diff(const struct conf *from, const struct conf *to, conf_diff_fn *differs, void *context);
 
 /*
  * Moves the values of all keys that take effect at a reload from *fresh to *c, with their origins. A lease longer than the max_lease in effect also

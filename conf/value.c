@@ -43,7 +43,7 @@ static int bool_parse(const struct setting *s, const char *text, bool *ret_on, c
 }
 
 /* Whether the text is "no", for a field that accepts "no" besides its values. */
-static bool says_no(const char *text)
+static bool means_no(const char *text)
 {
 	int word = alternative_find("no|yes|false|true|off|on", text);
 
@@ -117,7 +117,7 @@ static int text_parse(const struct setting *s, const char *text, char **ret_fiel
 
 static int socket_parse(const struct setting *s, const char *text, char **ret_field, char why[WHY_MAX])
 {
-	if (says_no(text)) {
+	if (means_no(text)) {
 		text_replace(ret_field, "");
 		return 0;
 	}
@@ -133,7 +133,7 @@ static int listen_parse(struct conf *c, const struct setting *s, const char *tex
 	char *host = NULL;
 	uint16_t port = 0;
 
-	if (!says_no(text) && listener_parse(text, says_no(s->given) ? "127.0.0.1:7422" : s->given, &host, &port, why))
+	if (!means_no(text) && listener_parse(text, means_no(s->given) ? "127.0.0.1:7422" : s->given, &host, &port, why))
 		return VALUE_BAD;
 	free(*(char **)field_of(c, s));
 	*(char **)field_of(c, s) = host;
@@ -145,7 +145,7 @@ static int web_parse(const char *text, struct conf_address *ret_field, char why[
 {
 	struct conf_address a = {0};
 
-	if (!says_no(text) && web_address_parse(text, &a, why))
+	if (!means_no(text) && web_address_parse(text, &a, why))
 		return VALUE_BAD;
 	address_release(ret_field);
 	*ret_field = a;

@@ -17,16 +17,16 @@ static void states_print(const char *title, const struct state_row *state, int n
 /* Prints one arrow for all causes of a move. */
 static void move_print(int from, int to, const bool allowed[CAUSES_MAX])
 {
-	int told = 0;
+	int printed = 0;
 
 	for (int why = 0; why < CAUSE_N; why++) {
 		if (!allowed[why])
 			continue;
-		if (told++ == 0)
+		if (printed++ == 0)
 			printf("    s%d --> s%d: ", from, to);
-		printf("%s%s", told > 1 ? ", " : "", cause_table[why].word);
+		printf("%s%s", printed > 1 ? ", " : "", cause_table[why].word);
 	}
-	if (told > 0)
+	if (printed > 0)
 		putchar('\n');
 }
 

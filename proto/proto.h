@@ -120,7 +120,7 @@ struct request {
 	struct value field[FIELD_N]; /* only the given ones are set */
 };
 
-struct mistake {
+struct parse_error {
 	enum error code;
 	char text[512]; /* printable ASCII: says what is wrong, and what would be right */
 };
@@ -128,7 +128,7 @@ struct mistake {
 enum parse_outcome {
 	PARSE_OK = 0,
 	PARSE_EMPTY,   /* blank or comment: no answer */
-	PARSE_MISTAKE, /* answer with ret_mistake, and with ret_request->tag if it could be read */
+	PARSE_ERROR, /* answer with ret_parse_error, and with ret_request->tag if it could be read */
 	PARSE_HTTP,    /* a request line of HTTP, see foreign.h: answer once and close */
 };
 
@@ -136,7 +136,7 @@ enum parse_outcome {
  * Parses line[0..n), which has no LF; a CR at the end is dropped. Unquoting overwrites the line. Reports the first mistake, but
  * SYNTAX before all others.
  */
-enum parse_outcome request_parse(char *line, size_t n, struct request *ret_request, struct mistake *ret_mistake);
+enum parse_outcome request_parse(char *line, size_t n, struct request *ret_request, struct parse_error *ret_parse_error);
 
 /* Whether the line starts with a valid tag. Only untagged requests must be answered in order. */
 bool line_is_tagged(const char *line, size_t n);

@@ -15,20 +15,20 @@
 
 struct parser {
 	struct request *request;
-	struct mistake *mistake;
+	struct parse_error *parse_error;
 	bool tagged; /* the line starts with '@'; a quoted "@a" is a word */
 	bool tag_read, verb_read;
-	bool mistaken; /* mistake is set; later mistakes are ignored */
+	bool failed; /* parse_error is set; later ones are ignored */
 };
 
 __attribute__((format(printf, 3, 4))) static void parser_refuse(struct parser *p, enum error code, const char *format, ...)
 {
 	va_list args;
 
-	p->mistaken = true;
-	p->mistake->code = code;
+	p->failed = true;
+	p->parse_error->code = code;
 	va_start(args, format);
-	vsnprintf(p->mistake->text, sizeof(p->mistake->text), format, args);
+	vsnprintf(p->parse_error->text, sizeof(p->parse_error->text), format, args);
 	va_end(args);
 }
 
@@ -286,15 +286,15 @@ bool line_is_tagged(const char *line, size_t n)
 }
 
 /* For lines that are not requests. PARSE_HTTP: the peer speaks HTTP. If a valid request looks like HTTP, the core handles that: see command.c. */
-static enum parse_outcome mistake_outcome(const char *line, size_t n)
+static enum parse_outcome error_outcome(const char *line, size_t n)
 {
-	return foreign_of(line, n) == FOREIGN_HTTP ? PARSE_HTTP : PARSE_MISTAKE;
+	return foreign_of(line, n) == FOREIGN_HTTP ? PARSE_HTTP : PARSE_ERROR;
 }
 
-enum parse_outcome request_parse(char *line, size_t n, struct request *ret_request, struct mistake *ret_mistake)
+enum parse_outcome request_parse(char *line, size_t n, struct request *ret_request, struct parse_error *ret_parse_error)
 {
 	struct parser parser = {
-		.request = ret_request, .mistake = ret_mistake, .tagged = span_starts(line_begin(line, n), SPAN("@"))};
+		.request = ret_request, .parse_error = ret_parse_error, .tagged = span_starts(line_begin(line, n), SPAN("@"))};
 	struct cursor cursor = cursor_over(line, n);
 	struct token token;
 	enum split split;
@@ -306,15 +306,15 @@ enum parse_outcome request_parse(char *line, size_t n, struct request *ret_reque
 	if (n > 0 && line[0] == '#')
 		return PARSE_EMPTY;
 	while ((split = token_next(&cursor, &token)) == SPLIT_TOKEN)
-		if (!parser.mistaken)
+		if (!parser.failed)
 			parser_token(&parser, &token);
 	if (split != SPLIT_END) {
 		parser_refuse(&parser, ERROR_SYNTAX, "%s", split_text(split));
-		return mistake_outcome(line, n);
+		return error_outcome(line, n);
 	}
 	if (!parser.tag_read)
 		return PARSE_EMPTY;
-	if (!parser.mistaken)
+	if (!parser.failed)
 		parser_end(&parser);
-	return parser.mistaken ? mistake_outcome(line, n) : PARSE_OK;
+	return parser.failed ? error_outcome(line, n) : PARSE_OK;
 }

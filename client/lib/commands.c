@@ -92,7 +92,7 @@ int redlock_list(struct redlock *c, enum redlock_listing what, struct redlock_pa
 	if (r)
 		return r;
 	if ((unsigned)what >= sizeof(listings) / sizeof(*listings))
-		return conn_says(c, -EINVAL, "there is no such list");
+		return conn_error(c, -EINVAL, "there is no such list");
 	paging.key = listings[what].key;
 	draft_verb(d, "LIST ");
 	draft_text(d, listings[what].word);

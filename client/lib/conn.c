@@ -55,14 +55,14 @@ int conn_take_struct(struct redlock *c, void *to, size_t n, const void *from)
 {
 	const char *flaw = redlock_sized_copy(to, n, from);
 
-	return flaw ? conn_says(c, -EINVAL, "%s", flaw) : 0;
+	return flaw ? conn_error(c, -EINVAL, "%s", flaw) : 0;
 }
 
 int conn_name(struct redlock *c, const char *name, size_t most, const char *what)
 {
 	size_t n = strlen(name);
 
-	return n > 0 && n <= most ? 0 : conn_says(c, -EINVAL, "%s has 1 to %zu bytes", what, most);
+	return n > 0 && n <= most ? 0 : conn_error(c, -EINVAL, "%s has 1 to %zu bytes", what, most);
 }
 
 int conn_usable(struct redlock *c)
@@ -121,7 +121,7 @@ int conn_lost(struct redlock *c, int err)
 
 int conn_broke(struct redlock *c, int err, const char *why)
 {
-	return conn_says(c, err, c->channel.closed ? "redlockd at %s closed the connection%s" : "the connection to redlockd at %s broke%s", c->place, why);
+	return conn_error(c, err, c->channel.closed ? "redlockd at %s closed the connection%s" : "the connection to redlockd at %s broke%s", c->place, why);
 }
 
 int conn_drain(struct redlock *c)
@@ -225,7 +225,7 @@ int conn_keep_push(struct redlock *c)
 	return pushes_add(&c->pushes, &c->passing) ? conn_break(c, -ENOMEM, "out of memory") : 0;
 }
 
-int conn_tell(struct redlock *c)
+int conn_make_push(struct redlock *c)
 {
 	int r = c->draft.error ? conn_break(c, c->draft.error, "out of memory") : passing_put(c, c->draft.line.p);
 
@@ -233,7 +233,7 @@ int conn_tell(struct redlock *c)
 	return r ? r : conn_keep_push(c);
 }
 
-int conn_tell_losses(struct redlock *c)
+int conn_push_losses(struct redlock *c)
 {
 	struct hold *h;
 	int r = 0;
@@ -242,7 +242,7 @@ int conn_tell_losses(struct redlock *c)
 		if (r || h->state != HOLD_LOST || !h->reason)
 			continue;
 		tracking_loss(h, &c->draft);
-		r = conn_tell(c);
+		r = conn_make_push(c);
 	}
 	return r;
 }

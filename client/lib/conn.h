@@ -93,9 +93,9 @@ struct redlock {
 };
 
 /* Writes the message and returns err. */
-#define conn_says(c, err, ...) redlock_says((c)->message, sizeof((c)->message), err, __VA_ARGS__)
+#define conn_error(c, err, ...) redlock_error_set((c)->message, sizeof((c)->message), err, __VA_ARGS__)
 /* The same, and ends the connection for good. */
-#define conn_break(c, err, ...) ((c)->broken = conn_says(c, err, __VA_ARGS__))
+#define conn_break(c, err, ...) ((c)->broken = conn_error(c, err, __VA_ARGS__))
 /* Calls redlock_sized_copy for a pointer to a struct. -EINVAL. */
 #define conn_take(c, to, from) conn_take_struct(c, to, sizeof(*(to)), from)
 int conn_take_struct(struct redlock *c, void *to, size_t n, const void *from) REDLOCK_MUST;
@@ -132,9 +132,9 @@ int conn_answer_lost(struct redlock *c) REDLOCK_MUST;
 /* Keeps c->passing, which is a push. */
 int conn_keep_push(struct redlock *c) REDLOCK_MUST;
 /* Makes a push of c->draft, which the daemon has not sent. */
-int conn_tell(struct redlock *c) REDLOCK_MUST;
+int conn_make_push(struct redlock *c) REDLOCK_MUST;
 /* Makes a push for each lock that was found to be lost, unless its loss was reported already. */
-int conn_tell_losses(struct redlock *c) REDLOCK_MUST;
+int conn_push_losses(struct redlock *c) REDLOCK_MUST;
 
 /*
  * Structs of redlock.h that a caller passes begin with their size, as the compiler of the program saw it. The struct of an earlier version is

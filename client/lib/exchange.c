@@ -21,10 +21,10 @@ int exchange_draft(struct redlock *c, enum pending_kind kind, const char *name)
 	if (!d->error && (kind >= PENDING_LOCK || d->wait_ms) && d->n > LINE_MAX_DEFAULT - COUNTED_BYTES)
 		d->error = -EMSGSIZE;
 	if (d->error)
-		return conn_says(c, d->error, d->error == -ENOMEM ? "out of memory" : "the request is too long");
+		return conn_error(c, d->error, d->error == -ENOMEM ? "out of memory" : "the request is too long");
 	if (c->pending.in_flight)
-		return conn_says(c, -EBUSY, "another request is in flight");
-	return pending_set(&c->pending, kind, name, d) ? conn_says(c, -ENOMEM, "out of memory") : 0;
+		return conn_error(c, -EBUSY, "another request is in flight");
+	return pending_set(&c->pending, kind, name, d) ? conn_error(c, -ENOMEM, "out of memory") : 0;
 }
 
 int exchange_begin(struct redlock *c)
@@ -56,7 +56,7 @@ int redlock_cancel(struct redlock *c)
 	if (r)
 		return r;
 	if (!c->pending.in_flight || c->pending.line.p[0] != '@' || !(pending_locks(&c->pending) || c->pending.kind == PENDING_TAKE))
-		return conn_says(c, -EINVAL, "no request is in flight that can be cancelled");
+		return conn_error(c, -EINVAL, "no request is in flight that can be cancelled");
 	if (c->pending.cancelled)
 		return 0;
 	c->pending.cancelled = true;
@@ -64,7 +64,7 @@ int redlock_cancel(struct redlock *c)
 	if (c->link == LINK_UP && !c->again_us)
 		return conn_cancel(c);
 	r = conn_withdraw(c);
-	return !r && c->link == LINK_UP && c->holds.unsettled ? recovery_release(c) : r;
+	return !r && c->link == LINK_UP && c->holds.count_unsure ? recovery_release(c) : r;
 }
 
 /* Returns the moment until which the daemon may be silent. */
@@ -85,7 +85,7 @@ static int exchange_limit(struct redlock *c)
 	if (redlock_now_us() < answer_due_us(c))
 		return 0;
 	if (silent)
-		conn_says(c, -ETIMEDOUT, "redlockd at %s does not answer", c->place);
+		conn_error(c, -ETIMEDOUT, "redlockd at %s does not answer", c->place);
 	if (silent && !c->greeting.resumes)
 		return conn_lost(c, -ETIMEDOUT);
 	count_field_give_up(&c->holds, &c->pending);
@@ -126,18 +126,18 @@ static int pending_answered(struct redlock *c)
 		tracking_answer(&c->holds, &c->pending, &c->answer.parsed);
 	if (c->greeting.resumes && unchecked_jobs_answer(&c->unchecked, &c->answer.parsed))
 		return conn_break(c, -ENOMEM, "out of memory");
-	return c->holds.unsettled ? recovery_release(c) : 0;
+	return c->holds.count_unsure ? recovery_release(c) : 0;
 }
 
 /* Handles c->passing: the answer to the request in flight, or a row of it. */
-static int pending_hear(struct redlock *c)
+static int pending_process(struct redlock *c)
 {
 	const struct reply_line *line = &c->passing.parsed;
 
 	if (line->kind == LINE_ROW) {
 		if (c->greeting.resumes)
-			tracking_told(&c->holds, &c->pending, line);
-		c->pending.told = true;
+			tracking_grant_row(&c->holds, &c->pending, line);
+		c->pending.row_passed = true;
 		if (c->row)
 			c->row(c->row_arg, &c->passing);
 		return 0;
@@ -161,7 +161,7 @@ static struct span tag_sent(const struct redlock *c)
 	return *at == '@' ? (struct span){at + 1, strcspn(at, " \t") - 1} : SPAN("");
 }
 
-static int push_hear(struct redlock *c)
+static int push_process(struct redlock *c)
 {
 	if (!pushes_make_room(&c->pushes))
 		return conn_break(c, -ENOBUFS, "redlockd sent more pushes than can be kept");
@@ -169,7 +169,7 @@ static int push_hear(struct redlock *c)
 	return !c->greeting.resumes || tracking_push(&c->holds, &c->passing.parsed) ? conn_keep_push(c) : 0;
 }
 
-static int line_hear(struct redlock *c, struct span line)
+static int line_process(struct redlock *c, struct span line)
 {
 	bool push = line.n && line.p[0] == '!';
 	int r = line.n >= (push ? REPLY_MAX : LINE_MAX_DEFAULT) ? -EPROTO : line_take(&c->passing, line.p, line.n);
@@ -179,24 +179,24 @@ static int line_hear(struct redlock *c, struct span line)
 	if (r)
 		return conn_break(c, r == -ENOMSG ? -EPROTO : r, r == -ENOMEM ? "out of memory" : "the peer does not speak the protocol of redlockd");
 	if (push)
-		return push_hear(c);
+		return push_process(c);
 	c->spoken = true;
 	if (c->passing.parsed.tag.n && !span_equal(c->passing.parsed.tag, tag_sent(c)))
 		return 0;
 	if (c->link != LINK_UP)
-		return recovery_hear(c);
+		return recovery_process(c);
 	if (!c->pending.in_flight)
 		return conn_break(c, -EPROTO, "redlockd sent an answer without a request");
-	return pending_hear(c);
+	return pending_process(c);
 }
 
-static int lines_hear(struct redlock *c)
+static int lines_process(struct redlock *c)
 {
 	struct span line;
 	int r = 0;
 
 	while (!r && channel_line(&c->channel, &line))
-		r = line_hear(c, line);
+		r = line_process(c, line);
 	return !r && c->channel.in_n >= LINE_MAX_DEFAULT ? conn_break(c, -EPROTO, "redlockd sent a line without end") : r;
 }
 
@@ -216,7 +216,7 @@ static int lines_read(struct redlock *c)
 
 	do {
 		more = channel_read(&c->channel);
-		r = more < 0 ? channel_ended(c, more) : lines_hear(c);
+		r = more < 0 ? channel_ended(c, more) : lines_process(c);
 	} while (more > 0 && !r && c->channel.fd >= 0);
 	return r;
 }
@@ -263,7 +263,7 @@ static int await_end(struct redlock *c, int64_t until)
 		if (r || !c->pending.in_flight)
 			break;
 		if (boottime_poll_ms(until) == 0)
-			return conn_says(c, -EAGAIN, "no answer yet");
+			return conn_error(c, -EAGAIN, "no answer yet");
 		r = await_something(c, until);
 	}
 	return r;
@@ -276,10 +276,10 @@ int redlock_finish(struct redlock *c, int64_t timeout_ms)
 	if (r == -ESTALE)
 		return r;
 	if (!c->pending.in_flight && !c->answered && !c->aborted)
-		return conn_says(c, -EINVAL, "nothing was asked");
+		return conn_error(c, -EINVAL, "nothing was asked");
 	r = await_end(c, boottime_after(timeout_ms));
 	if (c->aborted) {
-		conn_says(c, -ECONNABORTED, "redlockd at %s %s", c->place, c->aborted);
+		conn_error(c, -ECONNABORTED, "redlockd at %s %s", c->place, c->aborted);
 		c->aborted = NULL;
 		return -ECONNABORTED;
 	}
@@ -299,7 +299,7 @@ int redlock_wait_push(struct redlock *c, int64_t timeout_ms, const struct redloc
 		if (push)
 			break;
 		if (!r && boottime_poll_ms(until) == 0)
-			return conn_says(c, -EAGAIN, "no push yet");
+			return conn_error(c, -EAGAIN, "no push yet");
 		if (!r)
 			r = await_something(c, until);
 		if (r)

@@ -70,7 +70,7 @@ int holds_ask(struct holds *holds, const char *const *names, size_t n)
 		LIST_REMOVE(h, next);
 		LIST_INSERT_HEAD(&holds->all, h, next);
 		h->asked = true;
-		h->told = false;
+		h->row_granted = false;
 	}
 	return 0;
 }
@@ -78,7 +78,7 @@ int holds_ask(struct holds *holds, const char *const *names, size_t n)
 /* Removes h if no request asks for it, the session does not hold it, and nothing of it is to be settled. */
 static void hold_tidy(struct holds *holds, struct hold *h)
 {
-	if (h->state == HOLD_ASKED && !h->asked && !h->unsettled)
+	if (h->state == HOLD_ASKED && !h->asked && !h->count_unsure)
 		holds_forget(holds, h);
 }
 
@@ -89,10 +89,10 @@ static void hold_drop(struct holds *holds, struct hold *h)
 	hold_tidy(holds, h);
 }
 
-static void hold_unsettle(struct holds *holds, struct hold *h)
+static void hold_count_unsure(struct holds *holds, struct hold *h)
 {
-	h->unsettled = true;
-	holds->unsettled = true;
+	h->count_unsure = true;
+	holds->count_unsure = true;
 }
 
 /* --- answers --- */
@@ -108,13 +108,13 @@ static void hold_renewed(struct hold *h, const struct reply_line *line, int64_t 
 	h->until_us = asked_us + line_bounded(line, "valid_ms", 0) * US_PER_MS;
 }
 
-void tracking_told(struct holds *holds, const struct pending *p, const struct reply_line *row)
+void tracking_grant_row(struct holds *holds, const struct pending *p, const struct reply_line *row)
 {
 	struct hold *h = holds_find(holds, reply_find(row, "name"));
 
 	if (!h || !h->asked)
 		return;
-	h->told = true;
+	h->row_granted = true;
 	hold_renewed(h, row, p->sent_us);
 }
 
@@ -143,15 +143,15 @@ static void lock_answered(struct holds *holds, const struct pending *p, const st
 	struct hold *h, *next;
 
 	if (answer->kind == LINE_OK && p->kind != PENDING_LOCKALL)
-		tracking_told(holds, p, answer);
+		tracking_grant_row(holds, p, answer);
 	for (h = LIST_FIRST(&holds->all); h && h->asked; h = next) {
 		next = LIST_NEXT(h, next);
-		if (answer->kind == LINE_OK && h->told)
+		if (answer->kind == LINE_OK && h->row_granted)
 			hold_take(h, p);
 		h->asked = false;
-		h->unsettled &= answer->kind == LINE_ERR;
+		h->count_unsure &= answer->kind == LINE_ERR;
 		if (partly)
-			hold_unsettle(holds, h);
+			hold_count_unsure(holds, h);
 		hold_tidy(holds, h);
 	}
 }
@@ -197,7 +197,7 @@ bool tracking_push(struct holds *holds, const struct reply_line *push)
 	h = holds_find(holds, reply_find(push, "name"));
 	if (!h)
 		return true;
-	if (h->loss_told && reply_number(push, "fence", 0) == h->loss_told)
+	if (h->loss_reported && reply_number(push, "fence", 0) == h->loss_reported)
 		return false;
 	if (h->state == HOLD_HELD && reply_number(push, "fence", h->fence) == h->fence)
 		hold_drop(holds, h);
@@ -212,7 +212,7 @@ void tracking_loss(struct hold *h, struct draft *d)
 	draft_text(d, " reason=");
 	draft_text(d, h->reason);
 	h->reason = NULL;
-	h->loss_told = h->fence;
+	h->loss_reported = h->fence;
 }
 
 /* --- RESUME --- */
@@ -373,7 +373,7 @@ void count_field_give_up(struct holds *holds, const struct pending *p)
 	for (h = LIST_FIRST(&holds->all); h; h = next) {
 		next = LIST_NEXT(h, next);
 		if (h->asked && p->sent)
-			hold_unsettle(holds, h);
+			hold_count_unsure(holds, h);
 		else if (p->sent && h->state == HOLD_HELD && pending_is(p, PENDING_UNLOCK, h->name))
 			h->unlock_open = true;
 		h->asked = false;
@@ -389,7 +389,7 @@ bool count_field_refuse(struct holds *holds, const char *name)
 		return false;
 	if (--h->count <= 0)
 		h->state = HOLD_ASKED;
-	hold_unsettle(holds, h);
+	hold_count_unsure(holds, h);
 	return true;
 }
 
@@ -401,22 +401,22 @@ void count_field_resume(struct holds *holds, const struct pending *p)
 		return;
 	LIST_FOREACH(h, &holds->all, next)
 		if (h->asked)
-			hold_unsettle(holds, h);
+			hold_count_unsure(holds, h);
 }
 
-const struct hold *count_field_unsettled(struct holds *holds, const struct pending *p)
+const struct hold *count_field_next_unsure(struct holds *holds, const struct pending *p)
 {
 	bool counted = request_count(holds, p) >= 0;
 	const struct hold *h;
 
-	holds->unsettled = false;
+	holds->count_unsure = false;
 	LIST_FOREACH(h, &holds->all, next)
-		if (h->unsettled && !(counted && h->asked))
+		if (h->count_unsure && !(counted && h->asked))
 			return h;
 	return NULL;
 }
 
-void count_field_settle(const struct hold *h, struct draft *d)
+void count_field_draft_unlock(const struct hold *h, struct draft *d)
 {
 	draft_begin(d, "UNLOCK", h->name);
 	if (has_fence(h))
@@ -424,13 +424,13 @@ void count_field_settle(const struct hold *h, struct draft *d)
 	draft_number(d, "count", hold_count(h));
 }
 
-void count_field_settled(struct holds *holds, const char *name)
+void count_field_corrected(struct holds *holds, const char *name)
 {
 	struct hold *h = holds_find(holds, span_of(name));
 
 	if (!h)
 		return;
-	h->unsettled = false;
+	h->count_unsure = false;
 	hold_tidy(holds, h);
 }
 

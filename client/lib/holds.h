@@ -20,12 +20,12 @@ struct hold {
 	enum hold_state state;
 	bool seen;           /* the answer to this RESUME had a row for it, or a CHECK after it was answered */
 	const char *reason;  /* in HOLD_LOST: evicted or expired; NULL once a push has reported the loss */
-	int64_t loss_told;   /* the fence of that push; 0: none. After RESUME the daemon reports this loss, too, even if the name is held again by then */
+	int64_t loss_reported;   /* the fence of that push; 0: none. After RESUME the daemon reports this loss, too, even if the name is held again by then */
 	bool shared, permit; /* how it is held */
-	bool unsettled;      /* a LOCK was given up, so an UNLOCK must set the count at the daemon */
+	bool count_unsure;      /* a LOCK was given up, so an UNLOCK must set the count at the daemon */
 	bool unlock_open;    /* an UNLOCK was given up and not called again: the count of the daemon may be one less */
 	bool asked;          /* the request in flight asks for it; such holds come first in `all`, in the reverse order of the names */
-	bool told;           /* … and the answer to it, or a row of that, has granted it */
+	bool row_granted;           /* … and the answer to it, or a row of that, has granted it */
 	int64_t fence, until_us;
 	int64_t count; /* how many times the caller holds the lock, as far as it knows */
 	char name[NAME_MAX_BYTES + 1];
@@ -34,7 +34,7 @@ struct hold {
 struct holds { /* zeroes: none */
 	LIST_HEAD(, hold) all;
 	void *by_name; /* the same holds, as a tree of tsearch(3) */
-	bool unsettled; /* a hold may be unsettled */
+	bool count_unsure; /* a hold may have a count that is unsure */
 };
 
 void holds_release(struct holds *holds);
@@ -49,7 +49,7 @@ int holds_ask(struct holds *holds, const char *const *names, size_t n) REDLOCK_M
  * tracking_loss has reported it.
  */
 /* Call it after a row of the answer to p. The grant counts once the answer has ended, as it does for the daemon. */
-void tracking_told(struct holds *holds, const struct pending *p, const struct reply_line *row);
+void tracking_grant_row(struct holds *holds, const struct pending *p, const struct reply_line *row);
 /* Call it after the answer to p. */
 void tracking_answer(struct holds *holds, const struct pending *p, const struct reply_line *answer);
 /* Call it after a push. False: it reports a loss that was reported already. */
@@ -92,11 +92,11 @@ bool count_field_refuse(struct holds *holds, const char *name);
 void count_field_resume(struct holds *holds, const struct pending *p);
 
 /* Returns a lock that the session may hold more often than its caller knows; NULL: none. A request in flight with a count settles its own locks. */
-const struct hold *count_field_unsettled(struct holds *holds, const struct pending *p);
+const struct hold *count_field_next_unsure(struct holds *holds, const struct pending *p);
 /* Drafts the UNLOCK that settles h. */
-void count_field_settle(const struct hold *h, struct draft *d);
+void count_field_draft_unlock(const struct hold *h, struct draft *d);
 /* Call it after the answer to that UNLOCK. */
-void count_field_settled(struct holds *holds, const char *name);
+void count_field_corrected(struct holds *holds, const char *name);
 
 /* --- unchecked jobs --- */
 

@@ -23,7 +23,7 @@ int redlock_defer(struct redlock *c, const char *queue, struct redlock_bytes pay
 	if (!r && o->id)
 		r = conn_name(c, o->id, REDLOCK_JOB_BYTES - 1, "the id of a job");
 	if (!r && payload.n > PAYLOAD_MAX)
-		r = conn_says(c, -EMSGSIZE, "a payload has at most %d bytes", PAYLOAD_MAX);
+		r = conn_error(c, -EMSGSIZE, "a payload has at most %d bytes", PAYLOAD_MAX);
 	if (r)
 		return r;
 	draft_begin(d, "DEFER", queue);
@@ -49,9 +49,9 @@ int redlock_taken(struct redlock *c, struct redlock_job *ret_job)
 	struct redlock_job job;
 
 	if (!answer || answer->parsed.kind != LINE_OK)
-		return conn_says(c, -EINVAL, "no job was taken");
+		return conn_error(c, -EINVAL, "no job was taken");
 	if (has_nul(redlock_line_find(answer, "job")) || has_nul(redlock_line_find(answer, "name")))
-		return conn_says(c, -EILSEQ, "the id of the job, or the name of its lock, has a NUL byte");
+		return conn_error(c, -EILSEQ, "the id of the job, or the name of its lock, has a NUL byte");
 	payload = redlock_line_find(answer, "payload");
 	job = (struct redlock_job){
 		.attempt = redlock_line_number(answer, "attempt", 0),

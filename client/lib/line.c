@@ -130,7 +130,7 @@ int redlock_quote(struct redlock_bytes text, char *out, size_t size)
 
 /* --- what an answer means --- */
 
-int redlock_says(char *out, size_t size, int err, const char *format, ...)
+int redlock_error_set(char *out, size_t size, int err, const char *format, ...)
 {
 	va_list args;
 

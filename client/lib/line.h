@@ -38,7 +38,7 @@ int64_t line_bounded(const struct reply_line *line, const char *field, int64_t o
 /* --- an answer: an outcome and a code word for the program, one line for a person --- */
 
 /* Writes a message into out and returns err. */
-int redlock_says(char *out, size_t size, int err, const char *format, ...) __attribute__((format(printf, 4, 5)));
+int redlock_error_set(char *out, size_t size, int err, const char *format, ...) __attribute__((format(printf, 4, 5)));
 
 #define CODE_BYTES    32
 #define MESSAGE_BYTES 1024

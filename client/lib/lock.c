@@ -60,7 +60,7 @@ int64_t redlock_left_us(const struct redlock_grant *grant)
 static int locks_send(struct redlock *c, const char *verb, enum pending_kind kind, const char *const *names, size_t n, const struct redlock_options *o)
 {
 	struct draft *d = &c->draft;
-	int r = n > 0 && n <= NAMES_MOST ? 0 : conn_says(c, -EINVAL, "1 to %d names are taken at once", NAMES_MOST);
+	int r = n > 0 && n <= NAMES_MOST ? 0 : conn_error(c, -EINVAL, "1 to %d names are taken at once", NAMES_MOST);
 
 	for (size_t i = 0; !r && i < n; i++)
 		r = conn_name(c, names[i], NAME_MAX_BYTES, "a name");
@@ -180,9 +180,9 @@ int redlock_set_owner(struct redlock *c, const char *owner)
 	size_t n = owner ? strlen(owner) : 0;
 
 	if (owner && (!n || n >= sizeof(c->owner)))
-		return conn_says(c, -EINVAL, "an owner has 1 to %zu bytes", sizeof(c->owner) - 1);
+		return conn_error(c, -EINVAL, "an owner has 1 to %zu bytes", sizeof(c->owner) - 1);
 	if (owner && c->greeting.resumes)
-		return conn_says(c, -EINVAL, "a session with grace has no owners");
+		return conn_error(c, -EINVAL, "a session with grace has no owners");
 	memcpy(c->owner, owner ? owner : "", n + 1);
 	return 0;
 }
@@ -243,7 +243,7 @@ static int grant_anchor(struct redlock *c, const char *const *names, size_t n, s
 		return freed;
 	/* The session holds it after all, but none of the others. */
 	r = redlock_unlock(c, names[i], 0);
-	return r ? r : conn_says(c, -ECONNABORTED, "redlockd could not tell whether all are held; they were given back");
+	return r ? r : conn_error(c, -ECONNABORTED, "redlockd could not tell whether all are held; they were given back");
 }
 
 int redlock_lock_all(struct redlock *c, const char *const *names, size_t n, const struct redlock_options *options, struct redlock_grant *ret_grants)

@@ -33,7 +33,7 @@ static void record_add(void *arg, const struct redlock_line *row)
 static int queue_of(struct redlock *c, const char *name, char queue[REDLOCK_NAME_BYTES])
 {
 	if (strlen(name) > ONCE_NAME_MOST)
-		return conn_says(c, -EMSGSIZE, "the name is too long: at most %zu bytes", ONCE_NAME_MOST);
+		return conn_error(c, -EMSGSIZE, "the name is too long: at most %zu bytes", ONCE_NAME_MOST);
 	snprintf(queue, REDLOCK_NAME_BYTES, ONCE_QUEUE "%s", name);
 	return 0;
 }

@@ -16,7 +16,7 @@
 
 #define ADDRESS_BYTES 512
 #define SECRET_BYTES  1025
-#define FAREWELL_MS   1000
+#define QUIT_MS   1000
 #define NOT_A_TIMEOUT "a timeout is more than 0 ms"
 
 static _Thread_local char open_message[MESSAGE_BYTES]; /* why the last redlock_open of this thread failed */
@@ -26,7 +26,7 @@ static bool timeout_is_valid(int64_t timeout_ms)
 	return timeout_ms > 0 && timeout_ms <= INT64_MAX / US_PER_MS;
 }
 
-#define open_failed(err, ...) redlock_says(open_message, sizeof(open_message), err, __VA_ARGS__)
+#define open_failed(err, ...) redlock_error_set(open_message, sizeof(open_message), err, __VA_ARGS__)
 
 static const char *open_hint(int error)
 {
@@ -176,7 +176,7 @@ int redlock_open(const char *addr, int64_t timeout_ms, struct redlock **ret_conn
 
 /* --- the end of a session with grace: QUIT frees at once what it holds --- */
 
-static bool farewell_sent(struct redlock *c, int64_t until)
+static bool quit_sent(struct redlock *c, int64_t until)
 {
 	struct pollfd fd = {.fd = c->channel.fd, .events = POLLOUT};
 
@@ -186,7 +186,7 @@ static bool farewell_sent(struct redlock *c, int64_t until)
 }
 
 /* Reads until the daemon closes: unread data would turn the close into a reset. */
-static void farewell_await(struct redlock *c, int64_t until)
+static void quit_await_close(struct redlock *c, int64_t until)
 {
 	struct pollfd fd = {.fd = c->channel.fd, .events = POLLIN};
 	int more = 0;
@@ -202,19 +202,19 @@ static void quit_session(struct redlock *c)
 {
 	/* A tagged QUIT overtakes a waiting LOCK. During recovery it must not overtake RESUME, so it has no tag. */
 	const char *quit = c->link == LINK_UP && c->pending.in_flight ? "@quit QUIT" : "QUIT";
-	int64_t until = boottime_after(MIN(c->timeout_ms, FAREWELL_MS));
+	int64_t until = boottime_after(MIN(c->timeout_ms, QUIT_MS));
 
 	if (!c->greeting.resumes || c->greeting.owner != getpid() || c->channel.fd < 0 || c->link == LINK_CONNECTING)
 		return;
 	/* A stopped daemon reads QUIT when it continues. */
-	if (!channel_append(&c->channel, quit, strlen(quit)) && farewell_sent(c, until) && !c->broken)
-		farewell_await(c, until);
+	if (!channel_append(&c->channel, quit, strlen(quit)) && quit_sent(c, until) && !c->broken)
+		quit_await_close(c, until);
 }
 
 int redlock_set_timeout(struct redlock *c, int64_t timeout_ms)
 {
 	if (!timeout_is_valid(timeout_ms))
-		return conn_says(c, -EINVAL, NOT_A_TIMEOUT);
+		return conn_error(c, -EINVAL, NOT_A_TIMEOUT);
 	c->timeout_ms = timeout_ms;
 	return 0;
 }
@@ -262,7 +262,7 @@ static bool line_is_answered(const char *line)
 int redlock_send(struct redlock *c, const char *line)
 {
 	if (!c->broken && !c->pending.in_flight && !line_is_answered(line))
-		return conn_says(c, -EINVAL, "not a request: empty, a comment, or more than one line");
+		return conn_error(c, -EINVAL, "not a request: empty, a comment, or more than one line");
 	draft_verb(&c->draft, line);
 	return exchange_send(c, PENDING_ONCE, "", REDLOCK_FOREVER);
 }
@@ -298,10 +298,10 @@ int redlock_hello(struct redlock *c, const struct redlock_session *session)
 	if (r)
 		return r;
 	if (s.grace_ms > 0 && c->owner[0])
-		return conn_says(c, -EINVAL, "a session with grace has no owners");
+		return conn_error(c, -EINVAL, "a session with grace has no owners");
 	greeting_hello(&c->greeting, &s, &c->draft);
 	if (c->draft.n >= HELLO_BYTES)
-		return conn_says(c, -EMSGSIZE, "the label is too long");
+		return conn_error(c, -EMSGSIZE, "the label is too long");
 	return await_answer(c, exchange_send(c, PENDING_HELLO, "", 0));
 }
 

@@ -102,7 +102,7 @@ void subscriptions_forget(struct subscriptions *w, const char *line)
 		subscriptions_drop(w, watch);
 }
 
-int subscriptions_add(struct subscriptions *w, const char *line, bool events, bool stands)
+int subscriptions_add(struct subscriptions *w, const char *line, bool events, bool subscribed)
 {
 	struct subscription *watch = calloc(1, sizeof(*watch) + strlen(line) + 1);
 
@@ -110,9 +110,9 @@ int subscriptions_add(struct subscriptions *w, const char *line, bool events, bo
 		return -ENOMEM;
 	subscriptions_forget(w, line);
 	watch->events = events;
-	watch->stands = stands;
+	watch->subscribed = subscribed;
 	strcpy(watch->line, line);
-	w->gap |= events && !stands;
+	w->gap |= events && !subscribed;
 	STAILQ_INSERT_TAIL(&w->all, watch, next);
 	return 0;
 }
@@ -122,8 +122,8 @@ void subscriptions_end(struct subscriptions *w)
 	struct subscription *watch;
 
 	STAILQ_FOREACH(watch, &w->all, next) {
-		w->gap |= watch->stands && watch->events;
-		watch->stands = false;
+		w->gap |= watch->subscribed && watch->events;
+		watch->subscribed = false;
 	}
 }
 
@@ -132,7 +132,7 @@ struct subscription *subscriptions_next(const struct subscriptions *w)
 	struct subscription *watch;
 
 	STAILQ_FOREACH(watch, &w->all, next)
-		if (!watch->stands)
+		if (!watch->subscribed)
 			break;
 	return watch;
 }

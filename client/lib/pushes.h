@@ -35,7 +35,7 @@ const struct redlock_line *pushes_next(struct pushes *p);
 
 struct subscription {
 	STAILQ_ENTRY(subscription) next;
-	bool stands; /* this connection has it */
+	bool subscribed; /* this connection has it */
 	bool events; /* it is a WATCH: events are lost while no connection has it */
 	char line[]; /* the request */
 };
@@ -46,8 +46,8 @@ struct subscriptions {
 };
 
 void subscriptions_release(struct subscriptions *w);
-/* The daemon has accepted that line. stands: over the current connection. Replaces a subscription with the same line. -ENOMEM. */
-int subscriptions_add(struct subscriptions *w, const char *line, bool events, bool stands) REDLOCK_MUST;
+/* The daemon has accepted that line. subscribed: over the current connection. Replaces a subscription with the same line. -ENOMEM. */
+int subscriptions_add(struct subscriptions *w, const char *line, bool events, bool subscribed) REDLOCK_MUST;
 void subscriptions_forget(struct subscriptions *w, const char *line);
 
 /* Call it when the connection has ended. */

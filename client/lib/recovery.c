@@ -48,7 +48,7 @@ static int session_watch(struct redlock *c)
 
 	if (subscriptions_gap(&c->watches)) {
 		draft_verb(&c->draft, MISSED);
-		r = conn_tell(c);
+		r = conn_make_push(c);
 	}
 	if (r)
 		return r;
@@ -67,13 +67,13 @@ static int session_check_jobs(struct redlock *c)
 
 int recovery_release(struct redlock *c)
 {
-	const struct hold *h = count_field_unsettled(&c->holds, &c->pending);
+	const struct hold *h = count_field_next_unsure(&c->holds, &c->pending);
 
 	if (!h)
 		return session_check_jobs(c);
 	memcpy(c->asked, h->name, sizeof(c->asked));
 	conn_move(c, LINK_RELEASING);
-	count_field_settle(h, &c->draft);
+	count_field_draft_unlock(h, &c->draft);
 	return conn_put_draft(c);
 }
 
@@ -119,7 +119,7 @@ static int session_greet(struct redlock *c)
 	unchecked_jobs_release(&c->unchecked);
 	tracking_end(&c->holds, &c->pending, session_forget(&c->greeting));
 	conn_move(c, LINK_GREETING);
-	r = conn_tell_losses(c);
+	r = conn_push_losses(c);
 	return r ? r : conn_put(c, c->greeting.hello, strlen(c->greeting.hello));
 }
 
@@ -152,7 +152,7 @@ static int session_authenticate(struct redlock *c)
 
 static int attempt_failed(struct redlock *c, int error)
 {
-	return conn_lost(c, conn_says(c, error, "redlockd is away: %s", strerror(-error)));
+	return conn_lost(c, conn_error(c, error, "redlockd is away: %s", strerror(-error)));
 }
 
 static int attempt_refused(struct redlock *c)
@@ -160,7 +160,7 @@ static int attempt_refused(struct redlock *c)
 	char shown[SHOWN_BYTES];
 
 	shown_text((struct span){c->passing.text, c->passing.n}, shown, sizeof(shown));
-	return conn_lost(c, conn_says(c, -EAGAIN, "redlockd does not resume: %s", shown));
+	return conn_lost(c, conn_error(c, -EAGAIN, "redlockd does not resume: %s", shown));
 }
 
 /* The handshake of TLS comes before any line. */
@@ -173,7 +173,7 @@ static int attempt_shake(struct redlock *c)
 		return session_authenticate(c);
 	case TLS_FAILED:
 	case TLS_NOT_SPOKEN:
-		return conn_lost(c, conn_says(c, -EPROTO, "redlockd is away: %s", why));
+		return conn_lost(c, conn_error(c, -EPROTO, "redlockd is away: %s", why));
 	case TLS_READ:
 		c->shake_wants = POLLIN;
 		break;
@@ -261,7 +261,7 @@ static int resume_answered(struct redlock *c, const struct reply_line *line)
 	if (reply_number(line, "more", 0) > 0)
 		return recovery_release(c); /* locks without a row are held all the same: there were too many for the answer */
 	tracking_end(&c->holds, &c->pending, "evicted");
-	r = conn_tell_losses(c);
+	r = conn_push_losses(c);
 	return r ? r : recovery_release(c);
 }
 
@@ -285,10 +285,10 @@ static int watch_answered(struct redlock *c, const struct reply_line *line)
 	int r = 0;
 
 	if (line->kind == LINE_OK) {
-		subscriptions_next(&c->watches)->stands = true;
+		subscriptions_next(&c->watches)->subscribed = true;
 	} else {
 		subscriptions_refused(&c->watches, line->code, &c->draft);
-		r = conn_tell(c);
+		r = conn_make_push(c);
 	}
 	return r ? r : recovery_release(c); /* a request may have been given up meanwhile */
 }
@@ -298,11 +298,11 @@ static int check_answered(struct redlock *c, const struct reply_line *line)
 	int r;
 
 	tracking_checked(&c->holds, &c->pending, c->asked, line, c->resume_us);
-	r = conn_tell_losses(c);
+	r = conn_push_losses(c);
 	return r ? r : session_check(c);
 }
 
-int recovery_hear(struct redlock *c)
+int recovery_process(struct redlock *c)
 {
 	const struct reply_line *line = &c->passing.parsed;
 
@@ -324,7 +324,7 @@ int recovery_hear(struct redlock *c)
 		unchecked_jobs_asked(&c->unchecked, line->kind == LINE_OK);
 		return session_check_jobs(c);
 	case LINK_RELEASING:
-		count_field_settled(&c->holds, c->asked);
+		count_field_corrected(&c->holds, c->asked);
 		return recovery_release(c);
 	default:
 		return hello_answered(c, line);

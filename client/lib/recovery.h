@@ -16,7 +16,7 @@ int recovery_limit(struct redlock *c) REDLOCK_MUST;
 /* The latest moment at which recovery_act must be called; INT64_MAX: none. */
 int64_t recovery_due_us(const struct redlock *c);
 /* Handles c->passing: an answer to a request of this file, or a row of it. */
-int recovery_hear(struct redlock *c) REDLOCK_MUST;
+int recovery_process(struct redlock *c) REDLOCK_MUST;
 
 /* Sends the request in flight. */
 int recovery_send(struct redlock *c) REDLOCK_MUST;

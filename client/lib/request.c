@@ -142,7 +142,7 @@ void pending_begin(struct pending *p, int64_t now)
 {
 	p->in_flight = true;
 	p->sent_us = p->asked_us = now;
-	p->sent = p->again = p->told = p->cancelled = p->unsure = false;
+	p->sent = p->again = p->row_passed = p->cancelled = p->unsure = false;
 	p->count = -1;
 }
 
@@ -155,7 +155,7 @@ bool pending_is_repeated(const struct pending *p)
 {
 	if (p->kind == PENDING_UNLOCK)
 		return !p->sent || p->count >= 0;
-	return p->kind != PENDING_ONCE && p->kind != PENDING_HELLO && !(p->kind == PENDING_READ && p->told);
+	return p->kind != PENDING_ONCE && p->kind != PENDING_HELLO && !(p->kind == PENDING_READ && p->row_passed);
 }
 
 bool pending_locks(const struct pending *p)

@@ -73,7 +73,7 @@ static int pems_read(const char *const path[TLS_PARTS], struct tls_pem pem[TLS_P
 		int r = path[i] ? pem_read(path[i], &pem[i]) : 0;
 
 		if (r)
-			return redlock_says(why, size, r, "%s: cannot be read: %s", path[i], strerror(-r));
+			return redlock_error_set(why, size, r, "%s: cannot be read: %s", path[i], strerror(-r));
 	}
 	return 0;
 }
@@ -85,7 +85,7 @@ static int context_open(const char *const path[TLS_PARTS], struct ssl_ctx_st **r
 	int r = pems_read(path, pem, why, size);
 
 	if (!r && tls_context_client(pem, ret_context, &fault))
-		r = redlock_says(why, size, -EINVAL, "%s%s%s", path[fault.part] ? path[fault.part] : "", path[fault.part] ? ": " : "", fault.why);
+		r = redlock_error_set(why, size, -EINVAL, "%s%s%s", path[fault.part] ? path[fault.part] : "", path[fault.part] ? ": " : "", fault.why);
 	for (int i = 0; i < TLS_PARTS; i++)
 		pem_free(&pem[i]);
 	return r;
@@ -115,15 +115,15 @@ int redlock_use_tls(const struct redlock_tls *tls, char *why, size_t size)
 
 	flaw = redlock_sized_copy(&t, sizeof(t), tls);
 	if (flaw)
-		return redlock_says(why, size, -EINVAL, "%s", flaw);
+		return redlock_error_set(why, size, -EINVAL, "%s", flaw);
 	path[TLS_CERT] = chosen(t.cert_file, "REDLOCK_TLS_CERT");
 	path[TLS_KEY] = chosen(t.key_file, "REDLOCK_TLS_KEY");
 	path[TLS_CA] = chosen(t.ca_file, "REDLOCK_TLS_CA");
 	name = chosen(t.server_name, "REDLOCK_TLS_NAME");
 	if (!path[TLS_CERT] != !path[TLS_KEY])
-		return redlock_says(why, size, -EINVAL, "a certificate needs its key, and a key its certificate");
+		return redlock_error_set(why, size, -EINVAL, "a certificate needs its key, and a key its certificate");
 	if (name && strlen(name) >= sizeof(server_name))
-		return redlock_says(why, size, -EINVAL, "the name of the server is too long");
+		return redlock_error_set(why, size, -EINVAL, "the name of the server is too long");
 	r = context_open(path, &fresh, why, size);
 	if (r)
 		return r;

@@ -45,14 +45,14 @@ static void call_refuse(struct call *c, int status, const char *code, const char
 void call_send(struct call *c)
 {
 	c->sent = true;
-	asker_say(&c->session->asker, "@%" PRIu64 " %s", c->tag, c->line);
+	asker_send(&c->session->asker, "@%" PRIu64 " %s", c->tag, c->line);
 }
 
 void call_is_cut(struct call *c)
 {
 	c->req = NULL;
 	if (c->sent && c->ask == ASK_LOCK)
-		asker_say(&c->session->asker, "@%" PRIu64 " CANCEL @%" PRIu64, ++c->session->tags, c->tag);
+		asker_send(&c->session->asker, "@%" PRIu64 " CANCEL @%" PRIu64, ++c->session->tags, c->tag);
 	else if (!c->sent && c->ask != ASK_RESUME)
 		call_free(c);
 }

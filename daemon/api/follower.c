@@ -62,7 +62,7 @@ void follower_keep(struct api_session *s, const struct reply_line *push)
 	if (s->follower && sse_unsent(&s->follower->out) > EVENTS_UNSENT)
 		follower_end(s->follower);
 	else if (s->follower)
-		sse_say(&s->follower->out, buf_begin(&text), buf_length(&text));
+		sse_send(&s->follower->out, buf_begin(&text), buf_length(&text));
 	buf_release(&text);
 }
 
@@ -77,7 +77,7 @@ static void follower_catch_up(struct follower *f)
 		last = 0;
 	while (++id <= s->events)
 		if (id > last)
-			sse_say(&f->out, s->event[id % EVENTS_KEPT].text, s->event[id % EVENTS_KEPT].n);
+			sse_send(&f->out, s->event[id % EVENTS_KEPT].text, s->event[id % EVENTS_KEPT].n);
 }
 
 void follower_begin(struct api_session *s, struct evhttp_request *req, struct visit *v)

@@ -48,7 +48,7 @@ static void retry_after(struct evhttp_request *req, int64_t ms)
 	evhttp_add_header(evhttp_request_get_output_headers(req), "Retry-After", seconds);
 }
 
-static void problem_say(struct evhttp_request *req, int status, struct span code, struct span detail, const struct reply_line *line)
+static void problem_send(struct evhttp_request *req, int status, struct span code, struct span detail, const struct reply_line *line)
 {
 	struct buf out;
 
@@ -70,7 +70,7 @@ static void problem_say(struct evhttp_request *req, int status, struct span code
 
 void problem(struct evhttp_request *req, int status, const char *code, const char *detail)
 {
-	problem_say(req, status, span_of(code), span_of(detail), NULL);
+	problem_send(req, status, span_of(code), span_of(detail), NULL);
 }
 
 void problem_answer(struct evhttp_request *req, int status, const struct reply_line *line)
@@ -78,11 +78,11 @@ void problem_answer(struct evhttp_request *req, int status, const struct reply_l
 	struct buf out;
 
 	if (line->kind == LINE_BUSY) {
-		problem_say(req, status, SPAN("BUSY"), SPAN("somebody else holds it"), line);
+		problem_send(req, status, SPAN("BUSY"), SPAN("somebody else holds it"), line);
 	} else if (line->kind == LINE_TIMEOUT) {
-		problem_say(req, status, SPAN("TIMEOUT"), SPAN("the wait is over, and somebody else holds it"), line);
+		problem_send(req, status, SPAN("TIMEOUT"), SPAN("the wait is over, and somebody else holds it"), line);
 	} else if (line->kind != LINE_OK) {
-		problem_say(req, status, line->code, line->text, line);
+		problem_send(req, status, line->code, line->text, line);
 	} else {
 		buf_init(&out);
 		notation_line(&out, line);

@@ -309,7 +309,7 @@ static void on_beat(evutil_socket_t fd, short what, void *context)
 		next = TAILQ_NEXT(s, next);
 		more |= waits || s->follower;
 		if (turn && waits && s->open)
-			asker_say(&s->asker, "PING");
+			asker_send(&s->asker, "PING");
 		if (turn && s->follower)
 			sse_beat(&s->follower->out, now);
 	}

@@ -26,14 +26,14 @@ static const struct usage usage_listen = {
 static const struct usage usage_redis = {
 	.key = {KEY_REDIS_TLS_CERT_FILE, KEY_REDIS_TLS_KEY_FILE, KEY_REDIS_TLS_CA_FILE}, .whole = KEY_REDIS_TLS, .make = tls_context_client};
 
-struct mistake {
+struct credential_error {
 	enum conf_key key;
 	char why[200];
 };
 
 /* --- from files to a context ----------------------------------------------------------------------------------------- */
 
-static void unreadable(struct mistake *m, enum conf_key key, int error)
+static void unreadable(struct credential_error *m, enum conf_key key, int error)
 {
 	m->key = key;
 	if (error == -ENOTSUP)
@@ -42,7 +42,7 @@ static void unreadable(struct mistake *m, enum conf_key key, int error)
 		snprintf(m->why, sizeof(m->why), "cannot be read: %s", strerror(-error));
 }
 
-static int texts_read(const struct conf *c, const struct usage *u, char *text[TLS_PARTS], struct tls_pem pem[TLS_PARTS], struct mistake *m)
+static int texts_read(const struct conf *c, const struct usage *u, char *text[TLS_PARTS], struct tls_pem pem[TLS_PARTS], struct credential_error *m)
 {
 	for (int i = 0; i < TLS_PARTS; i++) {
 		int r = conf_file(c, u->key[i], &text[i], &pem[i].n);
@@ -56,7 +56,7 @@ static int texts_read(const struct conf *c, const struct usage *u, char *text[TL
 	return 0;
 }
 
-static int context_make(const struct conf *c, const struct usage *u, struct ssl_ctx_st **ret_context, struct mistake *m)
+static int context_make(const struct conf *c, const struct usage *u, struct ssl_ctx_st **ret_context, struct credential_error *m)
 {
 	struct tls_pem pem[TLS_PARTS] = {{0}};
 	char *text[TLS_PARTS] = {NULL};
@@ -80,7 +80,7 @@ static int context_make(const struct conf *c, const struct usage *u, struct ssl_
 
 /* --- check ----------------------------------------------------------------------------------------------------------- */
 
-static void mistake_report(const struct conf *c, const struct usage *u, const struct mistake *m, struct conf_report *report)
+static void usage_refuse(const struct conf *c, const struct usage *u, const struct credential_error *m, struct conf_report *report)
 {
 	const char *file = conf_file_name(c, m->key);
 
@@ -93,7 +93,7 @@ static bool files_read(const struct conf *c, const struct usage *u, struct conf_
 	bool all = !c->origin[u->whole].bad;
 
 	for (int i = 0; i < TLS_PARTS; i++) {
-		struct mistake m;
+		struct credential_error m;
 		char *text = NULL;
 		size_t n = 0;
 		int r = c->origin[u->key[i]].bad ? 1 : conf_file(c, u->key[i], &text, &n);
@@ -103,7 +103,7 @@ static bool files_read(const struct conf *c, const struct usage *u, struct conf_
 		free(text);
 		if (r < 0) {
 			unreadable(&m, u->key[i], r);
-			mistake_report(c, u, &m, report);
+			usage_refuse(c, u, &m, report);
 		}
 		all &= r == 0;
 	}
@@ -145,12 +145,12 @@ static void end_warn(const struct conf *c, enum conf_key key, int64_t left, stru
 static void usage_check(const struct conf *c, const struct usage *u, struct conf_report *report)
 {
 	struct ssl_ctx_st *context;
-	struct mistake m;
+	struct credential_error m;
 
 	if (!files_read(c, u, report) || !is_complete(c, u))
 		return;
 	if (context_make(c, u, &context, &m)) {
-		mistake_report(c, u, &m, report);
+		usage_refuse(c, u, &m, report);
 		return;
 	}
 	end_warn(c, u->key[TLS_CERT], left_s(tls_context_ends(context)), report);
@@ -194,7 +194,7 @@ static void log_end(const struct shown *by, const char *name, int64_t ends, enum
 static struct ssl_ctx_st *context_use(const struct conf *c, const struct usage *u, int64_t *ends)
 {
 	struct ssl_ctx_st *context;
-	struct mistake m;
+	struct credential_error m;
 	char file[512], why[300];
 
 	if (context_make(c, u, &context, &m)) {
@@ -219,7 +219,7 @@ struct ssl_ctx_st *credentials_redis(struct credentials *k, const struct conf *c
 
 void credentials_init(struct credentials *k)
 {
-	*k = (struct credentials){.listen_ends = INT64_MAX, .redis_ends = INT64_MAX, .tell_at = instant_add(clock_boottime(), DAY_S * SEC)};
+	*k = (struct credentials){.listen_ends = INT64_MAX, .redis_ends = INT64_MAX, .report_at = instant_add(clock_boottime(), DAY_S * SEC)};
 }
 
 void credentials_tick(struct credentials *k, const struct conf *c)
@@ -229,9 +229,9 @@ void credentials_tick(struct credentials *k, const struct conf *c)
 	if (k->listen_ends == INT64_MAX && k->redis_ends == INT64_MAX)
 		return;
 	now = clock_boottime();
-	if (instant_before(now, k->tell_at))
+	if (instant_before(now, k->report_at))
 		return;
-	k->tell_at = instant_add(now, DAY_S * SEC);
+	k->report_at = instant_add(now, DAY_S * SEC);
 	log_end(&in_file, conf_file_name(c, KEY_TLS_CERT_FILE), k->listen_ends, LOG_DEBUG);
 	log_end(&in_file, conf_file_name(c, KEY_REDIS_TLS_CERT_FILE), k->redis_ends, LOG_DEBUG);
 }

@@ -12,7 +12,7 @@ struct ssl_ctx_st;
 struct credentials {
 	int64_t listen_ends, redis_ends; /* seconds of CLOCK_REALTIME; INT64_MAX: there is none */
 	struct instant server_due[CONF_NODES_MAX]; /* no new report about a server's certificate before then */
-	struct instant tell_at;
+	struct instant report_at;
 };
 
 /*

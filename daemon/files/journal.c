@@ -483,9 +483,9 @@ void journal_end(struct journal *j, struct instant now)
 
 bool journal_has_turned(struct journal *j, bool *ret_usable)
 {
-	if (j->told == j->unusable)
+	if (j->reported == j->unusable)
 		return false;
-	j->told = j->unusable;
+	j->reported = j->unusable;
 	*ret_usable = !j->unusable;
 	return true;
 }

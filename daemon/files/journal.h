@@ -61,7 +61,7 @@ struct journal {
 	size_t live_count;  /* `count` at that time */
 	size_t count;       /* names and sessions that the service has now */
 	bool unusable;
-	bool told;          /* the last value of `unusable` that journal_has_turned has returned */
+	bool reported;          /* the last value of `unusable` that journal_has_turned has returned */
 	bool stale;         /* unusable, and the old file could not be removed or made worthless */
 	bool grudge;        /* a snapshot failed, and the log says so */
 	int64_t pause_us;
@@ -96,7 +96,7 @@ static inline bool journal_has_news(const struct journal *j)
 /* Whether there is anything to write, to retry, or to report. */
 static inline bool journal_has_work(const struct journal *j)
 {
-	return journal_has_news(j) || j->in_image || j->unusable || j->told;
+	return journal_has_news(j) || j->in_image || j->unusable || j->reported;
 }
 
 /* The number of names and sessions that the service has now. The size of the live records is estimated from it. */

@@ -28,7 +28,7 @@
 
 /* Names, jobs and journal are in the directory of the previous process. If a restart changed the directory, a kill -9 halfway would leave only a part of them
  * there, or nothing. */
-static int runtime_stays(struct daemon *d, const char **ret_what)
+static int runtime_take_over(struct daemon *d, const char **ret_what)
 {
 	const struct carried *c = d->carried;
 	struct runtime chosen;
@@ -45,7 +45,7 @@ static int stage_runtime(struct daemon *d)
 {
 	const struct carried *c = d->carried;
 	const char *what;
-	int r = c ? runtime_stays(d, &what) : runtime_open(&d->runtime, d->conf->runtime_dir, &what);
+	int r = c ? runtime_take_over(d, &what) : runtime_open(&d->runtime, d->conf->runtime_dir, &what);
 
 	if (r >= 0 && once_is_there(d->runtime.dir))
 		d->names_elsewhere = false; /* the process with the unusable state ran in this directory */
@@ -224,7 +224,7 @@ struct stage {
 	const char *name;
 	int (*start)(struct daemon *d);
 	void (*stop)(struct daemon *d);
-	bool tells; /* it logs its errors itself */
+	bool logs; /* it logs its errors itself */
 };
 
 static const struct stage stages[] = {
@@ -339,7 +339,7 @@ static int daemon_live(struct conf *conf, const struct daemon_args *args, bool *
 	signals_hold(true);
 	while (r >= 0 && started < STAGES) {
 		r = stages[started].start(d);
-		if (r < 0 && (!stages[started].tells || r == -ENOMEM))
+		if (r < 0 && (!stages[started].logs || r == -ENOMEM))
 			log_event(LOG_ERROR, "start", "stage=%s error=\"%s\"", stages[started].name, strerror(-r));
 		if (r >= 0)
 			started++;

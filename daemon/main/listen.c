@@ -149,7 +149,7 @@ struct place {
 };
 
 /* The check of the configuration covers only its own address. */
-static bool web_stays_protected(const struct place *p, int fd)
+static bool web_is_still_protected(const struct place *p, int fd)
 {
 	if (!p->lacks || !reach_of_socket(fd))
 		return true;
@@ -189,7 +189,7 @@ static void web_goes_on(const struct place *p, struct inherited *before)
 	bool tls;
 
 	while (inherited_take(before, &l, &tls)) {
-		if (!web_stays_protected(p, l.fd) || web_listen_at(p->web, &l) < 0) {
+		if (!web_is_still_protected(p, l.fd) || web_listen_at(p->web, &l) < 0) {
 			listener_release(&l);
 			continue;
 		}
@@ -232,7 +232,7 @@ static int listen_web(struct daemon *d)
 /* --- all --- */
 
 /* The check of the configuration covers only the addresses in it, not those of the previous process. */
-static bool stays_protected(void *context, int fd, bool tls)
+static bool is_still_protected(void *context, int fd, bool tls)
 {
 	const struct daemon *d = context;
 
@@ -245,7 +245,7 @@ static bool stays_protected(void *context, int fd, bool tls)
 /* Sessions that were handed over are worth more than a new address that is not available: the sockets of the previous process stay. */
 static int listen_as_before(struct daemon *d, int r)
 {
-	if (!d->carried || r == UNPROTECTED || net_listen_again(d->net, stays_protected, d) < 0)
+	if (!d->carried || r == UNPROTECTED || net_listen_again(d->net, is_still_protected, d) < 0)
 		return r;
 	log_event(LOG_ERROR, "listen", "note=\"the daemon listens where it did before the restart\"");
 	d->address_lacks = true;

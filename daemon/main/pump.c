@@ -370,7 +370,7 @@ const struct net_sink pump_net_sink = {
 	.open = on_open, .line = on_line, .too_long = on_too_long, .half_closed = on_half_closed, .sent = on_sent, .eof = on_eof, .gone = on_gone,
 	.writing = on_writing};
 
-static void pump_heard(struct daemon *d, struct event *event, struct instant now)
+static void pump_event(struct daemon *d, struct event *event, struct instant now)
 {
 	pump_set_time(d, event, now);
 	service_step(d->service, event, &d->effects);
@@ -390,7 +390,7 @@ static void pump_queued(struct daemon *d)
 
 	while (!answer_queue_is_empty(&d->answers) && pump_has_time_for_answers(d, now = clock_boottime())) {
 		event = *answer_queue_first(&d->answers); /* the queue may move as soon as the service steps */
-		pump_heard(d, &event, now);
+		pump_event(d, &event, now);
 		answer_queue_drop_first(&d->answers);
 	}
 }
@@ -404,7 +404,7 @@ static void on_answer(void *context, const struct answer *answer)
 	event.kind = EVENT_ANSWER;
 	event.answer = *answer;
 	if (answer_queue_is_empty(&d->answers) && pump_has_time_for_answers(d, now))
-		pump_heard(d, &event, now);
+		pump_event(d, &event, now);
 	else
 		answer_queue_add(&d->answers, &event);
 }

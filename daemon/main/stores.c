@@ -42,7 +42,7 @@ static const char *moved(struct daemon *d)
 	return aside ? " moved_to=jobs.db.bad" : "";
 }
 
-static void tell_lost(struct daemon *d)
+static void lasting_log_lost(struct daemon *d)
 {
 	int why = d->jobs.lost;
 	const char *note = why == JOBS_SPARE_LOST ? "redlockd makes it again" :
@@ -54,14 +54,14 @@ static void tell_lost(struct daemon *d)
 		log_event(LOG_ERROR, "jobs", "dir=%s error=\"%s\"%s note=\"%s\"", d->jobs.dir, jobs_trouble(why), moved(d), note);
 }
 
-static void tell(struct daemon *d)
+static void lasting_log(struct daemon *d)
 {
 	int error = job_file_trouble(&d->jobs);
 	const char *note = d->jobs.unread     ? "all requests about jobs are refused until it can be read" :
 			   error == JOBS_SHUT ? "jobs are written as before" :
 						"DEFER and TAKE are refused until it can be written";
 
-	tell_lost(d);
+	lasting_log_lost(d);
 	if (error == d->jobs_error)
 		return;
 	if (error)
@@ -71,7 +71,7 @@ static void tell(struct daemon *d)
 	d->jobs_error = error;
 }
 
-/* Sessions that were carried here are worth more than a file that cannot be read: jobs are refused until it can, and tell() says why. */
+/* Sessions that were carried here are worth more than a file that cannot be read: jobs are refused until it can, and lasting_log() says why. */
 static int lasting_restore(struct daemon *d)
 {
 	struct jobs_found found;
@@ -88,13 +88,13 @@ static int lasting_restore(struct daemon *d)
 		          d->jobs.dir, jobs_trouble(found.error));
 	else if (found.jobs > 0)
 		log_event(LOG_INFO, "jobs", "dir=%s jobs=%zu", d->jobs.dir, found.jobs);
-	if (found.unsaid)
+	if (found.unwritten)
 		log_event(LOG_ERROR, "jobs",
 		          "dir=%s error=\"%s\" note=\"it cannot be written that leases end later by the clock of this run. If the daemon is killed before it "
 		          "can be, jobs may be handed out while others run them\"",
-		          d->jobs.dir, jobs_trouble(found.unsaid));
+		          d->jobs.dir, jobs_trouble(found.unwritten));
 	d->jobs.aside = false;
-	tell_lost(d);
+	lasting_log_lost(d);
 	return found.stays ? found.error : 0;
 }
 
@@ -104,14 +104,14 @@ static void lasting_tick(struct daemon *d)
 
 	if (d->memory && !instant_before(now, d->jobs_at))
 		d->jobs_at = memory_look(d->memory) ? now : instant_add(now, LOOK_EVERY);
-	tell(d);
+	lasting_log(d);
 }
 
 static void lasting_stop(struct daemon *d)
 {
 	(void)memory_look(d->memory);
 	(void)memory_write_jobs(d->memory);
-	tell(d);
+	lasting_log(d);
 }
 
 /* --- the store, and the configuration that the service sees --------------------------------------------------------------- */
@@ -150,7 +150,7 @@ void core_conf_fill(struct core_conf *to, const struct conf *from)
 	to->skew_us = SKEW_US;
 	to->listed = 0;
 	to->clock_tol_us = clock_tol_us(from->store == STORE_REDIS ? (unsigned)from->redis.nodes : 1, from->max_lease, from->max_delay);
-	to->tell_moves = from->log.level == LOG_DEBUG;
+	to->log_moves = from->log.level == LOG_DEBUG;
 	to->limits.locks = from->limits.locks;
 	to->limits.waiting = from->limits.waiting;
 	to->limits.jobs = from->limits.jobs;
@@ -350,7 +350,7 @@ static struct upstream_address address_of(const struct conf_address *a, struct u
 }
 
 /* The address that the previous process used, if sentinels had named it. */
-static void address_recall(struct upstream_address *to, const struct service_store *store, char host[STORE_HOST_MAX])
+static void address_restore(struct upstream_address *to, const struct service_store *store, char host[STORE_HOST_MAX])
 {
 	const char *colon = strrchr(store->address, ':');
 	bool bracket = *store->address == '[';
@@ -358,7 +358,7 @@ static void address_recall(struct upstream_address *to, const struct service_sto
 	if (!to->master)
 		return;
 	to->run_id = store->run_id;
-	to->heard = store->heard;
+	to->answered_at = store->answered_at;
 	if (!colon)
 		return;
 	(void)snprintf(host, STORE_HOST_MAX, "%.*s", (int)(colon - store->address) - 2 * bracket, store->address + bracket);
@@ -422,7 +422,7 @@ static int redis_start(struct daemon *d)
 {
 	const struct conf *c = d->conf;
 	struct server_places places;
-	char recalled[CONF_NODES_MAX][STORE_HOST_MAX];
+	char hosts[CONF_NODES_MAX][STORE_HOST_MAX];
 	struct service_store store;
 	struct upstream_conf conf = upstream_configured(c, &places);
 	struct upstream_sink sink = pump_upstream_sink;
@@ -433,7 +433,7 @@ static int redis_start(struct daemon *d)
 		return r;
 	for (unsigned i = 0; i < c->redis.nodes; i++) {
 		service_store(d->service, i, &store);
-		address_recall(&places.address[i], &store, recalled[i]);
+		address_restore(&places.address[i], &store, hosts[i]);
 	}
 	conf.daemon_id = service_daemon_id(d->service);
 	conf.tolerance_us = 2 * d->core_conf.clock_tol_us;

@@ -13,7 +13,7 @@
 #include <string.h>
 
 #define TICK_US    (50 * MSEC)
-#define SETTLE_US  (500 * MSEC) /* how long the "ready" line waits at most for the first probe of each store */
+#define FIRST_PROBE_US  (500 * MSEC) /* how long the "ready" line waits at most for the first probe of each store */
 #define SOCKET_UNIT_PATH "/run/redlockd/redlockd.sock"
 #define SOCKET_UNIT_TCP  "127.0.0.1:7420"
 #define GOODBYE_US (700 * MSEC) /* how long the sending of the last lines may take */
@@ -51,7 +51,7 @@ void supervise_end(struct daemon *d, const char *why)
 	d->stop_at = instant_add(clock_boottime(), GOODBYE_US);
 }
 
-static void say_difference(void *context, const char *path, const char *from, const char *to, bool reloadable)
+static void log_difference(void *context, const char *path, const char *from, const char *to, bool reloadable)
 {
 	char old[256], new[256];
 
@@ -118,7 +118,7 @@ static void reload_apply(struct daemon *d, struct conf *fresh)
 	struct core_conf core = d->core_conf;
 	struct event event = {.kind = EVENT_RULES};
 
-	conf_diff(d->conf, fresh, say_difference, d);
+	conf_diff(d->conf, fresh, log_difference, d);
 	conf_take_live(d->conf, fresh);
 	d->reloaded = (struct reloaded){.wall_us = clock_wall_us(), .failed = false};
 	log_set_level((enum log_level)d->conf->log.level);
@@ -250,7 +250,7 @@ void supervise_tick(struct daemon *d)
 {
 	struct instant now = clock_boottime();
 
-	if (!d->ready && (service_is_settled(d->service) || !instant_before(now, instant_add(d->started, SETTLE_US))))
+	if (!d->ready && (service_stores_checked(d->service) || !instant_before(now, instant_add(d->started, FIRST_PROBE_US))))
 		supervise_ready(d);
 	supervise_notify(d);
 	if (d->systemd.watchdog_us > 0 && !instant_before(now, d->watchdog_at)) {

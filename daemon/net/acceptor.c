@@ -57,7 +57,7 @@ static void refuse_waiting(struct acceptor *a, int listening)
 		n = snprintf(line, sizeof(line), "ERR LIMIT descriptors=%llu no descriptor left for another connection\n",
 			     (unsigned long long)limit.rlim_cur);
 		a->hub->counts.refused++;
-		closing_say(fd, NULL, line, (size_t)n);
+		closing_send(fd, NULL, line, (size_t)n);
 	}
 	a->reserve = reserve_open();
 }

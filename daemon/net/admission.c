@@ -18,7 +18,7 @@ void admission_refuse(struct hub *h, int fd, struct ssl_st *tls, const char *lin
 	struct conn *c;
 
 	if (h->refused_n >= REFUSED_MAX || hub_is_full(h)) {
-		closing_say(fd, tls, line, n);
+		closing_send(fd, tls, line, n);
 		return;
 	}
 	c = secure_conn_new(h, fd, tls);

@@ -78,7 +78,7 @@ static void session_unpack(const struct carried_conn *from, struct conn *c)
 	if (c->fd < 0) {
 		conn_set_state(c, CONN_FAILED, "carried");
 		c->fate = from->state == CONN_FAILED ? from->fate : GONE_RESTART;
-		conn_want_telling(c);
+		conn_want_turn(c);
 		return;
 	}
 	c->state = from->state;
@@ -140,7 +140,7 @@ void net_pause(struct net *n, bool on)
 		return;
 	while ((c = slots_next(&h->slots, &at)))
 		conn_resume(c);
-	event_active(h->tell, EV_TIMEOUT, 1);
+	event_active(h->run_turns, EV_TIMEOUT, 1);
 }
 
 void net_end_tls(struct net *n, const char *line)
@@ -270,7 +270,7 @@ void net_unpack(struct net *n, struct net_parcel *p, struct fdlist *fds)
 	mem_free(p->conn);
 	mem_free(p);
 	/* The owner flushes at the end of a pass, and there may be output. */
-	event_active(h->tell, EV_TIMEOUT, 1);
+	event_active(h->run_turns, EV_TIMEOUT, 1);
 }
 
 void net_parcel_free(struct net_parcel *p)

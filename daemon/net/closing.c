@@ -106,7 +106,7 @@ static void closing_shut(int fd)
 	(void)!recv(fd, trash, sizeof(trash), MSG_DONTWAIT);
 }
 
-void closing_say(int fd, struct ssl_st *tls, const char *line, size_t n)
+void closing_send(int fd, struct ssl_st *tls, const char *line, size_t n)
 {
 	ssize_t sent = tls ? tls_send(tls, line, n) : send(fd, line, n, MSG_NOSIGNAL | MSG_DONTWAIT);
 

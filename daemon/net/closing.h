@@ -24,6 +24,6 @@ void closing_expire(struct hub *h);      /* closes some of the connections whose
 bool closing_evict(struct hub *h);       /* closes the oldest, to free its descriptor; false: there is none */
 
 /* Sends one line if the socket takes it at once, then closes fd. */
-void closing_say(int fd, struct ssl_st *tls, const char *line, size_t n);
+void closing_send(int fd, struct ssl_st *tls, const char *line, size_t n);
 
 #endif

@@ -40,7 +40,7 @@ static void conn_end_here(struct conn *c, short events)
 {
 	conn_fail(c, conn_how_gone(c, events, socket_error(c->fd)));
 	conn_leave_turns(c);
-	conn_told(c);
+	conn_take_turn(c);
 }
 
 /* Whether there is input that was not passed on yet. */
@@ -95,7 +95,7 @@ static void conn_end(struct conn *c)
 }
 
 /* Moves the kept input of n bytes to the start of scratch. */
-static void conn_recall(struct conn *c, size_t n)
+static void conn_put_back(struct conn *c, size_t n)
 {
 	if (!c->rest)
 		return;
@@ -157,7 +157,7 @@ static bool conn_pass_lines(struct conn *c, size_t n)
 	h->current = NULL;
 	conn_keep(c, &l);
 	if (c->queued)
-		conn_want_telling(c);
+		conn_want_turn(c);
 	return !h->paused && conn_wants_lines(c) && !c->queued && c->state != CONN_FAILED;
 }
 
@@ -179,7 +179,7 @@ static bool conn_pump(struct conn *c, bool may_read)
 	h->counts.bytes_in += got > 0 ? (uint64_t)got : 0;
 	if (conn_keeps_on(c, n, got > 0 ? (size_t)got : 0))
 		return true;
-	conn_recall(c, n);
+	conn_put_back(c, n);
 	if (!conn_pass_lines(c, n + (got > 0 ? (size_t)got : 0)))
 		return false;
 	if (!asked || got != 0)
@@ -200,7 +200,7 @@ void conn_read(struct conn *c, bool on)
 	if (!on || c->state != CONN_OPEN)
 		return;
 	if (c->rest)
-		conn_want_telling(c);
+		conn_want_turn(c);
 	conn_arm(c);
 }
 
@@ -250,7 +250,7 @@ void conn_ready(struct conn *c, short what)
 		c->blocked = c->stuck = false;
 		conn_flush(c);
 		if (c->rest || c->awaits)
-			conn_want_telling(c);
+			conn_want_turn(c);
 	}
 	if (!(what & (EV_READ | EV_CLOSED)))
 		return;
@@ -278,7 +278,7 @@ static bool conn_report_sent(struct conn *c)
 	return true;
 }
 
-void conn_told(struct conn *c)
+void conn_take_turn(struct conn *c)
 {
 	const struct net_sink *sink = &c->hub->sink;
 	uint64_t session = c->session;
@@ -307,7 +307,7 @@ void conn_resume(struct conn *c)
 		return;
 	conn_watch(c);
 	if (c->rest || c->awaits)
-		conn_want_telling(c);
+		conn_want_turn(c);
 }
 
 /* --- begin and end ------------------------------------------------------------------------------------------------- */

@@ -22,7 +22,7 @@ void conn_set_state(struct conn *c, enum conn_state state, const char *why)
 
 /* --- lists --------------------------------------------------------------------------------------------------------- */
 
-void conn_want_telling(struct conn *c)
+void conn_want_turn(struct conn *c)
 {
 	if (c->is_ready)
 		return;
@@ -35,7 +35,7 @@ void conn_want_telling(struct conn *c)
 		TAILQ_INSERT_TAIL(&c->share->waiting, c, link);
 		c->share->unread += c->unread;
 	}
-	event_active(c->hub->tell, EV_TIMEOUT, 1);
+	event_active(c->hub->run_turns, EV_TIMEOUT, 1);
 }
 
 void conn_leave_turns(struct conn *c)
@@ -62,7 +62,7 @@ void conn_wait_to_be_read(struct conn *c, bool parted)
 	if (c->is_ready)
 		c->share->unread++;
 	else
-		conn_want_telling(c);
+		conn_want_turn(c);
 }
 
 void conn_mark_dirty(struct conn *c)
@@ -93,7 +93,7 @@ void conn_fail(struct conn *c, enum gone how)
 	sockets_forget(c);
 	if (c->hub->current == c)
 		c->hub->current = NULL;
-	conn_want_telling(c);
+	conn_want_turn(c);
 }
 
 void conn_dismiss(struct conn *c)
@@ -104,7 +104,7 @@ void conn_dismiss(struct conn *c)
 	conn_set_state(c, CONN_DISMISSED, "restart");
 	if (c->hub->current == c)
 		c->hub->current = NULL;
-	conn_want_telling(c);
+	conn_want_turn(c);
 }
 
 /* --- what epoll is asked for --------------------------------------------------------------------------------------- */

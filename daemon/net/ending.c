@@ -86,7 +86,7 @@ bool conn_mute(struct conn *c)
 	conn_drop_output(c);
 	conn_arm(c);
 	if (c->awaits)
-		conn_want_telling(c);
+		conn_want_turn(c);
 	return true;
 }
 

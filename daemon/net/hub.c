@@ -50,7 +50,7 @@ void hub_give_back(struct hub *h)
 	while (h->wastes > 0 && n > 0)
 		n -= waste_shrink(h, n);
 	if (h->wastes > 0)
-		event_active(h->tell, EV_TIMEOUT, 1); /* the next pass comes at once */
+		event_active(h->run_turns, EV_TIMEOUT, 1); /* the next pass comes at once */
 }
 
 void hub_buf_put(struct hub *h, struct buf *b)

@@ -104,5 +104,5 @@ void conn_send(struct conn *c, const void *bytes, size_t size)
 void conn_await_sent(struct conn *c)
 {
 	c->awaits = true;
-	conn_want_telling(c);
+	conn_want_turn(c);
 }

@@ -47,9 +47,9 @@ static void hub_on_turn(evutil_socket_t fd, short what, void *context)
 
 	(void)fd, (void)what;
 	while (hub_has_turns(h)) {
-		conn_told(hub_next(h));
+		conn_take_turn(hub_next(h));
 		if (hub_has_turns(h) && (event_base_got_break(h->base) || !instant_before(clock_boottime(), end))) {
-			event_active(h->tell, EV_TIMEOUT, 1);
+			event_active(h->run_turns, EV_TIMEOUT, 1);
 			event_base_loopbreak(h->base);
 			return;
 		}
@@ -71,7 +71,7 @@ void hub_flush(struct hub *h, struct instant end)
 		c->is_dirty = false;
 		conn_flush(c);
 		if (n % HUB_FLUSH_LOOK == 0 && !TAILQ_EMPTY(&h->dirty) && !instant_before(clock_boottime(), end)) {
-			event_active(h->tell, EV_TIMEOUT, 1); /* the next pass comes at once */
+			event_active(h->run_turns, EV_TIMEOUT, 1); /* the next pass comes at once */
 			return;
 		}
 	}
@@ -87,12 +87,12 @@ int hub_init(struct hub *h, struct event_base *base, const struct net_conf *conf
 	r = sockets_init(h, conn_ready);
 	if (r < 0)
 		return r;
-	h->tell = event_new(base, -1, 0, hub_on_turn, h);
+	h->run_turns = event_new(base, -1, 0, hub_on_turn, h);
 	h->deadline = evtimer_new(base, hub_deadline, h);
-	if (!h->tell || !h->deadline || handshake_init(h) < 0) {
+	if (!h->run_turns || !h->deadline || handshake_init(h) < 0) {
 		sockets_release(h);
-		if (h->tell)
-			event_free(h->tell);
+		if (h->run_turns)
+			event_free(h->run_turns);
 		return -ENOMEM;
 	}
 	slots_init(&h->slots, conf->first_slot, conf->reserved_slots);
@@ -118,7 +118,7 @@ void hub_release(struct hub *h)
 		;
 	sockets_release(h);
 	handshake_release(h);
-	event_free(h->tell);
+	event_free(h->run_turns);
 	event_free(h->deadline);
 	slots_release(&h->slots);
 	shares_release(&h->shares);

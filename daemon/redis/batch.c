@@ -199,7 +199,7 @@ static unsigned entry_words(const struct entry *e)
 	case 'l':
 		return 1;
 	default:
-		return e->kind == CALL_MARK ? 5 : e->kind == CALL_TABLE ? 4 : e->kind == CALL_TELL ? 3 : e->words;
+		return e->kind == CALL_MARK ? 5 : e->kind == CALL_TABLE ? 4 : e->kind == CALL_PUBLISH ? 3 : e->words;
 	}
 }
 
@@ -297,7 +297,7 @@ static char *home_fill(char *at, const struct call *call, uint8_t *ret_words)
 	return at;
 }
 
-static char *tell_fill(char *at, const struct call *call)
+static char *publish_fill(char *at, const struct call *call)
 {
 	at = word_text(at, call->marker);
 	at = word_text(at, call->ticket);
@@ -338,8 +338,8 @@ static enum script_kind call_script(const struct call *call)
 		return SCRIPT_MARK;
 	case CALL_TABLE:
 		return SCRIPT_TABLE;
-	case CALL_TELL:
-		return SCRIPT_TELL;
+	case CALL_PUBLISH:
+		return SCRIPT_PUBLISH;
 	case CALL_HOME:
 		return span_starts(call->value, SPAN("1:j")) ? SCRIPT_JOBS : SCRIPT_HOME;
 	default:
@@ -347,12 +347,12 @@ static enum script_kind call_script(const struct call *call)
 	}
 }
 
-static void name_note(uint64_t *filter, uint64_t hash)
+static void filter_add(uint64_t *filter, uint64_t hash)
 {
 	filter[hash >> 6 & (BATCH_FILTER - 1)] |= UINT64_C(1) << (hash & 63);
 }
 
-static bool name_is_noted(const uint64_t *filter, uint64_t hash)
+static bool filter_has(const uint64_t *filter, uint64_t hash)
 {
 	return filter[hash >> 6 & (BATCH_FILTER - 1)] >> (hash & 63) & 1;
 }
@@ -372,11 +372,11 @@ static int64_t last_proposed(const struct batch *b)
  */
 static enum batch_part part_of(const struct batch *b, const struct entry *e)
 {
-	if (name_is_noted(b->named, e->hash))
+	if (filter_has(b->named, e->hash))
 		return BATCH_OTHERS;
 	if (e->op == 'a')
 		return e->fence > last_proposed(b) ? BATCH_ACQUIRES : BATCH_OTHERS;
-	return e->op != 'r' || name_is_noted(b->released, e->hash) ? BATCH_OTHERS : BATCH_RELEASES;
+	return e->op != 'r' || filter_has(b->released, e->hash) ? BATCH_OTHERS : BATCH_RELEASES;
 }
 
 /* Adds an entry to a part whose entries have one form, so that they need no operation. */
@@ -410,8 +410,8 @@ static void batch_add_other(struct batch *b, const struct script_keys *k, const 
 		at = table_fill(at, call);
 	} else if (call->kind == CALL_HOME) {
 		at = home_fill(at, call, &entry.words);
-	} else if (call->kind == CALL_TELL) {
-		at = tell_fill(at, call);
+	} else if (call->kind == CALL_PUBLISH) {
+		at = publish_fill(at, call);
 	} else {
 		at = word_copy(buf_reserve(args, buf_length(&k->id)), &k->id);
 		entry.words = 1;
@@ -432,7 +432,7 @@ void batch_add(struct batch *b, const struct script_keys *k, const struct call *
 		marker_set(b, call->marker);
 	if (call->seen > b->seen)
 		b->seen = call->seen;
-	name_note(p == BATCH_RELEASES ? b->released : b->named, hash);
+	filter_add(p == BATCH_RELEASES ? b->released : b->named, hash);
 	if (p == BATCH_OTHERS)
 		batch_add_other(b, k, call, entry);
 	else

@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: BSD-2-Clause
 # embed.sh folder script.lua ... : writes folder/scripts.c, the scripts as C string literals. batch is prelude, free, common, shares, long, queue, sharing,
-# acquire, extend, release, look, break and batch in one; mark, probe and tell stand alone; call stands in front of table, of home with rate, and of home with
+# acquire, extend, release, look, break and batch in one; mark, probe and publish stand alone; call stands in front of table, of home with rate, and of home with
 # jobs. Lines of comment become empty lines, to keep scripts short: a server that wants a password breaks the connection, and does not say why, when a script is
 # longer than 16 KiB. The batch is: so it is loaded last.
 set -eu
@@ -27,7 +27,7 @@ literal() {
 	literal table "$lua/call.lua" "$lua/table.lua"
 	literal home "$lua/call.lua" "$lua/home.lua" "$lua/rate.lua"
 	literal jobs "$lua/call.lua" "$lua/home.lua" "$lua/jobs.lua"
-	literal tell "$lua/tell.lua"
+	literal publish "$lua/publish.lua"
 	printf 'const struct span script_text[SCRIPT_N] = {\n'
 	printf '\t[SCRIPT_BATCH] = {batch, sizeof(batch) - 1},\n'
 	printf '\t[SCRIPT_MARK] = {mark, sizeof(mark) - 1},\n'
@@ -35,6 +35,6 @@ literal() {
 	printf '\t[SCRIPT_TABLE] = {table, sizeof(table) - 1},\n'
 	printf '\t[SCRIPT_HOME] = {home, sizeof(home) - 1},\n'
 	printf '\t[SCRIPT_JOBS] = {jobs, sizeof(jobs) - 1},\n'
-	printf '\t[SCRIPT_TELL] = {tell, sizeof(tell) - 1},\n};\n'
+	printf '\t[SCRIPT_PUBLISH] = {publish, sizeof(publish) - 1},\n};\n'
 } >"$folder/scripts.c.new"
 mv "$folder/scripts.c.new" "$folder/scripts.c"

@@ -169,7 +169,7 @@ enum defect failure_dial_defect(const struct sockaddr *to, int error)
 	return to->sa_family == AF_UNIX && (error == EACCES || error == EPERM) ? DEFECT_SOCKET : failure_errno_defect(error);
 }
 
-struct span failure_told(struct span text)
+struct span failure_text(struct span text)
 {
 	struct span rest = text;
 	const char *script;

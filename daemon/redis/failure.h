@@ -17,7 +17,7 @@ enum answer_class failure_class(struct span text);
 enum defect failure_defect(struct span text);
 
 /* An error that was raised inside a script, without the hash and the line that the server appends. */
-struct span failure_told(struct span text);
+struct span failure_text(struct span text);
 
 /* Whether the text starts with this code word ("NOSCRIPT", "NOAUTH"). */
 bool failure_is(struct span text, const char *code);

@@ -61,7 +61,7 @@ void loop_send(struct bufferevent *bev, struct buf *out)
 	buf_release(out);
 }
 
-int loop_read(struct bufferevent *bev, struct resp *r, int (*hear)(void *context), void *context)
+int loop_read(struct bufferevent *bev, struct resp *r, int (*on_reply)(void *context), void *context)
 {
 	struct evbuffer *in = bufferevent_get_input(bev);
 	size_t n;
@@ -71,7 +71,7 @@ int loop_read(struct bufferevent *bev, struct resp *r, int (*hear)(void *context
 		rc = resp_feed(r, evbuffer_pullup(in, (ssize_t)n), n);
 		evbuffer_drain(in, n);
 		while (rc >= 0 && (rc = resp_next(r)) == 1) {
-			rc = hear(context);
+			rc = on_reply(context);
 			if (rc <= 0)
 				return rc;
 		}

@@ -17,8 +17,8 @@ void loop_arm(struct event *timer, int64_t us);
 struct bufferevent *loop_socket(struct event_base *base, int family, struct ssl_ctx_st *const *tls, const char *name);
 void loop_send(struct bufferevent *bev, struct buf *out); /* frees what is in out */
 
-/* hear: handles one reply. 0: the connection was given up, or the rest must wait; -1: that is no sound reply. Returns 0, or -1: what came is not sound. */
-int loop_read(struct bufferevent *bev, struct resp *r, int (*hear)(void *context), void *context);
+/* on_reply: handles one reply. 0: the connection was given up, or the rest must wait; -1: that is no sound reply. Returns 0, or -1: what came is not sound. */
+int loop_read(struct bufferevent *bev, struct resp *r, int (*on_reply)(void *context), void *context);
 /* Why TLS has ended the connection; NULL: it has not. For the event callback. */
 const char *loop_tls_reason(struct bufferevent *bev);
 

@@ -46,7 +46,7 @@ static void node_wait(struct node *n, int64_t us, const char *why)
 /* Closes the links, answers their calls, and waits for the next attempt. */
 static void node_fail(struct node *n, enum defect defect, const char *reason);
 
-static void node_tell_down(struct node *n)
+static void node_report_down(struct node *n)
 {
 	n->conf->sink->down(n->conf->sink->context, n->index, n->defect, n->reason, "");
 }
@@ -72,7 +72,7 @@ static void node_go_down(struct node *n)
 	node_wait(n, steady ? 0 : backoff_next(&n->backoff, n->conf->rng), n->reason);
 	n->fresh = false;
 	node_close_links(n); /* the state is already down, because an answer may lead to a new call */
-	node_tell_down(n);
+	node_report_down(n);
 }
 
 /* Another server has replaced the connected one. This is reported even for a node that is down. */
@@ -109,7 +109,7 @@ static void node_give_up(struct node *n)
 	node_close_links(n);
 	if (n->voted && n->renamed)
 		node_be_replaced(n, PERHAPS_ANOTHER); /* only its run id could have shown that it is the same server */
-	node_tell_down(n);
+	node_report_down(n);
 }
 
 static void node_note(struct node *n, enum defect defect, const char *reason)
@@ -128,7 +128,7 @@ static bool node_is_less(const struct node *n, enum defect defect)
 /* An attempt that no sentinel has confirmed keeps the reason why none did. */
 static void node_fail(struct node *n, enum defect defect, const char *reason)
 {
-	if (n->state == NODE_UP || (!n->recalled && !node_is_less(n, defect)))
+	if (n->state == NODE_UP || (!n->known_only && !node_is_less(n, defect)))
 		node_note(n, defect, reason);
 	if (n->state == NODE_UP) {
 		n->failures.broken++;
@@ -190,9 +190,9 @@ static void node_watch_name(struct node *n)
 }
 
 /* A server that was away for longer may have been replaced, and others may already rely on its successor. */
-static bool node_may_recall(const struct node *n)
+static bool node_may_reuse(const struct node *n)
 {
-	return n->port && *n->known && instant_diff(clock_boottime(), n->known_at) < n->conf->recall_us;
+	return n->port && *n->known && instant_diff(clock_boottime(), n->known_at) < n->conf->reuse_us;
 }
 
 static bool addresses_have(const struct addresses *a, const struct endpoint *e)
@@ -244,7 +244,7 @@ static void node_on_ready(void *context)
 		node_fail(n, DEFECT_UNKNOWN_HOST, NODE_SPLIT);
 		return;
 	}
-	if (n->recalled && (strcmp(n->known, link_run_id(n->links.item[0])) != 0 || !node_may_recall(n))) {
+	if (n->known_only && (strcmp(n->known, link_run_id(n->links.item[0])) != 0 || !node_may_reuse(n))) {
 		node_fail(n, n->defect, n->reason);
 		return;
 	}
@@ -272,7 +272,7 @@ static void node_on_ready(void *context)
 	}
 	n->conf->sink->up(n->conf->sink->context, n->index, where);
 	if (n->named)
-		node_tell_name(n);
+		node_report_name(n);
 	node_watch_name(n);
 }
 
@@ -310,9 +310,9 @@ static void node_follow_name(struct node *n)
 	if (addresses_have(&n->addresses, &n->dialled))
 		n->elsewhere -= n->elsewhere > 0;
 	else
-		n->elsewhere = LOOKS_TOLD;
-	if (n->elsewhere < LOOKS_TOLD || !n->demoted) {
-		node_tell_name(n);
+		n->elsewhere = LOOKS_REPORTED;
+	if (n->elsewhere < LOOKS_REPORTED || !n->demoted) {
+		node_report_name(n);
 		return;
 	}
 	(void)snprintf(reason, sizeof(reason), "%.200s leads to other addresses now", n->host);
@@ -330,13 +330,13 @@ static void node_follow_path(struct node *n)
 	node_watch_name(n);
 	switch (socket_look(n->path, &n->place)) {
 	case SOCKET_SAME:
-		node_tell_path(n, "");
+		node_report_path(n, "");
 		break;
 	case SOCKET_GONE:
-		node_tell_path(n, "is gone");
+		node_report_path(n, "is gone");
 		break;
 	case SOCKET_DEAD:
-		node_tell_path(n, "has another file");
+		node_report_path(n, "has another file");
 		break;
 	case SOCKET_TAKEN:
 		(void)snprintf(reason, sizeof(reason), "another server has taken over the path %.150s", n->path);
@@ -471,12 +471,12 @@ static void node_on_located(void *context, const char *host, uint16_t port, enum
 {
 	struct node *n = context;
 
-	n->recalled = !host && node_may_recall(n);
+	n->known_only = !host && node_may_reuse(n);
 	if (host)
 		node_rename(n, host, port);
 	else
 		node_note(n, defect, reason);
-	if (host || n->recalled)
+	if (host || n->known_only)
 		node_locate(n);
 	else
 		node_fail(n, n->defect, n->reason);
@@ -565,19 +565,19 @@ static void node_make_links(struct node *n)
 }
 
 /* What the previous process knew of the master: its address, unless that was too long to hand over, and its run id. */
-static void node_recall(struct node *n, const struct upstream_address *from)
+static void node_restore(struct node *n, const struct upstream_address *from)
 {
 	(void)snprintf(n->known, sizeof(n->known), "%s", from->run_id ? from->run_id : "");
-	n->known_at = from->heard;
+	n->known_at = from->answered_at;
 	n->voted = *n->known || n->port;
 	if (n->port)
-		sentinel_recall(n->sentinel, n->host, n->port);
+		sentinel_restore(n->sentinel, n->host, n->port);
 }
 
 struct node *node_new(const struct node_conf *conf, unsigned index, const struct upstream_address *address)
 {
 	struct node *n = mem_alloc(sizeof(*n));
-	const struct sentinel_sink sentinel_sink = {.context = n, .told = node_on_located, .moved = node_on_moved, .heard = node_on_sentinels};
+	const struct sentinel_sink sentinel_sink = {.context = n, .located = node_on_located, .moved = node_on_moved, .trouble = node_on_sentinels};
 
 	n->conf = conf;
 	n->index = index;
@@ -588,7 +588,7 @@ struct node *node_new(const struct node_conf *conf, unsigned index, const struct
 	if (address->master)
 		n->sentinel = sentinel_new(conf->sentinel, address, &sentinel_sink);
 	if (n->sentinel)
-		node_recall(n, address);
+		node_restore(n, address);
 	n->home_shut = INSTANT_NEVER;
 	n->cert_ends = INT64_MAX;
 	n->named = !n->sentinel && !addresses_are_known(n->path, n->host, n->port, &n->addresses);

@@ -33,7 +33,7 @@ struct node {
 	struct instant home_shut; /* since when nobody listens there, as far as was tried; INSTANT_NEVER: somebody does, or it was not tried */
 	bool renamed; /* the sentinels now name another host or port; whether that is another server is unknown until it is resolved, or connected */
 	struct instant known_at; /* the time of its last known answer; it may have answered later */
-	bool recalled;  /* the sentinels name no master: this attempt may only reach the known server */
+	bool known_only;  /* the sentinels name no master: this attempt may only reach the known server */
 	enum node_state state;
 	struct links links;
 	struct subscriber *subscriber; /* NULL: none */
@@ -64,14 +64,14 @@ struct node {
 };
 
 #define NODE_SPLIT     "its connections lead to several servers, so each daemon may use another one: name each server itself"
-#define LOOKS_TOLD     12           /* checks, a minute in all: a name is missing for that long before a report, and a report lasts for that long */
+#define LOOKS_REPORTED     12           /* checks, a minute in all: a name is missing for that long before a report, and a report lasts for that long */
 
 /* --- node_trouble.c: what is reported of a server that serves --- */
 
 void node_on_tried(void *context, enum defect defect, const char *reason); /* of redial: whether it accepts a new connection; DEFECT_NONE: it does */
 void node_on_sentinels(void *context, enum defect defect, const char *reason); /* a report of the sentinels; a split is worse, and reported instead */
-void node_tell_name(struct node *n);
-void node_tell_path(struct node *n, const char *what); /* what is wrong with the path; "": it leads to the server again */
+void node_report_name(struct node *n);
+void node_report_path(struct node *n, const char *what); /* what is wrong with the path; "": it leads to the server again */
 void node_miss_name(struct node *n, enum defect defect, const char *why); /* its name was not resolved */
 /* Compares run ids; "": not known. All connections lead to one server, unless there is a balancer, or the name has several servers. A split is reported until
  * all connections are made anew. */

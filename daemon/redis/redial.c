@@ -8,7 +8,7 @@
 
 #include <stdlib.h>
 
-#define MISSES_TOLD 2 /* in a row: one alone may be a pause of the server */
+#define MISSES_REPORTED 2 /* in a row: one alone may be a pause of the server */
 #define SOONER      6 /* after a miss the next try comes that many times sooner */
 
 struct redial {
@@ -32,7 +32,7 @@ static void redial_miss(struct redial *t, enum defect defect, const char *reason
 {
 	t->misses += !t->astray;
 	redial_arm(t);
-	if (!t->astray && t->misses >= MISSES_TOLD)
+	if (!t->astray && t->misses >= MISSES_REPORTED)
 		t->sink.tried(t->sink.context, defect, reason);
 	link_close(t->link, "");
 }

@@ -17,7 +17,7 @@
 #define NAME_POLL_US  (5 * SEC) /* daemons must leave a server within the quarantine of its successor */
 #define PATH_POLL_US  SEC
 #define REDIAL_US     (10 * SEC)
-#define RECALL_US     (5 * SEC) /* a master that was away for that long may have a successor that grants: see What a fail-over can lose in redlockd(8) */
+#define REUSE_US     (5 * SEC) /* a master that was away for that long may have a successor that grants: see What a fail-over can lose in redlockd(8) */
 
 struct addrinfo;
 struct event_base;

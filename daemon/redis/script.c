@@ -24,7 +24,7 @@ static const char *const codes[] = {
 #define RATE_CODES "YTB" /* of lua/rate.lua */
 #define JOB_CODES  "DFBJWCLKPRMT" /* of lua/jobs.lua */
 
-static const struct answer nothing_told = {.fence = -1, .pttl_ms = -2};
+static const struct answer empty_answer = {.fence = -1, .pttl_ms = -2};
 
 static bool is_text(const struct resp_value *v)
 {
@@ -94,7 +94,7 @@ static bool number_parse(int64_t n, const struct entry *e, struct answer *a)
 /* {code, fence, pttl, holder or marker}, or a number. An acquire may add why its ticket was not queued. */
 static bool row_parse(const struct resp *r, const struct resp_value *row, const struct entry *e, struct answer *ret_answer)
 {
-	struct answer a = nothing_told;
+	struct answer a = empty_answer;
 	struct span code;
 
 	a.server_us = r->value[1].integer;
@@ -148,7 +148,7 @@ static bool granted_parse(const struct batch *b, const struct resp *r, unsigned 
 {
 	const struct entry *e = batch_entry(b, i);
 
-	*ret_answer = nothing_told;
+	*ret_answer = empty_answer;
 	ret_answer->server_us = r->value[1].integer;
 	ret_answer->call = e->id;
 	return number_parse(e->kind == CALL_RELEASE ? 1 : e->fence, e, ret_answer);
@@ -193,7 +193,7 @@ static int rows_answer(const struct batch *b, const struct resp *r, unsigned nod
 /* {server_us, code, text} */
 static int text_answer(const struct batch *b, const struct resp *r, unsigned node, const char *codes_of_script, size_t most, const struct script_sink *sink)
 {
-	struct answer a = nothing_told;
+	struct answer a = empty_answer;
 	struct span code;
 
 	if (!root_matches(r, 3) || r->count != 4 || !is_text(&r->value[2]) || !is_text(&r->value[3]))
@@ -313,7 +313,7 @@ static bool probe_is_sound(const struct resp *r)
 
 static int probe_answer(const struct batch *b, const struct resp *r, unsigned node, const struct script_sink *sink)
 {
-	struct answer a = nothing_told;
+	struct answer a = empty_answer;
 	struct probe p;
 
 	if (!probe_is_sound(r))
@@ -341,7 +341,7 @@ int script_answer(const struct batch *b, const struct resp *r, unsigned node, co
 
 	if (resp_is_error(r)) {
 		text = resp_text(r, &r->value[0]);
-		script_fail(b, node, failure_class(text), failure_defect(text), failure_told(text), sink);
+		script_fail(b, node, failure_class(text), failure_defect(text), failure_text(text), sink);
 		return 0;
 	}
 	if (r->count < 2)
@@ -350,7 +350,7 @@ int script_answer(const struct batch *b, const struct resp *r, unsigned node, co
 	case SCRIPT_MARK:
 		return text_answer(b, r, node, "JXL", MARKER_MAX, sink); /* the marker */
 	case SCRIPT_TABLE:
-	case SCRIPT_TELL:
+	case SCRIPT_PUBLISH:
 		return text_answer(b, r, node, "TQ", RESP_BYTES_MAX, sink);
 	case SCRIPT_HOME:
 		return text_answer(b, r, node, "QNH" RATE_CODES, RESP_BYTES_MAX, sink);
@@ -375,7 +375,7 @@ static void batch_fail(const struct batch *b, struct answer a, const struct scri
 
 void script_fail(const struct batch *b, unsigned node, enum answer_class class, enum defect defect, struct span text, const struct script_sink *sink)
 {
-	struct answer a = nothing_told;
+	struct answer a = empty_answer;
 
 	a.node = node;
 	a.class = class;
@@ -386,7 +386,7 @@ void script_fail(const struct batch *b, unsigned node, enum answer_class class, 
 
 void script_unsent(const struct batch *b, unsigned node, struct span text, const struct script_sink *sink)
 {
-	struct answer a = nothing_told;
+	struct answer a = empty_answer;
 
 	a.node = node;
 	a.class = ANSWER_REFUSED;

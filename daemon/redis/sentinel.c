@@ -17,7 +17,7 @@
 /* The callback may call all but post_free. The texts are borrowed during the call. */
 struct post_sink {
 	void *context;
-	void (*told)(void *context, const char *host, uint16_t port);
+	void (*located)(void *context, const char *host, uint16_t port);
 	void (*failed)(void *context, enum defect defect, const char *reason, bool unaware); /* unaware: it answered that it does not know this master */
 };
 
@@ -138,11 +138,11 @@ static void post_take_address(struct post *p)
 	}
 	p->asked = false;
 	evtimer_del(p->timer);
-	p->sink.told(p->sink.context, host, port);
+	p->sink.located(p->sink.context, host, port);
 }
 
 /* Handles one reply. 0: the connection was given up, or the question is answered. */
-static int post_hear(void *context)
+static int post_process(void *context)
 {
 	struct post *p = context;
 
@@ -163,7 +163,7 @@ static void post_on_read(struct bufferevent *bev, void *context)
 {
 	struct post *p = context;
 
-	if (loop_read(bev, &p->resp, post_hear, p) < 0)
+	if (loop_read(bev, &p->resp, post_process, p) < 0)
 		post_fail(p, FAILURE_GARBAGE);
 }
 
@@ -373,7 +373,7 @@ static const struct item *sentinel_leader(const struct sentinel *s, unsigned *re
 	return leader;
 }
 
-void sentinel_recall(struct sentinel *s, const char *host, uint16_t port)
+void sentinel_restore(struct sentinel *s, const char *host, uint16_t port)
 {
 	(void)snprintf(s->host, sizeof(s->host), "%s", host);
 	s->port = port;
@@ -438,28 +438,28 @@ static void sentinel_answer(struct sentinel *s, const struct item *leader, unsig
 
 	s->asked = false;
 	if (sentinel_decides(s, votes)) {
-		sentinel_recall(s, leader->host, leader->port);
-		s->sink.told(s->sink.context, s->host, s->port, DEFECT_NONE, "");
+		sentinel_restore(s, leader->host, leader->port);
+		s->sink.located(s->sink.context, s->host, s->port, DEFECT_NONE, "");
 		return;
 	}
 	sentinel_explain(s, leader, votes, answered, reason, sizeof(reason));
-	s->sink.told(s->sink.context, NULL, 0, sentinel_defect(s), reason);
+	s->sink.located(s->sink.context, NULL, 0, sentinel_defect(s), reason);
 }
 
 static void sentinel_move(struct sentinel *s, const struct item *to)
 {
 	sentinel_follow(s, false);
-	sentinel_recall(s, to->host, to->port);
+	sentinel_restore(s, to->host, to->port);
 	s->sink.moved(s->sink.context, s->host, s->port);
 }
 
-static void sentinel_hear(const struct sentinel *s, const struct item *leader, unsigned votes, unsigned answered)
+static void sentinel_report(const struct sentinel *s, const struct item *leader, unsigned votes, unsigned answered)
 {
 	char reason[512];
 
 	sentinel_explain(s, leader, votes, answered, reason, sizeof(reason));
-	if (s->sink.heard)
-		s->sink.heard(s->sink.context, *reason ? sentinel_defect(s) : DEFECT_NONE, reason);
+	if (s->sink.trouble)
+		s->sink.trouble(s->sink.context, *reason ? sentinel_defect(s) : DEFECT_NONE, reason);
 }
 
 /* A sentinel has answered, or failed. A majority need not wait for the rest. */
@@ -475,7 +475,7 @@ static void sentinel_weigh(struct sentinel *s)
 	else if (s->followed && sentinel_decides(s, votes) && !is_named(leader, s->host, s->port))
 		sentinel_move(s, leader);
 	else if (s->followed && !s->pending)
-		sentinel_hear(s, leader, votes, answered);
+		sentinel_report(s, leader, votes, answered);
 	if (s->followed && !s->pending)
 		loop_arm(s->timer, s->conf->poll_us);
 }
@@ -559,7 +559,7 @@ struct sentinel *sentinel_new(const struct sentinel_conf *conf, const struct ups
 	for (; s->count < address->sentinels && s->count < SENTINELS_MAX; s->count++) {
 		const struct upstream_host *at = &address->sentinel[s->count];
 		struct item *item = &s->item[s->count];
-		const struct post_sink post_sink = {.context = item, .told = item_on_master, .failed = item_on_failed};
+		const struct post_sink post_sink = {.context = item, .located = item_on_master, .failed = item_on_failed};
 
 		item->sentinel = s;
 		item->post = post_new(conf, s->master, at, &post_sink);

@@ -32,12 +32,12 @@ struct sentinel;
 struct sentinel_sink {
 	void *context;
 	/* Answers sentinel_ask. host NULL: no majority names one; reason says why. The texts are borrowed during the call. */
-	void (*told)(void *context, const char *host, uint16_t port, enum defect defect, const char *reason);
+	void (*located)(void *context, const char *host, uint16_t port, enum defect defect, const char *reason);
 	/* While it is followed: a majority names another server than last reported. It is no longer followed then. */
 	void (*moved)(void *context, const char *host, uint16_t port);
 	/* While it is followed, after each round: why the sentinels would not report a fail-over, or what each names if they differ; "": all is well. May be
 	 * NULL. */
-	void (*heard)(void *context, enum defect defect, const char *reason);
+	void (*trouble)(void *context, enum defect defect, const char *reason);
 };
 
 /* The address is copied. */
@@ -46,7 +46,7 @@ void sentinel_free(struct sentinel *s); /* NULL is allowed */
 
 void sentinel_ask(struct sentinel *s); /* one answer for one or more calls before it */
 void sentinel_follow(struct sentinel *s, bool on);
-void sentinel_recall(struct sentinel *s, const char *host, uint16_t port); /* the master that was last reported, in the previous process; host < 256 bytes */
+void sentinel_restore(struct sentinel *s, const char *host, uint16_t port); /* the master that was last reported, in the previous process; host < 256 bytes */
 void sentinel_where(const struct sentinel *s, char *out, size_t size); /* host:port of the master that was last reported */
 
 #endif

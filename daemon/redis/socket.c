@@ -52,7 +52,7 @@ void socket_place(const char *path, struct socket_place *ret_place)
 }
 
 /* Whether somebody listens there, or may: a client without permission, or without a descriptor, cannot know that nobody does. */
-static bool socket_is_heard(const char *path)
+static bool socket_is_listening(const char *path)
 {
 	struct sockaddr_un sun = {.sun_family = AF_UNIX};
 	int fd;
@@ -76,5 +76,5 @@ enum socket_seen socket_look(const char *path, const struct socket_place *place)
 		return SOCKET_SAME;
 	if (!now.ino)
 		return SOCKET_GONE;
-	return socket_is_heard(path) ? SOCKET_TAKEN : SOCKET_DEAD;
+	return socket_is_listening(path) ? SOCKET_TAKEN : SOCKET_DEAD;
 }

@@ -149,7 +149,7 @@ static void stream_begin_anew(struct stream *s)
 	resp_reset(&s->resp);
 	buf_clear(&s->out);
 	s->handed = 0;
-	s->ready = s->inquires = false;
+	s->ready = s->asks_info = false;
 	s->defect = DEFECT_NONE;
 }
 
@@ -225,18 +225,18 @@ static const char *stream_reason(struct stream *s)
 /* A server that lacks a command of the handshake may be a sentinel, a proxy, or a server with a renamed command: INFO shows which. */
 static const char *stream_refused(struct stream *s, struct instant now)
 {
-	if (s->inquires)
+	if (s->asks_info)
 		return NULL;
 	(void)stream_reason(s);
 	if (s->defect != DEFECT_COMMAND)
 		return s->reason;
-	s->inquires = true;
+	s->asks_info = true;
 	stream_begin_plain(s, FLIGHT_WHAT, now);
 	handshake_put(&s->out, "INFO server");
 	return NULL;
 }
 
-static const char *settle_what(struct stream *s)
+static const char *stream_on_what(struct stream *s)
 {
 	static const char sentinel[] = "redis_mode:sentinel";
 	struct span text = stream_text(s);
@@ -250,14 +250,14 @@ static const char *settle_what(struct stream *s)
 	return s->reason;
 }
 
-static const char *settle_status(struct stream *s, struct instant now)
+static const char *stream_on_status(struct stream *s, struct instant now)
 {
 	if (resp_is_error(&s->resp))
 		return stream_refused(s, now);
 	return s->resp.value[0].type == RESP_STATUS ? NULL : GARBAGE;
 }
 
-static const char *settle_role(struct stream *s, struct instant now)
+static const char *stream_on_role(struct stream *s, struct instant now)
 {
 	static const char master[] = "role:master\r\n";
 	struct span text = stream_text(s);
@@ -273,7 +273,7 @@ static const char *settle_role(struct stream *s, struct instant now)
 }
 
 /* Otherwise a server without EVAL would seem well until its scripts are flushed. */
-static const char *settle_eval(struct stream *s, struct instant now)
+static const char *stream_on_eval(struct stream *s, struct instant now)
 {
 	struct span text = stream_text(s);
 
@@ -296,7 +296,7 @@ static bool is_sha(struct span text)
 	return text.n == SHA_LENGTH;
 }
 
-static const char *settle_load(struct stream *s, enum script_kind script, struct instant now)
+static const char *stream_on_load(struct stream *s, enum script_kind script, struct instant now)
 {
 	if (resp_is_error(&s->resp)) /* once ready, the reply to the EVAL after it shows the error */
 		return s->ready ? NULL : stream_refused(s, now);
@@ -307,7 +307,7 @@ static const char *settle_load(struct stream *s, enum script_kind script, struct
 }
 
 /* A server that is busy, loading or out of disk answers PING with an error. Its connection works. */
-static const char *settle_ping(const struct stream *s)
+static const char *stream_on_ping(const struct stream *s)
 {
 	return s->resp.value[0].type == RESP_STATUS || resp_is_error(&s->resp) ? NULL : GARBAGE;
 }
@@ -337,7 +337,7 @@ static void stream_repeat(struct stream *s, const struct flight *f, struct insta
 	flight_put(&s->store, late);
 }
 
-static const char *settle_script(struct stream *s, const struct flight *f, struct instant now)
+static const char *stream_on_script(struct stream *s, const struct flight *f, struct instant now)
 {
 	if (script_is_missing(&s->resp) && !f->again) {
 		stream_repeat(s, f, now);
@@ -351,23 +351,23 @@ static const char *settle_script(struct stream *s, const struct flight *f, struc
 	return resp_is_error(&s->resp) && failure_is(stream_text(s), "NOAUTH") ? stream_reason(s) : NULL;
 }
 
-static const char *stream_settle(struct stream *s, const struct flight *f, struct instant now)
+static const char *stream_on_reply(struct stream *s, const struct flight *f, struct instant now)
 {
 	switch (f->kind) {
 	case FLIGHT_ROLE:
-		return settle_role(s, now);
+		return stream_on_role(s, now);
 	case FLIGHT_EVAL:
-		return settle_eval(s, now);
+		return stream_on_eval(s, now);
 	case FLIGHT_LOAD:
-		return settle_load(s, f->batch.script, now);
+		return stream_on_load(s, f->batch.script, now);
 	case FLIGHT_PING:
-		return settle_ping(s);
+		return stream_on_ping(s);
 	case FLIGHT_WHAT:
-		return settle_what(s);
+		return stream_on_what(s);
 	case FLIGHT_SCRIPT:
-		return settle_script(s, f, now);
+		return stream_on_script(s, f, now);
 	default:
-		return settle_status(s, now);
+		return stream_on_status(s, now);
 	}
 }
 
@@ -380,7 +380,7 @@ static const char *stream_take_reply(struct stream *s, struct instant now)
 		return resp_is_error(&s->resp) ? stream_reason(s) : GARBAGE;
 	TAILQ_REMOVE(&s->flying, f, next);
 	s->answered = f->sent;
-	wrong = stream_settle(s, f, now);
+	wrong = stream_on_reply(s, f, now);
 	flight_put(&s->store, f);
 	if (!wrong && TAILQ_EMPTY(&s->flying))
 		s->ready = true;

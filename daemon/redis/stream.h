@@ -48,7 +48,7 @@ struct stream {
 	unsigned node;
 	bool ready; /* the handshake is done */
 	bool masters_only; /* the handshake fails at a replica */
-	bool inquires; /* the handshake failed because a command is missing, and INFO is asked what the server is */
+	bool asks_info; /* the handshake failed because a command is missing, and INFO is asked what the server is */
 	enum defect defect; /* why the connection is unusable */
 	struct resp resp;
 	struct buf out; /* bytes to send; the owner takes some of them and calls stream_consume */

@@ -16,7 +16,7 @@
 
 #define PAUSE_US     (500 * MSEC)
 #define PAUSE_CAP_US (30 * SEC) /* while the server refuses: only an operator can change that */
-#define VAIN_TOLD    2 /* attempts without an answer: the first may be the end of the server, which the node notices itself */
+#define VAIN_REPORTED    2 /* attempts without an answer: the first may be the end of the server, which the node notices itself */
 #define ENDS_MOST    3 /* subscriptions that ended within STEADY_US: too many. Reported until one lasts for that time */
 #define STEADY_US    (60 * SEC)
 #define ASK_US       (5 * SEC) /* between two SUBSCRIBEs: no answer means a dead connection; a refusal means that a new one would be refused */
@@ -82,7 +82,7 @@ static bool subscriber_note_end(struct subscriber *e)
 
 static void subscriber_fail(struct subscriber *e, enum defect defect, const char *why)
 {
-	bool often = e->listening && subscriber_note_end(e), vain = !e->listening && ++e->vain >= VAIN_TOLD;
+	bool often = e->listening && subscriber_note_end(e), vain = !e->listening && ++e->vain >= VAIN_REPORTED;
 	const char *what = often ? "its subscription ends again and again" : e->bev ? "it does not carry out SUBSCRIBE" : "no connection for SUBSCRIBE";
 	char text[128];
 
@@ -220,7 +220,7 @@ static void subscriber_name(struct subscriber *e, struct span info)
 }
 
 /* Handles one reply. */
-static int subscriber_hear(void *context)
+static int subscriber_process(void *context)
 {
 	struct subscriber *e = context;
 	const struct resp *r = &e->resp;
@@ -250,7 +250,7 @@ static void subscriber_on_read(struct bufferevent *bev, void *context)
 {
 	struct subscriber *e = context;
 
-	if (loop_read(bev, &e->resp, subscriber_hear, e) < 0)
+	if (loop_read(bev, &e->resp, subscriber_process, e) < 0)
 		subscriber_fail(e, DEFECT_NO_REDIS, FAILURE_GARBAGE);
 }
 

@@ -37,7 +37,7 @@ struct upstream {
 	uint64_t key[2]; /* key of the hash that pins a name to a link */
 	unsigned nodes;
 	struct node *node[NODES_MAX];
-	struct refusals refused, telling; /* new refusals; refusals that are being answered, which may lead to new ones */
+	struct refusals refused, reporting; /* new refusals; refusals that are being answered, which may lead to new ones */
 	struct event *refuse;
 };
 
@@ -74,14 +74,14 @@ static void upstream_report_refusal(struct upstream *u, const struct refusal *re
 
 static void upstream_answer_refused(struct upstream *u)
 {
-	struct refusals telling = u->refused;
+	struct refusals reporting = u->refused;
 	unsigned i;
 
-	u->refused = u->telling;
-	u->telling = telling;
-	for (i = 0; i < telling.count; i++)
-		upstream_report_refusal(u, &telling.item[i]);
-	u->telling.count = 0;
+	u->refused = u->reporting;
+	u->reporting = reporting;
+	for (i = 0; i < reporting.count; i++)
+		upstream_report_refusal(u, &reporting.item[i]);
+	u->reporting.count = 0;
 }
 
 static void upstream_on_refuse(evutil_socket_t fd, short what, void *context)
@@ -141,7 +141,7 @@ static void upstream_configure(struct upstream *u, struct event_base *base, cons
 		.name_us = NAME_POLL_US,
 		.path_us = PATH_POLL_US,
 		.redial_us = REDIAL_US,
-		.recall_us = conf->quarantine_us / 2 < RECALL_US ? conf->quarantine_us / 2 : RECALL_US,
+		.reuse_us = conf->quarantine_us / 2 < REUSE_US ? conf->quarantine_us / 2 : REUSE_US,
 		.server_name = u->server_name,
 		.sink = &u->sink,
 	};
@@ -175,7 +175,7 @@ void upstream_free(struct upstream *u)
 	resolver_free(u->resolver);
 	event_free(u->refuse);
 	free(u->refused.item);
-	free(u->telling.item);
+	free(u->reporting.item);
 	script_keys_release(&u->link.stream.keys);
 	free(u->channel);
 	free(u->server_name);

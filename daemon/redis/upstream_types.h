@@ -19,7 +19,7 @@ struct upstream_address {
 	const char *host;  /* name or address; resolved by a thread, the last good answer is kept. Of a master: what sentinels last gave; NULL: unknown */
 	uint16_t port;
 	const char *run_id;   /* of the last server, if sentinels named it; NULL or "": not known */
-	struct instant heard; /* when that server last answered */
+	struct instant answered_at; /* when that server last answered */
 };
 
 struct upstream_sink {

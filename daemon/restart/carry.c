@@ -20,7 +20,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#define SETTLE_US (5 * SEC)
+#define BARRIER_US (5 * SEC)
 
 /* In place the directory stays locked. The service manager may keep the descriptors for longer, and the lock would stop any other start there. */
 static void pack_runtime(struct daemon *d, struct carried *c)
@@ -101,7 +101,7 @@ int carry_store(struct daemon *d)
 	if (!r)
 		r = fdstore_put(&d->systemd, CARRIED_PARCEL, parcel);
 	if (!r)
-		r = fdstore_settle(&d->systemd, SETTLE_US);
+		r = fdstore_barrier(&d->systemd, BARRIER_US);
 	close(parcel);
 	return r;
 }

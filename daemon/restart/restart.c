@@ -135,7 +135,7 @@ bool restart_takes_over(struct daemon *d)
 
 static void trial_pass(struct daemon *d)
 {
-	char output[TRIAL_SAID_MAX];
+	char output[TRIAL_OUTPUT_MAX];
 	const char *why = "";
 	enum verdict verdict = trial_look(&d->restart.trial, clock_boottime(), output, &why);
 

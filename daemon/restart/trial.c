@@ -17,7 +17,7 @@
 
 void trial_init(struct trial *t)
 {
-	*t = (struct trial){.said = -1};
+	*t = (struct trial){.output_fd = -1};
 }
 
 /* The arguments of this process, after those that make it a check. A program of another version need not know passed sockets, if there are none. */
@@ -80,7 +80,7 @@ int trial_begin(struct trial *t, const struct program *i, unsigned passed, struc
 		close(output);
 		return r;
 	}
-	*t = (struct trial){.pid = pid, .said = output, .until = instant_add(now, TRIAL_US)};
+	*t = (struct trial){.pid = pid, .output_fd = output, .until = instant_add(now, TRIAL_US)};
 	return 0;
 }
 
@@ -100,11 +100,11 @@ static enum verdict trial_judge(int status, const char **ret_why)
 
 static void trial_over(struct trial *t)
 {
-	close(t->said);
+	close(t->output_fd);
 	trial_init(t);
 }
 
-enum verdict trial_look(struct trial *t, struct instant now, char output[TRIAL_SAID_MAX], const char **ret_why)
+enum verdict trial_look(struct trial *t, struct instant now, char output[TRIAL_OUTPUT_MAX], const char **ret_why)
 {
 	enum verdict verdict;
 	int status = 0;
@@ -113,7 +113,7 @@ enum verdict trial_look(struct trial *t, struct instant now, char output[TRIAL_S
 
 	if (pid == 0 && instant_before(now, t->until))
 		return TRIAL_UNDER_WAY;
-	n = pread(t->said, output, TRIAL_SAID_MAX - 1, 0);
+	n = pread(t->output_fd, output, TRIAL_OUTPUT_MAX - 1, 0);
 	output[n > 0 ? n : 0] = '\0';
 	if (pid == 0) {
 		*ret_why = "its check takes too long";

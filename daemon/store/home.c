@@ -20,7 +20,7 @@ void home_free(struct home *h)
 	if (!h)
 		return;
 	buf_release(&h->name);
-	buf_release(&h->said);
+	buf_release(&h->result);
 	rates_release(&h->rates);
 	job_store_release(&h->jobs);
 	ledger_release(&h->ledger);
@@ -51,14 +51,14 @@ static bool home_do(struct home *h, int64_t epoch_us, const struct call *c, stru
 	switch (op.p[0]) {
 	case 'n':
 		a->code = 'H';
-		buf_clear(&h->said);
-		buf_append(&h->said, buf_begin(&h->name), buf_length(&h->name));
+		buf_clear(&h->result);
+		buf_append(&h->result, buf_begin(&h->name), buf_length(&h->name));
 		return true;
 	case 'r':
-		return rate_call(&h->rates, epoch_us, c, rest, now, &h->said, a);
+		return rate_call(&h->rates, epoch_us, c, rest, now, &h->result, a);
 	case 'j':
 		rates_sweep(&h->rates, now);
-		jobs_call(&h->jobs, c, rest, &h->said, a);
+		jobs_call(&h->jobs, c, rest, &h->result, a);
 		return true;
 	default:
 		return false;
@@ -75,7 +75,7 @@ void home_call(struct home *h, struct span marker, int64_t epoch_us, const struc
 		a->code = 'N';
 		a->found = (struct span){buf_begin(&h->name), buf_length(&h->name)};
 	} else if (home_do(h, epoch_us, c, now, a)) {
-		a->found = (struct span){buf_begin(&h->said), buf_length(&h->said)};
+		a->found = (struct span){buf_begin(&h->result), buf_length(&h->result)};
 	} else {
 		a->class = ANSWER_UNKNOWN;
 		a->text = SPAN("ERR no such operation");

@@ -9,7 +9,7 @@
 
 struct home {
 	struct buf name; /* the name that the first daemon gave this store; "" = none yet */
-	struct buf said; /* the text of the last answer */
+	struct buf result; /* the text of the last answer */
 	struct ledger ledger;
 	struct rates rates;
 	struct job_store jobs;

@@ -55,7 +55,7 @@ struct jobs_found {
 	size_t jobs;
 	int error;  /* the file cannot be read … */
 	bool stays; /* … now, as the system forbids it or lacks what that takes. Else it was renamed to jobs.db.bad */
-	int unsaid; /* leases end later by the clock of this run, and the file could not be told: the next run may take them to be over before they are */
+	int unwritten; /* leases end later by the clock of this run, and the file could not be told: the next run may take them to be over before they are */
 };
 
 /* What a change is to the file. */

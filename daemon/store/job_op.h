@@ -12,7 +12,7 @@ struct job_op {
 	struct job_store *store;
 	struct span name;        /* of the queue */
 	struct job_queue *queue; /* NULL: it has no jobs */
-	struct buf *said;
+	struct buf *result;
 	int64_t now_ms;
 	struct span rest; /* words that are not read yet */
 	struct span ended[JOB_SWEEP]; /* owned; ids of the jobs that have failed for good with it */
@@ -34,14 +34,14 @@ static inline int64_t next_number(struct job_op *o)
 	return netstring_next_int(&o->rest, &n) ? n : 0;
 }
 
-static inline void tell(struct job_op *o, struct span word)
+static inline void job_op_put(struct job_op *o, struct span word)
 {
-	netstring_put(o->said, word);
+	netstring_put(o->result, word);
 }
 
-static inline void tell_number(struct job_op *o, int64_t n)
+static inline void job_op_put_number(struct job_op *o, int64_t n)
 {
-	netstring_put_int(o->said, n);
+	netstring_put_int(o->result, n);
 }
 
 /* Jobs end that failed for good so long ago: some of the queue that has the oldest. */

@@ -138,6 +138,6 @@ void jobs_restore(struct job_store *s, struct job_file *f, int64_t later_ms, str
 	for (size_t i = 0; i < s->count; i++)
 		ret->jobs += job_rows_count(s->queue[i]);
 	if (!r)
-		ret->unsaid = leases_restored(s);
+		ret->unwritten = leases_restored(s);
 	jobs_look(s);
 }

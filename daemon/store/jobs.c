@@ -11,29 +11,29 @@
 #define ROWS  64
 #define BYTES 65536
 
-static size_t tell_job(struct job_op *o, const struct job_row *j)
+static size_t job_op_put_job(struct job_op *o, const struct job_row *j)
 {
 	static const char *const word[KINDS] = {"due", "leased", "dead"};
 	int64_t ms = j->kind == DEAD ? o->now_ms - j->ms : j->ms - o->now_ms;
-	size_t before = buf_length(o->said);
+	size_t before = buf_length(o->result);
 
-	tell(o, j->id);
-	tell(o, span_of(word[j->kind]));
-	tell_number(o, ms > 0 ? ms : 0);
-	tell_number(o, j->failed);
-	tell(o, j->lock);
-	tell(o, j->payload);
-	return buf_length(o->said) - before;
+	job_op_put(o, j->id);
+	job_op_put(o, span_of(word[j->kind]));
+	job_op_put_number(o, ms > 0 ? ms : 0);
+	job_op_put_number(o, j->failed);
+	job_op_put(o, j->lock);
+	job_op_put(o, j->payload);
+	return buf_length(o->result) - before;
 }
 
 /* The first row is told once the others are known. */
-static char tell_next(struct job_op *o, int64_t next)
+static char job_op_put_next(struct job_op *o, int64_t next)
 {
-	struct buf *shown = o->said;
+	struct buf *shown = o->result;
 	struct span rows = {mem_copy(buf_begin(shown), buf_length(shown)), buf_length(shown)};
 
 	buf_clear(shown);
-	tell_number(o, next);
+	job_op_put_number(o, next);
 	buf_append(shown, rows.p, rows.n);
 	job_row_text_drop(&rows);
 	return 'T';
@@ -50,13 +50,13 @@ static char job_show_list(struct job_op *o)
 
 		for (; from < l->count; from++, place++) {
 			if (n == ROWS || bytes > BYTES)
-				return tell_next(o, (int64_t)place);
-			bytes += tell_job(o, l->row[from]);
+				return job_op_put_next(o, (int64_t)place);
+			bytes += job_op_put_job(o, l->row[from]);
 			n++;
 		}
 		from -= l->count;
 	}
-	return tell_next(o, -1);
+	return job_op_put_next(o, -1);
 }
 
 static char job_show_queues(struct job_op *o)
@@ -66,12 +66,12 @@ static char job_show_queues(struct job_op *o)
 	for (i = from; i < o->store->count && i < from + ROWS; i++) {
 		const struct job_queue *q = o->store->queue[i];
 
-		tell(o, q->name);
+		job_op_put(o, q->name);
 		for (unsigned k = 0; k < KINDS; k++)
-			tell_number(o, (int64_t)q->list[k].count);
-		tell_number(o, job_op_next_ms(o, q));
+			job_op_put_number(o, (int64_t)q->list[k].count);
+		job_op_put_number(o, job_op_next_ms(o, q));
 	}
-	return tell_next(o, i == from + ROWS ? (int64_t)i : -1);
+	return job_op_put_next(o, i == from + ROWS ? (int64_t)i : -1);
 }
 
 #define SCAN 128
@@ -184,7 +184,7 @@ static void defer_store(struct job_op *o, const struct defer *d, struct job_row 
 	j->due_ms = o->now_ms + d->delay_ms;
 	job_row_enter(o->queue, j, DUE, j->due_ms);
 	job_keep(o->store, j);
-	tell_number(o, d->delay_ms);
+	job_op_put_number(o, d->delay_ms);
 }
 
 static char op_defer(struct job_op *o)
@@ -202,16 +202,16 @@ static char op_defer(struct job_op *o)
 	if (again || (j && j->kind != DEAD)) {
 		if (!again)
 			defer_note(o, d.nonce, d.not_after_ms);
-		tell_number(o, j && j->kind == DUE && j->due_ms > o->now_ms ? j->due_ms - o->now_ms : 0);
+		job_op_put_number(o, j && j->kind == DUE && j->due_ms > o->now_ms ? j->due_ms - o->now_ms : 0);
 		return 'D';
 	}
 	if ((int64_t)job_rows_count(o->queue) - (j != NULL) >= d.most) {
-		tell_number(o, (int64_t)job_rows_count(o->queue));
+		job_op_put_number(o, (int64_t)job_rows_count(o->queue));
 		return 'F';
 	}
 	much = defer_is_too_much(o, &d);
 	if (much) {
-		tell(o, (struct span){&much, 1});
+		job_op_put(o, (struct span){&much, 1});
 		return 'B';
 	}
 	if (!may_change(o, JOB_GROWS))
@@ -256,10 +256,10 @@ static size_t place_after(const struct job_op *o, int64_t after_ms, struct span 
 	return job_list_place(due, after_ms, 0);
 }
 
-static void tell_ended(struct job_op *o)
+static void job_op_put_ended(struct job_op *o)
 {
 	for (unsigned i = 0; i < o->ended_n; i++)
-		tell(o, o->ended[i]);
+		job_op_put(o, o->ended[i]);
 }
 
 static char job_take(struct job_op *o, struct job_row *j, struct span value, int64_t ttl_ms)
@@ -269,12 +269,12 @@ static char job_take(struct job_op *o, struct job_row *j, struct span value, int
 	job_row_text_replace(&j->value, value);
 	job_row_move(o->queue, j, LEASED, o->now_ms + ttl_ms);
 	job_keep(o->store, j);
-	tell(o, j->id);
-	tell_number(o, j->failed + 1);
-	tell(o, j->lock);
-	tell(o, j->payload);
-	tell_number(o, j->due_ms);
-	tell_ended(o);
+	job_op_put(o, j->id);
+	job_op_put_number(o, j->failed + 1);
+	job_op_put(o, j->lock);
+	job_op_put(o, j->payload);
+	job_op_put_number(o, j->due_ms);
+	job_op_put_ended(o);
 	return 'J';
 }
 
@@ -294,7 +294,7 @@ static char op_take(struct job_op *o)
 		return 'L';
 	job_op_sweep_dead(o, keep_ms);
 	if (!o->queue) {
-		tell_number(o, -1);
+		job_op_put_number(o, -1);
 		return 'W';
 	}
 	if (!queue_sweep(o, attempts))
@@ -306,14 +306,14 @@ static char op_take(struct job_op *o)
 		if (!lock_is_named(j->lock, o->rest))
 			return job_take(o, j, value, ttl_ms);
 		if (i + 1 == end) {
-			tell_number(o, j->ms);
-			tell(o, j->id);
-			tell_ended(o);
+			job_op_put_number(o, j->ms);
+			job_op_put(o, j->id);
+			job_op_put_ended(o);
 			return 'C';
 		}
 	}
-	tell_number(o, job_op_next_ms(o, o->queue));
-	tell_ended(o);
+	job_op_put_number(o, job_op_next_ms(o, o->queue));
+	job_op_put_ended(o);
 	return 'W';
 }
 
@@ -339,7 +339,7 @@ static char op_payload(struct job_op *o)
 
 	if (!j)
 		return 'M';
-	tell(o, j->payload);
+	job_op_put(o, j->payload);
 	return 'P';
 }
 
@@ -366,7 +366,7 @@ static char op_retry(struct job_op *o)
 	if (!may_change(o, JOB_ENDS))
 		return 0;
 	job_fail(o, j, delay_ms, attempts);
-	tell_ended(o);
+	job_op_put_ended(o);
 	return 'R';
 }
 
@@ -444,11 +444,11 @@ static char job_op_run(struct job_op *o)
 	return 'R'; /* leave */
 }
 
-void jobs_call(struct job_store *s, const struct call *c, struct span rest, struct buf *said, struct answer *a)
+void jobs_call(struct job_store *s, const struct call *c, struct span rest, struct buf *result, struct answer *a)
 {
-	struct job_op o = {.store = s, .name = c->name, .queue = job_rows_find(s, c->name), .said = said, .now_ms = a->server_us / 1000, .rest = rest};
+	struct job_op o = {.store = s, .name = c->name, .queue = job_rows_find(s, c->name), .result = result, .now_ms = a->server_us / 1000, .rest = rest};
 
-	buf_clear(said);
+	buf_clear(result);
 	o.refused = s->file && s->file->unread;
 	if (!o.refused)
 		a->code = job_op_run(&o);
@@ -456,8 +456,8 @@ void jobs_call(struct job_store *s, const struct call *c, struct span rest, stru
 		job_row_text_drop(&o.ended[--o.ended_n]);
 	if (!o.refused)
 		return;
-	buf_clear(said);
-	buf_printf(said, "its jobs cannot be written: %s", jobs_trouble(jobs_error(s)));
+	buf_clear(result);
+	buf_printf(result, "its jobs cannot be written: %s", jobs_trouble(jobs_error(s)));
 	a->class = ANSWER_REFUSED;
-	a->text = (struct span){buf_begin(said), buf_length(said)};
+	a->text = (struct span){buf_begin(result), buf_length(result)};
 }

@@ -10,7 +10,7 @@
 #include "daemon/core/event/event.h"
 #include "daemon/store/job_rows.h"
 
-/* One operation; rest: its arguments. The caller has already set the time of the answer. Its text is written to `said`. */
-void jobs_call(struct job_store *s, const struct call *c, struct span rest, struct buf *said, struct answer *a);
+/* One operation; rest: its arguments. The caller has already set the time of the answer. Its text is written to `result`. */
+void jobs_call(struct job_store *s, const struct call *c, struct span rest, struct buf *result, struct answer *a);
 
 #endif

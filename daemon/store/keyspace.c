@@ -8,7 +8,7 @@
 #include <stdlib.h>
 
 #define RECLAIM 64
-#define SETTLE  1024 /* keys that one call of keyspace_settle checks; about a millisecond */
+#define KEYS_A_CALL  1024 /* keys that one call of keyspace_move_to_file checks; about a millisecond */
 
 struct key_apart {
 	TAILQ_ENTRY(key_apart) in_apart;
@@ -230,7 +230,7 @@ static bool key_moves(struct keyspace *s, struct key *from)
 	return true;
 }
 
-bool keyspace_settle(struct keyspace *s)
+bool keyspace_move_to_file(struct keyspace *s)
 {
 	struct key_apart *apart;
 	unsigned looked, moved = 0;
@@ -238,7 +238,7 @@ bool keyspace_settle(struct keyspace *s)
 	if (!s->file || !keyfile_lost(s->file))
 		return false;
 	keyfile_retry(s->file);
-	for (looked = 0; looked < SETTLE && (apart = TAILQ_FIRST(&s->apart)); looked++) {
+	for (looked = 0; looked < KEYS_A_CALL && (apart = TAILQ_FIRST(&s->apart)); looked++) {
 		if (key_moves(s, (void *)(apart + 1))) {
 			moved++;
 			continue;

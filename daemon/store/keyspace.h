@@ -69,7 +69,7 @@ struct key *keyspace_over(struct keyspace *s, struct instant now);
 void keyspace_reclaim(struct keyspace *s, struct instant now);
 /* Moves keys that found no room in the file into it, a bounded number of them. After the last one the file is complete again. Call it now and then. True: call
  * it again soon. */
-bool keyspace_settle(struct keyspace *s);
+bool keyspace_move_to_file(struct keyspace *s);
 /* The live keys in name order, in memory that the caller frees. */
 struct key **keyspace_sorted(const struct keyspace *s, struct instant now, size_t *ret_count);
 

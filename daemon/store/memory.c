@@ -15,7 +15,7 @@
 /* --- lua/break.lua -------------------------------------------------------------------------------------------------------- */
 
 /* Puts the '!' before the value; the TTL stays. */
-static void key_break(struct memory *m, const struct call *c, const struct standing *s, const struct answer *a)
+static void key_break(struct memory *m, const struct call *c, const struct key_view *s, const struct answer *a)
 {
 	int64_t pttl_ms = memory_pttl(m, s->key, a->server_us / 1000);
 
@@ -29,13 +29,13 @@ static void key_break(struct memory *m, const struct call *c, const struct stand
 /* A key whose value is not known is from the previous run. Nobody can renew it, so it counts as broken already. */
 static void call_break(struct memory *m, const struct call *c, struct instant now, struct answer *a)
 {
-	struct standing s;
+	struct key_view s;
 	struct span what;
 	int64_t pttl_ms;
 
 	if (!memory_is_joined(m, c))
 		return answer_unjoined(m, c, a);
-	s = memory_standing(m, c, now, a);
+	s = memory_key_view(m, c, now, a);
 	if (!s.there)
 		return answer_code(a, 'M', m->fence, -2);
 	if (s.key->foreign)
@@ -59,7 +59,7 @@ static void call_break(struct memory *m, const struct call *c, struct instant no
 /* --- the other scripts ---------------------------------------------------------------------------------------------------- */
 
 /* A key that was kept from an earlier run without its value matches no value. */
-static bool holds_value(const struct standing *s, struct span value)
+static bool holds_value(const struct key_view *s, struct span value)
 {
 	return s->there && s->key->value_n && !s->shared && span_equal(s->bare, value);
 }
@@ -68,14 +68,14 @@ static bool holds_value(const struct standing *s, struct span value)
 static void call_acquire(struct memory *m, const struct call *c, struct instant now, struct answer *a)
 {
 	int64_t limit = memory_limit(m, a), base = m->fence + 1, px_ms = c->px_ms, left_ms;
-	struct standing s;
+	struct key_view s;
 	bool again;
 
 	if (!memory_is_joined(m, c))
 		return answer_unjoined(m, c, a);
 	if (call_is_late(c, a))
 		return answer_code(a, 'L', m->fence, -2);
-	s = memory_standing(m, c, now, a);
+	s = memory_key_view(m, c, now, a);
 	again = holds_value(&s, c->value) && !s.broken;
 	if (s.there && !again && !(s.shared && c->form == FORM_SHARED && share_may_join(m, c, &s)))
 		return answer_occupied(m, &s, a);
@@ -97,12 +97,12 @@ static void call_acquire(struct memory *m, const struct call *c, struct instant 
 static void call_extend(struct memory *m, const struct call *c, struct instant now, struct answer *a)
 {
 	int64_t px_ms = c->px_ms, left_ms;
-	struct standing s;
+	struct key_view s;
 	bool again;
 
 	if (!memory_is_joined(m, c))
 		return answer_unjoined(m, c, a);
-	s = memory_standing(m, c, now, a);
+	s = memory_key_view(m, c, now, a);
 	if (c->form == FORM_SHARED)
 		return share_extend(m, c, &s, a);
 	if (!s.there && (!c->create || c->exact || call_is_late(c, a)))
@@ -129,7 +129,7 @@ static void call_extend(struct memory *m, const struct call *c, struct instant n
 /* release.lua; ignores the marker, and reports no fence */
 static void call_release(struct memory *m, const struct call *c, struct instant now, struct answer *a)
 {
-	struct standing s = memory_standing(m, c, now, a);
+	struct key_view s = memory_key_view(m, c, now, a);
 
 	if (s.shared && c->form != FORM_ALONE) /* otherwise the script does not look for any */
 		return share_release(m, c, &s, a);
@@ -142,11 +142,11 @@ static void call_release(struct memory *m, const struct call *c, struct instant 
 /* look.lua */
 static void call_look(struct memory *m, const struct call *c, struct instant now, struct answer *a)
 {
-	struct standing s;
+	struct key_view s;
 
 	if (!memory_is_joined(m, c))
 		return answer_unjoined(m, c, a);
-	s = memory_standing(m, c, now, a);
+	s = memory_key_view(m, c, now, a);
 	if (s.there)
 		return answer_occupied(m, &s, a);
 	answer_code(a, 'M', m->fence, -2);
@@ -243,7 +243,7 @@ void memory_call(struct memory *m, const struct call *c, struct instant now, str
 	case CALL_HOME:
 		home_call(m->home, marker_of(m), m->epoch_us, c, now, &a);
 		break;
-	case CALL_TELL: /* nobody listens */
+	case CALL_PUBLISH: /* nobody listens */
 		answer_code(&a, span_equal(marker_of(m), c->marker) ? 'T' : 'Q', -1, -2);
 		a.found = a.code == 'T' ? SPAN("0") : marker_of(m);
 		break;

@@ -58,14 +58,14 @@ struct span shown_what(struct span value, char room[SHOWN_MAX])
 
 /* --- the key of a call ---------------------------------------------------------------------------------------------------- */
 
-void standing_read(struct memory *m, struct standing *s, int64_t now_ms)
+void key_view_read(struct memory *m, struct key_view *s, int64_t now_ms)
 {
 	s->broken = s->bare.p[0] == '!';
 	if (s->broken)
 		s->bare = (struct span){s->bare.p + 1, s->bare.n - 1};
 	s->shared = share_list_read(&m->shares, s->bare, now_ms);
 	if (s->shared && m->shares.count == 0)
-		*s = (struct standing){.key = s->key};
+		*s = (struct key_view){.key = s->key};
 }
 
 void answer_unjoined(const struct memory *m, const struct call *c, struct answer *a)
@@ -76,7 +76,7 @@ void answer_unjoined(const struct memory *m, const struct call *c, struct answer
 }
 
 /* The public part of the share that ends last. A broken one is shown with its '!', like any other broken value. */
-static void answer_shared(struct memory *m, const struct standing *s, struct answer *a)
+static void answer_shared(struct memory *m, const struct key_view *s, struct answer *a)
 {
 	const struct share_end *last = share_list_last(&m->shares);
 	struct span shown = shown_public(last->value);
@@ -91,7 +91,7 @@ static void answer_shared(struct memory *m, const struct standing *s, struct ans
 	a->found = (struct span){m->shown, 1 + shown.n};
 }
 
-void answer_occupied(struct memory *m, const struct standing *s, struct answer *a)
+void answer_occupied(struct memory *m, const struct key_view *s, struct answer *a)
 {
 	if (s->shared)
 		return answer_shared(m, s, a);
@@ -100,7 +100,7 @@ void answer_occupied(struct memory *m, const struct standing *s, struct answer *
 		a->found = shown_public(key_value(s->key));
 }
 
-void answer_in_the_way(struct memory *m, const struct standing *s, struct answer *a)
+void answer_in_the_way(struct memory *m, const struct key_view *s, struct answer *a)
 {
 	answer_occupied(m, s, a);
 	if (a->code == 'S')

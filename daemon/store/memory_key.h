@@ -36,7 +36,7 @@ struct memory {
 };
 
 /* The present state of a call's key: standing() of lua/shares.lua. */
-struct standing {
+struct key_view {
 	struct key *key;  /* to be set; all of its shares may be over. NULL: there is none */
 	bool there;       /* the name is taken */
 	bool shared;      /* by shares: memory.shares */
@@ -45,24 +45,24 @@ struct standing {
 };
 
 /* For a value that begins like a broken one, or like shares. */
-void standing_read(struct memory *m, struct standing *s, int64_t now_ms);
+void key_view_read(struct memory *m, struct key_view *s, int64_t now_ms);
 
-static inline struct standing memory_standing(struct memory *m, const struct call *c, struct instant now, const struct answer *a)
+static inline struct key_view memory_key_view(struct memory *m, const struct call *c, struct instant now, const struct answer *a)
 {
-	struct standing s = {.key = keyspace_get(&m->keys, c->name, now)};
+	struct key_view s = {.key = keyspace_get(&m->keys, c->name, now)};
 
 	s.there = s.key != NULL;
 	if (!s.there || !s.key->value_n)
 		return s;
 	s.bare = key_value(s.key);
 	if (s.bare.p[0] == '!' || s.bare.p[0] == 'R')
-		standing_read(m, &s, a->server_us / 1000);
+		key_view_read(m, &s, a->server_us / 1000);
 	return s;
 }
 
 void answer_unjoined(const struct memory *m, const struct call *c, struct answer *a);
-void answer_occupied(struct memory *m, const struct standing *s, struct answer *a);
-void answer_in_the_way(struct memory *m, const struct standing *s, struct answer *a); /* the same for a renewal */
+void answer_occupied(struct memory *m, const struct key_view *s, struct answer *a);
+void answer_in_the_way(struct memory *m, const struct key_view *s, struct answer *a); /* the same for a renewal */
 
 /* memory_clock, memory_marker and memory_set_fence of memory.h, inline because each call uses them. */
 static inline int64_t clock_of(const struct memory *m, struct instant now)

@@ -76,7 +76,7 @@ bool memory_look(struct memory *m)
 {
 	jobs_read_again(&m->home->jobs);
 	jobs_look(&m->home->jobs);
-	return keyspace_settle(&m->keys);
+	return keyspace_move_to_file(&m->keys);
 }
 
 size_t memory_count(const struct memory *m)

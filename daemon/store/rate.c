@@ -138,7 +138,7 @@ static size_t first_at(const struct work *w, size_t low, int64_t at)
 }
 
 /* If the clock was set back, returns true, and later consumption counts as of now. Then drops the pairs that have left all windows. */
-static bool work_settle(struct work *w, int64_t now_us)
+static bool work_advance(struct work *w, int64_t now_us)
 {
 	size_t ahead = first_at(w, 1, now_us + 1), live;
 
@@ -175,10 +175,10 @@ static void work_consume(struct work *w, int64_t now_us, int64_t limit, int64_t 
 		work_thin(w);
 }
 
-static void text_set(struct buf *said, int64_t left, int64_t when_us)
+static void text_set(struct buf *result, int64_t left, int64_t when_us)
 {
-	buf_clear(said);
-	buf_printf(said, "%" PRId64 " %" PRId64, left, (when_us + 999) / 1000);
+	buf_clear(result);
+	buf_printf(result, "%" PRId64 " %" PRId64, left, (when_us + 999) / 1000);
 }
 
 /* The pair at which enough has left the window for this cost. */
@@ -192,23 +192,23 @@ static size_t work_enough(const struct work *w, size_t from, int64_t limit, int6
 }
 
 /* The code of the answer, if there is room. */
-static char work_judge(struct work *w, int64_t now_us, const int64_t argument[3], struct buf *said)
+static char work_judge(struct work *w, int64_t now_us, const int64_t argument[3], struct buf *result)
 {
 	int64_t limit = argument[0], per = argument[1], cost = argument[2], total = w->pair[w->n].sum, used;
 	size_t from = first_at(w, 1, now_us - per + 1);
 
 	used = wrapped(total - w->pair[from - 1].sum);
 	if (used + cost > limit) {
-		text_set(said, limit > used ? limit - used : 0, w->pair[work_enough(w, from, limit, cost)].at + per - now_us);
+		text_set(result, limit > used ? limit - used : 0, w->pair[work_enough(w, from, limit, cost)].at + per - now_us);
 		return 'T';
 	}
 	if (wrapped(total - w->pair[0].sum) + cost >= WRAP) {
-		text_set(said, 0, w->pair[1].at + w->pair[0].at - now_us);
+		text_set(result, 0, w->pair[1].at + w->pair[0].at - now_us);
 		return 'T';
 	}
 	if (cost > 0)
 		work_consume(w, now_us, limit, per, cost);
-	text_set(said, limit - used - cost, used + cost > 0 ? w->pair[w->n].at + per - now_us : 0);
+	text_set(result, limit - used - cost, used + cost > 0 ? w->pair[w->n].at + per - now_us : 0);
 	return 'Y';
 }
 
@@ -244,7 +244,7 @@ static char work_keep(struct rates *r, struct key *key, struct span name, struct
 	return 0;
 }
 
-bool rate_call(struct rates *r, int64_t epoch_us, const struct call *c, struct span arguments, struct instant now, struct buf *said, struct answer *a)
+bool rate_call(struct rates *r, int64_t epoch_us, const struct call *c, struct span arguments, struct instant now, struct buf *result, struct answer *a)
 {
 	int64_t argument[3], most[2], now_us = a->server_us;
 	struct span peer;
@@ -258,19 +258,19 @@ bool rate_call(struct rates *r, int64_t epoch_us, const struct call *c, struct s
 			return false;
 	if (!netstring_next(&arguments, &peer) || !netstring_next_int(&arguments, &most[0]) || !netstring_next_int(&arguments, &most[1]))
 		return false;
-	buf_clear(said);
+	buf_clear(result);
 	key = rate_find(r, c->name, now);
 	work_begin(r, key, peer, &w);
-	set_back = work_settle(&w, now_us);
+	set_back = work_advance(&w, now_us);
 	if (w.pair[0].at < argument[1])
 		w.pair[0].at = argument[1];
-	a->code = work_judge(&w, now_us, argument, said);
+	a->code = work_judge(&w, now_us, argument, result);
 	if (set_back || (a->code == 'Y' && argument[2] > 0))
 		much = work_keep(r, key, c->name, &w, most, epoch_us);
 	if (!much)
 		return true;
 	a->code = 'B';
-	buf_clear(said);
-	buf_append(said, &much, 1);
+	buf_clear(result);
+	buf_append(result, &much, 1);
 	return true;
 }

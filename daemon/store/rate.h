@@ -18,7 +18,7 @@ struct rates {
 void rates_init(struct rates *r, const uint64_t seed[2], struct ledger *ledger);
 void rates_release(struct rates *r);
 void rates_sweep(struct rates *r, struct instant now); /* removes some of those that are over */
-/* Operation r with these arguments. The text of the answer goes to `said`. False: they are malformed. */
-bool rate_call(struct rates *r, int64_t epoch_us, const struct call *c, struct span arguments, struct instant now, struct buf *said, struct answer *a);
+/* Operation r with these arguments. The text of the answer goes to `result`. False: they are malformed. */
+bool rate_call(struct rates *r, int64_t epoch_us, const struct call *c, struct span arguments, struct instant now, struct buf *result, struct answer *a);
 
 #endif

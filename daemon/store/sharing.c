@@ -14,7 +14,7 @@ static int64_t share_ends_ms(const struct call *c, int64_t now_ms)
 }
 
 /* Writes m->shares into the key. */
-static bool shares_set(struct memory *m, const struct call *c, const struct standing *s, bool broken, struct answer *a)
+static bool shares_set(struct memory *m, const struct call *c, const struct key_view *s, bool broken, struct answer *a)
 {
 	int64_t px_ms;
 
@@ -25,12 +25,12 @@ static bool shares_set(struct memory *m, const struct call *c, const struct stan
 	return answer_set(m, s->key, c, (struct span){buf_begin(&m->text), buf_length(&m->text)}, px_ms, a);
 }
 
-bool share_may_join(struct memory *m, const struct call *c, const struct standing *s)
+bool share_may_join(struct memory *m, const struct call *c, const struct key_view *s)
 {
 	return !s->broken && (share_list_of(&m->shares, c->value) || (share_list_suits(&m->shares, c->value) && m->shares.count < SHARES_MOST));
 }
 
-void share_acquire(struct memory *m, const struct call *c, const struct standing *s, int64_t base, struct answer *a)
+void share_acquire(struct memory *m, const struct call *c, const struct key_view *s, int64_t base, struct answer *a)
 {
 	int64_t now_ms = a->server_us / 1000, ends_ms = share_ends_ms(c, now_ms);
 	struct share_end *share;
@@ -70,7 +70,7 @@ static bool share_raise(struct memory *m, const struct call *c, struct answer *a
 }
 
 /* The call's values have no share at the key. False: its share may not be put back either. */
-static bool share_may_be_put_back(struct memory *m, const struct call *c, const struct standing *s, struct answer *a)
+static bool share_may_be_put_back(struct memory *m, const struct call *c, const struct key_view *s, struct answer *a)
 {
 	bool may = c->create && !c->exact && !call_is_late(c, a) && !(s->there && !s->shared) && !s->broken &&
 	           m->shares.count < SHARES_MOST && share_list_suits(&m->shares, c->new_value);
@@ -85,7 +85,7 @@ static bool share_may_be_put_back(struct memory *m, const struct call *c, const 
 	return false;
 }
 
-void share_extend(struct memory *m, const struct call *c, const struct standing *s, struct answer *a)
+void share_extend(struct memory *m, const struct call *c, const struct key_view *s, struct answer *a)
 {
 	int64_t now_ms = a->server_us / 1000, ends_ms = -1;
 	bool again = false, ours;
@@ -121,7 +121,7 @@ void share_extend(struct memory *m, const struct call *c, const struct standing 
 		answer_code(a, code, m->fence, ends_ms - now_ms);
 }
 
-void share_release(struct memory *m, const struct call *c, const struct standing *s, struct answer *a)
+void share_release(struct memory *m, const struct call *c, const struct key_view *s, struct answer *a)
 {
 	bool again;
 

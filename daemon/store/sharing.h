@@ -5,9 +5,9 @@
 
 #include "daemon/store/memory_key.h"
 
-void share_acquire(struct memory *m, const struct call *c, const struct standing *s, int64_t base, struct answer *a);
-bool share_may_join(struct memory *m, const struct call *c, const struct standing *s); /* the key has shares */
-void share_extend(struct memory *m, const struct call *c, const struct standing *s, struct answer *a);
-void share_release(struct memory *m, const struct call *c, const struct standing *s, struct answer *a); /* the key has shares */
+void share_acquire(struct memory *m, const struct call *c, const struct key_view *s, int64_t base, struct answer *a);
+bool share_may_join(struct memory *m, const struct call *c, const struct key_view *s); /* the key has shares */
+void share_extend(struct memory *m, const struct call *c, const struct key_view *s, struct answer *a);
+void share_release(struct memory *m, const struct call *c, const struct key_view *s, struct answer *a); /* the key has shares */
 
 #endif

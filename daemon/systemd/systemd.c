@@ -176,7 +176,7 @@ int fdstore_remove(const struct systemd *s, const char *name)
 }
 
 /* The manager closes its copy of the pipe once it reaches this message: sd_notify_barrier(3). */
-int fdstore_settle(const struct systemd *s, int64_t us)
+int fdstore_barrier(const struct systemd *s, int64_t us)
 {
 	struct pollfd end = {.events = 0};
 	int pipes[2], r;

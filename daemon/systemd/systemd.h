@@ -68,6 +68,6 @@ int fdstore_put(const struct systemd *s, const char *name, int fd) __attribute__
 /* All of that name. Never waits: -EAGAIN if the socket of the manager is full. */
 int fdstore_remove(const struct systemd *s, const char *name) __attribute__((warn_unused_result));
 /* Waits until the manager has handled all earlier messages. -ETIMEDOUT if it has not by then. */
-int fdstore_settle(const struct systemd *s, int64_t us) __attribute__((warn_unused_result));
+int fdstore_barrier(const struct systemd *s, int64_t us) __attribute__((warn_unused_result));
 
 #endif

@@ -83,7 +83,7 @@ void asker_close(struct asker *a)
 	asker_goes(a, GONE_HANGUP);
 }
 
-void asker_say(struct asker *a, const char *format, ...)
+void asker_send(struct asker *a, const char *format, ...)
 {
 	char line[REPLY_MAX];
 	va_list args;

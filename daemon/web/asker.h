@@ -53,6 +53,6 @@ bool askers_have_time(const struct web *w);
 bool asker_open(struct web *w, struct asker *a, const struct peer *peer);
 void asker_close(struct asker *a); /* once, or again without effect */
 /* A line without its end; format as printf. */
-void asker_say(struct asker *a, const char *format, ...) __attribute__((format(printf, 2, 3)));
+void asker_send(struct asker *a, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
 #endif

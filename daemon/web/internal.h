@@ -84,13 +84,13 @@ struct sse {
 	struct visit *visit;
 	size_t unsent;        /* at the last beat */
 	struct instant moved; /* the last beat at which less was unsent than before */
-	struct instant said;  /* when something was last sent */
+	struct instant sent_at;  /* when something was last sent */
 };
 
 /* The head of the answer. on_close: see visit_hold(). */
 void sse_begin(struct sse *s, struct evhttp_request *req, struct visit *v, void (*on_close)(struct evhttp_connection *c, void *context), void *context);
 void sse_greet(struct sse *s); /* the first message for a client */
-void sse_say(struct sse *s, const void *bytes, size_t n);
+void sse_send(struct sse *s, const void *bytes, size_t n);
 size_t sse_unsent(const struct sse *s);
 /* Once a second. False: the stream was ended. */
 bool sse_beat(struct sse *s, struct instant now);

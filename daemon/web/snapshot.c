@@ -53,7 +53,7 @@ struct snapshot {
 	struct buf waiters; /* of the lock whose rows are being read */
 	struct totals totals;
 	struct listed rows;
-	size_t asked, told; /* rows that SHOW was sent for, and rows that are written */
+	size_t asked, written; /* rows that SHOW was sent for, and rows that are written */
 	bool more;
 	bool cut; /* LIST has more rows than were taken */
 	size_t most;   /* rows of the page */
@@ -240,7 +240,7 @@ static void snapshot_asks(struct snapshot *s, const char *what)
 	}
 	if (query_get(query, "limit", limit, sizeof(limit) - 1, &n) == QUERY_FOUND && n > 0)
 		s->most = strtoul(limit, NULL, 10); /* LIST refuses it if it is no number */
-	asker_say(&s->asker, "%s", line);
+	asker_send(&s->asker, "%s", line);
 }
 
 static void row_ask(struct snapshot *s, const struct listed_row *row)
@@ -248,7 +248,7 @@ static void row_ask(struct snapshot *s, const struct listed_row *row)
 	char quoted[NAME_MAX_BYTES * 4 + 3];
 	size_t n = quote((struct span){row->name, row->n}, quoted, sizeof(quoted));
 
-	asker_say(&s->asker, "SHOW %.*s", (int)n, quoted);
+	asker_send(&s->asker, "SHOW %.*s", (int)n, quoted);
 }
 
 static void queue_write(struct snapshot *s, const struct listed_row *row)
@@ -273,11 +273,11 @@ static void snapshot_goes_on(struct snapshot *s)
 {
 	size_t until = s->asked + SHOWS_AT_ONCE;
 
-	for (; s->told < s->rows.n && s->rows.row[s->told].queue; s->told++)
-		queue_write(s, &s->rows.row[s->told]);
-	s->asked = s->told;
-	if (s->told == s->rows.n || snapshot_is_full(s, buf_length(&s->out))) {
-		s->more |= s->told < s->rows.n;
+	for (; s->written < s->rows.n && s->rows.row[s->written].queue; s->written++)
+		queue_write(s, &s->rows.row[s->written]);
+	s->asked = s->written;
+	if (s->written == s->rows.n || snapshot_is_full(s, buf_length(&s->out))) {
+		s->more |= s->written < s->rows.n;
 		snapshot_done(s);
 		return;
 	}
@@ -314,7 +314,7 @@ static void row_add(struct snapshot *s, const struct reply_line *line)
 	row->end = s->fields.end;
 }
 
-static void person_write(struct buf *out, const struct reply_line *line)
+static void holder_write(struct buf *out, const struct reply_line *line)
 {
 	static const char *const same[] = {"peer",  "pid",    "uid",         "held_ms",  "waited_ms", "valid_ms", "ttl_ms", "seen_ms", "count",
 	                                   "fence", "permit", "detached_ms", "priority", "mode",      "owner",     "reason"};
@@ -344,7 +344,7 @@ static void kept_write(struct buf *out, const struct reply_line *line)
 /* The first row of an answer begins the object of its lock. kept: the line that says that the name is kept; NULL: there is none. */
 static void lock_begin(struct snapshot *s, const struct reply_line *kept)
 {
-	const struct listed_row *row = &s->rows.row[s->told];
+	const struct listed_row *row = &s->rows.row[s->written];
 
 	if (s->waiters.end > 0)
 		return;
@@ -362,7 +362,7 @@ static void lock_end(struct snapshot *s)
 	buf_append(&s->out, buf_begin(&s->waiters), buf_length(&s->waiters));
 	notation_raw(&s->out, "]}");
 	buf_clear(&s->waiters);
-	s->told++;
+	s->written++;
 }
 
 static void holder_read(struct snapshot *s, const struct reply_line *line)
@@ -375,7 +375,7 @@ static void holder_read(struct snapshot *s, const struct reply_line *line)
 	if (kept)
 		return;
 	notation_comma(out);
-	person_write(out, line);
+	holder_write(out, line);
 }
 
 static void on_row(struct snapshot *s, const struct reply_line *line)
@@ -406,7 +406,7 @@ static void on_end(struct snapshot *s, const struct reply_line *line)
 	case ASKS_NODES:
 		notation_raw(&s->out, "],\"totals\":{");
 		s->phase = ASKS_STATS;
-		asker_say(&s->asker, "STATS");
+		asker_send(&s->asker, "STATS");
 		break;
 	case ASKS_STATS:
 		totals_end(&s->totals, &s->out);
@@ -427,7 +427,7 @@ static void on_end(struct snapshot *s, const struct reply_line *line)
 		break;
 	case ASKS_HOLDERS:
 		lock_end(s);
-		if (s->told == s->asked)
+		if (s->written == s->asked)
 			snapshot_goes_on(s);
 		break;
 	}
@@ -500,5 +500,5 @@ void snapshot_begin(struct web *w, struct evhttp_request *req)
 	w->snapshots_n++;
 	evhttp_connection_set_closecb(evhttp_request_get_connection(req), on_close, s);
 	server_write(s);
-	asker_say(&s->asker, "LIST nodes");
+	asker_send(&s->asker, "LIST nodes");
 }

@@ -24,13 +24,13 @@ size_t sse_unsent(const struct sse *s)
 	return evbuffer_get_length(bufferevent_get_output(s->visit->bev));
 }
 
-void sse_say(struct sse *s, const void *bytes, size_t n)
+void sse_send(struct sse *s, const void *bytes, size_t n)
 {
 	struct evbuffer *chunk = evbuffer_new();
 
 	if (!chunk || evbuffer_add(chunk, bytes, n))
 		mem_exhausted();
-	s->said = clock_boottime();
+	s->sent_at = clock_boottime();
 	evhttp_send_reply_chunk(s->req, chunk);
 	evbuffer_free(chunk);
 }
@@ -39,12 +39,12 @@ void sse_greet(struct sse *s)
 {
 	static const char begun[] = "retry: 2000\n: from here on\n\n";
 
-	sse_say(s, begun, sizeof(begun) - 1);
+	sse_send(s, begun, sizeof(begun) - 1);
 }
 
 void sse_begin(struct sse *s, struct evhttp_request *req, struct visit *v, void (*on_close)(struct evhttp_connection *c, void *context), void *context)
 {
-	*s = (struct sse){.req = req, .visit = v, .moved = clock_boottime(), .said = clock_boottime()};
+	*s = (struct sse){.req = req, .visit = v, .moved = clock_boottime(), .sent_at = clock_boottime()};
 	v->is_stream = true;
 	visit_hold(v, req, on_close, context);
 	answer_headers(req, "text/event-stream; charset=utf-8", NULL);
@@ -68,11 +68,11 @@ bool sse_beat(struct sse *s, struct instant now)
 	s->unsent = unsent;
 	if (s->visit->shut || instant_diff(now, s->moved) > STALLED_US) {
 		visit_shut(s->visit);
-		sse_say(s, ":\n\n", 3);
+		sse_send(s, ":\n\n", 3);
 		return false;
 	}
-	if (unsent == 0 && instant_diff(now, s->said) > COMMENT_US)
-		sse_say(s, ":\n\n", 3);
+	if (unsent == 0 && instant_diff(now, s->sent_at) > COMMENT_US)
+		sse_send(s, ":\n\n", 3);
 	return true;
 }
 
@@ -115,7 +115,7 @@ static void stream_end(struct stream *s)
 
 /* --- events --- */
 
-static void stream_say_gap(struct stream *s)
+static void stream_send_gap(struct stream *s)
 {
 	struct buf text;
 
@@ -124,19 +124,19 @@ static void stream_say_gap(struct stream *s)
 	buf_init(&text);
 	buf_printf(&text, "event: gap\ndata: {\"missed\":%llu}\n\n", (unsigned long long)s->missed);
 	s->missed = 0;
-	sse_say(&s->out, buf_begin(&text), buf_length(&text));
+	sse_send(&s->out, buf_begin(&text), buf_length(&text));
 	buf_release(&text);
 }
 
 /* Kinds are words of the protocol, so they need no escapes. */
-static void stream_say_event(struct stream *s, const struct reply_line *line)
+static void stream_send_event(struct stream *s, const struct reply_line *line)
 {
 	struct span kind = reply_find(line, "kind");
 	struct buf text;
 
 	s->missed += s->asker.dropped;
 	s->asker.dropped = 0;
-	stream_say_gap(s);
+	stream_send_gap(s);
 	if (s->missed > 0 || sse_unsent(&s->out) > STREAM_MOST) {
 		s->missed++;
 		return;
@@ -145,7 +145,7 @@ static void stream_say_event(struct stream *s, const struct reply_line *line)
 	buf_printf(&text, "event: %.*s\ndata: ", (int)kind.n, kind.p ? kind.p : "");
 	notation_line(&text, line);
 	notation_raw(&text, "\n\n");
-	sse_say(&s->out, buf_begin(&text), buf_length(&text));
+	sse_send(&s->out, buf_begin(&text), buf_length(&text));
 	buf_release(&text);
 }
 
@@ -154,7 +154,7 @@ static void on_line(struct asker *a, const struct reply_line *line)
 	struct stream *s = (struct stream *)a; /* its first member */
 
 	if (line->kind == LINE_PUSH && span_equal(line->code, SPAN("EVENT")))
-		stream_say_event(s, line);
+		stream_send_event(s, line);
 	else if (line->kind == LINE_OK)
 		sse_greet(&s->out);
 	else if (line->kind == LINE_ERR)
@@ -176,7 +176,7 @@ void streams_beat(evutil_socket_t fd, short what, void *web)
 	for (s = TAILQ_FIRST(&w->streams); s; s = next) {
 		next = TAILQ_NEXT(s, next);
 		if (sse_beat(&s->out, now))
-			stream_say_gap(s);
+			stream_send_gap(s);
 	}
 	if (TAILQ_EMPTY(&w->streams))
 		event_del(w->beat);
@@ -246,5 +246,5 @@ void stream_begin(struct web *w, struct evhttp_request *req)
 		return;
 	}
 	stream_start(w, s, req, v);
-	asker_say(&s->asker, "%s", line);
+	asker_send(&s->asker, "%s", line);
 }

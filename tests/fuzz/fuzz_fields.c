@@ -18,7 +18,7 @@ static void check_fields(const struct fields *f)
 	static const char before[] = "LOCK n count=1";
 	size_t n = buf_length(&f->text);
 	char *line = malloc(sizeof(before) + n);
-	struct mistake mistake;
+	struct parse_error mistake;
 	struct request r;
 
 	PROMISE(line != NULL && n <= FIELDS_MOST && f->owner + f->owner_n <= n);

@@ -22,7 +22,7 @@ static void check_inside(const struct request *r, const char *line, size_t n)
 			PROMISE(inside(r->field[i].text, line, n));
 }
 
-static void check_mistake(const struct mistake *m)
+static void check_mistake(const struct parse_error *m)
 {
 	PROMISE(m->code < ERROR_N && m->text[0]);
 	for (const char *c = m->text; *c; c++)
@@ -76,7 +76,7 @@ static void check_anew(const struct request *r, size_t n)
 	size_t size = 4 * n + 1024;
 	char *line = malloc(size);
 	struct request again;
-	struct mistake mistake;
+	struct parse_error mistake;
 
 	PROMISE(line != NULL);
 	PROMISE(request_parse(line, write_anew(r, line, size), &again, &mistake) == PARSE_OK);
@@ -88,7 +88,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n)
 {
 	char *line = malloc(n ? n : 1);
 	struct request request;
-	struct mistake mistake;
+	struct parse_error mistake;
 	enum parse_outcome outcome;
 
 	PROMISE(line != NULL);
@@ -96,7 +96,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n)
 		memcpy(line, data, n);
 	outcome = request_parse(line, n, &request, &mistake);
 	check_inside(&request, line, n);
-	if (outcome == PARSE_MISTAKE)
+	if (outcome == PARSE_ERROR)
 		check_mistake(&mistake);
 	else if (outcome == PARSE_OK)
 		check_anew(&request, n);

@@ -31,8 +31,8 @@ struct move {
 	struct redlock *from, *to;
 	const char *queue;
 	uint64_t moved;
-	uint64_t stay, dead; /* in this queue: how many stay, and how many of these have failed for good */
-	bool some_stay;
+	uint64_t left, dead; /* in this queue: how many stay, and how many of these have failed for good */
+	bool some_left;
 	struct job_row row;
 };
 
@@ -145,7 +145,7 @@ static int rest_move(struct move *m)
 	bool more = true;
 	int r = 0;
 
-	m->stay = m->dead = 0;
+	m->left = m->dead = 0;
 	while (!r && more) {
 		next = page;
 		r = exit_of(m->from, redlock_list(m->from, REDLOCK_JOBS, &next, job_keep, &m->row));
@@ -155,7 +155,7 @@ static int rest_move(struct move *m)
 			r = later_move(m);
 			continue;
 		}
-		m->stay++;
+		m->left++;
 		m->dead += m->row.dead;
 		more = next.more != 0;
 		page = next;
@@ -172,12 +172,12 @@ static int queue_move(struct move *m)
 
 	if (!r)
 		r = rest_move(m);
-	if (r || m->stay == 0)
+	if (r || m->left == 0)
 		return r;
-	m->some_stay = true;
+	m->some_left = true;
 	if (m->dead > 0)
 		snprintf(dead, sizeof(dead), ", and %" PRIu64 " of these %s failed for good", m->dead, m->dead == 1 ? "has" : "have");
-	complain("of %s %" PRIu64 " %s%s", shown(m->queue, queue), m->stay, m->stay == 1 ? "job stays" : "jobs stay", dead);
+	complain("of %s %" PRIu64 " %s%s", shown(m->queue, queue), m->left, m->left == 1 ? "job stays" : "jobs stay", dead);
 	return 0;
 }
 
@@ -212,7 +212,7 @@ static int move(struct move *m, const char *prefix)
 		return r;
 	r = queues_move(m, prefix);
 	printf("%" PRIu64 " %s moved\n", m->moved, m->moved == 1 ? "job is" : "jobs are");
-	return r ? r : m->some_stay ? EXIT_NO : EXIT_SUCCESS;
+	return r ? r : m->some_left ? EXIT_NO : EXIT_SUCCESS;
 }
 
 int move_main(const struct invocation *in)

@@ -11,22 +11,22 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Returns the exit code of that outcome. On success prints the answer, as JSON or by the function person. */
+/* Returns the exit code of that outcome. On success prints the answer, as JSON or by the function print. */
 static int answer_print(struct redlock *c, const struct invocation *in, int outcome,
-			void (*person)(const struct redlock_line *answer, const struct invocation *in))
+			void (*print)(const struct redlock_line *answer, const struct invocation *in))
 {
 	int r = exit_of(c, outcome);
 
 	if (!r && in->json)
 		json_print_line(redlock_answer(c), false);
-	else if (!r && person)
-		person(redlock_answer(c), in);
+	else if (!r && print)
+		print(redlock_answer(c), in);
 	return r;
 }
 
 /* --- break, kill --- */
 
-static void broken_person(const struct redlock_line *answer, const struct invocation *in)
+static void broken_print(const struct redlock_line *answer, const struct invocation *in)
 {
 	int64_t ms = redlock_line_number(answer, "free_in_ms", 0);
 	char name[SHOWN_BYTES], age[AGE_BYTES];
@@ -42,24 +42,24 @@ static void broken_person(const struct redlock_line *answer, const struct invoca
 
 int break_ask(struct redlock *c, const struct invocation *in)
 {
-	return answer_print(c, in, redlock_break(c, in->operand, NULL), broken_person);
+	return answer_print(c, in, redlock_break(c, in->operand, NULL), broken_print);
 }
 
-static void killed_person(const struct redlock_line *answer, const struct invocation *in)
+static void killed_print(const struct redlock_line *answer, const struct invocation *in)
 {
 	printf("session %s is ended; it held %" PRId64 "\n", in->operand, redlock_line_number(answer, "n", 0));
 }
 
 int kill_ask(struct redlock *c, const struct invocation *in)
 {
-	return answer_print(c, in, redlock_kill(c, strtoll(in->operand, NULL, 10), NULL), killed_person);
+	return answer_print(c, in, redlock_kill(c, strtoll(in->operand, NULL, 10), NULL), killed_print);
 }
 
 /* --- drain: the daemon grants nothing new, and stops when nobody holds anything --- */
 
 #define NO_END (-1) /* in_ms: no limit */
 
-static void drain_person(const struct redlock_line *answer, const struct invocation *in)
+static void drain_print(const struct redlock_line *answer, const struct invocation *in)
 {
 	int64_t locks = redlock_line_number(answer, "locks", 0), ms = redlock_line_number(answer, "in_ms", NO_END);
 	char age[AGE_BYTES];
@@ -90,7 +90,7 @@ int drain_ask(struct redlock *c, const struct invocation *in)
 	int r = in->stay ? exit_of(c, redlock_subscribe(c)) : 0;
 
 	if (!r)
-		r = answer_print(c, in, redlock_drain(c, in->in_ms, NULL), drain_person);
+		r = answer_print(c, in, redlock_drain(c, in->in_ms, NULL), drain_print);
 	if (r || !in->stay)
 		return r;
 	return output_flush() ? drain_await(c) : EX_UNAVAILABLE;
@@ -98,7 +98,7 @@ int drain_ask(struct redlock *c, const struct invocation *in)
 
 /* --- rate: one more use of a rate limit --- */
 
-static void rate_person(const struct redlock_rate *rate, int outcome)
+static void rate_print(const struct redlock_rate *rate, int outcome)
 {
 	char age[AGE_BYTES];
 
@@ -122,13 +122,13 @@ int rate_ask(struct redlock *c, const struct invocation *in)
 	if (in->json)
 		json_print_line(redlock_answer(c), false);
 	else
-		rate_person(&rate, r);
+		rate_print(&rate, r);
 	return r ? EXIT_NO : EXIT_SUCCESS;
 }
 
 /* --- defer, retry, drop: one job of a queue --- */
 
-static void deferred_person(const struct redlock_line *answer, const struct invocation *in)
+static void deferred_print(const struct redlock_line *answer, const struct invocation *in)
 {
 	struct span id = field_of(answer, "job");
 
@@ -140,7 +140,7 @@ static int defer(const struct invocation *in, struct redlock_bytes payload)
 {
 	const struct redlock_deferral options = {.size = sizeof(options), .delay_ms = in->delay_ms, .lock = in->lock, .id = in->id};
 	struct redlock *c = dial(in->addr);
-	int r = c ? answer_print(c, in, redlock_defer(c, in->operand, payload, &options, NULL), deferred_person) : EX_UNAVAILABLE;
+	int r = c ? answer_print(c, in, redlock_defer(c, in->operand, payload, &options, NULL), deferred_print) : EX_UNAVAILABLE;
 
 	redlock_close(c);
 	return r;

@@ -34,7 +34,7 @@ static void field_print(const struct redlock_line *event, size_t i)
 }
 
 /* Prints the time of day, kind, name and who, and then the other fields. */
-static void event_person(const struct redlock_line *event)
+static void event_print(const struct redlock_line *event)
 {
 	char kind[40], name[200], who[200];
 	struct timespec now;
@@ -61,7 +61,7 @@ static void events_print(struct redlock *c, bool json)
 		if (json)
 			json_print_line(push, false);
 		else
-			event_person(push);
+			event_print(push);
 	}
 }
 

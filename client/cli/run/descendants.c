@@ -60,7 +60,7 @@ static int input_open(const struct descendants_start *how)
 	return r;
 }
 
-int descendants_start(struct descendants *ret_family, const struct descendants_start *how)
+int descendants_start(struct descendants *ret_descendants, const struct descendants_start *how)
 {
 	struct descendants f = {.grouped = how->grouped};
 	pid_t parent = getpid();
@@ -81,7 +81,7 @@ int descendants_start(struct descendants *ret_family, const struct descendants_s
 		r = exec_outcome(report[0]);
 	close(report[0]);
 	if (!r)
-		*ret_family = f;
+		*ret_descendants = f;
 	else if (f.command > 0)
 		waitpid(f.command, NULL, 0);
 	return r;

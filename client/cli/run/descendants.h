@@ -28,7 +28,7 @@ struct descendants_start {
 };
 
 /* 0. A positive errno: the command could not be executed. A negative errno: it could not be started. It inherits the environment of the caller. */
-int descendants_start(struct descendants *ret_family, const struct descendants_start *how) __attribute__((warn_unused_result));
+int descendants_start(struct descendants *ret_descendants, const struct descendants_start *how) __attribute__((warn_unused_result));
 /*
  * Signals the group. Without a group, or if nothing is left of it, signals every direct child. After a signal that asks for the end it sends SIGCONT,
  * so that a stopped process acts on it.

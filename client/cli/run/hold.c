@@ -143,7 +143,7 @@ static bool input_is_over(void)
 	return n == 0 || (n < 0 && errno != EINTR && errno != EAGAIN);
 }
 
-static void script_hear_asker(struct script *s)
+static void script_accept_asker(struct script *s)
 {
 	s->asker = accept4(s->listening, NULL, NULL, SOCK_CLOEXEC);
 	if (s->asker < 0)
@@ -172,14 +172,14 @@ static void script_sleep(struct script *s)
 	if (fds[1].revents && read(s->signals, &info, sizeof(info)) == sizeof(info))
 		script_end(s, 128 + (int)info.ssi_signo);
 	if (fds[2].revents && !s->done)
-		script_hear_asker(s);
-	lease_hear(&s->lease);
+		script_accept_asker(s);
+	lease_process(&s->lease);
 }
 
 static void script_unlock(struct script *s)
 {
 	bool keeps = s->in.keep_ms > 0;
-	int r = lease_settle(&s->lease);
+	int r = lease_finish_check(&s->lease);
 	unsigned at;
 
 	if (!r)
@@ -203,7 +203,7 @@ static int script_hold(struct script *s)
 		complain("cannot start: out of descriptors");
 		script_end(s, EXIT_FAILED);
 	}
-	lease_hear(&s->lease);
+	lease_process(&s->lease);
 	while (!s->done) {
 		int64_t now = redlock_now_us();
 

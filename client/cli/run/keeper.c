@@ -51,7 +51,7 @@ static void report_send(const struct keeper_task *task, struct keeper_report *re
 }
 
 /* lost: the lock was lost, and no process of CMD is left. */
-static void __attribute__((format(printf, 4, 5))) supervise_says(struct supervise *h, int code, bool lost, const char *format, ...)
+static void __attribute__((format(printf, 4, 5))) supervise_report(struct supervise *h, int code, bool lost, const char *format, ...)
 {
 	va_list args;
 
@@ -80,10 +80,10 @@ static void supervise_hold_on(struct supervise *h)
 	h->state = SUPERVISE_ON;
 	h->lease.deaf = false;
 	if (h->front_gone)
-		supervise_says(h, EXIT_LOST, false, "redlock was killed, and the command could not be stopped; process %d holds on to %s", (int)getpid(),
+		supervise_report(h, EXIT_LOST, false, "redlock was killed, and the command could not be stopped; process %d holds on to %s", (int)getpid(),
 			       h->lease.name);
 	else
-		supervise_says(h, EXIT_LOST, false,
+		supervise_report(h, EXIT_LOST, false,
 			     "%s was lost (not confirmed in time), and the command could not be stopped; process %d keeps the lock if the session still has it",
 			     h->lease.name, (int)getpid());
 	h->report->lingers = true;
@@ -102,7 +102,7 @@ static void supervise_stop(struct lease *l, int64_t kill_by, const char *name, c
 		h->state = SUPERVISE_DONE;
 		return;
 	}
-	supervise_says(h, EXIT_LOST, true, "%s was lost (%s%s); the command was stopped", name, why, validity_still(&l->validity, still));
+	supervise_report(h, EXIT_LOST, true, "%s was lost (%s%s); the command was stopped", name, why, validity_still(&l->validity, still));
 	h->state = SUPERVISE_STOPPING;
 	l->deaf = true;
 	h->kill_at = kill_by;
@@ -114,7 +114,7 @@ static void supervise_stop(struct lease *l, int64_t kill_by, const char *name, c
 static int supervise_unlock(struct supervise *h, int64_t keep_ms, unsigned *ret_at)
 {
 	const struct keeper_task *task = h->lease.task;
-	int r = lease_settle(&h->lease), code = descendants_code(&h->descendants);
+	int r = lease_finish_check(&h->lease), code = descendants_code(&h->descendants);
 	enum attempt attempt = ATTEMPT_NONE; /* a CMD that cannot be executed, or that was ended with redlock, does not count as an attempt */
 
 	if (h->descendants.ended && (code == 0 || !h->ending))
@@ -144,16 +144,16 @@ static void supervise_finish(struct supervise *h)
 	if (r == REDLOCK_REFUSED && loss_refused(task->c)) {
 		push = locks_held_loss(task);
 		if (!push || loss_is_final(push))
-			supervise_says(h, EXIT_LOST, true, "%s was lost while the command ran", lease_name(l, at));
+			supervise_report(h, EXIT_LOST, true, "%s was lost while the command ran", lease_name(l, at));
 	} else if (r && over) {
-		supervise_says(h, EXIT_LOST, true, "%s was lost (%s%s) while the command ran", l->name, redlock_errmsg(task->c),
+		supervise_report(h, EXIT_LOST, true, "%s was lost (%s%s) while the command ran", l->name, redlock_errmsg(task->c),
 			       validity_still(&l->validity, what));
 	} else if (r == REDLOCK_REFUSED || (r && task->in->keep_ms)) {
 		/* The name was to be kept, but is free: this is a failure. */
 		code = code || r < 0 || !task->in->keep_ms ? code : EXIT_FAILED;
-		supervise_says(h, code, false, "unlocking %s: %s", lease_name(l, at), redlock_errmsg(task->c));
+		supervise_report(h, code, false, "unlocking %s: %s", lease_name(l, at), redlock_errmsg(task->c));
 	} else if (task->job && !r && taken_job_is_over(task, what, sizeof(what))) {
-		supervise_says(h, code, false, "%s; its last attempt ended with %d", what, code);
+		supervise_report(h, code, false, "%s; its last attempt ended with %d", what, code);
 	}
 }
 
@@ -185,10 +185,10 @@ static void supervise_decide(struct supervise *h, int64_t now)
 		break;
 	case SUPERVISE_KILLING:
 		descendants_kill(&h->descendants);
-		if (now >= h->give_up_at && h->lease.unsaid) {
+		if (now >= h->give_up_at && h->lease.unreported) {
 			supervise_hold_on(h);
 		} else if (now >= h->give_up_at) {
-			supervise_says(h, EXIT_LOST, false, "%s was lost, and the command could not be stopped", h->lease.name);
+			supervise_report(h, EXIT_LOST, false, "%s was lost, and the command could not be stopped", h->lease.name);
 			h->state = SUPERVISE_DONE;
 		}
 		break;
@@ -231,7 +231,7 @@ static void supervise_front(struct supervise *h)
 	if (n < 0 && (errno == EAGAIN || errno == EINTR))
 		return;
 	h->front_gone = true;
-	h->lease.unsaid |= h->state == SUPERVISE_HELD;
+	h->lease.unreported |= h->state == SUPERVISE_HELD;
 	if (h->state < SUPERVISE_KILLING)
 		supervise_kill(h, redlock_now_us());
 }
@@ -248,9 +248,9 @@ static void supervise_start(struct supervise *h)
 	if (!r)
 		r = descendants_start(&h->descendants, &task->start);
 	if (r < 0)
-		supervise_says(h, EXIT_FAILED, false, "cannot start: %s", strerror(-r));
+		supervise_report(h, EXIT_FAILED, false, "cannot start: %s", strerror(-r));
 	else if (r > 0)
-		supervise_says(h, r == ENOENT ? EXIT_NOT_FOUND : EXIT_CANNOT_EXEC, false, "cannot execute %s: %s", task->start.argv[0], strerror(r));
+		supervise_report(h, r == ENOENT ? EXIT_NOT_FOUND : EXIT_CANNOT_EXEC, false, "cannot execute %s: %s", task->start.argv[0], strerror(r));
 	if (r)
 		return;
 	if (task->once)
@@ -269,7 +269,7 @@ void supervise_run(struct keeper_task *task, struct keeper_report *ret_report)
 	if (h.state == SUPERVISE_DONE)
 		(void)!supervise_unlock(&h, 0, &at);
 	else
-		lease_hear(&h.lease);
+		lease_process(&h.lease);
 	while (h.state != SUPERVISE_DONE) {
 		struct pollfd front = {.fd = h.front_gone ? -1 : h.lease.task->front, .events = POLLIN};
 		int64_t now = redlock_now_us(); /* a pause after this line is noticed in the next turn */
@@ -282,7 +282,7 @@ void supervise_run(struct keeper_task *task, struct keeper_report *ret_report)
 			continue;
 		if (front.revents)
 			supervise_front(&h);
-		lease_hear(&h.lease);
+		lease_process(&h.lease);
 	}
 }
 

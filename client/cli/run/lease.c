@@ -39,7 +39,7 @@ void validity_set(struct validity *b, const struct redlock_grant *grant)
 	b->check_at = grant->until_us - valid_us + MIN(ttl_us / 3, MAX(valid_us - 2 * ttl_us / 3, 0) + ttl_us / 20);
 	b->term_at = grant->until_us - b->longest_us / TERM_SHARE;
 	if (b->term_at > b->late_until) {
-		b->stood_us = b->late_until = 0;
+		b->paused_us = b->late_until = 0;
 		return;
 	}
 	b->term_at = b->late_until; /* this is the answer to a CHECK that was sent before the pause */
@@ -62,7 +62,7 @@ void validity_awake(struct validity *b, int64_t now)
 	b->awake_us = now;
 	if (late < STILL_LEAST_US || late < b->longest_us / ASK_SHARE)
 		return;
-	b->stood_us += late;
+	b->paused_us += late;
 	b->late_until = now < kill_at ? MIN(now + wait, kill_at) : now + wait; /* before the validity is over, nobody else has the lock */
 	b->term_at = MAX(b->term_at, b->late_until);
 }
@@ -77,8 +77,8 @@ const char *validity_still(const struct validity *b, char out[STILL_BYTES])
 	char age[AGE_BYTES];
 
 	out[0] = '\0';
-	if (b->stood_us)
-		snprintf(out, STILL_BYTES, "; this process was paused for %s", age_text(b->stood_us / 1000, age));
+	if (b->paused_us)
+		snprintf(out, STILL_BYTES, "; this process was paused for %s", age_text(b->paused_us / 1000, age));
 	return out;
 }
 
@@ -87,7 +87,7 @@ bool validity_may_ask(const struct validity *b, int64_t now)
 	return now < MAX(validity_kill_at(b), b->late_until);
 }
 
-void validity_untold(struct validity *b, int64_t now)
+void validity_unknown(struct validity *b, int64_t now)
 {
 	b->check_at = now + b->longest_us / ASK_SHARE;
 }
@@ -105,7 +105,7 @@ static int64_t soon(void)
 	return redlock_now_us() + GRACE_US;
 }
 
-static void lease_hear_push(struct lease *l)
+static void lease_take_push(struct lease *l)
 {
 	const struct redlock_line *push;
 	int64_t kill_by = INT64_MAX;
@@ -140,7 +140,7 @@ const char *lease_name(struct lease *l, unsigned i)
 	return l->task->job ? l->name : shown(l->task->names[i], l->one);
 }
 
-static void lease_hear_answer(struct lease *l)
+static void lease_take_answer(struct lease *l)
 {
 	const struct keeper_task *task = l->task;
 	struct redlock *c = task->c;
@@ -156,7 +156,7 @@ static void lease_hear_answer(struct lease *l)
 		else
 			validity_set(&l->validity, locks_held_first(task));
 	} else if (r == -ECONNABORTED || (r == REDLOCK_REFUSED && !loss_refused(c))) {
-		validity_untold(&l->validity, redlock_now_us());
+		validity_unknown(&l->validity, redlock_now_us());
 	} else {
 		lease_lost(l, soon(), lease_name(l, l->asked), granted ? "it is another grant" : redlock_code(c));
 	}
@@ -177,7 +177,7 @@ void lease_decide(struct lease *l, int64_t now)
 	if (now >= l->validity.check_at && !redlock_in_flight(c) && validity_may_ask(&l->validity, now)) {
 		lease_ask(l, now);
 	} else if (now >= l->validity.term_at) {
-		l->unsaid = true;
+		l->unreported = true;
 		lease_lost(l, INT64_MAX, l->name, redlock_away(c) ? "redlockd went away and did not come back in time" : why);
 	}
 }
@@ -246,7 +246,7 @@ bool lease_sleep(struct lease *l, int64_t due_us, struct pollfd *more, unsigned 
 	return true;
 }
 
-void lease_hear(struct lease *l)
+void lease_process(struct lease *l)
 {
 	struct redlock *c = l->task->c;
 	bool asked = redlock_in_flight(c);
@@ -255,9 +255,9 @@ void lease_hear(struct lease *l)
 	if (l->deaf || (!l->ready && redlock_now_us() < redlock_due_us(c)))
 		return;
 	r = redlock_process(c);
-	lease_hear_push(l);
+	lease_take_push(l);
 	if (!l->deaf && asked && !redlock_in_flight(c))
-		lease_hear_answer(l);
+		lease_take_answer(l);
 	/* Ask as soon as the daemon is back. */
 	if (redlock_away(c) && !redlock_in_flight(c))
 		l->validity.check_at = redlock_now_us();
@@ -270,7 +270,7 @@ void lease_hear(struct lease *l)
  * A job without DONE runs again, so this waits for a daemon that is away, for as long as the lease lasts. A lock needs no such wait: the end of the
  * session frees it.
  */
-int lease_settle(const struct lease *l)
+int lease_finish_check(const struct lease *l)
 {
 	int64_t left_ms = l->task->job ? redlock_left_us(&l->validity.grant) / 1000 : 0;
 	int r = redlock_in_flight(l->task->c) ? redlock_finish(l->task->c, MAX(left_ms, UNLOCK_MS)) : 0;

@@ -21,7 +21,7 @@ struct validity {
 	int64_t check_at;   /* when the next CHECK is sent */
 	int64_t term_at;    /* when the command is stopped if no answer came: a fifth of the validity is left */
 	int64_t awake_us;   /* when this process last ran, or was due to run */
-	int64_t stood_us;   /* for how long this process was paused since the last answer in time; 0: it was not */
+	int64_t paused_us;   /* for how long this process was paused since the last answer in time; 0: it was not */
 	int64_t late_until; /* after a pause: until then CHECK is sent although the validity is over */
 };
 
@@ -40,7 +40,7 @@ const char *validity_still(const struct validity *b, char out[STILL_BYTES]);
 /* Whether a CHECK is useful now. After the end of the validity it is not: the process has relied on the lock for too long. */
 bool validity_may_ask(const struct validity *b, int64_t now);
 /* The daemon did not know: CHECK is sent again soon. */
-void validity_untold(struct validity *b, int64_t now);
+void validity_unknown(struct validity *b, int64_t now);
 /* When the command is killed: a tenth of the validity is left. */
 int64_t validity_kill_at(const struct validity *b);
 
@@ -53,7 +53,7 @@ struct lease { /* first member of the struct of its owner, which sets the first 
 	void (*lost)(struct lease *l, int64_t kill_by, const char *name, const char *why); /* the lock is lost: what it protects must end by kill_by */
 	struct validity validity;
 	bool deaf;           /* the owner needs no more news of the lock */
-	bool unsaid;         /* it counts as lost although no one reported that: the session may still hold it */
+	bool unreported;         /* it counts as lost although no one reported that: the session may still hold it */
 	int children, timer; /* a signalfd for SIGCHLD; a timerfd of CLOCK_BOOTTIME, which runs during a suspend */
 	short ready;         /* poll events of the connection, after lease_sleep */
 	unsigned asked;      /* the index of the name that CHECK asks about */
@@ -65,7 +65,7 @@ struct lease { /* first member of the struct of its owner, which sets the first 
  * waited for long. 0, or w->exit after a complaint: code, or the exit code for a session that cannot be used.
  */
 int lease_confirm(struct keeper_task *task, struct waiting *w, int64_t ttl_ms, int code) REDLOCK_MUST;
-/* task holds the locks of task->grants. 0 or a negative errno. Call lease_hear next. */
+/* task holds the locks of task->grants. 0 or a negative errno. Call lease_process next. */
 int lease_begin(struct lease *l);
 /* Returns one of the names, for people; valid until the next call. */
 const char *lease_name(struct lease *l, unsigned i);
@@ -77,12 +77,12 @@ void lease_decide(struct lease *l, int64_t now);
 int64_t lease_due_us(const struct lease *l, int64_t unanswered);
 /*
  * Sleeps until that moment, or until a child has ended, the daemon has sent something, or one of the n descriptors is ready. False: the sleep was
- * interrupted. Afterwards call lease_hear, which handles what the daemon has sent.
+ * interrupted. Afterwards call lease_process, which handles what the daemon has sent.
  */
 bool lease_sleep(struct lease *l, int64_t due_us, struct pollfd *more, unsigned n);
-void lease_hear(struct lease *l);
+void lease_process(struct lease *l);
 /* Waits for the answer to a CHECK in flight, so that the locks can be unlocked. 0, or the errno that prevents it. */
-int lease_settle(const struct lease *l);
+int lease_finish_check(const struct lease *l);
 
 /* --- the end of the session while the daemon is away: a process stays in the background for it --- */
 

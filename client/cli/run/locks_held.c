@@ -12,7 +12,7 @@
 #include <string.h>
 #include <sys/param.h>
 
-#define SETTLE_MS       100
+#define CHECK_AGAIN_MS       100
 #define PAUSE_US        500000 /* before a TAKE that the daemon cannot serve now is sent again */
 #define RETRY_ANSWER_MS 30000 /* the daemon may repeat it at the home of the queue for that long */
 #define RETRY_FIRST_MS  INT64_C(1000) /* the pause after the first attempt; then it doubles each time … */
@@ -166,7 +166,7 @@ static int name_check(struct keeper_task *task, unsigned i)
 		r = task->job ? redlock_check_job(task->c, task->names[i], task->job->id, &task->grants[i])
 			      : redlock_check(task->c, task->names[i], &task->grants[i]);
 	while (r == REDLOCK_REFUSED && code_is(task->c, "QUORUM") && redlock_now_us() < until &&
-	       poll(&front, 1, SETTLE_MS) == 0);
+	       poll(&front, 1, CHECK_AGAIN_MS) == 0);
 	return r;
 }
 

@@ -43,7 +43,7 @@ struct front {
 	bool alone;             /* this process began without children, so all its children descend from CMD */
 	pid_t process;          /* the keeper */
 	sigset_t mask;          /* the signal mask with which this process started */
-	struct keeper_report told; /* the last report */
+	struct keeper_report last_report; /* the last report */
 };
 
 static void signal_pass(struct front *f, const struct signalfd_siginfo *info)
@@ -75,16 +75,16 @@ static void signal_pass(struct front *f, const struct signalfd_siginfo *info)
 /* Takes the session over. 0; SESSION_GONE; or a negative errno: the daemon cannot be asked now. */
 static int session_take(const struct front *f, struct redlock **ret_c)
 {
-	char line[sizeof(f->told.session) + sizeof(f->told.secret) + 16];
+	char line[sizeof(f->last_report.session) + sizeof(f->last_report.secret) + 16];
 	struct redlock *c;
 	int r;
 
-	if (!f->told.secret[0])
+	if (!f->last_report.secret[0])
 		return SESSION_GONE;
 	r = redlock_open(f->in->addr, ANSWER_TIMEOUT_MS, &c);
 	if (r)
 		return r;
-	snprintf(line, sizeof(line), "RESUME %s %s", f->told.session, f->told.secret);
+	snprintf(line, sizeof(line), "RESUME %s %s", f->last_report.session, f->last_report.secret);
 	if (!redlock_request(c, line, 0, NULL, NULL)) {
 		*ret_c = c;
 		return 0;
@@ -128,8 +128,8 @@ static bool command_killed(const struct front *f, struct descendants *descendant
 		descendants_kill(descendants);
 		return descendants_reap(descendants);
 	}
-	kill(f->grouped ? -f->told.command : f->told.command, SIGKILL);
-	return waitpid(f->told.command, NULL, WNOHANG) != 0;
+	kill(f->grouped ? -f->last_report.command : f->last_report.command, SIGKILL);
+	return waitpid(f->last_report.command, NULL, WNOHANG) != 0;
 }
 
 /* The kernel killed CMD with the keeper, but not its descendants. Each of those becomes a child of this process. False: CMD was not stopped in this time. */
@@ -154,14 +154,14 @@ static void holding_report(const struct front *f, const char *name)
 /* Takes the session over if CMD does not end at once. */
 static int keeper_lost(const struct front *f)
 {
-	struct descendants descendants = {.command = f->told.command, .grouped = f->grouped && f->told.command > 0};
+	struct descendants descendants = {.command = f->last_report.command, .grouped = f->grouped && f->last_report.command > 0};
 	/* The keeper may have been killed after it started CMD and before it reported that. */
-	bool may_run = f->told.command > 0 || (f->end.granted && f->alone), reported = false, held;
+	bool may_run = f->last_report.command > 0 || (f->end.granted && f->alone), reported = false, held;
 	int64_t unstoppable = redlock_now_us() + UNSTOPPABLE_US;
 	struct redlock *c = NULL;
 	char name[SHOWN_BYTES];
 	unsigned n = f->in->any ? 1 : f->in->names_n;
-	const char *const *names = f->in->names + (f->in->any ? f->told.name : 0);
+	const char *const *names = f->in->names + (f->in->any ? f->last_report.name : 0);
 
 	locks_held_shown(names, n, name, sizeof(name));
 	waitpid(f->process, NULL, 0);
@@ -192,17 +192,17 @@ static int report_take(struct front *f)
 	struct front_signal go = {.number = 0};
 	int r = 0;
 
-	f->end.lost = f->told.lost;
-	f->end.started |= f->told.kind == KEEPER_STARTED;
-	if (f->told.kind == KEEPER_ENDED) {
-		if (f->told.text[0])
-			complain("%s", f->told.text);
+	f->end.lost = f->last_report.lost;
+	f->end.started |= f->last_report.kind == KEEPER_STARTED;
+	if (f->last_report.kind == KEEPER_ENDED) {
+		if (f->last_report.text[0])
+			complain("%s", f->last_report.text);
 		/* The keeper has nothing left to do; reap it. */
-		if (!f->told.lingers)
+		if (!f->last_report.lingers)
 			waitpid(f->process, NULL, 0);
-		return f->told.code;
+		return f->last_report.code;
 	}
-	if (f->told.kind == KEEPER_GRANTED) {
+	if (f->last_report.kind == KEEPER_GRANTED) {
 		f->end.granted = true;
 		f->signals = signals_take(passed_on, sizeof(passed_on) / sizeof(passed_on[0]), true);
 		if (f->signals < 0 || send(f->keeper, &go, sizeof(go), MSG_NOSIGNAL) < 0)
@@ -234,7 +234,7 @@ static int front_wait(struct front *f)
 			continue;
 		if (n != sizeof(report))
 			return keeper_lost(f);
-		f->told = report;
+		f->last_report = report;
 		r = report_take(f);
 	}
 	return r;

@@ -207,16 +207,16 @@ static void log_tick(struct wait_display *s, int64_t now)
 	char text[STATUS_BYTES] = "";
 	bool late = now >= long_us;
 
-	if (!s->short_said && side_open(s) && !quorum_shortage_ask(s->side, text) && text[0] && stderr_is_ready()) {
+	if (!s->short_shown && side_open(s) && !quorum_shortage_ask(s->side, text) && text[0] && stderr_is_ready()) {
 		complain("waiting: %s", text);
-		s->short_said = true;
+		s->short_shown = true;
 	}
-	if (!s->long_said && (late || s->outer_fence) && (status_ask(s, text, sizeof(text)) || late) && stderr_is_ready()) {
+	if (!s->long_shown && (late || s->outer_fence) && (status_ask(s, text, sizeof(text)) || late) && stderr_is_ready()) {
 		complain("%s", text);
-		s->long_said = true;
+		s->long_shown = true;
 	}
 	side_close(s);
-	s->due_us = now < long_us ? long_us : s->short_said && s->long_said ? INT64_MAX : now + AGAIN_US;
+	s->due_us = now < long_us ? long_us : s->short_shown && s->long_shown ? INT64_MAX : now + AGAIN_US;
 }
 
 void wait_display_tick(struct wait_display *s)

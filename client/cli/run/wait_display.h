@@ -37,7 +37,7 @@ struct wait_display {
 	int64_t outer_fence; /* see struct queue_place */
 	int64_t due_us; /* when wait_display_tick has something to do; INT64_MAX: never */
 	bool terminal, drawn;
-	bool short_said, long_said; /* in a log: that too few stores answer, and what it waits for, was reported */
+	bool short_shown, long_shown; /* in a log: that too few stores answer, and what it waits for, was reported */
 };
 
 /* in and c are borrowed until wait_display_end. */

@@ -7,7 +7,7 @@
 #include "daemon/core/job/job.h"
 #include "daemon/core/rate/rate.h"
 #include "daemon/core/reply/records.h"
-#include "daemon/core/reply/tell.h"
+#include "daemon/core/reply/send.h"
 #include "daemon/core/reply/watch.h"
 #include "daemon/core/resume/resume.h"
 #include "daemon/core/semaphore/permit.h"
@@ -48,7 +48,7 @@ static int64_t bid_names(struct bid *b, unsigned slots)
 }
 
 /* Groups and permits are answered before the step ends, and give back what they hold. */
-static bool refuse_gathering(struct request_context *x, struct session *s, int64_t *left)
+static bool refuse_compound(struct request_context *x, struct session *s, int64_t *left)
 {
 	for (struct bid *b = bid_first(s); b; b = bid_next(b)) {
 		if (b->kind == BID_TAKE || b->answered || b->withdrawn)
@@ -73,7 +73,7 @@ static bool refuse_waiting(struct session *s, void *context)
 	if (r->left <= 0)
 		return false;
 	s->refused = takes_refuse(x, s, &r->left) && rate_turns_refuse(x, s, &r->left) &&
-	             (s->waiting == 0 || (refuse_claims(x, s, &r->left, &looks) && refuse_gathering(x, s, &r->left)));
+	             (s->waiting == 0 || (refuse_claims(x, s, &r->left, &looks) && refuse_compound(x, s, &r->left)));
 	r->left -= looks / LOOKS_A_REFUSAL;
 	return s->refused;
 }
@@ -206,7 +206,7 @@ static bool bid_may_lock(const struct request_context *x, struct bid *b)
 	return true;
 }
 
-static bool revoke_gathering(struct request_context *x, struct session *s, int64_t *left, int64_t *looks)
+static bool revoke_compound(struct request_context *x, struct session *s, int64_t *left, int64_t *looks)
 {
 	for (struct bid *b = bid_first(s); b; b = bid_next(b)) {
 		if (b->kind == BID_TAKE)
@@ -235,7 +235,7 @@ static bool revoke_session(struct session *s, void *context)
 	if (r->left <= 0)
 		return false;
 	if (!takes_revoke(x, s, &r->left) || !rate_turns_revoke(x, s, &r->left) || !revoke_claims(x, s, &r->left, &looks) ||
-	    !revoke_gathering(x, s, &r->left, &looks))
+	    !revoke_compound(x, s, &r->left, &looks))
 		return false;
 	r->left -= looks / LOOKS_A_REVOCATION;
 	s->judged = x->revoke.rules;
@@ -266,7 +266,7 @@ static bool admin_is_allowed(struct request_context *x, struct session *s)
 {
 	if (s->is_admin || x->core->conf.rules) /* the rules have decided that already */
 		return true;
-	tell_error(x, s, x->request.tag, ERROR_DENIED,
+	send_error(x, s, x->request.tag, ERROR_DENIED,
 		   "%s is for root, the user of the daemon and the group redlock-admin, over the Unix socket", command_table[x->request.verb].word);
 	return false;
 }
@@ -301,7 +301,7 @@ void serve_DRAIN(struct request_context *x, struct session *s)
 	reply_begin(&r, session_line(x->sessions), q->tag, "OK");
 	reply_int(&r, "locks", x->engine->held);
 	reply_drain_end(x, &r);
-	tell_line(x, s, &r);
+	send_line(x, s, &r);
 }
 
 /* --- KILL --- */
@@ -344,7 +344,7 @@ static void session_void_grace(struct request_context *x, struct session *s)
 	s->grace_us = 0;
 }
 
-/* Reports each loss to its client. After these notices, hangup_settle() hangs up. */
+/* Reports each loss to its client. After these notices, hangup_if_due() hangs up. */
 static void kill_connected(struct request_context *x, struct session *s)
 {
 	session_loses_all(x, s, LOSS_BROKEN);
@@ -364,7 +364,7 @@ void serve_KILL(struct request_context *x, struct session *s)
 		return;
 	victim = session_of_number(x->sessions, (uint64_t)q->field[FIELD_SESSION].number);
 	if (!victim) {
-		tell_error(x, s, q->tag, ERROR_NOTFOUND, "this daemon has no session of that number: LIST sessions shows them");
+		send_error(x, s, q->tag, ERROR_NOTFOUND, "this daemon has no session of that number: LIST sessions shows them");
 		return;
 	}
 	snprintf(number, sizeof(number), "%" PRIu64, victim->serial);
@@ -372,7 +372,7 @@ void serve_KILL(struct request_context *x, struct session *s)
 	reply_begin(&r, session_line(x->sessions), q->tag, "OK");
 	reply_int(&r, "session", (int64_t)victim->serial);
 	reply_int(&r, "n", session_holds(victim));
-	tell_line(x, s, &r);
+	send_line(x, s, &r);
 	session_void_grace(x, victim);
 	if (victim->detached)
 		session_end(x, victim, ENDING_UNSURE);
@@ -394,7 +394,7 @@ static void reply_broken(struct request_context *x, struct session *s, struct sp
 		reply_int(&r, "free_in_ms", -1);
 	else
 		reply_ms(&r, "free_in_ms", free_in_us > 0 ? free_in_us + MSEC - 1 : 0);
-	tell_line(x, s, &r);
+	send_line(x, s, &r);
 }
 
 /* Returns for how long this daemon keeps the name from others: its last holder may still rely on it, or had a lock-delay. */
@@ -437,7 +437,7 @@ void broken_answer(struct request_context *x, struct session *s, const struct pe
 	int64_t here = lock_kept_us(x, p->lock), there = p->free ? 0 : p->elsewhere.pttl_ms * MSEC;
 
 	if (p->free && !p->broken && here <= 0)
-		tell_error(x, s, span_of(p->tag), ERROR_NOTFOUND, "nobody holds the lock; SHOW tells who has it now, if somebody took it meanwhile");
+		send_error(x, s, span_of(p->tag), ERROR_NOTFOUND, "nobody holds the lock; SHOW tells who has it now, if somebody took it meanwhile");
 	else
 		reply_broken(x, s, span_of(p->tag), lock_name(p->lock), there < 0 ? NEVER_FREE_US : here > there ? here : there);
 }

@@ -15,7 +15,7 @@
 /* --- held, waited --- */
 
 /* The content of one alarm. */
-struct told {
+struct facts {
 	const struct session *session;
 	struct span name;
 	struct remark remark;
@@ -24,32 +24,32 @@ struct told {
 	unsigned names;
 };
 
-static bool claim_to_tell(const struct alarm *a, struct told *ret)
+static bool claim_alarm(const struct alarm *a, struct facts *ret)
 {
 	const struct claim *c = a->about;
 	bool held = a->kind == ALARM_HELD;
 
 	if (c->state != (held ? CLAIM_HELD : CLAIM_WAITING))
 		return false;
-	*ret = (struct told){.session = c->session, .name = lock_name(c->lock), .remark = claim_remark(c), .since = held ? c->granted_at : c->asking->asked_at,
+	*ret = (struct facts){.session = c->session, .name = lock_name(c->lock), .remark = claim_remark(c), .since = held ? c->granted_at : c->asking->asked_at,
 	                     .fence = held ? c->token : 0};
 	return true;
 }
 
-static bool permit_to_tell(const struct alarm *a, struct told *ret)
+static bool permit_alarm(const struct alarm *a, struct facts *ret)
 {
 	const struct permit *p = a->about;
 	bool held = a->kind == ALARM_HELD;
 
 	if (held ? p->state != PERMIT_HELD : p->state > PERMIT_FIRST)
 		return false;
-	*ret = (struct told){.session = p->bid.session, .name = semaphore_name(p->semaphore), .remark = kept_remark(&p->bid.remark),
+	*ret = (struct facts){.session = p->bid.session, .name = semaphore_name(p->semaphore), .remark = kept_remark(&p->bid.remark),
 	                     .since = held ? p->granted_at : p->bid.asked_at, .fence = held ? p->fence : 0};
 	return true;
 }
 
 /* Finds the name that the group waits for. */
-static bool group_to_tell(const struct alarm *a, struct told *ret)
+static bool group_alarm(const struct alarm *a, struct facts *ret)
 {
 	const struct session *agent = a->about;
 	const struct group *g = container_of(agent, struct group, agent);
@@ -58,27 +58,27 @@ static bool group_to_tell(const struct alarm *a, struct told *ret)
 	TAILQ_FOREACH(c, &agent->claims, in_session) {
 		if (c->state != CLAIM_WAITING)
 			continue;
-		*ret = (struct told){.session = g->bid.session, .name = lock_name(c->lock), .remark = kept_remark(&g->bid.remark), .since = g->bid.asked_at,
+		*ret = (struct facts){.session = g->bid.session, .name = lock_name(c->lock), .remark = kept_remark(&g->bid.remark), .since = g->bid.asked_at,
 		                     .names = g->parts};
 		return true;
 	}
 	return false;
 }
 
-static bool alarm_to_tell(const struct alarm *a, struct told *ret)
+static bool alarm_facts_find(const struct alarm *a, struct facts *ret)
 {
 	switch (a->of) {
 	case ALARM_OF_CLAIM:
-		return claim_to_tell(a, ret);
+		return claim_alarm(a, ret);
 	case ALARM_OF_PERMIT:
-		return permit_to_tell(a, ret);
+		return permit_alarm(a, ret);
 	case ALARM_OF_GROUP:
-		return group_to_tell(a, ret);
+		return group_alarm(a, ret);
 	}
 	return false;
 }
 
-static void alarm_log(struct request_context *x, const struct alarm *a, const struct told *t)
+static void alarm_log(struct request_context *x, const struct alarm *a, const struct facts *t)
 {
 	bool held = a->kind == ALARM_HELD;
 	char who[WHO_MAX], more[64] = "";
@@ -98,7 +98,7 @@ static void alarm_log(struct request_context *x, const struct alarm *a, const st
 }
 
 /* Reports the alarm if it is due. A group may have one from an earlier configuration. */
-static void alarm_tell(struct request_context *x, struct alarm *a, const struct told *t)
+static void alarm_report(struct request_context *x, struct alarm *a, const struct facts *t)
 {
 	struct instant due = instant_add(t->since, alarms_after_us(x->core, a->kind));
 
@@ -106,7 +106,7 @@ static void alarm_tell(struct request_context *x, struct alarm *a, const struct 
 		heap_set(&x->core->timers, &a->timer, due);
 		return;
 	}
-	a->told = true;
+	a->reported = true;
 	metric_add(&x->core->metrics, a->kind == ALARM_HELD ? METRIC_ALARMS_HELD : METRIC_ALARMS_WAITED, 1);
 	alarm_log(x, a, t);
 }
@@ -114,10 +114,10 @@ static void alarm_tell(struct request_context *x, struct alarm *a, const struct 
 void alarm_fired(struct request_context *x, struct timer *t)
 {
 	struct alarm *a = container_of(t, struct alarm, timer);
-	struct told told;
+	struct facts facts;
 
-	if (alarm_to_tell(a, &told)) {
-		alarm_tell(x, a, &told);
+	if (alarm_facts_find(a, &facts)) {
+		alarm_report(x, a, &facts);
 	} else if (a->of == ALARM_OF_GROUP) {
 		heap_set(&x->core->timers, t, instant_add(x->core->now, GROUP_AGAIN_US));
 	} else {
@@ -135,12 +135,12 @@ void alarm_count_failures(struct request_context *x)
 	int64_t lately = failed - a->failures.failed[at], of = answered - a->failures.answered[at];
 	bool above = of >= FAILURES_OF_LEAST && lately * 100 >= of * (int64_t)x->core->conf.alarm_failures;
 
-	if (above && !a->failures.told) {
+	if (above && !a->failures.reported) {
 		metric_add(&x->core->metrics, METRIC_ALARMS_FAILURES, 1);
 		core_log(x->core, LOG_WARN, "alarm", "kind=failures percent=%" PRId64 " failed=%" PRId64 " of=%" PRId64 " seconds=%d",
 		         lately * 100 / of, lately, of, ALARM_SECONDS);
 	}
-	a->failures.told = above;
+	a->failures.reported = above;
 	a->failures.failed[at] = failed;
 	a->failures.answered[at] = answered;
 	a->failures.next = (at + 1) % ALARM_SECONDS;
@@ -156,7 +156,7 @@ static void failures_begin(struct request_context *x)
 		a->failures.failed[i] = x->core->metrics.value[METRIC_FAILURES];
 		a->failures.answered[i] = metrics_answered(&x->core->metrics);
 	}
-	a->failures.told = false;
+	a->failures.reported = false;
 	heap_set(&x->core->timers, &a->failures.timer, instant_add(x->core->now, SEC));
 }
 

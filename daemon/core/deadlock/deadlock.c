@@ -8,7 +8,7 @@
 #include "daemon/core/deadlock/wait_graph.h"
 #include "daemon/core/engine/asking.h"
 #include "daemon/core/engine/holding.h"
-#include "daemon/core/reply/tell.h"
+#include "daemon/core/reply/send.h"
 #include "daemon/core/session/client.h"
 #include "daemon/core/session/group.h"
 #include "daemon/core/session/semaphore.h"
@@ -421,7 +421,7 @@ static void found_report(struct deadlocks *d)
 		return;
 	wait_graph_write(d->victim, victim_knows, d, &d->names, CIRCLE_MAX);
 	core_answers(d->x->core, c ? VERB_LOCK : b->kind == BID_PERMIT ? VERB_ACQUIRE : group_verb(stake_group(&d->found)));
-	tell_cycle(d->x, d->session, span_of(c ? c->asking->tag : b->tag), (struct span){buf_begin(&d->names), buf_length(&d->names)});
+	send_deadlock(d->x, d->session, span_of(c ? c->asking->tag : b->tag), (struct span){buf_begin(&d->names), buf_length(&d->names)});
 	buf_clear(&d->names);
 }
 
@@ -432,10 +432,10 @@ static void found_withdraw(struct deadlocks *d)
 	struct lock *l = c ? c->lock : NULL;
 
 	if (c) {
-		wait_withdraw(d->x->engine, c, REFUSED_AND_TOLD);
+		wait_withdraw(d->x->engine, c, REFUSED_AND_SENT);
 		convert_look(d->x->engine, l);
 	} else {
-		d->found.bid->told = true;
+		d->found.bid->reason_sent = true;
 		bid_withdraw(d->x, d->found.bid);
 	}
 }

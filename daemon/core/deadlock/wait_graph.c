@@ -7,7 +7,7 @@
 #include "daemon/base/netstring.h"
 #include "daemon/core/engine/holding.h"
 #include "daemon/core/lock/claim.h"
-#include "daemon/core/reply/tell.h"
+#include "daemon/core/reply/send.h"
 #include "daemon/core/session/client.h"
 #include "daemon/core/session/group.h"
 #include "proto/proto.h"
@@ -546,7 +546,7 @@ bool local_circle_is_refused(struct request_context *x, struct session *s, const
 	if (!closes)
 		return false;
 	local_circle_write(&w, &text);
-	tell_cycle(x, s, q->tag, (struct span){buf_begin(&text), buf_length(&text)});
+	send_deadlock(x, s, q->tag, (struct span){buf_begin(&text), buf_length(&text)});
 	buf_release(&text);
 	return true;
 }

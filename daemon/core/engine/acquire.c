@@ -23,7 +23,7 @@ static void acquire_start(struct engine *e, struct contender *k, enum cause why)
 #define LASTING_US (100 * MSEC)
 #define PAUSE_LONG_US (300 * MSEC) /* plus a few round trips: the key that splits the votes may end any moment, and no message reports that */
 #define PAUSE_MOST_US SEC
-#define STOOD_MOST_MS  (UINT32_C(30) * 24 * 3600 * 1000) /* a month: longer times do not count, because since_ms wraps */
+#define BLOCKING_MOST_MS  (UINT32_C(30) * 24 * 3600 * 1000) /* a month: longer times do not count, because since_ms wraps */
 #define RIVAL_LEAST_US (20 * MSEC) /* as long as a second round */
 
 /* A round begins: returns the store that it asks first; -1: all at once. Uses up one of the rounds that ask one store first. */
@@ -52,11 +52,11 @@ void split_remember(const struct engine *e, struct contender *k, const struct ro
 
 		if (!nodeset_has(nodeset_or(r->granted, r->refused), i))
 			continue;
-		if (k->stood[i].value != value)
-			k->stood[i].since_ms = split_now_ms(e);
-		else if (split_now_ms(e) - k->stood[i].since_ms > STOOD_MOST_MS)
-			k->stood[i].since_ms = split_now_ms(e) - STOOD_MOST_MS;
-		k->stood[i].value = value;
+		if (k->blocking[i].value != value)
+			k->blocking[i].since_ms = split_now_ms(e);
+		else if (split_now_ms(e) - k->blocking[i].since_ms > BLOCKING_MOST_MS)
+			k->blocking[i].since_ms = split_now_ms(e) - BLOCKING_MOST_MS;
+		k->blocking[i].value = value;
 	}
 }
 
@@ -66,7 +66,7 @@ static int64_t split_lasted_ms(const struct engine *e, const struct contender *k
 	int64_t lasted[NODES_MAX];
 
 	for (unsigned i = 0; i < e->core->conf.nodes; i++)
-		lasted[i] = k->stood[i].value == value ? (int64_t)(split_now_ms(e) - k->stood[i].since_ms) : -1;
+		lasted[i] = k->blocking[i].value == value ? (int64_t)(split_now_ms(e) - k->blocking[i].since_ms) : -1;
 	return quorum_at_least(lasted, e->core->conf.nodes);
 }
 
@@ -75,7 +75,7 @@ int64_t split_seen_ms(const struct engine *e, const struct contender *k)
 	int64_t most = -1;
 
 	for (unsigned i = 0; i < e->core->conf.nodes; i++) {
-		int64_t lasted = k->stood[i].value ? split_lasted_ms(e, k, k->stood[i].value) : -1;
+		int64_t lasted = k->blocking[i].value ? split_lasted_ms(e, k, k->blocking[i].value) : -1;
 
 		most = lasted > most ? lasted : most;
 	}
@@ -91,8 +91,8 @@ static bool split_has_lasted(const struct engine *e, const struct round *r, unsi
 	const struct contender *k = contender_of_name(r->calls.name);
 	int64_t rival = 2 * members_answer_us(&e->members);
 
-	return nodeset_has(r->taken, node) && k->stood[node].value == split_value(r, node) &&
-	       (split_now_ms(e) - k->stood[node].since_ms) * MSEC > (rival > RIVAL_LEAST_US ? rival : RIVAL_LEAST_US);
+	return nodeset_has(r->taken, node) && k->blocking[node].value == split_value(r, node) &&
+	       (split_now_ms(e) - k->blocking[node].since_ms) * MSEC > (rival > RIVAL_LEAST_US ? rival : RIVAL_LEAST_US);
 }
 
 /*
@@ -243,7 +243,7 @@ static void acquire_ask(struct engine *e, struct round *r, struct nodeset nodes,
 	ticket = ticket_text(e, k);
 	r->left_out = NODESET_NONE;
 	if (nodeset_any(k->name->put_off) && acquire_needs_put_off(e, k))
-		release_tell_put_off(e, k->name);
+		release_send_put_off(e, k->name);
 	for (unsigned i = 0; i < e->core->conf.nodes; i++) {
 		const struct member *m = &e->members.node[i];
 

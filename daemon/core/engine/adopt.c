@@ -98,7 +98,7 @@ void adopt_expect(struct engine *e, struct claim *c, const struct prior_lease *f
 	else
 		adopt_expect_first(e, l, c, from);
 	c->lock = l;
-	c->believed = instant_add(relies_until(e, c, from), drift_us(from->ttl_us));
+	c->relied_until = instant_add(relies_until(e, c, from), drift_us(from->ttl_us));
 	lock_add_holder(&e->table, l, c);
 	if (!l->share)
 		return;

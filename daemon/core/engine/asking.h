@@ -27,7 +27,7 @@ void release_answered(struct engine *e, struct release *r, const struct answer *
 void release_fired(struct engine *e, struct release *r);
 bool release_resume_some(struct engine *e); /* a store is back, or works again: sends what it missed, once admitted. False: there is more */
 bool release_waits_since(const struct engine *e, uint32_t count); /* some release was last looked at before e->back.count had this value */
-void release_tell_put_off(struct engine *e, const struct name *name); /* sends the releases of this name that were put off, where there is room */
+void release_send_put_off(struct engine *e, const struct name *name); /* sends the releases of this name that were put off, where there is room */
 void release_hurry_all(struct engine *e); /* the daemon stops: sends to all stores that may be asked, whatever the releases wait for */
 /* The daemon stops: answers every UNLOCK sync=yes without waiting for the stores. Returns whether there was one. */
 bool release_answer_syncs(struct engine *e);

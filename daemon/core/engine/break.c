@@ -204,7 +204,7 @@ void break_expired(struct engine *e, struct round *r)
 	retire_round(e, r);
 }
 
-void break_heard(struct engine *e, struct span name)
+void break_reported(struct engine *e, struct span name)
 {
 	struct lock *l = lock_find_text(&e->table, name);
 	struct lease *x = l ? &l->lease : NULL;

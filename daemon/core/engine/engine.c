@@ -325,7 +325,7 @@ static void lease_fired(struct engine *e, struct lease *x)
 		round_done_adoption(e, x, NULL, adopt_fired(e, x));
 		break;
 	case LEASE_CLOSING:
-		hold_belief_over(e, lock_of_lease(x));
+		hold_closing_over(e, lock_of_lease(x));
 		break;
 	case LEASE_NONE:
 	case LEASE_N:
@@ -471,7 +471,7 @@ void engine_fired(struct engine *e, struct timer *t)
 	case TIMER_LISTS:
 	case TIMER_WAITS:
 	case TIMER_LAPSE:
-	case TIMER_NOTES:
+	case TIMER_HISTORY:
 	case TIMER_AGAIN:
 	case TIMER_ASK_DAEMON:
 	case TIMER_AUTH:
@@ -596,11 +596,11 @@ static void engine_go_on(struct engine *e)
 static void engine_ask_homes(struct engine *e)
 {
 	if (e->homes.waiting_n > 0)
-		home_settle(e);
+		home_send_waiting(e);
 }
 
 /* Clients may make any number of names wait for a store that comes back: each step continues with some of them. */
-static void __attribute__((noinline, cold)) engine_settle_back(struct engine *e)
+static void __attribute__((noinline, cold)) engine_store_back(struct engine *e)
 {
 	if (e->members.gained)
 		engine_gained(e);
@@ -612,10 +612,10 @@ static void __attribute__((noinline, cold)) engine_settle_back(struct engine *e)
 	engine_go_on(e);
 }
 
-void engine_settle(struct engine *e)
+void engine_after_step(struct engine *e)
 {
 	if (e->members.gained || e->back.due) {
-		engine_settle_back(e);
+		engine_store_back(e);
 		return;
 	}
 	engine_admit(e);

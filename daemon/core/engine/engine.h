@@ -37,7 +37,7 @@ void engine_node_up(struct engine *e, unsigned node, struct span address);
 void engine_node_down(struct engine *e, unsigned node, enum defect defect, struct span reason, struct span address);
 void engine_fired(struct engine *e, struct timer *t); /* TIMER_CONTENDER … TIMER_BACK */
 /* Begins what the events of this step made possible. Called at the end of each step. */
-void engine_settle(struct engine *e);
+void engine_after_step(struct engine *e);
 void engine_stop(struct engine *e);
 
 #endif

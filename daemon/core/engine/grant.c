@@ -423,8 +423,8 @@ static void adopted_rely(const struct engine *e, struct lock *l, struct claim *c
 	struct instant until = instant_add(e->core->now, l->lease.promised.ttl_us + drift_us(l->lease.promised.ttl_us));
 
 	if (c->renew)
-		c->believed = instant_max(c->believed, until);
-	l->lease.believed_until = instant_max(l->lease.believed_until, c->believed);
+		c->relied_until = instant_max(c->relied_until, until);
+	l->lease.relied_at_least = instant_max(l->lease.relied_at_least, c->relied_until);
 }
 
 void grant_adopted(struct engine *e, struct lock *l, const struct round *r)
@@ -433,7 +433,7 @@ void grant_adopted(struct engine *e, struct lock *l, const struct round *r)
 
 	lease_move(e, &l->lease, LEASE_HELD, CAUSE_CONFIRMED);
 	adoption_over(&l->lease);
-	l->lease.believed_until = INSTANT_PAST;
+	l->lease.relied_at_least = INSTANT_PAST;
 	l->lease.renew_at = l->lease.auto_renew ? adopted_renew_at(e, &l->lease, r) : INSTANT_NEVER;
 	for (c = l->holder; c; c = lock_next_holder(l, c)) {
 		adopted_rely(e, l, c);
@@ -573,7 +573,7 @@ void convert_to_shared(struct engine *e, struct claim *holder)
 }
 
 /* A renewal shows whether a writer elsewhere waits. If no store of a quorum knows of one, that writer has given up. */
-static void convert_hear_writer(struct engine *e, struct lock *l, const struct round *r)
+static void convert_see_writer(struct engine *e, struct lock *l, const struct round *r)
 {
 	if (!l->lease.shared || !l->share || r->form != FORM_SHARED || l->lease.state != LEASE_HELD || l->lease.value.number != r->value.number)
 		return;
@@ -589,7 +589,7 @@ void convert_renewed(struct engine *e, struct round *r)
 	struct lock *l = lock_of_lease(x);
 	bool idle;
 
-	convert_hear_writer(e, l, r);
+	convert_see_writer(e, l, r);
 	if (x->state == LEASE_HELD && l->share && !x->shared && l->contender->want_since.us)
 		shared_lease_open(e, l);
 	idle = TAILQ_EMPTY(&l->contender->waiters) && !r->token && !lock_lacks_token(l);

@@ -13,29 +13,29 @@
  */
 struct instant validity_of_lease(const struct engine *e, const struct lock *l)
 {
-	struct instant end = instant_max(lock_deadline(&e->table, l), l->lease.renewal->stood);
+	struct instant end = instant_max(lock_deadline(&e->table, l), l->lease.renewal->denied_deadline);
 
-	return instant_max(instant_add(end, drift_us(l->lease.promised.ttl_us)), l->lease.believed_until);
+	return instant_max(instant_add(end, drift_us(l->lease.promised.ttl_us)), l->lease.relied_at_least);
 }
 
 /* For a lease that is being adopted: only the end of the votes of the previous run is known. */
 struct instant validity_of(const struct engine *e, const struct claim *c)
 {
-	return c->lock->lease.state == LEASE_ADOPTING ? c->believed : validity_of_lease(e, c->lock);
+	return c->lock->lease.state == LEASE_ADOPTING ? c->relied_until : validity_of_lease(e, c->lock);
 }
 
 /*
- * How long the key is to stay at the stores although the hold ends now and clients rely on it until `believed`. If nobody relies on it any more: for the
+ * How long the key is to stay at the stores although the hold ends now and clients rely on it until `relied_until`. If nobody relies on it any more: for the
  * lock-delay. The mark of a semaphore stays as long as clients rely on it: it excludes no permit of its limit. 0: it is enough to leave the name alone for
  * that long.
  */
-static int64_t validity_leave_us(const struct engine *e, const struct lock *l, struct instant believed)
+static int64_t validity_leave_us(const struct engine *e, const struct lock *l, struct instant relied_until)
 {
-	int64_t believed_us = instant_diff(believed, e->core->now);
+	int64_t relied_us = instant_diff(relied_until, e->core->now);
 
-	if (believed_us <= 0)
+	if (relied_us <= 0)
 		return l->lease.delay_us;
-	return lock_mark(l) > 0 && (l->lease.state == LEASE_HELD || l->lease.state == LEASE_ADOPTING) ? believed_us + drift_us(believed_us) + MSEC : 0;
+	return lock_mark(l) > 0 && (l->lease.state == LEASE_HELD || l->lease.state == LEASE_ADOPTING) ? relied_us + drift_us(relied_us) + MSEC : 0;
 }
 
 /*
@@ -54,7 +54,7 @@ static inline void lock_vacate(struct engine *e, struct lock *l)
 		l->lease.shared = true;
 		lock_end_share(&e->table, l);
 	}
-	l->lease.believed_until = INSTANT_PAST;
+	l->lease.relied_at_least = INSTANT_PAST;
 	l->lease.renew_at = INSTANT_NEVER;
 	lease_end_round(&l->lease);
 	if (!renewal_is_none(l->lease.renewal))
@@ -114,7 +114,7 @@ static inline void hold_release(struct engine *e, struct lock *l, int64_t leave_
 	release_begin(e, &l->lease, leave_us > 0 ? RELEASE_LEAVE : RELEASE_DELETE, leave_us, p);
 }
 
-void hold_belief_over(struct engine *e, struct lock *l)
+void hold_closing_over(struct engine *e, struct lock *l)
 {
 	/* With a lock-delay the key stays for exactly that long, whatever TTL it got from an earlier, longer lease or a late renewal. */
 	hold_release(e, l, l->lease.delay_us, NULL);
@@ -134,11 +134,11 @@ static void lock_begin_closing(struct lock *l)
  * Nobody else gets the lock before that moment, and before its lock-delay is over. Some may wait for its lease without waiting for the lock: requests that
  * its owner sent during the adoption.
  */
-static void lock_stay_closed(struct engine *e, struct lock *l, struct instant until, enum cause why)
+static void lock_keep_closed(struct engine *e, struct lock *l, struct instant until, enum cause why)
 {
 	lease_move(e, &l->lease, LEASE_CLOSING, why);
 	if (!instant_before(e->core->now, until)) {
-		hold_belief_over(e, l);
+		hold_closing_over(e, l);
 		return;
 	}
 	heap_set(&e->core->timers, &l->lease.timer, until);
@@ -148,7 +148,7 @@ static void lock_stay_closed(struct engine *e, struct lock *l, struct instant un
 static void lock_close(struct engine *e, struct lock *l, struct instant until, enum cause why)
 {
 	lock_begin_closing(l);
-	lock_stay_closed(e, l, until, why);
+	lock_keep_closed(e, l, until, why);
 }
 
 /* A reader unlocks: others keep the lock, or get it; or it is left alone while a reader that is gone may rely on it. False: none of these. */
@@ -196,22 +196,22 @@ void hold_unlock(struct engine *e, struct claim *c, int64_t keep_us, struct pend
 static void claim_abandon_held(struct engine *e, struct claim *c, struct instant until)
 {
 	struct lock *l = c->lock;
-	struct instant believed = instant_min(validity_of(e, c), until);
+	struct instant relied_until = instant_min(validity_of(e, c), until);
 	bool at_once = !instant_before(e->core->now, until);
 	int64_t leave_us;
 
 	metric_add(&e->core->metrics, METRIC_RELEASES_DISCONNECT, 1);
-	if (hold_leave_others(e, c, believed))
+	if (hold_leave_others(e, c, relied_until))
 		return;
 	if (at_once && l->lease.delay_us == 0 && grant_hand_on(e, l))
 		return;
-	believed = instant_max(believed, lock_haunted_until(l));
-	at_once &= !instant_before(e->core->now, believed);
-	leave_us = validity_leave_us(e, l, believed);
+	relied_until = instant_max(relied_until, lock_haunted_until(l));
+	at_once &= !instant_before(e->core->now, relied_until);
+	leave_us = validity_leave_us(e, l, relied_until);
 	lock_vacate(e, l);
 	lease_refuse_extends(e, &l->lease, REFUSED_CANCELLED);
 	if (!at_once && leave_us == 0) {
-		lock_close(e, l, believed, CAUSE_SESSION_ENDED);
+		lock_close(e, l, relied_until, CAUSE_SESSION_ENDED);
 		return;
 	}
 	hold_release(e, l, leave_us, NULL);
@@ -230,7 +230,7 @@ static void loss_over(struct engine *e, struct claim *c)
 
 	c->closing = 0;
 	if (counts && --k->unacknowledged == 0 && l->lease.state == LEASE_CLOSING && l->lease.delay_us == 0)
-		hold_belief_over(e, l);
+		hold_closing_over(e, l);
 }
 
 void hold_abandon(struct engine *e, struct claim *c, struct instant until)
@@ -327,7 +327,7 @@ void hold_lose(struct engine *e, struct lock *l, enum loss why)
 	struct instant until;
 
 	if (gone)
-		l->lease.renewal->stood.us = 0;
+		l->lease.renewal->denied_deadline.us = 0;
 	until = lock_losers_rely_until(e, l, gone);
 	lock_contend(&e->table, l);
 	lock_begin_closing(l);
@@ -342,7 +342,7 @@ void hold_lose(struct engine *e, struct lock *l, enum loss why)
 	holder_lose(e, c, why, haunted);
 	lock_lose_counted(e, l);
 	lease_refuse_extends(e, &l->lease, REFUSED_LOST);
-	lock_stay_closed(e, l, until, CAUSE_LOST);
+	lock_keep_closed(e, l, until, CAUSE_LOST);
 }
 
 void hold_lose_one(struct engine *e, struct claim *c, enum loss why)
@@ -375,7 +375,7 @@ void hold_lapse(struct engine *e, struct claim *c)
 	hold_give_back(e, l, CAUSE_LAPSED);
 }
 
-void hold_recall_loss(struct engine *e, struct claim *c, struct span name, enum loss why)
+void hold_restore_loss(struct engine *e, struct claim *c, struct span name, enum loss why)
 {
 	c->lock = lock_find_or_add_text(&e->table, name);
 	c->loss = why;
@@ -443,7 +443,7 @@ void hold_forget(struct engine *e, struct claim *c)
 static void hold_broken(struct engine *e, struct lock *l)
 {
 	if (l->lease.state == LEASE_HELD)
-		l->lease.believed_until = validity_of_lease(e, l);
+		l->lease.relied_at_least = validity_of_lease(e, l);
 }
 
 void lease_owner_notify(struct engine *e, struct lease *x, enum notice_kind kind)
@@ -493,7 +493,7 @@ static void lock_votes_fall(struct engine *e, struct lock *l, unsigned node, int
 	if (x->state != LEASE_HELD && x->state != LEASE_ADOPTING)
 		return;
 	if (x->state == LEASE_HELD)
-		x->believed_until = validity_of_lease(e, l);
+		x->relied_at_least = validity_of_lease(e, l);
 	x->votes[node] = instant_add(x->votes[node], -sooner_us);
 }
 

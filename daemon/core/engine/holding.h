@@ -78,7 +78,7 @@ void hold_lose(struct engine *e, struct lock *l, enum loss why);
 /* The same for this holder alone; other readers keep the lock. */
 void hold_lose_one(struct engine *e, struct claim *c, enum loss why);
 /* Remembers a loss of the previous run. The claim has its session and owner already. */
-void hold_recall_loss(struct engine *e, struct claim *c, struct span name, enum loss why);
+void hold_restore_loss(struct engine *e, struct claim *c, struct span name, enum loss why);
 /*
  * An UNLOCK was answered LOST: the holder has acknowledged the loss, and no longer relies on the lease. Forgets and frees the claim. of_session: the claims
  * of its session, from which it may have been removed.
@@ -97,7 +97,7 @@ void hold_contested(struct engine *e, struct lock *l);
 /* Nobody has asked in time for what was granted: the lock goes to the next waiter. */
 void hold_lapse(struct engine *e, struct claim *c);
 /* LEASE_CLOSING: nobody relies on the lease any longer. */
-void hold_belief_over(struct engine *e, struct lock *l);
+void hold_closing_over(struct engine *e, struct lock *l);
 
 /* Notifies the holders of a lock about its lease. */
 
@@ -182,6 +182,6 @@ void break_begin(struct engine *e, struct pending *p);
 void break_answered(struct engine *e, struct round *r, const struct answer *a);
 void break_expired(struct engine *e, struct round *r);
 /* EVENT_BROKEN: the stores are asked at once whether that is true, as the message may be old. */
-void break_heard(struct engine *e, struct span name);
+void break_reported(struct engine *e, struct span name);
 
 #endif

@@ -38,7 +38,7 @@ static void move_log(struct engine *e, const struct name *name, const char *mach
 		 cause_table[why].word);
 }
 
-void contender_tell(struct engine *e, const struct contender *k, enum contender_state to, enum cause why)
+void contender_log(struct engine *e, const struct contender *k, enum contender_state to, enum cause why)
 {
 	move_log(e, k->name, "contender", &contender_table[k->state], &contender_table[to], why);
 }
@@ -90,7 +90,7 @@ static void lease_leave(struct engine *e, struct lease *x)
 void lease_move(struct engine *e, struct lease *x, enum lease_state to, enum cause why)
 {
 	assert(lease_moves[x->state][to][why] && lock_of_lease(x)->contender->state == CONTENDER_IDLE);
-	if (e->core->conf.tell_moves)
+	if (e->core->conf.log_moves)
 		move_log(e, x->name, "lease", &lease_table[x->state], &lease_table[to], why);
 	lease_leave(e, x);
 	x->state = to;
@@ -104,7 +104,7 @@ void lease_schedule(struct engine *e, struct lease *x)
 {
 	struct instant renew_at = instant_max(x->renew_at, x->renewal->paused_until);
 
-	heap_set(&e->core->timers, &x->timer, instant_min(renew_at, lease_tell_at(x, e->core->conf.nodes)));
+	heap_set(&e->core->timers, &x->timer, instant_min(renew_at, lease_loss_due(x, e->core->conf.nodes)));
 }
 
 void lease_end_round(struct lease *x)

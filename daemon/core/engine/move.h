@@ -21,7 +21,7 @@ void admission_wait_watch(struct engine *e);
  * asserts that move.def has the row, and logs the move at level debug.
  */
 
-void contender_tell(struct engine *e, const struct contender *k, enum contender_state to, enum cause why);
+void contender_log(struct engine *e, const struct contender *k, enum contender_state to, enum cause why);
 /* Clears what belongs to a state between rounds: its list, its place in admission, its timer. */
 void contender_leave(struct engine *e, struct contender *k);
 
@@ -29,8 +29,8 @@ void contender_leave(struct engine *e, struct contender *k);
 static inline void contender_move(struct engine *e, struct contender *k, enum contender_state to, enum cause why)
 {
 	assert(contender_moves[k->state][to][why] && lock_of_contender(k)->lease.state == LEASE_NONE);
-	if (e->core->conf.tell_moves)
-		contender_tell(e, k, to, why);
+	if (e->core->conf.log_moves)
+		contender_log(e, k, to, why);
 	if (contender_is_between_rounds(k))
 		contender_leave(e, k);
 	k->state = to;

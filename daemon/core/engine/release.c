@@ -205,7 +205,7 @@ static void release_decide(struct engine *e, struct release *r)
 		release_answer(e, r, REFUSED_LOST);
 }
 
-static void release_settled(struct engine *e, struct release *r)
+static void release_finish(struct engine *e, struct release *r)
 {
 	if (r->pending)
 		release_answer(e, r, r->entry.waits ? REFUSED_NOT_ADMITTED : REFUSED_QUORUM);
@@ -227,7 +227,7 @@ void release_answered(struct engine *e, struct release *r, const struct answer *
 	if (r->pending)
 		release_decide(e, r);
 	if (!nodeset_any(r->unconfirmed))
-		release_settled(e, r);
+		release_finish(e, r);
 	else if (nodeset_has(r->unconfirmed, a->node) && !r->entry.waits)
 		release_try_again(e, r, a->class == ANSWER_EXECUTED ? release_overtaken_until(&e->releases, r, a) : INSTANT_PAST);
 }
@@ -239,7 +239,7 @@ void release_fired(struct engine *e, struct release *r)
 		release_answer(e, r, REFUSED_QUORUM);
 	}
 	if (!instant_before(e->core->now, r->until)) {
-		release_settled(e, r);
+		release_finish(e, r);
 		retire_release(e, r);
 		return;
 	}
@@ -280,7 +280,7 @@ bool release_waits_since(const struct engine *e, uint32_t count)
 	return r && (int32_t)(r->back - count) < 0;
 }
 
-void release_tell_put_off(struct engine *e, const struct name *name)
+void release_send_put_off(struct engine *e, const struct name *name)
 {
 	struct release *r;
 

@@ -21,7 +21,7 @@ static void vote_gaps_note_key(struct lease *x, const struct answer *a)
 		nodeset_remove(&x->renewal->gone, a->node);
 }
 
-static bool vote_stands(const struct engine *e, const struct lease *x, unsigned node)
+static bool vote_is_valid(const struct engine *e, const struct lease *x, unsigned node)
 {
 	return instant_before(e->core->now, x->votes[node]);
 }
@@ -42,7 +42,7 @@ static struct renewal *vote_gaps_add(struct engine *e, struct lease *x, unsigned
  */
 static bool vote_gaps_denied(struct engine *e, struct lease *x, const struct answer *a)
 {
-	bool denied = vote_stands(e, x, a->node);
+	bool denied = vote_is_valid(e, x, a->node);
 	struct renewal *b;
 
 	if (!denied && a->code != 'A')
@@ -50,7 +50,7 @@ static bool vote_gaps_denied(struct engine *e, struct lease *x, const struct ans
 	b = vote_gaps_add(e, x, a->node);
 	if (!denied)
 		return false;
-	b->stood = instant_max(b->stood, lease_deadline(x, e->core->conf.nodes));
+	b->denied_deadline = instant_max(b->denied_deadline, lease_deadline(x, e->core->conf.nodes));
 	if (a->code != 'A')
 		return true;
 	metric_add(&e->core->metrics, METRIC_REASSERTIONS, 1);
@@ -63,15 +63,15 @@ static bool vote_gaps_denied(struct engine *e, struct lease *x, const struct ans
 /* This store was asked after the last gap was over, and had the key: so it has no gap that overlaps with those. */
 static void vote_gaps_confirm(const struct engine *e, struct lease *x, const struct round *r, unsigned node)
 {
-	struct nodeset standing = NODESET_NONE;
+	struct nodeset valid = NODESET_NONE;
 
 	if (!nodeset_any(x->renewal->gaps) || instant_before(r->calls.sent[node], x->renewal->gaps_until))
 		return;
 	nodeset_add(&x->renewal->confirmed, node);
 	for (unsigned i = 0; i < e->core->conf.nodes; i++)
-		if (vote_stands(e, x, i))
-			nodeset_add(&standing, i);
-	if (!nodeset_any(nodeset_without(standing, x->renewal->confirmed)))
+		if (vote_is_valid(e, x, i))
+			nodeset_add(&valid, i);
+	if (!nodeset_any(nodeset_without(valid, x->renewal->confirmed)))
 		x->renewal->gaps = NODESET_NONE;
 }
 
@@ -80,7 +80,7 @@ static bool vote_may_have_gap(const struct engine *e, const struct lease *x, uns
 {
 	bool answer_lost = nodeset_has(x->placed.unknown, node) && !nodeset_has(x->placed.sure, node);
 
-	return answer_lost || !vote_stands(e, x, node);
+	return answer_lost || !vote_is_valid(e, x, node);
 }
 
 /* The answer to this round reports that the key was there. To be called before the vote is raised, and before the store is `sure`. */
@@ -103,8 +103,8 @@ void vote_gaps_handed_over(struct engine *e, struct lease *x, struct nodeset nod
 /* A quorum has renewed the lease. */
 static void vote_gaps_renewed(struct lease *x)
 {
-	if (x->renewal->stood.us && !instant_before(x->promised.until, x->renewal->stood))
-		x->renewal->stood.us = 0;
+	if (x->renewal->denied_deadline.us && !instant_before(x->promised.until, x->renewal->denied_deadline))
+		x->renewal->denied_deadline.us = 0;
 }
 
 /* The votes without a gap are no quorum. This is true even if the stores have put the key back since then. To be asked when a store has denied its vote. */

@@ -137,7 +137,7 @@ static bool ticket_suits(const struct contender *k, const struct claim *c)
 }
 
 /* The ticket has the kind of this waiter, and says whether a writer follows a reader. */
-static bool ticket_tells(const struct contender *k, const struct claim *c)
+static bool ticket_matches(const struct contender *k, const struct claim *c)
 {
 	return k->ticket.kind == ticket_kind(c) && (!c->shared || !k->ticket.writer_us == !ticket_writer(k));
 }
@@ -146,7 +146,7 @@ bool ticket_is_outdated(const struct contender *k)
 {
 	const struct claim *c = k->ticket.us ? ticket_waiter(k) : NULL;
 
-	return c && !(ticket_suits(k, c) && ticket_tells(k, c));
+	return c && !(ticket_suits(k, c) && ticket_matches(k, c));
 }
 
 /*
@@ -160,10 +160,10 @@ void ticket_take(struct engine *e, struct contender *k)
 	if (!e->core->conf.shared || !k->patient)
 		return;
 	c = ticket_waiter(k);
-	if (k->ticket.us && ticket_suits(k, c) && ticket_tells(k, c) && !ticket_is_ahead(e, k))
+	if (k->ticket.us && ticket_suits(k, c) && ticket_matches(k, c) && !ticket_is_ahead(e, k))
 		return;
 	ticket_withdraw(e, k);
-	if (!k->ticket.us || !ticket_suits(k, c) || !ticket_tells(k, c)) {
+	if (!k->ticket.us || !ticket_suits(k, c) || !ticket_matches(k, c)) {
 		k->ticket_since = c->asking->asked_at;
 		k->ticket_priority = c->priority;
 	}

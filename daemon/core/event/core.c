@@ -57,7 +57,7 @@ void core_conf_take_live(struct core_conf *to, const struct core_conf *from)
 	to->listed = from->listed;
 	to->work = from->work;
 	to->serves_all = from->serves_all;
-	to->tell_moves = from->tell_moves;
+	to->log_moves = from->log_moves;
 	to->alarm_held_us = from->alarm_held_us;
 	to->alarm_waited_us = from->alarm_waited_us;
 	to->alarm_failures = from->alarm_failures;
@@ -128,10 +128,10 @@ bool core_may_log(struct core *c, enum burst_kind kind)
 		if (b->left_out > 0)
 			core_log(c, LOG_WARN, "left-out", "event=%s lines=%u", word[kind], b->left_out);
 		b->until = instant_add(c->now, SEC);
-		b->said = b->left_out = 0;
+		b->logged = b->left_out = 0;
 	}
-	if (b->said < BURST_MAX) {
-		b->said++;
+	if (b->logged < BURST_MAX) {
+		b->logged++;
 		return true;
 	}
 	b->left_out++;
@@ -228,7 +228,7 @@ void alarms_set(struct core *c, enum alarm_of of, const void *about, enum alarm_
 	int64_t after = alarms_after_us(c, kind);
 	struct instant at = instant_add(since, after);
 
-	if (a && a->kind == kind && a->told && after > 0)
+	if (a && a->kind == kind && a->reported && after > 0)
 		return;
 	if (a && after == 0)
 		alarm_end(c, a);
@@ -239,7 +239,7 @@ void alarms_set(struct core *c, enum alarm_of of, const void *about, enum alarm_
 	a = a ? a : alarm_new(c, about);
 	a->of = of;
 	a->kind = kind;
-	a->told = false;
+	a->reported = false;
 	heap_set(&c->timers, &a->timer, at);
 }
 
@@ -251,9 +251,9 @@ void alarms_drop(struct core *c, const void *about)
 		alarm_end(c, a);
 }
 
-bool alarms_told(const struct core *c, const void *about, enum alarm_kind kind)
+bool alarms_reported(const struct core *c, const void *about, enum alarm_kind kind)
 {
 	const struct alarm *a = c->alarms ? alarm_find(c->alarms, about) : NULL;
 
-	return a && a->told && a->kind == kind;
+	return a && a->reported && a->kind == kind;
 }

@@ -27,10 +27,10 @@ enum home_lost { LOST_CLOSED, LOST_OPEN, LOST_NEXT };
 /* For a daemon whose store no other daemon shares: its locks exclude nobody on another host. */
 #define THIS_HOST_ONLY "this host only: daemons of other hosts grant the same locks"
 
-/* What STATS reports about the daemon around the service: `tell` passes the samples of one OUTER figure of metric.def. It must change nothing. */
+/* What STATS reports about the daemon around the service: `report` passes the samples of one OUTER figure of metric.def. It must change nothing. */
 struct outer {
 	void *context;
-	void (*tell)(void *context, enum metric which, const struct sampler *to);
+	void (*report)(void *context, enum metric which, const struct sampler *to);
 };
 
 struct core_conf {
@@ -50,7 +50,7 @@ struct core_conf {
 	bool serves_all;
 	bool asks_daemons;            /* asks other daemons who holds a name, and answers their questions: see remote_holders.h */
 	bool trust_first_start;       /* see membership.h */
-	bool tell_moves;              /* log each change of state of a name, at level debug */
+	bool log_moves;              /* log each change of state of a name, at level debug */
 	int64_t timeout_us;           /* of one command on one node */
 	unsigned window;              /* most calls without an answer per node, see admission.h; 0: the default */
 	int64_t soon_us;              /* how long to wait for a session that is closing, or a store that is about to join; 0: timeout_us */
@@ -63,7 +63,7 @@ struct core_conf {
 	const struct outer *outer;    /* NULL: those figures are left out */
 	int64_t alarm_held_us, alarm_waited_us; /* 0: no such alarm */
 	uint64_t alarm_failures;      /* per cent of the last minute's LOCKs; 0: no alarm */
-	int64_t slow_wait_us, slow_hold_us, slow_store_us; /* see tell.h; 0: not logged */
+	int64_t slow_wait_us, slow_hold_us, slow_store_us; /* see send.h; 0: not logged */
 	int64_t lease_us, min_lease_us, max_lease_us, max_delay_us, max_keep_us;
 	int64_t max_grace_us;         /* the longest grace a session may ask for; 0 refuses it */
 	bool rebooted;                /* every lease that a store, blank at the start, may have forgotten was granted before this boot */
@@ -75,7 +75,7 @@ struct core_conf {
 	struct {
 		uint64_t locks, waiting; /* per session */
 		uint64_t jobs;           /* per queue */
-		uint64_t renewals;       /* a second, of leases below 10 s: see tell.h; 0: no bound */
+		uint64_t renewals;       /* a second, of leases below 10 s: see send.h; 0: no bound */
 		uint64_t stored;         /* bytes of jobs and rate limits at a store: see rate.h */
 		uint64_t attempts;       /* after this many failed attempts a job is not due any more */
 		uint64_t detached;       /* detached sessions; 0: no bound */
@@ -100,7 +100,7 @@ enum timer_kind {
 	TIMER_WAITS,
 	TIMER_HOME,
 	TIMER_LAPSE,
-	TIMER_NOTES,
+	TIMER_HISTORY,
 	TIMER_AGAIN,
 	TIMER_ASK_DAEMON,
 	TIMER_AUTH,
@@ -138,7 +138,7 @@ struct core {
 	struct alarms *alarms; /* NULL: no alarm is configured */
 	struct burst {
 		struct instant until; /* end of the present second */
-		unsigned said, left_out;
+		unsigned logged, left_out;
 	} burst[BURST_N];
 	char daemon_id[DAEMON_ID_MAX]; /* "<16 hex>.<host>": random at the first start, later read from the journal; contains no ':' */
 	uint64_t run;        /* how many runs with this id came before, as the journal says */
@@ -241,7 +241,7 @@ struct alarm {
 	const void *about;
 	enum alarm_of of;
 	enum alarm_kind kind;
-	bool told;
+	bool reported;
 };
 
 #define ALARM_SECONDS 60 /* the period over which failed LOCKs are counted */
@@ -254,7 +254,7 @@ struct alarms {
 		struct timer timer; /* each second, if alarm.failures is set */
 		int64_t failed[ALARM_SECONDS], answered[ALARM_SECONDS];
 		unsigned next;      /* the oldest */
-		bool told;          /* the share is above the bound, and was reported */
+		bool reported;          /* the share is above the bound, and was reported */
 	} failures;
 };
 
@@ -268,7 +268,7 @@ void alarms_set(struct core *c, enum alarm_of of, const void *about, enum alarm_
 void alarms_drop(struct core *c, const void *about);
 /* After how long the alarm is reported; 0: never. */
 int64_t alarms_after_us(const struct core *c, enum alarm_kind kind);
-bool alarms_told(const struct core *c, const void *about, enum alarm_kind kind);
+bool alarms_reported(const struct core *c, const void *about, enum alarm_kind kind);
 
 static inline void alarms_forget(struct core *c, const void *about)
 {

@@ -56,7 +56,7 @@ enum call_kind {
 	CALL_BREAK,    /* take the key from its holder by force: see lua/break.lua */
 	CALL_TABLE,    /* write rows into the wait table, and read those of all daemons: see lua/table.lua. It has no name */
 	CALL_HOME,     /* a question to the home of a rate limit or of a queue, whose name it has: see home.h and lua/home.lua */
-	CALL_TELL,     /* publish a message for another daemon: see lua/tell.lua. It has no name */
+	CALL_PUBLISH,     /* publish a message for another daemon: see lua/publish.lua. It has no name */
 };
 
 /* How an ACQUIRE or an EXTEND stores its value in the key, and where a RELEASE looks for it: see lua/shares.lua. */
@@ -72,7 +72,7 @@ struct call {
 	struct span name;       /* lock name, without the key prefix */
 	/*
 	 * The value that the key must have; ACQUIRE: the value to set; BREAK: what to break, "" asks what is there; TABLE: the rows, see lua/table.lua; HOME:
-	 * the operation and its arguments, see netstring.h; TELL: the message
+	 * the operation and its arguments, see netstring.h; PUBLISH: the message
 	 */
 	struct span value;
 	struct span new_value;  /* EXTEND: the value afterwards; equal to value unless adopting */
@@ -91,7 +91,7 @@ struct call {
 	uint8_t form;           /* ACQUIRE, EXTEND, RELEASE: enum form */
 	/*
 	 * ACQUIRE: the ticket to queue if the key is not granted, EXTEND of a share: in any case, "" = none; WITHDRAW: to remove; TABLE: the id of this
-	 * daemon; HOME: what this daemon calls the store; TELL: the id of the receiving daemon.
+	 * daemon; HOME: what this daemon calls the store; PUBLISH: the id of the receiving daemon.
 	 */
 	struct span ticket;
 	int64_t ticket_ms;      /* ACQUIRE, EXTEND: how long the ticket stays queued unless refreshed; TABLE: the same for a member */
@@ -116,7 +116,7 @@ enum answer_class { ANSWER_EXECUTED, ANSWER_REFUSED, ANSWER_UNKNOWN };
  *   BREAK    X broken (pttl)  R deleted, as no redlockd wrote it  M missing  B something else (found, pttl)  K other type (pttl)  Q marker differs
  *   TABLE    T done (found = number of the exchange, blank, members of the others)  Q marker differs
  *   HOME     Q marker differs  N the store has another name (found)  H its name is that of the call, or it has none  else see the operation (found)
- *   TELL     T done (found = number of receivers)  Q marker differs
+ *   PUBLISH     T done (found = number of receivers)  Q marker differs
  *   PROBE    P           (probe)
  *   MARK     J done      X marker differs (found = the marker)  L too late (found = the marker)
  */

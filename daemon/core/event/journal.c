@@ -31,7 +31,7 @@ static const struct part_row {
 
 #define P(id) (UINT64_C(1) << PART_##id)
 #define HELD_PARTS \
-	(P(SESSION) | P(NAME) | P(OWNER) | P(NOTE) | P(VALUE) | P(COUNT) | P(FENCE) | P(TTL) | P(DELAY) | P(RENEW) | P(TOLD) | P(GRANTED) | P(DEADLINE) | \
+	(P(SESSION) | P(NAME) | P(OWNER) | P(NOTE) | P(VALUE) | P(COUNT) | P(FENCE) | P(TTL) | P(DELAY) | P(RENEW) | P(NOTIFIED) | P(GRANTED) | P(DEADLINE) | \
 	 P(FLAGS) | P(UNTIL) | P(VOTES) | P(PLACED) | P(TRACE))
 static const uint64_t kind_parts[] = {
 	[JOURNAL_SESSION] = P(SESSION) | P(SECRET) | P(LABEL) | P(GRACE) | P(HEARTBEAT),

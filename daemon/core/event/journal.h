@@ -91,7 +91,7 @@
 #define JOURNAL_LEFT       8192
 #define JOURNAL_SHARE      16384 /* the value may be among shares */
 #define JOURNAL_RISK       65536 /* of a hold or a job: its client was sent RISK */
-#define JOURNAL_HEARD      32768 /* of a loss: its client was sent LOST; of a job: over this connection */
+#define JOURNAL_NOTIFIED      32768 /* of a loss: its client was sent LOST; of a job: over this connection */
 /* FLAGS of PROCESS, LISTENER, SOCKET and BYTES */
 #define JOURNAL_TORN       1
 #define JOURNAL_TLS        1
@@ -149,7 +149,7 @@ enum journal_kind { JOURNAL_SESSION = 1, JOURNAL_OVER, JOURNAL_HELD, JOURNAL_FRE
 	NUMBER(14, TTL, ttl_us, 1, DURATION_MAX, "the longest lease that may have been told") \
 	NUMBER(15, DELAY, delay_us, 0, DURATION_MAX, "the lock-delay") \
 	NUMBER(16, RENEW, renew, 0, 15, "the sum of JOURNAL_RENEWED to JOURNAL_PERMIT, as far as they are true") \
-	NUMBER(17, TOLD, told, 0, 1, "the client may know of it; else its turn came while it was away.") \
+	NUMBER(17, NOTIFIED, notified, 0, 1, "the client may know of it; else its turn came while it was away.") \
 	NUMBER(18, GRANTED, granted_at_us, INT64_MIN, INT64_MAX, "the moment of the grant") \
 	NUMBER(19, DEADLINE, deadline_us, INT64_MIN, INT64_MAX, "the latest D that may be told; the watchdog moves it on without a record") \
 	TEXT(20, REASON, reason, 1, 16, "of the loss, as LOST says it") \
@@ -163,7 +163,7 @@ enum journal_kind { JOURNAL_SESSION = 1, JOURNAL_OVER, JOURNAL_HELD, JOURNAL_FRE
 	NUMBER(28, END, end, 0, 2, "how the job ends, an enum job_end") \
 	TEXT(29, STORES, stores, 0, JOURNAL_LINE_MOST, "which stores PLACED counts; the journal has none") \
 	NUMBER(30, CONNECTION, connection, 1, INT64_MAX, "its number") \
-	NUMBER(31, FLAGS, flags, 0, INT64_MAX, "the sum of JOURNAL_IS_UNIX to JOURNAL_HEARD, as far as they are true") \
+	NUMBER(31, FLAGS, flags, 0, INT64_MAX, "the sum of JOURNAL_IS_UNIX to JOURNAL_NOTIFIED, as far as they are true") \
 	NUMBER(32, UID, uid, INT64_MIN, INT64_MAX, "of the peer") \
 	NUMBER(33, PID, pid, INT64_MIN, INT64_MAX, "of the peer") \
 	TEXT(34, ADDRESS, address, 0, 63, "of the peer; of STORE: where sentinels said that it is") \

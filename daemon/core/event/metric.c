@@ -54,7 +54,7 @@ static const char *const bound_text[HISTOGRAM_BOUNDS + 1] = {
 	"0.2",   "0.5",   "1",     "2",     "5",     "10",    "20",     "50",     "100",    "200",   "500",   "1000",  "2000", "5000", "10000", "+Inf",
 };
 
-void sampler_tell(const struct sampler *to, enum metric which, struct sample_label label, struct sample_label more, int64_t value)
+void sampler_report(const struct sampler *to, enum metric which, struct sample_label label, struct sample_label more, int64_t value)
 {
 	const struct sample s = {.metric = which,
 	                         .part = "",
@@ -66,17 +66,17 @@ void sampler_tell(const struct sampler *to, enum metric which, struct sample_lab
 	to->take(to->context, &s);
 }
 
-void sampler_tell_plain(const struct sampler *to, enum metric which, int64_t value)
+void sampler_report_plain(const struct sampler *to, enum metric which, int64_t value)
 {
-	sampler_tell_one(to, which, NULL, NULL, value);
+	sampler_report_one(to, which, NULL, NULL, value);
 }
 
-void sampler_tell_one(const struct sampler *to, enum metric which, const char *label, const char *of, int64_t value)
+void sampler_report_one(const struct sampler *to, enum metric which, const char *label, const char *of, int64_t value)
 {
-	sampler_tell(to, which, (struct sample_label){label, of}, (struct sample_label){NULL, NULL}, value);
+	sampler_report(to, which, (struct sample_label){label, of}, (struct sample_label){NULL, NULL}, value);
 }
 
-void sampler_tell_histogram(const struct sampler *to, enum metric which, const char *label, const char *of, const struct histogram *h, int64_t sum_us)
+void sampler_report_histogram(const struct sampler *to, enum metric which, const char *label, const char *of, const struct histogram *h, int64_t sum_us)
 {
 	struct sample s = {.metric = which, .part = "_bucket", .label = {{label, of}}};
 	unsigned le = label ? 1 : 0;

@@ -15,7 +15,7 @@ enum metric {
 };
 
 enum metric_kind { METRIC_GAUGE, METRIC_COUNTER, METRIC_TIME, METRIC_TIME_COUNTER, METRIC_TIME_PEAK, METRIC_HISTOGRAM };
-enum metric_source { METRIC_PLAIN, METRIC_CELL, METRIC_TOLD, METRIC_OUTER };
+enum metric_source { METRIC_PLAIN, METRIC_CELL, METRIC_FAMILY, METRIC_OUTER };
 
 struct metric_row {
 	const char *name;
@@ -106,11 +106,11 @@ void sample_text(const struct sample *s, char out[SAMPLE_TEXT]);
 size_t sample_name(const struct sample *s, char out[SAMPLE_NAME]);
 
 /* label, more: the labels of the row, in order; .name NULL: there is none. */
-void sampler_tell(const struct sampler *to, enum metric which, struct sample_label label, struct sample_label more, int64_t value);
-void sampler_tell_plain(const struct sampler *to, enum metric which, int64_t value);
-void sampler_tell_one(const struct sampler *to, enum metric which, const char *label, const char *of, int64_t value);
+void sampler_report(const struct sampler *to, enum metric which, struct sample_label label, struct sample_label more, int64_t value);
+void sampler_report_plain(const struct sampler *to, enum metric which, int64_t value);
+void sampler_report_one(const struct sampler *to, enum metric which, const char *label, const char *of, int64_t value);
 /* label NULL: none. */
-void sampler_tell_histogram(const struct sampler *to, enum metric which, const char *label, const char *of, const struct histogram *h, int64_t sum_us);
+void sampler_report_histogram(const struct sampler *to, enum metric which, const char *label, const char *of, const struct histogram *h, int64_t sum_us);
 
 /*
  * Figures of groups of names. metrics.groups of the configuration has a label and a pattern for each group: a name, or a prefix and a final *. A name counts

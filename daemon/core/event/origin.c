@@ -97,7 +97,7 @@ void origin_order_over(struct origin *o, uint64_t bytes)
 	origin_drop_if_unused(o);
 }
 
-void origin_inquired(struct origin *o)
+void origin_question_end(struct origin *o)
 {
 	if (!o)
 		return;

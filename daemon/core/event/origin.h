@@ -66,13 +66,13 @@ void origin_leave(struct origin *o);
 void origin_drop_if_unused(struct origin *o);
 
 /* One more question to a home for this peer, and its end. NULL: the peer is not known. */
-static inline void origin_inquires(struct origin *o)
+static inline void origin_question_begin(struct origin *o)
 {
 	if (o)
 		o->questions++;
 }
 
-void origin_inquired(struct origin *o);
+void origin_question_end(struct origin *o);
 
 /* Adds to its crowd, or subtracts from it. NULL: the peer is not known. */
 static inline void origin_crowd(struct origin *o, uint64_t n)

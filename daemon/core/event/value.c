@@ -10,7 +10,7 @@
 #define KEPT     (UINT64_C(1) << 47) /* the highest bit of these digits: no moment sets it for thousands of years */
 #define AHEAD_MOST_US (5 * SEC) /* clocks of used stores differ by less */
 #define HELD_MOST_US  (INT64_C(365) * 86400 * SEC)
-#define MOMENT_N 16
+#define INSTANT_DIGITS 16
 #define LIMIT_N  6 /* "~1024"; decimal_write() may write one more pair of digits */
 
 void value_make(struct core *core, uint64_t number, int64_t since_us, struct lease_value *ret_value)
@@ -147,12 +147,12 @@ unsigned value_limit(struct span holder)
 	return limit;
 }
 
-/* Writes at least MOMENT_N characters before `end`, including a sign: so moments of the same length compare like their texts. */
-static char *moment_write(char *end, int64_t us)
+/* Writes at least INSTANT_DIGITS characters before `end`, including a sign: so moments of the same length compare like their texts. */
+static char *instant_write(char *end, int64_t us)
 {
 	char *at = decimal_write(end, us < 0 ? 0 - (uint64_t)us : (uint64_t)us);
 
-	while (end - at < MOMENT_N - (us < 0))
+	while (end - at < INSTANT_DIGITS - (us < 0))
 		*--at = '0';
 	if (us < 0)
 		*--at = '-';
@@ -164,7 +164,7 @@ static char *kind_write(char *end, const struct stamp *s)
 	if (s->kind == STAMP_WRITER)
 		return end;
 	if (s->writer_us)
-		end = moment_write(end, s->writer_us);
+		end = instant_write(end, s->writer_us);
 	*--end = 's';
 	*--end = ':';
 	return end;
@@ -178,7 +178,7 @@ struct span stamp_in_text(struct core *core, const struct stamp *s)
 	_Static_assert(DECIMAL_MAX + 1 + sizeof(core->value_head) + DECIMAL_MAX + 2 + DECIMAL_MAX <= VALUE_MAX, "there is room for the longest stamp");
 	at = head_write(core, at);
 	*--at = ':';
-	at = moment_write(at, s->us);
+	at = instant_write(at, s->us);
 	arena_commit(&core->out->arena, VALUE_MAX);
 	return (struct span){at, (size_t)(end - at)};
 }

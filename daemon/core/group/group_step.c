@@ -5,7 +5,7 @@
 #include "daemon/core/deadlock/deadlock.h"
 #include "daemon/core/engine/asking.h"
 #include "daemon/core/engine/holding.h"
-#include "daemon/core/reply/tell.h"
+#include "daemon/core/reply/send.h"
 
 #include <string.h>
 
@@ -198,7 +198,7 @@ static struct part *any_had(struct request_context *x, struct group *g)
  * The name of a semaphore, which the client has mistaken for a lock. It is refused as in names_are_of_locks(), which knows only the semaphores of this daemon.
  * NULL: none.
  */
-static const struct part *any_mistaken(const struct group *g)
+static const struct part *any_semaphore_part(const struct group *g)
 {
 	for (unsigned i = 0; i < g->parts; i++)
 		if (!g->part[i].claim && g->part[i].why == REFUSED_IN_USE)
@@ -209,16 +209,16 @@ static const struct part *any_mistaken(const struct group *g)
 /* The first name that it gets is enough. In the same step it gives back all others, and leaves their queues. */
 static void any_go_on(struct request_context *x, struct group *g)
 {
-	const struct part *mistaken = any_mistaken(g);
+	const struct part *of_semaphore = any_semaphore_part(g);
 	struct part *had = any_had(x, g);
 
 	if (had) {
 		group_win_one(x, g, had);
 		return;
 	}
-	if (mistaken) {
+	if (of_semaphore) {
 		group_drop_parts(x, g, NULL);
-		group_refuse(x, g, mistaken, REFUSED_IN_USE);
+		group_refuse(x, g, of_semaphore, REFUSED_IN_USE);
 		return;
 	}
 	for (unsigned i = 0; i < g->parts && g->state == GROUP_WAITING; i++)
@@ -242,7 +242,7 @@ void group_step_next(struct request_context *x)
 	struct group *g = group_of_bid(TAILQ_FIRST(&x->bids_due[BID_GROUP]));
 
 	bid_set_due(x, &g->bid, DUE_NOT);
-	x->gathered = true;
+	x->step_again = true;
 	group_drop_lost(x, g);
 	if (g->bid.withdrawn) {
 		group_drop_parts(x, g, NULL);
@@ -257,7 +257,7 @@ void group_step_next(struct request_context *x)
 void group_step_fired(struct request_context *x, struct timer *t)
 {
 	group_answered(x, container_of(t, struct group, bid.timer));
-	x->gathered = true;
+	x->step_again = true;
 }
 
 void group_step_finish_up(struct request_context *x, struct session *s)

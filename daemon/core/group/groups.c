@@ -9,7 +9,7 @@
 #include "daemon/core/reply/listing.h"
 #include "daemon/core/reply/records.h"
 #include "daemon/core/reply/show.h"
-#include "daemon/core/reply/tell.h"
+#include "daemon/core/reply/send.h"
 #include "daemon/core/reply/watch.h"
 
 #define GAINERS_A_STEP 2048 /* the work: 1 for a name, 8 for a group that continues */
@@ -149,9 +149,9 @@ void groups_free_all(struct request_context *x)
 		groups_release(x, s);
 }
 
-static bool group_is_told(const struct group *g)
+static bool group_needs_answer(const struct group *g)
 {
-	return !g->bid.told && !g->bid.not_notified;
+	return !g->bid.reason_sent && !g->bid.not_notified;
 }
 
 void group_answered(struct request_context *x, struct group *g)
@@ -163,16 +163,16 @@ void group_answered(struct request_context *x, struct group *g)
 	session_answered(x->sessions, s, tagged);
 }
 
-static void group_tell_refused(struct request_context *x, const struct group *g, const struct part *p, enum refusal why)
+static void group_send_refused(struct request_context *x, const struct group *g, const struct part *p, enum refusal why)
 {
 	struct session *s = g->bid.session;
 	int64_t waited = instant_diff(x->core->now, g->bid.asked_at);
 
 	core_answers(x->core, group_verb(g));
 	if (why == REFUSED_BUSY)
-		busy_tell(x, s, span_of(g->bid.tag), p->seen, bid_owner(&g->bid));
+		busy_send(x, s, span_of(g->bid.tag), p->seen, bid_owner(&g->bid));
 	else if (why == REFUSED_TIMEOUT)
-		busy_tell_timeout(x, s, span_of(g->bid.tag), p->seen, bid_owner(&g->bid), kept_remark(&g->bid.remark).trace, g->bid.asked_at);
+		busy_send_timeout(x, s, span_of(g->bid.tag), p->seen, bid_owner(&g->bid), kept_remark(&g->bid.remark).trace, g->bid.asked_at);
 	else
 		deliver_refusal(x, s, span_of(g->bid.tag), why);
 	metric_waited(&x->core->metrics, refusal_result(why), waited);
@@ -188,13 +188,13 @@ void group_refuse(struct request_context *x, struct group *g, const struct part 
 	}
 	if (why == REFUSED_BUSY && g->bid.patient)
 		why = g->bid.leaving ? REFUSED_CANCELLED : REFUSED_TIMEOUT;
-	if (group_is_told(g))
-		group_tell_refused(x, g, p, why);
+	if (group_needs_answer(g))
+		group_send_refused(x, g, p, why);
 	metric_add(&x->core->metrics, METRIC_FAILURES, why == REFUSED_QUORUM || why == REFUSED_NOT_ADMITTED);
 	group_answered(x, g);
 }
 
-static void group_tell(struct request_context *x, const struct group *g, struct claim *c, const char *word, unsigned count)
+static void group_send(struct request_context *x, const struct group *g, struct claim *c, const char *word, unsigned count)
 {
 	struct reply r;
 
@@ -204,7 +204,7 @@ static void group_tell(struct request_context *x, const struct group *g, struct 
 	reply_ms(&r, "ttl_ms", c->lock->lease.ttl_us);
 	reply_int(&r, "count", count);
 	reply_mode(&r, c);
-	tell_line(x, g->bid.session, &r);
+	send_line(x, g->bid.session, &r);
 }
 
 /* The client holds it already: counts its hold up. If the client was not told of that hold before, the count stays. */
@@ -213,7 +213,7 @@ static void part_count_up(struct request_context *x, struct group *g, struct cla
 	if (g->bid.not_notified)
 		return;
 	if (own->not_notified) {
-		claim_hear(x, own);
+		claim_notified(x, own);
 		return;
 	}
 	if (own->count >= (g->bid.count > 0 ? g->bid.count : HOLDS_MOST))
@@ -348,14 +348,14 @@ void group_win_all(struct request_context *x, struct group *g)
 		struct claim *c = part_claim(x, g, &g->part[i]);
 
 		if (!g->bid.not_notified)
-			group_tell(x, g, c, "*", c->count);
+			group_send(x, g, c, "*", c->count);
 		group_fold(x, c, g->part[i].claim != NULL);
 	}
 	if (!g->bid.not_notified) {
 		core_answers(x->core, group_verb(g));
 		reply_begin(&r, session_line(x->sessions), span_of(g->bid.tag), "OK");
 		reply_int(&r, "n", g->parts);
-		tell_line(x, g->bid.session, &r);
+		send_line(x, g->bid.session, &r);
 	}
 	for (unsigned i = 0; i < g->parts; i++) {
 		part_watch(x, &g->part[i]);
@@ -377,7 +377,7 @@ void group_win_one(struct request_context *x, struct group *g, struct part *p)
 	else
 		part_give(x, g, p);
 	if (!g->bid.not_notified)
-		group_tell(x, g, c, "OK", c->count);
+		group_send(x, g, c, "OK", c->count);
 	part_watch(x, p);
 	group_fold(x, c, !own);
 	watch_who_waits(x, c);

@@ -7,7 +7,7 @@
 #include "daemon/core/reply/history.h"
 #include "daemon/core/reply/listing.h"
 #include "daemon/core/reply/records.h"
-#include "daemon/core/reply/tell.h"
+#include "daemon/core/reply/send.h"
 #include "daemon/core/reply/watch.h"
 
 #define AGAIN_US (100 * MSEC) /* pause before a home that did not answer is asked again */
@@ -36,25 +36,25 @@ static void push_begin(struct request_context *x, struct reply *r, const struct 
 	reply_text(r, "job", job->id);
 }
 
-static void job_tell_lost(struct request_context *x, struct job *job)
+static void job_send_lost(struct request_context *x, struct job *job)
 {
 	struct reply r;
 
 	job->not_notified = false;
 	push_begin(x, &r, job, "! LOST");
 	reply_text(&r, "reason", span_of(loss_word(job->loss)));
-	tell_line(x, job->session, &r);
+	send_line(x, job->session, &r);
 }
 
-static void tell_job_validity(struct request_context *x, const struct job *job, const char *word, const char *field)
+static void job_send_validity(struct request_context *x, const struct job *job, const char *word, const char *field)
 {
 	struct reply r;
 
-	if (!session_hears(job->session))
+	if (!session_reachable(job->session))
 		return;
 	push_begin(x, &r, job, word);
 	reply_ms(&r, field, job_valid_us(job, x->core->now));
-	tell_line(x, job->session, &r);
+	send_line(x, job->session, &r);
 }
 
 static void job_lose(struct request_context *x, struct job *job, enum loss why)
@@ -69,8 +69,8 @@ static void job_lose(struct request_context *x, struct job *job, enum loss why)
 	job_set_state(x, job, JOB_LOST);
 	job->loss = why;
 	record_job_lost(x, job);
-	if (session_hears(s))
-		job_tell_lost(x, job);
+	if (session_reachable(s))
+		job_send_lost(x, job);
 	else
 		job->not_notified = true;
 	session_wake(x->sessions, s);
@@ -159,9 +159,9 @@ static void job_supersede_all(struct request_context *x, const struct job *job)
 /* Sets its timer, to renew it or to lose it. */
 static void job_schedule(struct request_context *x, struct job *job)
 {
-	struct instant tell_at = job_tell_at(job);
+	struct instant report_at = job_loss_due(job);
 
-	heap_set(&x->core->timers, &job->timer, job->question ? tell_at : instant_min(tell_at, job->renew_at));
+	heap_set(&x->core->timers, &job->timer, job->question ? report_at : instant_min(report_at, job->renew_at));
 }
 
 static void job_vote(struct job *job, struct instant sent)
@@ -194,14 +194,14 @@ static void job_renewed(struct request_context *x, struct job *job, struct insta
 	if (adopted)
 		record_job(x, job);
 	if (job->at_risk || (adopted && !(job->session && job->session->returns)))
-		tell_job_validity(x, job, "! SAFE", "valid_ms");
+		job_send_validity(x, job, "! SAFE", "valid_ms");
 	job->at_risk = false;
 	job_schedule(x, job);
 	if (adopted)
 		session_wake(x->sessions, job->session);
 }
 
-static void job_renewal_told(struct request_context *x, struct job *job, const struct home_question *q)
+static void job_renewal_on_outcome(struct request_context *x, struct job *job, const struct home_question *q)
 {
 	if (q->outcome == HOME_ANSWERED && q->code == 'K') {
 		job_renewed(x, job, q->calls.sent[q->node]);
@@ -209,7 +209,7 @@ static void job_renewal_told(struct request_context *x, struct job *job, const s
 		job_lose(x, job, LOSS_EVICTED);
 	} else {
 		if (!job->at_risk && job->state == JOB_HELD)
-			tell_job_validity(x, job, "! RISK", "left_ms");
+			job_send_validity(x, job, "! RISK", "left_ms");
 		job->at_risk = true;
 		job->renew_at = instant_add(x->core->now, AGAIN_US);
 		job_schedule(x, job);
@@ -231,7 +231,7 @@ void job_hold(struct request_context *x, struct job *job, struct session *s, str
 
 /* --- the end --- */
 
-static void job_tell_home(struct request_context *x, struct job *job)
+static void job_send_end(struct request_context *x, struct job *job)
 {
 	static const char *const op[] = {[JOB_DONE] = "done", [JOB_FAILED] = "retry", [JOB_BACK] = "back"};
 	struct home_question *q = job->question = job_question(x, job->queue, job_origin(job), op[job->end], job);
@@ -256,7 +256,7 @@ void job_end(struct request_context *x, struct job *job, enum job_end end, struc
 	job->pending = p;
 	if (job->session)
 		record_job_ending(x, job);
-	job_tell_home(x, job);
+	job_send_end(x, job);
 	heap_set(&x->core->timers, &job->timer, instant_max(job->until, x->core->now));
 }
 
@@ -275,7 +275,7 @@ static void reply_ended(struct request_context *x, const struct job *job, struct
 	reply_text(&r, "job", job->id);
 	if (job->end == JOB_FAILED && job->attempt >= x->core->conf.limits.attempts)
 		reply_text(&r, "state", SPAN("dead"));
-	tell_line(x, s, &r);
+	send_line(x, s, &r);
 }
 
 enum ended { ENDED, ENDED_LOST, ENDED_UNKNOWN };
@@ -303,10 +303,10 @@ static void job_ended(struct request_context *x, struct job *job, enum ended how
 		if (how == ENDED)
 			reply_ended(x, job, s, span_of(p->tag));
 		else if (how == ENDED_LOST)
-			tell_error(x, s, span_of(p->tag), ERROR_LOST,
+			send_error(x, s, span_of(p->tag), ERROR_LOST,
 			           "the lease of the job was over before this request, so it is due again, or another session has it");
 		else
-			tell_error(x, s, span_of(p->tag), ERROR_UNAVAILABLE,
+			send_error(x, s, span_of(p->tag), ERROR_UNAVAILABLE,
 			           "the home of the queue did not answer as long as the lease lasted: the job may be %s, or be due again",
 			           job->end == JOB_DONE ? "done" : "given back");
 		session_answered(x->sessions, s, p->tag[0] != '\0');
@@ -329,7 +329,7 @@ static void job_end_by(struct request_context *x, struct job *job)
 }
 
 /* If no job has the value, an earlier try has succeeded, provided that one may have been executed and that the lease is not over. */
-static void job_end_told(struct request_context *x, struct job *job, const struct home_question *q)
+static void job_end_on_outcome(struct request_context *x, struct job *job, const struct home_question *q)
 {
 	bool over = !instant_before(x->core->now, job->until);
 
@@ -365,30 +365,30 @@ void job_check(struct request_context *x, struct session *s)
 	if (job && job->state != JOB_LOST)
 		job_becomes_known(x, job);
 	if (!job) {
-		tell_error(x, s, q->tag, ERROR_NOTHELD, "this session does not have the job");
+		send_error(x, s, q->tag, ERROR_NOTHELD, "this session does not have the job");
 	} else if (job->state == JOB_LOST) {
-		tell_error(x, s, q->tag, ERROR_LOST, "reason=%s: lost before this request", loss_word(job->loss));
+		send_error(x, s, q->tag, ERROR_LOST, "reason=%s: lost before this request", loss_word(job->loss));
 	} else if (job->state == JOB_ADOPTING) {
-		tell_error(x, s, q->tag, ERROR_UNAVAILABLE, "%s", job_is_adopted_text);
+		send_error(x, s, q->tag, ERROR_UNAVAILABLE, "%s", job_is_adopted_text);
 	} else {
 		reply_begin(&r, session_line(x->sessions), q->tag, "OK");
 		reply_text(&r, "queue", job->queue);
 		reply_text(&r, "job", job->id);
 		reply_int(&r, "attempt", job->attempt);
 		reply_ms(&r, "valid_ms", job_valid_us(job, x->core->now));
-		tell_line(x, s, &r);
+		send_line(x, s, &r);
 	}
 }
 
-void job_told(struct request_context *x, struct home_question *q)
+void job_on_outcome(struct request_context *x, struct home_question *q)
 {
 	struct job *job = q->about;
 
 	job->question = NULL;
 	if (job->state == JOB_ENDING)
-		job_end_told(x, job, q);
+		job_end_on_outcome(x, job, q);
 	else
-		job_renewal_told(x, job, q);
+		job_renewal_on_outcome(x, job, q);
 }
 
 void job_fired(struct request_context *x, struct job *job)
@@ -397,8 +397,8 @@ void job_fired(struct request_context *x, struct job *job)
 		if (!instant_before(x->core->now, job->until))
 			job_ended(x, job, ENDED_UNKNOWN);
 		else if (!job->question)
-			job_tell_home(x, job);
-	} else if (!instant_before(x->core->now, job_tell_at(job))) {
+			job_send_end(x, job);
+	} else if (!instant_before(x->core->now, job_loss_due(job))) {
 		job_lose(x, job, LOSS_QUORUM);
 	} else {
 		if (!job->question)
@@ -407,7 +407,7 @@ void job_fired(struct request_context *x, struct job *job)
 	}
 }
 
-void jobs_lower(struct request_context *x, unsigned node, int64_t sooner_us)
+void jobs_shorten(struct request_context *x, unsigned node, int64_t sooner_us)
 {
 	struct job *job, *next;
 
@@ -422,7 +422,7 @@ void jobs_lower(struct request_context *x, unsigned node, int64_t sooner_us)
 			job_end_by(x, job);
 		else if (!job->session) /* its lock is being asked for: job_hold() counts the vote from here */
 			job->renew_at = instant_add(job->renew_at, -sooner_us);
-		else if (instant_before(x->core->now, job_tell_at(job)))
+		else if (instant_before(x->core->now, job_loss_due(job)))
 			job_schedule(x, job);
 		else
 			job_lose(x, job, LOSS_QUORUM);
@@ -476,7 +476,7 @@ unsigned jobs_open(const struct session *s)
 	return n;
 }
 
-unsigned jobs_tell(struct request_context *x, struct session *s, size_t begin, int64_t *more)
+unsigned jobs_send_rows(struct request_context *x, struct session *s, size_t begin, int64_t *more)
 {
 	const struct claim *c;
 	struct job *job;
@@ -506,13 +506,13 @@ unsigned jobs_tell(struct request_context *x, struct session *s, size_t begin, i
 	return n;
 }
 
-void jobs_tell_lost(struct request_context *x, struct session *s)
+void jobs_send_lost(struct request_context *x, struct session *s)
 {
 	struct job *job;
 
 	LIST_FOREACH(job, &s->jobs, in_session)
 		if (job->state == JOB_LOST && job->not_notified)
-			job_tell_lost(x, job);
+			job_send_lost(x, job);
 }
 
 void jobs_free_all(struct request_context *x)
@@ -570,7 +570,7 @@ bool job_restore(struct request_context *x, struct session *s, const struct jour
 	job = job_new(x, r->queue, r->job, r->lock);
 	job_set_state(x, job, JOB_ADOPTING);
 	job->former = job_text_keep(r->value);
-	job->here = r->flags & JOURNAL_HEARD;
+	job->here = r->flags & JOURNAL_NOTIFIED;
 	job->at_risk = r->flags & JOURNAL_RISK;
 	job->attempt = (unsigned)r->attempt;
 	job->ttl_us = r->ttl_us < x->core->conf.max_lease_us ? r->ttl_us : x->core->conf.max_lease_us;
@@ -590,7 +590,7 @@ bool job_restore_lost(struct request_context *x, struct session *s, const struct
 	job = job_new(x, r->queue, r->job, r->lock);
 	job_set_state(x, job, JOB_LOST);
 	job->loss = why;
-	job->not_notified = !(r->flags & JOURNAL_HEARD);
+	job->not_notified = !(r->flags & JOURNAL_NOTIFIED);
 	job_set_session(job, s);
 	return true;
 }

@@ -22,13 +22,13 @@ struct queue_row {
 /* LIST queues: each queue has its own home, so the daemon asks each store for the queues that it keeps, piece by piece. */
 
 extern const struct listed listed_queues;
-void queue_list_told(struct request_context *x, struct home_question *q);
+void queue_list_on_outcome(struct request_context *x, struct home_question *q);
 
 /* LIST jobs: the daemon asks the home of the queue for its jobs, piece by piece. */
 
 /* Starts the LIST that is being served. most: rows. */
 void job_list_jobs(struct request_context *x, struct session *s, size_t most);
-void job_list_told(struct request_context *x, struct home_question *q);
+void job_list_on_outcome(struct request_context *x, struct home_question *q);
 void surveys_free_all(struct request_context *x);
 
 /*
@@ -40,7 +40,7 @@ void surveys_free_all(struct request_context *x);
 void take_places_take_over(struct session *to, struct session *from);
 
 /* Adds a TAKE to those that wait. One with wait= gets the first place that was kept for it, if any. Others come last. */
-void place_stand(struct request_context *x, struct take *take);
+void place_enqueue(struct request_context *x, struct take *take);
 
 /* A TAKE that is not answered yet: how it gets a job with its lock, how it ends without one, and what happens when its session ends. */
 
@@ -92,7 +92,7 @@ void takes_free_all(struct request_context *x);
 /* Answers the TAKE that is being served with such a job, now or later. False: the session has none of that queue. */
 bool take_again(struct request_context *x, struct session *s);
 /* The home has sent the payload. */
-void take_again_told(struct request_context *x, struct home_question *q);
+void take_again_on_outcome(struct request_context *x, struct home_question *q);
 
 /*
  * A pass for the TAKEs that wait here: the daemon asks the home of a queue for one job after the other, until nothing more is due that they may take. Waiting
@@ -107,7 +107,7 @@ void takes_wake(struct request_context *x, struct span queue);
 void takes_look(struct request_context *x);
 /* The session's output was sent completely: see take_is_behind(). */
 void takes_sent(struct request_context *x, const struct session *s);
-void queue_told(struct request_context *x, struct home_question *q);
+void queue_on_outcome(struct request_context *x, struct home_question *q);
 void take_fired(struct request_context *x, struct take *take);
 /* The lock of its job was refused. The group will be freed. */
 void take_refused(struct request_context *x, struct take *take, enum refusal why);
@@ -122,7 +122,7 @@ void take_refused(struct request_context *x, struct take *take, enum refusal why
 void job_order_new(struct request_context *x, struct session *s, struct span queue, struct span id, struct buf *words);
 /* Returns until when an order that is sent now is sent again. */
 struct instant job_order_until(const struct request_context *x);
-void job_order_told(struct request_context *x, struct home_question *q);
+void job_order_on_outcome(struct request_context *x, struct home_question *q);
 void job_order_fired(struct request_context *x, struct timer *t);
 void orders_free_all(struct request_context *x);
 
@@ -154,10 +154,10 @@ void job_acknowledge(struct request_context *x, struct job *job);
 /* The session loses its jobs. Nobody else gets them before their leases are over. */
 void jobs_lose(struct request_context *x, struct session *s, enum loss why);
 
-void job_told(struct request_context *x, struct home_question *q);
+void job_on_outcome(struct request_context *x, struct home_question *q);
 void job_fired(struct request_context *x, struct job *job);
 /* The votes of this store end earlier by that time. */
-void jobs_lower(struct request_context *x, unsigned node, int64_t sooner_us);
+void jobs_shorten(struct request_context *x, unsigned node, int64_t sooner_us);
 
 /* The jobs of a session that ends, loses its connection, is resumed, or is of the previous run. */
 
@@ -172,8 +172,8 @@ unsigned jobs_open(const struct session *s);
 /*
  * Adds rows to the answer to RESUME: one for each job that it has, if there is room. The answer begins at `begin`. Returns how many; *more counts the others.
  */
-unsigned jobs_tell(struct request_context *x, struct session *s, size_t begin, int64_t *more);
-void jobs_tell_lost(struct request_context *x, struct session *s); /* reports the losses that its client does not know yet */
+unsigned jobs_send_rows(struct request_context *x, struct session *s, size_t begin, int64_t *more);
+void jobs_send_lost(struct request_context *x, struct session *s); /* reports the losses that its client does not know yet */
 
 /* A record of the previous run: the session had this job. False: the record is not valid. */
 bool job_restore(struct request_context *x, struct session *s, const struct journal_record *r);

@@ -6,7 +6,7 @@
 #include "daemon/base/netstring.h"
 #include "daemon/core/reply/listing.h"
 #include "daemon/core/reply/lists.h"
-#include "daemon/core/reply/tell.h"
+#include "daemon/core/reply/send.h"
 #include "daemon/core/session/client.h"
 #include "proto/proto.h"
 
@@ -101,7 +101,7 @@ static bool queue_add(const struct request_context *x, struct listing *l, unsign
 	return true;
 }
 
-static bool tell_queue(struct request_context *x, struct listing *l, size_t i)
+static bool queue_send_row(struct request_context *x, struct listing *l, size_t i)
 {
 	static const char *const field[QUEUE_FIGURES] = {"due", "leased", "dead", "next_ms"};
 	struct queue_row row = queue_rows_get(&l->page, i);
@@ -116,7 +116,7 @@ static bool tell_queue(struct request_context *x, struct listing *l, size_t i)
 	return true;
 }
 
-const struct listed listed_queues = {seek_queues, tell_queue};
+const struct listed listed_queues = {seek_queues, queue_send_row};
 
 /* next: where the next piece begins; less than 0: there is none. False: the answer is invalid, because the next piece would not come after this one. */
 static bool queues_read(const struct request_context *x, struct listing *l, const struct home_question *q, int64_t *ret_next)
@@ -138,7 +138,7 @@ static void queues_next_store(struct listing *l)
 	job_text_free(&l->queues.last);
 }
 
-void queue_list_told(struct request_context *x, struct home_question *q)
+void queue_list_on_outcome(struct request_context *x, struct home_question *q)
 {
 	struct listing *l = q->about;
 	struct span why = q->text;
@@ -161,7 +161,7 @@ void queue_list_told(struct request_context *x, struct home_question *q)
 		queues_ask(x, l);
 	} else if (l->queues.missing == x->core->conf.nodes) {
 		core_answers(x->core, VERB_LIST);
-		tell_error(x, l->session, span_of(l->tag), ERROR_UNAVAILABLE, "no store can be asked for its queues: %.*s", (int)why.n,
+		send_error(x, l->session, span_of(l->tag), ERROR_UNAVAILABLE, "no store can be asked for its queues: %.*s", (int)why.n,
 		           why.p ? why.p : "");
 		lists_over(x, l);
 	} else {
@@ -178,7 +178,7 @@ struct job_list {
 	struct home_question *question;
 	struct span name;           /* owned; the name of the queue */
 	int64_t from;               /* where the next piece begins */
-	size_t most, told, bytes;
+	size_t most, sent, bytes;
 };
 
 static void job_list_ask(struct request_context *x, struct job_list *v)
@@ -265,9 +265,9 @@ void job_list_jobs(struct request_context *x, struct session *s, size_t most)
 	struct job_list *v;
 
 	if (!request_has(q, FIELD_PREFIX) || q->field[FIELD_PREFIX].text.n == 0) {
-		tell_mistake(x, s, ERROR_ARG, "LIST jobs needs prefix=, the name of the queue");
+		send_invalid(x, s, ERROR_ARG, "LIST jobs needs prefix=, the name of the queue");
 	} else if (request_has(q, FIELD_AFTER) && !decimal_read(q->field[FIELD_AFTER].text, &from)) {
-		tell_mistake(x, s, ERROR_ARG, "after= of LIST jobs is a number, as the page before has told it");
+		send_invalid(x, s, ERROR_ARG, "after= of LIST jobs is a number, as the page before has told it");
 	} else {
 		v = job_list_new(x, s, most);
 		v->from = from;
@@ -277,7 +277,7 @@ void job_list_jobs(struct request_context *x, struct session *s, size_t most)
 
 /* --- jobs --- */
 
-static bool tell_job(struct request_context *x, struct job_list *v, struct span *text)
+static bool job_send_row(struct request_context *x, struct job_list *v, struct span *text)
 {
 	struct session *s = v->pending->session;
 	struct span id, state, lock, payload;
@@ -299,7 +299,7 @@ static bool tell_job(struct request_context *x, struct job_list *v, struct span 
 		reply_text(&r, "name", session_may_look(x->core, s, lock) ? lock : SPAN(""));
 	reply_text(&r, "payload", payload);
 	row_end(x, s, &r);
-	v->told++;
+	v->sent++;
 	v->bytes += s->unsent - unsent;
 	return true;
 }
@@ -311,27 +311,27 @@ static void jobs_done(struct request_context *x, struct job_list *v, int64_t aft
 
 	core_answers(x->core, VERB_LIST);
 	reply_begin(&r, session_line(x->sessions), span_of(v->pending->tag), "OK");
-	reply_int(&r, "n", (int64_t)v->told);
+	reply_int(&r, "n", (int64_t)v->sent);
 	if (after >= 0)
 		reply_int(&r, "after", after);
-	tell_line(x, v->pending->session, &r);
+	send_line(x, v->pending->session, &r);
 	job_list_over(x, v);
 }
 
 static bool jobs_have_room(const struct request_context *x, const struct job_list *v)
 {
-	return v->told < v->most && !rows_are_long(x, v->bytes);
+	return v->sent < v->most && !rows_are_long(x, v->bytes);
 }
 
 /* Sends the rows of this piece, if the page has room. next: where the next piece begins; less than 0: there is none. False: the answer is invalid. */
-static bool job_list_tell_jobs(struct request_context *x, struct job_list *v, struct span *text, int64_t *ret_next)
+static bool job_list_send_jobs(struct request_context *x, struct job_list *v, struct span *text, int64_t *ret_next)
 {
 	int64_t from = v->from;
 
 	if (!netstring_next_int(text, ret_next))
 		return false;
 	for (; text->n > 0 && jobs_have_room(x, v); v->from++)
-		if (!tell_job(x, v, text))
+		if (!job_send_row(x, v, text))
 			return false;
 	return text->n > 0 || *ret_next < 0 || (*ret_next == v->from && v->from > from);
 }
@@ -340,7 +340,7 @@ static void jobs_go_on(struct request_context *x, struct job_list *v, bool more,
 {
 	if (more)
 		jobs_done(x, v, v->from);
-	else if (next >= 0 && v->told < v->most)
+	else if (next >= 0 && v->sent < v->most)
 		job_list_ask(x, v);
 	else
 		jobs_done(x, v, next);
@@ -349,25 +349,25 @@ static void jobs_go_on(struct request_context *x, struct job_list *v, bool more,
 static void jobs_missed(struct request_context *x, struct job_list *v, struct span why)
 {
 	core_answers(x->core, VERB_LIST);
-	tell_error(x, v->pending->session, span_of(v->pending->tag), ERROR_UNAVAILABLE, "the home of the queue cannot be used: %.*s", (int)why.n,
+	send_error(x, v->pending->session, span_of(v->pending->tag), ERROR_UNAVAILABLE, "the home of the queue cannot be used: %.*s", (int)why.n,
 	           why.p ? why.p : "");
 	job_list_over(x, v);
 }
 
-static void jobs_told(struct request_context *x, struct job_list *v, const struct home_question *q)
+static void jobs_on_outcome(struct request_context *x, struct job_list *v, const struct home_question *q)
 {
 	struct span text = q->text;
 	int64_t next;
 
 	if (q->outcome != HOME_ANSWERED)
 		jobs_missed(x, v, q->text);
-	else if (q->code != 'T' || !job_list_tell_jobs(x, v, &text, &next))
+	else if (q->code != 'T' || !job_list_send_jobs(x, v, &text, &next))
 		jobs_missed(x, v, JOB_NONSENSE);
 	else
 		jobs_go_on(x, v, text.n > 0, next);
 }
 
-void job_list_told(struct request_context *x, struct home_question *q)
+void job_list_on_outcome(struct request_context *x, struct home_question *q)
 {
 	struct job_list *v = q->about;
 
@@ -375,5 +375,5 @@ void job_list_told(struct request_context *x, struct home_question *q)
 	if (!v->pending->session)
 		job_list_over(x, v);
 	else
-		jobs_told(x, v, q);
+		jobs_on_outcome(x, v, q);
 }

@@ -5,7 +5,7 @@
 #include "daemon/base/mem.h"
 #include "daemon/base/netstring.h"
 #include "daemon/core/rate/rate.h"
-#include "daemon/core/reply/tell.h"
+#include "daemon/core/reply/send.h"
 #include "daemon/core/session/group.h"
 
 #include <inttypes.h>
@@ -56,7 +56,7 @@ static void queue_ask(struct request_context *x, struct job_queue *queue, const 
 
 	lock_value_make(&x->engine->table, members_one_clock_us(&x->engine->members, x->core->now), &queue->value);
 	queue->ttl_us = first->bid.ttl_us;
-	queue->stays = patient > (first->bid.patient ? 1 : 0);
+	queue->waits_on = patient > (first->bid.patient ? 1 : 0);
 	q->joined = true;
 	netstring_put(&q->words, value_in_text(x->core, &queue->value));
 	netstring_put_int(&q->words, whole_ms(queue->ttl_us));
@@ -64,13 +64,13 @@ static void queue_ask(struct request_context *x, struct job_queue *queue, const 
 	netstring_put_int(&q->words, take_not_after_ms(x, queue));
 	netstring_put(&q->words, span_of(x->core->daemon_id));
 	netstring_put_int(&q->words, patient > 0 ? LIFE_MS : 0);
-	netstring_put_int(&q->words, queue->stays);
+	netstring_put_int(&q->words, queue->waits_on);
 	netstring_put_int(&q->words, queue->after_ms);
 	netstring_put(&q->words, queue->after_id);
 	netstring_put_int(&q->words, whole_ms(x->core->conf.jobs_keep_us));
 	for (unsigned i = 0; i < BUSY_LOCKS && queue->busy[i].n > 0; i++)
 		netstring_put(&q->words, queue->busy[i]);
-	queue->told |= patient > 0;
+	queue->home_knows |= patient > 0;
 	home_ask(x->engine, q, 0);
 }
 
@@ -258,7 +258,7 @@ static void queue_got_unknown(struct request_context *x, struct job_queue *queue
 	job_end(x, job, JOB_BACK, NULL);
 }
 
-void queue_told(struct request_context *x, struct home_question *q)
+void queue_on_outcome(struct request_context *x, struct home_question *q)
 {
 	struct job_queue *queue = q->about;
 	struct span text = q->text, id;
@@ -275,7 +275,7 @@ void queue_told(struct request_context *x, struct home_question *q)
 	}
 	switch (q->code) {
 	case 'J':
-		queue->told &= queue->stays;
+		queue->home_knows &= queue->waits_on;
 		queue->asking++; /* so that it is not closed meanwhile */
 		queue_got(x, queue, q);
 		queue->asking--;
@@ -468,7 +468,7 @@ void job_order_new(struct request_context *x, struct session *s, struct span que
 	job_order_ask(x, o);
 }
 
-static void reply_order(struct request_context *x, const struct job_order *o, struct span told)
+static void reply_order(struct request_context *x, const struct job_order *o, struct span found)
 {
 	int64_t due_ms = 0;
 	struct reply r;
@@ -476,9 +476,9 @@ static void reply_order(struct request_context *x, const struct job_order *o, st
 	reply_begin(&r, session_line(x->sessions), span_of(o->pending->tag), "OK");
 	reply_text(&r, "queue", o->queue);
 	reply_text(&r, "job", o->id);
-	if (o->pending->verb == VERB_DEFER && netstring_next_int(&told, &due_ms))
+	if (o->pending->verb == VERB_DEFER && netstring_next_int(&found, &due_ms))
 		reply_int(&r, "due_ms", due_ms);
-	tell_line(x, o->pending->session, &r);
+	send_line(x, o->pending->session, &r);
 }
 
 static bool job_order_is_done(const struct home_question *q)
@@ -502,33 +502,33 @@ static void job_order_answer(struct request_context *x, const struct job_order *
 
 	core_answers(x->core, o->pending->verb);
 	if (job_order_may_be_done(o, q)) {
-		tell_error(x, s, tag, ERROR_UNAVAILABLE, "the home of the queue did not answer a try of this request: the job may be %s, LIST jobs shows it",
+		send_error(x, s, tag, ERROR_UNAVAILABLE, "the home of the queue did not answer a try of this request: the job may be %s, LIST jobs shows it",
 		           o->pending->verb == VERB_DROP ? "gone" : "due again");
 	} else if ((late || q->outcome != HOME_ANSWERED) && o->unsure) {
-		tell_error(x, s, tag, ERROR_UNAVAILABLE, "id=%.*s may be stored: repeat the request with this id. The home of the queue %s: %.*s",
-		           (int)o->id.n, o->id.p, q->said ? "refuses" : "did not answer", (int)text.n, text.p);
+		send_error(x, s, tag, ERROR_UNAVAILABLE, "id=%.*s may be stored: repeat the request with this id. The home of the queue %s: %.*s",
+		           (int)o->id.n, o->id.p, q->from_store ? "refuses" : "did not answer", (int)text.n, text.p);
 	} else if (late || q->outcome != HOME_ANSWERED) {
-		tell_error(x, s, tag, ERROR_UNAVAILABLE, "the home of the queue cannot be used: %.*s", (int)text.n, text.p);
+		send_error(x, s, tag, ERROR_UNAVAILABLE, "the home of the queue cannot be used: %.*s", (int)text.n, text.p);
 	} else if (q->code == 'F') {
 		(void)netstring_next_int(&text, &count);
-		tell_error(x, s, tag, ERROR_LIMIT, "the queue has %" PRId64 " jobs, and may have at most %" PRIu64 " (limits.jobs)", count,
+		send_error(x, s, tag, ERROR_LIMIT, "the queue has %" PRId64 " jobs, and may have at most %" PRIu64 " (limits.jobs)", count,
 		           x->core->conf.limits.jobs);
 	} else if (q->code == 'B') {
-		tell_stored_full(x, s, tag, netstring_next(&text, &word) ? word : SPAN(""));
+		stored_send_full(x, s, tag, netstring_next(&text, &word) ? word : SPAN(""));
 	} else if (q->code == 'M') {
-		tell_error(x, s, tag, ERROR_NOTFOUND, o->pending->verb == VERB_DROP ? "that queue has no job of that id"
+		send_error(x, s, tag, ERROR_NOTFOUND, o->pending->verb == VERB_DROP ? "that queue has no job of that id"
 		           : "this session does not have the job, and that queue has none of that id that is due or has failed for good");
 	} else if (q->code == 'H') {
-		tell_error(x, s, tag, ERROR_NOTHELD, "a session has taken the job: there DONE ends it, and nobody else can");
+		send_error(x, s, tag, ERROR_NOTHELD, "a session has taken the job: there DONE ends it, and nobody else can");
 	} else if (!job_order_is_done(q)) {
-		tell_error(x, s, tag, ERROR_UNAVAILABLE, "the answer of the home of the queue makes no sense: it may have carried out the request");
+		send_error(x, s, tag, ERROR_UNAVAILABLE, "the answer of the home of the queue makes no sense: it may have carried out the request");
 	} else {
 		reply_order(x, o, text);
 		metric_add(&x->core->metrics, METRIC_JOBS_DEFERRED, o->pending->verb == VERB_DEFER);
 	}
 }
 
-static void job_order_conclude(struct request_context *x, struct job_order *o, const struct home_question *q)
+static void job_order_finish(struct request_context *x, struct job_order *o, const struct home_question *q)
 {
 	struct pending *p = o->pending;
 	struct session *s = p->session;
@@ -545,14 +545,14 @@ static void job_order_conclude(struct request_context *x, struct job_order *o, c
 	job_order_free(x, o);
 }
 
-void job_order_told(struct request_context *x, struct home_question *q)
+void job_order_on_outcome(struct request_context *x, struct home_question *q)
 {
 	struct job_order *o = q->about;
 
 	o->question = NULL;
 	o->unsure |= q->outcome == HOME_UNKNOWN;
-	if (q->outcome == HOME_ANSWERED || q->said || !o->unsure || !o->pending->session || !instant_before(x->core->now, o->until))
-		job_order_conclude(x, o, q);
+	if (q->outcome == HOME_ANSWERED || q->from_store || !o->unsure || !o->pending->session || !instant_before(x->core->now, o->until))
+		job_order_finish(x, o, q);
 	else
 		heap_set(&x->core->timers, &o->timer, instant_add(x->core->now, AGAIN_US));
 }

@@ -5,7 +5,7 @@
 #include "daemon/base/mem.h"
 #include "daemon/base/netstring.h"
 #include "daemon/core/reply/listing.h"
-#include "daemon/core/reply/tell.h"
+#include "daemon/core/reply/send.h"
 #include "daemon/core/session/client.h"
 #include "daemon/core/session/group.h"
 
@@ -80,7 +80,7 @@ void take_places_take_over(struct session *to, struct session *from)
 	TAILQ_CONCAT(&to->places, &from->places, in_session);
 }
 
-void place_stand(struct request_context *x, struct take *take)
+void place_enqueue(struct request_context *x, struct take *take)
 {
 	struct take *other;
 
@@ -134,7 +134,7 @@ void queue_close_if_unused(struct request_context *x, struct job_queue *queue)
 
 	if (!TAILQ_EMPTY(&queue->waiting) || queue->asking > 0 || queue->question)
 		return;
-	if (queue->told) {
+	if (queue->home_knows) {
 		q = job_question(x, queue->name, queue->origin, "leave", &closed);
 		netstring_put(&q->words, span_of(x->core->daemon_id));
 		home_ask(x->engine, q, 0);
@@ -185,10 +185,10 @@ static void reply_nothing(struct request_context *x, const struct take *take, co
 		reply_ms(&r, "waited_ms", instant_diff(x->core->now, take->bid.asked_at));
 	else if (retry_ms >= 0)
 		reply_int(&r, "retry_ms", retry_ms);
-	tell_line(x, take->bid.session, &r);
+	send_line(x, take->bid.session, &r);
 }
 
-static void tell_denied(struct request_context *x, const struct take *take)
+static void take_send_denied(struct request_context *x, const struct take *take)
 {
 	static const char text[] = "what is due in this queue needs the right 'lock' for its lock as well, which";
 	struct span tag = span_of(take->bid.tag);
@@ -196,32 +196,32 @@ static void tell_denied(struct request_context *x, const struct take *take)
 	metric_add(&x->core->metrics, METRIC_DENIED, 1);
 	core_answers(x->core, VERB_TAKE);
 	if (take->denied_by > 0)
-		tell_error(x, take->bid.session, tag, ERROR_DENIED, "%s the rule in line %u does not give", text, take->denied_by);
+		send_error(x, take->bid.session, tag, ERROR_DENIED, "%s the rule in line %u does not give", text, take->denied_by);
 	else
-		tell_error(x, take->bid.session, tag, ERROR_DENIED, "%s no rule gives to this peer", text);
+		send_error(x, take->bid.session, tag, ERROR_DENIED, "%s no rule gives to this peer", text);
 }
 
-static void tell_trouble(struct request_context *x, const struct take *take)
+static void take_send_trouble(struct request_context *x, const struct take *take)
 {
 	core_answers(x->core, VERB_TAKE);
-	tell_error(x, take->bid.session, span_of(take->bid.tag), ERROR_UNAVAILABLE, "the home of the queue cannot be used: %s", take->queue->why);
+	send_error(x, take->bid.session, span_of(take->bid.tag), ERROR_UNAVAILABLE, "the home of the queue cannot be used: %s", take->queue->why);
 }
 
-static void tell_wrong_type(struct request_context *x, const struct take *take)
+static void take_send_wrong_type(struct request_context *x, const struct take *take)
 {
 	core_answers(x->core, VERB_TAKE);
-	tell_error(x, take->bid.session, span_of(take->bid.tag), ERROR_KIND,
+	send_error(x, take->bid.session, span_of(take->bid.tag), ERROR_KIND,
 	           "what is due in this queue needs a lock under whose name the stores have a key of another type: remove that key, or DROP the job");
 }
 
 void take_is_over(struct request_context *x, struct take *take, int64_t retry_ms)
 {
 	if (take->queue->trouble)
-		tell_trouble(x, take);
+		take_send_trouble(x, take);
 	else if (take->denied_in == take->queue->pass)
-		tell_denied(x, take);
+		take_send_denied(x, take);
 	else if (take->wrong_type_in == take->queue->pass)
-		tell_wrong_type(x, take);
+		take_send_wrong_type(x, take);
 	else
 		reply_nothing(x, take, take->bid.patient ? "TIMEOUT" : "BUSY", retry_ms);
 	take_answered(x, take);
@@ -294,7 +294,7 @@ void take_refuse(struct request_context *x, struct take *take, enum error code, 
 {
 	take_withdraw(x, take);
 	core_answers(x->core, VERB_TAKE);
-	tell_error(x, take->bid.session, span_of(take->bid.tag), code, "%s", text);
+	send_error(x, take->bid.session, span_of(take->bid.tag), code, "%s", text);
 	take_answered(x, take);
 }
 
@@ -303,7 +303,7 @@ void take_refuse(struct request_context *x, struct take *take, enum error code, 
 /* A vote that is over already, or very soon, is useless. */
 bool job_is_worth_it(const struct request_context *x, const struct job *job)
 {
-	return instant_before(instant_add(x->core->now, job->ttl_us / 10), job_tell_at(job));
+	return instant_before(instant_add(x->core->now, job->ttl_us / 10), job_loss_due(job));
 }
 
 bool take_may_win(const struct request_context *x, const struct take *take)
@@ -338,7 +338,7 @@ static void reply_taken(struct request_context *x, struct session *s, struct spa
 		reply_int(&r, "fence", claim->token);
 	}
 	reply_text(&r, "payload", payload);
-	tell_line(x, s, &r);
+	send_line(x, s, &r);
 }
 
 void take_won(struct request_context *x, struct take *take, const struct claim *claim)
@@ -432,9 +432,9 @@ bool takes_revoke(struct request_context *x, struct session *s, int64_t *left)
 		take_withdraw(x, take);
 		if (queue) {
 			core_answers(x->core, VERB_TAKE);
-			tell_revoked(x, s, span_of(take->bid.tag));
+			send_revoked(x, s, span_of(take->bid.tag));
 		} else {
-			tell_denied(x, take);
+			take_send_denied(x, take);
 		}
 		take_answered(x, take);
 	}
@@ -513,7 +513,7 @@ bool take_again(struct request_context *x, struct session *s)
 	if (!job)
 		return false;
 	if (job_is_undecided(x, job)) {
-		tell_error(x, s, r->tag, ERROR_UNAVAILABLE, "%s", job_is_adopted_text);
+		send_error(x, s, r->tag, ERROR_UNAVAILABLE, "%s", job_is_adopted_text);
 		return true;
 	}
 	if (!pendings_within_limit(x, s))
@@ -556,12 +556,12 @@ static void take_again_answer(struct request_context *x, struct session *s, cons
 	if (job)
 		job->here = false;
 	if (q->outcome == HOME_ANSWERED)
-		tell_error(x, s, tag, ERROR_UNAVAILABLE, "the job that an earlier TAKE was answered with was lost meanwhile: ask again");
+		send_error(x, s, tag, ERROR_UNAVAILABLE, "the job that an earlier TAKE was answered with was lost meanwhile: ask again");
 	else
-		tell_error(x, s, tag, ERROR_UNAVAILABLE, "the home of the queue cannot be used: %.*s", (int)q->text.n, q->text.p ? q->text.p : "");
+		send_error(x, s, tag, ERROR_UNAVAILABLE, "the home of the queue cannot be used: %.*s", (int)q->text.n, q->text.p ? q->text.p : "");
 }
 
-void take_again_told(struct request_context *x, struct home_question *q)
+void take_again_on_outcome(struct request_context *x, struct home_question *q)
 {
 	struct pending *p = q->pending;
 	struct session *s = p->session;

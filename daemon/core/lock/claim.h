@@ -106,7 +106,7 @@ struct lock;
 
 enum claim_state {
 	CLAIM_NEW,     /* being asked for; in no list of a lock */
-	CLAIM_WAITING, /* among the lock's waiters, see claim_stands_before() */
+	CLAIM_WAITING, /* among the lock's waiters, see claim_comes_before() */
 	CLAIM_HELD,    /* the lock's holder, or one of its holders */
 	CLAIM_LOST,    /* lost while held, not acknowledged, and not known to be taken again: among the lock's losses */
 };
@@ -158,7 +158,7 @@ struct claim {
 	/* CLAIM_HELD, CLAIM_LOST */
 	int64_t token;
 	struct instant granted_at;
-	struct instant believed; /* of a session without a connection: by then its client has stopped relying on the lock */
+	struct instant relied_until; /* of a session without a connection: by then its client has stopped relying on the lock */
 	struct instant contended_at; /* when CONTENDED was last sent to its client over the present connection; 0: never */
 	unsigned count;
 	unsigned closing;        /* CLAIM_LOST: the contender's `closing` at the loss; 0: it was acknowledged, or does not count there */
@@ -217,7 +217,7 @@ static inline struct instant claim_place(const struct claim *c)
 }
 
 /* The order of waiters: first come, first served, by claim_place(). */
-static inline bool claim_stands_before(const struct claim *a, const struct claim *b)
+static inline bool claim_comes_before(const struct claim *a, const struct claim *b)
 {
 	return instant_diff(claim_place(a), claim_place(b)) < (a->asking->order < b->asking->order);
 }

@@ -37,7 +37,7 @@ void contender_line_up(struct contender *k, struct claim *c)
 {
 	struct claim *before = TAILQ_LAST(&k->waiters, claims);
 
-	for (unsigned passed = 0; before && claim_stands_before(c, before) && passed < PASSED_MOST / (1U + c->asking->others); passed++)
+	for (unsigned passed = 0; before && claim_comes_before(c, before) && passed < PASSED_MOST / (1U + c->asking->others); passed++)
 		before = TAILQ_PREV(before, claims, in_lock);
 	if (before)
 		TAILQ_INSERT_AFTER(&k->waiters, before, c, in_lock);
@@ -136,7 +136,7 @@ bool lease_is_gone(const struct lease *x, unsigned nodes)
 	return nodeset_count(x->renewal->gone) > nodes - quorum_of(nodes);
 }
 
-struct instant lease_tell_at(const struct lease *x, unsigned nodes)
+struct instant lease_loss_due(const struct lease *x, unsigned nodes)
 {
 	return instant_add(lease_deadline(x, nodes), -loss_lead_us(x->ttl_us));
 }
@@ -199,7 +199,7 @@ struct prior_lease adoption_record(struct core *core, const struct lease *x)
 	                           .deadline = instant_max(lease_deadline(x, core->conf.nodes), x->promised.until)};
 
 	if (x->auto_renew)
-		left.deadline = instant_max(left.deadline, x->believed_until);
+		left.deadline = instant_max(left.deadline, x->relied_at_least);
 	left.end = h && h->deadline.us != INSTANT_NEVER.us ? h->deadline : lease_deadline(x, core->conf.nodes);
 	left.votes = adoption_votes(core, x);
 	left.gaps = adoption_gaps(x);

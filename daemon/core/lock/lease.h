@@ -84,7 +84,7 @@ struct contender {
 	unsigned overdue;          /* patient waiters whose wait is over */
 	unsigned announced;        /* patient waiters that were reported to watchers */
 	unsigned counted;          /* waiters with count= above 1 */
-	struct claims waiters;     /* claims in CLAIM_WAITING, in the order of claim_stands_before() */
+	struct claims waiters;     /* claims in CLAIM_WAITING, in the order of claim_comes_before() */
 	struct claims losses;      /* claims in CLAIM_LOST: they are kept here, since few held names have any */
 	struct readers *lost;      /* the losses of all names */
 	unsigned closing;          /* how many times the lease was left alone since there are losses */
@@ -99,7 +99,7 @@ struct contender {
 	struct {
 		uint32_t value;    /* of round->taken_by; 0: none */
 		uint32_t since_ms; /* when we first saw it, by our clock */
-	} stood[NODES_MAX];        /* the value that was in the way at each store, when a round last heard from it */
+	} blocking[NODES_MAX];        /* the value that was in the way at each store, when a round last heard from it */
 	struct nodeset woken;      /* stores that reported since the last round began that the lock was freed */
 	struct nodeset ticket_at;  /* stores whose queue may have the ticket */
 	struct stamp ticket;       /* its place among daemons, by the stores' clock: see asking.h */
@@ -277,7 +277,7 @@ struct renewal {
 	struct instant gaps_until; /* when the last of these gaps was over */
 	struct nodeset confirmed;  /* stores that have confirmed their vote, in answer to calls after gaps_until */
 	struct nodeset gone;       /* stores whose last answer reported that the key is missing or has another value: there nothing of ours excludes others */
-	struct instant stood;      /* D before a store denied its vote: the holder may rely on it; 0: no store did, or D is that late again */
+	struct instant denied_deadline;      /* D before a store denied its vote: the holder may rely on it; 0: no store did, or D is that late again */
 	/* Somebody reports that the lease was broken: the stores are asked again after the round, since the report may have come before its answers. */
 	bool doubted;
 	bool wants_token;          /* the next round asks for a new token: see holding.h */
@@ -304,7 +304,7 @@ struct lease {
 	struct timer timer;
 	struct renewal *renewal;   /* the shared one, without a lease, if this lease needs none */
 	/* LEASE_HELD: the holder may rely on it until this moment, even after D: a clock jumped, or an earlier run promised more. INSTANT_PAST: until D. */
-	struct instant believed_until;
+	struct instant relied_at_least;
 	struct lease_value value;
 	struct placed placed;
 	struct {
@@ -326,7 +326,7 @@ static inline bool lease_is_at_rest(const struct lease *x)
 	const struct renewal *b = x->renewal;
 
 	return !b->round && !b->adoption && TAILQ_EMPTY(&b->extends) && !b->entry.waits && !b->wants_token && !b->doubted &&
-	       !nodeset_any(b->gaps) && b->stood.us == 0 && !x->at_risk && x->state != LEASE_ADOPTING;
+	       !nodeset_any(b->gaps) && b->denied_deadline.us == 0 && !x->at_risk && x->state != LEASE_ADOPTING;
 }
 
 #define LOSS_LEAD_LEAST_US (5 * MSEC)
@@ -355,7 +355,7 @@ static inline void lease_begin(struct lease *x, const struct lease_value *value,
 	if (renewal_is_none(x->renewal))
 		return;
 	x->renewal->gaps = x->renewal->confirmed = x->renewal->gone = NODESET_NONE;
-	x->renewal->stood.us = 0;
+	x->renewal->denied_deadline.us = 0;
 	x->renewal->wants_token = x->renewal->doubted = false;
 	x->renewal->paused_until.us = 0;
 }
@@ -373,10 +373,10 @@ static inline struct instant lease_deadline(const struct lease *x, unsigned node
 bool lease_is_gone(const struct lease *x, unsigned nodes);
 
 /* When a loss is reported: before D, so that the report arrives in time. */
-struct instant lease_tell_at(const struct lease *x, unsigned nodes);
+struct instant lease_loss_due(const struct lease *x, unsigned nodes);
 static inline bool lease_loss_is_due(const struct lease *x, unsigned nodes, struct instant now)
 {
-	return !instant_before(now, lease_tell_at(x, nodes));
+	return !instant_before(now, lease_loss_due(x, nodes));
 }
 
 /* Until when the votes of the other stores are a quorum without this one. */

@@ -508,21 +508,21 @@ void notices_add(struct notices *n, enum notice_kind kind, struct claim *c, stru
 	(c ? c->lock : p->lock)->name.refs++;
 }
 
-void notices_delivered(struct notices *n, const struct notice *told)
+void notices_delivered(struct notices *n, const struct notice *delivered)
 {
-	struct lock *l = told->claim ? told->claim->lock : told->pending->lock;
+	struct lock *l = delivered->claim ? delivered->claim->lock : delivered->pending->lock;
 
 	l->name.refs--;
-	switch (told->kind) {
+	switch (delivered->kind) {
 	case NOTICE_REENTERED:
 	case NOTICE_REFUSED:
 	case NOTICE_FORGOTTEN:
-		claim_free(n->table, told->claim);
+		claim_free(n->table, delivered->claim);
 		break;
 	case NOTICE_EXTENDED:
 	case NOTICE_RELEASED:
 	case NOTICE_SEEN:
-		pending_free(&n->table->pendings, told->pending);
+		pending_free(&n->table->pendings, delivered->pending);
 		break;
 	default:
 		break;

@@ -397,7 +397,7 @@ enum refusal {
 	REFUSED_NOT_EXTENDED, /* EXTEND: the same; its lease goes on */
 	REFUSED_KIND,
 	REFUSED_IN_USE, /* the name is in use as another kind, lock or semaphore, or as a semaphore of another limit */
-	REFUSED_AND_TOLD, /* LOCK: its client has got the reason already */
+	REFUSED_AND_SENT, /* LOCK: its client has got the reason already */
 	REFUSED_CANCELLED,
 	REFUSED_DRAINING,
 	REFUSED_DENIED, /* the rules were read again, and no longer allow it */
@@ -427,7 +427,7 @@ void notices_release(struct notices *n);
 /* About a claim, or about a pending. */
 void notices_add(struct notices *n, enum notice_kind kind, struct claim *c, struct pending *p, enum refusal why);
 /* The notice was delivered: frees its claim or its pending, if its kind says so, and its lock if nothing else needs it. */
-void notices_delivered(struct notices *n, const struct notice *told);
+void notices_delivered(struct notices *n, const struct notice *delivered);
 /* Answers this many of the EXTENDs that wait for a renewal of this lease, from the head of its list. */
 void notices_extended(struct notices *n, struct lease *x, unsigned count, enum refusal why);
 

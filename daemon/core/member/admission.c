@@ -21,7 +21,7 @@ void flow_begin(struct flow *f, unsigned most)
 void flow_sent(struct flow *f, struct instant now)
 {
 	if (f->open++ == 0)
-		f->heard = now;
+		f->answered_at = now;
 }
 
 static void flow_grow(struct flow *f)
@@ -49,7 +49,7 @@ void flow_answered(struct flow *f, struct instant sent, struct instant now, bool
 	bool used = 2 * f->open >= f->window; /* otherwise answers in time say nothing about a larger window */
 
 	f->open--;
-	f->heard = now;
+	f->answered_at = now;
 	if (!executed)
 		return;
 	/* If no call is open after an answer, only the network path was measured, even if the path has become longer. */
@@ -150,7 +150,7 @@ void admission_leave(struct admission *a, struct admission_entry *x)
 }
 
 /* Whether the next entry to be admitted is of KEEP or LEAVE. */
-static bool is_for_keeping(struct admission *a, bool alone, struct instant now)
+static bool keep_is_next(struct admission *a, bool alone, struct instant now)
 {
 	a->odd = !a->odd;
 	return !keeps_none(a) && (a->odd || alone || !instant_before(now, heap_first(&a->keep)->at));
@@ -187,7 +187,7 @@ static struct admission_entry *pick(struct admission *a, enum room room, struct 
 	if (room == ROOM_FOR_RELEASES)
 		return kept && kept->class == ADMISSION_LEAVE ? kept : TAILQ_FIRST(&a->give_back);
 	other = first_other(a);
-	if (is_for_keeping(a, !other, now))
+	if (keep_is_next(a, !other, now))
 		return kept;
 	a->given_back = a->given_back == RELEASES_A_ROUND ? 0 : a->given_back + 1;
 	return other;

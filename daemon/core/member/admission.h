@@ -24,7 +24,7 @@ struct flow {
 	unsigned window, most; /* the window; its upper bound */
 	unsigned credit;       /* answers towards the next growth */
 	int64_t least_us;      /* shortest time of an answer; INT64_MAX: unknown */
-	struct instant heard;  /* time of the last answer, or of a call that was sent when none was open */
+	struct instant answered_at;  /* time of the last answer, or of a call that was sent when none was open */
 	struct instant halved;
 };
 
@@ -49,7 +49,7 @@ static inline bool flow_is_overdrawn(const struct flow *f)
 /* Calls are open, and no answer has come for the timeout of a command. */
 static inline bool flow_is_stuck(const struct flow *f, struct instant now, int64_t timeout_us)
 {
-	return f->open > 0 && instant_diff(now, f->heard) >= timeout_us;
+	return f->open > 0 && instant_diff(now, f->answered_at) >= timeout_us;
 }
 
 /*

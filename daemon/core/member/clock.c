@@ -164,7 +164,7 @@ bool first_look_was_ahead(struct members *ms, struct member *m)
 
 /* Whether the clocks of two stores show the same jump. See clock.h for the consequences. */
 
-enum likeness { LIKE, UNLIKE, NOT_KNOWN_YET, LOOK_AGAIN };
+enum comparison { LIKE, UNLIKE, NOT_KNOWN_YET, LOOK_AGAIN };
 
 /* By how much the clock of m has jumped. */
 static inline struct move jump_move(const struct member *m)
@@ -187,9 +187,9 @@ static bool moves_are_alike(struct move its, struct move others)
 /* Both have jumped, perhaps at the same moment. The bounds of each just before its jump say more than those of the last look at m. */
 static bool jumps_are_alike(const struct member *m, const struct member *other)
 {
-	bool meet = other->jump.open && instant_before(m->jump.before.at, other->jump.seen) && instant_before(other->jump.before.at, m->jump.seen);
+	bool overlap = other->jump.open && instant_before(m->jump.before.at, other->jump.seen) && instant_before(other->jump.before.at, m->jump.seen);
 
-	return meet && moves_are_alike(jump_move(m), jump_move(other));
+	return overlap && moves_are_alike(jump_move(m), jump_move(other));
 }
 
 /* The answer of m came so late that the jump may be twice as long, and another look at m would show it. */
@@ -230,7 +230,7 @@ static bool jump_is_denied(const struct members *ms, const struct member *m)
 }
 
 /* Whether another store's clock shows the jump of m. LOOK_AGAIN: perhaps, or it shows more; another look at m would decide. */
-static enum likeness jump_likeness(const struct member *m, const struct member *other)
+static enum comparison jump_compare(const struct member *m, const struct member *other)
 {
 	const struct clock_bounds *then = &m->jump.beside[other->index];
 	struct move its = jump_move(m), others = clock_move(then, &other->clock.firm);
@@ -326,7 +326,7 @@ bool jump_note(struct members *ms, struct member *m, int64_t server_us, struct i
 	if (!jump)
 		return false;
 	c->sure = ms->core->now;
-	members_lower(ms, m->index, jump);
+	members_shorten(ms, m->index, jump);
 	m->jump.open = true;
 	m->jump.seen = ms->core->now;
 	m->jump.looked = INSTANT_NEVER;
@@ -392,7 +392,7 @@ enum jump_whose jump_judge(const struct members *ms, const struct member *m)
 	if (jump_is_partial(m))
 		return jump_is_overdue(ms, m) ? JUMP_THEIRS : JUMP_OPEN;
 	for (unsigned i = 0; i < nodes; i++) {
-		enum likeness how = i == m->index ? UNLIKE : jump_likeness(m, &ms->node[i]);
+		enum comparison how = i == m->index ? UNLIKE : jump_compare(m, &ms->node[i]);
 
 		like += how == LIKE;
 		open += how == NOT_KNOWN_YET || how == LOOK_AGAIN;
@@ -412,7 +412,7 @@ struct nodeset jump_asks(const struct members *ms, const struct member *m)
 	if (jump_is_unread(m) || jump_is_partial(m))
 		return jump_is_unread(m) ? nodeset_of(m->index) : NODESET_NONE;
 	for (unsigned i = 0; i < ms->core->conf.nodes; i++) {
-		enum likeness how = i == m->index ? UNLIKE : jump_likeness(m, &ms->node[i]);
+		enum comparison how = i == m->index ? UNLIKE : jump_compare(m, &ms->node[i]);
 
 		if (how == NOT_KNOWN_YET)
 			nodeset_add(&asks, i);
@@ -451,7 +451,7 @@ static int64_t jump_shown(const struct member *m, const struct member *other, in
 }
 
 /* By then the stop was over: one of the clocks that agree had shown it. */
-static struct instant stop_over(const struct members *ms, const struct member *m, const enum likeness *how, struct move stop)
+static struct instant stop_over(const struct members *ms, const struct member *m, const enum comparison *how, struct move stop)
 {
 	struct instant over = m->jump.shown;
 
@@ -468,7 +468,7 @@ static struct instant stop_over(const struct members *ms, const struct member *m
  * Allows for the stop in the bounds of a clock that has not shown it yet, or not certainly. A clock that is LIKE may have shown what is too little to notice
  * as a jump. An answer that came too late to decide may have shown a part. A clock that was looked at after the stop and does not show it was set back.
  */
-static void clock_allow(const struct member *m, struct member *other, enum likeness how, struct move stop, struct instant over)
+static void clock_allow(const struct member *m, struct member *other, enum comparison how, struct move stop, struct instant over)
 {
 	bool unseen = instant_before(other->clock.sent, over), vague = how != LIKE && look_may_hide(&other->clock, stop);
 	int64_t shown = how == LIKE || !unseen ? jump_shown(m, other, stop.most) : 0;
@@ -492,7 +492,7 @@ static void jump_close(struct members *ms, struct member *m, struct move rest)
 	m->jump.open = false;
 	if (rest.least <= 0)
 		return;
-	members_lower(ms, m->index, rest.most);
+	members_shorten(ms, m->index, rest.most);
 	m->clock.high += rest.most;
 	m->clock.firm = clock_now(&m->clock);
 }
@@ -505,7 +505,7 @@ void jump_is_none(struct members *ms, struct member *m)
 }
 
 /* The longest of the jumps that are alike: the other stores may have been looked at in the middle of the stop. */
-static struct move jump_whole(const struct members *ms, const struct member *m, const enum likeness *how)
+static struct move jump_whole(const struct members *ms, const struct member *m, const enum comparison *how)
 {
 	struct move whole = jump_move(m);
 
@@ -540,26 +540,26 @@ struct member *jump_next(struct members *ms, struct nodeset among)
 
 void jump_is_ours(struct members *ms, struct member *m)
 {
-	enum likeness how[NODES_MAX] = {UNLIKE};
+	enum comparison how[NODES_MAX] = {UNLIKE};
 	struct move stop = jump_move(m), whole, elsewhere;
 	struct instant over;
 	unsigned like = 1;
 
 	for (unsigned i = 0; i < ms->core->conf.nodes; i++) {
-		how[i] = i == m->index ? LIKE : jump_likeness(m, &ms->node[i]);
+		how[i] = i == m->index ? LIKE : jump_compare(m, &ms->node[i]);
 		like += i != m->index && how[i] == LIKE;
 	}
 	whole = jump_whole(ms, m, how);
 	over = stop_over(ms, m, how, stop);
 	stop.most = whole.most;
 	elsewhere = (struct move){stop.least - drift_us(stop.most), stop.most + drift_us(stop.most)};
-	if (member_may_tell(ms, m, false))
+	if (member_may_log(ms, m, false))
 		core_log(ms->core, LOG_WARN, "stood-still", "for_ms=%" PRId64 " stores=%u", stop.most / MSEC, like);
 	for (unsigned i = 0; i < ms->core->conf.nodes; i++) {
 		struct member *other = &ms->node[i];
 
 		if (!other->jump.open)
-			members_lower(ms, i, stop.most);
+			members_shorten(ms, i, stop.most);
 		clock_allow(m, other, how[i], elsewhere, over);
 		if (other->jump.open && how[i] == LIKE && !jump_is_sum(other, stop))
 			jump_close(ms, other, (struct move){whole.least - jump_move(other).most, whole.most - jump_move(other).least});

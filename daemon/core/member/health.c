@@ -20,18 +20,18 @@
 
 /* --- reports --- */
 
-bool member_may_tell(struct members *ms, struct member *m, bool again)
+bool member_may_log(struct members *ms, struct member *m, bool again)
 {
-	struct instant now = ms->core->now, full = instant_max(m->tells.full, now);
+	struct instant now = ms->core->now, full = instant_max(m->log_room.full, now);
 
-	if (instant_diff(full, now) > (TELL_MOST - 1) * TELL_APART_US) {
-		m->tells.left_out += !again;
+	if (instant_diff(full, now) > (LINES_AT_ONCE - 1) * LINES_APART_US) {
+		m->log_room.left_out += !again;
 		return false;
 	}
-	m->tells.full = instant_add(full, TELL_APART_US);
-	if (m->tells.left_out > 0)
-		core_log(ms->core, LOG_WARN, "left-out", "node=%s lines=%u", ms->core->conf.label[m->index], m->tells.left_out);
-	m->tells.left_out = 0;
+	m->log_room.full = instant_add(full, LINES_APART_US);
+	if (m->log_room.left_out > 0)
+		core_log(ms->core, LOG_WARN, "left-out", "node=%s lines=%u", ms->core->conf.label[m->index], m->log_room.left_out);
+	m->log_room.left_out = 0;
 	return true;
 }
 
@@ -80,7 +80,7 @@ struct trouble member_trouble(const struct members *ms, const struct member *m)
 	return (struct trouble){"", DEFECT_NONE};
 }
 
-const char *member_state_told(const struct members *ms, const struct member *m)
+const char *member_state_reported(const struct members *ms, const struct member *m)
 {
 	if (member_is_slow(ms, m))
 		return "slow";
@@ -90,28 +90,28 @@ const char *member_state_told(const struct members *ms, const struct member *m)
 /* Gives one store for each cause. */
 static void list_troubles(const struct members *ms, bool serving, char *text, size_t size)
 {
-	uint64_t told = 0;
+	uint64_t named = 0;
 	size_t at = 0;
 
 	text[0] = '\0';
 	for (unsigned i = 0; i < ms->core->conf.nodes && at < size; i++) {
 		struct trouble trouble = member_trouble(ms, &ms->node[i]);
 
-		if (member_serves(ms, &ms->node[i]) != serving || !trouble.defect || trouble.defect == DEFECT_SLOW || (told >> trouble.defect & 1))
+		if (member_serves(ms, &ms->node[i]) != serving || !trouble.defect || trouble.defect == DEFECT_SLOW || (named >> trouble.defect & 1))
 			continue;
-		told |= UINT64_C(1) << trouble.defect;
+		named |= UINT64_C(1) << trouble.defect;
 		at += (size_t)snprintf(text + at, size - at, "; %s: %s", ms->core->conf.label[i], trouble.text);
 	}
 }
 
 _Static_assert(DEFECT_N <= 64, "one bit for each");
 
-void health_tell_serving(const struct members *ms, char *text, size_t size)
+void health_show_serving(const struct members *ms, char *text, size_t size)
 {
 	list_troubles(ms, true, text, size);
 }
 
-void health_tell_missing(const struct members *ms, char *text, size_t size)
+void health_show_missing(const struct members *ms, char *text, size_t size)
 {
 	static const char *const word[] = {"in quarantine", "refused", "down", "slow", "slower than redis.timeout", "being asked"};
 	enum { QUARANTINED, REFUSED, DOWN, SLOW, FAR, ASKED, MISSING_N };
@@ -174,12 +174,12 @@ static void health_words(char *to, size_t size, struct span text)
 /* Logs what was refused, or is no longer refused. While it is probed or refused, its state says enough. */
 static void health_log(struct members *ms, struct member *m, enum log_level level, struct ill *ill, const char *note, bool again)
 {
-	enum defect now = ill->defect, was = ill->told;
+	enum defect now = ill->defect, was = ill->logged;
 
-	if (now == was || (m->state != MEMBER_JOINED && m->state != MEMBER_QUARANTINED) || !member_may_tell(ms, m, again))
+	if (now == was || (m->state != MEMBER_JOINED && m->state != MEMBER_QUARANTINED) || !member_may_log(ms, m, again))
 		return;
-	ill->told = now;
-	core_log(ms->core, now ? level : LOG_NOTICE, "node", "node=%s state=%s cause=%s %s=%s", ms->core->conf.label[m->index], member_state_told(ms, m),
+	ill->logged = now;
+	core_log(ms->core, now ? level : LOG_NOTICE, "node", "node=%s state=%s cause=%s %s=%s", ms->core->conf.label[m->index], member_state_reported(ms, m),
 	         defect_table[now ? now : was].word, now ? "reason" : "note", core_quoted(ms->core, span_of(now ? ill->text : note)));
 }
 
@@ -272,9 +272,9 @@ static void health_note_clock(struct members *ms, struct member *m)
 
 static void health_log_silence(struct members *ms, struct member *m, bool again)
 {
-	if (!m->silence_untold || !member_may_tell(ms, m, again))
+	if (!m->silence_unlogged || !member_may_log(ms, m, again))
 		return;
-	m->silence_untold = false;
+	m->silence_unlogged = false;
 	if (*m->silent)
 		core_log(ms->core, LOG_WARN, "subscriber", "node=%s state=refused reason=%s note=\"until then waiters ask it by timer\"",
 		         ms->core->conf.label[m->index], core_quoted(ms->core, span_of(m->silent)));
@@ -292,7 +292,7 @@ void member_subscribed(struct members *ms, unsigned node, enum defect defect, st
 		return;
 	strcpy(m->silent, text);
 	m->silence = defect;
-	m->silence_untold = true;
+	m->silence_unlogged = true;
 	health_log_silence(ms, m, false);
 }
 
@@ -344,8 +344,8 @@ static void health_note_denial(struct members *ms, struct member *m, enum defect
 	m->denial.defect = defect;
 	m->denial.at = ms->core->now;
 	strcpy(m->denial.text, now);
-	if (!known && member_may_tell(ms, m, false))
-		core_log(ms->core, LOG_WARN, "node", "node=%s state=%s cause=%s%s%s reason=%s", ms->core->conf.label[m->index], member_state_told(ms, m),
+	if (!known && member_may_log(ms, m, false))
+		core_log(ms->core, LOG_WARN, "node", "node=%s state=%s cause=%s%s%s reason=%s", ms->core->conf.label[m->index], member_state_reported(ms, m),
 		         defect_table[defect].word, name.n ? " name=" : "", name.n ? core_quoted(ms->core, name) : "",
 		         core_quoted(ms->core, span_of(m->denial.text)));
 }
@@ -355,21 +355,21 @@ static void health_note_denial(struct members *ms, struct member *m, enum defect
 #define OF_KEY_MAX (4 * NAME_MAX_BYTES + 96)
 
 /* The name of the lock or slot. */
-static struct span health_of_key(struct members *ms, struct span key, const char *what, char told[OF_KEY_MAX])
+static struct span health_of_key(struct members *ms, struct span key, const char *what, char named[OF_KEY_MAX])
 {
 	bool slot = span_starts(key, SPAN(SLOT_PREFIX));
 	struct span name = slot ? (struct span){key.p + sizeof(SLOT_PREFIX) - 1, key.n - (sizeof(SLOT_PREFIX) - 1)} : name_unescaped(key);
 
-	snprintf(told, OF_KEY_MAX, "%s the %s %s: ", what, slot ? "slot" : "lock", core_quoted(ms->core, name));
+	snprintf(named, OF_KEY_MAX, "%s the %s %s: ", what, slot ? "slot" : "lock", core_quoted(ms->core, name));
 	return name;
 }
 
 static void health_note_key(struct members *ms, unsigned node, struct span key, enum defect defect, const char *what, struct span text)
 {
-	char told[OF_KEY_MAX];
-	struct span name = health_of_key(ms, key, what, told);
+	char named[OF_KEY_MAX];
+	struct span name = health_of_key(ms, key, what, named);
 
-	health_note_denial(ms, &ms->node[node], defect, name, told, text);
+	health_note_denial(ms, &ms->node[node], defect, name, named, text);
 }
 
 void health_note_wrong_type(struct members *ms, unsigned node, struct span key)
@@ -386,13 +386,13 @@ void health_note_unqueued(struct members *ms, const struct answer *a, struct spa
 void health_forget_key(struct members *ms, unsigned node, struct span key, bool queued)
 {
 	struct member *m = &ms->node[node];
-	char told[OF_KEY_MAX];
+	char named[OF_KEY_MAX];
 
-	(void)health_of_key(ms, key, WRONG_TYPE, told);
-	if (strncmp(m->denial.text, told, strlen(told)) == 0)
+	(void)health_of_key(ms, key, WRONG_TYPE, named);
+	if (strncmp(m->denial.text, named, strlen(named)) == 0)
 		m->denial.defect = DEFECT_NONE;
-	(void)health_of_key(ms, key, UNQUEUED, told);
-	if (queued && strncmp(m->denial.text, told, strlen(told)) == 0)
+	(void)health_of_key(ms, key, UNQUEUED, named);
+	if (queued && strncmp(m->denial.text, named, strlen(named)) == 0)
 		m->denial.defect = DEFECT_NONE;
 }
 
@@ -417,9 +417,9 @@ static void health_log_far(struct members *ms, struct member *m, bool again)
 {
 	bool far = member_is_far(ms, m);
 
-	if (far == m->far_told || !member_may_tell(ms, m, again))
+	if (far == m->far_logged || !member_may_log(ms, m, again))
 		return;
-	m->far_told = far;
+	m->far_logged = far;
 	core_log(ms->core, far ? LOG_ERROR : LOG_NOTICE, "node-slow", "node=%s %s%s", ms->core->conf.label[m->index],
 	         far ? "reason=" : "note=\"it answers in time again\"", far ? core_quoted(ms->core, span_of(m->far)) : "");
 }
@@ -492,7 +492,7 @@ void health_note_late(struct members *ms, struct member *m, struct instant sent)
 	else if (n >= LATE_LEAST && late_us * LATE_MOST >= all_us)
 		snprintf(m->late_text, sizeof(m->late_text), "for %u %% of the last minute it did not answer within redis.timeout (%" PRId64 " ms)",
 		         (unsigned)(late_us * 100 / all_us), ms->core->conf.timeout_us / MSEC);
-	if (m->late_text[0] && !was && member_may_tell(ms, m, false))
+	if (m->late_text[0] && !was && member_may_log(ms, m, false))
 		core_log(ms->core, LOG_WARN, "node-slow", "node=%s reason=%s", ms->core->conf.label[m->index], core_quoted(ms->core, span_of(m->late_text)));
 }
 
@@ -500,7 +500,7 @@ void health_note_stall(struct members *ms, struct member *m)
 {
 	m->stalled = true;
 	m->stalled_at = ms->core->now;
-	if (!member_is_far(ms, m) && member_may_tell(ms, m, false))
+	if (!member_is_far(ms, m) && member_may_log(ms, m, false))
 		core_log(ms->core, LOG_WARN, "node-slow", "node=%s timeout_ms=%" PRId64, ms->core->conf.label[m->index], ms->core->conf.timeout_us / MSEC);
 }
 

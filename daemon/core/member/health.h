@@ -17,19 +17,19 @@ struct trouble {
 /* The text is in memory of the effects, or of the store. */
 struct trouble member_trouble(const struct members *ms, const struct member *m);
 /* Why stores do not serve, for people: "2 in quarantine, 1 down; r3: connect: Connection refused". Gives an example of each cause. */
-void health_tell_missing(const struct members *ms, char *text, size_t size);
+void health_show_missing(const struct members *ms, char *text, size_t size);
 /* What serving stores have refused, or lack: "; r3: it refused a call: NOPERM no". "" if nothing. */
-void health_tell_serving(const struct members *ms, char *text, size_t size);
+void health_show_serving(const struct members *ms, char *text, size_t size);
 /* Its state, as reported to people and programs. */
-const char *member_state_told(const struct members *ms, const struct member *m);
+const char *member_state_reported(const struct members *ms, const struct member *m);
 
 /*
- * Whether one more line may be logged about it: TELL_MOST at once, then one each TELL_APART_US. Otherwise a store that comes and goes would fill the log. The
+ * Whether one more line may be logged about it: LINES_AT_ONCE at once, then one each LINES_APART_US: a store that comes and goes fills no log. The
  * next line says how many were left out. again: this line was left out before, and is counted already.
  */
-bool member_may_tell(struct members *ms, struct member *m, bool again);
-#define TELL_MOST     10
-#define TELL_APART_US (10 * SEC)
+bool member_may_log(struct members *ms, struct member *m, bool again);
+#define LINES_AT_ONCE     10
+#define LINES_APART_US (10 * SEC)
 
 unsigned members_serving(const struct members *ms);
 unsigned members_voting(const struct members *ms); /* slow ones count as well */

@@ -40,7 +40,7 @@ static void member_become_quarantined(struct members *ms, struct member *m)
 /* Its quarantine is over. The store is joined once the others have reported their fences, or the time for that is over. */
 static void member_end_quarantine(struct members *ms, struct member *m)
 {
-	struct nodeset unasked = fences_unheard(ms, m);
+	struct nodeset unasked = fences_unreported(ms, m);
 
 	if (instant_before(m->quarantine.ask_until, m->quarantine.end))
 		m->quarantine.ask_until = instant_add(ms->core->now, ms->core->conf.timeout_us);
@@ -63,7 +63,7 @@ void member_replaced(struct members *ms, unsigned node)
 {
 	struct member *m = &ms->node[node];
 
-	members_lower(ms, node, members_bound_us(ms)); /* no vote is worth more */
+	members_shorten(ms, node, members_bound_us(ms)); /* no vote is worth more */
 	m->fence_joined = 0;
 	m->vouched.marker[0] = '\0';
 }
@@ -85,8 +85,8 @@ void member_up(struct members *ms, unsigned node, struct span address)
 /* Otherwise its timer makes the log entry later. */
 static void member_log_down(struct members *ms, struct member *m)
 {
-	if (!member_tell(ms, m))
-		heap_set(&ms->core->timers, &m->timer, instant_add(ms->core->now, TELL_APART_US));
+	if (!member_log_rest(ms, m))
+		heap_set(&ms->core->timers, &m->timer, instant_add(ms->core->now, LINES_APART_US));
 }
 
 void member_down(struct members *ms, unsigned node, enum defect defect, struct span reason)
@@ -123,7 +123,7 @@ static void member_is_late(struct members *ms, struct member *m)
 	member_stall(ms, m->index);
 	if (!m->jump.open)
 		return;
-	members_settle_jumps(ms);
+	members_judge_jumps(ms);
 	if (m->jump.open && instant_before(ms->core->now, jump_look_at(ms, m)))
 		heap_set(&ms->core->timers, &m->timer, jump_look_at(ms, m));
 }
@@ -134,14 +134,14 @@ void member_fired(struct members *ms, struct member *m)
 		member_log_down(ms, m);
 		return;
 	}
-	(void)member_tell(ms, m);
+	(void)member_log_rest(ms, m);
 	if (instant_diff(ms->core->now, m->timer.at) > ms->core->conf.timeout_us / 2)
 		jumps_look_anew(ms);
 	if (m->asked != ASKED_NOTHING) {
 		member_is_late(ms, m);
 		return;
 	}
-	members_settle_jumps(ms);
+	members_judge_jumps(ms);
 	if (m->asked != ASKED_NOTHING)
 		return;
 	/* With evidence it is probed before it joins: judge_probe() ignores the evidence if the store still has the marker of its quarantine. */
@@ -176,7 +176,7 @@ static void member_note_loss(struct members *ms, struct member *m, struct troubl
 		m->quarantine.losses = 0;
 	if (m->quarantine.losses++ == 0)
 		m->quarantine.first = now;
-	m->told_of = MEMBER_PROBING; /* each quarantine is logged */
+	m->logged_state = MEMBER_PROBING; /* each quarantine is logged */
 	m->quarantine.cause = why.defect;
 	if (m->quarantine.losses < LOSSES_MOST)
 		core_keep(m->quarantine.why, sizeof(m->quarantine.why), span_of(why.text));
@@ -212,7 +212,7 @@ static void member_has_moved(struct members *ms, const struct member *m)
 {
 	for (unsigned i = 0; i < ms->core->conf.nodes; i++) {
 		if (i != m->index && strcmp(ms->node[i].run_id, m->run_id) == 0)
-			members_lower(ms, i, members_bound_us(ms)); /* no vote is worth more */
+			members_shorten(ms, i, members_bound_us(ms)); /* no vote is worth more */
 	}
 }
 
@@ -404,7 +404,7 @@ static void members_end_quarantines(struct members *ms)
 		struct member *m = &ms->node[i];
 
 		if (m->state != MEMBER_QUARANTINED || m->asked != ASKED_NOTHING || !instant_before(ms->core->now, m->quarantine.ask_until) ||
-		    nodeset_any(fences_unheard(ms, m)))
+		    nodeset_any(fences_unreported(ms, m)))
 			continue;
 		m->quarantine.ask_until = ms->core->now;
 		member_fired(ms, m);
@@ -424,12 +424,12 @@ bool member_answered(struct members *ms, const struct answer *a)
 	if (!m->connected)
 		return true;
 	if (probed && a->class == ANSWER_EXECUTED && a->probe) {
-		member_hear(ms, a, m->asked_at);
+		member_take_answer(ms, a, m->asked_at);
 		members_compare_clocks(ms);
 		if (m->asked == ASKED_NOTHING)
 			member_follow(ms, m, a);
 		health_note_probe(ms, m, a->probe);
-		members_settle_jumps(ms); /* it may be asked again because of others: its own answer counts first */
+		members_judge_jumps(ms); /* it may be asked again because of others: its own answer counts first */
 		members_end_quarantines(ms);
 		return true;
 	}

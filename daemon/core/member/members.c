@@ -128,7 +128,7 @@ static bool fence_was_reported(const struct member *other, struct instant since)
 	return !instant_before(other->clock.sent, since) || (other->asked == ASKED_NOTHING && !instant_before(other->asked_at, since));
 }
 
-struct nodeset fences_unheard(const struct members *ms, const struct member *m)
+struct nodeset fences_unreported(const struct members *ms, const struct member *m)
 {
 	struct nodeset unasked = NODESET_NONE;
 
@@ -186,7 +186,7 @@ const char *member_state_word(enum member_state state)
 	return state_word[state];
 }
 
-bool members_are_settled(const struct members *ms)
+bool members_are_checked(const struct members *ms)
 {
 	for (unsigned i = 0; i < ms->core->conf.nodes; i++) {
 		const struct member *m = &ms->node[i];

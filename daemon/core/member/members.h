@@ -110,7 +110,7 @@ int64_t fences_floor(struct members *ms, const struct member *m);
  * The nodes that have not reported their fence since the quarantine of m ended, and still may. m itself is one of them: its clock may have been set back
  * meanwhile.
  */
-struct nodeset fences_unheard(const struct members *ms, const struct member *m);
+struct nodeset fences_unreported(const struct members *ms, const struct member *m);
 
 /* What is known of each store, and questions about all of them. membership.h says how a store becomes a member. */
 
@@ -156,7 +156,7 @@ enum evidence {
 /* What a probe shows of it, apart from its membership. */
 struct ill {
 	enum defect defect; /* DEFECT_NONE: nothing */
-	enum defect told;   /* the defect that was logged */
+	enum defect logged;   /* the defect that was logged */
 	char text[168];
 };
 
@@ -219,7 +219,7 @@ struct member {
 		char text[160];       /* about all three */
 	} breaks;
 	char far[96];  /* why its answers come too late, in words */
-	bool far_told; /* it was logged */
+	bool far_logged; /* it was logged */
 	unsigned late; /* how many answers in a row took longer than the timeout */
 	/* Round trips longer than the timeout while most are not: in the present half minute, and in the one before. */
 	struct {
@@ -258,13 +258,13 @@ struct member {
 	char address[64]; /* its address, if the configuration does not give it; cut if longer */
 	char silent[256]; /* why it publishes nothing for this daemon; "" = it does, or has not refused */
 	enum defect silence; /* … as one word */
-	bool silence_untold; /* the last change was not logged */
-	char told[160]; /* the reason that was last logged, and its state: so it is logged once and not each second */
-	enum member_state told_of;
+	bool silence_unlogged; /* the last change was not logged */
+	char logged[160]; /* the reason that was last logged, and its state: so it is logged once and not each second */
+	enum member_state logged_state;
 	struct {
-		struct instant full; /* when TELL_MOST lines may be logged at once again */
+		struct instant full; /* when LINES_AT_ONCE lines may be logged at once again */
 		unsigned left_out;
-	} tells; /* lines of the log about it */
+	} log_room; /* lines of the log about it */
 	struct member_clock clock;
 	struct clock_bounds beside[NODES_MAX]; /* what was known of all clocks at the last look at this one */
 	struct {
@@ -313,7 +313,7 @@ struct members {
 };
 
 /* All votes of this node end this much sooner. */
-static inline void members_lower(struct members *ms, unsigned node, int64_t sooner_us)
+static inline void members_shorten(struct members *ms, unsigned node, int64_t sooner_us)
 {
 	ms->votes_fall_us[node] += sooner_us;
 	ms->votes_fall = true;
@@ -368,7 +368,7 @@ static inline bool member_serves(const struct members *ms, const struct member *
 const char *member_state_word(enum member_state state);
 unsigned members_usable(const struct members *ms);
 /* Whether each store was examined once: joined, quarantined, refused or down. */
-bool members_are_settled(const struct members *ms);
+bool members_are_checked(const struct members *ms);
 unsigned members_that_may_grant(const struct members *ms);
 /* What a quorum has room for. Without a quorum there is nothing to wait for: a round may begin, and learns that at once. */
 enum room members_room(const struct members *ms);

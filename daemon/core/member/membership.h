@@ -48,12 +48,12 @@ const char *judge_refusal(struct members *ms, const struct answer *a);
 /* The two calls of the membership to a store, PROBE and MARK, and the only code that writes a store's state. Decides nothing. */
 
 /*
- * The only writer of a store's state. Logs a change, unless the same state and reason were logged last, or the log has no room (member_may_tell); always logs
+ * The only writer of a store's state. Logs a change, unless the same state and reason were logged last, or the log has no room (member_may_log); always logs
  * PROBING. defect: of a reason other than its memory.
  */
 void member_become(struct members *ms, struct member *m, enum member_state state, enum defect defect, const char *reason);
 /* Logs what the log had no room for. False: there is still none. */
-bool member_tell(struct members *ms, struct member *m);
+bool member_log_rest(struct members *ms, struct member *m);
 /* Asks the store for its identity and its marker. */
 void member_probe(struct members *ms, struct member *m);
 /* Compare-and-set of the store's marker: from `from` to a fresh one of the kind 'q' or 'j'. */
@@ -66,10 +66,10 @@ void member_mark(struct members *ms, struct member *m, struct span from, char ki
 
 /* The answer to any call that was sent at `sent`. Asks stores again where it raises a question. */
 void member_observe(struct members *ms, const struct answer *a, struct instant sent);
-/* The same, but jumps of clocks are left to members_settle_jumps. */
-void member_hear(struct members *ms, const struct answer *a, struct instant sent);
+/* The same, but jumps of clocks are left to members_judge_jumps. */
+void member_take_answer(struct members *ms, const struct answer *a, struct instant sent);
 /* Judges the clock jumps that are open. Probes the stores that must show more, and those whose jump is decided: they are used again, or quarantined. */
-void members_settle_jumps(struct members *ms);
+void members_judge_jumps(struct members *ms);
 /* A call that sets a key is about to be sent there. us: the uncertainty of the clock, which bounds how late that may happen. */
 void member_note_width(const struct members *ms, struct member *m, int64_t us);
 /* The connection of m broke: its commands may still set keys for a while. */

@@ -18,7 +18,7 @@ static void member_probe_if_idle(struct members *ms, struct member *m)
 }
 
 /* Judges an open jump. While that needs other clocks, asks their stores for their time. */
-static void member_settle_jump(struct members *ms, struct member *m)
+static void member_judge_jump(struct members *ms, struct member *m)
 {
 	struct nodeset asks;
 
@@ -49,7 +49,7 @@ static void member_settle_jump(struct members *ms, struct member *m)
 	}
 }
 
-void members_settle_jumps(struct members *ms)
+void members_judge_jumps(struct members *ms)
 {
 	struct nodeset open = NODESET_NONE, left;
 	struct member *m;
@@ -62,7 +62,7 @@ void members_settle_jumps(struct members *ms)
 	if (!nodeset_any(open))
 		return;
 	for (left = open; (m = jump_next(ms, left)); nodeset_remove(&left, m->index))
-		member_settle_jump(ms, m);
+		member_judge_jump(ms, m);
 	for (unsigned i = 0; i < ms->core->conf.nodes; i++)
 		if (nodeset_has(open, i) && !ms->node[i].jump.open)
 			member_probe_if_idle(ms, &ms->node[i]);
@@ -125,7 +125,7 @@ static void member_time_trip(struct members *ms, struct member *m, struct instan
 	} else if (m->rtt_us && !instant_before(m->timed_at, sent)) {
 		return;
 	}
-	if (late || m->late > 0 || m->far_told || member_is_far(ms, m))
+	if (late || m->late > 0 || m->far_logged || member_is_far(ms, m))
 		health_note_trip(ms, m, us);
 	else
 		m->rtt_us = m->rtt_us ? (7 * m->rtt_us + (us < doubled ? us : doubled)) / 8 : us;
@@ -158,7 +158,7 @@ static void member_doubt(struct members *ms, struct member *m, const struct answ
 		member_probe(ms, m);
 }
 
-void member_hear(struct members *ms, const struct answer *a, struct instant sent)
+void member_take_answer(struct members *ms, const struct answer *a, struct instant sent)
 {
 	struct member *m = &ms->node[a->node];
 
@@ -182,8 +182,8 @@ void member_hear(struct members *ms, const struct answer *a, struct instant sent
 
 void member_observe(struct members *ms, const struct answer *a, struct instant sent)
 {
-	member_hear(ms, a, sent);
-	members_settle_jumps(ms);
+	member_take_answer(ms, a, sent);
+	members_judge_jumps(ms);
 }
 
 #define TRUST_WAIT_US SEC

@@ -13,7 +13,7 @@
 /* Judges a probe, and notes what it shows: is this the store that joined, with its memory intact, under our configuration, and fit to hold locks at all? */
 
 #define BOUND_MOST_MS 31536000000 /* a year: no daemon writes a larger bound into a marker */
-#define CLOCK_STAYS_US (5 * SEC) /* a clock that was within the tolerance for this long is right again, even at its edge */
+#define CLOCK_RIGHT_US (5 * SEC) /* a clock that was within the tolerance for this long is right again, even at its edge */
 
 static const char *judge_text(struct members *ms, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
@@ -82,7 +82,7 @@ const char *judge_clock(struct members *ms, struct member *m)
 		m->clock_off_at = ms->core->now;
 	} else if (m->clock_is_off) {
 		/* It is right again when clearly within the tolerance, or within it for long: otherwise a clock at the edge would come and go. */
-		m->clock_is_off = (ahead > most - most / 5 || behind > most - most / 5) && instant_diff(ms->core->now, m->clock_off_at) < CLOCK_STAYS_US;
+		m->clock_is_off = (ahead > most - most / 5 || behind > most - most / 5) && instant_diff(ms->core->now, m->clock_off_at) < CLOCK_RIGHT_US;
 	}
 	if (!m->clock_is_off && !m->met.ahead)
 		return NULL;
@@ -304,7 +304,7 @@ static void judge_note_move(struct members *ms, struct member *m, struct span ru
 		came |= other != m && span_equal(run_id, span_of(other->run_id));
 	}
 	if (left)
-		members_lower(ms, m->index, members_bound_us(ms)); /* no vote is worth more */
+		members_shorten(ms, m->index, members_bound_us(ms)); /* no vote is worth more */
 	if (left || came) {
 		m->fence_joined = 0;
 		m->vouched.marker[0] = '\0';
@@ -370,7 +370,7 @@ struct judgement judge_probe(struct members *ms, struct member *m, const struct 
 
 static bool member_is_logged(const struct member *m)
 {
-	return m->told_of == m->state && strcmp(m->told, m->reason) == 0;
+	return m->logged_state == m->state && strcmp(m->logged, m->reason) == 0;
 }
 
 static void member_log(struct members *ms, struct member *m, enum member_state was)
@@ -385,14 +385,14 @@ static void member_log(struct members *ms, struct member *m, enum member_state w
 	         m->reason[0] ? core_quoted(ms->core, span_of(m->reason)) : "");
 	if (m->state == MEMBER_PROBING)
 		return;
-	m->told_of = m->state;
-	core_keep(m->told, sizeof(m->told), span_of(m->reason));
+	m->logged_state = m->state;
+	core_keep(m->logged, sizeof(m->logged), span_of(m->reason));
 }
 
-bool member_tell(struct members *ms, struct member *m)
+bool member_log_rest(struct members *ms, struct member *m)
 {
-	if (m->state != MEMBER_PROBING && !member_is_logged(m) && member_may_tell(ms, m, true))
-		member_log(ms, m, m->told_of);
+	if (m->state != MEMBER_PROBING && !member_is_logged(m) && member_may_log(ms, m, true))
+		member_log(ms, m, m->logged_state);
 	return m->state == MEMBER_PROBING || member_is_logged(m);
 }
 
@@ -405,7 +405,7 @@ void member_become(struct members *ms, struct member *m, enum member_state state
 	m->state = state;
 	m->defect = defect;
 	core_keep(m->reason, sizeof(m->reason), span_of(reason));
-	if (state == MEMBER_PROBING || (!member_is_logged(m) && member_may_tell(ms, m, false)))
+	if (state == MEMBER_PROBING || (!member_is_logged(m) && member_may_log(ms, m, false)))
 		member_log(ms, m, was);
 	if (was != MEMBER_JOINED && state == MEMBER_JOINED)
 		ms->gained = true;

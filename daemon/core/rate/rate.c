@@ -4,7 +4,7 @@
 
 #include "daemon/base/mem.h"
 #include "daemon/base/netstring.h"
-#include "daemon/core/reply/tell.h"
+#include "daemon/core/reply/send.h"
 #include "daemon/core/session/client.h"
 
 #include <inttypes.h>
@@ -19,18 +19,18 @@ void stored_put_terms(const struct request_context *x, const struct session *s, 
 	netstring_put_int(words, session_is_owner(x->core, s) ? 0 : all / 2);
 }
 
-void tell_stored_full(struct request_context *x, struct session *s, struct span tag, struct span word)
+void stored_send_full(struct request_context *x, struct session *s, struct span tag, struct span word)
 {
 	uint64_t all = x->core->conf.limits.stored;
 	char peer[PEER_MAX];
 
 	if (span_equal(word, SPAN("p")))
-		tell_error(x, s, tag, ERROR_LIMIT,
+		send_error(x, s, tag, ERROR_LIMIT,
 		           "the jobs and rate limits of clients of %.*s may take at most %" PRIu64 " bytes at their store, half of limits.stored: "
 		           "jobs that are done or dropped make room, and rate limits that are over",
 		           (int)session_origin(x->core, s, peer), peer, all / 2);
 	else
-		tell_error(x, s, tag, ERROR_LIMIT,
+		send_error(x, s, tag, ERROR_LIMIT,
 		           "the jobs and rate limits of all clients may take at most %" PRIu64 " bytes at their store (limits.stored): "
 		           "jobs that are done or dropped make room, and rate limits that are over",
 		           all);
@@ -38,7 +38,7 @@ void tell_stored_full(struct request_context *x, struct session *s, struct span 
 
 static bool names_refuse(struct request_context *x, struct session *s, const char *whose, const char *what, uint64_t most, const char *advice)
 {
-	tell_error(x, s, x->request.tag, ERROR_LIMIT, "the names that %s %s may take at most %" PRIu64 " bytes at a store (limits.stored): %s",
+	send_error(x, s, x->request.tag, ERROR_LIMIT, "the names that %s %s may take at most %" PRIu64 " bytes at a store (limits.stored): %s",
 	           whose, what, most, advice);
 	return false;
 }
@@ -74,7 +74,7 @@ bool crowd_has_room(struct request_context *x, struct session *s)
 {
 	if (!origin_is_crowded(s->origin, x->core->conf.limits.waiting))
 		return true;
-	tell_crowded(x, s, x->request.tag);
+	send_crowded(x, s, x->request.tag);
 	return false;
 }
 
@@ -123,7 +123,7 @@ static void reply_rate(struct request_context *x, const struct pending *p, bool 
 	reply_int(&r, admitted ? "reset_ms" : "retry_ms", when_ms);
 	if (!admitted)
 		reply_int(&r, "left", left);
-	tell_line(x, p->session, &r);
+	send_line(x, p->session, &r);
 }
 
 static void reply_unmetered(struct request_context *x, const struct pending *p)
@@ -135,7 +135,7 @@ static void reply_unmetered(struct request_context *x, const struct pending *p)
 	reply_int(&r, "left", 0);
 	reply_int(&r, "reset_ms", 0);
 	reply_text(&r, "unmetered", SPAN("yes"));
-	tell_line(x, p->session, &r);
+	send_line(x, p->session, &r);
 }
 
 static void rate_judged(struct request_context *x, const struct home_question *q)
@@ -145,11 +145,11 @@ static void rate_judged(struct request_context *x, const struct home_question *q
 
 	metric_add(&x->core->metrics, METRIC_RATES_NEXT, q->place > 0);
 	if (q->code == 'B')
-		tell_stored_full(x, p->session, span_of(p->tag), q->text);
+		stored_send_full(x, p->session, span_of(p->tag), q->text);
 	else if (rate_read(q->text, &left, &when_ms))
 		reply_rate(x, p, q->code == 'Y', left, when_ms);
 	else
-		tell_error(x, p->session, span_of(p->tag), ERROR_INTERNAL, "the store has told no numbers");
+		send_error(x, p->session, span_of(p->tag), ERROR_INTERNAL, "the store has told no numbers");
 }
 
 static void rate_lost(struct request_context *x, const struct home_question *q)
@@ -161,7 +161,7 @@ static void rate_lost(struct request_context *x, const struct home_question *q)
 		return;
 	}
 	metric_add(&x->core->metrics, METRIC_RATES_FAILED, 1);
-	tell_error(x, p->session, span_of(p->tag), ERROR_UNAVAILABLE, "the store that keeps this limit cannot be used: %.*s%s", (int)q->text.n,
+	send_error(x, p->session, span_of(p->tag), ERROR_UNAVAILABLE, "the store that keeps this limit cannot be used: %.*s%s", (int)q->text.n,
 	           q->text.p ? q->text.p : "", q->outcome == HOME_UNKNOWN ? "; it may have counted this request" : "");
 }
 
@@ -183,7 +183,7 @@ static bool rate_is_refused(const struct home_question *q, int64_t *ret_when_ms)
 }
 
 /* Answers the request by the outcome of q, and frees it. Its session is still there. */
-static void rate_conclude(struct request_context *x, struct pending *p, struct home_question *q)
+static void rate_finish(struct request_context *x, struct pending *p, struct home_question *q)
 {
 	struct session *s = p->session;
 
@@ -199,14 +199,14 @@ static void rate_conclude(struct request_context *x, struct pending *p, struct h
 	q->pending = NULL;
 }
 
-void rate_told(struct request_context *x, struct home_question *q)
+void rate_on_outcome(struct request_context *x, struct home_question *q)
 {
 	struct pending *p = q->pending;
 
 	if (p->session && rate_goes_on(x, q))
 		return;
 	if (p->session)
-		rate_conclude(x, p, q);
+		rate_finish(x, p, q);
 	else
 		pending_free(&x->engine->table.pendings, p);
 	home_question_free(x->engine, q);
@@ -346,7 +346,7 @@ static void turn_is_over(struct request_context *x, struct rate_turn *turn)
 	reply_ms(&r, "waited_ms", instant_diff(x->core->now, turn->asked_at));
 	if (timer_is_set(&line->timer) && !line->later && use_equal(&turn->use, &line->use))
 		reply_int(&r, "retry_ms", (instant_diff(line->timer.at, x->core->now) + MSEC - 1) / MSEC);
-	tell_line(x, turn->pending->session, &r);
+	send_line(x, turn->pending->session, &r);
 	turn_answered(x, turn);
 }
 
@@ -365,7 +365,7 @@ void rate_turn_cancel(struct request_context *x, struct rate_turn *turn)
 	struct rate_line *line = turn->line;
 
 	core_answers(x->core, VERB_RATE);
-	tell_error(x, turn->pending->session, span_of(turn->pending->tag), ERROR_CANCELLED, "the request was withdrawn%s",
+	send_error(x, turn->pending->session, span_of(turn->pending->tag), ERROR_CANCELLED, "the request was withdrawn%s",
 	           line->asked == turn ? "; the store may have counted it" : "");
 	turn_answered(x, turn);
 	line_look(x, line);
@@ -380,7 +380,7 @@ static void line_look_later(struct request_context *x, struct rate_line *line)
 	heap_set(&x->core->timers, &line->timer, x->core->now);
 }
 
-void rate_line_told(struct request_context *x, struct home_question *q)
+void rate_line_on_outcome(struct request_context *x, struct home_question *q)
 {
 	struct rate_line *line = q->about;
 	struct rate_turn *turn = line->asked;
@@ -398,7 +398,7 @@ void rate_line_told(struct request_context *x, struct home_question *q)
 	} else if (turn) {
 		p = turn->pending;
 		turn_free(x, turn);
-		rate_conclude(x, p, q);
+		rate_finish(x, p, q);
 	}
 	if (q->outcome != HOME_ANSWERED && ++x->rates_failed >= core_portion(x->core, FAILED_A_STEP))
 		line_look_later(x, line);
@@ -466,7 +466,7 @@ bool rate_turns_refuse(struct request_context *x, struct session *s, int64_t *le
 			return false;
 		line = p->turn->line;
 		core_answers(x->core, VERB_RATE);
-		tell_draining(x, s, span_of(p->tag));
+		send_draining(x, s, span_of(p->tag));
 		turn_answered(x, p->turn);
 		line_look(x, line);
 	}
@@ -487,7 +487,7 @@ bool rate_turns_revoke(struct request_context *x, struct session *s, int64_t *le
 			return false;
 		line = p->turn->line;
 		core_answers(x->core, VERB_RATE);
-		tell_revoked(x, s, span_of(p->tag));
+		send_revoked(x, s, span_of(p->tag));
 		turn_answered(x, p->turn);
 		line_look(x, line);
 	}
@@ -533,15 +533,15 @@ static bool rate_is_allowed(struct request_context *x, struct session *s, const 
 	if (!name_is_allowed(x, s))
 		return false;
 	if (use->limit < 1 || use->per < 1)
-		tell_mistake(x, s, ERROR_ARG, "RATE needs limit= and per=, both above 0, as in limit=20 per=60s");
+		send_invalid(x, s, ERROR_ARG, "RATE needs limit= and per=, both above 0, as in limit=20 per=60s");
 	else if (use->per > RATE_WINDOW_MAX)
 		return refuse_bound(x, s, FIELD_PER, RATE_WINDOW_MAX, "31 days");
 	else if (use->limit > RATE_MOST)
-		tell_mistake(x, s, ERROR_LIMIT, "the limit of a RATE may be at most %" PRId64, RATE_MOST);
+		send_invalid(x, s, ERROR_LIMIT, "the limit of a RATE may be at most %" PRId64, RATE_MOST);
 	else if (use->cost > use->limit)
-		tell_mistake(x, s, ERROR_ARG, "a cost of %" PRId64 " is above the limit of %" PRId64 ": it would never be admitted", use->cost, use->limit);
+		send_invalid(x, s, ERROR_ARG, "a cost of %" PRId64 " is above the limit of %" PRId64 ": it would never be admitted", use->cost, use->limit);
 	else if (waits && x->engine->draining)
-		tell_draining(x, s, x->request.tag);
+		send_draining(x, s, x->request.tag);
 	else
 		return pendings_within_limit(x, s) && (!waits || crowd_has_room(x, s));
 	return false;

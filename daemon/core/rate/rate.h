@@ -17,7 +17,7 @@
 /* The words at the end of each question that may store something: the peer of the session, and how many bytes all peers, and this one, may have. */
 void stored_put_terms(const struct request_context *x, const struct session *s, struct buf *words);
 /* Sends ERR LIMIT: the word of the store says which of the two limits is too small. */
-void tell_stored_full(struct request_context *x, struct session *s, struct span tag, struct span word);
+void stored_send_full(struct request_context *x, struct session *s, struct span tag, struct span word);
 
 /* Whether names may take this many more bytes. leaves: they may be left when their hold ends. False: the request was refused. */
 bool names_have_room(struct request_context *x, struct session *s, uint64_t bytes, bool leaves);
@@ -45,7 +45,7 @@ struct rate_use {
 };
 
 /* The outcome of a question for a request without wait= is known. */
-void rate_told(struct request_context *x, struct home_question *q);
+void rate_on_outcome(struct request_context *x, struct home_question *q);
 
 /* --- with wait= --- */
 
@@ -59,7 +59,7 @@ void serve_RATE(struct request_context *x, struct session *s);
 void rate_lines_init(struct request_context *x);
 void rate_lines_free_all(struct request_context *x);
 /* The outcome of a question of a line is known. */
-void rate_line_told(struct request_context *x, struct home_question *q);
+void rate_line_on_outcome(struct request_context *x, struct home_question *q);
 void rate_timer_fired(struct request_context *x, struct timer *t);
 
 /* What a turn waits for. */

@@ -4,7 +4,7 @@
 
 #include "daemon/base/mem.h"
 #include "daemon/core/reply/listing.h"
-#include "daemon/core/reply/tell.h"
+#include "daemon/core/reply/send.h"
 #include "daemon/core/session/client.h"
 
 #include <stdio.h>
@@ -163,27 +163,27 @@ static struct name_history *name_history_here(struct request_context *x)
 	struct core *core = x->core;
 	uint64_t key[2];
 
-	if (x->noted)
-		return x->noted;
+	if (x->history)
+		return x->history;
 	key[0] = rng_next(&core->rng);
 	key[1] = rng_next(&core->rng);
-	x->noted = mem_alloc(sizeof(*x->noted));
-	x->noted->timer.kind = TIMER_NOTES;
-	users_init(&x->noted->users, key);
-	roll_init(&x->noted->known, key, NAMES_KNOWN);
-	return x->noted;
+	x->history = mem_alloc(sizeof(*x->history));
+	x->history->timer.kind = TIMER_HISTORY;
+	users_init(&x->history->users, key);
+	roll_init(&x->history->known, key, NAMES_KNOWN);
+	return x->history;
 }
 
 void name_history_free(struct request_context *x)
 {
-	if (!x->noted)
+	if (!x->history)
 		return;
-	heap_cancel(&x->core->timers, &x->noted->timer);
-	buf_release(&x->noted->notes);
-	roll_release(&x->noted->known);
-	users_release(&x->noted->users);
-	mem_free(x->noted);
-	x->noted = NULL;
+	heap_cancel(&x->core->timers, &x->history->timer);
+	buf_release(&x->history->notes);
+	roll_release(&x->history->known);
+	users_release(&x->history->users);
+	mem_free(x->history);
+	x->history = NULL;
 }
 
 /* "user NAME" of AUTH. Without that it is the peer, as limits distinguish peers: one with many addresses is one user. */
@@ -214,7 +214,7 @@ static struct user *name_history_user(struct request_context *x, struct session 
 void name_history_grant(struct request_context *x, struct session *s, struct span name)
 {
 	struct note note = {s->user ? s->user : name_history_user(x, s), name.n};
-	struct name_history *w = x->noted;
+	struct name_history *w = x->history;
 	char *at;
 
 	if (note.user->notes == NOTES_OF_USER || w->count == NOTES_MOST)
@@ -248,7 +248,7 @@ static void name_history_look(struct name_history *w)
 
 void name_history_fired(struct request_context *x)
 {
-	name_history_look(x->noted);
+	name_history_look(x->history);
 }
 
 /* --- the requests ---------------------------------------------------------------------------------------------------- */
@@ -261,7 +261,7 @@ static bool request_limit(struct request_context *x, struct session *s, size_t m
 	if (!request_has(q, FIELD_LIMIT))
 		return true;
 	if (q->field[FIELD_LIMIT].number > (int64_t)most) {
-		tell_mistake(x, s, ERROR_LIMIT, "limit may be at most %zu", most);
+		send_invalid(x, s, ERROR_LIMIT, "limit may be at most %zu", most);
 		return false;
 	}
 	*limit = (size_t)q->field[FIELD_LIMIT].number;
@@ -269,7 +269,7 @@ static bool request_limit(struct request_context *x, struct session *s, size_t m
 }
 
 /* False: the session may not look at the name. */
-static bool tell_name(struct request_context *x, struct session *s, const struct roll_item *item, unsigned *work)
+static bool name_send_row(struct request_context *x, struct session *s, const struct roll_item *item, unsigned *work)
 {
 	struct span name = {item->text, item->n};
 	struct reply r;
@@ -298,13 +298,13 @@ void serve_COMPLETE(struct request_context *x, struct session *s)
 	if (!request_limit(x, s, COMPLETE_MOST, &limit))
 		return;
 	if (prefix.n > NAME_MAX_BYTES) {
-		tell_mistake(x, s, ERROR_LIMIT, "a prefix may have at most %d bytes, as a name", NAME_MAX_BYTES);
+		send_invalid(x, s, ERROR_LIMIT, "a prefix may have at most %d bytes, as a name", NAME_MAX_BYTES);
 		return;
 	}
 	name_history_look(name_history_here(x));
-	item = roll_from(&x->noted->known, prefix.p, prefix.n);
+	item = roll_from(&x->history->known, prefix.p, prefix.n);
 	for (; item && n < limit && work < WORK_MOST && item_starts(item, prefix) && !rows_are_long(x, s->unsent - begin); item = roll_next(item))
-		n += tell_name(x, s, item, &work);
+		n += name_send_row(x, s, item, &work);
 	rows_done(x, s, x->request.tag, n, -1);
 }
 
@@ -318,12 +318,12 @@ void serve_RECENT(struct request_context *x, struct session *s)
 
 	if (!request_limit(x, s, USER_RECENTS, &limit))
 		return;
-	name_history_look(x->noted);
+	name_history_look(x->history);
 	TAILQ_FOREACH_REVERSE(item, &u->recent.by_age, roll_items, by_age) {
 		if (n >= limit || work >= WORK_MOST || rows_are_long(x, s->unsent - begin))
 			break;
 		if (item_starts(item, prefix))
-			n += tell_name(x, s, item, &work);
+			n += name_send_row(x, s, item, &work);
 	}
 	rows_done(x, s, x->request.tag, n, -1);
 }

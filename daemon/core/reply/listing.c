@@ -15,7 +15,7 @@ void row_begin(struct request_context *x, struct span tag, struct reply *r)
 
 void row_end(struct request_context *x, struct session *s, struct reply *r)
 {
-	session_say(x->sessions, s, r->start, reply_end(r));
+	session_send_raw(x->sessions, s, r->start, reply_end(r));
 }
 
 static void rows_ended(struct request_context *x, struct reply *r, struct span tag, uint64_t n, int64_t more)
@@ -69,7 +69,7 @@ void reply_session(const struct request_context *x, struct reply *r, const struc
 
 void reply_alarm(const struct request_context *x, struct reply *r, const void *about, enum alarm_kind kind)
 {
-	if (alarms_told(x->core, about, kind))
+	if (alarms_reported(x->core, about, kind))
 		reply_text(r, "alarm", kind == ALARM_HELD ? SPAN("held") : SPAN("waited"));
 }
 
@@ -210,7 +210,7 @@ static unsigned seek_locks(struct request_context *x, struct listing *l)
 	unsigned work = 1;
 
 	if (!map_walk(&x->engine->table.map, &l->walk, &node)) {
-		l->phase = LISTING_TELLS;
+		l->phase = LISTING_SENDS;
 		return 0;
 	}
 	seek_looks_ahead(l->walk.ahead);
@@ -243,7 +243,7 @@ static unsigned seek_sessions(struct request_context *x, struct listing *l)
 		return s && !s->is_web ? seek_one_session(x, l, s) : 1;
 	}
 	if (!map_walk(&x->sessions->known, &l->walk, &node)) {
-		l->phase = LISTING_TELLS;
+		l->phase = LISTING_SENDS;
 		return 0;
 	}
 	for (; node; node = node->next) {
@@ -263,14 +263,14 @@ static void reply_semaphore_alarm(struct request_context *x, struct reply *r, co
 	const struct permit *p;
 
 	TAILQ_FOREACH(p, &m->others, in_line)
-		if (alarms_told(x->core, p, ALARM_HELD))
+		if (alarms_reported(x->core, p, ALARM_HELD))
 			break;
 	if (p)
 		reply_alarm(x, r, p, ALARM_HELD);
 }
 
 /* For a semaphore LIST shows how many permits this daemon's sessions have, and how many they wait for. */
-static void tell_semaphore(struct request_context *x, struct reply *r, const struct lock *l)
+static void reply_semaphore_row(struct request_context *x, struct reply *r, const struct lock *l)
 {
 	const struct semaphore *m = semaphore_find(x, lock_name(l));
 
@@ -282,7 +282,7 @@ static void tell_semaphore(struct request_context *x, struct reply *r, const str
 		reply_semaphore_alarm(x, r, m);
 }
 
-static void tell_lock(struct request_context *x, struct listing *to, const struct lock *l)
+static void lock_send_row(struct request_context *x, struct listing *to, const struct lock *l)
 {
 	char who[WHO_MAX];
 	struct reply r;
@@ -290,7 +290,7 @@ static void tell_lock(struct request_context *x, struct listing *to, const struc
 	row_begin(x, span_of(to->tag), &r);
 	reply_text(&r, "name", lock_name(l));
 	if (l->lease.limit > 0) {
-		tell_semaphore(x, &r, l);
+		reply_semaphore_row(x, &r, l);
 		row_end(x, to->session, &r);
 		return;
 	}
@@ -314,7 +314,7 @@ static void tell_lock(struct request_context *x, struct listing *to, const struc
 	row_end(x, to->session, &r);
 }
 
-static void tell_session(struct request_context *x, struct listing *to, const struct session *s)
+static void session_send_row(struct request_context *x, struct listing *to, const struct session *s)
 {
 	struct reply r;
 
@@ -325,24 +325,24 @@ static void tell_session(struct request_context *x, struct listing *to, const st
 	if (s->has_subject)
 		reply_text(&r, "cert", session_subject(s));
 	reply_ms(&r, "age_ms", instant_diff(x->core->now, s->opened_at));
-	reply_ms(&r, "idle_ms", instant_diff(x->core->now, s->heard_at));
+	reply_ms(&r, "idle_ms", instant_diff(x->core->now, s->active_at));
 	reply_int(&r, "held", s->held);
 	reply_int(&r, "waiting", s->waiting);
 	row_end(x, to->session, &r);
 }
 
-static bool tell_lock_of_row(struct request_context *x, struct listing *l, size_t i)
+static bool lock_send_row_at(struct request_context *x, struct listing *l, size_t i)
 {
 	const struct lock *lock = lock_find(&x->engine->table, page_name(&l->page, i));
 	bool there = lock && !lock_is_idle(lock) && lock->lease.limit != SLOT_OF_SEMAPHORE;
 
 	if (there)
-		tell_lock(x, l, lock);
+		lock_send_row(x, l, lock);
 	return there;
 }
 
 /* A session may be found twice, if it left its connection or took one over after it was found. It is sent once. */
-static bool tell_session_of_row(struct request_context *x, struct listing *l, size_t i)
+static bool session_send_row_at(struct request_context *x, struct listing *l, size_t i)
 {
 	const char *key = page_name(&l->page, i).p;
 	uint64_t serial = number_read(key);
@@ -353,11 +353,11 @@ static bool tell_session_of_row(struct request_context *x, struct listing *l, si
 	if (!s || s->serial != serial)
 		s = session_of_serial(x->sessions, serial);
 	if (s)
-		tell_session(x, l, s);
+		session_send_row(x, l, s);
 	return s != NULL;
 }
 
-const struct listed listed_locks = {seek_locks, tell_lock_of_row}, listed_sessions = {seek_sessions, tell_session_of_row};
+const struct listed listed_locks = {seek_locks, lock_send_row_at}, listed_sessions = {seek_sessions, session_send_row_at};
 
 /* No entry of this page exists any longer, but more follow. Begins anew after them, because a client needs a row to ask for the next page. */
 static void listing_begins_behind(struct listing *l)
@@ -379,7 +379,7 @@ static void listing_answered(struct request_context *x, struct listing *l)
 	struct reply r;
 
 	core_answers(x->core, VERB_LIST);
-	rows_ended(x, &r, span_of(l->tag), l->told, (int64_t)(l->page.more + l->page.n - l->at));
+	rows_ended(x, &r, span_of(l->tag), l->sent, (int64_t)(l->page.more + l->page.n - l->at));
 	if (l->queues.missing > 0)
 		reply_int(&r, "missing", l->queues.missing);
 	if (l->queues.astray > 0)
@@ -388,19 +388,19 @@ static void listing_answered(struct request_context *x, struct listing *l)
 }
 
 /* False: that was the last row. */
-static bool listing_tells(struct request_context *x, struct listing *l, unsigned *work)
+static bool listing_sends(struct request_context *x, struct listing *l, unsigned *work)
 {
 	struct session *s = l->session;
 	size_t unsent = s->unsent;
 
 	*work = WORK_OF_ROW;
 	if (l->at < l->page.n && !rows_are_long(x, l->bytes)) {
-		l->told += l->of->tell(x, l, l->at++);
+		l->sent += l->of->send_row(x, l, l->at++);
 		l->bytes += s->unsent - unsent;
 		*work += (unsigned)((s->unsent - unsent) / BYTES_A_WORK);
 		return true;
 	}
-	if (l->told == 0 && l->page.n > 0 && l->page.more > 0) {
+	if (l->sent == 0 && l->page.n > 0 && l->page.more > 0) {
 		listing_begins_behind(l);
 		return true;
 	}
@@ -418,7 +418,7 @@ bool listing_goes_on(struct request_context *x, struct listing *l, int64_t *budg
 		if (l->phase == LISTING_SEEKS)
 			work = l->of->seek(x, l);
 		else
-			more = listing_tells(x, l, &work);
+			more = listing_sends(x, l, &work);
 		*budget -= work;
 	}
 	return more;

@@ -51,7 +51,7 @@ struct listing;
 /* What is listed. */
 struct listed {
 	unsigned (*seek)(struct request_context *x, struct listing *l);       /* looks a little further; returns the cost */
-	bool (*tell)(struct request_context *x, struct listing *l, size_t i); /* sends row i. False: the entry is gone */
+	bool (*send_row)(struct request_context *x, struct listing *l, size_t i); /* sends row i. False: the entry is gone */
 };
 extern const struct listed listed_locks, listed_sessions;
 
@@ -67,7 +67,7 @@ struct listing {
 	char tag[TAG_MAX + 1];
 	char *prefix, *after;    /* after: a key; NULL: begins with the first */
 	size_t prefix_n, after_n;
-	enum { LISTING_SEEKS, LISTING_ASKS, LISTING_TELLS } phase;
+	enum { LISTING_SEEKS, LISTING_ASKS, LISTING_SENDS } phase;
 	uint32_t slot;           /* of sessions: the next slot to look at. The walk through those with grace comes last */
 	struct map_walk walk;
 	struct {
@@ -79,7 +79,7 @@ struct listing {
 		unsigned astray;        /* … and how many queues are at a store that is not their home */
 	} queues;
 	struct page page;        /* of keys. A lock: its name; a session: its two numbers; a queue: its row, see job.h */
-	size_t at, told, bytes;  /* TELLS: rows looked at, rows sent, and their bytes */
+	size_t at, sent, bytes;  /* SENDS: rows looked at, rows sent, and their bytes */
 };
 
 /* Creates a listing for the request that is being served. It is in no list yet. */

@@ -2,7 +2,7 @@
 /* See lists.h. */
 #include "daemon/core/reply/lists.h"
 
-#include "daemon/core/reply/tell.h"
+#include "daemon/core/reply/send.h"
 
 #define NAMES_AT_ONCE 64   /* entries of a table that is listed in one step, in about 50 us: in one pass of the loop any number of sessions may ask for that */
 #define NAMES_A_SLICE 1024 /* of a larger one, a step looks at about so many entries, or sends a quarter as many rows */
@@ -156,7 +156,7 @@ void lists_found(struct request_context *x, struct listing *l)
 {
 	int64_t budget = SLICE_WORK(NAMES_AT_ONCE);
 
-	l->phase = LISTING_TELLS;
+	l->phase = LISTING_SENDS;
 	listing_runs(x, l);
 	if (!listing_goes_on(x, l, &budget))
 		lists_over(x, l);
@@ -180,7 +180,7 @@ bool lists_stop(struct request_context *x)
 
 	while ((l = TAILQ_FIRST(&x->lists.pages)) || (l = listing_of(turns_first(&x->lists.waiting)))) {
 		core_answers(x->core, VERB_LIST);
-		tell_error(x, l->session, span_of(l->tag), ERROR_DRAINING, "the daemon is stopping");
+		send_error(x, l->session, span_of(l->tag), ERROR_DRAINING, "the daemon is stopping");
 		lists_over(x, l);
 		some = true;
 	}

@@ -2,7 +2,7 @@
 #include "daemon/core/reply/watch.h"
 
 #include "daemon/core/reply/listing.h"
-#include "daemon/core/reply/tell.h"
+#include "daemon/core/reply/send.h"
 #include "daemon/core/session/client.h"
 #include "proto/decimal.h"
 
@@ -13,7 +13,7 @@ void reply_permit(struct reply *r, const struct permit *p)
 	reply_int(r, "fence", p->fence);
 }
 
-void permit_tell(struct request_context *x, const struct permit *p, const char *word, const char *field)
+void permit_send_push(struct request_context *x, const struct permit *p, const char *word, const char *field)
 {
 	struct reply r;
 
@@ -27,7 +27,7 @@ void permit_tell(struct request_context *x, const struct permit *p, const char *
 		reply_text(&r, "reason", span_of(loss_word(p->loss)));
 	if (p->bid.owner_n > 0)
 		reply_text(&r, "owner", bid_owner(&p->bid));
-	tell_line(x, p->bid.session, &r);
+	send_line(x, p->bid.session, &r);
 }
 
 unsigned semaphore_free_slots(const struct semaphore *m)
@@ -35,7 +35,7 @@ unsigned semaphore_free_slots(const struct semaphore *m)
 	return m->limit > m->held ? m->limit - m->held : 0;
 }
 
-void permit_tell_granted(struct request_context *x, struct permit *p, struct span tag)
+void permit_send_granted(struct request_context *x, struct permit *p, struct span tag)
 {
 	struct reply r;
 
@@ -46,17 +46,17 @@ void permit_tell_granted(struct request_context *x, struct permit *p, struct spa
 	reply_ms(&r, "ttl_ms", p->bid.ttl_us);
 	reply_int(&r, "count", 1);
 	reply_int(&r, "free", semaphore_free_slots(p->semaphore));
-	tell_line(x, p->bid.session, &r);
+	send_line(x, p->bid.session, &r);
 }
 
-void permit_tell_extended(struct request_context *x, const struct pending *p)
+void permit_send_extended(struct request_context *x, const struct pending *p)
 {
 	struct reply r;
 
 	reply_begin(&r, session_line(x->sessions), span_of(p->tag), "OK");
 	reply_permit(&r, p->permit);
 	reply_ms(&r, "valid_ms", permit_valid_us(x, p->permit));
-	tell_line(x, p->session, &r);
+	send_line(x, p->session, &r);
 }
 
 /* For alarms and the slow log. */
@@ -103,7 +103,7 @@ static void permit_count(struct request_context *x, const struct permit *p, enum
 		core_name_lost(x->core, name);
 }
 
-void permit_watch_tell(struct request_context *x, const struct permit *p, enum watch_kind kind)
+void permit_watch_report(struct request_context *x, const struct permit *p, enum watch_kind kind)
 {
 	static const char *const word[] = {
 		[WATCH_GRANTED] = "granted", [WATCH_RELEASED] = "released", [WATCH_LOST] = "lost", [WATCH_WAITING] = "waiting"};

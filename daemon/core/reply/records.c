@@ -39,14 +39,14 @@ static bool is_remembered(const struct request_context *x, const struct session 
 }
 
 /* A line that was sent counts as read in a restart only. After a crash the client may not have received it. */
-static int64_t heard(const struct request_context *x, bool told)
+static int64_t notified_flag(const struct request_context *x, bool notified)
 {
-	return told && x->hands_over.n > 0 ? JOURNAL_HEARD : 0;
+	return notified && x->hands_over.n > 0 ? JOURNAL_NOTIFIED : 0;
 }
 
-static int64_t risk(const struct request_context *x, bool told)
+static int64_t risk(const struct request_context *x, bool notified)
 {
-	return told && x->hands_over.n > 0 ? JOURNAL_RISK : 0;
+	return notified && x->hands_over.n > 0 ? JOURNAL_RISK : 0;
 }
 
 void record_daemon(struct request_context *x)
@@ -78,7 +78,7 @@ void record_over(struct request_context *x, const struct session *s)
 }
 
 /* owner: as it is written into the record. flags: added to JOURNAL_PARTS and RENEW. */
-static void record_hold(struct request_context *x, const struct session *s, struct claim *c, struct span owner, int64_t flags, bool told)
+static void record_hold(struct request_context *x, const struct session *s, struct claim *c, struct span owner, int64_t flags, bool notified)
 {
 	const struct remark remark = claim_remark(c);
 	struct lock *l = c->lock;
@@ -99,7 +99,7 @@ static void record_hold(struct request_context *x, const struct session *s, stru
 	                                     .ttl_us = left.ttl_us,
 	                                     .delay_us = c->delay_us,
 	                                     .renew = (c->renew ? JOURNAL_RENEWED : 0) | (c->shared ? JOURNAL_SHARED : 0) | flags,
-	                                     .told = told,
+	                                     .notified = notified,
 	                                     .granted_at_us = c->granted_at.us,
 	                                     .flags = risk(x, l->lease.at_risk),
 	                                     .until_us = x->hands_over.n > 0 ? left.end.us : 0,
@@ -177,7 +177,7 @@ void record_permit_lost(struct request_context *x, const struct permit *p)
 		                                     .owner = loss_owner(x, p),
 		                                     .fence = p->fence,
 		                                     .reason = span_of(loss_word(p->loss)),
-		                                     .flags = heard(x, !p->bid.not_notified)});
+		                                     .flags = notified_flag(x, !p->bid.not_notified)});
 }
 
 void record_permit_freed(struct request_context *x, const struct permit *p)
@@ -207,7 +207,7 @@ void record_lost(struct request_context *x, const struct claim *c)
 		                                     .owner = claim_owner(c),
 		                                     .fence = c->token,
 		                                     .reason = span_of(loss_word(c->loss)),
-		                                     .flags = heard(x, !c->not_notified)});
+		                                     .flags = notified_flag(x, !c->not_notified)});
 }
 
 void record_job_known(struct request_context *x, const struct job *job)
@@ -242,7 +242,7 @@ void record_job(struct request_context *x, const struct job *job)
 		                                     .value = value,
 		                                     .attempt = job->attempt,
 		                                     .ttl_us = job->ttl_us,
-		                                     .flags = heard(x, job->here) | risk(x, job->at_risk)});
+		                                     .flags = notified_flag(x, job->here) | risk(x, job->at_risk)});
 	if (job->known)
 		record_job_known(x, job);
 	if (job->state == JOB_ENDING)
@@ -258,7 +258,7 @@ void record_job_lost(struct request_context *x, const struct job *job)
 		                                     .job = job->id,
 		                                     .lock = job->lock,
 		                                     .reason = span_of(loss_word(job->loss)),
-		                                     .flags = heard(x, !job->not_notified)});
+		                                     .flags = notified_flag(x, !job->not_notified)});
 }
 
 void record_job_over(struct request_context *x, const struct job *job)

@@ -63,7 +63,7 @@ static struct remote_holder *remote_holder_new(struct remote_holders *t, struct 
 	if (t->count == REMOTE_HOLDERS_MOST)
 		remote_holder_free(t, TAILQ_LAST(&t->table, remote_holder_list));
 	h->hash = siphash(t->key, name.p, name.n);
-	h->asked_at = h->told_at = INSTANT_PAST;
+	h->asked_at = h->answer_at = INSTANT_PAST;
 	h->name_n = name.n;
 	memcpy(h->name, name.p, name.n);
 	t->count++;
@@ -114,7 +114,7 @@ static bool remote_holder_keep_card(struct remote_holders *t, struct span messag
 	forget_card(h);
 	h->message = mem_copy(message.p, message.n);
 	(void)holder_text_read((struct span){h->message, message.n}, &h->card);
-	h->told_at = now;
+	h->answer_at = now;
 	h->open = false;
 	*ret_holder = h;
 	return true;
@@ -124,9 +124,9 @@ const struct holder_text *remote_holder_card(const struct request_context *x, st
 {
 	const struct remote_holder *h = x->remote_holders && elsewhere->number > 0 ? remote_holder_find(x->remote_holders, name) : NULL;
 
-	if (!h || !h->message || !remote_holder_is(h, elsewhere) || instant_diff(x->core->now, h->told_at) > CARD_KEPT_US)
+	if (!h || !h->message || !remote_holder_is(h, elsewhere) || instant_diff(x->core->now, h->answer_at) > CARD_KEPT_US)
 		return NULL;
-	*ret_us = h->card.held_ms * MSEC + instant_diff(x->core->now, h->told_at);
+	*ret_us = h->card.held_ms * MSEC + instant_diff(x->core->now, h->answer_at);
 	return &h->card;
 }
 
@@ -228,7 +228,7 @@ static void message_send(struct request_context *x, unsigned node, struct span t
 
 	buf_printf(&text, "%c", letter);
 	(letter == 'i' ? holder_text_put_question : holder_text_put)(&text, c);
-	call = calls_send(&x->engine->calls, &m->calls, node, CALL_TELL);
+	call = calls_send(&x->engine->calls, &m->calls, node, CALL_PUBLISH);
 	call->ticket = (struct span){arena_copy(&x->core->out->arena, to.p, to.n), to.n};
 	call->value = (struct span){arena_copy(&x->core->out->arena, buf_begin(&text), buf_length(&text)), buf_length(&text)};
 	buf_release(&text);
@@ -411,7 +411,7 @@ void ask_daemon_card(struct request_context *x, struct span message)
 }
 
 /* The store reports how many daemons got the message. None: the daemon that was asked is not subscribed at this store. */
-static bool nobody_heard(const struct answer *a)
+static bool nobody_received(const struct answer *a)
 {
 	return a->class != ANSWER_EXECUTED || a->code != 'T' || span_equal(a->found, SPAN("0"));
 }
@@ -419,7 +419,7 @@ static bool nobody_heard(const struct answer *a)
 /* A store has answered the request to publish a question about this holder. If it reached nobody, asks the next store. */
 static void question_was_published(struct request_context *x, struct remote_holder *h, const struct answer *a)
 {
-	if (!h->open || h->node != a->node || !nobody_heard(a) || question_send(x, h))
+	if (!h->open || h->node != a->node || !nobody_received(a) || question_send(x, h))
 		return;
 	h->open = false;
 	let_shows_go_on(x->remote_holders, (struct span){h->name, h->name_n});

@@ -20,7 +20,7 @@ struct remote_holder {
 	uint64_t hash;                       /* of the name */
 	char daemon[DAEMON_ID_MAX];          /* the daemon of the value at the stores … */
 	int64_t number;                      /* … and the number of that value */
-	struct instant asked_at, told_at;
+	struct instant asked_at, answer_at;
 	bool open;                           /* the question is not answered yet */
 	unsigned stores_asked;               /* how many stores were asked to publish the open question … */
 	unsigned node;                       /* … and the last of them */

@@ -7,7 +7,7 @@
 #include "daemon/core/reply/history.h"
 #include "daemon/core/reply/listing.h"
 #include "daemon/core/reply/remote_holders.h"
-#include "daemon/core/reply/tell.h"
+#include "daemon/core/reply/send.h"
 #include "daemon/core/reply/watch.h"
 
 static void reply_texts(struct reply *r, const struct claim *c)
@@ -225,7 +225,7 @@ static bool is_watched(const struct lock *l)
 	return contender_is_between_rounds(l->contender) && l->contender->elsewhere.known && !l->contender->elsewhere.outdated;
 }
 
-static void show_tell(struct request_context *x, struct session *s, const struct pending *p)
+static void show_send(struct request_context *x, struct session *s, const struct pending *p)
 {
 	const struct lock *l = p->lock;
 	/* One of our rounds has begun since, or is being undone. Its value at the stores does not show who has the name. */
@@ -253,7 +253,7 @@ bool show_answer(struct request_context *x, struct session *s, const struct pend
 {
 	if (show_holds_back(x, p))
 		return false;
-	show_tell(x, s, p);
+	show_send(x, s, p);
 	return true;
 }
 
@@ -308,7 +308,7 @@ static void show_due(struct request_context *x)
 		if (s) {
 			TAILQ_REMOVE(&s->pendings, p, in_session);
 			if (!s->over)
-				show_tell(x, s, p);
+				show_send(x, s, p);
 			session_answered(x->sessions, s, p->tag[0] != '\0');
 		}
 		ask_daemon_free_pending(x, p);
@@ -396,7 +396,7 @@ static void busy_end(struct request_context *x, struct session *s, struct reply 
 	reply_int(r, "waiters", waiters);
 	if (retry_us >= 0)
 		reply_ms(r, "retry_ms", retry_us + MSEC - 1);
-	tell_line(x, s, r);
+	send_line(x, s, r);
 }
 
 static void reply_holder(struct request_context *x, struct reply *r, const struct lock *l, const struct session *s, struct span owner)
@@ -409,7 +409,7 @@ static void reply_holder(struct request_context *x, struct reply *r, const struc
 		reply_elsewhere_holder(x, r, lock_name(l), &l->contender->elsewhere);
 }
 
-void busy_tell(struct request_context *x, struct session *s, struct span tag, const struct lock *l, struct span owner)
+void busy_send(struct request_context *x, struct session *s, struct span tag, const struct lock *l, struct span owner)
 {
 	struct reply r;
 
@@ -418,7 +418,7 @@ void busy_tell(struct request_context *x, struct session *s, struct span tag, co
 	busy_end(x, s, &r, l->contender->patient, lock_retry_us(&x->engine->table, l));
 }
 
-void busy_tell_timeout(struct request_context *x, struct session *s, struct span tag, const struct lock *l, struct span owner, struct span trace,
+void busy_send_timeout(struct request_context *x, struct session *s, struct span tag, const struct lock *l, struct span owner, struct span trace,
 		       struct instant asked_at)
 {
 	struct reply r;

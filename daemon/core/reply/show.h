@@ -25,8 +25,8 @@ void show_fired(struct request_context *x);
  */
 
 /* Somebody has the name, and the wait is over that began then. */
-void busy_tell(struct request_context *x, struct session *s, struct span tag, const struct lock *l, struct span owner);
-void busy_tell_timeout(struct request_context *x, struct session *s, struct span tag, const struct lock *l, struct span owner, struct span trace,
+void busy_send(struct request_context *x, struct session *s, struct span tag, const struct lock *l, struct span owner);
+void busy_send_timeout(struct request_context *x, struct session *s, struct span tag, const struct lock *l, struct span owner, struct span trace,
 		       struct instant asked_at);
 
 #endif

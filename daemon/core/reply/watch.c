@@ -6,18 +6,18 @@
 #include "daemon/core/event/core.h"
 #include "daemon/core/reply/listing.h"
 #include "daemon/core/reply/records.h"
-#include "daemon/core/reply/tell.h"
+#include "daemon/core/reply/send.h"
 #include "daemon/core/session/client.h"
 
-static uint64_t news_untold(const struct request_context *x, const struct watching *w);
+static uint64_t news_unsent(const struct request_context *x, const struct watching *w);
 
 /*
  * The work of a step: 1 for a comparison with a prefix; 16 for a line to a session, and 1 for each 64 bytes of it. The pass of the loop needs as long again to
  * send them.
  */
-#define TOLD_A_STEP 32768
-#define TOLD_LINE   16
-#define TOLD_BYTES  64
+#define NEWS_A_STEP 32768
+#define NEWS_LINE   16
+#define NEWS_BYTES  64
 #define KEPT_MOST   ((size_t)4 << 20) /* bytes of events kept for the next steps */
 
 struct event_kept {
@@ -56,7 +56,7 @@ void news_free(struct request_context *x)
 
 static bool news_has_time(const struct request_context *x)
 {
-	return x->news.told < core_portion(x->core, TOLD_A_STEP);
+	return x->news.cost < core_portion(x->core, NEWS_A_STEP);
 }
 
 /* A prefix does not include events from before it was watched. */
@@ -70,36 +70,36 @@ static bool watching_includes(const struct watching *w, struct span name, struct
 	return false;
 }
 
-static void news_tell_one(struct request_context *x, const struct watching *w, struct span line)
+static void news_send_to(struct request_context *x, const struct watching *w, struct span line)
 {
 	struct effect *effect = effects_add(x->core->out, EFFECT_SEND);
 
 	w->session->unsent += line.n;
 	effect->send.session = w->session->id;
 	effect->send.bytes = line;
-	x->news.told += TOLD_LINE + (unsigned)(line.n / TOLD_BYTES);
+	x->news.cost += NEWS_LINE + (unsigned)(line.n / NEWS_BYTES);
 }
 
 /* False: the step had no time for all sessions. The event is not sent twice to the same one. */
-static bool news_tell(struct request_context *x, struct span name, struct instant since, uint64_t number, struct span line)
+static bool news_send_event(struct request_context *x, struct span name, struct instant since, uint64_t number, struct span line)
 {
 	struct watching *w;
 
 	TAILQ_FOREACH(w, &x->watchings, in_watchings) {
-		if (w->told >= number)
+		if (w->compared >= number)
 			continue;
 		if (!news_has_time(x))
 			return false;
-		w->told = number;
-		x->news.told += w->count;
+		w->compared = number;
+		x->news.cost += w->count;
 		if (!w->session->over && watching_includes(w, name, since, number) &&
-		    session_may_look_at(x->core, w->session, name, &x->news.told))
-			news_tell_one(x, w, line);
+		    session_may_look_at(x->core, w->session, name, &x->news.cost))
+			news_send_to(x, w, line);
 	}
 	return true;
 }
 
-static void news_tell_missed(struct request_context *x)
+static void news_send_missed(struct request_context *x)
 {
 	struct watching *w;
 	struct reply r;
@@ -107,9 +107,9 @@ static void news_tell_missed(struct request_context *x)
 
 	x->news.missed = false;
 	TAILQ_FOREACH(w, &x->watchings, in_watchings) {
-		uint64_t events = news_untold(x, w);
+		uint64_t events = news_unsent(x, w);
 
-		w->told = x->news.number;
+		w->compared = x->news.number;
 		if (w->session->over || events == 0)
 			continue;
 		reply_begin(&r, session_line(x->sessions), SPAN(""), "! EVENT");
@@ -117,7 +117,7 @@ static void news_tell_missed(struct request_context *x)
 		reply_int(&r, "count", (int64_t)events);
 		line = (struct span){r.start, reply_end(&r)};
 		arena_commit(&x->core->out->arena, line.n);
-		news_tell_one(x, w, line);
+		news_send_to(x, w, line);
 	}
 }
 
@@ -151,19 +151,19 @@ void news_send(struct request_context *x, struct span name, struct instant since
 		return;
 	}
 	arena_commit(&x->core->out->arena, line.n);
-	if (!news_tell(x, name, since, x->news.number, line))
+	if (!news_send_event(x, name, since, x->news.number, line))
 		news_keep(x, name, since, line);
 }
 
 /* Returns how many events were not compared with its prefixes yet. In the next process after a restart, it has missed so many. */
-static uint64_t news_untold(const struct request_context *x, const struct watching *w)
+static uint64_t news_unsent(const struct request_context *x, const struct watching *w)
 {
-	return x->news.number - w->told;
+	return x->news.number - w->compared;
 }
 
 static void news_were_missed(struct request_context *x, struct watching *w, uint64_t events)
 {
-	w->told = x->news.number - events;
+	w->compared = x->news.number - events;
 	x->news.missed |= events > 0;
 }
 
@@ -172,13 +172,13 @@ void news_again(struct request_context *x)
 	struct event_kept *k;
 
 	while ((k = TAILQ_FIRST(&x->news.kept)) && news_has_time(x) &&
-	       news_tell(x, (struct span){k->bytes, k->name_n}, k->since, k->number,
+	       news_send_event(x, (struct span){k->bytes, k->name_n}, k->since, k->number,
 	                 (struct span){arena_copy(&x->core->out->arena, k->bytes + k->name_n, k->line_n), k->line_n}))
 		news_drop_first(x);
 	if (k)
 		request_context_again(x);
 	else if (x->news.missed)
-		news_tell_missed(x);
+		news_send_missed(x);
 }
 
 #define PREFIXES_MOST      64            /* of one session, … */
@@ -289,7 +289,7 @@ static void watch_audit(struct request_context *x, const struct claim *c, const 
 	audit_write(x->core, &a);
 }
 
-void watch_tell(struct request_context *x, const struct claim *c, enum watch_kind kind)
+void watch_report(struct request_context *x, const struct claim *c, enum watch_kind kind)
 {
 	static const char *const word[] = {
 		[WATCH_GRANTED] = "granted", [WATCH_RELEASED] = "released", [WATCH_LOST] = "lost", [WATCH_WAITING] = "waiting"};
@@ -320,7 +320,7 @@ static unsigned lock_waiters(const struct request_context *x, const struct lock 
 	return k->patient + (k->want_since.us && instant_diff(x->core->now, k->wanted_at) < TICKET_US);
 }
 
-static void tell_contended(struct request_context *x, struct claim *c)
+static void send_contended(struct request_context *x, struct claim *c)
 {
 	const struct lock *l = c->lock;
 	struct reply r;
@@ -332,55 +332,55 @@ static void tell_contended(struct request_context *x, struct claim *c)
 	reply_int(&r, "waiters", lock_waiters(x, l));
 	if (c->owner_n > 0)
 		reply_text(&r, "owner", claim_owner(c));
-	tell_line(x, c->session, &r);
+	send_line(x, c->session, &r);
 }
 
 /* For a holder that has subscribed. If its grant is not delivered yet, it is told after that. */
-static bool claim_hears_contended(const struct request_context *x, const struct claim *c)
+static bool claim_may_notify(const struct request_context *x, const struct claim *c)
 {
 	return c->state == CLAIM_HELD && !c->not_notified && !c->asking && watch_is_subscribed(c->session) &&
 	       c->lock->lease.state == LEASE_HELD && lock_waiters(x, c->lock) > 0 && session_may_look(x->core, c->session, lock_name(c->lock));
 }
 
-static bool told_of_late(const struct request_context *x, const struct claim *c)
+static bool contended_lately(const struct request_context *x, const struct claim *c)
 {
 	return c->contended_at.us && instant_diff(x->core->now, c->contended_at) < CONTENDED_APART_US;
 }
 
-void watch_tell_who_waits(struct request_context *x, struct claim *c)
+void watch_send_waiters(struct request_context *x, struct claim *c)
 {
-	if (claim_hears_contended(x, c))
-		tell_contended(x, c);
+	if (claim_may_notify(x, c))
+		send_contended(x, c);
 }
 
-void watch_tell_granted(struct request_context *x, struct claim *c)
+void watch_report_granted(struct request_context *x, struct claim *c)
 {
-	watch_tell(x, c, WATCH_GRANTED);
-	watch_tell_who_waits(x, c);
+	watch_report(x, c, WATCH_GRANTED);
+	watch_send_waiters(x, c);
 }
 
-void watch_tell_contended(struct request_context *x, const struct lock *l)
+void watch_send_contended(struct request_context *x, const struct lock *l)
 {
 	for (struct claim *c = l->holder; c; c = lock_next_holder(l, c))
-		if (!told_of_late(x, c) && claim_hears_contended(x, c))
-			tell_contended(x, c);
+		if (!contended_lately(x, c) && claim_may_notify(x, c))
+			send_contended(x, c);
 }
 
 /* in_ms=-1: until nobody holds anything. */
-static void tell_drain(struct request_context *x, struct session *s)
+static void send_drain(struct request_context *x, struct session *s)
 {
 	struct reply r;
 
 	reply_begin(&r, session_line(x->sessions), SPAN(""), "! DRAIN");
 	reply_drain_end(x, &r);
-	tell_line(x, s, &r);
+	send_line(x, s, &r);
 }
 
 void watch_drain(struct request_context *x)
 {
 	for (uint32_t i = 0; i < x->sessions->slots; i++)
 		if (x->sessions->slot[i] && watch_is_subscribed(x->sessions->slot[i]))
-			tell_drain(x, x->sessions->slot[i]);
+			send_drain(x, x->sessions->slot[i]);
 }
 
 /* --- the requests --- */
@@ -414,7 +414,7 @@ static unsigned prefixes_of_peer(const struct request_context *x, const struct s
 
 static bool prefix_refuse(struct request_context *x, struct session *s, const char *whose, int most)
 {
-	tell_error(x, s, x->request.tag, ERROR_LIMIT, "%s may watch at most %d prefixes", whose, most);
+	send_error(x, s, x->request.tag, ERROR_LIMIT, "%s may watch at most %d prefixes", whose, most);
 	return false;
 }
 
@@ -440,7 +440,7 @@ static void watching_add(struct request_context *x, struct watching *w, struct s
 	x->prefixes++;
 	if (w->count++ > 0)
 		return;
-	w->told = x->news.number;
+	w->compared = x->news.number;
 	TAILQ_INSERT_TAIL(&x->watchings, w, in_watchings);
 }
 
@@ -450,7 +450,7 @@ static void reply_watched(struct request_context *x, struct session *s)
 
 	reply_begin(&r, session_line(x->sessions), x->request.tag, "OK");
 	reply_int(&r, "prefixes", s->watching ? s->watching->count : 0);
-	tell_line(x, s, &r);
+	send_line(x, s, &r);
 }
 
 void watch_remember(struct request_context *x, const struct session *s)
@@ -465,7 +465,7 @@ void watch_remember(struct request_context *x, const struct session *s)
 	}
 	if (!s->watching)
 		return;
-	r.sequence = (int64_t)news_untold(x, s->watching);
+	r.sequence = (int64_t)news_unsent(x, s->watching);
 	TAILQ_FOREACH(p, &s->watching->prefixes, next) {
 		r.line = (struct span){p->bytes, p->n};
 		remember(x, &r);
@@ -488,7 +488,7 @@ void serve_WATCH(struct request_context *x, struct session *s)
 	struct span text = request_prefix(&x->request);
 
 	if (text.n > NAME_MAX_BYTES) {
-		tell_mistake(x, s, ERROR_LIMIT, "a prefix may have at most %d bytes, as a name", NAME_MAX_BYTES);
+		send_invalid(x, s, ERROR_LIMIT, "a prefix may have at most %d bytes, as a name", NAME_MAX_BYTES);
 		return;
 	}
 	if (!prefix_find(s, text)) {
@@ -504,7 +504,7 @@ void serve_UNWATCH(struct request_context *x, struct session *s)
 	struct prefix *p = prefix_find(s, request_prefix(&x->request));
 
 	if (!p) {
-		tell_error(x, s, x->request.tag, ERROR_NOTFOUND, "this session does not watch that prefix: UNWATCH takes the word of its WATCH");
+		send_error(x, s, x->request.tag, ERROR_NOTFOUND, "this session does not watch that prefix: UNWATCH takes the word of its WATCH");
 		return;
 	}
 	watching_forget(x, s->watching, p);
@@ -517,7 +517,7 @@ static void reply_subscribed(struct request_context *x, struct session *s)
 	struct reply r;
 
 	reply_begin(&r, session_line(x->sessions), x->request.tag, "OK");
-	tell_line(x, s, &r);
+	send_line(x, s, &r);
 }
 
 /* The session may know of no waiter yet, so each lock that it holds is looked at. */
@@ -530,10 +530,10 @@ bool watch_subscribe(struct request_context *x, struct session *s)
 		return false;
 	watching_of(x, s)->subscribed = true;
 	TAILQ_FOREACH(c, &s->claims, in_session)
-		if (!told_of_late(x, c))
-			watch_tell_who_waits(x, c);
+		if (!contended_lately(x, c))
+			watch_send_waiters(x, c);
 	if (x->engine->draining)
-		tell_drain(x, s);
+		send_drain(x, s);
 	return true;
 }
 

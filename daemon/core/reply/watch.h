@@ -27,7 +27,7 @@ struct watching {
 	struct session *session;
 	TAILQ_HEAD(prefixes, prefix) prefixes;
 	unsigned count; /* the number of prefixes */
-	uint64_t told;  /* the number of the last event that was compared with the prefixes, or came before all of them */
+	uint64_t compared;  /* the number of the last event that was compared with the prefixes, or came before all of them */
 	bool subscribed;
 };
 
@@ -51,30 +51,30 @@ enum watch_kind {
 	WATCH_WAITING,  /* it is in the queue, because it did not get the lock at once */
 };
 
-void watch_tell(struct request_context *x, const struct claim *c, enum watch_kind kind);
+void watch_report(struct request_context *x, const struct claim *c, enum watch_kind kind);
 /* The claim was sent OK. Reports that to the sessions that watch, and to the claim who waits for it. */
-void watch_tell_granted(struct request_context *x, struct claim *c);
+void watch_report_granted(struct request_context *x, struct claim *c);
 /* Only reports who waits for it. */
-void watch_tell_who_waits(struct request_context *x, struct claim *c);
+void watch_send_waiters(struct request_context *x, struct claim *c);
 /* Tells the holders that have subscribed that others wait, at most every 100 ms. For notices that exist only if sessions watch. */
-void watch_tell_contended(struct request_context *x, const struct lock *l);
+void watch_send_contended(struct request_context *x, const struct lock *l);
 
 static inline void watch(struct request_context *x, const struct claim *c, enum watch_kind kind)
 {
 	if (x->engine->watched > 0)
-		watch_tell(x, c, kind);
+		watch_report(x, c, kind);
 }
 
 static inline void watch_granted(struct request_context *x, struct claim *c)
 {
 	if (x->engine->watched > 0)
-		watch_tell_granted(x, c);
+		watch_report_granted(x, c);
 }
 
 static inline void watch_who_waits(struct request_context *x, struct claim *c)
 {
 	if (x->engine->watched > 0)
-		watch_tell_who_waits(x, c);
+		watch_send_waiters(x, c);
 }
 
 /* The daemon drains or stops: sends DRAIN to subscribers. */
@@ -100,20 +100,20 @@ void serve_UNSUBSCRIBE(struct request_context *x, struct session *s);
 /* Fields: name, permit, fence. */
 void reply_permit(struct reply *r, const struct permit *p);
 /* OK of its EXTEND. */
-void permit_tell_extended(struct request_context *x, const struct pending *p);
+void permit_send_extended(struct request_context *x, const struct pending *p);
 /* Sends "! LOST …" and the like. field NULL: without a field. */
-void permit_tell(struct request_context *x, const struct permit *p, const char *word, const char *field);
+void permit_send_push(struct request_context *x, const struct permit *p, const char *word, const char *field);
 /* Returns how many permits are free, as far as this daemon knows. */
 unsigned semaphore_free_slots(const struct semaphore *m);
 /* Sends OK to an ACQUIRE, also to a repeated one. */
-void permit_tell_granted(struct request_context *x, struct permit *p, struct span tag);
+void permit_send_granted(struct request_context *x, struct permit *p, struct span tag);
 /* SHOW: sends rows for the permits that sessions of this daemon have, and those that they wait for. */
 void semaphore_show(struct request_context *x, struct session *s, const struct semaphore *m);
-void permit_watch_tell(struct request_context *x, const struct permit *p, enum watch_kind kind);
+void permit_watch_report(struct request_context *x, const struct permit *p, enum watch_kind kind);
 static inline void permit_watch(struct request_context *x, const struct permit *p, enum watch_kind kind)
 {
 	if (x->engine->watched > 0 || x->core->name_groups)
-		permit_watch_tell(x, p, kind);
+		permit_watch_report(x, p, kind);
 }
 
 #endif

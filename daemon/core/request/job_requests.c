@@ -6,7 +6,7 @@
 #include "daemon/base/netstring.h"
 #include "daemon/core/job/job.h"
 #include "daemon/core/rate/rate.h"
-#include "daemon/core/reply/tell.h"
+#include "daemon/core/reply/send.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -27,11 +27,11 @@ static bool text_is_allowed(struct request_context *x, struct session *s, struct
 	if (text.n > 0 && text.n <= most && !has_nul)
 		return true;
 	if (has_nul)
-		tell_mistake(x, s, ERROR_ARG, "the %s has a NUL byte, which no command line and no environment variable can hold: write it as text", what);
+		send_invalid(x, s, ERROR_ARG, "the %s has a NUL byte, which no command line and no environment variable can hold: write it as text", what);
 	else if (text.n == 0)
-		tell_mistake(x, s, ERROR_ARG, "the %s has no text: 1 to %" PRIu64 " bytes are right", what, most);
+		send_invalid(x, s, ERROR_ARG, "the %s has no text: 1 to %" PRIu64 " bytes are right", what, most);
 	else
-		tell_mistake(x, s, ERROR_LIMIT, "the %s may have at most %" PRIu64 " bytes", what, most);
+		send_invalid(x, s, ERROR_LIMIT, "the %s may have at most %" PRIu64 " bytes", what, most);
 	return false;
 }
 
@@ -50,9 +50,9 @@ static bool job_requests_is_allowed(struct request_context *x, struct session *s
 	    !bound_is_kept(x, s, FIELD_DELAY, DURATION_MAX, "ten years"))
 		return false;
 	if (x->engine->stopping)
-		tell_draining(x, s, q->tag);
+		send_draining(x, s, q->tag);
 	else if (q->word[1].n > PAYLOAD_MAX)
-		tell_mistake(x, s, ERROR_LIMIT, "the payload may have at most %d bytes", PAYLOAD_MAX);
+		send_invalid(x, s, ERROR_LIMIT, "the payload may have at most %d bytes", PAYLOAD_MAX);
 	else
 		return pendings_within_limit(x, s);
 	return false;
@@ -83,7 +83,7 @@ static bool orders_have_room(struct request_context *x, struct session *s, size_
 	unsigned times = origin_orders_full(s->origin, bytes, output);
 
 	if (times > 0)
-		tell_mistake(x, s, ERROR_LIMIT, "%s may have at most %" PRIu64 " bytes of jobs in flight at the stores (%u times limits.output)",
+		send_invalid(x, s, ERROR_LIMIT, "%s may have at most %" PRIu64 " bytes of jobs in flight at the stores (%u times limits.output)",
 		             times == CROWD_OF_ALL ? "all sessions together" : "the sessions of one peer", times * output, times);
 	return times == 0;
 }
@@ -123,7 +123,7 @@ static bool take_is_allowed(struct request_context *x, struct session *s, bool p
 	if (!name_is_allowed(x, s) || !ttl_is_allowed(x, s))
 		return false;
 	if (x->engine->draining) {
-		tell_draining(x, s, x->request.tag);
+		send_draining(x, s, x->request.tag);
 		return false;
 	}
 	for (take = take_first(s); take; take = take_next(take))
@@ -131,9 +131,9 @@ static bool take_is_allowed(struct request_context *x, struct session *s, bool p
 	LIST_FOREACH(job, &s->jobs, in_session)
 		jobs++;
 	if (patient && waiting >= conf->limits.waiting)
-		tell_error(x, s, x->request.tag, ERROR_LIMIT, "a session may have at most %" PRIu64 " waiting requests (limits.waiting)", conf->limits.waiting);
+		send_error(x, s, x->request.tag, ERROR_LIMIT, "a session may have at most %" PRIu64 " waiting requests (limits.waiting)", conf->limits.waiting);
 	else if (jobs + waiting >= conf->limits.locks)
-		tell_error(x, s, x->request.tag, ERROR_LIMIT, "a session may have at most %" PRIu64 " jobs (limits.locks)", conf->limits.locks);
+		send_error(x, s, x->request.tag, ERROR_LIMIT, "a session may have at most %" PRIu64 " jobs (limits.locks)", conf->limits.locks);
 	else
 		return true;
 	return false;
@@ -145,7 +145,7 @@ static bool queues_have_room(struct request_context *x, struct session *s)
 
 	if (!all && (s->origin->queues < QUEUES_OF_PEER || session_is_owner(x->core, s)))
 		return true;
-	tell_error(x, s, x->request.tag, ERROR_LIMIT, "%s may wait for the jobs of at most %d queues",
+	send_error(x, s, x->request.tag, ERROR_LIMIT, "%s may wait for the jobs of at most %d queues",
 	           all ? "all sessions together" : "the sessions of one peer", all ? QUEUES_OF_ALL : QUEUES_OF_PEER);
 	return false;
 }
@@ -158,9 +158,9 @@ static bool queue_has_room(struct request_context *x, struct session *s, const s
 		return queues_have_room(x, s);
 	share = session_is_owner(x->core, s) ? NULL : take_share_find(s->origin, queue);
 	if (queue->takes >= TAKES_OF_QUEUE)
-		tell_error(x, s, x->request.tag, ERROR_LIMIT, "at most %d TAKEs may wait for the jobs of one queue", TAKES_OF_QUEUE);
+		send_error(x, s, x->request.tag, ERROR_LIMIT, "at most %d TAKEs may wait for the jobs of one queue", TAKES_OF_QUEUE);
 	else if (share && share->n >= TAKES_OF_PEER)
-		tell_error(x, s, x->request.tag, ERROR_LIMIT, "at most %d TAKEs of the sessions of one peer may wait for the jobs of one queue", TAKES_OF_PEER);
+		send_error(x, s, x->request.tag, ERROR_LIMIT, "at most %d TAKEs of the sessions of one peer may wait for the jobs of one queue", TAKES_OF_PEER);
 	else
 		return true;
 	return false;
@@ -189,7 +189,7 @@ void serve_TAKE(struct request_context *x, struct session *s)
 	if (!session_is_owner(x->core, s))
 		take_share_join(take);
 	take->late = queue->question != NULL;
-	place_stand(x, take);
+	place_enqueue(x, take);
 	if (take->bid.patient)
 		heap_set(&x->core->timers, &take->bid.timer, take->bid.wait_until);
 	queue_look(x, queue);
@@ -208,12 +208,12 @@ static struct job *job_of_request(struct request_context *x, struct session *s, 
 	if (!job)
 		return NULL;
 	if (more) {
-		tell_mistake(x, s, ERROR_ARG, "this session has a job of that id in several queues: say queue=");
+		send_invalid(x, s, ERROR_ARG, "this session has a job of that id in several queues: say queue=");
 	} else if (job->state == JOB_LOST) {
-		tell_error(x, s, q->tag, ERROR_LOST, "reason=%s: lost before this request", loss_word(job->loss));
+		send_error(x, s, q->tag, ERROR_LOST, "reason=%s: lost before this request", loss_word(job->loss));
 		job_acknowledge(x, job);
 	} else if (job->state == JOB_ADOPTING) {
-		tell_error(x, s, q->tag, ERROR_UNAVAILABLE, "%s", job_is_adopted_text);
+		send_error(x, s, q->tag, ERROR_UNAVAILABLE, "%s", job_is_adopted_text);
 	} else {
 		*ret_answered = !pendings_within_limit(x, s);
 		return *ret_answered ? NULL : job;
@@ -241,7 +241,7 @@ void serve_DONE(struct request_context *x, struct session *s)
 	if (job)
 		job_end(x, job, JOB_DONE, pending_of_request(x, s, NULL));
 	else if (!answered && !end_is_repeated(x, s, JOB_DONE))
-		tell_error(x, s, x->request.tag, ERROR_NOTHELD, "this session does not have the job");
+		send_error(x, s, x->request.tag, ERROR_NOTHELD, "this session does not have the job");
 }
 
 /* RETRY of a job that the session does not have: it may have failed for good, or be delayed. It becomes due. */
@@ -251,7 +251,7 @@ static void retry_stored(struct request_context *x, struct session *s)
 	struct buf words = {0};
 
 	if (!request_has(q, FIELD_QUEUE)) {
-		tell_error(x, s, q->tag, ERROR_NOTHELD,
+		send_error(x, s, q->tag, ERROR_NOTHELD,
 		           "this session does not have the job. To make one due that has failed for good or is delayed, say its queue=");
 		return;
 	}

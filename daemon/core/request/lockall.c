@@ -5,7 +5,7 @@
 #include "daemon/core/deadlock/deadlock.h"
 #include "daemon/core/deadlock/wait_graph.h"
 #include "daemon/core/rate/rate.h"
-#include "daemon/core/reply/tell.h"
+#include "daemon/core/reply/send.h"
 #include "daemon/core/resume/resume.h"
 
 #include <inttypes.h>
@@ -20,7 +20,7 @@ static bool names_are_allowed(struct request_context *x, struct session *s)
 		for (unsigned k = 0; k < i; k++) {
 			if (!span_equal(q->word[i], q->word[k]))
 				continue;
-			tell_mistake(x, s, ERROR_ARG, "the names %u and %u are the same: name each lock once", k + 1, i + 1);
+			send_invalid(x, s, ERROR_ARG, "the names %u and %u are the same: name each lock once", k + 1, i + 1);
 			return false;
 		}
 	}
@@ -47,7 +47,7 @@ static bool count_suits(struct request_context *x, struct session *s, unsigned i
 
 	if (count > 0 && (count == has || count == has + 1))
 		return true;
-	tell_mistake(x, s, ERROR_ARG, "count=%u, but this owner holds name %u %u times: %s", count, i + 1, has,
+	send_invalid(x, s, ERROR_ARG, "count=%u, but this owner holds name %u %u times: %s", count, i + 1, has,
 	             count == 0   ? "count is from 1 here, and UNLOCK gives a lock back"
 	             : count < has ? "UNLOCK lowers the count"
 	                           : "this adds one at most");
@@ -94,7 +94,7 @@ static bool own_hold_suits(struct request_context *x, struct session *s, unsigne
 	const struct claim *holder = l ? lock_holder_of(l, s, request_owner(q)) : NULL;
 
 	if (holder && l->lease.state == LEASE_ADOPTING) {
-		tell_error(x, s, q->tag, ERROR_QUORUM,
+		send_error(x, s, q->tag, ERROR_QUORUM,
 		           "the daemon was restarted, and fewer than %u of %u stores have confirmed name %u since: ask again in a moment",
 		           quorum_of(x->core->conf.nodes), x->core->conf.nodes, i + 1);
 		return false;
@@ -102,9 +102,9 @@ static bool own_hold_suits(struct request_context *x, struct session *s, unsigne
 	if (!holder || holder->shared == request_is_shared(q))
 		return mode_is_allowed(x, s, q->word[i]);
 	if (holder->shared)
-		tell_mistake(x, s, ERROR_ARG, "this owner holds name %u shared: UNLOCK it first", i + 1);
+		send_invalid(x, s, ERROR_ARG, "this owner holds name %u shared: UNLOCK it first", i + 1);
 	else
-		tell_mistake(x, s, ERROR_ARG, "this owner holds name %u exclusively: UNLOCK it, or share it by LOCK mode=shared, first", i + 1);
+		send_invalid(x, s, ERROR_ARG, "this owner holds name %u exclusively: UNLOCK it, or share it by LOCK mode=shared, first", i + 1);
 	return false;
 }
 
@@ -126,7 +126,7 @@ static bool names_are_of_locks(struct request_context *x, struct session *s)
 
 		if (!l || l->lease.limit == 0 || lock_is_idle(l))
 			continue;
-		tell_error(x, s, q->tag, ERROR_KIND, "name %u is in use by a semaphore: take another name, or ask when nobody has a permit of it", i + 1);
+		send_error(x, s, q->tag, ERROR_KIND, "name %u is in use by a semaphore: take another name, or ask when nobody has a permit of it", i + 1);
 		return false;
 	}
 	return true;
@@ -167,7 +167,7 @@ static bool group_is_within_limits(struct request_context *x, struct session *s,
 		return false;
 	if (s->held + s->waiting + count_new_names(x, s, &bytes) <= conf->limits.locks)
 		return names_have_room(x, s, bytes, request_has(&x->request, FIELD_DELAY));
-	tell_error(x, s, x->request.tag, ERROR_LIMIT, "a session may have at most %" PRIu64 " locks (limits.locks)", conf->limits.locks);
+	send_error(x, s, x->request.tag, ERROR_LIMIT, "a session may have at most %" PRIu64 " locks (limits.locks)", conf->limits.locks);
 	return false;
 }
 
@@ -221,7 +221,7 @@ static bool group_is_repeated(struct request_context *x, struct session *s, bool
 	if (!g)
 		return false;
 	if (!g->bid.not_notified)
-		tell_replaced(x, s, span_of(g->bid.tag));
+		send_replaced(x, s, span_of(g->bid.tag));
 	group_repeat(x, g);
 	return true;
 }
@@ -240,7 +240,7 @@ static void serve_group(struct request_context *x, struct session *s)
 	if (s->resumed)
 		resume_make_way(x, s);
 	if (x->engine->draining && !group_is_had(x, s)) {
-		tell_draining(x, s, x->request.tag);
+		send_draining(x, s, x->request.tag);
 		return;
 	}
 	if (!counts_suit(x, s) || group_is_repeated(x, s, patient) || !names_are_of_locks(x, s) || !own_holds_suit(x, s))

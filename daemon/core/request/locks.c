@@ -13,7 +13,7 @@
 #include "daemon/core/reply/history.h"
 #include "daemon/core/reply/listing.h"
 #include "daemon/core/reply/records.h"
-#include "daemon/core/reply/tell.h"
+#include "daemon/core/reply/send.h"
 #include "daemon/core/reply/watch.h"
 #include "daemon/core/resume/resume.h"
 #include "daemon/core/semaphore/permit.h"
@@ -32,19 +32,19 @@ static void reply_unlocked(struct request_context *x, struct session *s, unsigne
 }
 
 /* UNLOCK with a count= above the count of the hold. */
-static void tell_count_above(struct request_context *x, struct session *s, unsigned has)
+static void send_count_above(struct request_context *x, struct session *s, unsigned has)
 {
-	tell_mistake(x, s, ERROR_ARG, "count=%u, but this owner holds the lock %u times: UNLOCK lowers the count", request_count(&x->request), has);
+	send_invalid(x, s, ERROR_ARG, "count=%u, but this owner holds the lock %u times: UNLOCK lowers the count", request_count(&x->request), has);
 }
 
 /* The owner does not have the lock. For UNLOCK count=0 that is success. */
 static void reply_not_held(struct request_context *x, struct session *s)
 {
 	if (!request_has(&x->request, FIELD_COUNT))
-		tell_error(x, s, x->request.tag, ERROR_NOTHELD, "this session does not hold the lock%s",
+		send_error(x, s, x->request.tag, ERROR_NOTHELD, "this session does not hold the lock%s",
 		           request_has(&x->request, FIELD_OWNER) ? " as this owner" : "");
 	else if (request_count(&x->request) > 0)
-		tell_count_above(x, s, 0);
+		send_count_above(x, s, 0);
 	else
 		reply_unlocked(x, s, 0);
 }
@@ -62,7 +62,7 @@ static struct claim *claim_of_request(struct request_context *x, struct session 
 
 static void reply_lost(struct request_context *x, struct session *s, const struct claim *c)
 {
-	tell_error(x, s, x->request.tag, ERROR_LOST, "fence=%" PRId64 " reason=%s: lost before this request", c->token,
+	send_error(x, s, x->request.tag, ERROR_LOST, "fence=%" PRId64 " reason=%s: lost before this request", c->token,
 	           loss_word(c->loss));
 }
 
@@ -86,7 +86,7 @@ static struct claim *claim_of_fence(struct request_context *x, struct session *s
 	loss = lock_loss_of(c->lock, s, request_owner(q));
 	if (loss && q->field[FIELD_FENCE].number == loss->token)
 		return loss;
-	tell_error(x, s, q->tag, ERROR_NOTHELD,
+	send_error(x, s, q->tag, ERROR_NOTHELD,
 	           "this session does not hold the grant with fence=%" PRId64 ", and nothing was released: its latest has fence=%" PRId64,
 	           q->field[FIELD_FENCE].number, c->token);
 	return NULL;
@@ -113,7 +113,7 @@ static struct claim *claim_to_unlock(struct request_context *x, struct session *
 		return NULL;
 	if (c->state == CLAIM_HELD) {
 		if (c->not_notified)
-			claim_hear(x, c);
+			claim_notified(x, c);
 		return c;
 	}
 	reply_lost(x, s, c);
@@ -132,7 +132,7 @@ static bool __attribute__((noinline)) keep_suits_mode(struct request_context *x,
 {
 	if (!c->shared)
 		return true;
-	tell_mistake(x, s, ERROR_ARG, "keep= is for exclusive locks: UNLOCK a shared lock without it");
+	send_invalid(x, s, ERROR_ARG, "keep= is for exclusive locks: UNLOCK a shared lock without it");
 	return false;
 }
 
@@ -157,7 +157,7 @@ void lock_unlock(struct request_context *x, struct session *s)
 		return;
 	count = unlock_count(q, c);
 	if (count > c->count) {
-		tell_count_above(x, s, c->count);
+		send_count_above(x, s, c->count);
 		return;
 	}
 	if (count > 0) {
@@ -193,11 +193,11 @@ static struct claim *claim_held(struct request_context *x, struct session *s)
 		return NULL;
 	}
 	if (c && c->lock->lease.state == LEASE_ADOPTING) {
-		tell_adopting(x, s);
+		send_adopting(x, s);
 		return NULL;
 	}
 	if (c)
-		claim_hear(x, c);
+		claim_notified(x, c);
 	return c;
 }
 
@@ -211,7 +211,7 @@ void lock_extend(struct request_context *x, struct session *s)
 	if (!c || !pendings_within_limit(x, s))
 		return;
 	if (!engine_may_extend(c->lock)) {
-		tell_error(x, s, x->request.tag, ERROR_LIMIT, "%d EXTENDs of this lock are under way: ask again when they are answered", EXTENDS_MOST);
+		send_error(x, s, x->request.tag, ERROR_LIMIT, "%d EXTENDs of this lock are under way: ask again when they are answered", EXTENDS_MOST);
 		return;
 	}
 	if (request_has(&x->request, FIELD_TTL))
@@ -270,7 +270,7 @@ bool waits_have_room(struct request_context *x, struct session *s)
 		n += c->state == CLAIM_WAITING && c->patient;
 	if (n + bids_patient(s) < most)
 		return true;
-	tell_error(x, s, x->request.tag, ERROR_LIMIT, "a session may have at most %" PRIu64 " waiting requests (limits.waiting)", most);
+	send_error(x, s, x->request.tag, ERROR_LIMIT, "a session may have at most %" PRIu64 " waiting requests (limits.waiting)", most);
 	return false;
 }
 
@@ -300,7 +300,7 @@ static bool lock_within_limits(struct request_context *x, struct session *s, boo
 		return lock_has_room(x, s); /* even if all that it asked for is granted */
 	if (!lock_is_new(x, s))
 		return true;
-	tell_error(x, s, x->request.tag, ERROR_LIMIT, "a session may have at most %" PRIu64 " locks (limits.locks)", conf->limits.locks);
+	send_error(x, s, x->request.tag, ERROR_LIMIT, "a session may have at most %" PRIu64 " locks (limits.locks)", conf->limits.locks);
 	return false;
 }
 
@@ -326,7 +326,7 @@ static bool lock_is_repeated(struct request_context *x, struct session *s, int64
 
 	switch (resume_old_place(x, s, request_owner(q), request_is_shared(q), wait > 0, &c)) {
 	case PLACE_TURN:
-		tell_granted(x, c, q->tag, c->count);
+		send_granted(x, c, q->tag, c->count);
 		watch_who_waits(x, c);
 		return true;
 	case PLACE_WAITS:
@@ -341,9 +341,9 @@ static bool lock_is_repeated(struct request_context *x, struct session *s, int64
 /* --- count= --- */
 
 /* The owner relies on a hold that is lost. It must not get the lock as a new hold. */
-static void tell_lost_below(struct request_context *x, struct session *s, const struct claim *c)
+static void send_lost_below(struct request_context *x, struct session *s, const struct claim *c)
 {
-	tell_error(x, s, x->request.tag, ERROR_LOST,
+	send_error(x, s, x->request.tag, ERROR_LOST,
 	           "fence=%" PRId64 " reason=%s: lost before this request, so it cannot be locked once more; count=1 takes it anew",
 	           c->token, loss_word(c->loss));
 }
@@ -351,13 +351,13 @@ static void tell_lost_below(struct request_context *x, struct session *s, const 
 /* The hold is as the request wants it, or is made so at once, and no store is asked. False: it has to be counted up. */
 static bool lock_has_count(struct request_context *x, struct claim *c, int64_t count)
 {
-	bool unheard = c->not_notified;
+	bool not_known_yet = c->not_notified;
 
-	claim_hear(x, c);
+	claim_notified(x, c);
 	if (c->count != count)
 		return false;
-	tell_granted(x, c, x->request.tag, c->count);
-	if (unheard)
+	send_granted(x, c, x->request.tag, c->count);
+	if (not_known_yet)
 		watch_who_waits(x, c);
 	return true;
 }
@@ -387,7 +387,7 @@ static bool lock_takes_place(struct request_context *x, struct session *s, int64
 		convert_look(x->engine, c->lock);
 		return false;
 	}
-	tell_replaced(x, s, span_of(c->asking->tag));
+	send_replaced(x, s, span_of(c->asking->tag));
 	lock_waits_again(x, c, wait);
 	return true;
 }
@@ -404,14 +404,14 @@ static bool lock_count_answers(struct request_context *x, struct session *s, int
 	if (converts && c->shared)
 		return false; /* the LOCK is refused */
 	if (count > 1 && c && c->state == CLAIM_LOST)
-		tell_lost_below(x, s, c);
+		send_lost_below(x, s, c);
 	else if (count == 0)
-		tell_mistake(x, s, ERROR_ARG, "count of LOCK is from 1: UNLOCK with count=0 gives the lock back");
+		send_invalid(x, s, ERROR_ARG, "count of LOCK is from 1: UNLOCK with count=0 gives the lock back");
 	else if (count < has || (converts && count != has))
-		tell_mistake(x, s, ERROR_ARG, "count=%" PRId64 ", but this owner holds the lock %" PRId64 " times: %s", count, has,
+		send_invalid(x, s, ERROR_ARG, "count=%" PRId64 ", but this owner holds the lock %" PRId64 " times: %s", count, has,
 		             converts ? "a change of the mode keeps the count" : "UNLOCK lowers the count");
 	else if (count > has + 1)
-		tell_mistake(x, s, ERROR_ARG, "count=%" PRId64 ", but this owner holds the lock %" PRId64 " times: each LOCK adds one at most", count, has);
+		send_invalid(x, s, ERROR_ARG, "count=%" PRId64 ", but this owner holds the lock %" PRId64 " times: each LOCK adds one at most", count, has);
 	else if (held && !converts && l->lease.state == LEASE_HELD)
 		return lock_has_count(x, c, count);
 	else
@@ -443,7 +443,7 @@ bool mode_is_free(struct request_context *x, struct session *s, struct span name
 {
 	if (!waits_in_other_mode(x, s, name))
 		return true;
-	tell_mistake(x, s, ERROR_ARG, "this owner waits for the lock in the other mode: CANCEL that request first, or use another owner");
+	send_invalid(x, s, ERROR_ARG, "this owner waits for the lock in the other mode: CANCEL that request first, or use another owner");
 	return false;
 }
 
@@ -452,11 +452,11 @@ static void lock_downgrade(struct request_context *x, struct claim *holder)
 {
 	convert_to_shared(x->engine, holder);
 	if (holder->not_notified)
-		claim_hear(x, holder);
+		claim_notified(x, holder);
 	else
 		record_held(x, holder);
 	metric_add(&x->core->metrics, METRIC_REENTRIES, 1);
-	tell_granted(x, holder, x->request.tag, holder->count);
+	send_granted(x, holder, x->request.tag, holder->count);
 	watch_granted(x, holder);
 }
 
@@ -474,10 +474,10 @@ static bool lock_is_downgraded(struct request_context *x, struct session *s)
 	if (!mode_is_allowed(x, s, x->request.word[0]))
 		return true;
 	if (!holder->renew || holder->delay_us > 0)
-		tell_mistake(x, s, ERROR_ARG, "this owner holds it with %s, which a shared lock cannot have: UNLOCK it, then LOCK it with mode=shared",
+		send_invalid(x, s, ERROR_ARG, "this owner holds it with %s, which a shared lock cannot have: UNLOCK it, then LOCK it with mode=shared",
 		             holder->renew ? "delay=" : "renew=no");
 	else if (l->lease.state != LEASE_HELD)
-		tell_adopting(x, s);
+		send_adopting(x, s);
 	else
 		lock_downgrade(x, holder);
 	return true;
@@ -550,7 +550,7 @@ void serve_LOCK(struct request_context *x, struct session *s)
 	if (s->resumed)
 		resume_make_way(x, s);
 	if (x->engine->draining && !lock_is_own(x, s)) {
-		tell_draining(x, s, q->tag);
+		send_draining(x, s, q->tag);
 		return;
 	}
 	if (request_has(q, FIELD_COUNT) && lock_count_answers(x, s, wait))

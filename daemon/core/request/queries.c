@@ -8,7 +8,7 @@
 #include "daemon/core/member/membership.h"
 #include "daemon/core/reply/listing.h"
 #include "daemon/core/reply/lists.h"
-#include "daemon/core/reply/tell.h"
+#include "daemon/core/reply/send.h"
 #include "proto/text.h"
 
 #include <ctype.h>
@@ -27,7 +27,7 @@ static bool lists_within_limit(struct request_context *x, struct session *s)
 		n++;
 	if (n < most)
 		return peer_within_limit(x, s);
-	tell_error(x, s, x->request.tag, ERROR_LIMIT,
+	send_error(x, s, x->request.tag, ERROR_LIMIT,
 	           "a session may have at most %" PRIu64 " requests for lists in flight (limits.waiting, and at most %d)", most, LISTS_MOST);
 	return false;
 }
@@ -56,7 +56,7 @@ static void list_nodes(struct request_context *x, struct session *s)
 		reply_text(&r, "node", span_of(x->core->conf.label[i]));
 		if (m->address[0])
 			reply_text(&r, "address", span_of(m->address));
-		reply_text(&r, "state", span_of(member_state_told(&x->engine->members, m)));
+		reply_text(&r, "state", span_of(member_state_reported(&x->engine->members, m)));
 		if (trouble.text[0])
 			reply_text(&r, "reason", span_of(trouble.text));
 		else if (!x->core->conf.shared)
@@ -87,7 +87,7 @@ void serve_LIST(struct request_context *x, struct session *s)
 
 	if (request_has(q, FIELD_LIMIT)) {
 		if (q->field[FIELD_LIMIT].number > ROWS_MOST) {
-			tell_mistake(x, s, ERROR_LIMIT, "limit may be at most %d", ROWS_MOST);
+			send_invalid(x, s, ERROR_LIMIT, "limit may be at most %d", ROWS_MOST);
 			return;
 		}
 		most = (size_t)q->field[FIELD_LIMIT].number;
@@ -99,7 +99,7 @@ void serve_LIST(struct request_context *x, struct session *s)
 	else if (span_equal(what, SPAN("queues")) && lists_within_limit(x, s))
 		lists_add(x, listing_new(x, s, &listed_queues, most), SIZE_MAX);
 	else if (!of_sessions && !span_equal(what, SPAN("locks")))
-		tell_mistake(x, s, ERROR_ARG, "LIST takes locks, sessions, nodes, queues or jobs");
+		send_invalid(x, s, ERROR_ARG, "LIST takes locks, sessions, nodes, queues or jobs");
 	else if (lists_within_limit(x, s))
 		list_table(x, s, of_sessions, most);
 }
@@ -125,7 +125,7 @@ static bool result_is_possible(enum verb verb, enum result result)
 }
 
 /* Samples for each command, in small letters, and for each result that it can have. */
-static void tell_requests(const struct metrics *m, const struct sampler *to)
+static void report_requests(const struct metrics *m, const struct sampler *to)
 {
 	char word[WORD_ROOM];
 
@@ -138,45 +138,46 @@ static void tell_requests(const struct metrics *m, const struct sampler *to)
 		word[n] = '\0';
 		for (enum result result = 0; result < RESULT_N; result++)
 			if (result_is_possible(verb, result))
-				sampler_tell(to, METRIC_REQUESTS, (struct sample_label){"command", word}, (struct sample_label){"result", result_word[result]},
-				             m->answered[verb][result]);
+				sampler_report(to, METRIC_REQUESTS, (struct sample_label){"command", word},
+				               (struct sample_label){"result", result_word[result]},
+				               m->answered[verb][result]);
 	}
 }
 
-static void tell_waits(const struct metrics *m, const struct sampler *to)
+static void report_waits(const struct metrics *m, const struct sampler *to)
 {
 	for (enum result i = 0; i < RESULT_N; i++)
-		sampler_tell_histogram(to, METRIC_WAIT_TIMES, "result", result_word[i], &m->wait[i],
+		sampler_report_histogram(to, METRIC_WAIT_TIMES, "result", result_word[i], &m->wait[i],
 		                       i == RESULT_OK ? m->value[METRIC_WAIT_TOTAL] : m->wait_us[i]);
 }
 
 _Static_assert(LOSS_N <= METRIC_LOSSES_MOST, "one figure for each");
 
-static void tell_losses(const struct metrics *m, const struct sampler *to)
+static void report_losses(const struct metrics *m, const struct sampler *to)
 {
 	for (enum loss i = 0; i < LOSS_N; i++)
-		sampler_tell_one(to, METRIC_LEASES_LOST, "reason", loss_word(i), m->lost[i]);
+		sampler_report_one(to, METRIC_LEASES_LOST, "reason", loss_word(i), m->lost[i]);
 }
 
-static void tell_name_groups(const struct core *c, enum metric which, const struct sampler *to)
+static void report_name_groups(const struct core *c, enum metric which, const struct sampler *to)
 {
 	for (unsigned i = 0; i < name_groups_count(c->name_groups); i++) {
 		const struct name_group *g = name_groups_at(c->name_groups, i);
 
 		if (which == METRIC_GROUP_LOSSES)
-			sampler_tell_one(to, which, "group", g->label, g->lost);
+			sampler_report_one(to, which, "group", g->label, g->lost);
 		else if (which == METRIC_GROUP_WAIT_TIMES)
-			sampler_tell_histogram(to, which, "group", g->label, &g->wait, g->wait_us);
+			sampler_report_histogram(to, which, "group", g->label, &g->wait, g->wait_us);
 		else if (which == METRIC_GROUP_HOLD_TIMES)
-			sampler_tell_histogram(to, which, "group", g->label, &g->hold, g->hold_us);
+			sampler_report_histogram(to, which, "group", g->label, &g->hold, g->hold_us);
 		else
 			for (enum result result = 0; result < RESULT_N; result++)
-				sampler_tell(to, which, (struct sample_label){"group", g->label}, (struct sample_label){"result", result_word[result]},
+				sampler_report(to, which, (struct sample_label){"group", g->label}, (struct sample_label){"result", result_word[result]},
 				             g->answered[result]);
 	}
 }
 
-static void tell_stores(const struct request_context *x, enum metric which, const struct sampler *to)
+static void report_stores(const struct request_context *x, enum metric which, const struct sampler *to)
 {
 	for (unsigned i = 0; i < x->core->conf.nodes; i++) {
 		const struct member *m = &x->engine->members.node[i];
@@ -184,46 +185,46 @@ static void tell_stores(const struct request_context *x, enum metric which, cons
 		struct trouble trouble = member_trouble(&x->engine->members, m);
 
 		if (which == METRIC_REDIS_TROUBLE && trouble.defect)
-			sampler_tell(to, which, (struct sample_label){"server", name}, (struct sample_label){"cause", defect_table[trouble.defect].word}, 1);
+			sampler_report(to, which, (struct sample_label){"server", name}, (struct sample_label){"cause", defect_table[trouble.defect].word}, 1);
 		else if (which == METRIC_REDIS_TROUBLE)
 			continue;
 		else if (which == METRIC_REDIS_UP)
-			sampler_tell_one(to, which, "server", name, member_serves(&x->engine->members, m));
+			sampler_report_one(to, which, "server", name, member_serves(&x->engine->members, m));
 		else
-			sampler_tell_histogram(to, which, "server", name, &m->trips, m->trips_us);
+			sampler_report_histogram(to, which, "server", name, &m->trips, m->trips_us);
 	}
 }
 
-static void tell_family(const struct request_context *x, enum metric which, const struct sampler *to)
+static void report_family(const struct request_context *x, enum metric which, const struct sampler *to)
 {
 	const struct metrics *m = &x->core->metrics;
 
 	switch (which) {
 	case METRIC_REQUESTS:
-		tell_requests(m, to);
+		report_requests(m, to);
 		break;
 	case METRIC_LEASES_LOST:
-		tell_losses(m, to);
+		report_losses(m, to);
 		break;
 	case METRIC_BUILD_INFO:
-		sampler_tell(to, which, (struct sample_label){"version", REDLOCKD_VERSION}, (struct sample_label){"store", x->core->conf.store}, 1);
+		sampler_report(to, which, (struct sample_label){"version", REDLOCKD_VERSION}, (struct sample_label){"store", x->core->conf.store}, 1);
 		break;
 	case METRIC_REDIS_UP:
 	case METRIC_REDIS_TROUBLE:
 	case METRIC_ROUND_TRIPS:
-		tell_stores(x, which, to);
+		report_stores(x, which, to);
 		break;
 	case METRIC_GROUP_REQUESTS:
 	case METRIC_GROUP_LOSSES:
 	case METRIC_GROUP_WAIT_TIMES:
 	case METRIC_GROUP_HOLD_TIMES:
-		tell_name_groups(x->core, which, to);
+		report_name_groups(x->core, which, to);
 		break;
 	case METRIC_WAIT_TIMES:
-		tell_waits(m, to);
+		report_waits(m, to);
 		break;
 	case METRIC_HOLD_TIMES:
-		sampler_tell_histogram(to, which, NULL, NULL, &m->hold, m->value[METRIC_HOLD_TOTAL]);
+		sampler_report_histogram(to, which, NULL, NULL, &m->hold, m->value[METRIC_HOLD_TOTAL]);
 		break;
 	default: /* its cells follow */
 		break;
@@ -262,18 +263,18 @@ void tally(const struct request_context *x, const struct sampler *to)
 	for (enum metric i = 0; i < METRIC_N; i++)
 		switch (metric_table[i].source) {
 		case METRIC_PLAIN:
-			sampler_tell_plain(to, i, value_now(x, i));
+			sampler_report_plain(to, i, value_now(x, i));
 			break;
-		case METRIC_TOLD:
+		case METRIC_FAMILY:
 			family = i;
-			tell_family(x, i, to);
+			report_family(x, i, to);
 			break;
 		case METRIC_CELL:
-			sampler_tell_one(to, family, metric_table[family].labels, metric_table[i].name, value_now(x, i));
+			sampler_report_one(to, family, metric_table[family].labels, metric_table[i].name, value_now(x, i));
 			break;
 		case METRIC_OUTER:
 			if (outer)
-				outer->tell(outer->context, i, to);
+				outer->report(outer->context, i, to);
 			break;
 		}
 }
@@ -322,23 +323,23 @@ void serve_HELP(struct request_context *x, struct session *s)
 	if (word_is(what, "all"))
 		help_for_programs(x, s);
 	else if (verb == VERB_N && what.n > 0)
-		tell_error(x, s, x->request.tag, ERROR_NOTFOUND, "no such request: HELP lists them");
+		send_error(x, s, x->request.tag, ERROR_NOTFOUND, "no such request: HELP lists them");
 	else
 		help_for_people(x, s, verb);
 }
 
 /* The state while STATS is being answered. */
-struct telling {
+struct stats_reply {
 	struct request_context *x;
 	struct session *session;
 	size_t bytes;
-	uint64_t told, left;
+	uint64_t sent, left;
 };
 
 /* Rows end where they get long. The last ones of the table, the buckets of histograms, are left out then. */
 static void row_stats(void *context, const struct sample *sample)
 {
-	struct telling *t = context;
+	struct stats_reply *t = context;
 	char name[SAMPLE_NAME], value[SAMPLE_TEXT];
 	struct reply r;
 
@@ -354,18 +355,18 @@ static void row_stats(void *context, const struct sample *sample)
 		reply_text(&r, sample->label[i].name, span_of(sample->label[i].value));
 	t->bytes += (size_t)(r.at - r.start) + 1;
 	row_end(t->x, t->session, &r);
-	t->told++;
+	t->sent++;
 }
 
 void serve_STATS(struct request_context *x, struct session *s)
 {
-	struct telling t = {.x = x, .session = s};
+	struct stats_reply t = {.x = x, .session = s};
 	bool all = x->request.words > 0;
 
 	if (all && !word_is(x->request.word[0], "all")) {
-		tell_mistake(x, s, ERROR_ARG, "STATS takes all, or nothing");
+		send_invalid(x, s, ERROR_ARG, "STATS takes all, or nothing");
 		return;
 	}
 	tally(x, &(struct sampler){&t, row_stats, all});
-	rows_done(x, s, x->request.tag, t.told, t.left > 0 ? (int64_t)t.left : -1);
+	rows_done(x, s, x->request.tag, t.sent, t.left > 0 ? (int64_t)t.left : -1);
 }

@@ -6,7 +6,7 @@
 #include "daemon/core/engine/engine.h"
 #include "daemon/core/rate/rate.h"
 #include "daemon/core/reply/records.h"
-#include "daemon/core/reply/tell.h"
+#include "daemon/core/reply/send.h"
 #include "daemon/core/resume/resume.h"
 
 #include <inttypes.h>
@@ -55,22 +55,22 @@ static inline struct permit *permit_not_lock(struct request_context *x, struct s
 }
 
 /* ERR QUORUM: it was held in the previous run, and the stores have not confirmed yet that it still is. */
-static void tell_permit_adopting(struct request_context *x, struct session *s)
+static void permit_send_adopting(struct request_context *x, struct session *s)
 {
-	tell_error(x, s, x->request.tag, ERROR_QUORUM,
+	send_error(x, s, x->request.tag, ERROR_QUORUM,
 	           "the daemon was restarted, and fewer than %u of %u stores have confirmed the permit since: ask again in a moment",
 	           quorum_of(x->core->conf.nodes), x->core->conf.nodes);
 }
 
-static void tell_not_held(struct request_context *x, struct session *s)
+static void send_not_held(struct request_context *x, struct session *s)
 {
-	tell_error(x, s, x->request.tag, ERROR_NOTHELD, "this session does not hold %s of that semaphore%s",
+	send_error(x, s, x->request.tag, ERROR_NOTHELD, "this session does not hold %s of that semaphore%s",
 	           request_has(&x->request, FIELD_PERMIT) ? "this permit" : "a permit", request_has(&x->request, FIELD_OWNER) ? " as this owner" : "");
 }
 
-static void tell_lost_before(struct request_context *x, struct session *s, const struct permit *p)
+static void send_lost_before(struct request_context *x, struct session *s, const struct permit *p)
 {
-	tell_error(x, s, x->request.tag, ERROR_LOST, "fence=%" PRId64 " reason=%s: lost before this request", p->fence, loss_word(p->loss));
+	send_error(x, s, x->request.tag, ERROR_LOST, "fence=%" PRId64 " reason=%s: lost before this request", p->fence, loss_word(p->loss));
 }
 
 /* Returns the permit that the request is about. Its client knows from now on that it has it. NULL: the request was answered. */
@@ -84,13 +84,13 @@ static struct permit *permit_held(struct request_context *x, struct session *s)
 		p = permit_of_request(x, s); /* a permit of which its client did not know is gone now */
 	}
 	if (!p) {
-		tell_not_held(x, s);
+		send_not_held(x, s);
 	} else if (p->state == PERMIT_LOST) {
-		tell_lost_before(x, s, p);
+		send_lost_before(x, s, p);
 	} else if (permit_is_adopting(p)) {
-		tell_permit_adopting(x, s);
+		permit_send_adopting(x, s);
 	} else {
-		permit_hear(x, p);
+		permit_notified(x, p);
 		return p;
 	}
 	return NULL;
@@ -108,7 +108,7 @@ static void reply_given_back(struct request_context *x, struct session *s, int64
 		reply_int(&r, "free", free);
 	if (q->verb == VERB_UNLOCK || request_has(q, FIELD_COUNT))
 		reply_int(&r, "count", count);
-	tell_line(x, s, &r);
+	send_line(x, s, &r);
 }
 
 /* RELEASE count=0 may be repeated after RESUME, and gets the same answer. */
@@ -128,7 +128,7 @@ static void permits_acknowledge(struct request_context *x, struct session *s, co
 {
 	struct permit *p, *next;
 
-	tell_lost_before(x, s, last);
+	send_lost_before(x, s, last);
 	for (p = permit_first(s); p; p = next) {
 		next = permit_next(p);
 		if (p->state == PERMIT_LOST && permit_is_of_request(p, &x->request))
@@ -139,7 +139,7 @@ static void permits_acknowledge(struct request_context *x, struct session *s, co
 static void permit_give_back(struct request_context *x, struct session *s, struct permit *p)
 {
 	if (p->state == PERMIT_LOST) {
-		tell_lost_before(x, s, p);
+		send_lost_before(x, s, p);
 		permit_acknowledge(x, s, p);
 		return;
 	}
@@ -211,13 +211,13 @@ static void permits_give_back_to(struct request_context *x, struct session *s, c
 	int64_t free = m ? (int64_t)semaphore_free_slots(m) : -1;
 
 	if (p && p->state == PERMIT_LOST && count > 0) {
-		tell_lost_before(x, s, p); /* the owner relies on it */
+		send_lost_before(x, s, p); /* the owner relies on it */
 	} else if (p && p->state == PERMIT_LOST) {
 		permits_acknowledge(x, s, p);
 	} else if (has == 0 && fence_is_old(x, s)) {
-		tell_not_held(x, s);
+		send_not_held(x, s);
 	} else if (count > has) {
-		tell_mistake(x, s, ERROR_ARG, "count=%u, but this owner has %u permits: RELEASE lowers the count", count, has);
+		send_invalid(x, s, ERROR_ARG, "count=%u, but this owner has %u permits: RELEASE lowers the count", count, has);
 	} else {
 		permits_give_back(x, s, has, count);
 		reply_given_back(x, s, free + has - count, count);
@@ -241,7 +241,7 @@ void serve_RELEASE(struct request_context *x, struct session *s)
 	else if (p)
 		permit_give_back(x, s, p);
 	else
-		tell_not_held(x, s);
+		send_not_held(x, s);
 }
 
 static bool unlock_suits_permit(struct request_context *x, struct session *s)
@@ -250,7 +250,7 @@ static bool unlock_suits_permit(struct request_context *x, struct session *s)
 	bool keeps = request_has(q, FIELD_KEEP) && q->field[FIELD_KEEP].number > 0, waits = request_has(q, FIELD_SYNC) && q->field[FIELD_SYNC].number;
 
 	if (keeps || waits)
-		tell_mistake(x, s, ERROR_ARG, "%s is for locks: RELEASE a permit without it", keeps ? "keep=" : "sync=");
+		send_invalid(x, s, ERROR_ARG, "%s is for locks: RELEASE a permit without it", keeps ? "keep=" : "sync=");
 	return !keeps && !waits;
 }
 
@@ -262,7 +262,7 @@ static bool __attribute__((noinline)) permit_unlock(struct request_context *x, s
 	if (!p && !fence_is_old(x, s))
 		return false;
 	if (!p)
-		tell_not_held(x, s);
+		send_not_held(x, s);
 	else if (!unlock_suits_permit(x, s))
 		return true;
 	else if (request_has(&x->request, FIELD_COUNT))
@@ -311,7 +311,7 @@ static void permit_extend(struct request_context *x, struct session *s)
 	if (!p || !pendings_within_limit(x, s))
 		return;
 	if (p->extend) {
-		tell_error(x, s, x->request.tag, ERROR_LIMIT, "another EXTEND of this permit is under way: ask again when it is answered");
+		send_error(x, s, x->request.tag, ERROR_LIMIT, "another EXTEND of this permit is under way: ask again when it is answered");
 		return;
 	}
 	if (request_has(&x->request, FIELD_TTL))
@@ -342,7 +342,7 @@ static void permit_check(struct request_context *x, struct session *s)
 	reply_permit(&r, p);
 	reply_ms(&r, "valid_ms", permit_valid_us(x, p));
 	reply_int(&r, "count", 1);
-	tell_line(x, s, &r);
+	send_line(x, s, &r);
 }
 
 void serve_CHECK(struct request_context *x, struct session *s)
@@ -359,7 +359,7 @@ static bool limit_is_allowed(struct request_context *x, struct session *s)
 
 	if (limit >= 1 && limit <= LIMIT_MOST)
 		return true;
-	tell_mistake(x, s, limit < 1 ? ERROR_ARG : ERROR_LIMIT, "limit must be from 1 to %d", LIMIT_MOST);
+	send_invalid(x, s, limit < 1 ? ERROR_ARG : ERROR_LIMIT, "limit must be from 1 to %d", LIMIT_MOST);
 	return false;
 }
 
@@ -373,7 +373,7 @@ static bool permit_is_within_limits(struct request_context *x, struct session *s
 		return false;
 	if (s->held + s->waiting < conf->limits.locks)
 		return names_have_room(x, s, 2 * (x->request.word[0].n + NAME_BYTES), false);
-	tell_error(x, s, x->request.tag, ERROR_LIMIT, "a session may have at most %" PRIu64 " locks and permits (limits.locks)", conf->limits.locks);
+	send_error(x, s, x->request.tag, ERROR_LIMIT, "a session may have at most %" PRIu64 " locks and permits (limits.locks)", conf->limits.locks);
 	return false;
 }
 
@@ -382,7 +382,7 @@ static bool limit_suits(struct request_context *x, struct session *s, const stru
 {
 	if (!m || m->limit == x->request.field[FIELD_LIMIT].number || semaphore_is_vacant(m))
 		return true;
-	tell_error(x, s, x->request.tag, ERROR_LIMIT,
+	send_error(x, s, x->request.tag, ERROR_LIMIT,
 	           "limit=%u is that of this semaphore at present: ask with the same limit, or when nobody has a permit of it", m->limit);
 	return false;
 }
@@ -413,7 +413,7 @@ static bool permit_gives_up(struct request_context *x, struct permit *p, int64_t
 static void permit_waits_again(struct request_context *x, struct permit *p)
 {
 	if (!p->bid.not_notified)
-		tell_replaced(x, p->bid.session, span_of(p->bid.tag));
+		send_replaced(x, p->bid.session, span_of(p->bid.tag));
 	bid_repeat(x, &p->bid);
 	inner_session_set_terms(&p->bid, true, 0);
 	if (p->state != PERMIT_TRYING)
@@ -432,8 +432,8 @@ static bool permit_is_repeated(struct request_context *x, struct session *s)
 		    (permit_is_asking(p) && !p->bid.patient && !permit_is_counted(p, q)))
 			continue;
 		if (p->state == PERMIT_HELD) {
-			permit_hear(x, p);
-			permit_tell_granted(x, p, q->tag);
+			permit_notified(x, p);
+			permit_send_granted(x, p, q->tag);
 			contended_permit(x, p, CONTENDED_FIRST);
 			return true;
 		}
@@ -451,16 +451,16 @@ static bool permit_is_of_owner(const struct permit *p, const struct request *q)
 /* The owner has so many permits already. Answers with the latest one. */
 static void permit_is_had(struct request_context *x, struct session *s, struct permit *p)
 {
-	bool unheard;
+	bool not_known_yet;
 
 	if (permit_is_adopting(p)) {
-		tell_permit_adopting(x, s);
+		permit_send_adopting(x, s);
 		return;
 	}
-	unheard = p->bid.not_notified;
-	permit_hear(x, p);
-	permit_tell_granted(x, p, x->request.tag);
-	if (unheard)
+	not_known_yet = p->bid.not_notified;
+	permit_notified(x, p);
+	permit_send_granted(x, p, x->request.tag);
+	if (not_known_yet)
 		contended_permit(x, p, CONTENDED_FIRST);
 }
 
@@ -491,7 +491,7 @@ static bool permit_count_answers(struct request_context *x, struct session *s)
 	if (count == has && last)
 		permit_is_had(x, s, last);
 	else if (count != has + 1)
-		tell_mistake(x, s, ERROR_ARG, "count=%" PRId64 ", but this owner has %" PRId64 " permits: %s", count, has,
+		send_invalid(x, s, ERROR_ARG, "count=%" PRId64 ", but this owner has %" PRId64 " permits: %s", count, has,
 		             count == 0 ? "count of ACQUIRE is from 1" : count < has ? "RELEASE lowers the count" : "each ACQUIRE adds one at most");
 	else
 		return false;
@@ -511,7 +511,7 @@ void serve_ACQUIRE(struct request_context *x, struct session *s)
 	if (!limit_suits(x, s, m) || (request_has(q, FIELD_COUNT) && permit_count_answers(x, s)))
 		return;
 	if (x->engine->draining) {
-		tell_draining(x, s, q->tag);
+		send_draining(x, s, q->tag);
 		return;
 	}
 	if (permit_is_repeated(x, s) ||

@@ -329,10 +329,10 @@ static void session_asks(struct request_context *x, struct requests *r, const st
 		if (c->state == CLAIM_WAITING && !c->not_notified)
 			ask_lock(r, c);
 	GROUPS_FOREACH(g, s)
-		if (!g->take && !g->bid.not_notified && !g->bid.told)
+		if (!g->take && !g->bid.not_notified && !g->bid.reason_sent)
 			ask_group(r, g);
 	PERMITS_FOREACH(permit, s)
-		if (permit_is_asking(permit) && !permit->bid.not_notified && !permit->bid.told)
+		if (permit_is_asking(permit) && !permit->bid.not_notified && !permit->bid.reason_sent)
 			ask_permit(r, permit);
 	for (t = take_first(s); t; t = take_next(t))
 		ask_take(r, t);

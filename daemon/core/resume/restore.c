@@ -10,7 +10,7 @@
 #include "daemon/core/lock/lease.h"
 #include "daemon/core/member/membership.h"
 #include "daemon/core/reply/records.h"
-#include "daemon/core/reply/tell.h"
+#include "daemon/core/reply/send.h"
 #include "daemon/core/reply/watch.h"
 #include "daemon/core/semaphore/permit.h"
 #include "daemon/core/session/client.h"
@@ -64,7 +64,7 @@ static void restore_clear(struct request_context *x, const struct session *s, co
 		return;
 	own = lock_holder_of(l, s, r->owner);
 	l->name.refs++;
-	if (loss && (holds ? r->told : r->kind == JOURNAL_LOST || !own))
+	if (loss && (holds ? r->notified : r->kind == JOURNAL_LOST || !own))
 		restore_drop(x, loss);
 	if (own)
 		restore_drop(x, own);
@@ -158,7 +158,7 @@ static int restore_held(struct request_context *x, struct session *s, const stru
 	if (r->renew & JOURNAL_PERMIT)
 		return permit_restore_seat(x, s, r, &from);
 	c = restore_claim(x, s, r);
-	c->not_notified = !r->told;
+	c->not_notified = !r->notified;
 	c->risked = r->flags & JOURNAL_RISK;
 	lock_find_or_add_text(&x->engine->table, r->name)->lease.limit = 0;
 	adopt_expect(x->engine, c, &from);
@@ -283,8 +283,8 @@ static int restore_lost(struct request_context *x, struct session *s, const stru
 		return permit_restore_loss(x, s, r, why);
 	restore_clear(x, s, r);
 	c = restore_claim(x, s, r);
-	c->not_notified = !(r->flags & JOURNAL_HEARD); /* if that is not known, the loss is reported again */
-	hold_recall_loss(x->engine, c, r->name, why);
+	c->not_notified = !(r->flags & JOURNAL_NOTIFIED); /* if that is not known, the loss is reported again */
+	hold_restore_loss(x->engine, c, r->name, why);
 	return 0;
 }
 
@@ -455,7 +455,7 @@ void restore_end(struct request_context *x)
 		s = x->sessions->slot[i];
 		if (!s)
 			continue;
-		session_heard(x->sessions, s);
+		session_touch(x->sessions, s);
 		restore_adopt(x, s);
 		resume_return_end(x, s);
 	}
@@ -481,7 +481,7 @@ static bool jobs_are_adopting(const struct request_context *x)
 
 static bool stores_have_answered(const struct request_context *x)
 {
-	return members_are_settled(&x->engine->members) && TAILQ_EMPTY(&x->engine->adopting) && !jobs_are_adopting(x);
+	return members_are_checked(&x->engine->members) && TAILQ_EMPTY(&x->engine->adopting) && !jobs_are_adopting(x);
 }
 
 bool restore_may_go_on(struct request_context *x)
@@ -603,7 +603,7 @@ static void restore_waiting(struct request_context *x, const struct journal_reco
 	else if (r->kind == JOURNAL_LEAVES)
 		restore_leaves(x, s, r);
 	else
-		tell_error(x, s, r->line, ERROR_UNAVAILABLE, "the daemon was restarted before this was answered: it is not known whether it was carried out");
+		send_error(x, s, r->line, ERROR_UNAVAILABLE, "the daemon was restarted before this was answered: it is not known whether it was carried out");
 }
 
 void restore_free(struct request_context *x)

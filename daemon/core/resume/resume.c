@@ -11,7 +11,7 @@
 #include "daemon/core/reply/listing.h"
 #include "daemon/core/reply/lists.h"
 #include "daemon/core/reply/records.h"
-#include "daemon/core/reply/tell.h"
+#include "daemon/core/reply/send.h"
 #include "daemon/core/reply/watch.h"
 #include "daemon/core/rights/rights.h"
 #include "daemon/core/semaphore/permit.h"
@@ -51,11 +51,11 @@ static void drop_pendings(struct request_context *x, struct session *s)
 }
 
 /* Returns until when the client may rely on what it held or has lost. A client that is certainly gone, or has ended the session, relies on nothing. */
-static struct instant session_believes_until(const struct session *s, const struct claim *c, enum ending how)
+static struct instant session_relies_until(const struct session *s, const struct claim *c, enum ending how)
 {
 	if (how != ENDING_UNSURE)
 		return INSTANT_PAST;
-	return s->detached && c->state == CLAIM_HELD ? c->believed : INSTANT_NEVER;
+	return s->detached && c->state == CLAIM_HELD ? c->relied_until : INSTANT_NEVER;
 }
 
 /* When a claim leaves a queue, others may be granted, and when a reader leaves, others are notified. That must not concern claims of this session. */
@@ -88,7 +88,7 @@ static void session_drop_claims(struct request_context *x, struct session *s, bo
 		if (how == ENDING_QUIT && c->state == CLAIM_HELD)
 			hold_unlock(x->engine, c, 0, NULL);
 		else
-			hold_abandon(x->engine, c, session_believes_until(s, c, how));
+			hold_abandon(x->engine, c, session_relies_until(s, c, how));
 	}
 }
 
@@ -130,7 +130,7 @@ void session_end(struct request_context *x, struct session *s, enum ending how)
 /* --- with grace --- */
 
 /* If too many sessions are detached, of all peers or of one, a session with a claim takes the place of one without. */
-static bool session_may_stay(struct request_context *x, const struct session *s)
+static bool session_may_detach(struct request_context *x, const struct session *s)
 {
 	uint64_t most = x->core->conf.limits.detached;
 	bool peer_is_full = !session_is_owner(x->core, s) && s->origin->detached >= (most + 1) / 2;
@@ -161,7 +161,7 @@ static void claim_detach(struct request_context *x, struct claim *c)
 		heap_cancel(&x->core->timers, &c->timer);
 		c->contended_at = (struct instant){0};
 		if (c->lock->lease.state == LEASE_HELD)
-			c->believed = c->not_notified ? INSTANT_PAST : validity_of(x->engine, c);
+			c->relied_until = c->not_notified ? INSTANT_PAST : validity_of(x->engine, c);
 	} else if (c->acknowledged) {
 		heap_cancel(&x->core->timers, &c->timer); /* the UNLOCK may be repeated after RESUME */
 	}
@@ -187,7 +187,7 @@ static void leave_connection(struct request_context *x, struct session *s)
 
 void session_end_connection(struct request_context *x, struct session *s, enum ending how)
 {
-	if (session_may_stay(x, s))
+	if (session_may_detach(x, s))
 		leave_connection(x, s);
 	else
 		session_end(x, s, s->grace_us > 0 ? ENDING_UNSURE : how); /* a client with grace may go on without a connection */
@@ -215,7 +215,7 @@ static void row_resumed(struct request_context *x, struct session *s, struct cla
 {
 	struct reply r;
 
-	claim_hear_row(x, c);
+	claim_row_notified(x, c);
 	reply_begin(&r, session_line(x->sessions), span_of(s->lasting->resume_tag), "*");
 	reply_grant(x, &r, c);
 	reply_int(&r, "count", c->count);
@@ -225,17 +225,17 @@ static void row_resumed(struct request_context *x, struct session *s, struct cla
 	session_send(x->sessions, s, r.start, reply_end(&r));
 }
 
-static void resume_tell_rest(struct request_context *x, struct session *s)
+static void resume_send_rest(struct request_context *x, struct session *s)
 {
 	struct claim *c;
 
 	s->lasting->repeat_until = resume_repeat_until(x, s);
 	groups_bound(x, s, s->lasting->repeat_until);
 	permits_bound(x, s, s->lasting->repeat_until);
-	jobs_tell_lost(x, s);
+	jobs_send_lost(x, s);
 	TAILQ_FOREACH(c, &s->claims, in_session) {
 		if (c->state == CLAIM_LOST && c->not_notified)
-			tell_lost(x, c);
+			send_lost(x, c);
 		else if (c->not_notified && !claim_is_open(c))
 			claim_bound(x, c, s->lasting->repeat_until);
 		else if (c->state == CLAIM_HELD && !c->not_notified)
@@ -268,8 +268,8 @@ static void resume_answer(struct request_context *x, struct session *s)
 		row_resumed(x, s, c);
 		n++;
 	}
-	n += permits_tell_resumed(x, s, begin, &more);
-	n += jobs_tell(x, s, begin, &more);
+	n += permits_send_rows(x, s, begin, &more);
+	n += jobs_send_rows(x, s, begin, &more);
 	core_answers(x->core, VERB_RESUME);
 	reply_begin(&r, session_line(x->sessions), span_of(s->lasting->resume_tag), "OK");
 	reply_int(&r, "session", (int64_t)s->serial);
@@ -279,7 +279,7 @@ static void resume_answer(struct request_context *x, struct session *s)
 	if (open > 0)
 		reply_int(&r, "open", open);
 	session_send(x->sessions, s, r.start, reply_end(&r));
-	resume_tell_rest(x, s);
+	resume_send_rest(x, s);
 	TAILQ_FOREACH(c, &s->claims, in_session)
 		watch_who_waits(x, c);
 }
@@ -290,7 +290,7 @@ static void resume_finish(struct request_context *x, struct session *s)
 
 	s->resuming = s->returns = false;
 	heap_cancel(&x->core->timers, &s->lasting->grace);
-	(returns ? resume_tell_rest : resume_answer)(x, s);
+	(returns ? resume_send_rest : resume_answer)(x, s);
 	session_answered(x->sessions, s, returns || s->lasting->resume_tag[0] != '\0');
 }
 
@@ -390,17 +390,17 @@ void serve_RESUME(struct request_context *x, struct session *s)
 	struct session *from;
 
 	if (!session_is_empty(s) || take_first(s) || !TAILQ_EMPTY(&s->pendings) || s->resuming) {
-		tell_mistake(x, s, ERROR_ARG,
+		send_invalid(x, s, ERROR_ARG,
 			     "RESUME is for a session that holds nothing, waits for nothing and has lost nothing: send it over a new connection");
 		return;
 	}
 	if (x->engine->stopping) {
-		tell_draining(x, s, q->tag);
+		send_draining(x, s, q->tag);
 		return;
 	}
 	from = session_of_request(x);
 	if (!from) {
-		tell_error(x, s, q->tag, ERROR_NOTFOUND, "no session has this number and secret; it had no grace, or its grace is over");
+		send_error(x, s, q->tag, ERROR_NOTFOUND, "no session has this number and secret; it had no grace, or its grace is over");
 		return;
 	}
 	if (from != s)
@@ -520,7 +520,7 @@ enum place resume_old_place(struct request_context *x, struct session *s, struct
 	if (c && c->state == CLAIM_HELD && c->not_notified && l->lease.state == LEASE_HELD) {
 		if (c->shared != shared)
 			return PLACE_NONE; /* it is shared, and the answer reports it; if this request is refused, it lapses */
-		claim_hear(x, c);
+		claim_notified(x, c);
 		return PLACE_TURN;
 	}
 	c = l && s->waits_not_notified > 0 ? wait_not_notified(s, l, owner) : NULL;

@@ -2,7 +2,7 @@
 /* See rights.h. */
 #include "daemon/core/rights/rights.h"
 
-#include "daemon/core/reply/tell.h"
+#include "daemon/core/reply/send.h"
 #include "daemon/core/session/client.h"
 #include "daemon/core/session/jobs.h"
 #include "daemon/core/session/semaphore.h"
@@ -50,9 +50,9 @@ static bool denied(struct request_context *x, struct session *s, unsigned right,
 
 	metric_add(&x->core->metrics, METRIC_DENIED, !s->is_web);
 	if (!by)
-		tell_error(x, s, x->request.tag, ERROR_DENIED, "%s needs the right '%s', which no rule gives to this peer here", verb, right_word(right));
+		send_error(x, s, x->request.tag, ERROR_DENIED, "%s needs the right '%s', which no rule gives to this peer here", verb, right_word(right));
 	else
-		tell_error(x, s, x->request.tag, ERROR_DENIED, "%s needs the right '%s', which the rule in line %u does not give", verb, right_word(right),
+		send_error(x, s, x->request.tag, ERROR_DENIED, "%s needs the right '%s', which the rule in line %u does not give", verb, right_word(right),
 		           by->line);
 	return false;
 }
@@ -163,7 +163,7 @@ bool access_is_granted(struct request_context *x, struct session *s)
 		return rules_grant(x, s);
 	if (!must_show_itself(x, s) || needs[x->request.verb] == NEED_NOTHING)
 		return true;
-	tell_error(x, s, x->request.tag, ERROR_AUTH, "say first who you are: AUTH user secret");
+	send_error(x, s, x->request.tag, ERROR_AUTH, "say first who you are: AUTH user secret");
 	return false;
 }
 

@@ -5,7 +5,7 @@
 #include "daemon/base/mem.h"
 #include "daemon/base/peer.h"
 #include "daemon/core/reply/page.h"
-#include "daemon/core/reply/tell.h"
+#include "daemon/core/reply/send.h"
 #include "daemon/core/session/client.h"
 
 #include <inttypes.h>
@@ -176,7 +176,7 @@ static void auth_succeeds(struct request_context *x, struct session *s, const st
 	core_answers(x->core, VERB_AUTH);
 	reply_begin(&r, session_line(x->sessions), span_of(auth->pending->tag), "OK");
 	reply_text(&r, "user", span_of(who->user));
-	tell_line(x, s, &r);
+	send_line(x, s, &r);
 }
 
 static void auth_fails(struct request_context *x, struct session *s, const struct auth *auth)
@@ -189,10 +189,10 @@ static void auth_fails(struct request_context *x, struct session *s, const struc
 		         core_quoted(x->core, (struct span){who, session_who(s, who)}), s->serial, failed);
 	core_answers(x->core, VERB_AUTH);
 	if (failed < AUTH_FAILURES_MOST) {
-		tell_error(x, s, span_of(auth->pending->tag), ERROR_AUTH, "no user of that name has that secret");
+		send_error(x, s, span_of(auth->pending->tag), ERROR_AUTH, "no user of that name has that secret");
 		return;
 	}
-	tell_error(x, s, span_of(auth->pending->tag), ERROR_AUTH, "no user of that name has that secret; this was failure %u: hanging up", failed);
+	send_error(x, s, span_of(auth->pending->tag), ERROR_AUTH, "no user of that name has that secret; this was failure %u: hanging up", failed);
 	session_ended(x->sessions, s, "auth");
 	session_hang_up(x->sessions, s, "auth");
 	s->over = true;
@@ -200,18 +200,18 @@ static void auth_fails(struct request_context *x, struct session *s, const struc
 
 static void auth_refused(struct request_context *x, struct session *s, const struct auth *auth)
 {
-	tell_error(x, s, span_of(auth->pending->tag), ERROR_LIMIT, "at most %d AUTHs of one user and peer may wait, and this was the oldest: repeat it",
+	send_error(x, s, span_of(auth->pending->tag), ERROR_LIMIT, "at most %d AUTHs of one user and peer may wait, and this was the oldest: repeat it",
 	           AUTHS_OF_USER_MOST);
 }
 
-static void auth_end(struct request_context *x, struct auth *auth, void (*tell)(struct request_context *, struct session *, const struct auth *))
+static void auth_end(struct request_context *x, struct auth *auth, void (*answer)(struct request_context *, struct session *, const struct auth *))
 {
 	struct session *s = auth->pending->session;
 	bool tagged = auth->pending->tag[0] != '\0';
 
 	TAILQ_REMOVE(&s->pendings, auth->pending, in_session);
 	if (!s->over)
-		tell(x, s, auth);
+		answer(x, s, auth);
 	session_answered(x->sessions, s, tagged && !s->over);
 	auth_free(x, auth);
 }
@@ -506,7 +506,7 @@ void serve_AUTH(struct request_context *x, struct session *s)
 
 	if (auth_is_under_way(s)) {
 		request_wipe(q);
-		tell_mistake(x, s, ERROR_LIMIT, "another AUTH of this session is not answered yet");
+		send_invalid(x, s, ERROR_LIMIT, "another AUTH of this session is not answered yet");
 		return;
 	}
 	if (q->word[0].n + q->word[1].n > AUTH_TEXT_MAX) { /* nothing of it is kept, because it is refused */

@@ -173,7 +173,7 @@ void engine_init(struct engine *e, struct core *core)
 	for (unsigned i = 0; i < NODES_MAX; i++)
 		for (unsigned k = 0; k < HOME_LINES; k++)
 			turns_init(&e->homes.waiting[i][k]);
-	TAILQ_INIT(&e->homes.told);
+	TAILQ_INIT(&e->homes.finished);
 	for (unsigned i = 0; i < NODES_MAX; i++)
 		e->homes.name[i].at = INSTANT_PAST;
 	admission_init(&e->admission);

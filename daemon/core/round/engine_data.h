@@ -139,11 +139,11 @@ struct engine {
 		uint32_t asks;      /* admission.asks_later: ASKs begin once no release has a number before this one */
 		bool due;           /* this step looks at some of them … */
 		struct timer timer; /* … and the next one at others */
-	} back;                 /* see engine_settle() */
+	} back;                 /* see engine_after_step() */
 	struct kept_names kept; /* names that were left at the stores */
 	struct tokens tokens;   /* fencing tokens that were seen, and what may be proposed */
 	struct {
-		struct home_questions asked, told; /* sent; and those with an outcome that nobody has taken yet */
+		struct home_questions asked, finished; /* sent; and those with an outcome that nobody has taken yet */
 #define HOME_LINES 3
 		/* To be sent as soon as the store can be asked: urgent questions, those that only a joined store may answer, and the others. */
 		struct turns waiting[NODES_MAX][HOME_LINES];

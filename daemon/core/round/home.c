@@ -53,7 +53,7 @@ struct home_question *home_question_new(struct engine *e, enum home_of of, struc
 
 	q->of = of;
 	q->origin = o;
-	origin_inquires(o);
+	origin_question_begin(o);
 	q->name.text = mem_copy(name.p, name.n);
 	q->name.n = (uint16_t)name.n;
 	q->timer.kind = TIMER_HOME;
@@ -67,7 +67,7 @@ static void home_question_end(struct engine *e, struct home_question *q)
 	heap_cancel(&e->core->timers, &q->timer);
 	calls_close(&e->calls, &q->calls);
 	buf_release(&q->words);
-	origin_inquired(q->origin);
+	origin_question_end(q->origin);
 	mem_free(q->name.text);
 	mem_free(q);
 }
@@ -83,12 +83,12 @@ void home_question_free(struct engine *e, struct home_question *q)
 		home_question_end(e, q);
 }
 
-struct home_question *home_next_told(struct engine *e)
+struct home_question *home_next_outcome(struct engine *e)
 {
-	struct home_question *q = TAILQ_FIRST(&e->homes.told);
+	struct home_question *q = TAILQ_FIRST(&e->homes.finished);
 
 	if (q)
-		TAILQ_REMOVE(&e->homes.told, q, in_list);
+		TAILQ_REMOVE(&e->homes.finished, q, in_list);
 	return q;
 }
 
@@ -123,7 +123,7 @@ static void name_learned(struct engine *e, unsigned node, enum home_outcome outc
 }
 
 /* The question is not sent any more. */
-static void home_conclude(struct engine *e, struct home_question *q, enum home_outcome outcome, struct span text)
+static void home_finish(struct engine *e, struct home_question *q, enum home_outcome outcome, struct span text)
 {
 	if (q->of == HOME_OF_NONE) {
 		name_learned(e, q->node, outcome, text);
@@ -133,7 +133,7 @@ static void home_conclude(struct engine *e, struct home_question *q, enum home_o
 	q->outcome = outcome;
 	q->text = text;
 	heap_cancel(&e->core->timers, &q->timer);
-	TAILQ_INSERT_TAIL(&e->homes.told, q, in_list);
+	TAILQ_INSERT_TAIL(&e->homes.finished, q, in_list);
 }
 
 static bool home_may_answer(const struct member *m, const struct home_question *q)
@@ -155,7 +155,7 @@ static void home_refuse(struct engine *e, struct home_question *q)
 	bool denied = q->denied && q->denied == m->marker && m->connected && !m->stalled;
 	const char *why = m->stalled ? "slow" : denied ? "of another configuration now" : home_may_answer(m, q) ? "busy" : member_state_word(m->state);
 
-	home_conclude(e, q, HOME_REFUSED, home_text(e->core, "%s is %s%s%s", e->core->conf.label[q->node], why, m->reason[0] ? ": " : "", m->reason));
+	home_finish(e, q, HOME_REFUSED, home_text(e->core, "%s is %s%s%s", e->core->conf.label[q->node], why, m->reason[0] ? ": " : "", m->reason));
 }
 
 static void home_send(struct engine *e, struct home_question *q)
@@ -218,7 +218,7 @@ static bool names_are_known(struct engine *e)
 static void home_refuse_misnamed(struct engine *e, struct home_question *q)
 {
 	q->misnamed = true;
-	home_conclude(e, q, HOME_REFUSED,
+	home_finish(e, q, HOME_REFUSED,
 	              home_text(e->core, "%s goes by another name among the other daemons: redis.nodes must call it so here, too",
 	                        e->core->conf.label[names_other(e)]));
 }
@@ -304,7 +304,7 @@ void home_ask(struct engine *e, struct home_question *q, unsigned place)
 	q->text = (struct span){0};
 	q->place = place;
 	q->denied = NULL;
-	q->said = false;
+	q->from_store = false;
 	q->node = rendezvous_node(e->core, q->of, name_text(&q->name), place);
 	if (place == 0 || q->until.us == 0) /* a request that moves on to the next home no longer waits for this one */
 		q->until = instant_add(e->core->now, core_soon_us(e->core) + e->core->conf.timeout_us);
@@ -323,7 +323,7 @@ static struct home_question *home_first(struct engine *e, unsigned node, const b
 }
 
 /* False: nothing more can be tried in this step. If the first in a line has to wait, so do those after it. */
-static bool home_settle_node(struct engine *e, unsigned node)
+static bool home_send_to_store(struct engine *e, unsigned node)
 {
 	bool is_held_up[HOME_LINES] = {false};
 	struct home_question *q;
@@ -350,10 +350,10 @@ static bool home_settle_node(struct engine *e, unsigned node)
 	return true;
 }
 
-void home_settle(struct engine *e)
+void home_send_waiting(struct engine *e)
 {
 	for (unsigned i = 0; i < e->core->conf.nodes; i++)
-		if (!home_settle_node(e, i))
+		if (!home_send_to_store(e, i))
 			return;
 }
 
@@ -363,7 +363,7 @@ static void home_note_answer(struct engine *e, struct home_question *q, const st
 
 	q->code = a->code;
 	if (a->code == 'Q' && q->of == HOME_OF_NONE) {
-		home_conclude(e, q, HOME_REFUSED, SPAN(""));
+		home_finish(e, q, HOME_REFUSED, SPAN(""));
 	} else if (a->code == 'Q') {
 		q->denied = q->marker;
 		if (m->asked == ASKED_NOTHING && m->connected)
@@ -374,17 +374,17 @@ static void home_note_answer(struct engine *e, struct home_question *q, const st
 		if (e->homes.name[q->node].is == NAME_OTHER)
 			home_try(e, q);
 		else /* asking again at once would never end */
-			home_conclude(e, q, HOME_REFUSED, home_text(e->core, "%s does not say what it is called", e->core->conf.label[q->node]));
+			home_finish(e, q, HOME_REFUSED, home_text(e->core, "%s does not say what it is called", e->core->conf.label[q->node]));
 	} else {
-		home_conclude(e, q, HOME_ANSWERED, a->found);
+		home_finish(e, q, HOME_ANSWERED, a->found);
 	}
 }
 
 /* An error from a server will be the same the next time. */
 static void home_fail(struct engine *e, struct home_question *q, const struct answer *a)
 {
-	q->said = !a->unsent && a->defect != DEFECT_NONE;
-	home_conclude(e, q, a->class == ANSWER_REFUSED ? HOME_REFUSED : HOME_UNKNOWN, a->text);
+	q->from_store = !a->unsent && a->defect != DEFECT_NONE;
+	home_finish(e, q, a->class == ANSWER_REFUSED ? HOME_REFUSED : HOME_UNKNOWN, a->text);
 }
 
 void home_answered(struct engine *e, struct calls *c, const struct answer *a)
@@ -415,7 +415,7 @@ void home_fired(struct engine *e, struct timer *t)
 	if (nodeset_has(q->calls.open, q->node)) {
 		TAILQ_REMOVE(&e->homes.asked, q, in_list);
 		calls_stall(&e->calls, &q->calls);
-		home_conclude(e, q, HOME_UNKNOWN, SPAN("no answer in time"));
+		home_finish(e, q, HOME_UNKNOWN, SPAN("no answer in time"));
 	} else {
 		home_wait_ends(e, q);
 		home_refuse(e, q);
@@ -457,5 +457,5 @@ void home_release(struct engine *e)
 	for (unsigned i = 0; i < NODES_MAX; i++)
 		for (unsigned k = 0; k < HOME_LINES; k++)
 			homes_free_waiting(e, &e->homes.waiting[i][k]);
-	homes_free(e, &e->homes.told);
+	homes_free(e, &e->homes.finished);
 }

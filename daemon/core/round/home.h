@@ -22,7 +22,7 @@ unsigned rendezvous_node(const struct core *core, enum home_of of, struct span n
 
 /*
  * The home of a rate limit, or of a queue: the one store that keeps it, the same for all daemons; and questions to it. A question is one call of
- * lua/home.lua, about one name. Its outcome appears in `told` before the step is over: an answer, certainly not carried out, or not known.
+ * lua/home.lua, about one name. Its outcome appears in `finished` before the step is over: an answer, certainly not carried out, or not known.
  *
  * All daemons must use the same names for the stores, or their homes differ. Each store keeps the name that the first daemon gives it. Before its first
  * question a daemon asks all stores in reach for their names. If one of them has another name, the daemon sends no question about limits and queues to any
@@ -37,7 +37,7 @@ enum home_outcome {
 };
 
 struct home_question {
-	TAILQ_ENTRY(home_question) in_list; /* of engine.homes: asked, or told */
+	TAILQ_ENTRY(home_question) in_list; /* of engine.homes: asked, or finished */
 	struct turn turn;        /* of engine.homes: waiting */
 	struct origin *origin;   /* the peer whose client it is for; NULL: it is not known */
 	struct name name;
@@ -53,27 +53,27 @@ struct home_question {
 	bool left;               /* delivered: it exists only until its call is answered */
 	struct buf words;        /* the operation and its arguments: see netstring.h */
 	enum home_outcome outcome;
-	bool said;               /* REFUSED, UNKNOWN: the text is an error from the store itself */
+	bool from_store;               /* REFUSED, UNKNOWN: the text is an error from the store itself */
 	bool misnamed;           /* REFUSED: the other daemons have another name for a store */
 	char code;               /* of the answer … */
 	struct span text;        /* … and its text, valid during the step */
-	struct pending *pending; /* the request that it serves; NULL: none. Whoever takes the question from `told` frees it */
+	struct pending *pending; /* the request that it serves; NULL: none. Whoever takes the question from `finished` frees it */
 	void *about;             /* for its maker */
 };
 
 /* A question to be sent, for a client of this peer. Its maker puts the operation and the arguments into `words`, and sets joined, pending and about. */
 struct home_question *home_question_new(struct engine *e, enum home_of of, struct span name, struct origin *o);
-/* Asks the store at this place. The outcome comes later, or at once. A question that was taken from `told` may be asked again at another place. */
+/* Asks the store at this place. The outcome comes later, or at once. A question that was taken from `finished` may be asked again at another place. */
 void home_ask(struct engine *e, struct home_question *q, unsigned place);
 /* Takes the next one whose outcome is known; NULL: there is none. */
-struct home_question *home_next_told(struct engine *e);
-/* It was taken from `told`, and is not needed any more. Its pending was freed. */
+struct home_question *home_next_outcome(struct engine *e);
+/* It was taken from `finished`, and is not needed any more. Its pending was freed. */
 void home_question_free(struct engine *e, struct home_question *q);
 
 /* For the engine. */
 void home_answered(struct engine *e, struct calls *c, const struct answer *a);
 void home_fired(struct engine *e, struct timer *t);
-void home_settle(struct engine *e); /* sends questions that wait for a store */
+void home_send_waiting(struct engine *e); /* sends questions that wait for a store */
 void home_release(struct engine *e);
 
 #endif

@@ -43,20 +43,20 @@ enum contended_why {
 	CONTENDED_FIRST, /* the session has got the permit */
 };
 
-void contended_tell(struct request_context *x, struct permit *p, enum contended_why why);
+void contended_send(struct request_context *x, struct permit *p, enum contended_why why);
 /* A request of this daemon has begun to wait: tells those who have permits. */
-void contended_tell_all(struct request_context *x, const struct semaphore *m);
+void contended_send_all(struct request_context *x, const struct semaphore *m);
 
 static inline void contended_permit(struct request_context *x, struct permit *p, enum contended_why why)
 {
 	if (x->engine->watched > 0)
-		contended_tell(x, p, why);
+		contended_send(x, p, why);
 }
 
 static inline void contended_semaphore(struct request_context *x, const struct semaphore *m)
 {
 	if (x->engine->watched > 0)
-		contended_tell_all(x, m);
+		contended_send_all(x, m);
 }
 
 void serve_SUBSCRIBE(struct request_context *x, struct session *s);
@@ -64,7 +64,7 @@ void serve_SUBSCRIBE(struct request_context *x, struct session *s);
 /* What happens to the permits of sessions, by themselves and with their sessions. */
 
 /* Processes a notice about a claim of a permit, or about its EXTEND. */
-void permits_note(struct request_context *x, const struct notice *n);
+void permits_on_notice(struct request_context *x, const struct notice *n);
 /* One of its claims is lost, and therefore the permit. The client is told. Nobody gets its slot while the client relies on it. */
 void permit_lose(struct request_context *x, struct permit *p, enum loss why);
 void permits_lose(struct request_context *x, struct session *s, enum loss why); /* all permits of the session */
@@ -98,9 +98,9 @@ void permits_finish_up(struct request_context *x, struct session *s);
  */
 
 /* Its client is told, and relies on it from now on. If the permit was granted while the client was away, it no longer lapses. */
-void permit_hear(struct request_context *x, struct permit *p);
+void permit_notified(struct request_context *x, struct permit *p);
 /* Adds rows to the answer to RESUME: one for each permit, if there is room. The answer begins at `begin`. Returns how many; *more counts the others. */
-unsigned permits_tell_resumed(struct request_context *x, struct session *s, size_t begin, int64_t *more);
+unsigned permits_send_rows(struct request_context *x, struct session *s, size_t begin, int64_t *more);
 /* Call after the answer. Reports what was lost meanwhile. The client may repeat requests for what it does not know of until then. */
 void permits_bound(struct request_context *x, struct session *s, struct instant until);
 

@@ -153,7 +153,7 @@ static bool permit_restore_loss_freed(struct request_context *x, const struct se
 	return p;
 }
 
-static struct permit *permit_recall(struct request_context *x, struct session *s, const struct seat_record *r, const struct journal_record *record)
+static struct permit *permit_from_record(struct request_context *x, struct session *s, const struct seat_record *r, const struct journal_record *record)
 {
 	struct permit *p = mem_alloc(sizeof(*p));
 
@@ -162,7 +162,7 @@ static struct permit *permit_recall(struct request_context *x, struct session *s
 	p->order = r->order;
 	if (x->engine->asked < r->order)
 		x->engine->asked = r->order;
-	p->believed = INSTANT_NEVER; /* no bound but the leases of its claims */
+	p->relied_until = INSTANT_NEVER; /* no bound but the leases of its claims */
 	return p;
 }
 
@@ -183,7 +183,7 @@ int permit_restore_seat(struct request_context *x, struct session *s, const stru
 		return -EBADMSG; /* its permits had been freed before another limit was granted */
 	p = permit_recorded(s, &record);
 	if (!p)
-		p = permit_recall(x, s, &record, r);
+		p = permit_from_record(x, s, &record, r);
 	seat = seat_recorded(p, &record);
 	if (seat->claim)
 		permit_restore_drop(x, seat->claim);
@@ -200,7 +200,7 @@ int permit_restore_seat(struct request_context *x, struct session *s, const stru
 	c->ttl_us = r->ttl_us < x->core->conf.max_lease_us ? r->ttl_us : x->core->conf.max_lease_us;
 	c->granted_at = p->granted_at = (struct instant){r->granted_at_us};
 	p->bid.ttl_us = c->ttl_us;
-	p->bid.not_notified = !r->told;
+	p->bid.not_notified = !r->notified;
 	p->at_risk |= (r->flags & JOURNAL_RISK) != 0;
 	TAILQ_INSERT_TAIL(&p->agent.claims, c, in_session);
 	lock_find_or_add_text(&x->engine->table, r->name)->lease.limit = c->limit;
@@ -224,11 +224,11 @@ int permit_restore_loss(struct request_context *x, struct session *s, const stru
 	m = semaphore_find(x, record.semaphore);
 	if (m)
 		record.limit = m->limit;
-	p = permit_recall(x, s, &record, r);
+	p = permit_from_record(x, s, &record, r);
 	p->slot.slot = (uint16_t)record.slot;
 	p->fence = r->fence;
 	p->loss = why;
-	p->bid.not_notified = !(r->flags & JOURNAL_HEARD); /* if that is not known, the loss is reported again */
+	p->bid.not_notified = !(r->flags & JOURNAL_NOTIFIED); /* if that is not known, the loss is reported again */
 	permit_enter(x, p, PERMIT_LOST);
 	return 0;
 }

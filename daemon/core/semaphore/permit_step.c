@@ -7,7 +7,7 @@
 #include "daemon/core/reply/history.h"
 #include "daemon/core/reply/listing.h"
 #include "daemon/core/reply/records.h"
-#include "daemon/core/reply/tell.h"
+#include "daemon/core/reply/send.h"
 
 /* Its client is told of the permit. Forgets what the same owner lost earlier with the same slot. */
 static void permit_forget_losses(struct request_context *x, struct permit *p)
@@ -24,7 +24,7 @@ static void permit_forget_losses(struct request_context *x, struct permit *p)
 	}
 }
 
-void permit_hear(struct request_context *x, struct permit *p)
+void permit_notified(struct request_context *x, struct permit *p)
 {
 	if (!p->bid.not_notified)
 		return;
@@ -34,7 +34,7 @@ void permit_hear(struct request_context *x, struct permit *p)
 	permit_forget_losses(x, p);
 }
 
-unsigned permits_tell_resumed(struct request_context *x, struct session *s, size_t begin, int64_t *more)
+unsigned permits_send_rows(struct request_context *x, struct session *s, size_t begin, int64_t *more)
 {
 	struct permit *p;
 	struct reply r;
@@ -48,7 +48,7 @@ unsigned permits_tell_resumed(struct request_context *x, struct session *s, size
 			continue;
 		}
 		heap_cancel(&x->core->timers, &p->bid.timer);
-		permit_hear(x, p);
+		permit_notified(x, p);
 		reply_begin(&r, session_line(x->sessions), span_of(s->lasting->resume_tag), "*");
 		reply_permit(&r, p);
 		reply_ms(&r, "valid_ms", permit_valid_us(x, p));
@@ -78,7 +78,7 @@ void permits_bound(struct request_context *x, struct session *s, struct instant 
 	PERMITS_FOREACH(p, s) {
 		if (p->bid.not_notified && p->state == PERMIT_LOST) {
 			p->bid.not_notified = false;
-			permit_tell(x, p, "! LOST", NULL);
+			permit_send_push(x, p, "! LOST", NULL);
 		} else if (p->state == PERMIT_LOST && p->acknowledged) {
 			heap_set(&x->core->timers, &p->bid.timer, until);
 		} else {
@@ -104,9 +104,9 @@ static void permit_win(struct request_context *x, struct permit *p)
 	name_history_add(x, s, semaphore_name(p->semaphore));
 	if (!p->bid.not_notified) {
 		permit_forget_losses(x, p);
-		permit_tell_granted(x, p, span_of(p->bid.tag));
+		permit_send_granted(x, p, span_of(p->bid.tag));
 	} else if (s->detached || s->resuming) {
-		p->believed = INSTANT_PAST;
+		p->relied_until = INSTANT_PAST;
 	} else {
 		heap_set(&x->core->timers, &p->bid.timer, s->lasting->repeat_until);
 	}
@@ -138,7 +138,7 @@ static void reply_permit_holder(const struct request_context *x, struct reply *r
 	reply_remark(r, kept_remark(&p->bid.remark));
 }
 
-static void tell_full(struct request_context *x, const struct permit *p, const char *word)
+static void permit_send_full(struct request_context *x, const struct permit *p, const char *word)
 {
 	struct semaphore *m = p->semaphore;
 	const struct permit *holder = permit_in_the_way(m);
@@ -153,20 +153,20 @@ static void tell_full(struct request_context *x, const struct permit *p, const c
 	reply_int(&r, "waiters", m->waiters); /* it has left the line */
 	if (holder)
 		reply_permit_holder(x, &r, holder);
-	tell_line(x, p->bid.session, &r);
+	send_line(x, p->bid.session, &r);
 }
 
-static void tell_in_use(struct request_context *x, const struct permit *p)
+static void permit_send_in_use(struct request_context *x, const struct permit *p)
 {
 	if (p->other)
-		tell_error(x, p->bid.session, span_of(p->bid.tag), ERROR_LIMIT,
+		send_error(x, p->bid.session, span_of(p->bid.tag), ERROR_LIMIT,
 		           "limit=%u is that of this semaphore at present: ask with the same limit, or when nobody has a permit of it", p->other);
 	else
-		tell_error(x, p->bid.session, span_of(p->bid.tag), ERROR_KIND,
+		send_error(x, p->bid.session, span_of(p->bid.tag), ERROR_KIND,
 		           "the name is in use by a lock: take another name, or ask when nobody holds the lock");
 }
 
-static void permit_tell_refused(struct request_context *x, const struct permit *p, enum refusal why)
+static void permit_send_refused(struct request_context *x, const struct permit *p, enum refusal why)
 {
 	int64_t waited = instant_diff(x->core->now, p->bid.asked_at);
 
@@ -175,12 +175,12 @@ static void permit_tell_refused(struct request_context *x, const struct permit *
 	core_name_waited(x->core, semaphore_name(p->semaphore), refusal_result(why), waited);
 	if (why == REFUSED_BUSY) {
 		metric_add(&x->core->metrics, METRIC_REFUSALS, 1);
-		tell_full(x, p, "BUSY");
+		permit_send_full(x, p, "BUSY");
 	} else if (why == REFUSED_TIMEOUT) {
 		metric_add(&x->core->metrics, METRIC_TIMEOUTS, 1);
-		tell_full(x, p, "TIMEOUT");
+		permit_send_full(x, p, "TIMEOUT");
 	} else if (why == REFUSED_IN_USE) {
-		tell_in_use(x, p);
+		permit_send_in_use(x, p);
 	} else {
 		deliver_refusal(x, p->bid.session, span_of(p->bid.tag), why);
 	}
@@ -194,8 +194,8 @@ static void permit_refuse(struct request_context *x, struct permit *p, enum refu
 	if (why == REFUSED_BUSY && p->bid.patient)
 		why = p->bid.leaving ? REFUSED_CANCELLED : REFUSED_TIMEOUT;
 	permit_enter(x, p, PERMIT_CANCELLED);
-	if (!p->bid.not_notified && !p->bid.told && !s->over && !s->detached)
-		permit_tell_refused(x, p, why);
+	if (!p->bid.not_notified && !p->bid.reason_sent && !s->over && !s->detached)
+		permit_send_refused(x, p, why);
 	metric_add(&x->core->metrics, METRIC_FAILURES, why == REFUSED_QUORUM || why == REFUSED_NOT_ADMITTED);
 	permit_end(x, p);
 	session_answered(x->sessions, s, tagged);
@@ -350,7 +350,7 @@ static void begin(struct request_context *x, struct permit *p)
 {
 	const struct permit *first = TAILQ_FIRST(&p->semaphore->line);
 
-	if (p->step == 0 && first && !permit_stands_before(p, first))
+	if (p->step == 0 && first && !permit_comes_before(p, first))
 		permit_fails(x, p, REFUSED_BUSY);
 	else
 		go_on_trying(x, p);
@@ -441,7 +441,7 @@ void permit_step_next(struct request_context *x)
 	struct permit *p = permit_of_bid(TAILQ_FIRST(&x->bids_due[BID_PERMIT]));
 
 	bid_set_due(x, &p->bid, DUE_NOT);
-	x->gathered = true;
+	x->step_again = true;
 	if (permit_is_asking(p))
 		permit_drop_lost(x, p);
 	switch (p->state) {
@@ -471,7 +471,7 @@ static enum refusal timeout_why(const struct request_context *x)
 
 void permit_step_fired(struct request_context *x, struct permit *p)
 {
-	x->gathered = true;
+	x->step_again = true;
 	if (p->state == PERMIT_WAITING || p->state == PERMIT_FIRST)
 		permit_refuse(x, p, timeout_why(x));
 	else if ((p->bid.not_notified && p->state == PERMIT_HELD) || p->state == PERMIT_LOST)

@@ -8,7 +8,7 @@
 #include "daemon/core/event/core.h"
 #include "daemon/core/reply/listing.h"
 #include "daemon/core/reply/records.h"
-#include "daemon/core/reply/tell.h"
+#include "daemon/core/reply/send.h"
 #include "daemon/core/session/client.h"
 #include "daemon/core/session/group.h"
 #include "proto/decimal.h"
@@ -268,19 +268,19 @@ static unsigned permit_waiters(const struct request_context *x, const struct per
 }
 
 /* Nothing is sent about a permit that RESUME still has to report, or whose session has no connection. */
-static bool permit_hears(const struct request_context *x, const struct permit *p)
+static bool permit_may_notify(const struct request_context *x, const struct permit *p)
 {
 	return p->state == PERMIT_HELD && !p->bid.not_notified && watch_is_subscribed(p->bid.session) && !p->bid.session->resuming &&
 	       permit_waiters(x, p) > 0 && session_may_look(x->core, p->bid.session, semaphore_name(p->semaphore));
 }
 
-void contended_tell(struct request_context *x, struct permit *p, enum contended_why why)
+void contended_send(struct request_context *x, struct permit *p, enum contended_why why)
 {
 	struct reply r;
 
 	if (why == CONTENDED_NEWS && p->contended_at.us && instant_diff(x->core->now, p->contended_at) < APART_US)
 		return;
-	if (!permit_hears(x, p))
+	if (!permit_may_notify(x, p))
 		return;
 	p->contended_at = x->core->now;
 	reply_begin(&r, session_line(x->sessions), SPAN(""), "! CONTENDED");
@@ -288,15 +288,15 @@ void contended_tell(struct request_context *x, struct permit *p, enum contended_
 	reply_int(&r, "waiters", permit_waiters(x, p));
 	if (p->bid.owner_n > 0)
 		reply_text(&r, "owner", bid_owner(&p->bid));
-	tell_line(x, p->bid.session, &r);
+	send_line(x, p->bid.session, &r);
 }
 
-void contended_tell_all(struct request_context *x, const struct semaphore *m)
+void contended_send_all(struct request_context *x, const struct semaphore *m)
 {
 	struct permit *p;
 
 	TAILQ_FOREACH(p, &m->others, in_line)
-		contended_tell(x, p, CONTENDED_NEWS);
+		contended_send(x, p, CONTENDED_NEWS);
 }
 
 void serve_SUBSCRIBE(struct request_context *x, struct session *s)
@@ -306,7 +306,7 @@ void serve_SUBSCRIBE(struct request_context *x, struct session *s)
 	if (!watch_subscribe(x, s))
 		return;
 	PERMITS_FOREACH(p, s)
-		contended_tell(x, p, CONTENDED_NEWS);
+		contended_send(x, p, CONTENDED_NEWS);
 }
 
 void semaphore_stir(struct request_context *x, struct semaphore *m)
@@ -333,7 +333,7 @@ void permit_note_risk(struct request_context *x, struct permit *p)
 	if (p->state != PERMIT_HELD || p->at_risk == at_risk)
 		return;
 	p->at_risk = at_risk;
-	permit_tell(x, p, at_risk ? "! RISK" : "! SAFE", at_risk ? "left_ms" : "valid_ms");
+	permit_send_push(x, p, at_risk ? "! RISK" : "! SAFE", at_risk ? "left_ms" : "valid_ms");
 }
 
 /* Both EXTENDs of its claims are answered. */
@@ -345,7 +345,7 @@ static void permit_extended(struct request_context *x, struct permit *p, enum re
 	notices_add(&x->engine->notices, NOTICE_EXTENDED, NULL, client, why);
 }
 
-static void note_pending(struct request_context *x, const struct notice *n)
+static void permit_on_extend(struct request_context *x, const struct notice *n)
 {
 	struct permit *p = permit_of(n->pending->session);
 
@@ -388,17 +388,17 @@ static void permit_adopted(struct request_context *x, struct permit *p)
 	bid_set_due(x, &p->bid, DUE_NOW); /* see permit_look() */
 	if (permit_is_adopting(p) || permit_lost_seat(p))
 		return;
-	permit_tell(x, p, "! SAFE", "valid_ms");
+	permit_send_push(x, p, "! SAFE", "valid_ms");
 	session_wake(x->sessions, p->bid.session);
 }
 
-void permits_note(struct request_context *x, const struct notice *n)
+void permits_on_notice(struct request_context *x, const struct notice *n)
 {
 	struct permit *p;
 	struct seat *seat;
 
 	if (!n->claim) {
-		note_pending(x, n);
+		permit_on_extend(x, n);
 		return;
 	}
 	p = permit_of(n->claim->session);
@@ -469,7 +469,7 @@ void permit_lose(struct request_context *x, struct permit *p, enum loss why)
 	else
 		record_permit_lost(x, p);
 	permit_watch(x, p, WATCH_LOST);
-	permit_tell(x, p, "! LOST", NULL);
+	permit_send_push(x, p, "! LOST", NULL);
 	if (p->bid.not_notified) {
 		permit_abandon(x, p, INSTANT_NEVER);
 		permit_enter(x, p, PERMIT_LOST);
@@ -523,7 +523,7 @@ static void permit_leave(struct request_context *x, struct permit *p, bool sure)
 	if (p->state == PERMIT_HELD)
 		permit_watch(x, p, WATCH_RELEASED);
 	if (p->state == PERMIT_HELD && !sure && !p->bid.not_notified)
-		permit_abandon(x, p, p->bid.session->detached ? p->believed : INSTANT_NEVER);
+		permit_abandon(x, p, p->bid.session->detached ? p->relied_until : INSTANT_NEVER);
 	else if (p->state == PERMIT_LOST && !sure)
 		permit_abandon(x, p, INSTANT_NEVER);
 	permit_end(x, p);
@@ -556,7 +556,7 @@ void permits_detach(struct request_context *x, struct session *s)
 		bid_detach(&p->bid);
 		p->contended_at = (struct instant){0};
 		if (p->state == PERMIT_HELD && !permit_is_adopting(p))
-			p->believed = p->bid.not_notified ? INSTANT_PAST : permit_relied_until(x, p);
+			p->relied_until = p->bid.not_notified ? INSTANT_PAST : permit_relied_until(x, p);
 		if (p->state == PERMIT_HELD)
 			heap_cancel(&x->core->timers, &p->bid.timer);
 		else if (p->state == PERMIT_LOST)

@@ -8,7 +8,7 @@
 #include "daemon/core/group/groups.h"
 #include "daemon/core/job/job.h"
 #include "daemon/core/rate/rate.h"
-#include "daemon/core/reply/tell.h"
+#include "daemon/core/reply/send.h"
 #include "daemon/core/resume/resume.h"
 #include "daemon/core/rights/rights.h"
 #include "daemon/core/round/home.h"
@@ -72,7 +72,7 @@ static void half_close(struct request_context *x, struct session *s)
 	rate_turns_finish_up(x, s);
 }
 
-void hangup_settle(struct request_context *x, struct session *s)
+void hangup_if_due(struct request_context *x, struct session *s)
 {
 	if (s->killed) {
 		session_ended(x->sessions, s, "killed");
@@ -102,7 +102,7 @@ void hangup_settle(struct request_context *x, struct session *s)
 static void refuse_stopping(struct request_context *x, struct session *s, enum verb verb, const char *tag)
 {
 	core_answers(x->core, verb);
-	tell_draining(x, s, span_of(tag));
+	send_draining(x, s, span_of(tag));
 	session_answered(x->sessions, s, tag[0] != '\0');
 }
 
@@ -143,11 +143,11 @@ static void cut_off(struct request_context *x, struct session *s, const char *re
  */
 static void session_fell_silent(struct request_context *x, struct session *s)
 {
-	int64_t late_us = instant_diff(x->core->now, s->heard_at) - s->heartbeat_us;
+	int64_t late_us = instant_diff(x->core->now, s->active_at) - s->heartbeat_us;
 
 	/* The daemon did not read, or was stopped: there may be unread lines of the session. */
 	if (!s->reading || late_us > PAUSE_US) {
-		session_heard(x->sessions, s);
+		session_touch(x->sessions, s);
 		return;
 	}
 	if (s->grace_us == 0)
@@ -173,7 +173,7 @@ void hangup_fired(struct request_context *x, struct session *s)
 		return;
 	}
 	s->lingered = true;
-	hangup_settle(x, s);
+	hangup_if_due(x, s);
 }
 
 /*
@@ -211,7 +211,7 @@ bool after_step_line(struct request_context *x, struct session *session, struct 
 	session = session_find(x->sessions, id);
 	if (!session || !(session->over || session->leaving))
 		return session != NULL;
-	hangup_settle(x, session);
+	hangup_if_due(x, session);
 	return session_find(x->sessions, id) != NULL;
 }
 
@@ -240,7 +240,7 @@ bool after_step_session(struct request_context *x, struct session *session)
 		x->served += (unsigned)((session->unsent - unsent) / SAID_A_LINE);
 	}
 	if (session->killed || session->over || session->leaving)
-		hangup_settle(x, session);
+		hangup_if_due(x, session);
 	return true;
 }
 
@@ -294,25 +294,25 @@ void after_step_handed_all(struct request_context *x)
 static void after_step_job(struct request_context *x, struct home_question *q)
 {
 	if (q->pending)
-		take_again_told(x, q);
+		take_again_on_outcome(x, q);
 	switch (q->about ? *(const enum job_asker *)q->about : ASKER_GONE) {
 	case ASKER_JOB:
-		job_told(x, q);
+		job_on_outcome(x, q);
 		break;
 	case ASKER_QUEUE:
-		queue_told(x, q);
+		queue_on_outcome(x, q);
 		break;
 	case ASKER_CLOSED_QUEUE: /* a TAKE that has come since may have been asked for before: the home is told again that it waits */
 		job_queue_note(x, name_text(&q->name));
 		break;
 	case ASKER_ORDER:
-		job_order_told(x, q);
+		job_order_on_outcome(x, q);
 		break;
 	case ASKER_SURVEY:
-		job_list_told(x, q);
+		job_list_on_outcome(x, q);
 		break;
 	case ASKER_QUEUE_LIST:
-		queue_list_told(x, q);
+		queue_list_on_outcome(x, q);
 		break;
 	case ASKER_GONE:
 		break;
@@ -327,10 +327,10 @@ static bool after_step_homes(struct request_context *x)
 {
 	struct home_question *q;
 
-	while ((q = home_next_told(x->engine))) {
+	while ((q = home_next_outcome(x->engine))) {
 		switch (q->of) {
 		case HOME_OF_RATE:
-			(q->about ? rate_line_told : rate_told)(x, q);
+			(q->about ? rate_line_on_outcome : rate_on_outcome)(x, q);
 			break;
 		case HOME_OF_QUEUE:
 			after_step_job(x, q);
@@ -346,8 +346,8 @@ static void after_step_once(struct request_context *x)
 {
 	struct session *session;
 
-	x->gathered = false;
-	engine_settle(x->engine);
+	x->step_again = false;
+	engine_after_step(x->engine);
 	after_step_notices(x);
 	while ((session = session_next_ready(x->sessions))) {
 		bool has_time = after_step_session(x, session);
@@ -357,12 +357,12 @@ static void after_step_once(struct request_context *x)
 	}
 }
 
-void settle(struct request_context *x)
+void after_step_all(struct request_context *x)
 {
 	after_step_notices(x);
 	do
 		after_step_once(x);
-	while (x->gathered || (!TAILQ_EMPTY(&x->engine->homes.told) && after_step_homes(x)));
+	while (x->step_again || (!TAILQ_EMPTY(&x->engine->homes.finished) && after_step_homes(x)));
 }
 
 void __attribute__((cold)) after_step_fallen(struct request_context *x)
@@ -372,7 +372,7 @@ void __attribute__((cold)) after_step_fallen(struct request_context *x)
 	e->fell = false;
 	for (unsigned i = 0; i < x->core->conf.nodes; i++) {
 		if (e->fell_us[i])
-			jobs_lower(x, i, e->fell_us[i]);
+			jobs_shorten(x, i, e->fell_us[i]);
 		e->fell_us[i] = 0;
 	}
 }

@@ -14,7 +14,7 @@
 #include "daemon/core/reply/listing.h"
 #include "daemon/core/reply/records.h"
 #include "daemon/core/reply/show.h"
-#include "daemon/core/reply/tell.h"
+#include "daemon/core/reply/send.h"
 #include "daemon/core/reply/watch.h"
 #include "daemon/core/request/requests.h"
 #include "daemon/core/resume/resume.h"
@@ -54,7 +54,7 @@ static void deliver_granted(struct request_context *x, struct claim *c, unsigned
 	name_history_add(x, c->session, lock_name(c->lock));
 	if (!c->not_notified) {
 		core_answers(x->core, VERB_LOCK);
-		tell_granted(x, c, span_of(c->asking->tag), count);
+		send_granted(x, c, span_of(c->asking->tag), count);
 	} else if (session_listens(c)) {
 		claim_bound(x, c, s->lasting->repeat_until); /* else after RESUME is answered */
 	}
@@ -73,12 +73,12 @@ static void deliver_refused(struct request_context *x, struct claim *c, enum ref
 {
 	struct session *s = c->session;
 
-	if (!s->over && !c->not_notified && why != REFUSED_AND_TOLD) {
+	if (!s->over && !c->not_notified && why != REFUSED_AND_SENT) {
 		core_answers(x->core, VERB_LOCK);
 		if (why == REFUSED_BUSY)
-			busy_tell(x, s, span_of(c->asking->tag), c->lock, claim_owner(c));
+			busy_send(x, s, span_of(c->asking->tag), c->lock, claim_owner(c));
 		else if (why == REFUSED_TIMEOUT)
-			busy_tell_timeout(x, s, span_of(c->asking->tag), c->lock, claim_owner(c), claim_remark(c).trace, c->asking->asked_at);
+			busy_send_timeout(x, s, span_of(c->asking->tag), c->lock, claim_owner(c), claim_remark(c).trace, c->asking->asked_at);
 		else
 			deliver_refusal(x, s, span_of(c->asking->tag), why);
 		metric_add(&x->core->metrics, METRIC_FAILURES, why == REFUSED_QUORUM || why == REFUSED_NOT_ADMITTED);
@@ -93,22 +93,22 @@ static void deliver_refused(struct request_context *x, struct claim *c, enum ref
 static void deliver_reentered(struct request_context *x, struct claim *c, unsigned count)
 {
 	struct claim *holder = lock_holder_of(c->lock, c->session, claim_owner(c));
-	bool hears = !c->not_notified && holder->not_notified;
+	bool notifies = !c->not_notified && holder->not_notified;
 
 	if (!c->not_notified) {
-		if (hears)
-			claim_hear(x, holder);
+		if (notifies)
+			claim_notified(x, holder);
 		else
 			record_held(x, holder);
 		core_answers(x->core, VERB_LOCK);
-		tell_granted(x, holder, span_of(c->asking->tag), count);
+		send_granted(x, holder, span_of(c->asking->tag), count);
 	}
 	metric_add(&x->core->metrics, METRIC_REENTRIES, 1);
 	if (x->attends) /* it waited together with another request of its owner */
 		slow_wait(x, c->session, lock_name(c->lock), claim_remark(c).trace, c->asking->asked_at, "granted");
 	TAILQ_REMOVE(&c->session->claims, c, in_session);
 	claim_answered(x, c);
-	if (hears)
+	if (notifies)
 		watch_who_waits(x, holder);
 }
 
@@ -125,14 +125,14 @@ static void deliver_lost(struct request_context *x, struct claim *c)
 	watch(x, c, WATCH_LOST);
 	c->not_notified = true;
 	if (session_listens(c))
-		tell_lost(x, c);
+		send_lost(x, c);
 	request_context_let_go(x, c->session);
 }
 
 static void deliver_validity(struct request_context *x, const struct claim *c, const char *word, const char *field)
 {
 	if (!c->not_notified && session_listens(c))
-		tell_validity(x, c, word, field);
+		send_validity(x, c, word, field);
 }
 
 /* A grant of which the client was not told. From now on the client has limited time to ask for it. */
@@ -158,13 +158,13 @@ static void reply_pending_ok(struct request_context *x, const struct pending *p)
 		reply_text(&r, "name", lock_name(p->lock));
 		reply_int(&r, "count", 0);
 	}
-	tell_line(x, p->session, &r);
+	send_line(x, p->session, &r);
 }
 
-static void pending_tell_done(struct request_context *x, const struct pending *p)
+static void pending_send_done(struct request_context *x, const struct pending *p)
 {
 	if (p->permit)
-		permit_tell_extended(x, p);
+		permit_send_extended(x, p);
 	else
 		reply_pending_ok(x, p);
 }
@@ -172,7 +172,7 @@ static void pending_tell_done(struct request_context *x, const struct pending *p
 static void deliver_pending(struct request_context *x, struct pending *p, enum refusal why)
 {
 	struct session *s = p->session;
-	bool told = true, extended = why == NOT_REFUSED && p->verb == VERB_EXTEND;
+	bool sent = true, extended = why == NOT_REFUSED && p->verb == VERB_EXTEND;
 
 	if (extended && !p->permit && p->claim->state == CLAIM_HELD)
 		record_held(x, p->claim); /* a client that is away may resume it after a restart */
@@ -185,14 +185,14 @@ static void deliver_pending(struct request_context *x, struct pending *p, enum r
 	if (s->over)
 		; /* nothing is sent any more */
 	else if (p->verb == VERB_SHOW)
-		told = show_answer(x, s, p); /* else a copy of it is held back */
+		sent = show_answer(x, s, p); /* else a copy of it is held back */
 	else if (why == NOT_REFUSED && p->verb == VERB_BREAK)
 		broken_answer(x, s, p);
 	else if (why == NOT_REFUSED)
-		pending_tell_done(x, p);
+		pending_send_done(x, p);
 	else
 		deliver_refusal(x, s, span_of(p->tag), why);
-	if (told)
+	if (sent)
 		session_answered(x->sessions, s, p->tag[0] != '\0');
 }
 
@@ -211,7 +211,7 @@ static void deliver_one(struct request_context *x, const struct notice *n)
 	case NOTICE_FORGOTTEN:
 		/* The name was granted anew before RESUME is answered: nothing else would report the loss to the client. */
 		if (n->claim->state == CLAIM_LOST && n->claim->not_notified && !n->claim->session->detached)
-			tell_lost(x, n->claim);
+			send_lost(x, n->claim);
 		if (n->claim->state == CLAIM_HELD)
 			watch(x, n->claim, WATCH_RELEASED);
 		record_freed(x, n->claim);
@@ -233,10 +233,10 @@ static void deliver_one(struct request_context *x, const struct notice *n)
 	case NOTICE_WAITING:
 		if (n->claim->state == CLAIM_WAITING) /* else it was granted meanwhile */
 			watch(x, n->claim, WATCH_WAITING);
-		watch_tell_contended(x, n->claim->lock);
+		watch_send_contended(x, n->claim->lock);
 		break;
 	case NOTICE_WANTED:
-		watch_tell_contended(x, n->claim->lock);
+		watch_send_contended(x, n->claim->lock);
 		break;
 	case NOTICE_RISK:
 		deliver_validity(x, n->claim, "! RISK", "left_ms");
@@ -256,10 +256,10 @@ static void deliver_one(struct request_context *x, const struct notice *n)
 static bool __attribute__((noinline)) deliver_to_agent(struct request_context *x, const struct notice *n, const struct session *agent)
 {
 	if (agent->of_permit) {
-		permits_note(x, n);
+		permits_on_notice(x, n);
 		return true;
 	}
-	return n->claim && group_note(x, n);
+	return n->claim && group_on_notice(x, n);
 }
 
 static inline bool deliver_within(struct request_context *x, const struct notice *n)
@@ -298,7 +298,7 @@ static bool grace_is_allowed(struct request_context *x, struct session *s)
 
 	if (!request_has(&x->request, FIELD_GRACE) || x->request.field[FIELD_GRACE].number <= most)
 		return true;
-	tell_mistake(x, s, ERROR_LIMIT, "grace may be at most %" PRId64 "ms (max_grace)", most / MSEC);
+	send_invalid(x, s, ERROR_LIMIT, "grace may be at most %" PRId64 "ms (max_grace)", most / MSEC);
 	return false;
 }
 
@@ -323,23 +323,23 @@ static void serve_HELLO(struct request_context *x, struct session *s)
 	struct reply r;
 
 	if (!span_equal(q->word[0], SPAN("1"))) {
-		tell_mistake(x, s, ERROR_ARG, "this server speaks protocol version 1 only: HELLO 1");
+		send_invalid(x, s, ERROR_ARG, "this server speaks protocol version 1 only: HELLO 1");
 		return;
 	}
 	if (request_has(q, FIELD_HEARTBEAT) && q->field[FIELD_HEARTBEAT].number > 0 &&
 	    q->field[FIELD_HEARTBEAT].number < HEARTBEAT_LEAST_US) {
-		tell_mistake(x, s, ERROR_ARG, "heartbeat must be at least 10ms, or 0 for none");
+		send_invalid(x, s, ERROR_ARG, "heartbeat must be at least 10ms, or 0 for none");
 		return;
 	}
 	if (!grace_is_allowed(x, s))
 		return;
-	s->said |= q->given;
+	s->hello_fields |= q->given;
 	if (request_has(q, FIELD_NAME))
 		session_set_label(s, q->field[FIELD_NAME].text);
 	if (request_has(q, FIELD_HEARTBEAT)) {
 		s->heartbeat_us = q->field[FIELD_HEARTBEAT].number;
 		heap_cancel(&x->core->timers, &s->timer);
-		session_heard(x->sessions, s);
+		session_touch(x->sessions, s);
 	}
 	secret = session_lasting(x->sessions, s)->secret;
 	if (!secret[0])
@@ -377,7 +377,7 @@ static void serve_CANCEL(struct request_context *x, struct session *s)
 	struct rate_turn *turn = rate_turn_waiting(s, tag);
 
 	if (!c && !b && !turn) {
-		tell_error(x, s, x->request.tag, ERROR_NOTFOUND, "no request waits under @%.*s", (int)tag.n, tag.p);
+		send_error(x, s, x->request.tag, ERROR_NOTFOUND, "no request waits under @%.*s", (int)tag.n, tag.p);
 		return;
 	}
 	command_ok(x, s);
@@ -420,7 +420,7 @@ static void command_foreign(struct request_context *x, struct session *s, enum f
 		command_ends(x, s, HANGUP_HTTP);
 		return;
 	}
-	tell_error(x, s, SPAN(""), ERROR_SYNTAX, "this port speaks the line protocol of redlock-protocol(7), not %s: hanging up", foreign_name(foreign));
+	send_error(x, s, SPAN(""), ERROR_SYNTAX, "this port speaks the line protocol of redlock-protocol(7), not %s: hanging up", foreign_name(foreign));
 	command_ends(x, s, "other-protocol");
 }
 
@@ -429,11 +429,11 @@ static void command_foreign(struct request_context *x, struct session *s, enum f
  */
 static bool command_must_end(const struct request_context *x, const struct session *s)
 {
-	return !s->is_unix && !s->proven && (x->request.verb == VERB_N || x->mistake.code == ERROR_SYNTAX);
+	return !s->is_unix && !s->proven && (x->request.verb == VERB_N || x->parse_error.code == ERROR_SYNTAX);
 }
 
-/* x->mistake says what is wrong. */
-static void command_mistake(struct request_context *x, struct session *s, struct input line)
+/* x->parse_error says what is wrong. */
+static void command_invalid(struct request_context *x, struct session *s, struct input line)
 {
 	enum foreign foreign = s->is_unix ? FOREIGN_NONE : foreign_of(line.p, line.n);
 
@@ -441,30 +441,30 @@ static void command_mistake(struct request_context *x, struct session *s, struct
 	if (foreign != FOREIGN_NONE) {
 		command_foreign(x, s, foreign);
 	} else if (command_must_end(x, s)) {
-		tell_error(x, s, x->request.tag, x->mistake.code, "%s; the first line of a connection must be a request: hanging up", x->mistake.text);
+		send_error(x, s, x->request.tag, x->parse_error.code, "%s; the first line of a connection must be a request: hanging up", x->parse_error.text);
 		metric_add(&x->core->metrics, METRIC_MISTAKES, 1);
 		command_ends(x, s, "no-request");
 	} else {
 		s->proven = true;
-		tell_mistake(x, s, x->mistake.code, "%s", x->mistake.text);
+		send_invalid(x, s, x->parse_error.code, "%s", x->parse_error.text);
 	}
 }
 
 static void command_too_long(struct request_context *x, struct session *s, struct input line)
 {
-	enum parse_outcome outcome = request_parse(line.p, line.n, &x->request, &x->mistake);
+	enum parse_outcome outcome = request_parse(line.p, line.n, &x->request, &x->parse_error);
 
 	x->core->serving = x->core->answers = VERB_OTHER;
 	if (outcome == PARSE_HTTP) {
 		command_foreign(x, s, FOREIGN_HTTP);
 		return;
 	}
-	x->mistake.code = ERROR_TOOLONG;
-	snprintf(x->mistake.text, sizeof(x->mistake.text), "a line has at most %" PRIu64 " bytes, its end included", x->core->conf.limits.line);
+	x->parse_error.code = ERROR_TOOLONG;
+	snprintf(x->parse_error.text, sizeof(x->parse_error.text), "a line has at most %" PRIu64 " bytes, its end included", x->core->conf.limits.line);
 	if (outcome == PARSE_EMPTY) /* a comment */
-		tell_mistake(x, s, x->mistake.code, "%s", x->mistake.text);
+		send_invalid(x, s, x->parse_error.code, "%s", x->parse_error.text);
 	else
-		command_mistake(x, s, line);
+		command_invalid(x, s, line);
 }
 
 /* Whether something is in flight under this tag. */
@@ -529,11 +529,11 @@ void command_line(struct request_context *x, struct session *s, struct input lin
 	}
 	if (command_begins_foreign(x, s, line))
 		return;
-	switch (request_parse(line.p, line.n, &x->request, &x->mistake)) {
+	switch (request_parse(line.p, line.n, &x->request, &x->parse_error)) {
 	case PARSE_EMPTY:
 		return;
-	case PARSE_MISTAKE:
-		command_mistake(x, s, line);
+	case PARSE_ERROR:
+		command_invalid(x, s, line);
 		return;
 	case PARSE_HTTP:
 		command_foreign(x, s, FOREIGN_HTTP);
@@ -543,7 +543,7 @@ void command_line(struct request_context *x, struct session *s, struct input lin
 	}
 	x->core->serving = x->core->answers = x->request.verb;
 	if (x->request.tag.n > 0 && tag_is_in_use(s, x->request.tag)) {
-		tell_mistake(x, s, ERROR_TAGINUSE, "a request with this tag is still in flight");
+		send_invalid(x, s, ERROR_TAGINUSE, "a request with this tag is still in flight");
 		return;
 	}
 	s->mistakes = 0;

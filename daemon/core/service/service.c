@@ -84,7 +84,7 @@ static void timer_fired(struct request_context *x, struct timer *t)
 		after_step_handed(x);
 	else if (t->kind == TIMER_WAITS)
 		deadlock_fired(x);
-	else if (t->kind == TIMER_NOTES)
+	else if (t->kind == TIMER_HISTORY)
 		name_history_fired(x);
 	else if (t->kind == TIMER_AGAIN)
 		again(x);
@@ -237,7 +237,7 @@ static int on_line(struct service *s, const struct event *event)
 
 	if (!session || session->eof)
 		return -EINVAL;
-	session_heard(&s->sessions, session);
+	session_touch(&s->sessions, session);
 	if ((session->busy || session->ahead.count > 0) && !line_is_tagged(line.p, line.n)) {
 		session_read_ahead(&s->sessions, session, line);
 		hangup_too_far_ahead(&s->context);
@@ -256,7 +256,7 @@ static int on_eof(struct service *s, const struct event *event)
 	session->leaving = true;
 	session->eof |= event->kind == EVENT_EOF;
 	heap_cancel(&s->core.timers, &session->timer);
-	hangup_settle(&s->context, session);
+	hangup_if_due(&s->context, session);
 	return 0;
 }
 
@@ -269,7 +269,7 @@ static int on_sent(struct service *s, const struct event *event)
 		return -EINVAL;
 	session->awaiting = false;
 	session->unsent = 0;
-	session_heard(&s->sessions, session);
+	session_touch(&s->sessions, session);
 	takes_sent(&s->context, session);
 	after_step_session(&s->context, session);
 	return 0;
@@ -304,8 +304,8 @@ static void on_stop(struct service *s)
 	watch_drain(&s->context);
 	after_step_handed_all(&s->context);
 	/* Lines after the refused requests are served before the hang-up, until there is nothing more to refuse. */
-	for (settle(&s->context); on_stop_refuse(s);)
-		settle(&s->context);
+	for (after_step_all(&s->context); on_stop_refuse(s);)
+		after_step_all(&s->context);
 	for (uint32_t i = 0; i < s->sessions.slots; i++)
 		if (s->sessions.slot[i] && !s->sessions.slot[i]->over)
 			session_hang_up(&s->sessions, s->sessions.slot[i], "shutdown");
@@ -396,7 +396,7 @@ static int service_handle(struct service *s, const struct event *event)
 		grant_wanted(&s->engine, event->message.name);
 		return 0;
 	case EVENT_BROKEN:
-		break_heard(&s->engine, event->message.name);
+		break_reported(&s->engine, event->message.name);
 		return 0;
 	case EVENT_DUE:
 		takes_wake(&s->context, event->message.name);
@@ -435,7 +435,7 @@ int service_step(struct service *s, const struct event *event, struct effects *r
 	s->core.now = s->core.asked_at = event->now;
 	s->core.wall_us = event->wall_us;
 	s->core.out = ret_effects;
-	s->context.news.told = 0;
+	s->context.news.cost = 0;
 	s->context.served = 0;
 	s->context.slots_asked = 0;
 	s->engine.homes.tried = 0;
@@ -444,7 +444,7 @@ int service_step(struct service *s, const struct event *event, struct effects *r
 		s->core.journal_off = !event->journal.ok;
 	due_timers_timers(&s->context);
 	r = service_handle(s, event);
-	settle(&s->context);
+	after_step_all(&s->context);
 	s->core.out = NULL;
 	s->stepping = false;
 	return r;
@@ -531,9 +531,9 @@ bool service_is_judging(const struct service *s)
 	return s->context.revoke.more;
 }
 
-bool service_is_settled(const struct service *s)
+bool service_stores_checked(const struct service *s)
 {
-	return members_are_settled(&s->engine.members);
+	return members_are_checked(&s->engine.members);
 }
 
 bool service_is_awaited(const struct service *s)
@@ -561,7 +561,7 @@ void service_store(const struct service *s, unsigned node, struct service_store 
 	const struct member *m = &s->engine.members.node[node];
 
 	*ret_store = (struct service_store){.name = core_calls(&s->core, node),
-	                                    .state = member_state_told(&s->engine.members, m),
+	                                    .state = member_state_reported(&s->engine.members, m),
 	                                    .cause = defect_table[member_trouble(&s->engine.members, m).defect].word,
 	                                    .usable = member_serves(&s->engine.members, m),
 	                                    .rtt_us = m->rtt_us,
@@ -569,7 +569,7 @@ void service_store(const struct service *s, unsigned node, struct service_store 
 	                                    .trips_us = m->trips_us,
 	                                    .address = strlen(m->address) < sizeof(m->address) - 1 ? m->address : "",
 	                                    .run_id = m->run_id,
-	                                    .heard = m->clock.at};
+	                                    .answered_at = m->clock.at};
 }
 
 bool service_has_quorum(const struct service *s)

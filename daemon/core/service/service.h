@@ -64,7 +64,7 @@ bool service_is_judging(const struct service *s);
 /* Votes fell, and some leases do not have their new timers yet. Steps that follow at once set them. */
 bool service_sets_timers(const struct service *s);
 /* Whether each store was checked once: it is joined, quarantined, refused or down. */
-bool service_is_settled(const struct service *s);
+bool service_stores_checked(const struct service *s);
 /* "<16 hex>.<host>", random at each start. It is part of each value that this service writes to a store. */
 const char *service_daemon_id(const struct service *s);
 const struct metrics *service_metrics(struct service *s);
@@ -80,7 +80,7 @@ struct service_store {
 	const struct histogram *trips;
 	int64_t trips_us; /* their sum */
 	const char *address, *run_id; /* as named by sentinels, and as reported by the server there; "": not known, or too long */
-	struct instant heard;         /* when it last answered; 0: never */
+	struct instant answered_at;         /* when it last answered; 0: never */
 };
 void service_store(const struct service *s, unsigned node, struct service_store *ret_store);
 /* Whether enough stores are joined to grant locks. */

@@ -35,7 +35,7 @@ void command_line(struct request_context *x, struct session *s, struct input lin
  * Call this after anything was done for a session. If the session is over, or has all its answers after its last line, ends it or its connection. Then its
  * pointer is invalid.
  */
-void hangup_settle(struct request_context *x, struct session *s);
+void hangup_if_due(struct request_context *x, struct session *s);
 /* TIMER_SESSION: its heartbeat is missing, or the time is over for rounds that may answer its last requests. */
 void hangup_fired(struct request_context *x, struct session *s);
 /* While all sessions together have read too much ahead, cuts off those with the most. */
@@ -70,6 +70,6 @@ void after_step_handed_all(struct request_context *x);
 /* Votes fell: a job that has ended so is lost before another line is served. */
 void after_step_fallen(struct request_context *x);
 /* Does all of this until nothing more follows. */
-void settle(struct request_context *x);
+void after_step_all(struct request_context *x);
 
 #endif

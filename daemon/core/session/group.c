@@ -157,7 +157,7 @@ static struct part *part_of(struct group *g, const struct claim *c)
 	return p;
 }
 
-bool group_note(struct request_context *x, const struct notice *n)
+bool group_on_notice(struct request_context *x, const struct notice *n)
 {
 	struct group *g = group_of(n->claim);
 	struct part *p;

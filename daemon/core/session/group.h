@@ -78,7 +78,7 @@ void part_ask(struct request_context *x, struct group *g, struct part *p, bool p
 void part_drop(struct request_context *x, struct part *p);
 void group_drop_parts(struct request_context *x, struct group *g, const struct part *but);
 /* Notes what a notice says about a part. True: nothing is to be sent. */
-bool group_note(struct request_context *x, const struct notice *n);
+bool group_on_notice(struct request_context *x, const struct notice *n);
 /* Returns LOCKANY or LOCKALL: the request of the group. */
 static inline enum verb group_verb(const struct group *g)
 {

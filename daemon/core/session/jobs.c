@@ -140,7 +140,7 @@ bool job_shares_lock(const struct job *job)
 	return false;
 }
 
-struct instant job_tell_at(const struct job *job)
+struct instant job_loss_due(const struct job *job)
 {
 	return instant_add(job->until, -loss_lead_us(job->ttl_us));
 }

@@ -124,8 +124,8 @@ struct job_queue {
 	struct timer timer;          /* when to look again: something is due, or a message may have been lost */
 	bool again;                  /* something may have become due since the pass began */
 	bool woken;                  /* the home has reported that since: see takes_wake() */
-	bool told;                   /* the home knows that this daemon waits … */
-	bool stays;                  /* … and still will when it has given a job, because other TAKEs wait */
+	bool home_knows;                   /* the home knows that this daemon waits … */
+	bool waits_on;                  /* … and still will when it has given a job, because other TAKEs wait */
 	bool trouble;                /* the home did not answer the last time */
 	char why[128];               /* trouble: the reason, for messages */
 	/* The pass: jobs whose locks others hold are left out, until nothing more is due. */
@@ -173,9 +173,9 @@ struct span job_owner(const struct job *job, char *out);
 /* Another job of its session has the same lock, with the same owner. */
 bool job_shares_lock(const struct job *job);
 /* Returns when a loss is reported. */
-struct instant job_tell_at(const struct job *job);
+struct instant job_loss_due(const struct job *job);
 /* The session can be sent something now. */
-static inline bool session_hears(const struct session *s)
+static inline bool session_reachable(const struct session *s)
 {
 	return s && !s->over && !s->detached && (!s->resuming || s->returns);
 }

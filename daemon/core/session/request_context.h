@@ -18,7 +18,7 @@ struct request_context {
 	struct engine *engine;
 	struct session_table *sessions;
 	struct request request;  /* the request that is being served: large, so not on the stack */
-	struct mistake mistake;
+	struct parse_error parse_error;
 	struct {
 		struct turns waiting;  /* the first unanswered LIST of each session, if it has no page yet */
 		TAILQ_HEAD(, listing) pages; /* those that have a page … */
@@ -27,7 +27,7 @@ struct request_context {
 		struct instant next_at; /* the next slice of a LIST comes no earlier */
 	} lists;
 	struct deadlocks *deadlocks; /* NULL: nobody waits while it holds something, see deadlock.h */
-	struct name_history *noted;         /* NULL: nothing was granted yet, see history.h */
+	struct name_history *history;         /* NULL: nothing was granted yet, see history.h */
 	struct formers *formers;     /* NULL: no long hold has ended yet, see history.h */
 	struct auths *auths;         /* NULL: nobody has sent AUTH yet, see auth.c */
 	struct remote_holders *remote_holders; /* NULL: nobody has asked about a holder elsewhere yet, see remote_holders.h */
@@ -35,7 +35,7 @@ struct request_context {
 	struct bids bids_due[BID_KINDS]; /* groups and permits to be looked at before the step ends: see group_step.c, permit_step.c */
 	struct map semaphores;   /* those of which a session here has or wants a permit: see semaphore.h */
 	struct bids bids_later;  /* the permits that are the first in their lines: they ask for more slots in the next step */
-	bool gathered;           /* groups or permits have asked for names, or given some back, since the engine has settled */
+	bool step_again;           /* groups or permits have asked for names, or given some back, since the engine has settled */
 	struct watchings watchings; /* sessions that watch */
 	unsigned prefixes;          /* how many prefixes they watch */
 	struct {
@@ -43,7 +43,7 @@ struct request_context {
 		size_t kept_bytes;
 		uint64_t number;               /* the number of the last event */
 		bool missed;                   /* `kept` was full: events are only counted */
-		unsigned told;                 /* the cost of what was sent in this step */
+		unsigned cost;                 /* the cost of what was sent in this step */
 	} news;                     /* see watch.h */
 	LIST_HEAD(, job) jobs;   /* those of sessions, and those whose end the home does not know yet */
 	unsigned jobs_at_stake;  /* how many of them are not lost */
@@ -82,7 +82,7 @@ struct request_context {
 			struct instant until;  /* the sum is made anew then */
 			int64_t milli;
 		} sum[RENEWALS_SUMS];
-	} renewals;              /* see tell.h */
+	} renewals;              /* see send.h */
 	uint64_t orders;         /* the number in the last nonce of a DEFER */
 	bool named;              /* the journal has the id of the daemon */
 	bool snapshot;           /* a snapshot for the journal is being written … */

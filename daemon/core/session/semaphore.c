@@ -148,12 +148,12 @@ static struct instant permit_place(const struct permit *p)
 	return instant_add(p->bid.asked_at, -(int64_t)p->bid.priority * PRIORITY_US);
 }
 
-bool permit_stands_before(const struct permit *p, const struct permit *q)
+bool permit_comes_before(const struct permit *p, const struct permit *q)
 {
 	return instant_diff(permit_place(p), permit_place(q)) < (p->order < q->order);
 }
 
-static bool permit_stands_in_line(enum permit_state state)
+static bool permit_is_queued(enum permit_state state)
 {
 	return state == PERMIT_WAITING || state == PERMIT_FIRST;
 }
@@ -162,7 +162,7 @@ static void permit_line_up(struct permit *p)
 {
 	struct permit *before = TAILQ_LAST(&p->semaphore->line, permits);
 
-	for (unsigned passed = 0; before && permit_stands_before(p, before) && passed < PASSED_MOST; passed++)
+	for (unsigned passed = 0; before && permit_comes_before(p, before) && passed < PASSED_MOST; passed++)
 		before = TAILQ_PREV(before, permits, in_line);
 	if (before)
 		TAILQ_INSERT_AFTER(&p->semaphore->line, before, p, in_line);
@@ -174,14 +174,14 @@ static struct permits *permit_list(struct semaphore *m, enum permit_state state)
 {
 	if (state == PERMIT_LOST)
 		return &m->lost;
-	return permit_stands_in_line(state) ? &m->line : &m->others;
+	return permit_is_queued(state) ? &m->line : &m->others;
 }
 
 void permit_enter(struct request_context *x, struct permit *p, enum permit_state state)
 {
 	struct semaphore *m = p->semaphore;
 	struct permits *from = permit_list(m, p->state), *to = permit_list(m, state);
-	bool was = permit_stands_in_line(p->state), is = permit_stands_in_line(state);
+	bool was = permit_is_queued(p->state), is = permit_is_queued(state);
 	int has = (state == PERMIT_HELD) - (p->state == PERMIT_HELD);
 
 	if (from != to) {

@@ -47,7 +47,7 @@ struct permit {
 	unsigned step;         /* TRYING: how many slots it asks for at a time */
 	int64_t fence;
 	struct instant granted_at;
-	struct instant believed; /* of a session without a connection: until when its client may rely on the permit */
+	struct instant relied_until; /* of a session without a connection: until when its client may rely on the permit */
 	enum loss loss;        /* LOST: the reason */
 	struct pending *extend; /* an EXTEND of its client; NULL: none */
 	unsigned extending;    /* how many EXTENDs of its claims are not answered yet */
@@ -125,7 +125,7 @@ void permit_leave_for_later(struct request_context *x, struct permit *p); /* it 
 void permits_again(struct request_context *x);                            /* those that permit_leave_for_later() was called for */
 void permit_enter(struct request_context *x, struct permit *p, enum permit_state state); /* enters the state, and the list of that state */
 /* Whether p comes before q in the line. */
-bool permit_stands_before(const struct permit *p, const struct permit *q);
+bool permit_comes_before(const struct permit *p, const struct permit *q);
 
 int64_t permit_valid_us(const struct request_context *x, const struct permit *p);
 

@@ -223,7 +223,7 @@ static struct session *session_new(struct session_table *t)
 {
 	struct session *s = pool_get(&t->pool);
 
-	s->opened_at = s->heard_at = t->core->now;
+	s->opened_at = s->active_at = t->core->now;
 	s->timer.kind = TIMER_SESSION;
 	s->reading = true;
 	TAILQ_INIT(&s->claims);
@@ -460,17 +460,17 @@ void session_take_over(struct session_table *t, struct session *to, struct sessi
 	to->judged = from->judged;
 	session_move_renewals(to, from);
 	to->waits_not_notified = from->waits_not_notified;
-	if (!(to->said & UINT32_C(1) << FIELD_NAME)) {
+	if (!(to->hello_fields & UINT32_C(1) << FIELD_NAME)) {
 		char *label = to->label;
 
 		to->label = from->label;
 		from->label = label;
 	}
-	if (!(to->said & UINT32_C(1) << FIELD_HEARTBEAT)) {
+	if (!(to->hello_fields & UINT32_C(1) << FIELD_HEARTBEAT)) {
 		to->heartbeat_us = from->heartbeat_us ? from->heartbeat_us : to->resumed_heartbeat_us;
-		session_heard(t, to);
+		session_touch(t, to);
 	}
-	if (!(to->said & UINT32_C(1) << FIELD_GRACE))
+	if (!(to->hello_fields & UINT32_C(1) << FIELD_GRACE))
 		to->grace_us = from->grace_us;
 	memcpy(session_lasting(t, to)->secret, from->lasting->secret, sizeof(to->lasting->secret));
 	to->opened_at = from->opened_at;
@@ -618,7 +618,7 @@ static inline void line_add(struct session_table *t, struct session *s, const ch
 	effect->send.bytes = (struct span){line, n};
 }
 
-void session_say(struct session_table *t, struct session *s, const char *line, size_t n)
+void session_send_raw(struct session_table *t, struct session *s, const char *line, size_t n)
 {
 	line_add(t, s, line, n);
 }

@@ -117,12 +117,12 @@ struct session {
 	struct lasting *lasting; /* NULL: nothing has needed it yet */
 	char *label;             /* name= of HELLO; NULL: none */
 	char *address;           /* address of the peer as text; NULL: none, or that of all Unix sockets. After it, if has_subject, the subject. See client.h */
-	struct instant opened_at, heard_at;
+	struct instant opened_at, active_at;
 	int64_t heartbeat_us;    /* 0: no heartbeat */
 	int64_t resumed_heartbeat_us; /* for a session that it takes over, if that one has no heartbeat: see struct peer */
 	struct timer timer;      /* the heartbeat; after the end of input: how long rounds may still answer */
 	int64_t grace_us;        /* how long the session outlives its connection; 0: not at all */
-	uint32_t said;           /* the fields that HELLO has set over this connection: RESUME does not change them */
+	uint32_t hello_fields;           /* the fields that HELLO has set over this connection: RESUME does not change them */
 	struct claims claims;    /* all of them, waiting, held and lost */
 	struct pendings pendings;
 	struct listings listings; /* LISTs that are not answered yet */
@@ -135,8 +135,8 @@ struct session {
 	struct watching *watching; /* watch.c: what it watches; NULL: it has not asked for anything */
 	LIST_ENTRY(session) in_short; /* in request_context.renewals; le_prev NULL: it is not there */
 	uint32_t judged;         /* the number of the rules that it was last checked against: see admin.h */
-	unsigned recounted;      /* when `renewals` was last counted: see tell.c */
-	int64_t renewals;        /* how many a second its short leases need, in thousandths: see tell.h */
+	unsigned recounted;      /* when `renewals` was last counted: see send.c */
+	int64_t renewals;        /* how many a second its short leases need, in thousandths: see send.h */
 	struct origin *origin;   /* the peer that limits count; NULL: of the previous run */
 	struct lines_ahead ahead;
 	uint64_t mistakes;       /* consecutive erroneous requests */
@@ -271,11 +271,11 @@ static inline struct session *session_find(const struct session_table *t, uint64
 	return s && s->id == id ? s : NULL;
 }
 
-static inline void session_heard(struct session_table *t, struct session *s)
+static inline void session_touch(struct session_table *t, struct session *s)
 {
-	s->heard_at = t->core->now;
+	s->active_at = t->core->now;
 	if (s->heartbeat_us > 0 && !s->leaving)
-		heap_set(&t->core->timers, &s->timer, instant_add(s->heard_at, s->heartbeat_us));
+		heap_set(&t->core->timers, &s->timer, instant_add(s->active_at, s->heartbeat_us));
 }
 
 /*
@@ -289,8 +289,8 @@ static inline char *session_line(struct session_table *t)
 {
 	return session_long_line(t, 0);
 }
-/* session_send counts the line as an answer. session_say does not, because rows and remarks are no answers. */
-void session_say(struct session_table *t, struct session *s, const char *line, size_t n);
+/* session_send counts the line as an answer. session_send_raw does not, because rows and remarks are no answers. */
+void session_send_raw(struct session_table *t, struct session *s, const char *line, size_t n);
 void session_send(struct session_table *t, struct session *s, const char *line, size_t n);
 void session_hang_up(struct session_table *t, struct session *s, const char *reason);
 

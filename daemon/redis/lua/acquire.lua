@@ -34,9 +34,9 @@ local acquire = acquires and function(key, queue, value, px, proposal, range, la
     local placeless = ticket ~= '' and queue_join(queue, ticket, ticket_ms)
     if ticket ~= '' then
       if list and not shared then
-        tell_readers(list, 'c', key)
+        publish_readers(list, 'c', key)
       elseif type(current) == 'string' and not list then
-        tell(string.match(public(current), '^([^:]+):'), 'c', key)
+        publish(string.match(public(current), '^([^:]+):'), 'c', key)
       end
     end
     local row = occupied(key, current, list, broken)

@@ -25,6 +25,6 @@ local take = asked.b and function(key, queue, what)
     local err = refused(done)
     if err then return {'!', err} end
   end
-  if list then tell_readers(list, 'b', key) else tell(string.match(what, '^([^:]+):'), 'b', key) end
+  if list then publish_readers(list, 'b', key) else publish(string.match(what, '^([^:]+):'), 'b', key) end
   return {'X', fence, pttl, ''}
 end

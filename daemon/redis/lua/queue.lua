@@ -66,7 +66,7 @@ local queue_note = queued and function(queue, ticket)
 end
 
 -- Messages may be lost, so daemons that wait have a timer as well.
-local tell = queued and function(daemon, what, key)
+local publish = queued and function(daemon, what, key)
   if not daemon then return end
   local channel = string.sub(KEYS[1], 1, -6) .. 'd:' .. daemon -- in place of '!meta'
   call('PUBLISH', channel, what .. key)
@@ -87,7 +87,7 @@ local queue_keeps = acquires and function(key, queue, line, ticket, reserve_ms, 
       kept = kept or not since or now_ms - since < reserve_ms
     end
   end
-  if begins then tell(string.match(line.head, '^%d+:([^:]+)'), 'w', key) end
+  if begins then publish(string.match(line.head, '^%d+:([^:]+)'), 'w', key) end
   return kept
 end
 
@@ -117,7 +117,7 @@ local queue_join = (asked.a or asked.s or asked.n) and function(queue, ticket, t
 end
 
 local tell_ticket = wakes and function(ticket, key)
-  tell(string.match(ticket, '^%d+:([^:]+)'), 'w', key)
+  publish(string.match(ticket, '^%d+:([^:]+)'), 'w', key)
 end
 
 -- Wakes whose turn it may be. shares: whether any stand. If a reader is the first, all readers up to the next writer are. Where shares stand, these

@@ -37,8 +37,8 @@ local share_put = asked.s and function(list, value, ends)
 end
 
 -- Tells the daemons that have a share.
-local tell_readers = queued and function(list, what, key)
-  for _, share in ipairs(list) do tell(string.match(public(share.value), '^([^:]+):'), what, key) end
+local publish_readers = queued and function(list, what, key)
+  for _, share in ipairs(list) do publish(string.match(public(share.value), '^([^:]+):'), what, key) end
 end
 
 -- Takes our values out of the list. Returns the other shares; when our last ends, nil: there was none; and whether the new value was among them.
@@ -63,7 +63,7 @@ end
 local share_show = asked.n and function(key, queue, others, ticket, ticket_ms)
   if ticket == '' then return end
   queue_join(queue, ticket, ticket_ms)
-  tell_readers(others, 'c', key)
+  publish_readers(others, 'c', key)
 end
 
 -- A renewal as a share: our value is or becomes a share; one that stands alone is shared from now on. A missing share is put back like a missing key.

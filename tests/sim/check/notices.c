@@ -28,10 +28,10 @@ static void silence_check(struct sim_daemon *d, const struct conn *c)
 	const struct world *w = d->world;
 	bool listens = c->beat_us > 0 && !c->going && !c->taken && c->reading && !c->eof && !c->half_closed && !c->eof_known;
 
-	if (listens && !conn_quit_is_queued(c) && w->now - later(c->heard_at, w->checker.awake_since[d->index]) > c->beat_us * 51 / 50 + PAUSE_US)
+	if (listens && !conn_quit_is_queued(c) && w->now - later(c->active_at, w->checker.awake_since[d->index]) > c->beat_us * 51 / 50 + PAUSE_US)
 		checker_fail(d->world, INVARIANT_L13, -1,
 			     "client %u, which promised daemon %u a line every %lld us, has been silent since %lld us and is not cut off",
-			     c->client->index, d->index, (long long)c->beat_us, (long long)c->heard_at);
+			     c->client->index, d->index, (long long)c->beat_us, (long long)c->active_at);
 }
 
 /*

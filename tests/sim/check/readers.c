@@ -40,7 +40,7 @@ static void note_kept(const struct request_sim *q)
 	const struct plan *p = w->plan;
 	struct read_tokens *t = &q->conn->world->checker.read_tokens;
 
-	if (q->keep_ms == 0 || p->faults > 0 || w->strange || p->service_us > 0 || p->window > 0 || q->believed_until < w->now + 200 * MSEC)
+	if (q->keep_ms == 0 || p->faults > 0 || w->strange || p->service_us > 0 || p->window > 0 || q->relied_at_least < w->now + 200 * MSEC)
 		return;
 	t->delayed_until[q->name] = later(t->delayed_until[q->name], w->now + q->keep_ms * MSEC * 98 / 100 - 2 * MSEC);
 	t->delayed_by[q->name] = q->conn->daemon;

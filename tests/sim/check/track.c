@@ -142,7 +142,7 @@ static void on_ok(struct request_sim *q, struct span line)
 {
 	if (q->beat_us) {
 		q->conn->beat_us = q->beat_us;
-		q->conn->heard_at = world_of(q->conn)->now; /* the heartbeat counts from here, however long the HELLO was queued */
+		q->conn->active_at = world_of(q->conn)->now; /* the heartbeat counts from here, however long the HELLO was queued */
 	}
 	switch (q->ask) {
 	case ASK_LOCK:

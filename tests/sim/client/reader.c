@@ -252,7 +252,7 @@ static void say_unlock(struct sim_client *c, int64_t name)
 	if (!q)
 		return;
 	q->keep_ms = keeps && alone ? keep_ms : 0;
-	q->believed_until = r->until;
+	q->relied_at_least = r->until;
 	if (--r->count <= 0)
 		reader_disclaim(r);
 }

@@ -155,7 +155,7 @@ static void conn_read_line(struct conn *c, enum line kind, char *line, size_t n)
 
 	world_note(c->world, 9, hash_bytes(line, n), "c%u.%u to d%u: %.*s", c->client->index, c->number, c->daemon->index, (int)n,
 		   line);
-	c->heard_at = c->world->now;
+	c->active_at = c->world->now;
 	conn_begin_request(c);
 	conn_step(c, &event);
 }
@@ -230,7 +230,7 @@ void conn_on_packet(struct packet *p)
 	} else if (c->daemon_open && p->kind == PACKET_SENT) {
 		struct event event = {.kind = EVENT_SENT};
 
-		c->heard_at = c->world->now; /* the daemon read nothing from the client while that did not take its replies */
+		c->active_at = c->world->now; /* the daemon read nothing from the client while that did not take its replies */
 		running_has_read(c);
 		conn_step(c, &event);
 	} else if (c->daemon_open) {
@@ -265,7 +265,7 @@ void conn_await(struct conn *c)
 void conn_set_reading(struct conn *c, bool on)
 {
 	c->reading = on;
-	c->heard_at = c->world->now;
+	c->active_at = c->world->now;
 	if (on)
 		packet_post(c, PACKET_BYTES, GONE_HANGUP, c->world->now);
 }

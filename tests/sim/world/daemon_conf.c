@@ -120,7 +120,7 @@ void daemon_configure(struct sim_daemon *d, bool strange)
 		.skew_us = SKEW_US,
 		.max_grace_us = 10 * SEC,
 		.clock_tol_us = clock_tol_us((unsigned)p->nodes, p->max_lease_us, p->delay_us),
-		.tell_moves = d->world->trace != NULL,
+		.log_moves = d->world->trace != NULL,
 		.listed = listed_at_once(p),
 		.work = (unsigned)p->slices,
 		.serves_all = true,

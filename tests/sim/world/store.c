@@ -119,8 +119,8 @@ static void jobs_open(struct sim_store *t)
 
 	job_file_init(&t->jobs, t->dir, t->dir);
 	memory_restore_jobs(t->memory, &t->jobs, (state_later_us(&t->state) + MSEC - 1) / MSEC, &found);
-	if (found.error || found.unsaid)
-		checker_fail(t->daemon->world, INVARIANT_S37, -1, "jobs: %s", jobs_trouble(found.error ? found.error : found.unsaid));
+	if (found.error || found.unwritten)
+		checker_fail(t->daemon->world, INVARIANT_S37, -1, "jobs: %s", jobs_trouble(found.error ? found.error : found.unwritten));
 }
 
 /* As memory_open() in daemon/main/stores.c does. */

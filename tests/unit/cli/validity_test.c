@@ -58,7 +58,7 @@ TEST(an_answer_gets_a_moment_and_never_beyond_the_SIGKILL)
 	ck_assert_int_eq(b.term_at, 108300000);
 	validity_asked(&b, 108900000);
 	ck_assert_int_eq(b.term_at, 109 * S);
-	validity_untold(&b, 104 * S);
+	validity_unknown(&b, 104 * S);
 	ck_assert_int_eq(b.check_at, 104500000);
 }
 

@@ -43,13 +43,13 @@ static void says(struct known *k, const char *line)
 
 static void settles(struct known *k, const char *line)
 {
-	const struct hold *h = count_field_unsettled(&k->holds, &k->p);
+	const struct hold *h = count_field_next_unsure(&k->holds, &k->p);
 
 	ck_assert_ptr_nonnull(h);
-	count_field_settle(h, &k->draft);
+	count_field_draft_unlock(h, &k->draft);
 	ck_assert_str_eq(k->draft.line.p, line);
-	count_field_settled(&k->holds, h->name);
-	ck_assert_ptr_null(count_field_unsettled(&k->holds, &k->p));
+	count_field_corrected(&k->holds, h->name);
+	ck_assert_ptr_null(count_field_next_unsure(&k->holds, &k->p));
 }
 
 static void answered(struct known *k, const char *text)

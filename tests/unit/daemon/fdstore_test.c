@@ -92,9 +92,9 @@ TEST(settle_ends_once_the_manager_has_read_the_barrier)
 	int fd;
 
 	ck_assert_int_eq(pthread_create(&thread, NULL, reads_barrier, NULL), 0);
-	ck_assert_int_eq(fdstore_settle(&s, 10000000), 0);
+	ck_assert_int_eq(fdstore_barrier(&s, 10000000), 0);
 	pthread_join(thread, NULL);
-	ck_assert_int_eq(fdstore_settle(&s, 1000), -ETIMEDOUT);
+	ck_assert_int_eq(fdstore_barrier(&s, 1000), -ETIMEDOUT);
 	ck_assert_str_eq(heard(&fd), "BARRIER=1");
 	close(fd);
 }

@@ -91,7 +91,7 @@ TEST(a_journal_that_waits_for_its_next_try_is_told_how_much_there_would_be_to_wr
 	struct peer peer = {0};
 	struct event event = {.kind = EVENT_OPEN, .now = clock_boottime(), .session = {.id = 1, .peer = &peer}};
 
-	d.journal = (struct journal){.dir = -1, .fd = -1, .unusable = true, .told = true, .retry_at = INSTANT_NEVER};
+	d.journal = (struct journal){.dir = -1, .fd = -1, .unusable = true, .reported = true, .retry_at = INSTANT_NEVER};
 	pump_pass(&d);
 	ck_assert_uint_eq(d.journal.count, 0);
 	ck_assert_int_eq(service_step(d.service, &event, &d.effects), 0);

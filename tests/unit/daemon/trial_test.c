@@ -15,7 +15,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-static char file[64], said[TRIAL_SAID_MAX];
+static char file[64], said[TRIAL_OUTPUT_MAX];
 static struct program image;
 static struct trial t;
 static const char *why;
@@ -104,7 +104,7 @@ TEST(a_next_process_without_a_quorum_is_told_apart)
 TEST(a_check_that_says_too_much_is_cut)
 {
 	ck_assert_int_eq(verdict_of("yes | head -c 100000; exit 78"), TRIAL_FAILED);
-	ck_assert_uint_eq(strlen(said), TRIAL_SAID_MAX - 1);
+	ck_assert_uint_eq(strlen(said), TRIAL_OUTPUT_MAX - 1);
 }
 
 TEST(a_program_that_is_none_cannot_be_tried)

@@ -174,7 +174,7 @@ struct standing {
 	int64_t pttl_ms;
 };
 
-static struct standing memory_standing(struct random_calls *t, struct span name)
+static struct standing memory_key_view(struct random_calls *t, struct span name)
 {
 	struct standing s = {.pttl_ms = -2};
 	struct instant until;
@@ -212,7 +212,7 @@ static void key_compare(struct random_calls *t, struct span name)
 
 	if (value->type == REDIS_REPLY_STRING)
 		theirs.value = (struct span){value->str, value->len};
-	standing_check(t, "memory", memory_standing(t, name), theirs);
+	standing_check(t, "memory", memory_key_view(t, name), theirs);
 	standing_check(t, "model", node_standing(t, name), theirs);
 	freeReplyObject(value);
 	freeReplyObject(pttl);

@@ -35,7 +35,7 @@ static bool request_inside(const struct request *r, const char *line, size_t n)
 	return inside(r->tag, line, n);
 }
 
-static bool shown_well(const struct mistake *m)
+static bool shown_well(const struct parse_error *m)
 {
 	const char *c = m->text;
 
@@ -47,14 +47,14 @@ static bool shown_well(const struct mistake *m)
 static void answer_as_request(char *line, size_t n)
 {
 	static struct request request;
-	static struct mistake mistake;
+	static struct parse_error mistake;
 	enum parse_outcome outcome = request_parse(line, n, &request, &mistake);
 
 	if (!request_inside(&request, line, n))
 		ck_abort_msg("something is outside the line");
 	if (outcome == PARSE_OK && request.verb >= VERB_N)
 		ck_abort_msg("a request without a verb");
-	if (outcome == PARSE_MISTAKE && !shown_well(&mistake))
+	if (outcome == PARSE_ERROR && !shown_well(&mistake))
 		ck_abort_msg("not fit to be shown: %s", mistake.text);
 }
 

@@ -271,7 +271,7 @@ static bool reads_as(struct span value)
 
 static bool parses_as(const char *before, struct span value, struct request *ret_request)
 {
-	static struct mistake mistake;
+	static struct parse_error mistake;
 	static char text[REPLY_MAX];
 	size_t at = strlen(before), n = quote(value, text + at, sizeof(text) - at);
 

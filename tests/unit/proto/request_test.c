@@ -8,7 +8,7 @@
 #include <string.h>
 
 static struct request request;
-static struct mistake mistake;
+static struct parse_error mistake;
 static char *kept; /* the line that request points into, of exactly its own size */
 
 static void forget(void)
@@ -43,7 +43,7 @@ static void expect_mistake(const char *line, enum error code, const char *text)
 {
 	enum parse_outcome outcome = parse(line);
 
-	ck_assert_msg(outcome == PARSE_MISTAKE, "%s: outcome %d", line, (int)outcome);
+	ck_assert_msg(outcome == PARSE_ERROR, "%s: outcome %d", line, (int)outcome);
 	ck_assert_msg(mistake.code == code, "%s: %s %s", line, error_table[mistake.code].word, mistake.text);
 	ck_assert_msg(strstr(mistake.text, text) != NULL, "%s: '%s' is not in '%s'", line, text, mistake.text);
 }
@@ -88,7 +88,7 @@ static const struct {
 	{"LIST prefix=a=b", PARSE_OK},
 	{"CANCEL @a", PARSE_OK},
 	{"GET / HTTP/1.1", PARSE_HTTP},
-	{"GET x", PARSE_MISTAKE},
+	{"GET x", PARSE_ERROR},
 	{"get /x", PARSE_HTTP},
 	{"POST\t/ HTTP/1.1", PARSE_HTTP},
 	{"POST\x0b/", PARSE_HTTP},
@@ -97,7 +97,7 @@ static const struct {
 	{"LOCK /x HTTP/1.1", PARSE_HTTP},
 	{"PRI * HTTP/2.0", PARSE_HTTP},
 	{"GET http://x/", PARSE_HTTP},
-	{"POST ", PARSE_MISTAKE},
+	{"POST ", PARSE_ERROR},
 	{"POST /x HTTP/1.0\r", PARSE_HTTP},
 	{"HEAD / HTTP/1.1", PARSE_HTTP},
 	{"HEAD / HTTP/1.1\r", PARSE_HTTP},
@@ -106,13 +106,13 @@ static const struct {
 	{"PUT HTTP/1.1", PARSE_HTTP},
 	{"PUT HTTP/1.", PARSE_HTTP},
 	{"PUTX HTTP/1.1", PARSE_HTTP},
-	{"PUT x", PARSE_MISTAKE},
+	{"PUT x", PARSE_ERROR},
 	{"HEAD /x", PARSE_HTTP},
-	{"PUT ", PARSE_MISTAKE},
-	{"POST", PARSE_MISTAKE},
-	{"OPTIONS ", PARSE_MISTAKE},
+	{"PUT ", PARSE_ERROR},
+	{"POST", PARSE_ERROR},
+	{"OPTIONS ", PARSE_ERROR},
 	{"HEAD HTTP/2.0", PARSE_HTTP},
-	{"GET", PARSE_MISTAKE},
+	{"GET", PARSE_ERROR},
 	{"get / HTTP/1.1", PARSE_HTTP},
 	{"LOCK HTTP/1.1", PARSE_OK},
 	{"LOCK /x", PARSE_OK},
@@ -280,12 +280,12 @@ TEST(every_length_is_refused_one_beyond_its_bound)
 
 	for (size_t i = 0; i < sizeof(table) / sizeof(table[0]); i++) {
 		ck_assert_msg(parse_long(table[i].before, table[i].most) == PARSE_OK, "%s: %s", table[i].before, mistake.text);
-		ck_assert_int_eq(parse_long(table[i].before, table[i].most + 1), PARSE_MISTAKE);
+		ck_assert_int_eq(parse_long(table[i].before, table[i].most + 1), PARSE_ERROR);
 		ck_assert_int_eq(mistake.code, table[i].code);
 	}
-	ck_assert_int_eq(parse_long("LOCK ", NAME_MAX_BYTES + 1), PARSE_MISTAKE);
+	ck_assert_int_eq(parse_long("LOCK ", NAME_MAX_BYTES + 1), PARSE_ERROR);
 	ck_assert_str_eq(mistake.text, "a name may have at most 512 bytes; this one has 513");
-	ck_assert_int_eq(parse_long("LOCK a owner=", 601), PARSE_MISTAKE);
+	ck_assert_int_eq(parse_long("LOCK a owner=", 601), PARSE_ERROR);
 	ck_assert_str_eq(mistake.text, "owner may have at most 600 bytes; this one has 601");
 	forget();
 }
@@ -379,7 +379,7 @@ TEST(text_of_a_peer_is_shown_escaped_and_cut)
 	expect_mistake("\xff\xfeZ x", ERROR_UNKNOWN, "'\\xff\\xfeZ'");
 	expect_mistake("\"a\\nb\"", ERROR_UNKNOWN, "'a\\x0ab'");
 	memset(line, '\xff', sizeof(line));
-	ck_assert_int_eq(parse_bytes(line, sizeof(line)), PARSE_MISTAKE);
+	ck_assert_int_eq(parse_bytes(line, sizeof(line)), PARSE_ERROR);
 	ck_assert_uint_lt(strlen(mistake.text), 128);
 	ck_assert_ptr_nonnull(strstr(mistake.text, "...'"));
 	forget();

@@ -115,7 +115,7 @@ TEST(an_error_is_told_without_the_place_in_our_script)
 	};
 
 	for (size_t i = 0; i < sizeof(row) / sizeof(*row); i++)
-		ck_assert_msg(span_equal(failure_told(span_of(row[i][0])), span_of(row[i][1])), "%s", row[i][0]);
+		ck_assert_msg(span_equal(failure_text(span_of(row[i][0])), span_of(row[i][1])), "%s", row[i][0]);
 }
 
 TEST(a_text_that_repeats_the_password_is_withheld)

@@ -118,7 +118,7 @@ static void node_make_that_recalls_at(unsigned i, const char *host, const char *
 	conf.host = host;
 	conf.port = port_of(&server[i]);
 	conf.run_id = run_id;
-	conf.heard = instant_add(clock_boottime(), -SEC);
+	conf.answered_at = instant_add(clock_boottime(), -SEC);
 	node = node_new(&node_conf, 0, &conf);
 }
 
@@ -144,7 +144,7 @@ static void setup(void)
 		(struct sentinel_conf){.base = resolver_loop.base, .resolver = resolver_loop.resolver, .timeout_us = 5 * SEC, .poll_us = 30 * MSEC};
 	node_conf = (struct node_conf){.base = resolver_loop.base, .link = &link_conf, .resolver = resolver_loop.resolver, .sentinel = &sentinel_conf,
 	                               .rng = &rng, .links = 2, .sink = &sink, .redial_us = 60 * SEC,
-	                               .recall_us = 60 * SEC};
+	                               .reuse_us = 60 * SEC};
 	master_is(0);
 }
 
@@ -376,7 +376,7 @@ TEST(without_a_word_of_a_sentinel_no_other_server_is_used)
 TEST(without_a_word_of_a_sentinel_a_server_that_was_away_for_long_is_not_used)
 {
 	server[0].run_id = RUN_A;
-	node_conf.recall_us = 200 * MSEC;
+	node_conf.reuse_us = 200 * MSEC;
 	link_conf.connect_timeout_us = 20 * MSEC;
 	node_make();
 	resolver_loop_await(&ups, 1);
@@ -396,7 +396,7 @@ TEST(without_a_word_of_a_sentinel_a_server_that_was_away_for_long_is_not_used)
 TEST(a_server_was_away_since_its_last_answer)
 {
 	server[0].run_id = RUN_A;
-	node_conf.recall_us = 200 * MSEC;
+	node_conf.reuse_us = 200 * MSEC;
 	node_make();
 	resolver_loop_await(&ups, 1);
 	watch.where = "*-1\r\n";
@@ -468,7 +468,7 @@ TEST(after_a_restart_the_server_of_before_is_not_used_if_it_was_away_for_long)
 {
 	server[0].run_id = RUN_A;
 	watch.where = "*-1\r\n";
-	node_conf.recall_us = SEC / 2;
+	node_conf.reuse_us = SEC / 2;
 	node_make_that_recalls(0, "a");
 	resolver_loop_await(&downs, 2);
 	ck_assert_uint_eq(ups, 0);
@@ -636,7 +636,7 @@ TEST(after_a_restart_a_server_of_which_only_the_run_id_is_known_is_another_maste
 	struct upstream_address conf = node_address();
 
 	conf.run_id = "a";
-	conf.heard = clock_boottime();
+	conf.answered_at = clock_boottime();
 	server[0].run_id = RUN_B;
 	watch.where = "*-1\r\n";
 	node = node_new(&node_conf, 0, &conf);

@@ -119,7 +119,7 @@ static void node_restarts(void)
 		conf.host = address;
 		conf.port = (uint16_t)strtoul(colon + 1, NULL, 10);
 	}
-	conf.heard = clock_boottime();
+	conf.answered_at = clock_boottime();
 	node = node_new(&node_conf, 0, &conf);
 	if (colon)
 		*colon = ':';
@@ -144,7 +144,7 @@ static void setup(void)
 	sentinel_conf =
 		(struct sentinel_conf){.base = resolver_loop.base, .resolver = resolver_loop.resolver, .timeout_us = 5 * SEC, .poll_us = 2 * MSEC};
 	node_conf = (struct node_conf){.base = resolver_loop.base, .link = &link_conf, .resolver = resolver_loop.resolver, .sentinel = &sentinel_conf,
-	                               .rng = &rng, .links = 2, .sink = &sink, .redial_us = 60 * SEC, .recall_us = 60 * SEC};
+	                               .rng = &rng, .links = 2, .sink = &sink, .redial_us = 60 * SEC, .reuse_us = 60 * SEC};
 	voter = NONE;
 	*address = *voter_run_id = '\0';
 }

@@ -57,7 +57,7 @@ static void on_heard(void *context, enum defect why_defect, const char *why)
 
 static void sentinel_make(void)
 {
-	static const struct sentinel_sink sink = {.told = on_told, .moved = on_moved, .heard = on_heard};
+	static const struct sentinel_sink sink = {.located = on_told, .moved = on_moved, .trouble = on_heard};
 	const struct upstream_address address = {.label = "sentinel:locks", .master = "locks", .sentinel = at, .sentinels = SENTINELS};
 
 	sentinel_free(sentinel);

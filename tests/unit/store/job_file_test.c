@@ -309,13 +309,13 @@ TEST(a_lease_that_ends_later_by_this_clock_is_in_the_file_or_it_is_told)
 	ck_assert_int_eq(take("q", "v", "100000"), 'J');
 	home_run_write();
 	next_run_by_a_clock_that_is_ahead();
-	ck_assert_int_eq(home_run.found.unsaid, 0);
+	ck_assert_int_eq(home_run.found.unwritten, 0);
 	home_run_again();
 	home_run.now.us += 99 * SEC;
 	ck_assert_int_eq(take("q", "w", "1000"), 'W');
 	files_may_have(100);
 	next_run_by_a_clock_that_is_ahead();
-	ck_assert_int_ne(home_run.found.unsaid | home_run.found.error, 0);
+	ck_assert_int_ne(home_run.found.unwritten | home_run.found.error, 0);
 }
 
 /* --- another file, or none ----------------------------------------------------------------------------------------------- */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * daemon/core/engine/grant.c, tell.c and restore.c: a session without a connection loses a lock, and then has a turn of the same name. It was told of neither,
+ * daemon/core/engine/grant.c, send.c and restore.c: a session without a connection loses a lock, and then has a turn of the same name. It was told of neither,
  * and hears of the loss, whatever becomes of the turn.
  */
 #include "tests/fixture/adopting.h"

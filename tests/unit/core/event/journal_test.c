@@ -32,7 +32,7 @@ static const struct journal_record sample[] = {
 	 .ttl_us = 10000000,
 	 .delay_us = 500,
 	 .renew = 1,
-	 .told = 1,
+	 .notified = 1,
 	 .granted_at_us = -5,
 	 .deadline_us = INT64_MIN},
 	{.kind = JOURNAL_ADOPTING,
@@ -170,7 +170,7 @@ TEST(the_longest_record_fits)
 	r.fence = COUNT_MAX;
 	r.ttl_us = r.delay_us = DURATION_MAX;
 	r.renew = 15;
-	r.told = 1;
+	r.notified = 1;
 	ck_assert_uint_le(journal_encode(&r, out), JOURNAL_RECORD_MAX);
 	r.kind = JOURNAL_HELD; /* those of the other kind are not written any more */
 	r.trace = (struct span){text, TRACE_BYTES};

@@ -274,7 +274,7 @@ TEST(a_loss_is_told_a_twentieth_before_the_deadline_within_5_and_250_ms)
 	votes_clear(l->lease.votes, core.conf.nodes);
 	l->lease.ttl_us = SEC;
 	l->lease.votes[0].us = l->lease.votes[2].us = 7 * SEC;
-	ck_assert_int_eq(lease_tell_at(&l->lease, core.conf.nodes).us, 7 * SEC - 50 * MSEC);
+	ck_assert_int_eq(lease_loss_due(&l->lease, core.conf.nodes).us, 7 * SEC - 50 * MSEC);
 }
 
 TEST(waiters_are_queued_in_order_and_the_waiting_ones_are_counted)

@@ -8,7 +8,7 @@
 static void moves_are_told(void)
 {
 	cluster_open(1);
-	cluster.conf.tell_moves = true;
+	cluster.conf.log_moves = true;
 	daemon_starts(0);
 	passes(2 * SEC);
 	session_opens(1, 0);

@@ -6,7 +6,7 @@
 /* What looks at these stores came to, once those that are open are judged. */
 static void settles(struct members *ms)
 {
-	members_settle_jumps(ms);
+	members_judge_jumps(ms);
 	for (unsigned i = 0; i < ms->core->conf.nodes; i++)
 		ms->node[i].asked = ASKED_NOTHING;
 }
@@ -70,7 +70,7 @@ TEST(a_store_that_hangs_after_it_jumped_is_judged_when_the_time_of_the_others_is
 
 	all_answer(ms);
 	answers(ms, 1, 1400 * MSEC, 4 * MSEC, 166 * MSEC);
-	members_settle_jumps(ms);
+	members_judge_jumps(ms);
 	member_probe(ms, m);
 	is_judged_by_its_timer(ms, m, 1400 * MSEC + 2 * ms->core->conf.timeout_us);
 	effects_release(&effects);
@@ -88,7 +88,7 @@ TEST(a_store_that_hangs_before_it_jumps_is_judged_when_the_time_of_the_others_is
 	rings(ms, m);
 	ck_assert(m->stalled && !timer_is_set(&m->timer));
 	answers(ms, 1, 1400 * MSEC, 4 * MSEC, 166 * MSEC);
-	members_settle_jumps(ms);
+	members_judge_jumps(ms);
 	is_judged_by_its_timer(ms, m, 1400 * MSEC + 2 * ms->core->conf.timeout_us);
 	effects_release(&effects);
 }

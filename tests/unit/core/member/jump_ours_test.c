@@ -216,7 +216,7 @@ TEST(after_a_stop_of_this_host_all_stores_are_looked_at_again)
 		answers(ms, i, 1420 * MSEC, 24 * MSEC, 61 * MSEC);
 	for (unsigned i = 0; i < 3; i++)
 		ck_assert_int_eq(ms->node[i].jump.open, i == 0);
-	members_settle_jumps(ms);
+	members_judge_jumps(ms);
 	for (unsigned i = 0; i < 3; i++) {
 		ck_assert(!ms->node[i].jump.open);
 		ck_assert_int_ne(ms->node[i].asked, ASKED_NOTHING);

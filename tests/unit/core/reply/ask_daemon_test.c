@@ -21,10 +21,10 @@ TEST(a_daemon_is_asked_once_a_second)
 		is_shown("a", KNOWN_ROW);
 		passes(15 * MSEC);
 	}
-	ck_assert_uint_eq(asked(CALL_TELL), 2);
+	ck_assert_uint_eq(asked(CALL_PUBLISH), 2);
 	passes(SEC);
 	is_shown("a", KNOWN_ROW);
-	ck_assert_uint_eq(asked(CALL_TELL), 4);
+	ck_assert_uint_eq(asked(CALL_PUBLISH), 4);
 }
 
 TEST(nobody_is_asked_about_a_lock_that_is_free_or_held_here)
@@ -39,7 +39,7 @@ TEST(nobody_is_asked_about_a_lock_that_is_free_or_held_here)
 	session_opens(3, 0);
 	says(3, "LOCK a");
 	hears(3, "BUSY name=a holder=\"worker 7 pid=*\" *");
-	ck_assert_uint_eq(asked(CALL_TELL), 0);
+	ck_assert_uint_eq(asked(CALL_PUBLISH), 0);
 }
 
 TEST(what_was_told_is_forgotten_after_a_few_seconds)
@@ -76,7 +76,7 @@ TEST(a_daemon_that_does_not_listen_is_not_waited_for)
 	two_hosts();
 	becomes_absent(0);
 	is_shown("a", UNKNOWN_ROW);
-	ck_assert_uint_eq(asked(CALL_TELL), 3); /* at no store */
+	ck_assert_uint_eq(asked(CALL_PUBLISH), 3); /* at no store */
 }
 
 static void tells(unsigned d, const char *text)
@@ -129,7 +129,7 @@ TEST(who_asks_for_what_is_not_held_here_gets_no_answer)
 	asks(0, 0, "4:ab.h1:a6:999999");  /* not by this value */
 	asks(0, 99, "4:ab.h1:a1:1");
 	asks(0, 0, card_text(0, "1:a1:1")); /* itself */
-	ck_assert_uint_eq(asked(CALL_TELL), 0);
+	ck_assert_uint_eq(asked(CALL_PUBLISH), 0);
 }
 
 TEST(questions_without_end_are_not_all_answered)
@@ -138,19 +138,19 @@ TEST(questions_without_end_are_not_all_answered)
 	unsigned before, number = 0;
 
 	two_hosts();
-	while (asked(CALL_TELL) == 0 && number < 100) {
+	while (asked(CALL_PUBLISH) == 0 && number < 100) {
 		snprintf(question, sizeof(question), "4:ab.h1:a%d:%u", number < 10 ? 1 : 2, number);
 		asks(0, 0, question);
 		number++;
 	}
-	ck_assert_uint_eq(asked(CALL_TELL), 1);
+	ck_assert_uint_eq(asked(CALL_PUBLISH), 1);
 	for (unsigned i = 0; i < 1000; i++)
 		asks(0, 0, question);
-	ck_assert_uint_eq(asked(CALL_TELL), 256);
-	before = asked(CALL_TELL);
+	ck_assert_uint_eq(asked(CALL_PUBLISH), 256);
+	before = asked(CALL_PUBLISH);
 	passes(SEC);
 	asks(0, 0, question);
-	ck_assert_uint_eq(asked(CALL_TELL), before + 1);
+	ck_assert_uint_eq(asked(CALL_PUBLISH), before + 1);
 }
 
 TEST(what_another_says_is_quoted)
@@ -221,7 +221,7 @@ TEST(a_semaphore_is_not_asked_about)
 	says(2, "SHOW s");
 	hears(2, "\\* role=holder pos=0 holder=@h0 *");
 	hears(2, "OK *");
-	ck_assert_uint_eq(asked(CALL_TELL), 0);
+	ck_assert_uint_eq(asked(CALL_PUBLISH), 0);
 }
 
 /* --- held back --- */

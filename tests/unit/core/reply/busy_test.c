@@ -17,7 +17,7 @@ TEST(BUSY_is_told_at_once_and_asks_nobody)
 	says(2, "LOCK a wait=5s");
 	passes(5 * SEC);
 	hears(2, "TIMEOUT name=a waited_ms=5000 holder=@h0 held_ms=* waiters=0");
-	ck_assert_uint_eq(asked(CALL_TELL), 0);
+	ck_assert_uint_eq(asked(CALL_PUBLISH), 0);
 }
 
 TEST(BUSY_and_TIMEOUT_tell_what_a_SHOW_has_learnt)
@@ -35,7 +35,7 @@ TEST(BUSY_and_TIMEOUT_tell_what_a_SHOW_has_learnt)
 	passes(SEC);
 	line = hears(2, "TIMEOUT name=a waited_ms=1000 holder=@h0 who=\"worker 7 pid=* uid=*\" held_ms=* note=\"nightly export\" waiters=0");
 	ck_assert_int_eq(number_in(line, "held_ms"), 4000);
-	ck_assert_uint_eq(asked(CALL_TELL), 2);
+	ck_assert_uint_eq(asked(CALL_PUBLISH), 2);
 }
 
 TEST(a_holder_behind_TCP_is_shown_by_its_address_and_an_owner_by_its_name)

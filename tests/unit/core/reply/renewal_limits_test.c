@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* daemon/core/reply/tell.c: how many renewals a second short leases may need. */
+/* daemon/core/reply/send.c: how many renewals a second short leases may need. */
 #include "tests/fixture/cluster.h"
 #include "tests/fixture/resumable.h"
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* daemon/core/reply/tell.c, round.c: the log tells what waited for long, was held for long, and which stores were slow. */
+/* daemon/core/reply/send.c, round.c: the log tells what waited for long, was held for long, and which stores were slow. */
 #include "tests/fixture/mail_queue.h"
 
 #include <check.h>

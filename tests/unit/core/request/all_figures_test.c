@@ -57,7 +57,7 @@ static const struct sampler keeper = {NULL, sample_keep, true};
 static const char *text_of(int64_t us)
 {
 	told.n = 0;
-	sampler_tell_plain(&keeper, METRIC_HOLD_LONGEST, us);
+	sampler_report_plain(&keeper, METRIC_HOLD_LONGEST, us);
 	return strrchr(told.text[0], '=') + 1;
 }
 
@@ -67,7 +67,7 @@ TEST(times_are_told_in_seconds)
 	ck_assert_str_eq(text_of(1), "0.000001");
 	ck_assert_str_eq(text_of(61 * SEC + 25), "61.000025");
 	ck_assert_str_eq(text_of(-1), "-0.000001");
-	sampler_tell_plain(&keeper, METRIC_NAMES, -7);
+	sampler_report_plain(&keeper, METRIC_NAMES, -7);
 	ck_assert_str_eq(told.text[1], "* metric=names value=-7");
 }
 
@@ -79,7 +79,7 @@ TEST(a_histogram_is_told_in_parts)
 	histogram_add(&h, 3);
 	histogram_add(&h, 1 << 30);
 	told.n = 0;
-	sampler_tell_histogram(&keeper, METRIC_ROUND_TRIPS, "server", "x", &h, 7);
+	sampler_report_histogram(&keeper, METRIC_ROUND_TRIPS, "server", "x", &h, 7);
 	ck_assert_uint_eq(told.n, HISTOGRAM_BOUNDS + 3);
 	ck_assert_str_eq(told.text[0], "* metric=redis_round_trip_seconds_bucket value=0 server=x le=1e-06");
 	ck_assert_str_eq(told.text[1], "* metric=redis_round_trip_seconds_bucket value=1 server=x le=2e-06");
@@ -101,7 +101,7 @@ TEST(a_histogram_is_told_without_its_buckets_to_those_who_do_not_want_them)
 	const struct histogram h = {.count = {1, [HISTOGRAM_BOUNDS] = 1}};
 
 	told.n = 0;
-	sampler_tell_histogram(&brief, METRIC_ROUND_TRIPS, "server", "x", &h, 7);
+	sampler_report_histogram(&brief, METRIC_ROUND_TRIPS, "server", "x", &h, 7);
 	ck_assert_uint_eq(told.n, 2);
 	ck_assert_str_eq(told.text[0], "* metric=redis_round_trip_seconds_count value=2 server=x");
 	ck_assert_str_eq(told.text[1], "* metric=redis_round_trip_seconds_sum value=0.000007 server=x");
@@ -158,16 +158,16 @@ TEST(a_store_that_is_silent_stays_joined)
 	passes(60 * SEC);
 }
 
-static void outer_tell(void *context, enum metric which, const struct sampler *to)
+static void outer_report(void *context, enum metric which, const struct sampler *to)
 {
 	if (which == METRIC_CLIENTS)
-		sampler_tell_one(to, which, "transport", "tcp", *(const int *)context);
+		sampler_report_one(to, which, "transport", "tcp", *(const int *)context);
 }
 
 TEST(the_daemon_around_the_service_tells_what_is_its_own)
 {
 	int clients = 5;
-	const struct outer outer = {&clients, outer_tell};
+	const struct outer outer = {&clients, outer_report};
 
 	cluster_open(1);
 	cluster.conf.outer = &outer;

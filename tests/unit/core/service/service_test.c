@@ -271,10 +271,10 @@ TEST(the_supervisor_hears_the_state_of_the_daemon)
 	cluster_open(3);
 	cluster.node[2].up = false;
 	daemon_starts(0);
-	ck_assert(!service_is_settled(cluster.daemon[0].service));
+	ck_assert(!service_stores_checked(cluster.daemon[0].service));
 	passes(2 * SEC);
 	falls(2);
-	ck_assert(service_is_settled(cluster.daemon[0].service));
+	ck_assert(service_stores_checked(cluster.daemon[0].service));
 	says(1, "LOCK a");
 	hears(1, GRANT);
 	service_status(cluster.daemon[0].service, text, sizeof(text));

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* See tell.h. */
-#include "daemon/core/reply/tell.h"
+/* See send.h. */
+#include "daemon/core/reply/send.h"
 
 #include "daemon/core/engine/holding.h"
 #include "daemon/core/member/health.h"
@@ -65,7 +65,7 @@ void slow_hold(struct request_context *x, const struct session *s, struct span n
 		slow_log(x, &(struct slow){"hold", "name", "held_ms", outcome, 0, trace}, s, name, us);
 }
 
-void tell_line(struct request_context *x, struct session *s, struct reply *r)
+void send_line(struct request_context *x, struct session *s, struct reply *r)
 {
 	if (s->over || s->detached) {
 		core_answers(x->core, x->core->serving);
@@ -76,7 +76,7 @@ void tell_line(struct request_context *x, struct session *s, struct reply *r)
 
 /* --- errors --- */
 
-void tell_error(struct request_context *x, struct session *s, struct span tag, enum error code, const char *format, ...)
+void send_error(struct request_context *x, struct session *s, struct span tag, enum error code, const char *format, ...)
 {
 	char text[512];
 	char *line = session_line(x->sessions);
@@ -90,9 +90,9 @@ void tell_error(struct request_context *x, struct session *s, struct span tag, e
 	session_send(x->sessions, s, line, reply_end(&r));
 }
 
-void tell_replaced(struct request_context *x, struct session *s, struct span tag)
+void send_replaced(struct request_context *x, struct session *s, struct span tag)
 {
-	tell_error(x, s, tag, ERROR_CANCELLED, "the same request was sent again, and waits instead of this one");
+	send_error(x, s, tag, ERROR_CANCELLED, "the same request was sent again, and waits instead of this one");
 	session_answered(x->sessions, s, tag.n > 0);
 }
 
@@ -102,31 +102,31 @@ const char *draining_text(const struct request_context *x)
 	                           : "the daemon drains: it grants nothing new, and stops when nobody holds anything; ask again when it is back";
 }
 
-void tell_draining(struct request_context *x, struct session *s, struct span tag)
+void send_draining(struct request_context *x, struct session *s, struct span tag)
 {
-	tell_error(x, s, tag, ERROR_DRAINING, "%s", draining_text(x));
+	send_error(x, s, tag, ERROR_DRAINING, "%s", draining_text(x));
 }
 
-void tell_crowded(struct request_context *x, struct session *s, struct span tag)
+void send_crowded(struct request_context *x, struct session *s, struct span tag)
 {
 	bool all = origins_are_crowded(&x->sessions->origins, x->core->conf.limits.waiting);
 	unsigned times = all ? CROWD_OF_ALL : CROWD_OF_PEER;
 
-	tell_error(x, s, tag, ERROR_LIMIT, "%s may have at most %" PRIu64 " requests that wait, and holds beside others (%u times limits.waiting)",
+	send_error(x, s, tag, ERROR_LIMIT, "%s may have at most %" PRIu64 " requests that wait, and holds beside others (%u times limits.waiting)",
 	           all ? "all sessions together" : "the sessions of one peer", times * x->core->conf.limits.waiting, times);
 }
 
-void tell_adopting(struct request_context *x, struct session *s)
+void send_adopting(struct request_context *x, struct session *s)
 {
-	tell_error(x, s, x->request.tag, ERROR_QUORUM,
+	send_error(x, s, x->request.tag, ERROR_QUORUM,
 	           "the daemon was restarted, and fewer than %u of %u stores have confirmed the lock since: ask again in a moment",
 	           quorum_of(x->core->conf.nodes), x->core->conf.nodes);
 }
 
-void tell_revoked(struct request_context *x, struct session *s, struct span tag)
+void send_revoked(struct request_context *x, struct session *s, struct span tag)
 {
 	metric_add(&x->core->metrics, METRIC_DENIED, 1);
-	tell_error(x, s, tag, ERROR_DENIED, "the waiting request was withdrawn: the rules now deny this peer the right 'lock' here");
+	send_error(x, s, tag, ERROR_DENIED, "the waiting request was withdrawn: the rules now deny this peer the right 'lock' here");
 }
 
 void reply_drain_end(const struct request_context *x, struct reply *r)
@@ -139,40 +139,40 @@ void reply_drain_end(const struct request_context *x, struct reply *r)
 		reply_int(r, "in_ms", -1);
 }
 
-void tell_cycle(struct request_context *x, struct session *s, struct span tag, struct span cycle)
+void send_deadlock(struct request_context *x, struct session *s, struct span tag, struct span cycle)
 {
 	struct reply r;
 
 	metric_add(&x->core->metrics, METRIC_DEADLOCKS, 1);
 	reply_begin(&r, session_line(x->sessions), tag, "ERR DEADLOCK");
 	reply_text(&r, "cycle", cycle);
-	tell_line(x, s, &r);
+	send_line(x, s, &r);
 }
 
 /* This line itself was answered already. */
-static void tell_mistakes(struct request_context *x, struct session *s)
+static void send_hangup(struct request_context *x, struct session *s)
 {
 	char text[64], *line = session_line(x->sessions);
 	struct reply r;
 
 	snprintf(text, sizeof(text), "mistakes=%" PRIu64 " in a row: hanging up", x->core->conf.limits.mistakes);
 	reply_error(&r, line, SPAN(""), ERROR_LIMIT, text);
-	session_say(x->sessions, s, line, reply_end(&r));
+	session_send_raw(x->sessions, s, line, reply_end(&r));
 }
 
 /* Counts one more mistake in a row. After too many the session is told so, and its connection is closed. */
-static void count_mistake(struct request_context *x, struct session *s)
+static void count_invalid(struct request_context *x, struct session *s)
 {
 	metric_add(&x->core->metrics, METRIC_MISTAKES, 1);
 	if (++s->mistakes < x->core->conf.limits.mistakes || s->over)
 		return;
-	tell_mistakes(x, s);
+	send_hangup(x, s);
 	session_ended(x->sessions, s, "mistakes");
 	session_hang_up(x->sessions, s, "mistakes");
 	s->over = true;
 }
 
-void tell_mistake(struct request_context *x, struct session *s, enum error code, const char *format, ...)
+void send_invalid(struct request_context *x, struct session *s, enum error code, const char *format, ...)
 {
 	char text[512];
 	va_list list;
@@ -180,8 +180,8 @@ void tell_mistake(struct request_context *x, struct session *s, enum error code,
 	va_start(list, format);
 	vsnprintf(text, sizeof(text), format, list);
 	va_end(list);
-	tell_error(x, s, x->request.tag, code, "%s", text);
-	count_mistake(x, s);
+	send_error(x, s, x->request.tag, code, "%s", text);
+	count_invalid(x, s);
 }
 
 /* --- what a session has --- */
@@ -194,7 +194,7 @@ void reply_grant(struct request_context *x, struct reply *r, struct claim *holde
 	holder->here = true;
 }
 
-void tell_granted(struct request_context *x, struct claim *holder, struct span tag, unsigned count)
+void send_granted(struct request_context *x, struct claim *holder, struct span tag, unsigned count)
 {
 	struct reply r;
 
@@ -203,7 +203,7 @@ void tell_granted(struct request_context *x, struct claim *holder, struct span t
 	reply_ms(&r, "ttl_ms", holder->lock->lease.ttl_us);
 	reply_int(&r, "count", count);
 	reply_mode(&r, holder);
-	tell_line(x, holder->session, &r);
+	send_line(x, holder->session, &r);
 }
 
 static void push_begin(struct request_context *x, struct reply *r, const struct claim *c, const char *word)
@@ -217,10 +217,10 @@ static void push_end(struct request_context *x, struct reply *r, const struct cl
 {
 	if (c->owner_n > 0)
 		reply_text(r, "owner", claim_owner(c));
-	tell_line(x, c->session, r);
+	send_line(x, c->session, r);
 }
 
-void tell_lost(struct request_context *x, struct claim *c)
+void send_lost(struct request_context *x, struct claim *c)
 {
 	struct reply r;
 
@@ -237,13 +237,13 @@ void claim_forget_loss(struct request_context *x, const struct claim *c)
 	if (!loss)
 		return;
 	if (loss->not_notified)
-		tell_lost(x, loss);
+		send_lost(x, loss);
 	TAILQ_REMOVE(&loss->session->claims, loss, in_session);
 	loss->session->held--;
 	hold_forget(x->engine, loss);
 }
 
-void claim_hear_row(struct request_context *x, struct claim *c)
+void claim_row_notified(struct request_context *x, struct claim *c)
 {
 	if (!c->not_notified)
 		return;
@@ -252,12 +252,12 @@ void claim_hear_row(struct request_context *x, struct claim *c)
 	record_held(x, c);
 }
 
-void claim_hear(struct request_context *x, struct claim *c)
+void claim_notified(struct request_context *x, struct claim *c)
 {
 	if (!c->not_notified)
 		return;
 	claim_forget_loss(x, c);
-	claim_hear_row(x, c);
+	claim_row_notified(x, c);
 }
 
 struct instant resume_repeat_until(const struct request_context *x, const struct session *s)
@@ -273,7 +273,7 @@ void claim_bound(struct request_context *x, struct claim *c, struct instant unti
 		heap_set(&x->core->timers, &c->timer, until);
 }
 
-void tell_validity(struct request_context *x, const struct claim *c, const char *word, const char *field)
+void send_validity(struct request_context *x, const struct claim *c, const char *word, const char *field)
 {
 	struct reply r;
 
@@ -289,21 +289,21 @@ static void deliver_no_quorum(struct request_context *x, struct session *s, stru
 	int64_t pending = members_pending_us(&x->engine->members);
 	char retry[96] = "", stores[400] = "";
 
-	(usable < quorum ? health_tell_missing : health_tell_serving)(&x->engine->members, stores, sizeof(stores));
+	(usable < quorum ? health_show_missing : health_show_serving)(&x->engine->members, stores, sizeof(stores));
 	if (pending >= 0)
 		snprintf(retry, sizeof(retry), "; enough are back in %" PRId64 " ms retry_ms=%" PRId64, pending / MSEC + 1, pending / MSEC + 1);
 	if (usable < quorum)
-		tell_error(x, s, tag, ERROR_QUORUM, "%u of %u stores can be used, %u are needed: %s%s", usable, nodes, quorum, stores, retry);
+		send_error(x, s, tag, ERROR_QUORUM, "%u of %u stores can be used, %u are needed: %s%s", usable, nodes, quorum, stores, retry);
 	else if (why == REFUSED_NOT_ADMITTED)
-		tell_error(x, s, tag, ERROR_QUORUM,
+		send_error(x, s, tag, ERROR_QUORUM,
 		           "%u of %u stores can be used, but are too busy: the request was not sent to them in time; wait longer, or send fewer at a time",
 		           usable, nodes);
 	else if (why == REFUSED_NOT_EXTENDED)
-		tell_error(x, s, tag, ERROR_QUORUM,
+		send_error(x, s, tag, ERROR_QUORUM,
 			   "%u of %u stores can be used, but are too busy: the lock is still held, but was not extended in time; "
 			   "ask again, or send fewer at a time", usable, nodes);
 	else
-		tell_error(x, s, tag, ERROR_QUORUM, "%u of %u stores can be used, but fewer than %u complied in time%s", usable, nodes, quorum,
+		send_error(x, s, tag, ERROR_QUORUM, "%u of %u stores can be used, but fewer than %u complied in time%s", usable, nodes, quorum,
 			   stores[0] ? stores : "; LIST nodes shows them");
 }
 
@@ -316,39 +316,39 @@ void deliver_refusal(struct request_context *x, struct session *s, struct span t
 		deliver_no_quorum(x, s, tag, why);
 		break;
 	case REFUSED_KIND:
-		tell_error(x, s, tag, ERROR_KIND,
+		send_error(x, s, tag, ERROR_KIND,
 			   "the stores have a key of another type under this name; redlockd leaves it alone: take another name, or remove that key");
 		break;
 	case REFUSED_IN_USE:
-		tell_error(x, s, tag, ERROR_KIND, "the name is in use by a semaphore: take another name, or ask when nobody has a permit of it");
+		send_error(x, s, tag, ERROR_KIND, "the name is in use by a semaphore: take another name, or ask when nobody has a permit of it");
 		break;
 	case REFUSED_CANCELLED:
-		tell_error(x, s, tag, ERROR_CANCELLED, "the waiting request was withdrawn");
+		send_error(x, s, tag, ERROR_CANCELLED, "the waiting request was withdrawn");
 		break;
 	case REFUSED_DRAINING:
-		tell_draining(x, s, tag);
+		send_draining(x, s, tag);
 		break;
 	case REFUSED_DENIED:
-		tell_revoked(x, s, tag);
+		send_revoked(x, s, tag);
 		break;
 	case REFUSED_CROWD:
-		tell_crowded(x, s, tag);
+		send_crowded(x, s, tag);
 		break;
 	case REFUSED_SLOTS:
-		tell_error(x, s, tag, ERROR_LIMIT, "a session may be the first in line for at most %d slots of semaphores: wait for some in another session",
+		send_error(x, s, tag, ERROR_LIMIT, "a session may be the first in line for at most %d slots of semaphores: wait for some in another session",
 		           SLOTS_OF_SESSION);
 		break;
 	case REFUSED_COUNT:
-		tell_error(x, s, tag, ERROR_LIMIT, "an owner holds a lock at most %u times at once", HOLDS_MOST);
+		send_error(x, s, tag, ERROR_LIMIT, "an owner holds a lock at most %u times at once", HOLDS_MOST);
 		break;
 	case REFUSED_SHARED:
-		tell_error(x, s, tag, ERROR_ARG, "this owner holds it shared: UNLOCK it, then LOCK it exclusively");
+		send_error(x, s, tag, ERROR_ARG, "this owner holds it shared: UNLOCK it, then LOCK it exclusively");
 		break;
 	case REFUSED_LOST:
-		tell_error(x, s, tag, ERROR_LOST, "the stores say that this session did not hold the lock any more");
+		send_error(x, s, tag, ERROR_LOST, "the stores say that this session did not hold the lock any more");
 		break;
 	default:
-		tell_error(x, s, tag, ERROR_INTERNAL, "refusal %d", (int)why);
+		send_error(x, s, tag, ERROR_INTERNAL, "refusal %d", (int)why);
 		break;
 	}
 }
@@ -370,7 +370,7 @@ bool peer_within_limit(struct request_context *x, struct session *s)
 
 	if (times == 0)
 		return true;
-	tell_error(x, s, x->request.tag, ERROR_LIMIT, "%s may have at most %" PRIu64 " requests in flight (%u times limits.waiting)",
+	send_error(x, s, x->request.tag, ERROR_LIMIT, "%s may have at most %" PRIu64 " requests in flight (%u times limits.waiting)",
 	           times == CROWD_OF_ALL ? "all sessions together" : "the sessions of one peer", times * waiting, times);
 	return false;
 }
@@ -384,7 +384,7 @@ bool pendings_within_limit(struct request_context *x, struct session *s)
 		n += 1 + p->bytes / PENDING_BYTES;
 	if (n < most)
 		return peer_within_limit(x, s);
-	tell_error(x, s, x->request.tag, ERROR_LIMIT,
+	send_error(x, s, x->request.tag, ERROR_LIMIT,
 	           "a session may have at most %" PRIu64 " requests in flight at the stores (limits.waiting, and at most %d; 8 KiB count as one)",
 	           most, PENDINGS_MOST);
 	return false;
@@ -414,7 +414,7 @@ struct pending *pending_of_request(struct request_context *x, struct session *s,
 
 bool refuse_name(struct request_context *x, struct session *s)
 {
-	tell_mistake(x, s, ERROR_LIMIT, "a name may have at most %" PRIu64 " bytes (limits.name)", x->core->conf.limits.name);
+	send_invalid(x, s, ERROR_LIMIT, "a name may have at most %" PRIu64 " bytes (limits.name)", x->core->conf.limits.name);
 	return false;
 }
 
@@ -425,14 +425,14 @@ bool refuse_shared_terms(struct request_context *x, struct session *s)
 
 	if (!once && !delays)
 		return true;
-	tell_mistake(x, s, ERROR_ARG, "%s is for exclusive locks: the daemon renews a shared lock until it is unlocked, and then it is free at once",
+	send_invalid(x, s, ERROR_ARG, "%s is for exclusive locks: the daemon renews a shared lock until it is unlocked, and then it is free at once",
 	             once ? "renew=no" : "delay=");
 	return false;
 }
 
 bool refuse_bound(struct request_context *x, struct session *s, enum field field, int64_t most, const char *what)
 {
-	tell_mistake(x, s, ERROR_LIMIT, "%s may be at most %" PRId64 "ms (%s)", field_table[field].word, most / MSEC, what);
+	send_invalid(x, s, ERROR_LIMIT, "%s may be at most %" PRId64 "ms (%s)", field_table[field].word, most / MSEC, what);
 	return false;
 }
 
@@ -554,7 +554,7 @@ static bool refuse(struct request_context *x, struct session *s, int64_t ttl_us,
 {
 	int64_t left = most * 1000 - used, right_us = left > 0 ? 3 * 1000 * SEC * leases / left + MSEC : LONG_US;
 
-	tell_error(x, s, x->request.tag, ERROR_LIMIT,
+	send_error(x, s, x->request.tag, ERROR_LIMIT,
 	           "a lease of %" PRId64 "ms is renewed every %" PRId64 "ms, and the leases below %dms of %s may have at most %" PRId64
 	           " renewals a second (limits.renewals): a ttl of %" PRId64 "ms or more is right now",
 	           ttl_us / MSEC, ttl_us / 3 / MSEC, (int)(LONG_US / MSEC), whose, most,
@@ -594,7 +594,7 @@ bool ttl_is_allowed(struct request_context *x, struct session *s)
 
 	if (!request_has(&x->request, FIELD_TTL) || (ttl >= conf->min_lease_us && ttl <= conf->max_lease_us))
 		return ttl >= LONG_US || renewals_allow(x, s, ttl);
-	tell_mistake(x, s, ERROR_LIMIT, "ttl must be from %" PRId64 "ms (min_lease) to %" PRId64 "ms (max_lease)",
+	send_invalid(x, s, ERROR_LIMIT, "ttl must be from %" PRId64 "ms (min_lease) to %" PRId64 "ms (max_lease)",
 	             conf->min_lease_us / MSEC, conf->max_lease_us / MSEC);
 	return false;
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* The lines that are sent to sessions, now or later; refusals, and the bounds of what a request asks for; the slow log. */
-#ifndef CORE_TELL_H
-#define CORE_TELL_H
+#ifndef CORE_SEND_H
+#define CORE_SEND_H
 
 #include "daemon/core/session/request_context.h"
 
@@ -19,37 +19,37 @@ void slow_hold(struct request_context *x, const struct session *s, struct span n
 /* The lines to sessions: errors, grants, losses. The only decision here is that too many mistakes in a row end a session. */
 
 /* Ends the line and sends it, unless the session is over or has no connection. */
-void tell_line(struct request_context *x, struct session *s, struct reply *r);
+void send_line(struct request_context *x, struct session *s, struct reply *r);
 
 /* Sends ERR to the request with this tag. */
-void tell_error(struct request_context *x, struct session *s, struct span tag, enum error code, const char *format, ...)
+void send_error(struct request_context *x, struct session *s, struct span tag, enum error code, const char *format, ...)
 	__attribute__((format(printf, 5, 6)));
 /* Sends ERR CANCELLED to the request with this tag, which waits: the same request has come again, and takes its place. */
-void tell_replaced(struct request_context *x, struct session *s, struct span tag);
+void send_replaced(struct request_context *x, struct session *s, struct span tag);
 /* ERR DRAINING, and its text. */
-void tell_draining(struct request_context *x, struct session *s, struct span tag);
+void send_draining(struct request_context *x, struct session *s, struct span tag);
 /* ERR LIMIT: too many requests or claims of the peer, or of all. */
-void tell_crowded(struct request_context *x, struct session *s, struct span tag);
+void send_crowded(struct request_context *x, struct session *s, struct span tag);
 /* ERR QUORUM to the request that is being served: its lock is being adopted. */
-void tell_adopting(struct request_context *x, struct session *s);
-void tell_revoked(struct request_context *x, struct session *s, struct span tag); /* new rules deny what it waits for */
+void send_adopting(struct request_context *x, struct session *s);
+void send_revoked(struct request_context *x, struct session *s, struct span tag); /* new rules deny what it waits for */
 /* in_ms, how long the daemon will still wait for holders; -1: until there are none. */
 void reply_drain_end(const struct request_context *x, struct reply *r);
 const char *draining_text(const struct request_context *x);
 /* Sends ERR to the request that is being served, because it is not valid. Counts it as a mistake. */
-void tell_mistake(struct request_context *x, struct session *s, enum error code, const char *format, ...)
+void send_invalid(struct request_context *x, struct session *s, enum error code, const char *format, ...)
 	__attribute__((format(printf, 4, 5)));
 /* Sends ERR DEADLOCK to the LOCK with this tag. */
-void tell_cycle(struct request_context *x, struct session *s, struct span tag, struct span cycle);
+void send_deadlock(struct request_context *x, struct session *s, struct span tag, struct span cycle);
 
 /* The fields of a hold: name fence valid_ms. Marks its client as told over this connection. */
 void reply_grant(struct request_context *x, struct reply *r, struct claim *holder);
 /* Sends OK to a LOCK of this session. */
-void tell_granted(struct request_context *x, struct claim *holder, struct span tag, unsigned count);
+void send_granted(struct request_context *x, struct claim *holder, struct span tag, unsigned count);
 /* Call before the client is told that it holds this. The claim no longer lapses, and the journal notes that. An earlier loss is reported first. */
-void claim_hear(struct request_context *x, struct claim *c);
+void claim_notified(struct request_context *x, struct claim *c);
 /* The same for a row of RESUME, where an earlier loss is reported after the OK. */
-void claim_hear_row(struct request_context *x, struct claim *c);
+void claim_row_notified(struct request_context *x, struct claim *c);
 /* The client has heard of this hold. Reports an earlier loss if that was not done yet, and forgets it. In the journal the record of the hold ends the loss. */
 void claim_forget_loss(struct request_context *x, const struct claim *c);
 /* A session was resumed, and its client has not asked for this claim again. Its place or grant is kept until `until` at most. */
@@ -57,9 +57,9 @@ void claim_bound(struct request_context *x, struct claim *c, struct instant unti
 /* Returns until when a resumed session may repeat a LOCK: for its grace from now on, or for the default lease if that is longer. */
 struct instant resume_repeat_until(const struct request_context *x, const struct session *s);
 /* Sends LOST, and marks the claim as told. */
-void tell_lost(struct request_context *x, struct claim *c);
+void send_lost(struct request_context *x, struct claim *c);
 /* Sends RISK or SAFE, with the remaining validity of the lease in that field. */
-void tell_validity(struct request_context *x, const struct claim *c, const char *word, const char *field);
+void send_validity(struct request_context *x, const struct claim *c, const char *word, const char *field);
 
 /* The answers to refused requests. */
 
