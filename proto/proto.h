@@ -128,7 +128,7 @@ struct parse_error {
 enum parse_outcome {
 	PARSE_OK = 0,
 	PARSE_EMPTY,   /* blank or comment: no answer */
-	PARSE_ERROR, /* answer with ret_parse_error, and with ret_request->tag if it could be read */
+	PARSE_ERROR,   /* answer with ret_parse_error, and with ret_request->tag if it could be read */
 	PARSE_HTTP,    /* a request line of HTTP, see foreign.h: answer once and close */
 };
 

@@ -20,12 +20,12 @@ struct hold {
 	enum hold_state state;
 	bool seen;           /* the answer to this RESUME had a row for it, or a CHECK after it was answered */
 	const char *reason;  /* in HOLD_LOST: evicted or expired; NULL once a push has reported the loss */
-	int64_t loss_reported;   /* the fence of that push; 0: none. After RESUME the daemon reports this loss, too, even if the name is held again by then */
+	int64_t loss_reported; /* the fence of that push; 0: none. After RESUME the daemon reports this loss, too, even if the name is held again by then */
 	bool shared, permit; /* how it is held */
-	bool count_unsure;      /* a LOCK was given up, so an UNLOCK must set the count at the daemon */
+	bool count_unsure;   /* a LOCK was given up, so an UNLOCK must set the count at the daemon */
 	bool unlock_open;    /* an UNLOCK was given up and not called again: the count of the daemon may be one less */
 	bool asked;          /* the request in flight asks for it; such holds come first in `all`, in the reverse order of the names */
-	bool row_granted;           /* … and the answer to it, or a row of that, has granted it */
+	bool row_granted;    /* … and the answer to it, or a row of that, has granted it */
 	int64_t fence, until_us;
 	int64_t count; /* how many times the caller holds the lock, as far as it knows */
 	char name[NAME_MAX_BYTES + 1];

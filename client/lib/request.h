@@ -68,7 +68,7 @@ struct pending {
 	int64_t sent_us;        /* the moment before it was last sent */
 	bool sent;              /* over any connection: the daemon may have done it */
 	bool again;             /* sent over more than one connection: an earlier one may have been granted what this one was not */
-	bool row_passed;              /* the caller has got a row of the answer */
+	bool row_passed;        /* the caller has got a row of the answer */
 	bool cancelled;         /* the caller has withdrawn it: CANCEL follows each time a TAKE is sent; a LOCK is not sent again */
 	bool anchors;           /* it is the CHECK after a LOCK */
 	bool shared, permit;    /* for a LOCK: how the lock will be held */

@@ -61,7 +61,7 @@ struct journal {
 	size_t live_count;  /* `count` at that time */
 	size_t count;       /* names and sessions that the service has now */
 	bool unusable;
-	bool reported;          /* the last value of `unusable` that journal_has_turned has returned */
+	bool reported;      /* the last value of `unusable` that journal_has_turned has returned */
 	bool stale;         /* unusable, and the old file could not be removed or made worthless */
 	bool grudge;        /* a snapshot failed, and the log says so */
 	int64_t pause_us;

@@ -19,7 +19,7 @@ struct ssl_st;
 void conn_open(struct hub *h, int fd, const struct peer *peer, struct ssl_st *tls);
 void conn_read(struct conn *c, bool on);
 void conn_ready(struct conn *c, short what); /* from the loop: the socket has EV_READ, EV_WRITE, EV_CLOSED; may free c */
-void conn_take_turn(struct conn *c);              /* from the loop, at its turn: makes the pending callbacks */
+void conn_take_turn(struct conn *c);         /* from the loop, at its turn: makes the pending callbacks */
 void conn_resume(struct conn *c);            /* for a session: goes on after a pause, or in its next process */
 
 #endif

@@ -72,7 +72,7 @@ struct hub {
 	struct conn_list
 		closing; /* closing connections, oldest first; see closing.h */
 	unsigned closing_n, refused_n; /* length of closing; how many of them were refused */
-	struct event *run_turns;            /* runs through ended and turns */
+	struct event *run_turns;       /* runs through ended and turns */
 	struct event *deadline;        /* expires with the oldest of closing */
 	/* Spare buffers. A connection has a buffer only while there is something in it. */
 	struct buf *spare[HUB_SPARES];

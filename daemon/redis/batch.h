@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * A batch is one script call that carries one or many calls. Calls under one marker, and those that ignore the marker, share a call of the batch script. PROBE,
- * MARK, TABLE, HOME and PUBLISH are alone. In the batch script releases come first, then acquires, then all others, in whatever order they were added. Two calls
+ * MARK, TABLE, HOME and PUBLISH are alone. In the batch script releases come first, then acquires, then all others, in any order. Two calls
  * about one name keep their order. The arguments are kept as RESP: each call is formatted once, and sending copies them. A batch owns its memory and keeps it
  * over batch_reset. Not thread-safe.
  */

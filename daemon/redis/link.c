@@ -404,8 +404,10 @@ int link_dial(struct link *l, const struct sockaddr *address, socklen_t n)
 		return fd;
 	if (l->conf->tls && l->name) {
 		tls = tls_dial(l->conf->tls, fd, l->name);
-		if (!tls)
-			mem_exhausted();
+		if (!tls) { /* a name that no certificate can have */
+			close(fd);
+			return -EINVAL;
+		}
 	}
 	l->fd = fd;
 	l->error = 0;

@@ -5,10 +5,12 @@
 #include "daemon/base/mem.h"
 #include "tls/tls.h"
 
+#include <errno.h>
 #include <event2/buffer.h>
 #include <event2/bufferevent.h>
 #include <event2/bufferevent_ssl.h>
 #include <sys/socket.h>
+#include <unistd.h>
 
 struct event *loop_timer(struct event_base *base, event_callback_fn on, void *context)
 {
@@ -36,6 +38,11 @@ struct bufferevent *loop_socket(struct event_base *base, int family, struct ssl_
 
 	if (fd < 0)
 		return NULL;
+	if (secure && !ssl) { /* a name that no certificate can have */
+		close(fd);
+		errno = EINVAL;
+		return NULL;
+	}
 	if (ssl)
 		bev = bufferevent_openssl_socket_new(base, -1, ssl, BUFFEREVENT_SSL_CONNECTING, BEV_OPT_CLOSE_ON_FREE);
 	else if (!secure)

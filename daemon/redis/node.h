@@ -30,7 +30,7 @@ struct node_conf {
 	const char *channel; /* of the subscriber; NULL: none */
 	int64_t name_us, path_us; /* while a server is up: between two checks of its name, or of the path of its socket */
 	int64_t redial_us; /* between two tries whether a server that is up accepts another connection */
-	int64_t reuse_us; /* how long a server may have been away that is used again while the sentinels name none */
+	int64_t reuse_us;  /* how long a server may have been away that is used again while the sentinels name none */
 	const char *server_name; /* of TLS; NULL: the host of the address */
 	const struct upstream_sink *sink;
 };

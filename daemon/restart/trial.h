@@ -19,7 +19,7 @@
 
 struct trial {
 	pid_t pid; /* 0: none is under way */
-	int output_fd;  /* a memfd: no reader can make the child wait */
+	int output_fd; /* a memfd: no reader can make the child wait */
 	struct instant until;
 };
 

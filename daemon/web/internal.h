@@ -82,7 +82,7 @@ struct sse {
 	struct visit *visit;
 	size_t unsent;        /* at the last beat */
 	struct instant moved; /* the last beat at which less was unsent than before */
-	struct instant sent_at;  /* when something was last sent */
+	struct instant sent_at; /* when something was last sent */
 };
 
 /* The head of the answer. on_close: see visit_hold(). */

@@ -21,7 +21,7 @@ struct validity {
 	int64_t check_at;   /* when the next CHECK is sent */
 	int64_t term_at;    /* when the command is stopped if no answer came: a fifth of the validity is left */
 	int64_t awake_us;   /* when this process last ran, or was due to run */
-	int64_t paused_us;   /* for how long this process was paused since the last answer in time; 0: it was not */
+	int64_t paused_us;  /* for how long this process was paused since the last answer in time; 0: it was not */
 	int64_t late_until; /* after a pause: until then CHECK is sent although the validity is over */
 };
 
@@ -53,7 +53,7 @@ struct lease { /* first member of the struct of its owner, which sets the first 
 	void (*lost)(struct lease *l, int64_t kill_by, const char *name, const char *why); /* the lock is lost: what it protects must end by kill_by */
 	struct validity validity;
 	bool deaf;           /* the owner needs no more news of the lock */
-	bool unreported;         /* it counts as lost although no one reported that: the session may still hold it */
+	bool unreported;     /* it counts as lost although no one reported that: the session may still hold it */
 	int children, timer; /* a signalfd for SIGCHLD; a timerfd of CLOCK_BOOTTIME, which runs during a suspend */
 	short ready;         /* poll events of the connection, after lease_sleep */
 	unsigned asked;      /* the index of the name that CHECK asks about */

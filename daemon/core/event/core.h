@@ -50,7 +50,7 @@ struct core_conf {
 	bool serves_all;
 	bool asks_daemons;            /* asks other daemons who holds a name, and answers their questions: see remote_holders.h */
 	bool trust_first_start;       /* see membership.h */
-	bool log_moves;              /* log each change of state of a name, at level debug */
+	bool log_moves;               /* log each change of state of a name, at level debug */
 	int64_t timeout_us;           /* of one command on one node */
 	unsigned window;              /* most calls without an answer per node, see admission.h; 0: the default */
 	int64_t soon_us;              /* how long to wait for a session that is closing, or a store that is about to join; 0: timeout_us */
@@ -254,7 +254,7 @@ struct alarms {
 		struct timer timer; /* each second, if alarm.failures is set */
 		int64_t failed[ALARM_SECONDS], answered[ALARM_SECONDS];
 		unsigned next;      /* the oldest */
-		bool reported;          /* the share is above the bound, and was reported */
+		bool reported;      /* the share is above the bound, and was reported */
 	} failures;
 };
 

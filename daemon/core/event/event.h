@@ -56,7 +56,7 @@ enum call_kind {
 	CALL_BREAK,    /* take the key from its holder by force: see lua/break.lua */
 	CALL_TABLE,    /* write rows into the wait table, and read those of all daemons: see lua/table.lua. It has no name */
 	CALL_HOME,     /* a question to the home of a rate limit or of a queue, whose name it has: see home.h and lua/home.lua */
-	CALL_PUBLISH,     /* publish a message for another daemon: see lua/publish.lua. It has no name */
+	CALL_PUBLISH,  /* publish a message for another daemon: see lua/publish.lua. It has no name */
 };
 
 /* How an ACQUIRE or an EXTEND stores its value in the key, and where a RELEASE looks for it: see lua/shares.lua. */

@@ -99,7 +99,7 @@ struct contender {
 	struct {
 		uint32_t value;    /* of round->taken_by; 0: none */
 		uint32_t since_ms; /* when we first saw it, by our clock */
-	} blocking[NODES_MAX];        /* the value that was in the way at each store, when a round last heard from it */
+	} blocking[NODES_MAX];     /* the value that was in the way at each store, when a round last heard from it */
 	struct nodeset woken;      /* stores that reported since the last round began that the lock was freed */
 	struct nodeset ticket_at;  /* stores whose queue may have the ticket */
 	struct stamp ticket;       /* its place among daemons, by the stores' clock: see asking.h */
@@ -277,7 +277,7 @@ struct renewal {
 	struct instant gaps_until; /* when the last of these gaps was over */
 	struct nodeset confirmed;  /* stores that have confirmed their vote, in answer to calls after gaps_until */
 	struct nodeset gone;       /* stores whose last answer reported that the key is missing or has another value: there nothing of ours excludes others */
-	struct instant denied_deadline;      /* D before a store denied its vote: the holder may rely on it; 0: no store did, or D is that late again */
+	struct instant denied_deadline; /* D before a store denied its vote: the holder may rely on it; 0: no store did, or D is that late again */
 	/* Somebody reports that the lease was broken: the stores are asked again after the round, since the report may have come before its answers. */
 	bool doubted;
 	bool wants_token;          /* the next round asks for a new token: see holding.h */

@@ -24,7 +24,7 @@ struct flow {
 	unsigned window, most; /* the window; its upper bound */
 	unsigned credit;       /* answers towards the next growth */
 	int64_t least_us;      /* shortest time of an answer; INT64_MAX: unknown */
-	struct instant answered_at;  /* time of the last answer, or of a call that was sent when none was open */
+	struct instant answered_at; /* time of the last answer, or of a call that was sent when none was open */
 	struct instant halved;
 };
 

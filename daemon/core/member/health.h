@@ -24,7 +24,7 @@ void health_show_serving(const struct members *ms, char *text, size_t size);
 const char *member_state_reported(const struct members *ms, const struct member *m);
 
 /*
- * Whether one more line may be logged about it: LINES_AT_ONCE at once, then one each LINES_APART_US. Otherwise a store that comes and goes would fill the log. The
+ * Whether one more line may be logged about it: LINES_AT_ONCE at once, then one each LINES_APART_US: a store that comes and goes fills no log. The
  * next line says how many were left out. again: this line was left out before, and is counted already.
  */
 bool member_may_log(struct members *ms, struct member *m, bool again);

@@ -156,7 +156,7 @@ enum evidence {
 /* What a probe shows of it, apart from its membership. */
 struct ill {
 	enum defect defect; /* DEFECT_NONE: nothing */
-	enum defect logged;   /* the defect that was logged */
+	enum defect logged; /* the defect that was logged */
 	char text[168];
 };
 

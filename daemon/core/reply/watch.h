@@ -27,7 +27,7 @@ struct watching {
 	struct session *session;
 	TAILQ_HEAD(prefixes, prefix) prefixes;
 	unsigned count; /* the number of prefixes */
-	uint64_t compared;  /* the number of the last event that was compared with the prefixes, or came before all of them */
+	uint64_t compared; /* the number of the last event that was compared with the prefixes, or came before all of them */
 	bool subscribed;
 };
 

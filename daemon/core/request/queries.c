@@ -138,8 +138,9 @@ static void report_requests(const struct metrics *m, const struct sampler *to)
 		word[n] = '\0';
 		for (enum result result = 0; result < RESULT_N; result++)
 			if (result_is_possible(verb, result))
-				sampler_report(to, METRIC_REQUESTS, (struct sample_label){"command", word}, (struct sample_label){"result", result_word[result]},
-				             m->answered[verb][result]);
+				sampler_report(to, METRIC_REQUESTS, (struct sample_label){"command", word},
+				               (struct sample_label){"result", result_word[result]},
+				               m->answered[verb][result]);
 	}
 }
 

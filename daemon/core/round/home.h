@@ -53,7 +53,7 @@ struct home_question {
 	bool left;               /* delivered: it exists only until its call is answered */
 	struct buf words;        /* the operation and its arguments: see netstring.h */
 	enum home_outcome outcome;
-	bool from_store;               /* REFUSED, UNKNOWN: the text is an error from the store itself */
+	bool from_store;         /* REFUSED, UNKNOWN: the text is an error from the store itself */
 	bool misnamed;           /* REFUSED: the other daemons have another name for a store */
 	char code;               /* of the answer … */
 	struct span text;        /* … and its text, valid during the step */

@@ -80,7 +80,7 @@ struct service_store {
 	const struct histogram *trips;
 	int64_t trips_us; /* their sum */
 	const char *address, *run_id; /* as named by sentinels, and as reported by the server there; "": not known, or too long */
-	struct instant answered_at;         /* when it last answered; 0: never */
+	struct instant answered_at;   /* when it last answered; 0: never */
 };
 void service_store(const struct service *s, unsigned node, struct service_store *ret_store);
 /* Whether enough stores are joined to grant locks. */

@@ -32,7 +32,7 @@ struct bid {
 	bool answered;          /* a permit: its client has it, or has lost it */
 	bool withdrawn;         /* it will be answered before the step ends, and gives back what it holds */
 	bool denied;            /* withdrawn: new rules deny it */
-	bool reason_sent;              /* withdrawn: its client was sent the reason */
+	bool reason_sent;       /* withdrawn: its client was sent the reason */
 	bool leaving;           /* its session has sent its last line: it waits for nobody any longer */
 	bool ending;            /* its claims are granted nothing any more */
 	bool not_notified;      /* its connection was lost: the client does not know what it got, or a repeated request takes its place */

@@ -124,8 +124,8 @@ struct job_queue {
 	struct timer timer;          /* when to look again: something is due, or a message may have been lost */
 	bool again;                  /* something may have become due since the pass began */
 	bool woken;                  /* the home has reported that since: see takes_wake() */
-	bool home_knows;                   /* the home knows that this daemon waits … */
-	bool waits_on;                  /* … and still will when it has given a job, because other TAKEs wait */
+	bool home_knows;             /* the home knows that this daemon waits … */
+	bool waits_on;               /* … and still will when it has given a job, because other TAKEs wait */
 	bool trouble;                /* the home did not answer the last time */
 	char why[128];               /* trouble: the reason, for messages */
 	/* The pass: jobs whose locks others hold are left out, until nothing more is due. */

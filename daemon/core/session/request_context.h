@@ -35,7 +35,7 @@ struct request_context {
 	struct bids bids_due[BID_KINDS]; /* groups and permits to be looked at before the step ends: see group_step.c, permit_step.c */
 	struct map semaphores;   /* those of which a session here has or wants a permit: see semaphore.h */
 	struct bids bids_later;  /* the permits that are the first in their lines: they ask for more slots in the next step */
-	bool step_again;           /* groups or permits have asked for names, or given some back, since the engine has settled */
+	bool step_again;         /* groups or permits have asked for names, or given some back, since the engine has settled */
 	struct watchings watchings; /* sessions that watch */
 	unsigned prefixes;          /* how many prefixes they watch */
 	struct {

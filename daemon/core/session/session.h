@@ -122,7 +122,7 @@ struct session {
 	int64_t resumed_heartbeat_us; /* for a session that it takes over, if that one has no heartbeat: see struct peer */
 	struct timer timer;      /* the heartbeat; after the end of input: how long rounds may still answer */
 	int64_t grace_us;        /* how long the session outlives its connection; 0: not at all */
-	uint32_t hello_fields;           /* the fields that HELLO has set over this connection: RESUME does not change them */
+	uint32_t hello_fields;   /* the fields that HELLO has set over this connection: RESUME does not change them */
 	struct claims claims;    /* all of them, waiting, held and lost */
 	struct pendings pendings;
 	struct listings listings; /* LISTs that are not answered yet */

@@ -64,7 +64,7 @@ struct request_sim {
 	bool beside;                /* ASK_NEST: for a name beside the one that is waited for; it does not wait */
 	bool renews, once;          /* LOCK without renew=no; with it */
 	int64_t delay_us;           /* ASK_READ, a LOCK: its lock-delay */
-	int64_t relied_at_least;     /* ASK_READ, an UNLOCK: in true time, until when its client believed as it was sent */
+	int64_t relied_at_least;    /* ASK_READ, an UNLOCK: in true time, until when its client believed as it was sent */
 	bool misowned;              /* ASK_PERMIT: about the permit of this fence in the name of an owner that has not got it */
 	bool refused;               /* whatever the state of the world, the answer is ERR ARG */
 	bool begins;                /* … the daemon's lines before its OK say that the session held no such name */

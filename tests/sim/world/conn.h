@@ -139,7 +139,7 @@ struct conn {
 	struct requests sent;                          /* lines on their way or in the input buffer, in order */
 	struct requests queued;                        /* untagged lines that are read and wait behind another */
 	struct requests running;                       /* requests that began and are not answered */
-	int64_t beat_us, active_at;                     /* how often the daemon expects a line (0: it does not); true time of the last one */
+	int64_t beat_us, active_at;                    /* how often the daemon expects a line (0: it does not); true time of the last one */
 	struct account account[OWNERS_MAX][NAMES_MAX]; /* the checker's */
 	/* the client's end */
 	struct buf out;

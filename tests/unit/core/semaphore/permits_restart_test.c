@@ -271,7 +271,8 @@ LOOP_TEST(records_of_permits_of_several_slots_are_skipped, 2)
 	for (unsigned i = 0; i < 6; i++) {
 		struct journal_record r = {.kind = i < 3 ? JOURNAL_HELD : JOURNAL_FREED, .session = 7, .name = span_of(name[i % 3]),
 		                           .owner = SPAN("\001permit 5 4 2 o"), .value = SPAN("v:1~4:0123456789ab00000000000000000000"), .count = 1, .fence = 9,
-		                           .ttl_us = 10 * SEC, .renew = JOURNAL_PERMIT | JOURNAL_RENEWED, .notified = 1, .deadline_us = cluster.now.us + 9 * SEC};
+		                           .ttl_us = 10 * SEC, .renew = JOURNAL_PERMIT | JOURNAL_RENEWED, .notified = 1,
+		                           .deadline_us = cluster.now.us + 9 * SEC};
 
 		if (i < 3 || _i == 1)
 			ck_assert_int_eq(is_restored(&r), 0);
