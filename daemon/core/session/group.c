@@ -6,13 +6,6 @@
 #include "daemon/core/engine/asking.h"
 #include "daemon/core/engine/engine.h"
 #include "daemon/core/session/semaphore.h"
-#include "daemon/core/engine/engine.h"
-#include "daemon/core/session/semaphore.h"
-#include "daemon/core/engine/asking.h"
-#include "daemon/core/engine/engine.h"
-#include "daemon/core/session/semaphore.h"
-#include "daemon/core/engine/engine.h"
-#include "daemon/core/session/semaphore.h"
 
 static char *text_copy(struct span text)
 {
