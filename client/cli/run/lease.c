@@ -242,7 +242,6 @@ bool lease_sleep(struct lease *l, int64_t due_us, struct pollfd *more, unsigned 
 		;
 	memcpy(more, fds + 3, n * sizeof(*more));
 	l->ready = fds[2].revents;
-	validity_awake(&l->validity, redlock_now_us());
 	return true;
 }
 
@@ -255,6 +254,7 @@ void lease_process(struct lease *l)
 	if (l->deaf || (!l->ready && redlock_now_us() < redlock_due_us(c)))
 		return;
 	r = redlock_process(c);
+	validity_awake(&l->validity, redlock_now_us()); /* a pause before this may be the reason for what was read */
 	lease_take_push(l);
 	if (!l->deaf && asked && !redlock_in_flight(c))
 		lease_take_answer(l);
