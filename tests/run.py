@@ -6,8 +6,8 @@ The suites after "--" are a second lane, which runs beside the first one: they c
 time. Behind another "--" stand those of the second lane that run daemons, at the usual priority. When the first lane has ended, two of the second run beside each other. The output of a suite goes to folder/suite.log, and is shown in one piece when
 the suite ends. The last line of a suite is "N passed, N failed". A suite without that line, or with a bad status and no failure, counts as one failure. So
 does a suite that takes longer than SUITE_SECONDS (1200), which is killed. The bound ends a suite that hangs, and measures nothing: on a slow machine the
-compilers take more than ten minutes beside the tests. MAKE is the command that makes a suite. The last line is the sum of all suites. Status 1 when anything
-failed.
+compilers take more than ten minutes beside the tests. MAKE is the command that makes a suite. At the end stands what failed, and the sum of all suites. Status 1
+when anything failed.
 """
 import os
 import re
@@ -19,6 +19,7 @@ import sys
 import time
 
 SUM = re.compile(r"^(\d+) passed, (\d+) failed$", re.MULTILINE)
+FAILURE = re.compile(r"^(?:FAILED: |failed |.*:[EF]:).*$", re.MULTILINE)
 LIMIT = float(os.environ.get("SUITE_SECONDS", 1200))
 LOW = 19  # nice(2)
 
@@ -72,6 +73,10 @@ class Suite:
         with open(self.path, encoding="utf-8", errors="replace") as log:
             return log.read()
 
+    def failures(self):
+        """What failed, a line each: what the suite says of it, or else its last lines."""
+        return (FAILURE.findall(self.said())[-12:] or self.said().strip().split("\n")[-4:]) + [self.why] * bool(self.why)
+
     def judge(self, status, how):
         sums = SUM.findall(self.said())
         self.passed, self.failed, self.why = (*map(int, sums[-1]), None) if sums else (0, 0, None)
@@ -108,10 +113,10 @@ def run(high, low):
 
 
 def sum_up(suites):
-    bad = [suite.name for suite in suites if suite.failed]
     failed = sum(suite.failed for suite in suites)
-    if bad:
-        print("failed: " + " ".join(bad))
+    for suite in suites:
+        for text in suite.failures() if suite.failed else []:
+            print("%s: %s" % (suite.name, text[:400]))
     print("%d passed, %d failed" % (sum(suite.passed for suite in suites), failed), flush=True)
     return 1 if failed else 0
 

@@ -52,7 +52,7 @@ class Reporter(unittest.TestResult):
         self.say(begin=test.id())
 
     def note(self, test, err):
-        text = self._exc_info_to_string(err, test)
+        text = "%s\n%s" % (traceback.format_exception_only(*err[:2])[-1].split("\n")[0][:300], self._exc_info_to_string(err, test))
         if hasattr(test, "logs"):
             text += test.logs()
         if not isinstance(test, unittest.TestCase):  # setUpClass, tearDownClass and their cleanups
@@ -188,7 +188,7 @@ class Runner:
         elif row["outcome"] == "skipped":
             self.skipped.append("%s: %s" % (row["id"], row["text"]))
         else:
-            self.failed.append(row["id"])
+            self.failed.append("%s: %s" % (row["id"], row["text"].split("\n")[0]))
             print("FAILED %s\n%s" % (row["id"], row["text"]), flush=True)
         if self.verbose:
             print("%-8s%6.2f s  %s" % (row["outcome"], row["seconds"], row["id"]), flush=True)
@@ -225,8 +225,8 @@ class Runner:
             print(text)
         for text in self.skipped:
             print("skipped %s" % text)
-        for name in self.failed:
-            print("failed %s" % name)
+        for text in self.failed:
+            print("failed %s" % text)
         print("%.0f s" % seconds)
         print("%d passed, %d failed" % (self.passed, len(self.failed)), flush=True)
         return 1 if self.failed or not self.passed else 0
