@@ -103,7 +103,7 @@ class Deadlines(unittest.TestCase):
 
 SUITES = """
 good: ; @echo '2 passed, 0 failed'
-bad: ; @echo told; echo '2 passed, 1 failed'; exit 1
+bad: ; @echo 'failed this: 3 != 4'; echo told; echo '2 passed, 1 failed'; exit 1
 torn: ; @echo '2 passed, 0 failed'; exit 3
 mute: ; @printf told
 killed: ; @kill -9 $$PPID
@@ -147,7 +147,9 @@ class Suites(unittest.TestCase):
                                       (["good", "bad", "--", "torn", "killed"], 6, 3)):
             status, lines, _ = self.play(*names)
             self.assertEqual((status, lines[-1]), (1, "%d passed, %d failed" % (passed, failed)), names)
-            self.assertEqual(lines[-2].split(), ["failed:"] + [name for name in names if name not in ("good", "--")])
+            end = lines[max(at for at, line in enumerate(lines) if line.startswith("== ")) + 1:-1]
+            self.assertEqual({line.split(":")[0] for line in end}, set(names) - {"good", "--"})
+            self.assertEqual("bad: failed this: 3 != 4" in end, "bad" in names)
 
     def test_a_suite_that_is_stuck_is_killed_with_all_its_processes(self):
         status, lines, out = self.play("stuck", "good", "--", "good", limit=1)

@@ -93,12 +93,12 @@ class Stores(RestartTest):
 
     def test_renewals_without_an_end(self):
         """So many locks are renewed that some call is under way at any time."""
-        daemon = self.begin({"lease": "1s", "max_lease": "2s", "limits": {"renewals": 1000000}})
+        daemon = self.begin({"lease": "4s", "max_lease": "6s", "limits": {"renewals": 1000000}})  # three restarts take a second where the machine is busy
         clients = [self.client(daemon) for _ in range(4)]
         for k, c in enumerate(clients):
-            c.send(*["LOCK n%d/%d" % (k, i) for i in range(500)])
+            c.send(*["LOCK n%d/%d" % (k, i) for i in range(1000)])
         for c in clients:
-            for _ in range(500):
+            for _ in range(1000):
                 self.assertEqual(c.reply(timeout=30).kind, "OK")
         losses = clients[0].stats()["losses_total"]
         self.restart(daemon, 3, quietly=False)

@@ -184,7 +184,7 @@ class Crowd(WebTest):
         d.thaw()
         answers = [self.answer(sock) for sock in socks]
         self.assertEqual({status for status, _ in answers}, {200})
-        self.assertLess(len({body for _, body in answers}), 20)  # each tells the processor time of its moment
+        self.assertLess(len({body for _, body in answers}), 50)  # each tells the processor time of its moment
 
     def test_requests_are_all_answered_up_to_a_bound(self):
         _, web, client = self.start_with_locks(500)
