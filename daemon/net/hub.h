@@ -73,6 +73,7 @@ struct hub {
 		closing; /* closing connections, oldest first; see closing.h */
 	unsigned closing_n, refused_n; /* length of closing; how many of them were refused */
 	struct event *run_turns;       /* runs through ended and turns */
+	bool after_end;                /* the last turn was that of an end */
 	struct event *deadline;        /* expires with the oldest of closing */
 	/* Spare buffers. A connection has a buffer only while there is something in it. */
 	struct buf *spare[HUB_SPARES];

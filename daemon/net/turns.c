@@ -24,13 +24,17 @@ static bool hub_has_turns(const struct hub *h)
 	return !TAILQ_EMPTY(&h->ended) || (!TAILQ_EMPTY(&h->turns) && !h->paused);
 }
 
-/* Ends come first. Then peers take turns, and so do the connections of a peer. */
+/*
+ * Ends and requests take turns, since each end may take long and many connections may end together. Peers take turns among requests, and so do the connections of
+ * a peer.
+ */
 static struct conn *hub_next(struct hub *h)
 {
-	struct share *share = TAILQ_FIRST(&h->turns);
+	struct share *share = h->paused ? NULL : TAILQ_FIRST(&h->turns);
 	struct conn *c = TAILQ_FIRST(&h->ended);
 
-	if (!c) {
+	h->after_end = c && !(share && h->after_end);
+	if (!h->after_end) {
 		c = TAILQ_FIRST(&share->waiting);
 		TAILQ_REMOVE(&h->turns, share, in_turns);
 		TAILQ_INSERT_TAIL(&h->turns, share, in_turns);

@@ -496,7 +496,8 @@ static void notes_fill(struct batch *b)
 		*at++ = ' ';
 		at = word_digits(at, (uint64_t)e->range);
 		*at++ = ' ';
-		at = word_bytes(at, buf_begin(&b->tickets) + ticket, e->ticket_end - ticket);
+		if (e->ticket_end > ticket)
+			at = word_bytes(at, buf_begin(&b->tickets) + ticket, e->ticket_end - ticket);
 		*at++ = '\n';
 		ticket = e->ticket_end;
 		word_commit(&b->notes, at);

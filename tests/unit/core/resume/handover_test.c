@@ -105,8 +105,10 @@ static void lines_sort(struct buf *said)
 	struct buf sorted = {0};
 	size_t n = 0, length;
 
-	for (const char *at = buf_begin(said), *end = at + buf_length(said); at && at < end; at += length) {
-		length = (size_t)((const char *)memchr(at, '\n', (size_t)(end - at)) - at) + 1;
+	for (size_t from = 0; from < buf_length(said); from += length) {
+		const char *at = buf_begin(said) + from;
+
+		length = (size_t)((const char *)memchr(at, '\n', buf_length(said) - from) - at) + 1;
 		ck_assert_uint_lt(n, 4096);
 		line[n++] = (struct span){at, length};
 	}
