@@ -139,12 +139,13 @@ static void circles_end(void)
 	struct buf others = {0}, said = twin[0].said;
 	size_t length;
 
-	for (const char *at = buf_begin(&twin[1].said), *end = at + buf_length(&twin[1].said); at && at < end; at += length) {
+	for (size_t from = 0; from < buf_length(&twin[1].said); from += length) {
+		const char *at = buf_begin(&twin[1].said) + from;
 		unsigned long long session;
 		unsigned tag;
 		char line[32];
 
-		length = (size_t)((const char *)memchr(at, '\n', (size_t)(end - at)) - at) + 1;
+		length = (size_t)((const char *)memchr(at, '\n', buf_length(&twin[1].said) - from) - at) + 1;
 		if (!memmem(at, length, " ERR DEADLOCK ", 14)) {
 			buf_append(&others, at, length);
 			continue;
