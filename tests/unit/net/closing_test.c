@@ -248,10 +248,12 @@ LOOP_TEST(a_peer_that_is_gone_before_its_last_line_does_no_harm, 2)
 	net_loop_at_rest(&w);
 }
 
-LOOP_TEST(each_closing_connection_has_its_own_second, 2)
+/* Two connections close one after the other. False: a busy machine came too late to see that the second one was not over with the first. */
+static bool seconds_are_told_apart(bool tcp)
 {
-	int first = net_loop_client(&w, _i), second = _i ? net_loop_tcp(&w) : net_loop_unix(&w);
+	int first = net_loop_client(&w, tcp), second = tcp ? net_loop_tcp(&w) : net_loop_unix(&w);
 	double start, between;
+	bool seen;
 
 	net_loop_told(&w, "open 1.1\n");
 	start = net_loop_clock();
@@ -259,12 +261,22 @@ LOOP_TEST(each_closing_connection_has_its_own_second, 2)
 	net_loop_until(&w, net_loop_clock() - start > 0.3);
 	between = net_loop_clock();
 	net_hangup(w.net, UINT64_C(1) << 32);
-	net_loop_until(&w, net_closing(w.net) == 1);
-	ck_assert(net_loop_clock() - start > 0.9 && net_loop_clock() - between < 0.9);
+	net_loop_until(&w, net_closing(w.net) < 2);
+	ck_assert(net_loop_clock() - start > 0.9);
+	seen = net_closing(w.net) == 1 && net_loop_clock() - between < 0.9;
 	net_loop_until(&w, net_closing(w.net) == 0);
 	ck_assert(net_loop_clock() - between > 0.9);
 	close(first);
 	close(second);
+	return seen;
+}
+
+LOOP_TEST(each_closing_connection_has_its_own_second, 2)
+{
+	for (int tries = 1; !seconds_are_told_apart(_i); tries++) {
+		ck_assert_int_lt(tries, 8);
+		net_loop_again(&w, w.conf.sessions_max);
+	}
 }
 
 LOOP_TEST(of_many_whose_second_is_over_a_pass_closes_a_few, 2)
