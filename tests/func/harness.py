@@ -15,7 +15,7 @@ from process import QUIET, REDLOCK, call, merged, reap, spawn, temp_folder
 from redis_server import Redis
 
 LEASE_1S = {"lease": "1s", "max_lease": "2s"}
-DEFAULT_TIMEOUT = {"redis": {"timeout": "50ms"}}  # of the product; a Daemon here has PATIENT
+DEFAULT_TIMEOUT = {"redis": {"timeout": "50ms"}}  # of the product; a Daemon here is patient()
 
 
 class Violation(AssertionError):

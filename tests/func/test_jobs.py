@@ -14,14 +14,14 @@ class Jobs:
 
     def test_jobs_are_taken_in_the_order_in_which_they_are_due(self):
         q, c = self.name(), self.connect()
-        c.ok("DEFER %s third delay=300ms" % q)
-        c.ok("DEFER %s second delay=150ms" % q)
-        c.ok("DEFER %s first" % q)
-        for text, least in (("first", 0), ("second", 0.1), ("third", 0.1)):
-            begin = time.monotonic()
+        due = {}
+        for text, delay in (("third", 0.3), ("second", 0.15), ("first", 0)):
+            due[text] = time.monotonic() + delay
+            c.ok("DEFER %s %s delay=%dms" % (q, text, delay * 1000))
+        for text in ("first", "second", "third"):
             job = c.ok("TAKE %s wait=10s" % q)
             self.assertEqual((job["payload"], job["attempt"]), (text, "1"))
-            self.assertGreaterEqual(time.monotonic() - begin, least)
+            self.assertGreaterEqual(time.monotonic(), due[text] - 0.01)
             c.ok("DONE " + job["job"])
         self.assertEqual(c.busy("TAKE " + q)["queue"], q)
 

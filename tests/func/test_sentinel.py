@@ -89,7 +89,7 @@ class OneBehindSentinels(SentinelTest):
             with contextlib.suppress(redis.exceptions.ConnectionError):  # the sentinels turn clients away as they tell it
                 return first.cli.info("replication")["role"] == "slave"
             return False
-        until(is_replica, "the former master is a replica", 30)
+        until(is_replica, "the former master is a replica", 100)
         until(self.w.ready, "all replicas follow", 30)
         for client in self.waiters:
             client.close()

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """The line protocol inside TLS: listen.tls, and what it must withstand."""
+import contextlib
 import os
 import re
 import shutil
@@ -169,7 +170,7 @@ class Ends(TlsTest):
             for _ in range(100):
                 other.reply()
             return "overflow" in daemon.log()
-        until(noise, "the slow reader is cut off", 30)
+        until(noise, "the slow reader is cut off", 100)
 
     def test_resume_after_a_restart(self):
         daemon = self.secure_daemon()
@@ -224,8 +225,9 @@ class HalfOpen(TlsTest):
         self.secure_client().ok("LOCK new")
         for sock in silent + asked:
             sock.settimeout(5 + LATE)
-            while sock.recv(4096):
-                pass
+            with contextlib.suppress(ConnectionResetError):  # the end of one whose last bytes were not read
+                while sock.recv(4096):
+                    pass
         took = time.monotonic() - begin
         self.assertTrue(4.5 < took < 5 + LATE, "handshakes were given up after %.1f s" % took)
         self.assertIn("not done in 5 s", daemon.log())

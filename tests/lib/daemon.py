@@ -19,7 +19,14 @@ from process import REDLOCKD, WAIT, Patience, cpu_seconds, free_port, memory_kib
 from wire import Client
 
 REPORTS = re.compile(r"ERROR: \w+Sanitizer|runtime error:|SUMMARY: \w+Sanitizer|Assertion .* failed|DEADLYSIGNAL")
-PATIENT = "250ms"  # redis.timeout where the test is not about it: the default, 50 ms, is too short for a loaded machine
+
+
+def patient(lease):
+    """redis.timeout where the test is not about it: as long as this lease permits, up to a second. The default, 50 ms, is too short for a busy machine."""
+    number, unit = re.fullmatch(r"(\d+)(ms|s)", lease).groups()
+    return "%dms" % max(250, min(int(number) * {"ms": 1, "s": 1000}[unit] // 4, 1000))
+
+
 
 DAEMONS = []  # those of this process: a failed test prints their logs
 
@@ -82,7 +89,7 @@ class Daemon:
         self.tcp = ("127.0.0.1", free_port()) if tcp else None
         self.tree = merged({
             "listen": {"unix": self.addr, "tcp": "%s:%d" % self.tcp if tcp else "no"},
-            "store": "memory", "runtime_dir": self.runtime_dir, "guard": "trust-first-start", "redis": {"timeout": PATIENT}}, tree)
+            "store": "memory", "runtime_dir": self.runtime_dir, "guard": "trust-first-start", "redis": {"timeout": patient((tree or {}).get("lease", "30s"))}}, tree)
         self.config = config if config is not None else yaml(self.tree)
         self.argv, self.env = argv, dict(os.environ, **(env or {}))
         self.log_path = os.path.join(self.folder, "log")
