@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: BSD-2-Clause
-# compilers.sh folder clang : everything must build without a warning with the compiler of CC, in the folder itself, and with sanitizers, in one below. The other
-# one of gcc and clang reads all sources and must have nothing to say of them.
+# compilers.sh folder clang : everything must build without a warning with the compiler of CC, in the folder itself, and with clang's sanitizers, in one below. The
+# other one of gcc and clang reads all sources and must have nothing to say of them.
 set -u
 . tests/verdict.sh
 

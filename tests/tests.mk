@@ -195,7 +195,8 @@ SUITES_WAIT    := unit clients-short func load-short bench-short
 SUITES_COMPUTE := compilers layers cppcheck docs conf deployment installed exposure hotpath simulated fuzz
 # These wait, and measure nothing.
 SUITES_BESIDE  := faults-short sanitize-func sanitize-unit
-CHECK_SANITIZERS := address,undefined
+# The one build with sanitizers, of which the fuzzers are, too.
+SANITIZED := O=$(O)/sanitize CC=$(CLANG) SAN=fuzzer-no-link,address,undefined
 # Of the tests under sanitizers `check` runs a selection: suites and modules about what reads bytes from outside (clients, servers, files, the state that the
 # next process goes on with), and of the fuzzers' inputs each fourth. All else is run whole, as it is quick. It draws nothing: what it runs is the same for each
 # commit, so a commit fails for a fault of its own, or all commits do. Nor does it bound real time: a busy machine is late. `make nightly` leaves nothing out,
@@ -253,7 +254,7 @@ SANITIZE ?=
 ifneq ($(SANITIZE),)
 # The same, in a build folder of its own, with the instrumented daemon that `check` builds.
 faults faults-planted faults-short: | $(FIRST)
-	+@$(SUBMAKE) O=$(O)/sanitize SAN=$(CHECK_SANITIZERS) SANITIZE= $@
+	+@$(SUBMAKE) $(SANITIZED) SANITIZE= $@
 else
 faults: all $(FAULT_PROGRAMS) ## the fault matrix on real Redis servers: all rows, or ROW=; a fresh SEED= each time; SANITIZE=1: instrumented; some twenty minutes
 	@$(FAULTS_RUN) $(ROW)
@@ -324,10 +325,9 @@ sim: $(O)/sim ## simulated worlds, SEEDS= of them from FROM= on, each a function
 
 WORLDS ?= 1000
 sim-sanitized: | $(FIRST) ## WORLDS= (1000) simulated worlds under both sanitizers, other ones each time, or from FROM= on
-	@mkdir -p $(O)/sanitize
-	+@flock $(O)/sanitize/lock $(SUBMAKE) $(JOBS) O=$(O)/sanitize SAN=$(CHECK_SANITIZERS) $(O)/sanitize/sim
+	+@$(SUBMAKE) $(JOBS) O=$(O)/sim-sanitized SAN=address,undefined $(O)/sim-sanitized/sim
 	@from=$(if $(filter-out file,$(origin FROM)),$(FROM),$$(date +%s)000) && echo "worlds from seed $$from on" && \
-		$(O)/sanitize/sim --seeds $(WORLDS) --from $$from --jobs $$(getconf _NPROCESSORS_ONLN) --keep-going
+		$(O)/sim-sanitized/sim --seeds $(WORLDS) --from $$from --jobs $$(getconf _NPROCESSORS_ONLN) --keep-going
 
 SIM_CHECK_SEEDS ?= 300
 simulated: $(O)/sim ## the simulator's own tests, what it has found, and a fixed short sweep: SIM_CHECK_SEEDS= worlds from the first one on
@@ -364,16 +364,13 @@ same: $(addprefix $(O)/same-,worlds fuzz_service fuzz_session) ## does the core 
 
 FUZZ_SECONDS ?= 4
 FUZZ_SEED ?= 1
-fuzz: | $(FIRST) ## libFuzzer, FUZZ_SECONDS= for each target; FUZZ_SEED=0 draws another seed each time
-	+@$(SUBMAKE) $(JOBS) build-fuzzers
-	@sh tests/fuzz/run.sh $(O)/fuzz $(if $(SELECTED),2,$(FUZZ_SECONDS)) $(FUZZ_SEED) $(if $(SELECTED),4,1) $(FUZZ)
-fuzz-minimise: | $(FIRST) ## the fewest inputs that reach all that the corpora and what `make fuzz` has found reach
-	+@$(SUBMAKE) $(JOBS) build-fuzzers
-	@sh tests/fuzz/minimise.sh $(O)/fuzz $(FUZZ)
+fuzz: build-fuzzers ## libFuzzer, FUZZ_SECONDS= for each target; FUZZ_SEED=0 draws another seed each time
+	@sh tests/fuzz/run.sh $(O)/sanitize $(if $(SELECTED),2,$(FUZZ_SECONDS)) $(FUZZ_SEED) $(if $(SELECTED),4,1) $(FUZZ)
+fuzz-minimise: build-fuzzers ## the fewest inputs that reach all that the corpora and what `make fuzz` has found reach
+	@sh tests/fuzz/minimise.sh $(O)/sanitize $(FUZZ)
 
-# With CC="clang -fsyntax-only" they are only read. `check` reads the product, but for what the fuzzers are built of, which clang compiles; `nightly` the tests, too.
-READ := $(CLI) daemon/main/main.c $(if $(SELECTED),,$(UNIT) $(FIXTURE) $(SIM) $(WORLD))
-build-objects: $(call obj,$(sort $(READ) $(if $(SELECTED),$(filter-out $(INNER),$(PARTS)),$(PARTS)))) $(GENERATED)
+# With CC="clang -fsyntax-only" they are only read. `check` does without: clang compiles the build with sanitizers.
+build-objects: $(if $(SELECTED),,$(call obj,$(sort $(CLI) daemon/main/main.c $(UNIT) $(FIXTURE) $(SIM) $(WORLD) $(PARTS)))) $(GENERATED)
 compilers: ## clean builds with the compiler and with sanitizers, and what the other compiler has to say: clang or gcc
 	+@CC="$(CC)" MAKE="$(SUBMAKE)" JOBS="$(JOBS)" sh tests/compilers.sh $(O) "$(CLANG)"
 
@@ -397,15 +394,16 @@ ubsan: ## unit and function tests under UndefinedBehaviorSanitizer
 sanitize: ## unit and function tests under both sanitizers
 	+@MAKE="$(MAKE)" $(PYTHON) -B tests/run.py $(O)/sanitize/check sanitize-unit sanitize-func
 sanitize-unit sanitize-func: build-sanitized ## one of these two; sanitize-func likewise
-	+@UNIT_SHARED=1 $(SANITIZED) $(@:sanitize-%=%) $(if $(SELECTED),FUNC_ARGS="$(SELECTED_FUNC)")
-SANITIZED = $(SUBMAKE) O=$(O)/sanitize SAN=$(CHECK_SANITIZERS) $(if $(SELECTED),UNIT_FOLDERS="$(SELECTED_UNIT)")
+	+@UNIT_SHARED=1 $(SUBMAKE) $(SANITIZED) $(SANITIZED_UNITS) $(@:sanitize-%=%) $(if $(SELECTED),FUNC_ARGS="$(SELECTED_FUNC)")
+SANITIZED_UNITS = $(if $(SELECTED),UNIT_FOLDERS="$(SELECTED_UNIT)")
 
 # Suites that run beside each other may want it: one builds, the other waits.
 build-sanitized: | $(FIRST)
 	@mkdir -p $(O)/sanitize
-	+@flock $(O)/sanitize/lock $(SANITIZED) $(JOBS) all $(O)/sanitize/unit
+	+@flock $(O)/sanitize/lock $(SUBMAKE) $(SANITIZED) $(SANITIZED_UNITS) $(JOBS) all $(O)/sanitize/unit
 build-fuzzers: | $(FIRST)
-	+@$(SUBMAKE) O=$(O)/fuzz CC=$(CLANG) SAN=fuzzer-no-link,address,undefined $(patsubst tests/fuzz/%.c,$(O)/fuzz/%,$(FUZZ))
+	@mkdir -p $(O)/sanitize
+	+@flock $(O)/sanitize/lock $(SUBMAKE) $(SANITIZED) $(JOBS) $(patsubst tests/fuzz/%.c,$(O)/sanitize/%,$(FUZZ))
 
 $(O)/fuzz_session: $(call obj,$(STORY))
 $(O)/fuzz_fields: $(call obj,daemon/api/fields.c daemon/web/translate.c)

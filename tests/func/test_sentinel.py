@@ -9,11 +9,11 @@ import redis
 
 from contended import Contended
 from daemon import on_redis
-from harness import LEASE_1S
 from lease import Lease
 from process import private, until
 from sentinels import Watched
 
+LEASE = {"lease": "2s", "max_lease": "2s"}
 QUARANTINE = 2.0  # seconds, max_lease: a promoted replica grants nothing for so long
 PATIENCE = 30  # seconds in which a fail-over and the quarantine after it are over
 
@@ -28,7 +28,7 @@ class SentinelTest(Contended):
 
     def hosts(self, servers, tree=None):
         """Two daemons on these servers."""
-        self.a, self.b = [self.daemon(on_redis(servers, LEASE_1S, tree)) for _ in range(2)]
+        self.a, self.b = [self.daemon(on_redis(servers, LEASE, tree)) for _ in range(2)]
         self.asker = self.client(self.a)
         for daemon in (self.a, self.b):
             with daemon.client() as client:
@@ -213,7 +213,7 @@ class NoWord(SentinelTest):
     """The sentinels do not say where the master is."""
 
     def never_up(self, tree, reason):
-        daemon = self.daemon(on_redis([self.w], LEASE_1S, tree))
+        daemon = self.daemon(on_redis([self.w], LEASE, tree))
         client = self.client(daemon)
         until(lambda: reason in self.row(self.w.label, client).fields.get("reason", ""), "the reason is told: " + reason)
         client.err("LOCK a", "QUORUM")
