@@ -72,7 +72,7 @@ static void group_drop_lost(struct request_context *x, struct group *g)
 
 		if (!p->claim || p->claim->state != CLAIM_LOST)
 			continue;
-		part_drop(x, p);
+		inner_session_drop(x->engine, &p->claim);
 		part_see(x, p, REFUSED_BUSY);
 	}
 }
@@ -103,7 +103,7 @@ static struct part *all_next(struct request_context *x, struct group *g)
 		if (!part_is_had(x, g, p))
 			next = next && part_comes_before(next, p) ? next : p;
 		else if (part_is_asked(p))
-			part_drop(x, p); /* the client got it by another request */
+			inner_session_drop(x->engine, &p->claim); /* the client got it by another request */
 	}
 	return next;
 }
@@ -113,7 +113,7 @@ static void all_give_back_after(struct request_context *x, struct group *g, cons
 {
 	for (unsigned i = 0; i < g->parts; i++)
 		if (part_comes_before(next, &g->part[i]))
-			part_drop(x, &g->part[i]);
+			inner_session_drop(x->engine, &g->part[i].claim);
 }
 
 static void all_go_on(struct request_context *x, struct group *g)

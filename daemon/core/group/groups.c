@@ -271,7 +271,7 @@ static unsigned group_drop_owned(struct request_context *x, struct group *g)
 
 	for (unsigned i = 0; i < g->parts; i++) {
 		if (group_own(x, g, &g->part[i]))
-			part_drop(x, &g->part[i]);
+			inner_session_drop(x->engine, &g->part[i].claim);
 		n += g->part[i].claim != NULL;
 	}
 	return n;

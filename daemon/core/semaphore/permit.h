@@ -18,9 +18,6 @@ void permit_ask_mark(struct request_context *x, struct permit *p, bool patient);
 void permit_ask_slot(struct request_context *x, struct permit *p, unsigned slot, bool patient); /* it has not asked for this slot yet */
 void permit_ask_again(struct request_context *x, struct permit *p, struct seat *seat, bool patient); /* for a slot whose claim it has no longer */
 bool seat_is_asked(const struct seat *seat);
-bool seat_is_had(const struct request_context *x, const struct seat *seat); /* held, and its lease is not over */
-/* Gives back the name if it is held, or leaves its queue. */
-void seat_drop(struct request_context *x, struct seat *seat);
 /* One of the slots that it holds becomes its slot. It gives back the others, and leaves their queues. */
 void permit_keep_slot(struct request_context *x, struct permit *p);
 void permit_drop_all(struct request_context *x, struct permit *p);

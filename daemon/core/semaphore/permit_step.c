@@ -204,9 +204,9 @@ static void permit_refuse(struct request_context *x, struct permit *p, enum refu
 /* If it was lost before the client was told of it, nobody needs to know. */
 static void drop_lost(struct request_context *x, struct seat *seat)
 {
-	if (!seat->claim || seat_is_asked(seat) || seat_is_had(x, seat))
+	if (!seat->claim || seat_is_asked(seat) || inner_session_has(x->engine, seat->claim))
 		return;
-	seat_drop(x, seat);
+	inner_session_drop(x->engine, &seat->claim);
 	seat->why = NOT_REFUSED;
 }
 
@@ -219,7 +219,7 @@ static void permit_drop_lost(struct request_context *x, struct permit *p)
 
 static bool permit_is_complete(const struct request_context *x, const struct permit *p)
 {
-	return seat_is_had(x, &p->mark) && permit_has_slot(x, p);
+	return inner_session_has(x->engine, p->mark.claim) && permit_has_slot(x, p);
 }
 
 /* Call in PERMIT_TRYING. */

@@ -75,27 +75,10 @@ bool seat_is_asked(const struct seat *seat)
 	return seat->claim && seat->claim->state != CLAIM_HELD && seat->claim->state != CLAIM_LOST;
 }
 
-bool seat_is_had(const struct request_context *x, const struct seat *seat)
-{
-	const struct claim *c = seat->claim;
-
-	return c && c->state == CLAIM_HELD && c->lock->lease.state == LEASE_HELD && !lock_is_over(&x->engine->table, c->lock);
-}
-
-void seat_drop(struct request_context *x, struct seat *seat)
-{
-	struct claim *c = seat->claim;
-
-	if (!c)
-		return;
-	seat->claim = NULL;
-	inner_session_drop(x->engine, c);
-}
-
 static void seat_drop_asked(struct request_context *x, struct seat *seat)
 {
 	if (seat_is_asked(seat))
-		seat_drop(x, seat);
+		inner_session_drop(x->engine, &seat->claim);
 }
 
 static void slots_drop_asked(struct request_context *x, struct permit *p)
@@ -116,7 +99,7 @@ static void slot_drop(struct request_context *x, struct permit *p, struct seat *
 {
 	if (seat->claim)
 		p->semaphore->next = seat->slot;
-	seat_drop(x, seat);
+	inner_session_drop(x->engine, &seat->claim);
 }
 
 /* First the waiting claims leave their queues: what is given back must not be granted to a permit that is leaving. */
@@ -137,7 +120,7 @@ void permit_keep_slot(struct request_context *x, struct permit *p)
 {
 	unsigned i = 0;
 
-	while (!seat_is_had(x, &p->asked[i]))
+	while (!inner_session_has(x->engine, p->asked[i].claim))
 		i++;
 	p->slot = p->asked[i];
 	p->asked[i].claim = NULL;
@@ -148,7 +131,7 @@ void permit_drop_all(struct request_context *x, struct permit *p)
 {
 	slots_drop(x, p);
 	slot_drop(x, p, &p->slot);
-	seat_drop(x, &p->mark); /* last: the mark exists as long as a slot */
+	inner_session_drop(x->engine, &p->mark.claim); /* last: the mark exists as long as a slot */
 }
 
 static void seat_abandon(struct request_context *x, struct permit *p, struct seat *seat, struct instant until)
@@ -180,7 +163,7 @@ static void permit_lose_seats(struct request_context *x, struct permit *p, enum 
 bool permit_has_slot(const struct request_context *x, const struct permit *p)
 {
 	for (unsigned i = 0; i < p->asked_n; i++)
-		if (seat_is_had(x, &p->asked[i]))
+		if (inner_session_has(x->engine, p->asked[i].claim))
 			return true;
 	return false;
 }

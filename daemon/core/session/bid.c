@@ -218,8 +218,18 @@ void inner_session_set_terms(const struct bid *b, bool renew, int64_t delay_us)
 	}
 }
 
-void inner_session_drop(struct engine *e, struct claim *c)
+bool inner_session_has(const struct engine *e, const struct claim *c)
 {
+	return c && c->state == CLAIM_HELD && c->lock->lease.state == LEASE_HELD && !lock_is_over(&e->table, c->lock);
+}
+
+void inner_session_drop(struct engine *e, struct claim **claim)
+{
+	struct claim *c = *claim;
+
+	*claim = NULL;
+	if (!c)
+		return;
 	TAILQ_REMOVE(&c->session->claims, c, in_session);
 	if (c->state == CLAIM_HELD)
 		hold_unlock(e, c, 0, NULL);

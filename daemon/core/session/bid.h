@@ -86,7 +86,9 @@ void inner_session_init(struct session *agent, struct bid *b);
 struct claim *inner_session_claim(struct engine *e, const struct bid *b, struct instant asked_at);
 /* The request was repeated on other terms. They apply to what the agent has not got yet. */
 void inner_session_set_terms(const struct bid *b, bool renew, int64_t delay_us);
-/* Gives back what the claim holds, or removes it from the queue. */
-void inner_session_drop(struct engine *e, struct claim *c);
+/* Held, and its lease is not over. NULL: false. */
+bool inner_session_has(const struct engine *e, const struct claim *c);
+/* Gives back what the claim holds, or removes it from the queue. *c is NULL from then on; if it was before, nothing is done. */
+void inner_session_drop(struct engine *e, struct claim **c);
 
 #endif

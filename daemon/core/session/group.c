@@ -77,11 +77,9 @@ struct claim *group_own(const struct request_context *x, const struct group *g, 
 
 bool part_is_had(const struct request_context *x, const struct group *g, const struct part *p)
 {
-	struct claim *c = group_own(x, g, p);
+	const struct claim *c = group_own(x, g, p);
 
-	if (!c || c->shared != g->shared)
-		c = p->claim && p->claim->state == CLAIM_HELD ? p->claim : NULL;
-	return c && c->lock->lease.state == LEASE_HELD && !lock_is_over(&x->engine->table, c->lock);
+	return inner_session_has(x->engine, c && c->shared == g->shared ? c : p->claim);
 }
 
 static void part_forget_refusal(struct request_context *x, struct part *p)
@@ -109,16 +107,6 @@ void part_ask(struct request_context *x, struct group *g, struct part *p, bool p
 	lock_request_ask(x->engine, c, part_name(p), patient ? g->bid.wait_until : x->core->now);
 }
 
-void part_drop(struct request_context *x, struct part *p)
-{
-	struct claim *c = p->claim;
-
-	if (!c)
-		return;
-	p->claim = NULL;
-	inner_session_drop(x->engine, c);
-}
-
 /* First the waiting parts leave their queues: what is given back must not be granted to a group that is leaving. */
 static void group_drop_part_of(struct request_context *x, struct group *g, bool waiting, const struct part *but)
 {
@@ -126,7 +114,7 @@ static void group_drop_part_of(struct request_context *x, struct group *g, bool 
 		struct part *p = &g->part[i];
 
 		if (p != but && p->claim && (p->claim->state == CLAIM_WAITING) == waiting)
-			part_drop(x, p);
+			inner_session_drop(x->engine, &p->claim);
 	}
 }
 

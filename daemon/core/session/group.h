@@ -74,8 +74,6 @@ struct claim *group_own(const struct request_context *x, const struct group *g, 
 bool part_is_had(const struct request_context *x, const struct group *g, const struct part *p);
 /* Asks for that name. patient: waits for as long as the group does. */
 void part_ask(struct request_context *x, struct group *g, struct part *p, bool patient);
-/* Gives back the name if it is held, or leaves its queue. */
-void part_drop(struct request_context *x, struct part *p);
 void group_drop_parts(struct request_context *x, struct group *g, const struct part *but);
 /* Notes what a notice says about a part. True: nothing is to be sent. */
 bool group_on_notice(struct request_context *x, const struct notice *n);
