@@ -33,6 +33,13 @@ void reply_alarm(const struct request_context *x, struct reply *r, const void *a
 void reply_elsewhere(struct reply *r, const struct elsewhere *elsewhere);
 /* Adds how long the holder there has had it, if that is known. Also for BUSY. */
 void reply_elsewhere_held(const struct request_context *x, struct reply *r, const struct elsewhere *elsewhere);
+/* Adds owner=, if there is one. */
+static inline void reply_owner(struct reply *r, struct span owner)
+{
+	if (owner.n > 0)
+		reply_text(r, "owner", owner);
+}
+
 /* Adds mode=shared to a hold or a wait, and nothing if it is exclusive. */
 static inline void reply_mode(struct reply *r, const struct claim *c)
 {

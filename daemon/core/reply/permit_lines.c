@@ -3,8 +3,6 @@
 
 #include "daemon/core/reply/listing.h"
 #include "daemon/core/reply/send.h"
-#include "daemon/core/session/client.h"
-#include "proto/decimal.h"
 
 void reply_permit(struct reply *r, const struct permit *p)
 {
@@ -13,21 +11,25 @@ void reply_permit(struct reply *r, const struct permit *p)
 	reply_int(r, "fence", p->fence);
 }
 
+struct report report_of_permit(const struct permit *p)
+{
+	return (struct report){.session = p->bid.session,
+	                       .name = semaphore_name(p->semaphore),
+	                       .owner = bid_owner(&p->bid),
+	                       .remark = kept_remark(&p->bid.remark),
+	                       .fence = p->fence,
+	                       .permit = p->slot.slot,
+	                       .limit = p->semaphore->limit,
+	                       .waiters = p->semaphore->waiters,
+	                       .asked_at = p->bid.asked_at,
+	                       .granted_at = p->granted_at,
+	                       .loss = p->loss};
+}
+
 void permit_send_push(struct request_context *x, const struct permit *p, const char *word, const char *field)
 {
-	struct reply r;
-
-	if (p->bid.not_notified || p->bid.session->detached || p->bid.session->resuming)
-		return;
-	reply_begin(&r, session_line(x->sessions), SPAN(""), word);
-	reply_permit(&r, p);
-	if (field)
-		reply_ms(&r, field, permit_valid_us(x, p));
-	else
-		reply_text(&r, "reason", span_of(loss_word(p->loss)));
-	if (p->bid.owner_n > 0)
-		reply_text(&r, "owner", bid_owner(&p->bid));
-	send_line(x, p->bid.session, &r);
+	if (!p->bid.not_notified && !p->bid.session->detached && !p->bid.session->resuming)
+		push(x, report_of_permit(p), word, field, field ? permit_valid_us(x, p) / MSEC : 0);
 }
 
 unsigned semaphore_free_slots(const struct semaphore *m)
@@ -62,33 +64,14 @@ void permit_send_extended(struct request_context *x, const struct pending *p)
 /* For alarms and the slow log. */
 static void permit_attend(struct request_context *x, const struct permit *p, enum watch_kind kind)
 {
-	if (kind == WATCH_WAITING) {
-		alarms_set(x->core, ALARM_OF_PERMIT, p, ALARM_WAITED, p->bid.asked_at);
-	} else if (kind == WATCH_GRANTED) {
+	if (kind == WATCH_GRANTED)
 		slow_wait(x, p->bid.session, semaphore_name(p->semaphore), kept_remark(&p->bid.remark).trace, p->bid.asked_at, "granted");
+	if (kind == WATCH_WAITING)
+		alarms_set(x->core, ALARM_OF_PERMIT, p, ALARM_WAITED, p->bid.asked_at);
+	else if (kind == WATCH_GRANTED)
 		alarms_set(x->core, ALARM_OF_PERMIT, p, ALARM_HELD, p->granted_at);
-	} else {
+	else
 		alarms_forget(x->core, p); /* a lost permit stays until its client has acknowledged the loss */
-		slow_hold(x, p->bid.session, semaphore_name(p->semaphore), kept_remark(&p->bid.remark).trace, p->granted_at,
-		          kind == WATCH_LOST ? loss_word(p->loss) : "released");
-	}
-}
-
-static void permit_audit(struct request_context *x, const struct permit *p, const char *event, enum watch_kind kind)
-{
-	char digits[DECIMAL_MAX], *end = digits + sizeof(digits), *slot = decimal_write(end, p->slot.slot);
-	const struct audit a = {
-		.event = event,
-		.session = p->bid.session,
-		.name = semaphore_name(p->semaphore),
-		.permit = {slot, (size_t)(end - slot)},
-		.trace = kept_remark(&p->bid.remark).trace,
-		.fence = p->fence,
-		.held_us = kind == WATCH_GRANTED ? -1 : instant_diff(x->core->now, p->granted_at),
-		.reason = kind == WATCH_LOST ? loss_word(p->loss) : NULL,
-	};
-
-	audit_write(x->core, &a);
 }
 
 static void permit_count(struct request_context *x, const struct permit *p, enum watch_kind kind)
@@ -105,40 +88,11 @@ static void permit_count(struct request_context *x, const struct permit *p, enum
 
 void permit_watch_report(struct request_context *x, const struct permit *p, enum watch_kind kind)
 {
-	static const char *const word[] = {
-		[WATCH_GRANTED] = "granted", [WATCH_RELEASED] = "released", [WATCH_LOST] = "lost", [WATCH_WAITING] = "waiting"};
-	char who[WHO_MAX];
-	struct reply r;
-
 	if (x->core->name_groups)
 		permit_count(x, p, kind);
 	if (x->attends)
 		permit_attend(x, p, kind);
-	if (x->core->conf.audit && kind != WATCH_WAITING)
-		permit_audit(x, p, word[kind], kind);
-	if (TAILQ_EMPTY(&x->watchings))
-		return;
-	reply_begin(&r, session_line(x->sessions), SPAN(""), "! EVENT");
-	reply_text(&r, "kind", span_of(word[kind]));
-	reply_text(&r, "name", semaphore_name(p->semaphore));
-	reply_int(&r, "session", (int64_t)p->bid.session->serial);
-	reply_text(&r, "who", (struct span){who, session_who(p->bid.session, who)});
-	if (kind == WATCH_WAITING) {
-		reply_ms(&r, "waited_ms", instant_diff(x->core->now, p->bid.asked_at));
-	} else {
-		reply_int(&r, "permit", p->slot.slot);
-		reply_int(&r, "fence", p->fence);
-	}
-	if (kind == WATCH_RELEASED || kind == WATCH_LOST)
-		reply_ms(&r, "held_ms", instant_diff(x->core->now, p->granted_at));
-	if (kind == WATCH_LOST)
-		reply_text(&r, "reason", span_of(loss_word(p->loss)));
-	reply_int(&r, "limit", p->semaphore->limit);
-	reply_int(&r, "waiters", p->semaphore->waiters);
-	if (p->bid.owner_n > 0)
-		reply_text(&r, "owner", bid_owner(&p->bid));
-	reply_remark(&r, kept_remark(&p->bid.remark));
-	news_send(x, semaphore_name(p->semaphore), kind == WATCH_WAITING ? p->bid.asked_at : INSTANT_NEVER, &r);
+	report_send(x, report_of_permit(p), kind);
 }
 
 /* --- rows of SHOW --- */
@@ -163,8 +117,7 @@ static void row_permit(struct request_context *x, struct session *s, const struc
 	reply_alarm(x, &r, p, pos == 0 ? ALARM_HELD : ALARM_WAITED);
 	if (pos > 0 && p->bid.priority > 0)
 		reply_int(&r, "priority", p->bid.priority);
-	if (p->bid.owner_n > 0)
-		reply_text(&r, "owner", bid_owner(&p->bid));
+	reply_owner(&r, bid_owner(&p->bid));
 	reply_remark(&r, kept_remark(&p->bid.remark));
 	row_end(x, s, &r);
 }

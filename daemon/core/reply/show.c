@@ -7,13 +7,11 @@
 #include "daemon/core/reply/history.h"
 #include "daemon/core/reply/listing.h"
 #include "daemon/core/reply/remote_holders.h"
-#include "daemon/core/reply/send.h"
 #include "daemon/core/reply/watch.h"
 
 static void reply_texts(struct reply *r, const struct claim *c)
 {
-	if (c->owner_n > 0)
-		reply_text(r, "owner", claim_owner(c));
+	reply_owner(r, claim_owner(c));
 	reply_remark(r, claim_remark(c));
 }
 
@@ -339,13 +337,18 @@ static const struct claim *holder_in_the_way(const struct lock *l, const struct 
 	return l->holder && claim_is_of(l->holder, s, owner) ? lock_next_holder(l, l->holder) : l->holder;
 }
 
-static void reply_holder_here(struct request_context *x, struct reply *r, const struct lock *l, const struct claim *holder)
+void reply_who_holds(const struct request_context *x, struct reply *r, struct report of)
 {
 	char who[WHO_MAX];
 
-	reply_text(r, "holder", (struct span){who, session_who(holder->session, who)});
-	reply_ms(r, "held_ms", instant_diff(x->core->now, holder->granted_at));
-	reply_remark(r, claim_remark(holder));
+	reply_text(r, "holder", (struct span){who, session_who(of.session, who)});
+	reply_ms(r, "held_ms", instant_diff(x->core->now, of.granted_at));
+	reply_remark(r, of.remark);
+}
+
+static void reply_holder_here(struct request_context *x, struct reply *r, const struct lock *l, const struct claim *holder)
+{
+	reply_who_holds(x, r, report_of_claim(holder));
 	if (l->share) {
 		reply_mode(r, holder);
 		reply_int(r, "holders", lock_holders(l));

@@ -7,7 +7,7 @@
 #include "daemon/core/reply/history.h"
 #include "daemon/core/reply/listing.h"
 #include "daemon/core/reply/records.h"
-#include "daemon/core/reply/send.h"
+#include "daemon/core/reply/show.h"
 
 /* Its client is told of the permit. Forgets what the same owner lost earlier with the same slot. */
 static void permit_forget_losses(struct request_context *x, struct permit *p)
@@ -54,8 +54,7 @@ unsigned permits_send_rows(struct request_context *x, struct session *s, size_t 
 		reply_ms(&r, "valid_ms", permit_valid_us(x, p));
 		reply_int(&r, "count", 1);
 		reply_int(&r, "limit", p->semaphore->limit);
-		if (p->bid.owner_n > 0)
-			reply_text(&r, "owner", bid_owner(&p->bid));
+		reply_owner(&r, bid_owner(&p->bid));
 		session_send(x->sessions, s, r.start, reply_end(&r));
 		n++;
 	}
@@ -129,15 +128,6 @@ static const struct permit *permit_in_the_way(const struct semaphore *m)
 	return p;
 }
 
-static void reply_permit_holder(const struct request_context *x, struct reply *r, const struct permit *p)
-{
-	char who[WHO_MAX];
-
-	reply_text(r, "holder", (struct span){who, session_who(p->bid.session, who)});
-	reply_ms(r, "held_ms", instant_diff(x->core->now, p->granted_at));
-	reply_remark(r, kept_remark(&p->bid.remark));
-}
-
 static void permit_send_full(struct request_context *x, const struct permit *p, const char *word)
 {
 	struct semaphore *m = p->semaphore;
@@ -152,7 +142,7 @@ static void permit_send_full(struct request_context *x, const struct permit *p, 
 	reply_int(&r, "free", 0); /* other daemons have those that seem to be free here */
 	reply_int(&r, "waiters", m->waiters); /* it has left the line */
 	if (holder)
-		reply_permit_holder(x, &r, holder);
+		reply_who_holds(x, &r, report_of_permit(holder));
 	send_line(x, p->bid.session, &r);
 }
 

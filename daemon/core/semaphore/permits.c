@@ -6,14 +6,11 @@
 #include "daemon/core/engine/engine.h"
 #include "daemon/core/engine/holding.h"
 #include "daemon/core/event/core.h"
-#include "daemon/core/reply/listing.h"
 #include "daemon/core/reply/records.h"
 #include "daemon/core/reply/send.h"
 #include "daemon/core/session/client.h"
 #include "daemon/core/session/group.h"
 #include "proto/decimal.h"
-
-#include <inttypes.h>
 
 /* The names of slots begin with bytes that the stores recognize: daemon/redis/batch.c gives them their own keys. */
 
@@ -239,11 +236,6 @@ struct permit *permit_new(struct request_context *x, struct session *s, struct s
 
 #define APART_US (100 * MSEC) /* between two CONTENDED about the same permit */
 
-static bool lock_is_wanted(const struct request_context *x, const struct lock *l)
-{
-	return l->contender->want_since.us && instant_diff(x->core->now, l->contender->wanted_at) < TICKET_US;
-}
-
 /* If another daemon has permits waiting, the first of them waits in the queues of all slots, so in this one too. It counts as one waiter. */
 static unsigned permit_waiters(const struct request_context *x, const struct permit *p)
 {
@@ -259,19 +251,12 @@ static bool permit_may_notify(const struct request_context *x, const struct perm
 
 void contended_send(struct request_context *x, struct permit *p, enum contended_why why)
 {
-	struct reply r;
-
 	if (why == CONTENDED_NEWS && p->contended_at.us && instant_diff(x->core->now, p->contended_at) < APART_US)
 		return;
 	if (!permit_may_notify(x, p))
 		return;
 	p->contended_at = x->core->now;
-	reply_begin(&r, session_line(x->sessions), SPAN(""), "! CONTENDED");
-	reply_permit(&r, p);
-	reply_int(&r, "waiters", permit_waiters(x, p));
-	if (p->bid.owner_n > 0)
-		reply_text(&r, "owner", bid_owner(&p->bid));
-	send_line(x, p->bid.session, &r);
+	push(x, report_of_permit(p), "! CONTENDED", "waiters", permit_waiters(x, p));
 }
 
 void contended_send_all(struct request_context *x, const struct semaphore *m)
@@ -439,14 +424,9 @@ static void permit_drop_extend(struct request_context *x, struct permit *p, enum
 
 void permit_lose(struct request_context *x, struct permit *p, enum loss why)
 {
-	char who[WHO_MAX];
-
 	p->loss = why;
 	permit_drop_extend(x, p, REFUSED_LOST);
-	if (core_may_log(x->core, BURST_LOST))
-		core_log(x->core, LOG_WARN, "lost", "peer=%s session=%" PRIu64 " name=%s fence=%" PRId64 " reason=%s",
-		         core_quoted(x->core, (struct span){who, session_who(p->bid.session, who)}), p->bid.session->serial,
-		         core_quoted(x->core, semaphore_name(p->semaphore)), p->fence, loss_word(why));
+	report_log_lost(x, report_of_permit(p));
 	if (p->bid.not_notified)
 		record_permit_freed(x, p);
 	else
