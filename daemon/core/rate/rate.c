@@ -247,10 +247,7 @@ static struct span line_name(const struct rate_line *line)
 	return (struct span){line->text, line->n};
 }
 
-static bool line_matches(const struct map_node *node, const void *key, size_t n)
-{
-	return span_equal(line_name(container_of(node, struct rate_line, node)), (struct span){key, n});
-}
+MAP_MATCH(line_matches, struct rate_line, node, text, n)
 
 void rate_lines_init(struct request_context *x)
 {

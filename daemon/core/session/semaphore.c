@@ -6,12 +6,7 @@
 
 /* --- semaphores --- */
 
-static bool semaphore_matches(const struct map_node *node, const void *key, size_t n)
-{
-	const struct semaphore *m = container_of(node, struct semaphore, node);
-
-	return m->n == n && memcmp(m->name, key, n) == 0;
-}
+MAP_MATCH(semaphore_matches, struct semaphore, node, name, n)
 
 void semaphores_init(struct request_context *x)
 {
