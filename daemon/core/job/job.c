@@ -298,7 +298,6 @@ static void job_ended(struct request_context *x, struct job *job, enum ended how
 	}
 	metric_add(&x->core->metrics, job->end == JOB_DONE ? METRIC_JOBS_DONE : METRIC_JOBS_RETURNED, how == ENDED);
 	if (p && p->session) {
-		TAILQ_REMOVE(&p->session->pendings, p, in_session);
 		core_answers(x->core, p->verb);
 		if (how == ENDED)
 			reply_ended(x, job, s, span_of(p->tag));
@@ -309,9 +308,9 @@ static void job_ended(struct request_context *x, struct job *job, enum ended how
 			send_error(x, s, span_of(p->tag), ERROR_UNAVAILABLE,
 			           "the home of the queue did not answer as long as the lease lasted: the job may be %s, or be due again",
 			           job->end == JOB_DONE ? "done" : "given back");
-		session_answered(x->sessions, s, p->tag[0] != '\0');
 	}
-	pending_free(&x->engine->table.pendings, p);
+	if (p)
+		pending_answered(x, p);
 	if (how == ENDED && (job->end == JOB_FAILED || job->wakes))
 		job_queue_note(x, job->queue);
 	job_free(x, job);

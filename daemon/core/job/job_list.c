@@ -192,20 +192,12 @@ static void job_list_ask(struct request_context *x, struct job_list *v)
 
 static struct job_list *job_list_new(struct request_context *x, struct session *s, size_t most)
 {
-	const struct request *q = &x->request;
 	struct job_list *v = mem_alloc(sizeof(*v));
-	struct pending *p = v->pending = pool_get(&x->engine->table.pendings);
 
-	p->session = s;
-	p->origin = s->origin;
-	origin_asks(p->origin);
-	p->verb = q->verb;
-	memcpy(p->tag, q->tag.p ? q->tag.p : "", q->tag.n);
-	TAILQ_INSERT_TAIL(&s->pendings, p, in_session);
-	s->busy |= q->tag.n == 0;
+	v->pending = pending_of_request(x, s, NULL);
 	v->asker = ASKER_SURVEY;
 	v->most = most;
-	v->name = job_text_keep(q->field[FIELD_PREFIX].text);
+	v->name = job_text_keep(x->request.field[FIELD_PREFIX].text);
 	LIST_INSERT_HEAD(&x->surveys, v, in_all);
 	return v;
 }
@@ -232,14 +224,7 @@ void surveys_free_all(struct request_context *x)
 /* Its session was answered, or is gone. */
 static void job_list_over(struct request_context *x, struct job_list *v)
 {
-	struct pending *p = v->pending;
-	struct session *s = p->session;
-
-	if (s) {
-		TAILQ_REMOVE(&s->pendings, p, in_session);
-		session_answered(x->sessions, s, p->tag[0] != '\0');
-	}
-	pending_free(&x->engine->table.pendings, p);
+	pending_answered(x, v->pending);
 	job_list_free(v);
 }
 

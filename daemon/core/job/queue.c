@@ -530,16 +530,11 @@ static void job_order_answer(struct request_context *x, const struct job_order *
 
 static void job_order_finish(struct request_context *x, struct job_order *o, const struct home_question *q)
 {
-	struct pending *p = o->pending;
-	struct session *s = p->session;
 	bool done = job_order_is_done(q) || job_order_may_be_done(o, q);
 
-	if (s) {
-		TAILQ_REMOVE(&s->pendings, p, in_session);
+	if (o->pending->session)
 		job_order_answer(x, o, q);
-		session_answered(x->sessions, s, p->tag[0] != '\0');
-	}
-	pending_free(&x->engine->table.pendings, p);
+	pending_answered(x, o->pending);
 	if (done)
 		job_queue_note(x, o->queue);
 	job_order_free(x, o);

@@ -563,14 +563,8 @@ static void take_again_answer(struct request_context *x, struct session *s, cons
 
 void take_again_on_outcome(struct request_context *x, struct home_question *q)
 {
-	struct pending *p = q->pending;
-	struct session *s = p->session;
-
-	if (s) {
-		TAILQ_REMOVE(&s->pendings, p, in_session);
-		take_again_answer(x, s, q);
-		session_answered(x->sessions, s, p->tag[0] != '\0');
-	}
+	if (q->pending->session)
+		take_again_answer(x, q->pending->session, q);
+	pending_answered(x, q->pending);
 	q->pending = NULL;
-	pending_free(&x->engine->table.pendings, p);
 }

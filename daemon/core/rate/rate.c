@@ -185,17 +185,13 @@ static bool rate_is_refused(const struct home_question *q, int64_t *ret_when_ms)
 /* Answers the request by the outcome of q, and frees it. Its session is still there. */
 static void rate_finish(struct request_context *x, struct pending *p, struct home_question *q)
 {
-	struct session *s = p->session;
-
 	q->pending = p;
-	TAILQ_REMOVE(&s->pendings, p, in_session);
 	core_answers(x->core, VERB_RATE);
 	if (q->outcome == HOME_ANSWERED)
 		rate_judged(x, q);
 	else
 		rate_lost(x, q);
-	session_answered(x->sessions, s, p->tag[0] != '\0');
-	pending_free(&x->engine->table.pendings, p);
+	pending_answered(x, p);
 	q->pending = NULL;
 }
 
@@ -324,12 +320,9 @@ static void turn_free(struct request_context *x, struct rate_turn *turn)
 static void turn_answered(struct request_context *x, struct rate_turn *turn)
 {
 	struct pending *p = turn->pending;
-	struct session *s = p->session;
 
 	turn_free(x, turn);
-	TAILQ_REMOVE(&s->pendings, p, in_session);
-	session_answered(x->sessions, s, p->tag[0] != '\0');
-	pending_free(&x->engine->table.pendings, p);
+	pending_answered(x, p);
 }
 
 static void turn_is_over(struct request_context *x, struct rate_turn *turn)

@@ -426,6 +426,17 @@ struct pending *pending_of_request(struct request_context *x, struct session *s,
 	return p;
 }
 
+void pending_answered(struct request_context *x, struct pending *p)
+{
+	struct session *s = p->session;
+
+	if (s) {
+		TAILQ_REMOVE(&s->pendings, p, in_session);
+		session_answered(x->sessions, s, p->tag[0] != '\0');
+	}
+	pending_free(&x->engine->table.pendings, p);
+}
+
 bool refuse_name(struct request_context *x, struct session *s)
 {
 	send_invalid(x, s, ERROR_LIMIT, "a name may have at most %" PRIu64 " bytes (limits.name)", x->core->conf.limits.name);

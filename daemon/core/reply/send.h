@@ -110,6 +110,8 @@ bool pendings_within_limit(struct request_context *x, struct session *s);
 struct pending *pending_of_request(struct request_context *x, struct session *s, struct lock *l);
 /* The same for a request that does not ask them yet, and has another bound. It does not count for its peer. */
 struct pending *pending_uncounted(struct request_context *x, struct session *s, struct lock *l);
+/* It was answered, or its session is gone. Frees it. */
+void pending_answered(struct request_context *x, struct pending *p);
 
 /* The terms of a request about a lock, and the bounds on them. If a check fails, it has answered the request. */
 
