@@ -443,27 +443,7 @@ void rate_turns_finish_up(struct request_context *x, struct session *s)
 	}
 }
 
-bool rate_turns_refuse(struct request_context *x, struct session *s, int64_t *left)
-{
-	struct pending *p, *next;
-	struct rate_line *line;
-
-	for (p = TAILQ_LAST(&s->pendings, pendings); p; p = next) {
-		next = TAILQ_PREV(p, pendings, in_session);
-		if (!p->turn)
-			continue;
-		if ((*left)-- <= 0)
-			return false;
-		line = p->turn->line;
-		core_answers(x->core, VERB_RATE);
-		send_draining(x, s, span_of(p->tag));
-		turn_answered(x, p->turn);
-		line_look(x, line);
-	}
-	return true;
-}
-
-bool rate_turns_revoke(struct request_context *x, struct session *s, int64_t *left)
+bool rate_turns_refuse(struct request_context *x, struct session *s, bool denied, int64_t *left)
 {
 	struct pending *p, *next;
 	struct rate_line *line;
@@ -471,13 +451,13 @@ bool rate_turns_revoke(struct request_context *x, struct session *s, int64_t *le
 
 	for (p = TAILQ_LAST(&s->pendings, pendings); p; p = next) {
 		next = TAILQ_PREV(p, pendings, in_session);
-		if (!p->turn || session_may_lock(x->core, s, line_name(p->turn->line), &by))
+		if (!p->turn || (denied && session_may_lock(x->core, s, line_name(p->turn->line), &by)))
 			continue;
 		if ((*left)-- <= 0)
 			return false;
 		line = p->turn->line;
 		core_answers(x->core, VERB_RATE);
-		send_revoked(x, s, span_of(p->tag));
+		(denied ? send_revoked : send_draining)(x, s, span_of(p->tag));
 		turn_answered(x, p->turn);
 		line_look(x, line);
 	}
