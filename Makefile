@@ -159,7 +159,6 @@ CORE := \
 	daemon/core/reply/listing.c \
 	daemon/core/reply/lists.c \
 	daemon/core/reply/watch.c \
-	daemon/core/reply/page.c \
 	daemon/core/reply/send.c \
 	daemon/core/reply/records.c \
 	daemon/core/rights/access.c \

@@ -15,7 +15,7 @@ daemon/core/lock       claim lease lock
 daemon/core/round      round engine_data home
 daemon/core/engine     move release wait acquire retry grant break hold renew adopt engine
 daemon/core/session    session client bid jobs semaphore group
-daemon/core/reply      page remote_holders listing records send lists watch permit_lines history show
+daemon/core/reply      remote_holders listing records send lists watch permit_lines history show
 daemon/core/rights     suspects auth access
 daemon/core/deadlock   wait_graph deadlock
 daemon/core/rate       rate

@@ -87,9 +87,7 @@ static bool group_may_wait(const struct request_context *x, const struct group *
 /* All requests ask for names in the same order, so no two of them wait for each other. */
 static bool part_comes_before(const struct part *p, const struct part *q)
 {
-	int order = memcmp(p->name, q->name, p->n < q->n ? p->n : q->n);
-
-	return order < 0 || (order == 0 && p->n < q->n);
+	return span_compare(part_name(p), part_name(q)) < 0;
 }
 
 /* Returns the first name that it does not have; NULL: it has all. */

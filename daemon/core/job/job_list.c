@@ -5,7 +5,6 @@
 #include "daemon/base/mem.h"
 #include "daemon/base/netstring.h"
 #include "daemon/core/reply/listing.h"
-#include "daemon/core/reply/lists.h"
 #include "daemon/core/reply/send.h"
 #include "daemon/core/session/client.h"
 #include "proto/proto.h"

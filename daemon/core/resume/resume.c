@@ -9,7 +9,6 @@
 #include "daemon/core/rate/rate.h"
 #include "daemon/core/reply/history.h"
 #include "daemon/core/reply/listing.h"
-#include "daemon/core/reply/lists.h"
 #include "daemon/core/reply/records.h"
 #include "daemon/core/reply/send.h"
 #include "daemon/core/reply/watch.h"

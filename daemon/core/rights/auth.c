@@ -4,7 +4,6 @@
 
 #include "daemon/base/mem.h"
 #include "daemon/base/peer.h"
-#include "daemon/core/reply/page.h"
 #include "daemon/core/reply/send.h"
 #include "daemon/core/session/client.h"
 
