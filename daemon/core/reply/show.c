@@ -267,6 +267,53 @@ static void show_at_once(struct request_context *x, struct session *s, struct lo
 		show(x, s, x->request.tag, l, &l->contender->elsewhere, &not_asked, p.formers);
 }
 
+/* --- semaphores --- */
+
+static void row_permit(struct request_context *x, struct session *s, const struct permit *p, unsigned pos)
+{
+	struct reply r;
+
+	row_begin(x, x->request.tag, &r);
+	reply_text(&r, "role", pos == 0 ? SPAN("holder") : SPAN("waiter"));
+	reply_int(&r, "pos", pos);
+	reply_session(x, &r, p->bid.session);
+	if (pos == 0) {
+		reply_int(&r, "permit", p->slot.slot);
+		reply_int(&r, "fence", p->fence);
+		reply_ms(&r, "held_ms", instant_diff(x->core->now, p->granted_at));
+		reply_ms(&r, "valid_ms", permit_valid_us(x, p));
+	} else {
+		reply_ms(&r, "waited_ms", instant_diff(x->core->now, p->bid.asked_at));
+	}
+	reply_int(&r, "limit", p->semaphore->limit);
+	reply_alarm(x, &r, p, pos == 0 ? ALARM_HELD : ALARM_WAITED);
+	if (pos > 0 && p->bid.priority > 0)
+		reply_int(&r, "priority", p->bid.priority);
+	reply_owner(&r, bid_owner(&p->bid));
+	reply_remark(&r, kept_remark(&p->bid.remark));
+	row_end(x, s, &r);
+}
+
+static void semaphore_show(struct request_context *x, struct session *s, const struct semaphore *m)
+{
+	size_t begin = s->unsent;
+	unsigned rows = 0, left_out = 0, pos = 0;
+	const struct permit *p;
+
+	TAILQ_FOREACH(p, &m->others, in_line) {
+		if (p->state != PERMIT_HELD)
+			continue;
+		if (rows_take_long(x, s->unsent - begin))
+			left_out++;
+		else
+			row_permit(x, s, p, 0), rows++;
+	}
+	for (p = TAILQ_FIRST(&m->line); p && !rows_take_long(x, s->unsent - begin); p = TAILQ_NEXT(p, in_line))
+		row_permit(x, s, p, ++pos), rows++;
+	left_out += m->waiters - pos;
+	rows_done(x, s, x->request.tag, rows, left_out > 0 ? (int64_t)left_out : -1);
+}
+
 /* The name is in use as a lock. Permits of it that are asked for now will be refused. */
 static bool is_of_lock(const struct lock *l)
 {

@@ -117,8 +117,6 @@ void permit_send_push(struct request_context *x, const struct permit *p, const c
 unsigned semaphore_free_slots(const struct semaphore *m);
 /* Sends OK to an ACQUIRE, also to a repeated one. */
 void permit_send_granted(struct request_context *x, struct permit *p, struct span tag);
-/* SHOW: sends rows for the permits that sessions of this daemon have, and those that they wait for. */
-void semaphore_show(struct request_context *x, struct session *s, const struct semaphore *m);
 void permit_watch_report(struct request_context *x, const struct permit *p, enum watch_kind kind);
 static inline void permit_watch(struct request_context *x, const struct permit *p, enum watch_kind kind)
 {
