@@ -58,9 +58,9 @@ static bool bid_may_lock(const struct request_context *x, struct bid *b)
 	unsigned line;
 
 	if (!g)
-		return session_may_lock(x->core, b->session, semaphore_name(permit_of_bid(b)->semaphore), &line);
+		return session_may_lock(x->core, b->session, permit_of_bid(b)->semaphore->name, &line);
 	for (unsigned i = 0; i < g->parts && !g->take; i++)
-		if (!session_may_lock(x->core, b->session, part_name(&g->part[i]), &line))
+		if (!session_may_lock(x->core, b->session, g->part[i].name, &line))
 			return false;
 	return true;
 }

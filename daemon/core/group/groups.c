@@ -30,7 +30,7 @@ static bool group_gains(const struct request_context *x, const struct group *g)
 		const struct lock *l = p->claim ? p->claim->lock : p->seen;
 		bool asked = p->claim ? p->claim->state != CLAIM_HELD : g->any;
 
-		if (asked && l && lock_holder_of(l, g->bid.session, bid_owner(&g->bid)) && part_is_had(x, g, p))
+		if (asked && l && lock_holder_of(l, g->bid.session, g->bid.owner) && part_is_had(x, g, p))
 			return true;
 	}
 	return false;
@@ -68,7 +68,7 @@ void groups_again(struct request_context *x)
 static bool group_has_name(const struct group *g, struct span name)
 {
 	for (unsigned i = 0; i < g->parts; i++)
-		if (span_equal(part_name(&g->part[i]), name))
+		if (span_equal(g->part[i].name, name))
 			return true;
 	return false;
 }
@@ -78,7 +78,7 @@ struct group *group_in_other_mode(const struct session *s, struct span name, str
 	struct group *g;
 
 	GROUPS_FOREACH(g, s)
-		if (!g->bid.ending && g->shared != shared && span_equal(bid_owner(&g->bid), owner) && group_has_name(g, name))
+		if (!g->bid.ending && g->shared != shared && span_equal(g->bid.owner, owner) && group_has_name(g, name))
 			return g;
 	return NULL;
 }
@@ -89,7 +89,7 @@ bool groups_give_up(struct session *s, struct span name, struct span owner)
 	bool ending = false;
 
 	GROUPS_FOREACH(g, s)
-		if (g->bid.not_notified && !g->bid.ending && span_equal(bid_owner(&g->bid), owner) && group_has_name(g, name)) {
+		if (g->bid.not_notified && !g->bid.ending && span_equal(g->bid.owner, owner) && group_has_name(g, name)) {
 			bid_is_ending(&g->bid);
 			ending = true;
 		}
@@ -171,13 +171,13 @@ static void group_send_refused(struct request_context *x, const struct group *g,
 
 	core_answers(x->core, group_verb(g));
 	if (why == REFUSED_BUSY)
-		busy_send(x, s, span_of(g->bid.tag), p->seen, bid_owner(&g->bid));
+		busy_send(x, s, span_of(g->bid.tag), p->seen, g->bid.owner);
 	else if (why == REFUSED_TIMEOUT)
-		busy_send_timeout(x, s, span_of(g->bid.tag), p->seen, bid_owner(&g->bid), kept_remark(&g->bid.remark).trace, g->bid.asked_at);
+		busy_send_timeout(x, s, span_of(g->bid.tag), p->seen, g->bid.owner, kept_remark(&g->bid.remark).trace, g->bid.asked_at);
 	else
 		deliver_refusal(x, s, span_of(g->bid.tag), why);
 	metric_waited(&x->core->metrics, refusal_result(why), waited);
-	core_name_waited(x->core, part_name(p ? p : &g->part[0]), refusal_result(why), waited);
+	core_name_waited(x->core, (p ? p : &g->part[0])->name, refusal_result(why), waited);
 }
 
 void group_refuse(struct request_context *x, struct group *g, const struct part *p, enum refusal why)
@@ -363,7 +363,7 @@ void group_win_all(struct request_context *x, struct group *g)
 		watch_who_waits(x, group_own(x, g, &g->part[i]));
 	}
 	if (x->attends)
-		slow_wait_of_group(x, g->bid.session, part_name(&g->part[g->next < g->parts ? g->next : 0]), g->parts, kept_remark(&g->bid.remark).trace,
+		slow_wait_of_group(x, g->bid.session, g->part[g->next < g->parts ? g->next : 0].name, g->parts, kept_remark(&g->bid.remark).trace,
 		                   g->bid.asked_at);
 	group_won(x, g);
 }
@@ -391,7 +391,7 @@ void group_win_one(struct request_context *x, struct group *g, struct part *p)
 
 static struct lock *part_lock(const struct request_context *x, const struct part *p)
 {
-	return lock_find(&x->engine->table, part_name(p));
+	return lock_find(&x->engine->table, p->name);
 }
 
 static bool part_is_asked(const struct part *p)
@@ -412,7 +412,7 @@ static bool part_is_taken(struct request_context *x, struct group *g, const stru
 static void part_see(struct request_context *x, struct part *p, enum refusal why)
 {
 	if (!p->seen) {
-		p->seen = lock_find_or_add(&x->engine->table, part_name(p));
+		p->seen = lock_find_or_add(&x->engine->table, p->name);
 		p->seen->name.refs++;
 	}
 	p->why = why;
@@ -467,7 +467,7 @@ static bool group_may_wait(const struct request_context *x, const struct group *
 /* All requests ask for names in the same order, so no two of them wait for each other. */
 static bool part_comes_before(const struct part *p, const struct part *q)
 {
-	return span_compare(part_name(p), part_name(q)) < 0;
+	return span_compare(p->name, q->name) < 0;
 }
 
 /* Returns the first name that it does not have; NULL: it has all. */

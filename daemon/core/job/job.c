@@ -139,7 +139,7 @@ static void job_supersede(struct request_context *x, struct job *earlier, const 
 	earlier->superseded = true;
 	if (span_equal(earlier->lock, job->lock)) {
 		job_unlock(x, earlier); /* the next attempt is counted as well */
-		job_text_free(&earlier->lock);
+		mem_span_free(&earlier->lock);
 	}
 	if (earlier->state == JOB_LOST && !earlier->not_notified)
 		job_acknowledge(x, earlier);
@@ -188,7 +188,7 @@ static void job_renewed(struct request_context *x, struct job *job, struct insta
 	if (adopted) {
 		job_set_state(x, job, JOB_HELD);
 		job->until = INSTANT_PAST;
-		job_text_free(&job->former);
+		mem_span_free(&job->former);
 	}
 	job_vote(job, sent);
 	if (adopted)
@@ -568,7 +568,7 @@ bool job_restore(struct request_context *x, struct session *s, const struct jour
 	job_restore_over(x, s, r);
 	job = job_new(x, r->queue, r->job, r->lock);
 	job_set_state(x, job, JOB_ADOPTING);
-	job->former = job_text_keep(r->value);
+	job->former = mem_span(r->value);
 	job->here = r->flags & JOURNAL_NOTIFIED;
 	job->at_risk = r->flags & JOURNAL_RISK;
 	job->attempt = (unsigned)r->attempt;

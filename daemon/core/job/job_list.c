@@ -90,7 +90,7 @@ static bool queue_add(const struct request_context *x, struct listing *l, unsign
 		return false;
 	if (l->queues.last.n > 0 && span_compare(row.name, l->queues.last) <= 0)
 		return true;
-	job_text_set(&l->queues.last, row.name);
+	mem_span_set(&l->queues.last, row.name);
 	if (!session_may_look(x->core, l->session, row.name) || !span_starts(row.name, (struct span){l->prefix, l->prefix_n}))
 		return true;
 	if (rendezvous_node(x->core, HOME_OF_QUEUE, row.name, 0) != node)
@@ -134,7 +134,7 @@ static void queues_next_store(struct listing *l)
 {
 	l->queues.from = 0;
 	l->queues.place++;
-	job_text_free(&l->queues.last);
+	mem_span_free(&l->queues.last);
 }
 
 void queue_list_on_outcome(struct request_context *x, struct home_question *q)
@@ -196,7 +196,7 @@ static struct job_list *job_list_new(struct request_context *x, struct session *
 	v->pending = pending_of_request(x, s, NULL);
 	v->asker = ASKER_SURVEY;
 	v->most = most;
-	v->name = job_text_keep(x->request.field[FIELD_PREFIX].text);
+	v->name = mem_span(x->request.field[FIELD_PREFIX].text);
 	LIST_INSERT_HEAD(&x->surveys, v, in_all);
 	return v;
 }
@@ -206,7 +206,7 @@ static void job_list_free(struct job_list *v)
 	if (v->question)
 		v->question->about = NULL;
 	LIST_REMOVE(v, in_all);
-	job_text_free(&v->name);
+	mem_span_free(&v->name);
 	mem_free(v);
 }
 

@@ -226,8 +226,7 @@ struct rate_turn {
 
 struct rate_line {
 	struct map_node node;
-	char *text;                     /* the name */
-	size_t n;
+	struct span name;               /* owned */
 	TAILQ_HEAD(, rate_turn) turns;
 	struct home_question *question; /* the one under way; NULL: none */
 	struct rate_turn *asked;        /* the turn for which it was asked; NULL: that is gone */
@@ -238,12 +237,7 @@ struct rate_line {
 
 /* --- lines --- */
 
-static struct span line_name(const struct rate_line *line)
-{
-	return (struct span){line->text, line->n};
-}
-
-MAP_MATCH(line_matches, struct rate_line, node, text, n)
+MAP_MATCH(line_matches, struct rate_line, node, name.p, name.n)
 
 void rate_lines_init(struct request_context *x)
 {
@@ -259,8 +253,7 @@ static struct rate_line *line_of(struct request_context *x, struct span name)
 	if (node)
 		return container_of(node, struct rate_line, node);
 	line = mem_alloc(sizeof(*line));
-	line->text = mem_copy(name.p, name.n);
-	line->n = name.n;
+	line->name = mem_span(name);
 	line->timer.kind = TIMER_RATE_LINE;
 	TAILQ_INIT(&line->turns);
 	map_insert(&x->rate_lines, &line->node, hash);
@@ -271,7 +264,7 @@ static void line_free(struct request_context *x, struct rate_line *line)
 {
 	heap_cancel(&x->core->timers, &line->timer);
 	map_remove(&x->rate_lines, &line->node);
-	mem_free(line->text);
+	mem_span_free(&line->name);
 	mem_free(line);
 }
 
@@ -296,7 +289,7 @@ static void line_look(struct request_context *x, struct rate_line *line)
 	heap_cancel(&x->core->timers, &line->timer);
 	line->use = first->use;
 	line->asked = first;
-	line->question = rate_question(x, first->pending->session, line_name(line), &first->use);
+	line->question = rate_question(x, first->pending->session, line->name, &first->use);
 	line->question->about = line;
 	home_ask(x->engine, line->question, 0);
 }
@@ -451,7 +444,7 @@ bool rate_turns_refuse(struct request_context *x, struct session *s, bool denied
 
 	for (p = TAILQ_LAST(&s->pendings, pendings); p; p = next) {
 		next = TAILQ_PREV(p, pendings, in_session);
-		if (!p->turn || (denied && session_may_lock(x->core, s, line_name(p->turn->line), &by)))
+		if (!p->turn || (denied && session_may_lock(x->core, s, p->turn->line->name, &by)))
 			continue;
 		if ((*left)-- <= 0)
 			return false;
@@ -488,7 +481,7 @@ void rate_lines_free_all(struct request_context *x)
 
 struct rate_asked rate_turn_asks(const struct rate_turn *turn)
 {
-	return (struct rate_asked){line_name(turn->line), turn->use, turn->asked_at, turn->until};
+	return (struct rate_asked){turn->line->name, turn->use, turn->asked_at, turn->until};
 }
 
 bool rate_turn_is_asked(const struct rate_turn *turn)

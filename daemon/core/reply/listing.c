@@ -266,7 +266,7 @@ void listing_free(struct listing *l)
 	origin_asked(l->origin);
 	if (l->queues.question)
 		l->queues.question->about = NULL;
-	job_text_free(&l->queues.last);
+	mem_span_free(&l->queues.last);
 	page_release(&l->page);
 	mem_free(l->prefix);
 	mem_free(l->after);

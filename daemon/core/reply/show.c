@@ -289,7 +289,7 @@ static void row_permit(struct request_context *x, struct session *s, const struc
 	reply_alarm(x, &r, p, pos == 0 ? ALARM_HELD : ALARM_WAITED);
 	if (pos > 0 && p->bid.priority > 0)
 		reply_int(&r, "priority", p->bid.priority);
-	reply_owner(&r, bid_owner(&p->bid));
+	reply_owner(&r, p->bid.owner);
 	reply_remark(&r, kept_remark(&p->bid.remark));
 	row_end(x, s, &r);
 }

@@ -534,7 +534,7 @@ void serve_UNSUBSCRIBE(struct request_context *x, struct session *s)
 
 void reply_permit(struct reply *r, const struct permit *p)
 {
-	reply_text(r, "name", semaphore_name(p->semaphore));
+	reply_text(r, "name", p->semaphore->name);
 	reply_int(r, "permit", p->slot.slot);
 	reply_int(r, "fence", p->fence);
 }
@@ -542,8 +542,8 @@ void reply_permit(struct reply *r, const struct permit *p)
 struct report report_of_permit(const struct permit *p)
 {
 	return (struct report){.session = p->bid.session,
-	                       .name = semaphore_name(p->semaphore),
-	                       .owner = bid_owner(&p->bid),
+	                       .name = p->semaphore->name,
+	                       .owner = p->bid.owner,
 	                       .remark = kept_remark(&p->bid.remark),
 	                       .fence = p->fence,
 	                       .permit = p->slot.slot,
@@ -593,7 +593,7 @@ void permit_send_extended(struct request_context *x, const struct pending *p)
 static void permit_attend(struct request_context *x, const struct permit *p, enum watch_kind kind)
 {
 	if (kind == WATCH_GRANTED)
-		slow_wait(x, p->bid.session, semaphore_name(p->semaphore), kept_remark(&p->bid.remark).trace, p->bid.asked_at, "granted");
+		slow_wait(x, p->bid.session, p->semaphore->name, kept_remark(&p->bid.remark).trace, p->bid.asked_at, "granted");
 	if (kind == WATCH_WAITING)
 		alarms_set(x->core, ALARM_OF_PERMIT, p, ALARM_WAITED, p->bid.asked_at);
 	else if (kind == WATCH_GRANTED)
@@ -604,7 +604,7 @@ static void permit_attend(struct request_context *x, const struct permit *p, enu
 
 static void permit_count(struct request_context *x, const struct permit *p, enum watch_kind kind)
 {
-	struct span name = semaphore_name(p->semaphore);
+	struct span name = p->semaphore->name;
 
 	if (kind == WATCH_GRANTED)
 		core_name_waited(x->core, name, RESULT_OK, instant_diff(p->granted_at, p->bid.asked_at));

@@ -17,7 +17,7 @@ static void permit_forget_losses(struct request_context *x, struct permit *p)
 	for (loss = permit_first(p->bid.session); loss && loss->state == PERMIT_LOST; loss = next) {
 		next = permit_next(loss);
 		if (!loss->bid.not_notified && loss->semaphore == p->semaphore &&
-		    span_equal(bid_owner(&loss->bid), bid_owner(&p->bid)) && loss->slot.slot == p->slot.slot) {
+		    span_equal(loss->bid.owner, p->bid.owner) && loss->slot.slot == p->slot.slot) {
 			permit_abandon(x, loss, INSTANT_NEVER); /* its client has not read of the new grant yet */
 			permit_end(x, loss);
 		}
@@ -54,7 +54,7 @@ unsigned permits_send_rows(struct request_context *x, struct session *s, size_t 
 		reply_ms(&r, "valid_ms", permit_valid_us(x, p));
 		reply_int(&r, "count", 1);
 		reply_int(&r, "limit", p->semaphore->limit);
-		reply_owner(&r, bid_owner(&p->bid));
+		reply_owner(&r, p->bid.owner);
 		session_send(x->sessions, s, r.start, reply_end(&r));
 		n++;
 	}
@@ -100,7 +100,7 @@ static void permit_win(struct request_context *x, struct permit *p)
 	p->granted_at = x->core->now;
 	p->fence = p->slot.claim->token;
 	record_permit(x, p);
-	name_history_add(x, s, semaphore_name(p->semaphore));
+	name_history_add(x, s, p->semaphore->name);
 	if (!p->bid.not_notified) {
 		permit_forget_losses(x, p);
 		permit_send_granted(x, p, span_of(p->bid.tag));
@@ -135,7 +135,7 @@ static void permit_send_full(struct request_context *x, const struct permit *p, 
 	struct reply r;
 
 	reply_begin(&r, session_line(x->sessions), span_of(p->bid.tag), word);
-	reply_text(&r, "name", semaphore_name(m));
+	reply_text(&r, "name", m->name);
 	if (word[0] == 'T')
 		reply_ms(&r, "waited_ms", instant_diff(x->core->now, p->bid.asked_at));
 	reply_int(&r, "limit", m->limit);
@@ -162,7 +162,7 @@ static void permit_send_refused(struct request_context *x, const struct permit *
 
 	core_answers(x->core, VERB_ACQUIRE);
 	metric_waited(&x->core->metrics, refusal_result(why), waited);
-	core_name_waited(x->core, semaphore_name(p->semaphore), refusal_result(why), waited);
+	core_name_waited(x->core, p->semaphore->name, refusal_result(why), waited);
 	if (why == REFUSED_BUSY) {
 		metric_add(&x->core->metrics, METRIC_REFUSALS, 1);
 		permit_send_full(x, p, "BUSY");

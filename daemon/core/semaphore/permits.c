@@ -16,7 +16,7 @@
 
 static struct span slot_name(struct permit *p, char out[SLOT_NAME_MAX], unsigned slot)
 {
-	struct span name = semaphore_name(p->semaphore);
+	struct span name = p->semaphore->name;
 	char digits[DECIMAL_MAX], *end = digits + sizeof(digits), *number = decimal_write(end, slot), *at = out + sizeof(SLOT_PREFIX) - 1;
 
 	_Static_assert(SLOT_NAME_MAX >= sizeof(SLOT_PREFIX) - 1 + NAME_MAX_BYTES + 1 + 4, "there is room for the longest name");
@@ -46,7 +46,7 @@ static void seat_ask(struct request_context *x, struct permit *p, struct seat *s
 
 void permit_ask_mark(struct request_context *x, struct permit *p, bool patient)
 {
-	seat_ask(x, p, &p->mark, semaphore_name(p->semaphore), p->semaphore->limit, patient);
+	seat_ask(x, p, &p->mark, p->semaphore->name, p->semaphore->limit, patient);
 }
 
 void permit_ask_again(struct request_context *x, struct permit *p, struct seat *seat, bool patient)
@@ -246,7 +246,7 @@ static unsigned permit_waiters(const struct request_context *x, const struct per
 static bool permit_may_notify(const struct request_context *x, const struct permit *p)
 {
 	return p->state == PERMIT_HELD && !p->bid.not_notified && watch_is_subscribed(p->bid.session) && !p->bid.session->resuming &&
-	       permit_waiters(x, p) > 0 && session_may_look(x->core, p->bid.session, semaphore_name(p->semaphore));
+	       permit_waiters(x, p) > 0 && session_may_look(x->core, p->bid.session, p->semaphore->name);
 }
 
 void contended_send(struct request_context *x, struct permit *p, enum contended_why why)
@@ -473,8 +473,8 @@ void permits_give_up(struct request_context *x, struct session *s, struct span n
 	struct permit *p;
 
 	PERMITS_FOREACH(p, s)
-		if (p->bid.not_notified && permit_is_asking(p) && p->state != PERMIT_CANCELLED && span_equal(bid_owner(&p->bid), owner) &&
-		    span_equal(semaphore_name(p->semaphore), name))
+		if (p->bid.not_notified && permit_is_asking(p) && p->state != PERMIT_CANCELLED && span_equal(p->bid.owner, owner) &&
+		    span_equal(p->semaphore->name, name))
 			bid_withdraw(x, &p->bid);
 }
 

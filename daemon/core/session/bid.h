@@ -23,8 +23,7 @@ struct bid {
 	struct instant asked_at, wait_until;
 	int64_t ttl_us;
 	int64_t stores_us;      /* see struct asking */
-	char *owner;            /* owned; NULL: "" */
-	size_t owner_n;
+	struct span owner;      /* owned */
 	struct kept_remark remark;
 	unsigned priority;
 	unsigned count;         /* count= of the request; 0: it has none */
@@ -38,11 +37,6 @@ struct bid {
 	bool not_notified;      /* its connection was lost: the client does not know what it got, or a repeated request takes its place */
 	char tag[TAG_MAX + 1];
 };
-
-static inline struct span bid_owner(const struct bid *b)
-{
-	return (struct span){b->owner, b->owner_n};
-}
 
 static inline bool bid_is_tagged(const struct bid *b)
 {

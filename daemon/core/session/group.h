@@ -19,8 +19,7 @@ enum group_state {
 };
 
 struct part {
-	char *name;
-	size_t n;
+	struct span name;    /* owned */
 	struct claim *claim; /* NULL: the group does not ask for this name */
 	struct lock *seen;   /* the lock that was refused, kept alive; NULL: it was not refused */
 	enum refusal why;    /* of the last refusal */
@@ -47,11 +46,6 @@ static inline struct group *group_of_bid(struct bid *b)
 
 #define GROUPS_FOREACH(g, s) \
 	for ((g) = group_of_bid(TAILQ_FIRST(&(s)->bids[BID_GROUP])); g; (g) = group_of_bid(TAILQ_NEXT(&(g)->bid, in_session)))
-
-static inline struct span part_name(const struct part *p)
-{
-	return (struct span){p->name, p->n};
-}
 
 /* Returns the group of a claim that is a part. */
 static inline struct group *group_of(const struct claim *c)
