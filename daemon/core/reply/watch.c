@@ -338,12 +338,6 @@ void watch_send_waiters(struct request_context *x, struct claim *c)
 		send_contended(x, c);
 }
 
-void watch_report_granted(struct request_context *x, struct claim *c)
-{
-	watch_report(x, c, WATCH_GRANTED);
-	watch_send_waiters(x, c);
-}
-
 void watch_send_contended(struct request_context *x, const struct lock *l)
 {
 	for (struct claim *c = l->holder; c; c = lock_next_holder(l, c))
@@ -614,8 +608,10 @@ static void permit_count(struct request_context *x, const struct permit *p, enum
 		core_name_lost(x->core, name);
 }
 
-void permit_watch_report(struct request_context *x, const struct permit *p, enum watch_kind kind)
+void permit_watch(struct request_context *x, const struct permit *p, enum watch_kind kind)
 {
+	if (x->engine->watched == 0 && !x->core->name_groups)
+		return;
 	if (x->core->name_groups)
 		permit_count(x, p, kind);
 	if (x->attends)

@@ -55,8 +55,6 @@ enum watch_kind {
 /* Reports to the sessions that watch, to the audit log and to the slow log. */
 void report_send(struct request_context *x, struct report of, enum watch_kind kind);
 void watch_report(struct request_context *x, const struct claim *c, enum watch_kind kind);
-/* The claim was sent OK. Reports that to the sessions that watch, and to the claim who waits for it. */
-void watch_report_granted(struct request_context *x, struct claim *c);
 /* Only reports who waits for it. */
 void watch_send_waiters(struct request_context *x, struct claim *c);
 /* Tells the holders that have subscribed that others wait, at most every 100 ms. For notices that exist only if sessions watch. */
@@ -76,8 +74,10 @@ static inline void watch(struct request_context *x, const struct claim *c, enum 
 
 static inline void watch_granted(struct request_context *x, struct claim *c)
 {
-	if (x->engine->watched > 0)
-		watch_report_granted(x, c);
+	if (x->engine->watched == 0)
+		return;
+	watch_report(x, c, WATCH_GRANTED);
+	watch_send_waiters(x, c);
 }
 
 static inline void watch_who_waits(struct request_context *x, struct claim *c)
@@ -117,11 +117,6 @@ void permit_send_push(struct request_context *x, const struct permit *p, const c
 unsigned semaphore_free_slots(const struct semaphore *m);
 /* Sends OK to an ACQUIRE, also to a repeated one. */
 void permit_send_granted(struct request_context *x, struct permit *p, struct span tag);
-void permit_watch_report(struct request_context *x, const struct permit *p, enum watch_kind kind);
-static inline void permit_watch(struct request_context *x, const struct permit *p, enum watch_kind kind)
-{
-	if (x->engine->watched > 0 || x->core->name_groups)
-		permit_watch_report(x, p, kind);
-}
+void permit_watch(struct request_context *x, const struct permit *p, enum watch_kind kind);
 
 #endif

@@ -434,7 +434,7 @@ static bool permit_is_repeated(struct request_context *x, struct session *s)
 		if (p->state == PERMIT_HELD) {
 			permit_notified(x, p);
 			permit_send_granted(x, p, q->tag);
-			contended_permit(x, p, CONTENDED_FIRST);
+			contended_send(x, p, CONTENDED_FIRST);
 			return true;
 		}
 		permit_waits_again(x, p);
@@ -461,7 +461,7 @@ static void permit_is_had(struct request_context *x, struct session *s, struct p
 	permit_notified(x, p);
 	permit_send_granted(x, p, x->request.tag);
 	if (not_known_yet)
-		contended_permit(x, p, CONTENDED_FIRST);
+		contended_send(x, p, CONTENDED_FIRST);
 }
 
 /* The request is refused. If it repeats an earlier one that waits, that one ends as well. */

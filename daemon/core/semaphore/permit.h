@@ -44,18 +44,6 @@ void contended_send(struct request_context *x, struct permit *p, enum contended_
 /* A request of this daemon has begun to wait: tells those who have permits. */
 void contended_send_all(struct request_context *x, const struct semaphore *m);
 
-static inline void contended_permit(struct request_context *x, struct permit *p, enum contended_why why)
-{
-	if (x->engine->watched > 0)
-		contended_send(x, p, why);
-}
-
-static inline void contended_semaphore(struct request_context *x, const struct semaphore *m)
-{
-	if (x->engine->watched > 0)
-		contended_send_all(x, m);
-}
-
 void serve_SUBSCRIBE(struct request_context *x, struct session *s);
 
 /* What happens to the permits of sessions, by themselves and with their sessions. */

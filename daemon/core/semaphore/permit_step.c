@@ -110,7 +110,7 @@ static void permit_win(struct request_context *x, struct permit *p)
 		heap_set(&x->core->timers, &p->bid.timer, s->lasting->repeat_until);
 	}
 	permit_watch(x, p, WATCH_GRANTED);
-	contended_permit(x, p, CONTENDED_FIRST);
+	contended_send(x, p, CONTENDED_FIRST);
 	permit_note_risk(x, p);
 	session_answered(x->sessions, s, tagged);
 	deadlock_note(x, s);
@@ -251,7 +251,7 @@ static void permit_fails(struct request_context *x, struct permit *p, enum refus
 	deadlock_note(x, p->bid.session);
 	heap_set(&x->core->timers, &p->bid.timer, permit_wait_until(p));
 	permit_watch(x, p, WATCH_WAITING);
-	contended_semaphore(x, p->semaphore);
+	contended_send_all(x, p->semaphore);
 	semaphore_stir(x, p->semaphore);
 }
 

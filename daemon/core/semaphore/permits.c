@@ -261,9 +261,9 @@ void contended_send(struct request_context *x, struct permit *p, enum contended_
 
 void contended_send_all(struct request_context *x, const struct semaphore *m)
 {
-	struct permit *p;
+	struct permit *p = x->engine->watched > 0 ? TAILQ_FIRST(&m->others) : NULL;
 
-	TAILQ_FOREACH(p, &m->others, in_line)
+	for (; p; p = TAILQ_NEXT(p, in_line))
 		contended_send(x, p, CONTENDED_NEWS);
 }
 
@@ -395,7 +395,7 @@ void permits_on_notice(struct request_context *x, const struct notice *n)
 		permit_adopted(x, p);
 		return;
 	case NOTICE_WANTED:
-		contended_permit(x, p, CONTENDED_NEWS);
+		contended_send(x, p, CONTENDED_NEWS);
 		return;
 	case NOTICE_RISK:
 	case NOTICE_SAFE:
