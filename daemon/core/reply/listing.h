@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* A LIST that takes several steps: what it finds, and its rows. */
+/* A LIST that takes several steps: what it finds, its page, and its rows. */
 #ifndef CORE_LISTING_H
 #define CORE_LISTING_H
 

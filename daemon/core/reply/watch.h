@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* WATCH and SUBSCRIBE: report to a session the locks and permits of others, and who waits for its own. */
+/* WATCH and SUBSCRIBE: report to a session the locks and permits of others, and who waits for its own; the lines about permits. */
 #ifndef CORE_WATCH_H
 #define CORE_WATCH_H
 
