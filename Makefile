@@ -117,7 +117,6 @@ DAEMON_BASE := \
 
 CORE := \
 	daemon/core/event/core.c \
-	daemon/core/event/event.c \
 	daemon/core/event/journal.c \
 	daemon/core/event/metric.c \
 	daemon/core/event/origin.c \
@@ -152,14 +151,12 @@ CORE := \
 	daemon/core/session/bid.c \
 	daemon/core/session/jobs.c \
 	daemon/core/session/semaphore.c \
-	daemon/core/reply/permit_lines.c \
 	daemon/core/reply/remote_holders.c \
 	daemon/core/reply/show.c \
 	daemon/core/reply/history.c \
 	daemon/core/reply/listing.c \
 	daemon/core/reply/lists.c \
 	daemon/core/reply/watch.c \
-	daemon/core/reply/page.c \
 	daemon/core/reply/send.c \
 	daemon/core/reply/records.c \
 	daemon/core/rights/access.c \
@@ -176,7 +173,6 @@ CORE := \
 	daemon/core/semaphore/permit_step.c \
 	daemon/core/semaphore/permit_restore.c \
 	daemon/core/group/groups.c \
-	daemon/core/group/group_step.c \
 	daemon/core/resume/resume.c \
 	daemon/core/resume/handover.c \
 	daemon/core/resume/restore.c \

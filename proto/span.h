@@ -26,6 +26,15 @@ static inline bool span_equal(struct span a, struct span b)
 	return a.n == b.n && (a.n == 0 || memcmp(a.p, b.p, a.n) == 0);
 }
 
+/* The order of their bytes: <0, 0, >0. */
+static inline int span_compare(struct span a, struct span b)
+{
+	size_t n = a.n < b.n ? a.n : b.n;
+	int order = n > 0 ? memcmp(a.p, b.p, n) : 0;
+
+	return order ? order : (a.n > b.n) - (a.n < b.n);
+}
+
 static inline bool span_starts(struct span text, struct span prefix)
 {
 	return text.n >= prefix.n && (prefix.n == 0 || memcmp(text.p, prefix.p, prefix.n) == 0);

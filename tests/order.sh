@@ -15,13 +15,13 @@ daemon/core/lock       claim lease lock
 daemon/core/round      round engine_data home
 daemon/core/engine     move release wait acquire retry grant break hold renew adopt engine
 daemon/core/session    session client bid jobs semaphore group
-daemon/core/reply      page remote_holders listing records send lists watch permit_lines history show
+daemon/core/reply      remote_holders listing records send lists watch history show
 daemon/core/rights     suspects auth access
 daemon/core/deadlock   wait_graph deadlock
 daemon/core/rate       rate
 daemon/core/job        job job_list take queue
 daemon/core/semaphore  permits permit_step permit_restore
-daemon/core/group      groups group_step
+daemon/core/group      groups
 daemon/core/resume     resume handover restore
 daemon/core/request    locks lockall semaphores job_requests queries
 daemon/core/admin      admin alarm

@@ -11,6 +11,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <string.h>
 
 struct map_node {
 	struct map_node *next;
@@ -85,5 +86,14 @@ static inline bool map_walk_meets(const struct map_walk *w, const struct map_nod
 
 /* Casts through an integer, so that a match function needs no cast from its const node to a const struct. */
 #define container_of(p, type, member) ((type *)((uintptr_t)(p)-offsetof(type, member)))
+
+/* Defines a match: the key is a text, which the struct around the node has in `text`, with its length in `length`. */
+#define MAP_MATCH(match, type, member, text, length) \
+	static bool match(const struct map_node *node, const void *key, size_t n) \
+	{ \
+		const type *of = container_of(node, type, member); \
+\
+		return of->length == n && memcmp(of->text, key, n) == 0; \
+	}
 
 #endif

@@ -2,6 +2,7 @@
 /* Allocates or ends the process. It must never return NULL. mem_exhausted must not allocate. */
 #include "daemon/base/mem.h"
 
+#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sysexits.h>
@@ -46,6 +47,26 @@ char *mem_copy(const void *p, size_t n)
 		memcpy(copy, p, n);
 	copy[n] = '\0';
 	return copy;
+}
+
+struct span mem_span(struct span text)
+{
+	return text.n > 0 ? (struct span){mem_copy(text.p, text.n), text.n} : (struct span){0};
+}
+
+void mem_span_free(struct span *text)
+{
+	if (text->n > 0)
+		mem_free((void *)(uintptr_t)text->p);
+	*text = (struct span){0};
+}
+
+void mem_span_set(struct span *text, struct span to)
+{
+	struct span kept = mem_span(to);
+
+	mem_span_free(text);
+	*text = kept;
 }
 
 char *mem_text(const char *text)

@@ -5,6 +5,8 @@
 #ifndef BASE_MEM_H
 #define BASE_MEM_H
 
+#include "proto/span.h"
+
 #include <stdbool.h>
 #include <stddef.h>
 
@@ -14,6 +16,11 @@ char *mem_copy(const void *p, size_t n);             /* n bytes and a NUL */
 char *mem_text(const char *text);                    /* the same of a text; NULL: NULL */
 void mem_wipe(char *secret);                         /* overwrites a text and frees it; NULL is allowed */
 void mem_free(void *p);                              /* NULL is allowed */
+
+/* An owned copy of bytes. That of none needs no memory. */
+struct span mem_span(struct span text);
+void mem_span_free(struct span *text); /* it is empty from then on */
+void mem_span_set(struct span *text, struct span to); /* replaces it by a copy */
 
 /* Ends the process. For callers whose library reports a lack of memory. */
 void mem_exhausted(void) __attribute__((noreturn, cold));

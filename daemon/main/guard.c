@@ -4,7 +4,6 @@
 
 #include "daemon/base/clock.h"
 #include "daemon/base/mem.h"
-#include "daemon/core/reply/page.h"
 
 #include <errno.h>
 #include <stdlib.h>

@@ -55,12 +55,7 @@ static size_t peer_name(const struct peer *peer, char out[PEER_ORIGIN_MAX])
 	return peer_origin(peer->is_unix, peer->uid, peer->address, strlen(peer->address), out);
 }
 
-static bool share_matches(const struct map_node *node, const void *name, size_t n)
-{
-	const struct share *share = container_of(node, struct share, by_peer);
-
-	return share->n == n && memcmp(share->name, name, n) == 0;
-}
+MAP_MATCH(share_matches, struct share, by_peer, name, n)
 
 static struct share *share_find(const struct shares *s, const char *name, size_t n)
 {

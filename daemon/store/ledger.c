@@ -32,12 +32,7 @@ void ledger_release(struct ledger *l)
 	map_release(&l->peers);
 }
 
-static bool peer_matches(const struct map_node *node, const void *name, size_t n)
-{
-	const struct ledger_peer *p = container_of(node, struct ledger_peer, by_name);
-
-	return p->n == n && memcmp(p->name, name, n) == 0;
-}
+MAP_MATCH(peer_matches, struct ledger_peer, by_name, name, n)
 
 static struct map_node *peer_find(const struct ledger *l, struct span name)
 {

@@ -24,6 +24,10 @@
 #define LOOKS_A_REFUSAL 8
 #define SLOTS_A_REFUSAL 8 /* slots that count as one refusal, when the first in line leaves their queues */
 
+/* The same when new rules deny them. */
+#define REVOKED_A_STEP  768
+#define LOOKS_A_REVOCATION 4
+
 /* Requests of an owner that holds the name are not refused. */
 static bool refuse_claims(struct request_context *x, struct session *s, int64_t *left, int64_t *looks)
 {
@@ -47,16 +51,34 @@ static int64_t bid_names(struct bid *b, unsigned slots)
 	return b->kind == BID_GROUP ? group_of_bid(b)->parts : 1 + permit_of_bid(b)->asked_n / slots;
 }
 
-/* Groups and permits are answered before the step ends, and give back what they hold. */
-static bool refuse_compound(struct request_context *x, struct session *s, int64_t *left)
+/* The lock of a job is the concern of its TAKE. */
+static bool bid_may_lock(const struct request_context *x, struct bid *b)
+{
+	const struct group *g = b->kind == BID_GROUP ? group_of_bid(b) : NULL;
+	unsigned line;
+
+	if (!g)
+		return session_may_lock(x->core, b->session, permit_of_bid(b)->semaphore->name, &line);
+	for (unsigned i = 0; i < g->parts && !g->take; i++)
+		if (!session_may_lock(x->core, b->session, g->part[i].name, &line))
+			return false;
+	return true;
+}
+
+/* Groups and permits are answered before the step ends, and give back what they hold. denied: only those that the rules deny. names: adds those looked at. */
+static bool refuse_compound(struct request_context *x, struct session *s, bool denied, int64_t *left, int64_t *names)
 {
 	for (struct bid *b = bid_first(s); b; b = bid_next(b)) {
-		if (b->kind == BID_TAKE || b->answered || b->withdrawn)
+		if (b->kind == BID_TAKE)
+			continue;
+		*names += bid_names(b, UINT_MAX);
+		if (b->answered || b->withdrawn || (denied && bid_may_lock(x, b)))
 			continue;
 		if (*left <= 0)
 			return false;
+		*left -= bid_names(b, denied ? LOOKS_A_REVOCATION : SLOTS_A_REFUSAL);
+		b->denied = denied;
 		bid_withdraw(x, b);
-		*left -= bid_names(b, SLOTS_A_REFUSAL);
 	}
 	return true;
 }
@@ -66,14 +88,14 @@ static bool refuse_waiting(struct session *s, void *context)
 {
 	struct walk_step *r = context;
 	struct request_context *x = r->x;
-	int64_t looks = 0;
+	int64_t looks = 0, names = 0; /* in a drain the names cost nothing */
 
 	if (s->over || s->refused)
 		return true;
 	if (r->left <= 0)
 		return false;
-	s->refused = takes_refuse(x, s, &r->left) && rate_turns_refuse(x, s, &r->left) &&
-	             (s->waiting == 0 || (refuse_claims(x, s, &r->left, &looks) && refuse_compound(x, s, &r->left)));
+	s->refused = takes_refuse(x, s, &r->left) && rate_turns_refuse(x, s, false, &r->left) &&
+	             (s->waiting == 0 || (refuse_claims(x, s, &r->left, &looks) && refuse_compound(x, s, false, &r->left, &names)));
 	r->left -= looks / LOOKS_A_REFUSAL;
 	return s->refused;
 }
@@ -159,10 +181,6 @@ bool drain_is_over(struct request_context *x)
 	                         sessions_are_answered(x));
 }
 
-/* How many requests are refused in a step. For each of them so many requests of further sessions may be looked at. */
-#define REVOKED_A_STEP  768
-#define LOOKS_A_REVOCATION 4
-
 static bool revoke_claims(struct request_context *x, struct session *s, int64_t *left, int64_t *looks)
 {
 	struct claim *c, *next;
@@ -192,37 +210,6 @@ static void look_behind_denied(struct request_context *x)
 			convert_look(x->engine, n->item[i].claim->lock);
 }
 
-/* The lock of a job is the concern of its TAKE. */
-static bool bid_may_lock(const struct request_context *x, struct bid *b)
-{
-	const struct group *g = b->kind == BID_GROUP ? group_of_bid(b) : NULL;
-	unsigned line;
-
-	if (!g)
-		return session_may_lock(x->core, b->session, semaphore_name(permit_of_bid(b)->semaphore), &line);
-	for (unsigned i = 0; i < g->parts && !g->take; i++)
-		if (!session_may_lock(x->core, b->session, part_name(&g->part[i]), &line))
-			return false;
-	return true;
-}
-
-static bool revoke_compound(struct request_context *x, struct session *s, int64_t *left, int64_t *looks)
-{
-	for (struct bid *b = bid_first(s); b; b = bid_next(b)) {
-		if (b->kind == BID_TAKE)
-			continue;
-		*looks += bid_names(b, UINT_MAX);
-		if (b->answered || b->withdrawn || bid_may_lock(x, b))
-			continue;
-		if (*left <= 0)
-			return false;
-		*left -= bid_names(b, LOOKS_A_REVOCATION);
-		b->denied = true;
-		bid_withdraw(x, b);
-	}
-	return true;
-}
-
 /* False: some requests of the session were not checked. */
 static bool revoke_session(struct session *s, void *context)
 {
@@ -234,8 +221,8 @@ static bool revoke_session(struct session *s, void *context)
 		return true;
 	if (r->left <= 0)
 		return false;
-	if (!takes_revoke(x, s, &r->left) || !rate_turns_revoke(x, s, &r->left) || !revoke_claims(x, s, &r->left, &looks) ||
-	    !revoke_compound(x, s, &r->left, &looks))
+	if (!takes_revoke(x, s, &r->left) || !rate_turns_refuse(x, s, true, &r->left) || !revoke_claims(x, s, &r->left, &looks) ||
+	    !refuse_compound(x, s, true, &r->left, &looks))
 		return false;
 	r->left -= looks / LOOKS_A_REVOCATION;
 	s->judged = x->revoke.rules;

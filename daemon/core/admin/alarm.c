@@ -43,7 +43,7 @@ static bool permit_alarm(const struct alarm *a, struct facts *ret)
 
 	if (held ? p->state != PERMIT_HELD : p->state > PERMIT_FIRST)
 		return false;
-	*ret = (struct facts){.session = p->bid.session, .name = semaphore_name(p->semaphore), .remark = kept_remark(&p->bid.remark),
+	*ret = (struct facts){.session = p->bid.session, .name = p->semaphore->name, .remark = kept_remark(&p->bid.remark),
 	                     .since = held ? p->granted_at : p->bid.asked_at, .fence = held ? p->fence : 0};
 	return true;
 }

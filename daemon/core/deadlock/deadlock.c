@@ -135,12 +135,12 @@ static void claim_waits(struct deadlocks *d, struct claim *c, stake_see *see)
 static void bid_waits(struct deadlocks *d, struct bid *b, stake_see *see)
 {
 	const struct permit *p = b->kind == BID_PERMIT ? permit_of_bid(b) : NULL;
-	struct stake k = {'w', bid_owner(b), SPAN(""), 1, .bid = b};
+	struct stake k = {'w', b->owner, SPAN(""), 1, .bid = b};
 
 	if (b->kind == BID_TAKE || !b->patient || b->answered || b->withdrawn || b->leaving || (p && p->state == PERMIT_TRYING) || !is_old(d, b->asked_at))
 		return;
 	if (p)
-		k = (struct stake){'p', bid_owner(b), semaphore_name(p->semaphore), p->semaphore->limit, .bid = b};
+		k = (struct stake){'p', b->owner, p->semaphore->name, p->semaphore->limit, .bid = b};
 	k.place = wait_place(d, &b->stores_us, b->asked_at, b->priority);
 	see(d, &k);
 }
@@ -178,7 +178,7 @@ static void holds_see(struct deadlocks *d, stake_see *see)
 	PERMITS_FOREACH(p, d->session) {
 		d->looks++;
 		if (p->state == PERMIT_HELD && !p->mark.claim->ending && is_old(d, p->granted_at))
-			see(d, &(struct stake){'s', bid_owner(&p->bid), semaphore_name(p->semaphore), 1, .claim = NULL});
+			see(d, &(struct stake){'s', p->bid.owner, p->semaphore->name, 1, .claim = NULL});
 	}
 }
 
@@ -247,7 +247,7 @@ static void group_put(struct deadlocks *d, const struct stake *k, const struct g
 {
 	for (unsigned i = 0; i < g->parts; i++)
 		if (g->part[i].claim && g->part[i].claim->state == CLAIM_WAITING)
-			netstring_put(&d->names, part_name(&g->part[i]));
+			netstring_put(&d->names, g->part[i].name);
 	if (buf_length(&d->names) > 0)
 		stake_put(d, k);
 }
@@ -394,7 +394,7 @@ static bool stake_is_for(const struct stake *k, const struct victim *v)
 	if (!g)
 		return (k->kind == 'p') == v->permits && span_equal(k->name, v->name);
 	for (unsigned i = 0; i < g->parts && !v->permits; i++)
-		if (span_equal(part_name(&g->part[i]), v->name))
+		if (span_equal(g->part[i].name, v->name))
 			return true;
 	return false;
 }

@@ -435,7 +435,7 @@ static bool walk_may_look(struct walk *w)
 
 static bool group_waits_for_all(const struct group *g, struct span owner)
 {
-	return !g->any && g->bid.patient && !g->bid.leaving && !g->bid.withdrawn && span_equal(bid_owner(&g->bid), owner);
+	return !g->any && g->bid.patient && !g->bid.leaving && !g->bid.withdrawn && span_equal(g->bid.owner, owner);
 }
 
 /* A reader need not wait for readers that hold the name. */
@@ -451,7 +451,7 @@ static bool walk_group(struct walk *w, struct group *g)
 	for (unsigned i = 0; i < g->parts && walk_may_look(w); i++) {
 		const struct part *p = &g->part[i];
 
-		if (!part_is_had(w->x, g, p) && !name_is_open(w, part_name(p), g->shared, g->bid.priority) && walk_name(w, part_name(p)))
+		if (!part_is_had(w->x, g, p) && !name_is_open(w, p->name, g->shared, g->bid.priority) && walk_name(w, p->name))
 			return true;
 	}
 	return false;

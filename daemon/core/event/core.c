@@ -15,6 +15,33 @@
 #define LOG_MAX 1024
 #define BURST_MAX 20
 
+/* The list of effects: grows, never shrinks, and owns whatever its items point to. */
+
+void effects_init(struct effects *e)
+{
+	memset(e, 0, sizeof(*e));
+	arena_init(&e->arena);
+}
+
+void effects_release(struct effects *e)
+{
+	arena_release(&e->arena);
+	mem_free(e->item);
+	memset(e, 0, sizeof(*e));
+}
+
+void effects_reset(struct effects *e)
+{
+	e->count = 0;
+	arena_reset(&e->arena);
+}
+
+void effects_grow(struct effects *e)
+{
+	e->cap = e->cap ? 2 * e->cap : 64;
+	e->item = mem_grow(e->item, e->cap, sizeof(*e->item));
+}
+
 static void core_note_head(struct core *c, size_t n)
 {
 	c->daemon_id[n] = '\0';

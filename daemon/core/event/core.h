@@ -44,7 +44,7 @@ struct core_conf {
 	uint64_t generation;
 	const char *host;             /* announced in values */
 	uint64_t seed[2];
-	unsigned listed;              /* a LIST of more entries is answered in slices, see lists.h; 0: the default */
+	unsigned listed;              /* a LIST of more entries is answered in slices, see lists.c; 0: the default */
 	unsigned work;                /* most pieces of work of each kind in a step: see core_portion(); 0: the default */
 	/* A step serves all lines that were read ahead. The simulator counts a line as served once the line before it is answered. */
 	bool serves_all;

@@ -25,12 +25,7 @@ void origins_release(struct origins *t)
 	map_release(&t->by_name);
 }
 
-static bool origin_matches(const struct map_node *node, const void *name, size_t n)
-{
-	const struct origin *o = container_of(node, struct origin, by_name);
-
-	return o->n == n && memcmp(o->name, name, n) == 0;
-}
+MAP_MATCH(origin_matches, struct origin, by_name, name, n)
 
 static struct origin *origin_add(struct origins *t, struct span name, uint64_t hash)
 {

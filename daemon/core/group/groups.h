@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The answer to a LOCKALL or LOCKANY, and what happens to it when its connection or session ends. */
+/* The next step of a LOCKALL or LOCKANY; its answer, and what happens to it when its connection or session ends. */
 #ifndef CORE_GROUPS_H
 #define CORE_GROUPS_H
 

@@ -139,7 +139,7 @@ static void job_supersede(struct request_context *x, struct job *earlier, const 
 	earlier->superseded = true;
 	if (span_equal(earlier->lock, job->lock)) {
 		job_unlock(x, earlier); /* the next attempt is counted as well */
-		job_text_free(&earlier->lock);
+		mem_span_free(&earlier->lock);
 	}
 	if (earlier->state == JOB_LOST && !earlier->not_notified)
 		job_acknowledge(x, earlier);
@@ -188,7 +188,7 @@ static void job_renewed(struct request_context *x, struct job *job, struct insta
 	if (adopted) {
 		job_set_state(x, job, JOB_HELD);
 		job->until = INSTANT_PAST;
-		job_text_free(&job->former);
+		mem_span_free(&job->former);
 	}
 	job_vote(job, sent);
 	if (adopted)
@@ -298,7 +298,6 @@ static void job_ended(struct request_context *x, struct job *job, enum ended how
 	}
 	metric_add(&x->core->metrics, job->end == JOB_DONE ? METRIC_JOBS_DONE : METRIC_JOBS_RETURNED, how == ENDED);
 	if (p && p->session) {
-		TAILQ_REMOVE(&p->session->pendings, p, in_session);
 		core_answers(x->core, p->verb);
 		if (how == ENDED)
 			reply_ended(x, job, s, span_of(p->tag));
@@ -309,9 +308,9 @@ static void job_ended(struct request_context *x, struct job *job, enum ended how
 			send_error(x, s, span_of(p->tag), ERROR_UNAVAILABLE,
 			           "the home of the queue did not answer as long as the lease lasted: the job may be %s, or be due again",
 			           job->end == JOB_DONE ? "done" : "given back");
-		session_answered(x->sessions, s, p->tag[0] != '\0');
 	}
-	pending_free(&x->engine->table.pendings, p);
+	if (p)
+		pending_answered(x, p);
 	if (how == ENDED && (job->end == JOB_FAILED || job->wakes))
 		job_queue_note(x, job->queue);
 	job_free(x, job);
@@ -569,7 +568,7 @@ bool job_restore(struct request_context *x, struct session *s, const struct jour
 	job_restore_over(x, s, r);
 	job = job_new(x, r->queue, r->job, r->lock);
 	job_set_state(x, job, JOB_ADOPTING);
-	job->former = job_text_keep(r->value);
+	job->former = mem_span(r->value);
 	job->here = r->flags & JOURNAL_NOTIFIED;
 	job->at_risk = r->flags & JOURNAL_RISK;
 	job->attempt = (unsigned)r->attempt;

@@ -6,7 +6,6 @@
 #include "daemon/core/event/journal.h"
 #include "daemon/core/lock/lock.h"
 #include "daemon/core/reply/listing.h"
-#include "daemon/core/reply/page.h"
 #include "daemon/core/session/jobs.h"
 
 /* What the stores report about their queues: rows of a name and figures, and a page of such rows, sorted by name. */

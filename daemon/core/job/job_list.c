@@ -5,7 +5,6 @@
 #include "daemon/base/mem.h"
 #include "daemon/base/netstring.h"
 #include "daemon/core/reply/listing.h"
-#include "daemon/core/reply/lists.h"
 #include "daemon/core/reply/send.h"
 #include "daemon/core/session/client.h"
 #include "proto/proto.h"
@@ -91,7 +90,7 @@ static bool queue_add(const struct request_context *x, struct listing *l, unsign
 		return false;
 	if (l->queues.last.n > 0 && span_compare(row.name, l->queues.last) <= 0)
 		return true;
-	job_text_set(&l->queues.last, row.name);
+	mem_span_set(&l->queues.last, row.name);
 	if (!session_may_look(x->core, l->session, row.name) || !span_starts(row.name, (struct span){l->prefix, l->prefix_n}))
 		return true;
 	if (rendezvous_node(x->core, HOME_OF_QUEUE, row.name, 0) != node)
@@ -135,7 +134,7 @@ static void queues_next_store(struct listing *l)
 {
 	l->queues.from = 0;
 	l->queues.place++;
-	job_text_free(&l->queues.last);
+	mem_span_free(&l->queues.last);
 }
 
 void queue_list_on_outcome(struct request_context *x, struct home_question *q)
@@ -192,20 +191,12 @@ static void job_list_ask(struct request_context *x, struct job_list *v)
 
 static struct job_list *job_list_new(struct request_context *x, struct session *s, size_t most)
 {
-	const struct request *q = &x->request;
 	struct job_list *v = mem_alloc(sizeof(*v));
-	struct pending *p = v->pending = pool_get(&x->engine->table.pendings);
 
-	p->session = s;
-	p->origin = s->origin;
-	origin_asks(p->origin);
-	p->verb = q->verb;
-	memcpy(p->tag, q->tag.p ? q->tag.p : "", q->tag.n);
-	TAILQ_INSERT_TAIL(&s->pendings, p, in_session);
-	s->busy |= q->tag.n == 0;
+	v->pending = pending_of_request(x, s, NULL);
 	v->asker = ASKER_SURVEY;
 	v->most = most;
-	v->name = job_text_keep(q->field[FIELD_PREFIX].text);
+	v->name = mem_span(x->request.field[FIELD_PREFIX].text);
 	LIST_INSERT_HEAD(&x->surveys, v, in_all);
 	return v;
 }
@@ -215,7 +206,7 @@ static void job_list_free(struct job_list *v)
 	if (v->question)
 		v->question->about = NULL;
 	LIST_REMOVE(v, in_all);
-	job_text_free(&v->name);
+	mem_span_free(&v->name);
 	mem_free(v);
 }
 
@@ -232,14 +223,7 @@ void surveys_free_all(struct request_context *x)
 /* Its session was answered, or is gone. */
 static void job_list_over(struct request_context *x, struct job_list *v)
 {
-	struct pending *p = v->pending;
-	struct session *s = p->session;
-
-	if (s) {
-		TAILQ_REMOVE(&s->pendings, p, in_session);
-		session_answered(x->sessions, s, p->tag[0] != '\0');
-	}
-	pending_free(&x->engine->table.pendings, p);
+	pending_answered(x, v->pending);
 	job_list_free(v);
 }
 

@@ -21,13 +21,13 @@ static void queue_pass_begin(struct job_queue *queue)
 	queue->again = queue->woken = false;
 	queue->pass++;
 	if (queue->refused < PASS_MOST || queue->whole) {
-		job_text_free(&queue->after_id);
+		mem_span_free(&queue->after_id);
 		queue->after_ms = 0;
 	} /* otherwise it continues where the last one stopped */
 	queue->refused = 0;
 	queue->whole = false;
 	for (unsigned i = 0; i < BUSY_LOCKS; i++)
-		job_text_free(&queue->busy[i]);
+		mem_span_free(&queue->busy[i]);
 }
 
 /* Until when the answer is useful, by the clock of the home; 0: that clock is not known. */
@@ -134,11 +134,11 @@ static void queue_note_busy(struct job_queue *queue, const struct job *job, int6
 {
 	unsigned i = queue->refused % BUSY_LOCKS;
 
-	job_text_set(&queue->busy[i], job->lock);
+	mem_span_set(&queue->busy[i], job->lock);
 	if (++queue->refused >= BUSY_LOCKS && due_ms >= queue->after_ms) {
 		/* More locks are busy than a question can name: leaves out the jobs before this one. */
 		queue->after_ms = due_ms;
-		job_text_set(&queue->after_id, job->id);
+		mem_span_set(&queue->after_id, job->id);
 	}
 }
 
@@ -166,7 +166,7 @@ static void take_give(struct request_context *x, struct take *take, struct job *
 	take_leave_line(x, take);
 	queue->asking++;
 	take->job = job;
-	take->payload = job_text_keep(payload);
+	take->payload = mem_span(payload);
 	take->due_ms = due_ms;
 	if (job->lock.n > 0)
 		take_ask_lock(x, take);
@@ -287,7 +287,7 @@ void queue_on_outcome(struct request_context *x, struct home_question *q)
 	case 'C':
 		if (netstring_next_int(&text, &ms) && netstring_next(&text, &id)) {
 			queue->after_ms = ms;
-			job_text_set(&queue->after_id, id);
+			mem_span_set(&queue->after_id, id);
 		}
 		jobs_note_failed(x, queue->name, text);
 		break;
@@ -429,9 +429,9 @@ static void job_order_free(struct request_context *x, struct job_order *o)
 	heap_cancel(&x->core->timers, &o->timer);
 	LIST_REMOVE(o, in_all);
 	origin_order_over(o->origin, o->words.n);
-	job_text_free(&o->queue);
-	job_text_free(&o->id);
-	job_text_free(&o->words);
+	mem_span_free(&o->queue);
+	mem_span_free(&o->id);
+	mem_span_free(&o->words);
 	mem_free(o);
 }
 
@@ -455,9 +455,9 @@ void job_order_new(struct request_context *x, struct session *s, struct span que
 	struct job_order *o = mem_alloc(sizeof(*o));
 
 	o->asker = ASKER_ORDER;
-	o->queue = job_text_keep(queue);
-	o->id = job_text_keep(id);
-	o->words = job_text_keep((struct span){buf_begin(words), buf_length(words)});
+	o->queue = mem_span(queue);
+	o->id = mem_span(id);
+	o->words = mem_span((struct span){buf_begin(words), buf_length(words)});
 	o->timer.kind = TIMER_ORDER;
 	o->until = job_order_until(x);
 	o->pending = pending_of_request(x, s, NULL);
@@ -530,16 +530,11 @@ static void job_order_answer(struct request_context *x, const struct job_order *
 
 static void job_order_finish(struct request_context *x, struct job_order *o, const struct home_question *q)
 {
-	struct pending *p = o->pending;
-	struct session *s = p->session;
 	bool done = job_order_is_done(q) || job_order_may_be_done(o, q);
 
-	if (s) {
-		TAILQ_REMOVE(&s->pendings, p, in_session);
+	if (o->pending->session)
 		job_order_answer(x, o, q);
-		session_answered(x->sessions, s, p->tag[0] != '\0');
-	}
-	pending_free(&x->engine->table.pendings, p);
+	pending_answered(x, o->pending);
 	if (done)
 		job_queue_note(x, o->queue);
 	job_order_free(x, o);

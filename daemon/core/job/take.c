@@ -20,7 +20,7 @@ struct take_place {
 static void place_free(struct session *s, struct take_place *p)
 {
 	TAILQ_REMOVE(&s->places, p, in_session);
-	job_text_free(&p->queue);
+	mem_span_free(&p->queue);
 	mem_free(p);
 }
 
@@ -44,7 +44,7 @@ static void take_places_keep(struct request_context *x, const struct take *take)
 	struct take_place *kept = mem_alloc(sizeof(*kept)), *p, *before = NULL;
 	uint64_t n = 1;
 
-	kept->queue = job_text_keep(take->queue->name);
+	kept->queue = mem_span(take->queue->name);
 	kept->number = take->place;
 	TAILQ_FOREACH(p, &s->places, in_session) {
 		if (p->number < kept->number)
@@ -103,7 +103,7 @@ struct job_queue *queue_new(struct request_context *x, struct span name)
 	struct job_queue *queue = mem_alloc(sizeof(*queue));
 
 	queue->asker = ASKER_QUEUE;
-	queue->name = job_text_keep(name);
+	queue->name = mem_span(name);
 	queue->timer.kind = TIMER_QUEUE;
 	TAILQ_INIT(&queue->waiting);
 	TAILQ_INIT(&queue->ending);
@@ -121,9 +121,9 @@ static void queue_free(struct request_context *x, struct job_queue *queue)
 	x->queues_n--;
 	job_queue_count_for(queue, NULL);
 	for (unsigned i = 0; i < BUSY_LOCKS; i++)
-		job_text_free(&queue->busy[i]);
-	job_text_free(&queue->after_id);
-	job_text_free(&queue->name);
+		mem_span_free(&queue->busy[i]);
+	mem_span_free(&queue->after_id);
+	mem_span_free(&queue->name);
 	mem_free(queue);
 }
 
@@ -159,7 +159,7 @@ static void take_free(struct request_context *x, struct take *take)
 	take_share_leave(take);
 	bid_answered(&take->bid, 1);
 	bid_close(x, &take->bid);
-	job_text_free(&take->payload);
+	mem_span_free(&take->payload);
 	mem_free(take);
 }
 
@@ -273,7 +273,7 @@ void take_give_back(struct request_context *x, struct take *take, bool wakes)
 
 	take->job = NULL;
 	take->group = NULL;
-	job_text_free(&take->payload);
+	mem_span_free(&take->payload);
 	take->queue->asking--;
 	take_join_line(x, take, TAILQ_FIRST(&take->queue->waiting));
 	job->wakes = wakes;
@@ -563,14 +563,8 @@ static void take_again_answer(struct request_context *x, struct session *s, cons
 
 void take_again_on_outcome(struct request_context *x, struct home_question *q)
 {
-	struct pending *p = q->pending;
-	struct session *s = p->session;
-
-	if (s) {
-		TAILQ_REMOVE(&s->pendings, p, in_session);
-		take_again_answer(x, s, q);
-		session_answered(x->sessions, s, p->tag[0] != '\0');
-	}
+	if (q->pending->session)
+		take_again_answer(x, q->pending->session, q);
+	pending_answered(x, q->pending);
 	q->pending = NULL;
-	pending_free(&x->engine->table.pendings, p);
 }

@@ -216,12 +216,7 @@ void lock_table_release(struct lock_table *t)
 	pool_release(&t->shares);
 }
 
-static bool lock_matches(const struct map_node *node, const void *key, size_t n)
-{
-	const struct lock *l = container_of(node, struct lock, name.node);
-
-	return l->name.n == n && memcmp(l->name.text, key, n) == 0;
-}
+MAP_MATCH(lock_matches, struct lock, name.node, name.text, name.n)
 
 struct lock *lock_find_text(struct lock_table *t, struct span text)
 {

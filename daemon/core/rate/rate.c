@@ -185,17 +185,13 @@ static bool rate_is_refused(const struct home_question *q, int64_t *ret_when_ms)
 /* Answers the request by the outcome of q, and frees it. Its session is still there. */
 static void rate_finish(struct request_context *x, struct pending *p, struct home_question *q)
 {
-	struct session *s = p->session;
-
 	q->pending = p;
-	TAILQ_REMOVE(&s->pendings, p, in_session);
 	core_answers(x->core, VERB_RATE);
 	if (q->outcome == HOME_ANSWERED)
 		rate_judged(x, q);
 	else
 		rate_lost(x, q);
-	session_answered(x->sessions, s, p->tag[0] != '\0');
-	pending_free(&x->engine->table.pendings, p);
+	pending_answered(x, p);
 	q->pending = NULL;
 }
 
@@ -230,8 +226,7 @@ struct rate_turn {
 
 struct rate_line {
 	struct map_node node;
-	char *text;                     /* the name */
-	size_t n;
+	struct span name;               /* owned */
 	TAILQ_HEAD(, rate_turn) turns;
 	struct home_question *question; /* the one under way; NULL: none */
 	struct rate_turn *asked;        /* the turn for which it was asked; NULL: that is gone */
@@ -242,15 +237,7 @@ struct rate_line {
 
 /* --- lines --- */
 
-static struct span line_name(const struct rate_line *line)
-{
-	return (struct span){line->text, line->n};
-}
-
-static bool line_matches(const struct map_node *node, const void *key, size_t n)
-{
-	return span_equal(line_name(container_of(node, struct rate_line, node)), (struct span){key, n});
-}
+MAP_MATCH(line_matches, struct rate_line, node, name.p, name.n)
 
 void rate_lines_init(struct request_context *x)
 {
@@ -266,8 +253,7 @@ static struct rate_line *line_of(struct request_context *x, struct span name)
 	if (node)
 		return container_of(node, struct rate_line, node);
 	line = mem_alloc(sizeof(*line));
-	line->text = mem_copy(name.p, name.n);
-	line->n = name.n;
+	line->name = mem_span(name);
 	line->timer.kind = TIMER_RATE_LINE;
 	TAILQ_INIT(&line->turns);
 	map_insert(&x->rate_lines, &line->node, hash);
@@ -278,7 +264,7 @@ static void line_free(struct request_context *x, struct rate_line *line)
 {
 	heap_cancel(&x->core->timers, &line->timer);
 	map_remove(&x->rate_lines, &line->node);
-	mem_free(line->text);
+	mem_span_free(&line->name);
 	mem_free(line);
 }
 
@@ -303,7 +289,7 @@ static void line_look(struct request_context *x, struct rate_line *line)
 	heap_cancel(&x->core->timers, &line->timer);
 	line->use = first->use;
 	line->asked = first;
-	line->question = rate_question(x, first->pending->session, line_name(line), &first->use);
+	line->question = rate_question(x, first->pending->session, line->name, &first->use);
 	line->question->about = line;
 	home_ask(x->engine, line->question, 0);
 }
@@ -327,12 +313,9 @@ static void turn_free(struct request_context *x, struct rate_turn *turn)
 static void turn_answered(struct request_context *x, struct rate_turn *turn)
 {
 	struct pending *p = turn->pending;
-	struct session *s = p->session;
 
 	turn_free(x, turn);
-	TAILQ_REMOVE(&s->pendings, p, in_session);
-	session_answered(x->sessions, s, p->tag[0] != '\0');
-	pending_free(&x->engine->table.pendings, p);
+	pending_answered(x, p);
 }
 
 static void turn_is_over(struct request_context *x, struct rate_turn *turn)
@@ -453,27 +436,7 @@ void rate_turns_finish_up(struct request_context *x, struct session *s)
 	}
 }
 
-bool rate_turns_refuse(struct request_context *x, struct session *s, int64_t *left)
-{
-	struct pending *p, *next;
-	struct rate_line *line;
-
-	for (p = TAILQ_LAST(&s->pendings, pendings); p; p = next) {
-		next = TAILQ_PREV(p, pendings, in_session);
-		if (!p->turn)
-			continue;
-		if ((*left)-- <= 0)
-			return false;
-		line = p->turn->line;
-		core_answers(x->core, VERB_RATE);
-		send_draining(x, s, span_of(p->tag));
-		turn_answered(x, p->turn);
-		line_look(x, line);
-	}
-	return true;
-}
-
-bool rate_turns_revoke(struct request_context *x, struct session *s, int64_t *left)
+bool rate_turns_refuse(struct request_context *x, struct session *s, bool denied, int64_t *left)
 {
 	struct pending *p, *next;
 	struct rate_line *line;
@@ -481,13 +444,13 @@ bool rate_turns_revoke(struct request_context *x, struct session *s, int64_t *le
 
 	for (p = TAILQ_LAST(&s->pendings, pendings); p; p = next) {
 		next = TAILQ_PREV(p, pendings, in_session);
-		if (!p->turn || session_may_lock(x->core, s, line_name(p->turn->line), &by))
+		if (!p->turn || (denied && session_may_lock(x->core, s, p->turn->line->name, &by)))
 			continue;
 		if ((*left)-- <= 0)
 			return false;
 		line = p->turn->line;
 		core_answers(x->core, VERB_RATE);
-		send_revoked(x, s, span_of(p->tag));
+		(denied ? send_revoked : send_draining)(x, s, span_of(p->tag));
 		turn_answered(x, p->turn);
 		line_look(x, line);
 	}
@@ -518,7 +481,7 @@ void rate_lines_free_all(struct request_context *x)
 
 struct rate_asked rate_turn_asks(const struct rate_turn *turn)
 {
-	return (struct rate_asked){line_name(turn->line), turn->use, turn->asked_at, turn->until};
+	return (struct rate_asked){turn->line->name, turn->use, turn->asked_at, turn->until};
 }
 
 bool rate_turn_is_asked(const struct rate_turn *turn)

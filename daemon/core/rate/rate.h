@@ -76,9 +76,7 @@ void rate_turn_cancel(struct request_context *x, struct rate_turn *turn);
 void rate_turn_drop(struct request_context *x, struct rate_turn *turn);
 /* The session has sent its last line: what was sent to the home already is answered, and the rest stops waiting. */
 void rate_turns_finish_up(struct request_context *x, struct session *s);
-/* The daemon stops, or drains: see takes_refuse(). */
-bool rate_turns_refuse(struct request_context *x, struct session *s, int64_t *left);
-/* Refuses the turns that the present rules do not allow; otherwise the same. */
-bool rate_turns_revoke(struct request_context *x, struct session *s, int64_t *left);
+/* The daemon stops, or drains: see takes_refuse(). denied: refuses only the turns that the present rules do not allow. */
+bool rate_turns_refuse(struct request_context *x, struct session *s, bool denied, int64_t *left);
 
 #endif

@@ -36,12 +36,7 @@ struct formers {
 	unsigned count;
 };
 
-static bool name_matches(const struct map_node *node, const void *name, size_t n)
-{
-	const struct former_name *f = container_of(node, struct former_name, node);
-
-	return f->n == n && memcmp(f->name, name, n) == 0;
-}
+MAP_MATCH(name_matches, struct former_name, node, name, n)
 
 static struct former_name *former_find(struct formers *all, struct span name, uint64_t *ret_hash)
 {

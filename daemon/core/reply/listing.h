@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* A LIST that takes several steps: what it finds, and its rows. */
+/* A LIST that takes several steps: what it finds, its page, and its rows. */
 #ifndef CORE_LISTING_H
 #define CORE_LISTING_H
 
+#include "daemon/base/buf.h"
 #include "daemon/base/map.h"
 #include "daemon/core/event/core.h"
 #include "daemon/core/event/origin.h"
-#include "daemon/core/reply/page.h"
 #include "daemon/core/session/jobs.h"
 #include "daemon/core/session/request_context.h"
 
@@ -33,6 +33,13 @@ void reply_alarm(const struct request_context *x, struct reply *r, const void *a
 void reply_elsewhere(struct reply *r, const struct elsewhere *elsewhere);
 /* Adds how long the holder there has had it, if that is known. Also for BUSY. */
 void reply_elsewhere_held(const struct request_context *x, struct reply *r, const struct elsewhere *elsewhere);
+/* Adds owner=, if there is one. */
+static inline void reply_owner(struct reply *r, struct span owner)
+{
+	if (owner.n > 0)
+		reply_text(r, "owner", owner);
+}
+
 /* Adds mode=shared to a hold or a wait, and nothing if it is exclusive. */
 static inline void reply_mode(struct reply *r, const struct claim *c)
 {
@@ -41,9 +48,36 @@ static inline void reply_mode(struct reply *r, const struct claim *c)
 }
 
 /*
+ * One page of a list: the smallest of the names that were added, sorted, as many as there is room for. The page has its own copies, so the table of the names
+ * may change meanwhile.
+ */
+
+struct page_row {
+	uint32_t at, n; /* where the name is in `text` */
+};
+
+/* An empty page is zero-filled but for `most` and `bytes_most`. */
+struct page {
+	struct page_row *row;
+	size_t n, cap, most;
+	size_t bytes, bytes_most; /* of the names of all rows. One row always has room; bytes_most 0: no bound */
+	struct buf text;          /* the names of the rows. It also has names of removed rows until it is written anew */
+	uint64_t more;            /* how many names were added that are not in the page */
+};
+
+void page_release(struct page *page); /* empties it, and keeps the memory */
+/* Returns the approximate cost, in units of 50 ns. */
+unsigned page_add(struct page *page, struct span name);
+
+static inline struct span page_name(const struct page *page, size_t i)
+{
+	return (struct span){buf_begin(&page->text) + page->row[i].at, page->row[i].n};
+}
+
+/*
  * A LIST of locks, sessions or queues that is not answered yet. A walk through the table collects the keys of the page; for queues the daemon asks the stores.
  * Then the rows are sent, each with the state of that moment. An entry that exists all the time is sent, unless it is a session that leaves its connection or
- * takes one over. An entry that comes or goes meanwhile may be sent or not. lists.h decides when a listing continues.
+ * takes one over. An entry that comes or goes meanwhile may be sent or not. lists.c decides when a listing continues.
  */
 
 struct listing;
@@ -87,5 +121,27 @@ struct listing *listing_new(struct request_context *x, struct session *s, const 
 void listing_free(struct listing *l);
 /* Continues until the budget is used up. One unit is about 50 ns. False: the LIST is answered. */
 bool listing_goes_on(struct request_context *x, struct listing *l, int64_t *budget);
+
+/*
+ * The LISTs that take more than one step. A page may be as large as an answer, so only a few LISTs have one at a time. Peers take turns for pages, and none has
+ * more than half of them.
+ *
+ * A long table is walked, and its rows are sent, in slices of bounded work, one a millisecond. So others wait for one slice at most. For slices peers take
+ * turns as well, and so do the sessions of a peer. The LISTs of a session are answered one after the other.
+ */
+
+void lists_init(struct request_context *x);
+/* Adds a new LIST of a table with that many entries. A short one is answered at once. */
+void lists_add(struct request_context *x, struct listing *l, size_t entries);
+/* TIMER_LISTS: runs the next slice. */
+void lists_go_on(struct request_context *x);
+/* A listing that ASKS has everything from the stores: its rows are sent. */
+void lists_found(struct request_context *x, struct listing *l);
+/* It was answered, but not with rows. */
+void lists_over(struct request_context *x, struct listing *l);
+/* The session leaves its connection: drops its LISTs without an answer. */
+void lists_drop(struct request_context *x, struct session *s);
+/* The daemon stops: refuses all LISTs under way. True: there were some. */
+bool lists_stop(struct request_context *x);
 
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* See lists.h. */
-#include "daemon/core/reply/lists.h"
+/* See listing.h. */
+#include "daemon/core/reply/listing.h"
 
 #include "daemon/core/reply/send.h"
 

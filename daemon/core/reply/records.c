@@ -121,16 +121,18 @@ static void record_free(struct request_context *x, const struct session *s, cons
 
 /* --- permits --- */
 
-/* The owner in the records of a permit: see permit.h. */
-static struct span seat_owner(struct request_context *x, const struct permit *p)
+/* The owner in the records of a permit, or in that of its loss: see permit.h. */
+static struct span permit_owner(struct request_context *x, const struct permit *p, bool lost)
 {
 	char *room = arena_reserve(&x->core->out->arena, OWNER_ROOM);
-	int n = snprintf(room, OWNER_ROOM, SEAT_OWNER "%u %u 1 ", p->order, p->semaphore->limit);
+	int n = snprintf(room, OWNER_ROOM, "%s%u %u 1 ", lost ? JOURNAL_LOSS_OWNER : SEAT_OWNER, p->order, p->semaphore->limit);
 
-	if (p->bid.owner_n > 0)
-		memcpy(room + n, p->bid.owner, p->bid.owner_n);
+	if (lost)
+		n += snprintf(room + n, OWNER_ROOM - (size_t)n, "%u ", p->slot.slot);
+	if (p->bid.owner.n > 0)
+		memcpy(room + n, p->bid.owner.p, p->bid.owner.n);
 	arena_commit(&x->core->out->arena, OWNER_ROOM);
-	return (struct span){room, (size_t)n + p->bid.owner_n};
+	return (struct span){room, (size_t)n + p->bid.owner.n};
 }
 
 static void record_seat(struct request_context *x, const struct permit *p, struct claim *c, bool held)
@@ -138,9 +140,9 @@ static void record_seat(struct request_context *x, const struct permit *p, struc
 	if (!c || (held && c->state != CLAIM_HELD))
 		return;
 	if (held)
-		record_hold(x, p->bid.session, c, seat_owner(x, p), JOURNAL_PERMIT, !p->bid.not_notified);
+		record_hold(x, p->bid.session, c, permit_owner(x, p, false), JOURNAL_PERMIT, !p->bid.not_notified);
 	else
-		record_free(x, p->bid.session, c, seat_owner(x, p));
+		record_free(x, p->bid.session, c, permit_owner(x, p, false));
 }
 
 static void record_seats(struct request_context *x, const struct permit *p, bool held)
@@ -156,25 +158,13 @@ void record_permit(struct request_context *x, const struct permit *p)
 	record_seats(x, p, true);
 }
 
-/* The owner in the record of a loss: see permit.h. */
-static struct span loss_owner(struct request_context *x, const struct permit *p)
-{
-	char *room = arena_reserve(&x->core->out->arena, OWNER_ROOM);
-	int n = snprintf(room, OWNER_ROOM, JOURNAL_LOSS_OWNER "%u %u 1 %u ", p->order, p->semaphore->limit, p->slot.slot);
-
-	if (p->bid.owner_n > 0)
-		memcpy(room + n, p->bid.owner, p->bid.owner_n);
-	arena_commit(&x->core->out->arena, OWNER_ROOM);
-	return (struct span){room, (size_t)n + p->bid.owner_n};
-}
-
 void record_permit_lost(struct request_context *x, const struct permit *p)
 {
 	if (is_remembered(x, p->bid.session))
 		remember(x, &(struct journal_record){.kind = JOURNAL_LOST,
 		                                     .session = (int64_t)p->bid.session->serial,
-		                                     .name = semaphore_name(p->semaphore),
-		                                     .owner = loss_owner(x, p),
+		                                     .name = p->semaphore->name,
+		                                     .owner = permit_owner(x, p, true),
 		                                     .fence = p->fence,
 		                                     .reason = span_of(loss_word(p->loss)),
 		                                     .flags = notified_flag(x, !p->bid.not_notified)});
@@ -186,8 +176,8 @@ void record_permit_freed(struct request_context *x, const struct permit *p)
 	if (p->state == PERMIT_LOST && is_remembered(x, p->bid.session))
 		remember(x, &(struct journal_record){.kind = JOURNAL_FREED,
 		                                     .session = (int64_t)p->bid.session->serial,
-		                                     .name = semaphore_name(p->semaphore),
-		                                     .owner = loss_owner(x, p)});
+		                                     .name = p->semaphore->name,
+		                                     .owner = permit_owner(x, p, true)});
 }
 
 /* --- */

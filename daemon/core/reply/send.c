@@ -206,28 +206,51 @@ void send_granted(struct request_context *x, struct claim *holder, struct span t
 	send_line(x, holder->session, &r);
 }
 
-static void push_begin(struct request_context *x, struct reply *r, const struct claim *c, const char *word)
+struct report report_of_claim(const struct claim *c)
 {
-	reply_begin(r, session_line(x->sessions), SPAN(""), word);
-	reply_text(r, "name", lock_name(c->lock));
-	reply_int(r, "fence", c->token);
+	return (struct report){.session = c->session,
+	                       .name = lock_name(c->lock),
+	                       .owner = claim_owner(c),
+	                       .remark = claim_remark(c),
+	                       .fence = c->token,
+	                       .waiters = c->lock->contender->patient,
+	                       .shared = c->shared,
+	                       .asked_at = c->asking ? c->asking->asked_at : INSTANT_PAST,
+	                       .granted_at = c->granted_at,
+	                       .loss = c->loss};
 }
 
-static void push_end(struct request_context *x, struct reply *r, const struct claim *c)
+void report_log_lost(struct request_context *x, struct report of)
 {
-	if (c->owner_n > 0)
-		reply_text(r, "owner", claim_owner(c));
-	send_line(x, c->session, r);
+	char who[WHO_MAX];
+
+	if (core_may_log(x->core, BURST_LOST))
+		core_log(x->core, LOG_WARN, "lost", "peer=%s session=%" PRIu64 " name=%s fence=%" PRId64 " reason=%s",
+		         core_quoted(x->core, (struct span){who, session_who(of.session, who)}), of.session->serial, core_quoted(x->core, of.name),
+		         of.fence, loss_word(of.loss));
+}
+
+void push(struct request_context *x, struct report of, const char *word, const char *field, int64_t value)
+{
+	struct reply r;
+
+	reply_begin(&r, session_line(x->sessions), SPAN(""), word);
+	reply_text(&r, "name", of.name);
+	if (of.limit > 0)
+		reply_int(&r, "permit", of.permit);
+	reply_int(&r, "fence", of.fence);
+	if (field)
+		reply_int(&r, field, value > 0 ? value : 0);
+	else
+		reply_text(&r, "reason", span_of(loss_word(of.loss)));
+	reply_owner(&r, of.owner);
+	send_line(x, of.session, &r);
 }
 
 void send_lost(struct request_context *x, struct claim *c)
 {
-	struct reply r;
-
 	c->not_notified = false;
-	push_begin(x, &r, c, "! LOST");
-	reply_text(&r, "reason", span_of(loss_word(c->loss)));
-	push_end(x, &r, c);
+	push(x, report_of_claim(c), "! LOST", NULL, 0);
 }
 
 void claim_forget_loss(struct request_context *x, const struct claim *c)
@@ -271,15 +294,6 @@ void claim_bound(struct request_context *x, struct claim *c, struct instant unti
 {
 	if (!timer_is_set(&c->timer) || instant_before(until, c->timer.at))
 		heap_set(&x->core->timers, &c->timer, until);
-}
-
-void send_validity(struct request_context *x, const struct claim *c, const char *word, const char *field)
-{
-	struct reply r;
-
-	push_begin(x, &r, c, word);
-	reply_ms(&r, field, lock_valid_us(&x->engine->table, c->lock));
-	push_end(x, &r, c);
 }
 
 /* Too few stores are usable, or the usable ones were busy or refused. It is not known here how many have answered. */
@@ -410,6 +424,17 @@ struct pending *pending_of_request(struct request_context *x, struct session *s,
 	p->origin = s->origin;
 	origin_asks(p->origin);
 	return p;
+}
+
+void pending_answered(struct request_context *x, struct pending *p)
+{
+	struct session *s = p->session;
+
+	if (s) {
+		TAILQ_REMOVE(&s->pendings, p, in_session);
+		session_answered(x->sessions, s, p->tag[0] != '\0');
+	}
+	pending_free(&x->engine->table.pendings, p);
 }
 
 bool refuse_name(struct request_context *x, struct session *s)

@@ -56,10 +56,29 @@ void claim_forget_loss(struct request_context *x, const struct claim *c);
 void claim_bound(struct request_context *x, struct claim *c, struct instant until);
 /* Returns until when a resumed session may repeat a LOCK: for its grace from now on, or for the default lease if that is longer. */
 struct instant resume_repeat_until(const struct request_context *x, const struct session *s);
+/*
+ * What is reported of a request, a hold or a loss, whether it is that of a claim or of a permit: to its client by a push, to sessions that watch, and to the
+ * audit log.
+ */
+struct report {
+	struct session *session;
+	struct span name, owner;
+	struct remark remark;
+	int64_t fence;
+	unsigned permit, limit;  /* the slot, and the limit of the semaphore; limit 0: it is a claim */
+	unsigned waiters;
+	bool shared;
+	struct instant asked_at; /* a claim: only while it waits */
+	struct instant granted_at;
+	enum loss loss;
+};
+
+struct report report_of_claim(const struct claim *c);
+void report_log_lost(struct request_context *x, struct report of);
+/* Sends "! LOST" and the like to its client, with this field; NULL: the reason of the loss. */
+void push(struct request_context *x, struct report of, const char *word, const char *field, int64_t value);
 /* Sends LOST, and marks the claim as told. */
 void send_lost(struct request_context *x, struct claim *c);
-/* Sends RISK or SAFE, with the remaining validity of the lease in that field. */
-void send_validity(struct request_context *x, const struct claim *c, const char *word, const char *field);
 
 /* The answers to refused requests. */
 
@@ -91,6 +110,8 @@ bool pendings_within_limit(struct request_context *x, struct session *s);
 struct pending *pending_of_request(struct request_context *x, struct session *s, struct lock *l);
 /* The same for a request that does not ask them yet, and has another bound. It does not count for its peer. */
 struct pending *pending_uncounted(struct request_context *x, struct session *s, struct lock *l);
+/* It was answered, or its session is gone. Frees it. */
+void pending_answered(struct request_context *x, struct pending *p);
 
 /* The terms of a request about a lock, and the bounds on them. If a check fails, it has answered the request. */
 

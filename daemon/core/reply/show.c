@@ -7,13 +7,11 @@
 #include "daemon/core/reply/history.h"
 #include "daemon/core/reply/listing.h"
 #include "daemon/core/reply/remote_holders.h"
-#include "daemon/core/reply/send.h"
 #include "daemon/core/reply/watch.h"
 
 static void reply_texts(struct reply *r, const struct claim *c)
 {
-	if (c->owner_n > 0)
-		reply_text(r, "owner", claim_owner(c));
+	reply_owner(r, claim_owner(c));
 	reply_remark(r, claim_remark(c));
 }
 
@@ -269,6 +267,53 @@ static void show_at_once(struct request_context *x, struct session *s, struct lo
 		show(x, s, x->request.tag, l, &l->contender->elsewhere, &not_asked, p.formers);
 }
 
+/* --- semaphores --- */
+
+static void row_permit(struct request_context *x, struct session *s, const struct permit *p, unsigned pos)
+{
+	struct reply r;
+
+	row_begin(x, x->request.tag, &r);
+	reply_text(&r, "role", pos == 0 ? SPAN("holder") : SPAN("waiter"));
+	reply_int(&r, "pos", pos);
+	reply_session(x, &r, p->bid.session);
+	if (pos == 0) {
+		reply_int(&r, "permit", p->slot.slot);
+		reply_int(&r, "fence", p->fence);
+		reply_ms(&r, "held_ms", instant_diff(x->core->now, p->granted_at));
+		reply_ms(&r, "valid_ms", permit_valid_us(x, p));
+	} else {
+		reply_ms(&r, "waited_ms", instant_diff(x->core->now, p->bid.asked_at));
+	}
+	reply_int(&r, "limit", p->semaphore->limit);
+	reply_alarm(x, &r, p, pos == 0 ? ALARM_HELD : ALARM_WAITED);
+	if (pos > 0 && p->bid.priority > 0)
+		reply_int(&r, "priority", p->bid.priority);
+	reply_owner(&r, p->bid.owner);
+	reply_remark(&r, kept_remark(&p->bid.remark));
+	row_end(x, s, &r);
+}
+
+static void semaphore_show(struct request_context *x, struct session *s, const struct semaphore *m)
+{
+	size_t begin = s->unsent;
+	unsigned rows = 0, left_out = 0, pos = 0;
+	const struct permit *p;
+
+	TAILQ_FOREACH(p, &m->others, in_line) {
+		if (p->state != PERMIT_HELD)
+			continue;
+		if (rows_take_long(x, s->unsent - begin))
+			left_out++;
+		else
+			row_permit(x, s, p, 0), rows++;
+	}
+	for (p = TAILQ_FIRST(&m->line); p && !rows_take_long(x, s->unsent - begin); p = TAILQ_NEXT(p, in_line))
+		row_permit(x, s, p, ++pos), rows++;
+	left_out += m->waiters - pos;
+	rows_done(x, s, x->request.tag, rows, left_out > 0 ? (int64_t)left_out : -1);
+}
+
 /* The name is in use as a lock. Permits of it that are asked for now will be refused. */
 static bool is_of_lock(const struct lock *l)
 {
@@ -339,13 +384,18 @@ static const struct claim *holder_in_the_way(const struct lock *l, const struct 
 	return l->holder && claim_is_of(l->holder, s, owner) ? lock_next_holder(l, l->holder) : l->holder;
 }
 
-static void reply_holder_here(struct request_context *x, struct reply *r, const struct lock *l, const struct claim *holder)
+void reply_who_holds(const struct request_context *x, struct reply *r, struct report of)
 {
 	char who[WHO_MAX];
 
-	reply_text(r, "holder", (struct span){who, session_who(holder->session, who)});
-	reply_ms(r, "held_ms", instant_diff(x->core->now, holder->granted_at));
-	reply_remark(r, claim_remark(holder));
+	reply_text(r, "holder", (struct span){who, session_who(of.session, who)});
+	reply_ms(r, "held_ms", instant_diff(x->core->now, of.granted_at));
+	reply_remark(r, of.remark);
+}
+
+static void reply_holder_here(struct request_context *x, struct reply *r, const struct lock *l, const struct claim *holder)
+{
+	reply_who_holds(x, r, report_of_claim(holder));
 	if (l->share) {
 		reply_mode(r, holder);
 		reply_int(r, "holders", lock_holders(l));

@@ -3,7 +3,7 @@
 #ifndef CORE_SHOW_H
 #define CORE_SHOW_H
 
-#include "daemon/core/session/request_context.h"
+#include "daemon/core/reply/send.h"
 
 /*
  * SHOW: who has a name, and who waits for it. The daemon asks the stores for what it does not know. It asks the daemon of a holder elsewhere who that is: see
@@ -24,6 +24,8 @@ void show_fired(struct request_context *x);
  * it has what the stores have shown, and what a recent SHOW has found out.
  */
 
+/* Who has it, for how long, and the remark. */
+void reply_who_holds(const struct request_context *x, struct reply *r, struct report of);
 /* Somebody has the name, and the wait is over that began then. */
 void busy_send(struct request_context *x, struct session *s, struct span tag, const struct lock *l, struct span owner);
 void busy_send_timeout(struct request_context *x, struct session *s, struct span tag, const struct lock *l, struct span owner, struct span trace,

@@ -8,6 +8,7 @@
 #include "daemon/core/reply/records.h"
 #include "daemon/core/reply/send.h"
 #include "daemon/core/session/client.h"
+#include "proto/decimal.h"
 
 static uint64_t news_unsent(const struct request_context *x, const struct watching *w);
 
@@ -234,105 +235,89 @@ static void watching_drop_if_unused(struct request_context *x, struct session *s
 
 /* --- events --- */
 
-static void event_detail(struct request_context *x, struct reply *r, const struct claim *c, enum watch_kind kind)
+static void report_audit(struct request_context *x, struct report of, const char *event, enum watch_kind kind)
 {
-	struct instant since = kind == WATCH_WAITING ? c->asking->asked_at : c->granted_at;
-
-	if (kind == WATCH_WAITING)
-		reply_ms(r, "waited_ms", instant_diff(x->core->now, since));
-	else
-		reply_int(r, "fence", c->token);
-	if (kind == WATCH_RELEASED || kind == WATCH_LOST)
-		reply_ms(r, "held_ms", instant_diff(x->core->now, since));
-	if (kind == WATCH_LOST)
-		reply_text(r, "reason", span_of(loss_word(c->loss)));
-	reply_mode(r, c);
-	reply_int(r, "waiters", c->lock->contender->patient);
-	if (c->owner_n > 0)
-		reply_text(r, "owner", claim_owner(c));
-	reply_remark(r, claim_remark(c));
-}
-
-/* For alarms and the slow log. A waiting group is one request, whatever name it waits for now. */
-static void watch_attend(struct request_context *x, const struct claim *c, enum watch_kind kind)
-{
-	struct session *s = c->session;
-
-	switch (kind) {
-	case WATCH_GRANTED:
-		alarms_set(x->core, ALARM_OF_CLAIM, c, ALARM_HELD, c->granted_at);
-		break;
-	case WATCH_WAITING:
-		alarms_set(x->core, s->principal ? ALARM_OF_GROUP : ALARM_OF_CLAIM, s->principal ? (const void *)s : c, ALARM_WAITED, c->asking->asked_at);
-		break;
-	case WATCH_RELEASED:
-		slow_hold(x, s, lock_name(c->lock), claim_remark(c).trace, c->granted_at, "released");
-		break;
-	case WATCH_LOST:
-		slow_hold(x, s, lock_name(c->lock), claim_remark(c).trace, c->granted_at, loss_word(c->loss));
-		break;
-	}
-}
-
-static void watch_audit(struct request_context *x, const struct claim *c, const char *event, enum watch_kind kind)
-{
+	char digits[DECIMAL_MAX], *end = digits + sizeof(digits), *slot = of.limit > 0 ? decimal_write(end, of.permit) : end;
 	const struct audit a = {
 		.event = event,
-		.session = c->session,
-		.name = lock_name(c->lock),
-		.trace = claim_remark(c).trace,
-		.fence = c->token,
-		.held_us = kind == WATCH_GRANTED ? -1 : instant_diff(x->core->now, c->granted_at),
-		.reason = kind == WATCH_LOST ? loss_word(c->loss) : NULL,
+		.session = of.session,
+		.name = of.name,
+		.permit = {slot, (size_t)(end - slot)},
+		.trace = of.remark.trace,
+		.fence = of.fence,
+		.held_us = kind == WATCH_GRANTED ? -1 : instant_diff(x->core->now, of.granted_at),
+		.reason = kind == WATCH_LOST ? loss_word(of.loss) : NULL,
 	};
 
 	audit_write(x->core, &a);
 }
 
-void watch_report(struct request_context *x, const struct claim *c, enum watch_kind kind)
+static void event_detail(struct request_context *x, struct reply *r, struct report of, enum watch_kind kind)
+{
+	if (kind == WATCH_WAITING)
+		reply_ms(r, "waited_ms", instant_diff(x->core->now, of.asked_at));
+	else if (of.limit > 0)
+		reply_int(r, "permit", of.permit);
+	if (kind != WATCH_WAITING)
+		reply_int(r, "fence", of.fence);
+	if (kind == WATCH_RELEASED || kind == WATCH_LOST)
+		reply_ms(r, "held_ms", instant_diff(x->core->now, of.granted_at));
+	if (kind == WATCH_LOST)
+		reply_text(r, "reason", span_of(loss_word(of.loss)));
+	if (of.shared)
+		reply_text(r, "mode", SPAN("shared"));
+	if (of.limit > 0)
+		reply_int(r, "limit", of.limit);
+	reply_int(r, "waiters", of.waiters);
+	reply_owner(r, of.owner);
+	reply_remark(r, of.remark);
+}
+
+void report_send(struct request_context *x, struct report of, enum watch_kind kind)
 {
 	static const char *const word[] = {
 		[WATCH_GRANTED] = "granted", [WATCH_RELEASED] = "released", [WATCH_LOST] = "lost", [WATCH_WAITING] = "waiting"};
 	char who[WHO_MAX];
 	struct reply r;
 
-	if (x->attends)
-		watch_attend(x, c, kind);
+	if (x->attends && (kind == WATCH_RELEASED || kind == WATCH_LOST))
+		slow_hold(x, of.session, of.name, of.remark.trace, of.granted_at, kind == WATCH_LOST ? loss_word(of.loss) : "released");
 	if (x->core->conf.audit && kind != WATCH_WAITING)
-		watch_audit(x, c, word[kind], kind);
+		report_audit(x, of, word[kind], kind);
 	if (TAILQ_EMPTY(&x->watchings))
 		return;
 	reply_begin(&r, session_line(x->sessions), SPAN(""), "! EVENT");
 	reply_text(&r, "kind", span_of(word[kind]));
-	reply_text(&r, "name", lock_name(c->lock));
-	reply_int(&r, "session", (int64_t)c->session->serial);
-	reply_text(&r, "who", (struct span){who, session_who(c->session, who)});
-	event_detail(x, &r, c, kind);
+	reply_text(&r, "name", of.name);
+	reply_int(&r, "session", (int64_t)of.session->serial);
+	reply_text(&r, "who", (struct span){who, session_who(of.session, who)});
+	event_detail(x, &r, of, kind);
 	/* A request that waited before a session began to watch is not reported to it. */
-	news_send(x, lock_name(c->lock), kind == WATCH_WAITING ? c->asking->asked_at : INSTANT_NEVER, &r);
+	news_send(x, of.name, kind == WATCH_WAITING ? of.asked_at : INSTANT_NEVER, &r);
 }
 
-/* Returns the patient waiters here, plus one if other daemons want the name. Each of those repeats that before its ticket ends. */
+void watch_report(struct request_context *x, const struct claim *c, enum watch_kind kind)
+{
+	struct session *s = c->session;
+	const struct report of = report_of_claim(c);
+
+	if (x->attends && kind == WATCH_GRANTED)
+		alarms_set(x->core, ALARM_OF_CLAIM, c, ALARM_HELD, of.granted_at);
+	else if (x->attends && kind == WATCH_WAITING) /* a waiting group is one request, whatever name it waits for now */
+		alarms_set(x->core, s->principal ? ALARM_OF_GROUP : ALARM_OF_CLAIM, s->principal ? (const void *)s : c, ALARM_WAITED, of.asked_at);
+	report_send(x, of, kind);
+}
+
+/* Returns the patient waiters here, plus one if other daemons want the name. */
 static unsigned lock_waiters(const struct request_context *x, const struct lock *l)
 {
-	const struct contender *k = l->contender;
-
-	return k->patient + (k->want_since.us && instant_diff(x->core->now, k->wanted_at) < TICKET_US);
+	return l->contender->patient + lock_is_wanted(x, l);
 }
 
 static void send_contended(struct request_context *x, struct claim *c)
 {
-	const struct lock *l = c->lock;
-	struct reply r;
-
 	c->contended_at = x->core->now;
-	reply_begin(&r, session_line(x->sessions), SPAN(""), "! CONTENDED");
-	reply_text(&r, "name", lock_name(l));
-	reply_int(&r, "fence", c->token);
-	reply_int(&r, "waiters", lock_waiters(x, l));
-	if (c->owner_n > 0)
-		reply_text(&r, "owner", claim_owner(c));
-	send_line(x, c->session, &r);
+	push(x, report_of_claim(c), "! CONTENDED", "waiters", lock_waiters(x, c->lock));
 }
 
 /* For a holder that has subscribed. If its grant is not delivered yet, it is told after that. */
@@ -351,12 +336,6 @@ void watch_send_waiters(struct request_context *x, struct claim *c)
 {
 	if (claim_may_notify(x, c))
 		send_contended(x, c);
-}
-
-void watch_report_granted(struct request_context *x, struct claim *c)
-{
-	watch_report(x, c, WATCH_GRANTED);
-	watch_send_waiters(x, c);
 }
 
 void watch_send_contended(struct request_context *x, const struct lock *l)
@@ -543,4 +522,99 @@ void serve_UNSUBSCRIBE(struct request_context *x, struct session *s)
 		s->watching->subscribed = false;
 	watching_drop_if_unused(x, s);
 	reply_subscribed(x, s);
+}
+
+/* --- permits --- */
+
+void reply_permit(struct reply *r, const struct permit *p)
+{
+	reply_text(r, "name", p->semaphore->name);
+	reply_int(r, "permit", p->slot.slot);
+	reply_int(r, "fence", p->fence);
+}
+
+struct report report_of_permit(const struct permit *p)
+{
+	return (struct report){.session = p->bid.session,
+	                       .name = p->semaphore->name,
+	                       .owner = p->bid.owner,
+	                       .remark = kept_remark(&p->bid.remark),
+	                       .fence = p->fence,
+	                       .permit = p->slot.slot,
+	                       .limit = p->semaphore->limit,
+	                       .waiters = p->semaphore->waiters,
+	                       .asked_at = p->bid.asked_at,
+	                       .granted_at = p->granted_at,
+	                       .loss = p->loss};
+}
+
+void permit_send_push(struct request_context *x, const struct permit *p, const char *word, const char *field)
+{
+	if (!p->bid.not_notified && !p->bid.session->detached && !p->bid.session->resuming)
+		push(x, report_of_permit(p), word, field, field ? permit_valid_us(x, p) / MSEC : 0);
+}
+
+unsigned semaphore_free_slots(const struct semaphore *m)
+{
+	return m->limit > m->held ? m->limit - m->held : 0;
+}
+
+void permit_send_granted(struct request_context *x, struct permit *p, struct span tag)
+{
+	struct reply r;
+
+	core_answers(x->core, VERB_ACQUIRE);
+	reply_begin(&r, session_line(x->sessions), tag, "OK");
+	reply_permit(&r, p);
+	reply_ms(&r, "valid_ms", permit_valid_us(x, p));
+	reply_ms(&r, "ttl_ms", p->bid.ttl_us);
+	reply_int(&r, "count", 1);
+	reply_int(&r, "free", semaphore_free_slots(p->semaphore));
+	send_line(x, p->bid.session, &r);
+}
+
+void permit_send_extended(struct request_context *x, const struct pending *p)
+{
+	struct reply r;
+
+	reply_begin(&r, session_line(x->sessions), span_of(p->tag), "OK");
+	reply_permit(&r, p->permit);
+	reply_ms(&r, "valid_ms", permit_valid_us(x, p->permit));
+	send_line(x, p->session, &r);
+}
+
+/* For alarms and the slow log. */
+static void permit_attend(struct request_context *x, const struct permit *p, enum watch_kind kind)
+{
+	if (kind == WATCH_GRANTED)
+		slow_wait(x, p->bid.session, p->semaphore->name, kept_remark(&p->bid.remark).trace, p->bid.asked_at, "granted");
+	if (kind == WATCH_WAITING)
+		alarms_set(x->core, ALARM_OF_PERMIT, p, ALARM_WAITED, p->bid.asked_at);
+	else if (kind == WATCH_GRANTED)
+		alarms_set(x->core, ALARM_OF_PERMIT, p, ALARM_HELD, p->granted_at);
+	else
+		alarms_forget(x->core, p); /* a lost permit stays until its client has acknowledged the loss */
+}
+
+static void permit_count(struct request_context *x, const struct permit *p, enum watch_kind kind)
+{
+	struct span name = p->semaphore->name;
+
+	if (kind == WATCH_GRANTED)
+		core_name_waited(x->core, name, RESULT_OK, instant_diff(p->granted_at, p->bid.asked_at));
+	else if (kind != WATCH_WAITING)
+		core_name_held(x->core, name, instant_diff(x->core->now, p->granted_at));
+	if (kind == WATCH_LOST)
+		core_name_lost(x->core, name);
+}
+
+void permit_watch(struct request_context *x, const struct permit *p, enum watch_kind kind)
+{
+	if (x->engine->watched == 0 && !x->core->name_groups)
+		return;
+	if (x->core->name_groups)
+		permit_count(x, p, kind);
+	if (x->attends)
+		permit_attend(x, p, kind);
+	report_send(x, report_of_permit(p), kind);
 }

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* WATCH and SUBSCRIBE: report to a session the locks and permits of others, and who waits for its own. */
+/* WATCH and SUBSCRIBE: report to a session the locks and permits of others, and who waits for its own; the lines about permits. */
 #ifndef CORE_WATCH_H
 #define CORE_WATCH_H
 
 #include "daemon/core/event/journal.h"
+#include "daemon/core/reply/send.h"
 #include "daemon/core/session/request_context.h"
 #include "daemon/core/session/semaphore.h"
 
@@ -51,13 +52,19 @@ enum watch_kind {
 	WATCH_WAITING,  /* it is in the queue, because it did not get the lock at once */
 };
 
+/* Reports to the sessions that watch, to the audit log and to the slow log. */
+void report_send(struct request_context *x, struct report of, enum watch_kind kind);
 void watch_report(struct request_context *x, const struct claim *c, enum watch_kind kind);
-/* The claim was sent OK. Reports that to the sessions that watch, and to the claim who waits for it. */
-void watch_report_granted(struct request_context *x, struct claim *c);
 /* Only reports who waits for it. */
 void watch_send_waiters(struct request_context *x, struct claim *c);
 /* Tells the holders that have subscribed that others wait, at most every 100 ms. For notices that exist only if sessions watch. */
 void watch_send_contended(struct request_context *x, const struct lock *l);
+
+/* Other daemons want the name. Each of them repeats that before its ticket ends. */
+static inline bool lock_is_wanted(const struct request_context *x, const struct lock *l)
+{
+	return l->contender->want_since.us && instant_diff(x->core->now, l->contender->wanted_at) < TICKET_US;
+}
 
 static inline void watch(struct request_context *x, const struct claim *c, enum watch_kind kind)
 {
@@ -67,8 +74,10 @@ static inline void watch(struct request_context *x, const struct claim *c, enum 
 
 static inline void watch_granted(struct request_context *x, struct claim *c)
 {
-	if (x->engine->watched > 0)
-		watch_report_granted(x, c);
+	if (x->engine->watched == 0)
+		return;
+	watch_report(x, c, WATCH_GRANTED);
+	watch_send_waiters(x, c);
 }
 
 static inline void watch_who_waits(struct request_context *x, struct claim *c)
@@ -101,19 +110,13 @@ void serve_UNSUBSCRIBE(struct request_context *x, struct session *s);
 void reply_permit(struct reply *r, const struct permit *p);
 /* OK of its EXTEND. */
 void permit_send_extended(struct request_context *x, const struct pending *p);
-/* Sends "! LOST …" and the like. field NULL: without a field. */
+struct report report_of_permit(const struct permit *p);
+/* Sends RISK or SAFE, with the remaining validity in that field; "! LOST" and NULL: its loss. */
 void permit_send_push(struct request_context *x, const struct permit *p, const char *word, const char *field);
 /* Returns how many permits are free, as far as this daemon knows. */
 unsigned semaphore_free_slots(const struct semaphore *m);
 /* Sends OK to an ACQUIRE, also to a repeated one. */
 void permit_send_granted(struct request_context *x, struct permit *p, struct span tag);
-/* SHOW: sends rows for the permits that sessions of this daemon have, and those that they wait for. */
-void semaphore_show(struct request_context *x, struct session *s, const struct semaphore *m);
-void permit_watch_report(struct request_context *x, const struct permit *p, enum watch_kind kind);
-static inline void permit_watch(struct request_context *x, const struct permit *p, enum watch_kind kind)
-{
-	if (x->engine->watched > 0 || x->core->name_groups)
-		permit_watch_report(x, p, kind);
-}
+void permit_watch(struct request_context *x, const struct permit *p, enum watch_kind kind);
 
 #endif

@@ -186,10 +186,10 @@ static bool group_is_repeated_by(const struct group *g, const struct request *q)
 
 	if (!again || g->bid.withdrawn || g->any != group_wants_any(q) || g->shared != request_is_shared(q) || g->parts != q->words)
 		return false;
-	if (!span_equal(bid_owner(&g->bid), request_owner(q)))
+	if (!span_equal(g->bid.owner, request_owner(q)))
 		return false;
 	for (unsigned i = 0; i < g->parts; i++)
-		if (!words_name(q, part_name(&g->part[i])))
+		if (!words_name(q, g->part[i].name))
 			return false;
 	return true;
 }

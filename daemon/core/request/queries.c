@@ -7,7 +7,6 @@
 #include "daemon/core/member/members.h"
 #include "daemon/core/member/membership.h"
 #include "daemon/core/reply/listing.h"
-#include "daemon/core/reply/lists.h"
 #include "daemon/core/reply/send.h"
 #include "proto/text.h"
 

@@ -14,13 +14,13 @@
 
 static bool permit_is_of_request(const struct permit *p, const struct request *q)
 {
-	if (permit_is_asking(p) || !span_equal(semaphore_name(p->semaphore), q->word[0]))
+	if (permit_is_asking(p) || !span_equal(p->semaphore->name, q->word[0]))
 		return false;
-	if (request_has(q, FIELD_OWNER) && !span_equal(bid_owner(&p->bid), request_owner(q)))
+	if (request_has(q, FIELD_OWNER) && !span_equal(p->bid.owner, request_owner(q)))
 		return false;
 	if (request_has(q, FIELD_FENCE) && q->field[FIELD_FENCE].number != p->fence)
 		return false; /* RELEASE, UNLOCK */
-	return request_has(q, FIELD_PERMIT) ? q->field[FIELD_PERMIT].number == p->slot.slot : span_equal(bid_owner(&p->bid), request_owner(q));
+	return request_has(q, FIELD_PERMIT) ? q->field[FIELD_PERMIT].number == p->slot.slot : span_equal(p->bid.owner, request_owner(q));
 }
 
 /* Returns the permit with this slot that the owner has, or has lost. Without `permit`, the one that was granted last. NULL: there is none. */
@@ -396,7 +396,7 @@ static bool permit_is_counted(const struct permit *p, const struct request *q)
 static bool permit_is_repeated_by(const struct permit *p, const struct request *q)
 {
 	return (p->bid.not_notified || permit_is_counted(p, q)) && p->semaphore->limit == q->field[FIELD_LIMIT].number &&
-	       span_equal(semaphore_name(p->semaphore), q->word[0]) && span_equal(bid_owner(&p->bid), request_owner(q));
+	       span_equal(p->semaphore->name, q->word[0]) && span_equal(p->bid.owner, request_owner(q));
 }
 
 /* It waits, but the repeated request would not wait: it gives up its place. */
@@ -434,7 +434,7 @@ static bool permit_is_repeated(struct request_context *x, struct session *s)
 		if (p->state == PERMIT_HELD) {
 			permit_notified(x, p);
 			permit_send_granted(x, p, q->tag);
-			contended_permit(x, p, CONTENDED_FIRST);
+			contended_send(x, p, CONTENDED_FIRST);
 			return true;
 		}
 		permit_waits_again(x, p);
@@ -445,7 +445,7 @@ static bool permit_is_repeated(struct request_context *x, struct session *s)
 
 static bool permit_is_of_owner(const struct permit *p, const struct request *q)
 {
-	return span_equal(semaphore_name(p->semaphore), q->word[0]) && span_equal(bid_owner(&p->bid), request_owner(q));
+	return span_equal(p->semaphore->name, q->word[0]) && span_equal(p->bid.owner, request_owner(q));
 }
 
 /* The owner has so many permits already. Answers with the latest one. */
@@ -461,7 +461,7 @@ static void permit_is_had(struct request_context *x, struct session *s, struct p
 	permit_notified(x, p);
 	permit_send_granted(x, p, x->request.tag);
 	if (not_known_yet)
-		contended_permit(x, p, CONTENDED_FIRST);
+		contended_send(x, p, CONTENDED_FIRST);
 }
 
 /* The request is refused. If it repeats an earlier one that waits, that one ends as well. */

@@ -175,7 +175,7 @@ static uint64_t group_order(const struct group *g)
 static struct lock_terms bid_terms(const struct bid *b)
 {
 	return (struct lock_terms){
-		.owner = bid_owner(b), .remark = kept_remark(&b->remark), .ttl_us = b->ttl_us, .priority = b->priority, .count = b->count, .renew = true};
+		.owner = b->owner, .remark = kept_remark(&b->remark), .ttl_us = b->ttl_us, .priority = b->priority, .count = b->count, .renew = true};
 }
 
 static void ask_bid(struct requests *r, const struct bid *b, size_t from, const struct lock_terms *terms, uint64_t order)
@@ -196,7 +196,7 @@ static void ask_group(struct requests *r, const struct group *g)
 	terms.shared = g->shared;
 	line_begin(r, g->bid.tag, g->any ? "LOCKANY" : "LOCKALL");
 	for (unsigned i = 0; i < g->parts; i++)
-		put_text(&r->lines, " ", part_name(&g->part[i]));
+		put_text(&r->lines, " ", g->part[i].name);
 	ask_bid(r, &g->bid, from, &terms, group_order(g));
 }
 
@@ -206,7 +206,7 @@ static unsigned permits_of(const struct permit *of)
 	unsigned n = 0;
 
 	PERMITS_FOREACH(p, of->bid.session)
-		n += p->state == PERMIT_HELD && p->semaphore == of->semaphore && span_equal(bid_owner(&p->bid), bid_owner(&of->bid));
+		n += p->state == PERMIT_HELD && p->semaphore == of->semaphore && span_equal(p->bid.owner, of->bid.owner);
 	return n;
 }
 
@@ -218,7 +218,7 @@ static void ask_permit(struct requests *r, const struct permit *p)
 	if (terms.count > 0)
 		terms.count = permits_of(p) + 1;
 	line_begin(r, p->bid.tag, "ACQUIRE");
-	put_text(&r->lines, " ", semaphore_name(p->semaphore));
+	put_text(&r->lines, " ", p->semaphore->name);
 	put_number(&r->lines, " limit=", p->semaphore->limit);
 	ask_bid(r, &p->bid, from, &terms, p->order);
 }

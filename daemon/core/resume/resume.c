@@ -9,7 +9,6 @@
 #include "daemon/core/rate/rate.h"
 #include "daemon/core/reply/history.h"
 #include "daemon/core/reply/listing.h"
-#include "daemon/core/reply/lists.h"
 #include "daemon/core/reply/records.h"
 #include "daemon/core/reply/send.h"
 #include "daemon/core/reply/watch.h"
@@ -220,8 +219,7 @@ static void row_resumed(struct request_context *x, struct session *s, struct cla
 	reply_grant(x, &r, c);
 	reply_int(&r, "count", c->count);
 	reply_mode(&r, c);
-	if (c->owner_n > 0)
-		reply_text(&r, "owner", claim_owner(c));
+	reply_owner(&r, claim_owner(c));
 	session_send(x->sessions, s, r.start, reply_end(&r));
 }
 

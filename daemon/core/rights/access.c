@@ -103,7 +103,7 @@ static bool has_or_awaits(const struct session *s, struct span name)
 	const struct permit *p;
 
 	PERMITS_FOREACH(p, s)
-		if (span_equal(semaphore_name(p->semaphore), name))
+		if (span_equal(p->semaphore->name, name))
 			return true;
 	return session_has_claim(s, name);
 }

@@ -4,7 +4,6 @@
 
 #include "daemon/base/mem.h"
 #include "daemon/base/peer.h"
-#include "daemon/core/reply/page.h"
 #include "daemon/core/reply/send.h"
 #include "daemon/core/session/client.h"
 
@@ -82,12 +81,7 @@ static struct auths *auths_of(struct request_context *x)
 
 /* --- origins --- */
 
-static bool asker_matches(const struct map_node *node, const void *name, size_t n)
-{
-	const struct asker *o = container_of(node, struct asker, by_name);
-
-	return o->n == n && memcmp(o->name, name, n) == 0;
-}
+MAP_MATCH(asker_matches, struct asker, by_name, name, n)
 
 static size_t asker_name(const struct session *s, char out[PEER_ORIGIN_MAX])
 {

@@ -69,12 +69,7 @@ static void suspects_forgive(struct suspects *a, struct instant now)
 
 /* --- finding --- */
 
-static bool origin_matches(const struct map_node *node, const void *name, size_t n)
-{
-	const struct suspects_of_one *o = container_of(node, struct suspects_of_one, by_name);
-
-	return o->n == n && memcmp(o->name, name, n) == 0;
-}
+MAP_MATCH(origin_matches, struct suspects_of_one, by_name, name, n)
 
 static struct suspects_of_one *origin_find(const struct suspects *a, struct span origin)
 {
@@ -108,12 +103,7 @@ static size_t suspect_name(struct span origin, struct span user, char name[SUSPE
 	return origin.n + 1 + of_user;
 }
 
-static bool suspect_matches(const struct map_node *node, const void *name, size_t n)
-{
-	const struct suspect *s = container_of(node, struct suspect, by_name);
-
-	return s->n == n && memcmp(s->name, name, n) == 0;
-}
+MAP_MATCH(suspect_matches, struct suspect, by_name, name, n)
 
 static struct suspect *suspect_find(const struct suspects *a, const char *name, size_t n)
 {

@@ -18,9 +18,6 @@ void permit_ask_mark(struct request_context *x, struct permit *p, bool patient);
 void permit_ask_slot(struct request_context *x, struct permit *p, unsigned slot, bool patient); /* it has not asked for this slot yet */
 void permit_ask_again(struct request_context *x, struct permit *p, struct seat *seat, bool patient); /* for a slot whose claim it has no longer */
 bool seat_is_asked(const struct seat *seat);
-bool seat_is_had(const struct request_context *x, const struct seat *seat); /* held, and its lease is not over */
-/* Gives back the name if it is held, or leaves its queue. */
-void seat_drop(struct request_context *x, struct seat *seat);
 /* One of the slots that it holds becomes its slot. It gives back the others, and leaves their queues. */
 void permit_keep_slot(struct request_context *x, struct permit *p);
 void permit_drop_all(struct request_context *x, struct permit *p);
@@ -46,18 +43,6 @@ enum contended_why {
 void contended_send(struct request_context *x, struct permit *p, enum contended_why why);
 /* A request of this daemon has begun to wait: tells those who have permits. */
 void contended_send_all(struct request_context *x, const struct semaphore *m);
-
-static inline void contended_permit(struct request_context *x, struct permit *p, enum contended_why why)
-{
-	if (x->engine->watched > 0)
-		contended_send(x, p, why);
-}
-
-static inline void contended_semaphore(struct request_context *x, const struct semaphore *m)
-{
-	if (x->engine->watched > 0)
-		contended_send_all(x, m);
-}
 
 void serve_SUBSCRIBE(struct request_context *x, struct session *s);
 

@@ -96,7 +96,7 @@ static struct permit *permit_recorded(const struct session *s, const struct seat
 	struct permit *p;
 
 	PERMITS_FOREACH(p, s)
-		if (p->order == r->order && p->semaphore->limit == r->limit && span_equal(semaphore_name(p->semaphore), r->semaphore))
+		if (p->order == r->order && p->semaphore->limit == r->limit && span_equal(p->semaphore->name, r->semaphore))
 			return p;
 	return NULL;
 }
@@ -138,7 +138,7 @@ static struct permit *loss_recorded(const struct session *s, const struct seat_r
 	struct permit *p;
 
 	PERMITS_FOREACH(p, s)
-		if (p->order == r->order && span_equal(semaphore_name(p->semaphore), r->semaphore))
+		if (p->order == r->order && span_equal(p->semaphore->name, r->semaphore))
 			return p;
 	return NULL;
 }

@@ -7,7 +7,7 @@
 #include "daemon/core/reply/history.h"
 #include "daemon/core/reply/listing.h"
 #include "daemon/core/reply/records.h"
-#include "daemon/core/reply/send.h"
+#include "daemon/core/reply/show.h"
 
 /* Its client is told of the permit. Forgets what the same owner lost earlier with the same slot. */
 static void permit_forget_losses(struct request_context *x, struct permit *p)
@@ -17,7 +17,7 @@ static void permit_forget_losses(struct request_context *x, struct permit *p)
 	for (loss = permit_first(p->bid.session); loss && loss->state == PERMIT_LOST; loss = next) {
 		next = permit_next(loss);
 		if (!loss->bid.not_notified && loss->semaphore == p->semaphore &&
-		    span_equal(bid_owner(&loss->bid), bid_owner(&p->bid)) && loss->slot.slot == p->slot.slot) {
+		    span_equal(loss->bid.owner, p->bid.owner) && loss->slot.slot == p->slot.slot) {
 			permit_abandon(x, loss, INSTANT_NEVER); /* its client has not read of the new grant yet */
 			permit_end(x, loss);
 		}
@@ -54,8 +54,7 @@ unsigned permits_send_rows(struct request_context *x, struct session *s, size_t 
 		reply_ms(&r, "valid_ms", permit_valid_us(x, p));
 		reply_int(&r, "count", 1);
 		reply_int(&r, "limit", p->semaphore->limit);
-		if (p->bid.owner_n > 0)
-			reply_text(&r, "owner", bid_owner(&p->bid));
+		reply_owner(&r, p->bid.owner);
 		session_send(x->sessions, s, r.start, reply_end(&r));
 		n++;
 	}
@@ -101,7 +100,7 @@ static void permit_win(struct request_context *x, struct permit *p)
 	p->granted_at = x->core->now;
 	p->fence = p->slot.claim->token;
 	record_permit(x, p);
-	name_history_add(x, s, semaphore_name(p->semaphore));
+	name_history_add(x, s, p->semaphore->name);
 	if (!p->bid.not_notified) {
 		permit_forget_losses(x, p);
 		permit_send_granted(x, p, span_of(p->bid.tag));
@@ -111,7 +110,7 @@ static void permit_win(struct request_context *x, struct permit *p)
 		heap_set(&x->core->timers, &p->bid.timer, s->lasting->repeat_until);
 	}
 	permit_watch(x, p, WATCH_GRANTED);
-	contended_permit(x, p, CONTENDED_FIRST);
+	contended_send(x, p, CONTENDED_FIRST);
 	permit_note_risk(x, p);
 	session_answered(x->sessions, s, tagged);
 	deadlock_note(x, s);
@@ -129,15 +128,6 @@ static const struct permit *permit_in_the_way(const struct semaphore *m)
 	return p;
 }
 
-static void reply_permit_holder(const struct request_context *x, struct reply *r, const struct permit *p)
-{
-	char who[WHO_MAX];
-
-	reply_text(r, "holder", (struct span){who, session_who(p->bid.session, who)});
-	reply_ms(r, "held_ms", instant_diff(x->core->now, p->granted_at));
-	reply_remark(r, kept_remark(&p->bid.remark));
-}
-
 static void permit_send_full(struct request_context *x, const struct permit *p, const char *word)
 {
 	struct semaphore *m = p->semaphore;
@@ -145,14 +135,14 @@ static void permit_send_full(struct request_context *x, const struct permit *p, 
 	struct reply r;
 
 	reply_begin(&r, session_line(x->sessions), span_of(p->bid.tag), word);
-	reply_text(&r, "name", semaphore_name(m));
+	reply_text(&r, "name", m->name);
 	if (word[0] == 'T')
 		reply_ms(&r, "waited_ms", instant_diff(x->core->now, p->bid.asked_at));
 	reply_int(&r, "limit", m->limit);
 	reply_int(&r, "free", 0); /* other daemons have those that seem to be free here */
 	reply_int(&r, "waiters", m->waiters); /* it has left the line */
 	if (holder)
-		reply_permit_holder(x, &r, holder);
+		reply_who_holds(x, &r, report_of_permit(holder));
 	send_line(x, p->bid.session, &r);
 }
 
@@ -172,7 +162,7 @@ static void permit_send_refused(struct request_context *x, const struct permit *
 
 	core_answers(x->core, VERB_ACQUIRE);
 	metric_waited(&x->core->metrics, refusal_result(why), waited);
-	core_name_waited(x->core, semaphore_name(p->semaphore), refusal_result(why), waited);
+	core_name_waited(x->core, p->semaphore->name, refusal_result(why), waited);
 	if (why == REFUSED_BUSY) {
 		metric_add(&x->core->metrics, METRIC_REFUSALS, 1);
 		permit_send_full(x, p, "BUSY");
@@ -204,9 +194,9 @@ static void permit_refuse(struct request_context *x, struct permit *p, enum refu
 /* If it was lost before the client was told of it, nobody needs to know. */
 static void drop_lost(struct request_context *x, struct seat *seat)
 {
-	if (!seat->claim || seat_is_asked(seat) || seat_is_had(x, seat))
+	if (!seat->claim || seat_is_asked(seat) || inner_session_has(x->engine, seat->claim))
 		return;
-	seat_drop(x, seat);
+	inner_session_drop(x->engine, &seat->claim);
 	seat->why = NOT_REFUSED;
 }
 
@@ -219,7 +209,7 @@ static void permit_drop_lost(struct request_context *x, struct permit *p)
 
 static bool permit_is_complete(const struct request_context *x, const struct permit *p)
 {
-	return seat_is_had(x, &p->mark) && permit_has_slot(x, p);
+	return inner_session_has(x->engine, p->mark.claim) && permit_has_slot(x, p);
 }
 
 /* Call in PERMIT_TRYING. */
@@ -261,7 +251,7 @@ static void permit_fails(struct request_context *x, struct permit *p, enum refus
 	deadlock_note(x, p->bid.session);
 	heap_set(&x->core->timers, &p->bid.timer, permit_wait_until(p));
 	permit_watch(x, p, WATCH_WAITING);
-	contended_semaphore(x, p->semaphore);
+	contended_send_all(x, p->semaphore);
 	semaphore_stir(x, p->semaphore);
 }
 

@@ -6,20 +6,17 @@
 #include "daemon/core/engine/engine.h"
 #include "daemon/core/engine/holding.h"
 #include "daemon/core/event/core.h"
-#include "daemon/core/reply/listing.h"
 #include "daemon/core/reply/records.h"
 #include "daemon/core/reply/send.h"
 #include "daemon/core/session/client.h"
 #include "daemon/core/session/group.h"
 #include "proto/decimal.h"
 
-#include <inttypes.h>
-
 /* The names of slots begin with bytes that the stores recognize: daemon/redis/batch.c gives them their own keys. */
 
 static struct span slot_name(struct permit *p, char out[SLOT_NAME_MAX], unsigned slot)
 {
-	struct span name = semaphore_name(p->semaphore);
+	struct span name = p->semaphore->name;
 	char digits[DECIMAL_MAX], *end = digits + sizeof(digits), *number = decimal_write(end, slot), *at = out + sizeof(SLOT_PREFIX) - 1;
 
 	_Static_assert(SLOT_NAME_MAX >= sizeof(SLOT_PREFIX) - 1 + NAME_MAX_BYTES + 1 + 4, "there is room for the longest name");
@@ -49,7 +46,7 @@ static void seat_ask(struct request_context *x, struct permit *p, struct seat *s
 
 void permit_ask_mark(struct request_context *x, struct permit *p, bool patient)
 {
-	seat_ask(x, p, &p->mark, semaphore_name(p->semaphore), p->semaphore->limit, patient);
+	seat_ask(x, p, &p->mark, p->semaphore->name, p->semaphore->limit, patient);
 }
 
 void permit_ask_again(struct request_context *x, struct permit *p, struct seat *seat, bool patient)
@@ -75,27 +72,10 @@ bool seat_is_asked(const struct seat *seat)
 	return seat->claim && seat->claim->state != CLAIM_HELD && seat->claim->state != CLAIM_LOST;
 }
 
-bool seat_is_had(const struct request_context *x, const struct seat *seat)
-{
-	const struct claim *c = seat->claim;
-
-	return c && c->state == CLAIM_HELD && c->lock->lease.state == LEASE_HELD && !lock_is_over(&x->engine->table, c->lock);
-}
-
-void seat_drop(struct request_context *x, struct seat *seat)
-{
-	struct claim *c = seat->claim;
-
-	if (!c)
-		return;
-	seat->claim = NULL;
-	inner_session_drop(x->engine, c);
-}
-
 static void seat_drop_asked(struct request_context *x, struct seat *seat)
 {
 	if (seat_is_asked(seat))
-		seat_drop(x, seat);
+		inner_session_drop(x->engine, &seat->claim);
 }
 
 static void slots_drop_asked(struct request_context *x, struct permit *p)
@@ -116,7 +96,7 @@ static void slot_drop(struct request_context *x, struct permit *p, struct seat *
 {
 	if (seat->claim)
 		p->semaphore->next = seat->slot;
-	seat_drop(x, seat);
+	inner_session_drop(x->engine, &seat->claim);
 }
 
 /* First the waiting claims leave their queues: what is given back must not be granted to a permit that is leaving. */
@@ -137,7 +117,7 @@ void permit_keep_slot(struct request_context *x, struct permit *p)
 {
 	unsigned i = 0;
 
-	while (!seat_is_had(x, &p->asked[i]))
+	while (!inner_session_has(x->engine, p->asked[i].claim))
 		i++;
 	p->slot = p->asked[i];
 	p->asked[i].claim = NULL;
@@ -148,7 +128,7 @@ void permit_drop_all(struct request_context *x, struct permit *p)
 {
 	slots_drop(x, p);
 	slot_drop(x, p, &p->slot);
-	seat_drop(x, &p->mark); /* last: the mark exists as long as a slot */
+	inner_session_drop(x->engine, &p->mark.claim); /* last: the mark exists as long as a slot */
 }
 
 static void seat_abandon(struct request_context *x, struct permit *p, struct seat *seat, struct instant until)
@@ -180,7 +160,7 @@ static void permit_lose_seats(struct request_context *x, struct permit *p, enum 
 bool permit_has_slot(const struct request_context *x, const struct permit *p)
 {
 	for (unsigned i = 0; i < p->asked_n; i++)
-		if (seat_is_had(x, &p->asked[i]))
+		if (inner_session_has(x->engine, p->asked[i].claim))
 			return true;
 	return false;
 }
@@ -256,11 +236,6 @@ struct permit *permit_new(struct request_context *x, struct session *s, struct s
 
 #define APART_US (100 * MSEC) /* between two CONTENDED about the same permit */
 
-static bool lock_is_wanted(const struct request_context *x, const struct lock *l)
-{
-	return l->contender->want_since.us && instant_diff(x->core->now, l->contender->wanted_at) < TICKET_US;
-}
-
 /* If another daemon has permits waiting, the first of them waits in the queues of all slots, so in this one too. It counts as one waiter. */
 static unsigned permit_waiters(const struct request_context *x, const struct permit *p)
 {
@@ -271,31 +246,24 @@ static unsigned permit_waiters(const struct request_context *x, const struct per
 static bool permit_may_notify(const struct request_context *x, const struct permit *p)
 {
 	return p->state == PERMIT_HELD && !p->bid.not_notified && watch_is_subscribed(p->bid.session) && !p->bid.session->resuming &&
-	       permit_waiters(x, p) > 0 && session_may_look(x->core, p->bid.session, semaphore_name(p->semaphore));
+	       permit_waiters(x, p) > 0 && session_may_look(x->core, p->bid.session, p->semaphore->name);
 }
 
 void contended_send(struct request_context *x, struct permit *p, enum contended_why why)
 {
-	struct reply r;
-
 	if (why == CONTENDED_NEWS && p->contended_at.us && instant_diff(x->core->now, p->contended_at) < APART_US)
 		return;
 	if (!permit_may_notify(x, p))
 		return;
 	p->contended_at = x->core->now;
-	reply_begin(&r, session_line(x->sessions), SPAN(""), "! CONTENDED");
-	reply_permit(&r, p);
-	reply_int(&r, "waiters", permit_waiters(x, p));
-	if (p->bid.owner_n > 0)
-		reply_text(&r, "owner", bid_owner(&p->bid));
-	send_line(x, p->bid.session, &r);
+	push(x, report_of_permit(p), "! CONTENDED", "waiters", permit_waiters(x, p));
 }
 
 void contended_send_all(struct request_context *x, const struct semaphore *m)
 {
-	struct permit *p;
+	struct permit *p = x->engine->watched > 0 ? TAILQ_FIRST(&m->others) : NULL;
 
-	TAILQ_FOREACH(p, &m->others, in_line)
+	for (; p; p = TAILQ_NEXT(p, in_line))
 		contended_send(x, p, CONTENDED_NEWS);
 }
 
@@ -427,7 +395,7 @@ void permits_on_notice(struct request_context *x, const struct notice *n)
 		permit_adopted(x, p);
 		return;
 	case NOTICE_WANTED:
-		contended_permit(x, p, CONTENDED_NEWS);
+		contended_send(x, p, CONTENDED_NEWS);
 		return;
 	case NOTICE_RISK:
 	case NOTICE_SAFE:
@@ -456,14 +424,9 @@ static void permit_drop_extend(struct request_context *x, struct permit *p, enum
 
 void permit_lose(struct request_context *x, struct permit *p, enum loss why)
 {
-	char who[WHO_MAX];
-
 	p->loss = why;
 	permit_drop_extend(x, p, REFUSED_LOST);
-	if (core_may_log(x->core, BURST_LOST))
-		core_log(x->core, LOG_WARN, "lost", "peer=%s session=%" PRIu64 " name=%s fence=%" PRId64 " reason=%s",
-		         core_quoted(x->core, (struct span){who, session_who(p->bid.session, who)}), p->bid.session->serial,
-		         core_quoted(x->core, semaphore_name(p->semaphore)), p->fence, loss_word(why));
+	report_log_lost(x, report_of_permit(p));
 	if (p->bid.not_notified)
 		record_permit_freed(x, p);
 	else
@@ -510,8 +473,8 @@ void permits_give_up(struct request_context *x, struct session *s, struct span n
 	struct permit *p;
 
 	PERMITS_FOREACH(p, s)
-		if (p->bid.not_notified && permit_is_asking(p) && p->state != PERMIT_CANCELLED && span_equal(bid_owner(&p->bid), owner) &&
-		    span_equal(semaphore_name(p->semaphore), name))
+		if (p->bid.not_notified && permit_is_asking(p) && p->state != PERMIT_CANCELLED && span_equal(p->bid.owner, owner) &&
+		    span_equal(p->semaphore->name, name))
 			bid_withdraw(x, &p->bid);
 }
 

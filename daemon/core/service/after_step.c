@@ -119,7 +119,7 @@ bool hangup_refuse(struct request_context *x, struct session *s)
 	if (asked)
 		refuse_stopping(x, s, VERB_RESUME, s->lasting->resume_tag);
 	(void)takes_refuse(x, s, &all);
-	(void)rate_turns_refuse(x, s, &all);
+	(void)rate_turns_refuse(x, s, false, &all);
 	while ((p = TAILQ_FIRST(&s->pendings))) {
 		TAILQ_REMOVE(&s->pendings, p, in_session);
 		p->session = NULL;

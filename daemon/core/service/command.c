@@ -114,12 +114,7 @@ static void deliver_reentered(struct request_context *x, struct claim *c, unsign
 
 static void deliver_lost(struct request_context *x, struct claim *c)
 {
-	char who[WHO_MAX];
-
-	if (core_may_log(x->core, BURST_LOST))
-		core_log(x->core, LOG_WARN, "lost", "peer=%s session=%" PRIu64 " name=%s fence=%" PRId64 " reason=%s",
-		         core_quoted(x->core, (struct span){who, session_who(c->session, who)}), c->session->serial,
-		         core_quoted(x->core, lock_name(c->lock)), c->token, loss_word(c->loss));
+	report_log_lost(x, report_of_claim(c));
 	record_lost(x, c);
 	former(x, c, loss_word(c->loss));
 	watch(x, c, WATCH_LOST);
@@ -132,7 +127,7 @@ static void deliver_lost(struct request_context *x, struct claim *c)
 static void deliver_validity(struct request_context *x, const struct claim *c, const char *word, const char *field)
 {
 	if (!c->not_notified && session_listens(c))
-		send_validity(x, c, word, field);
+		push(x, report_of_claim(c), word, field, lock_valid_us(&x->engine->table, c->lock) / MSEC);
 }
 
 /* A grant of which the client was not told. From now on the client has limited time to ask for it. */

@@ -15,7 +15,7 @@
 #include "daemon/core/member/membership.h"
 #include "daemon/core/rate/rate.h"
 #include "daemon/core/reply/history.h"
-#include "daemon/core/reply/lists.h"
+#include "daemon/core/reply/listing.h"
 #include "daemon/core/reply/records.h"
 #include "daemon/core/reply/remote_holders.h"
 #include "daemon/core/reply/show.h"

@@ -23,8 +23,7 @@ void bid_open(struct bid *b, enum bid_kind kind, struct session *s, unsigned nam
 
 	b->kind = kind;
 	b->timer.kind = timer[kind];
-	b->owner_n = owner.n;
-	b->owner = owner.n > 0 ? mem_copy(owner.p, owner.n) : NULL;
+	b->owner = mem_span(owner);
 	kept_remark_set(&b->remark, remark);
 	bid_join(b, s);
 	s->waiting += names;
@@ -76,7 +75,7 @@ void bid_close(struct request_context *x, struct bid *b)
 	heap_cancel(&x->core->timers, &b->timer);
 	bid_set_due(x, b, DUE_NOT);
 	TAILQ_REMOVE(&b->session->bids[b->kind], b, in_session);
-	mem_free(b->owner);
+	mem_span_free(&b->owner);
 	kept_remark_release(&b->remark);
 }
 
@@ -197,7 +196,7 @@ struct claim *inner_session_claim(struct engine *e, const struct bid *b, struct 
 	c->origin = b->session->origin;
 	c->ttl_us = b->ttl_us;
 	c->priority = b->priority & 15;
-	claim_set_texts(c, bid_owner(b), kept_remark(&b->remark));
+	claim_set_texts(c, b->owner, kept_remark(&b->remark));
 	claim_begin_asking(&e->table, c);
 	c->asking->asked_at = asked_at;
 	TAILQ_INSERT_TAIL(&b->agent->claims, c, in_session);
@@ -218,8 +217,18 @@ void inner_session_set_terms(const struct bid *b, bool renew, int64_t delay_us)
 	}
 }
 
-void inner_session_drop(struct engine *e, struct claim *c)
+bool inner_session_has(const struct engine *e, const struct claim *c)
 {
+	return c && c->state == CLAIM_HELD && c->lock->lease.state == LEASE_HELD && !lock_is_over(&e->table, c->lock);
+}
+
+void inner_session_drop(struct engine *e, struct claim **claim)
+{
+	struct claim *c = *claim;
+
+	*claim = NULL;
+	if (!c)
+		return;
 	TAILQ_REMOVE(&c->session->claims, c, in_session);
 	if (c->state == CLAIM_HELD)
 		hold_unlock(e, c, 0, NULL);

@@ -23,8 +23,7 @@ struct bid {
 	struct instant asked_at, wait_until;
 	int64_t ttl_us;
 	int64_t stores_us;      /* see struct asking */
-	char *owner;            /* owned; NULL: "" */
-	size_t owner_n;
+	struct span owner;      /* owned */
 	struct kept_remark remark;
 	unsigned priority;
 	unsigned count;         /* count= of the request; 0: it has none */
@@ -38,11 +37,6 @@ struct bid {
 	bool not_notified;      /* its connection was lost: the client does not know what it got, or a repeated request takes its place */
 	char tag[TAG_MAX + 1];
 };
-
-static inline struct span bid_owner(const struct bid *b)
-{
-	return (struct span){b->owner, b->owner_n};
-}
 
 static inline bool bid_is_tagged(const struct bid *b)
 {
@@ -86,7 +80,9 @@ void inner_session_init(struct session *agent, struct bid *b);
 struct claim *inner_session_claim(struct engine *e, const struct bid *b, struct instant asked_at);
 /* The request was repeated on other terms. They apply to what the agent has not got yet. */
 void inner_session_set_terms(const struct bid *b, bool renew, int64_t delay_us);
-/* Gives back what the claim holds, or removes it from the queue. */
-void inner_session_drop(struct engine *e, struct claim *c);
+/* Held, and its lease is not over. NULL: false. */
+bool inner_session_has(const struct engine *e, const struct claim *c);
+/* Gives back what the claim holds, or removes it from the queue. *c is NULL from then on; if it was before, nothing is done. */
+void inner_session_drop(struct engine *e, struct claim **c);
 
 #endif

@@ -7,21 +7,14 @@
 #include "daemon/core/engine/engine.h"
 #include "daemon/core/session/semaphore.h"
 
-static char *text_copy(struct span text)
-{
-	return text.n > 0 ? mem_copy(text.p, text.n) : NULL;
-}
-
 /* Its bid is open. */
 static void group_begin(struct request_context *x, struct group *g, const struct span *name, unsigned names)
 {
 	inner_session_init(&g->agent, &g->bid);
 	g->parts = names;
 	g->part = mem_alloc(g->parts * sizeof(*g->part));
-	for (unsigned i = 0; i < g->parts; i++) {
-		g->part[i].name = text_copy(name[i]);
-		g->part[i].n = name[i].n;
-	}
+	for (unsigned i = 0; i < g->parts; i++)
+		g->part[i].name = mem_span(name[i]);
 	bid_set_due(x, &g->bid, DUE_NOW);
 }
 
@@ -70,18 +63,16 @@ void bid_withdraw(struct request_context *x, struct bid *b)
 
 struct claim *group_own(const struct request_context *x, const struct group *g, const struct part *p)
 {
-	struct lock *l = lock_find(&x->engine->table, part_name(p));
+	struct lock *l = lock_find(&x->engine->table, p->name);
 
-	return l ? lock_holder_of(l, g->bid.session, bid_owner(&g->bid)) : NULL;
+	return l ? lock_holder_of(l, g->bid.session, g->bid.owner) : NULL;
 }
 
 bool part_is_had(const struct request_context *x, const struct group *g, const struct part *p)
 {
-	struct claim *c = group_own(x, g, p);
+	const struct claim *c = group_own(x, g, p);
 
-	if (!c || c->shared != g->shared)
-		c = p->claim && p->claim->state == CLAIM_HELD ? p->claim : NULL;
-	return c && c->lock->lease.state == LEASE_HELD && !lock_is_over(&x->engine->table, c->lock);
+	return inner_session_has(x->engine, c && c->shared == g->shared ? c : p->claim);
 }
 
 static void part_forget_refusal(struct request_context *x, struct part *p)
@@ -106,17 +97,7 @@ void part_ask(struct request_context *x, struct group *g, struct part *p, bool p
 	c->asking->order = ++x->engine->asked;
 	c->asking->others = g->any ? (uint8_t)(g->parts - 1) : 0;
 	c->patient = patient;
-	lock_request_ask(x->engine, c, part_name(p), patient ? g->bid.wait_until : x->core->now);
-}
-
-void part_drop(struct request_context *x, struct part *p)
-{
-	struct claim *c = p->claim;
-
-	if (!c)
-		return;
-	p->claim = NULL;
-	inner_session_drop(x->engine, c);
+	lock_request_ask(x->engine, c, p->name, patient ? g->bid.wait_until : x->core->now);
 }
 
 /* First the waiting parts leave their queues: what is given back must not be granted to a group that is leaving. */
@@ -126,7 +107,7 @@ static void group_drop_part_of(struct request_context *x, struct group *g, bool 
 		struct part *p = &g->part[i];
 
 		if (p != but && p->claim && (p->claim->state == CLAIM_WAITING) == waiting)
-			part_drop(x, p);
+			inner_session_drop(x->engine, &p->claim);
 	}
 }
 
@@ -188,7 +169,7 @@ static void group_reorder(struct group *g, const struct request *q)
 		unsigned k = i;
 		struct part p;
 
-		while (!span_equal(part_name(&g->part[k]), q->word[i]))
+		while (!span_equal(g->part[k].name, q->word[i]))
 			k++;
 		p = g->part[k];
 		g->part[k] = g->part[i];
@@ -225,7 +206,7 @@ void group_release(struct request_context *x, struct group *g)
 	alarms_forget(x->core, &g->agent);
 	bid_close(x, &g->bid);
 	for (unsigned i = 0; i < g->parts; i++)
-		mem_free(g->part[i].name);
+		mem_span_free(&g->part[i].name);
 	mem_free(g->part);
 	mem_free(g);
 }

@@ -19,8 +19,7 @@ enum group_state {
 };
 
 struct part {
-	char *name;
-	size_t n;
+	struct span name;    /* owned */
 	struct claim *claim; /* NULL: the group does not ask for this name */
 	struct lock *seen;   /* the lock that was refused, kept alive; NULL: it was not refused */
 	enum refusal why;    /* of the last refusal */
@@ -48,11 +47,6 @@ static inline struct group *group_of_bid(struct bid *b)
 #define GROUPS_FOREACH(g, s) \
 	for ((g) = group_of_bid(TAILQ_FIRST(&(s)->bids[BID_GROUP])); g; (g) = group_of_bid(TAILQ_NEXT(&(g)->bid, in_session)))
 
-static inline struct span part_name(const struct part *p)
-{
-	return (struct span){p->name, p->n};
-}
-
 /* Returns the group of a claim that is a part. */
 static inline struct group *group_of(const struct claim *c)
 {
@@ -74,8 +68,6 @@ struct claim *group_own(const struct request_context *x, const struct group *g, 
 bool part_is_had(const struct request_context *x, const struct group *g, const struct part *p);
 /* Asks for that name. patient: waits for as long as the group does. */
 void part_ask(struct request_context *x, struct group *g, struct part *p, bool patient);
-/* Gives back the name if it is held, or leaves its queue. */
-void part_drop(struct request_context *x, struct part *p);
 void group_drop_parts(struct request_context *x, struct group *g, const struct part *but);
 /* Notes what a notice says about a part. True: nothing is to be sent. */
 bool group_on_notice(struct request_context *x, const struct notice *n);

@@ -7,26 +7,6 @@
 
 const char job_is_adopted_text[] = "the daemon was restarted, and the stores have not confirmed the job and its lock since: ask again in a moment";
 
-struct span job_text_keep(struct span text)
-{
-	return text.n > 0 ? (struct span){mem_copy(text.p, text.n), text.n} : (struct span){0};
-}
-
-void job_text_free(struct span *text)
-{
-	if (text->n > 0)
-		mem_free((void *)(uintptr_t)text->p);
-	*text = (struct span){0};
-}
-
-void job_text_set(struct span *text, struct span to)
-{
-	struct span kept = job_text_keep(to);
-
-	job_text_free(text);
-	*text = kept;
-}
-
 static void job_count(struct request_context *x, const struct job *job, int n)
 {
 	x->jobs_at_stake += (unsigned)(job->state != JOB_LOST ? n : 0);
@@ -38,9 +18,9 @@ struct job *job_new(struct request_context *x, struct span queue, struct span id
 	struct job *job = mem_alloc(sizeof(*job));
 
 	job->asker = ASKER_JOB;
-	job->queue = job_text_keep(queue);
-	job->id = job_text_keep(id);
-	job->lock = job_text_keep(lock);
+	job->queue = mem_span(queue);
+	job->id = mem_span(id);
+	job->lock = mem_span(lock);
 	job->timer.kind = TIMER_JOB;
 	job->until = job->renew_at = INSTANT_NEVER;
 	LIST_INSERT_HEAD(&x->jobs, job, in_all);
@@ -63,10 +43,10 @@ void job_free(struct request_context *x, struct job *job)
 	job_set_session(job, NULL);
 	LIST_REMOVE(job, in_all);
 	job_count(x, job, -1);
-	job_text_free(&job->queue);
-	job_text_free(&job->id);
-	job_text_free(&job->lock);
-	job_text_free(&job->former);
+	mem_span_free(&job->queue);
+	mem_span_free(&job->id);
+	mem_span_free(&job->lock);
+	mem_span_free(&job->former);
 	mem_free(job);
 }
 

@@ -142,11 +142,6 @@ static inline bool job_is_had(const struct job *job)
 	return job->state == JOB_HELD || job->state == JOB_ADOPTING;
 }
 
-/* Texts of jobs may be any bytes. This returns an owned copy; "" needs none. */
-struct span job_text_keep(struct span text);
-void job_text_free(struct span *text);
-void job_text_set(struct span *text, struct span to);
-
 /* Creates a job of this queue. It belongs to no session yet. */
 struct job *job_new(struct request_context *x, struct span queue, struct span id, struct span lock);
 void job_free(struct request_context *x, struct job *job);

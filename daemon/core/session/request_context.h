@@ -32,7 +32,7 @@ struct request_context {
 	struct auths *auths;         /* NULL: nobody has sent AUTH yet, see auth.c */
 	struct remote_holders *remote_holders; /* NULL: nobody has asked about a holder elsewhere yet, see remote_holders.h */
 	unsigned due;            /* how many groups and permits are due */
-	struct bids bids_due[BID_KINDS]; /* groups and permits to be looked at before the step ends: see group_step.c, permit_step.c */
+	struct bids bids_due[BID_KINDS]; /* groups and permits to be looked at before the step ends: see groups.c, permit_step.c */
 	struct map semaphores;   /* those of which a session here has or wants a permit: see semaphore.h */
 	struct bids bids_later;  /* the permits that are the first in their lines: they ask for more slots in the next step */
 	bool step_again;         /* groups or permits have asked for names, or given some back, since the engine has settled */

@@ -6,12 +6,7 @@
 
 /* --- semaphores --- */
 
-static bool semaphore_matches(const struct map_node *node, const void *key, size_t n)
-{
-	const struct semaphore *m = container_of(node, struct semaphore, node);
-
-	return m->n == n && memcmp(m->name, key, n) == 0;
-}
+MAP_MATCH(semaphore_matches, struct semaphore, node, name.p, name.n)
 
 void semaphores_init(struct request_context *x)
 {
@@ -46,8 +41,7 @@ struct semaphore *semaphore_find_or_add(struct request_context *x, struct span n
 		return m;
 	hash = map_hash(&x->semaphores, name.p, name.n);
 	m = mem_alloc(sizeof(*m));
-	m->name = mem_copy(name.p, name.n);
-	m->n = name.n;
+	m->name = mem_span(name);
 	m->limit = limit;
 	/* Daemons begin with different slots, so they seldom ask for the same one while there are enough. */
 	m->next = (unsigned)(siphash(x->semaphores.key, x->core->daemon_id, strlen(x->core->daemon_id)) ^ hash) % limit;
@@ -61,7 +55,7 @@ struct semaphore *semaphore_find_or_add(struct request_context *x, struct span n
 static void semaphore_free(struct request_context *x, struct semaphore *m)
 {
 	map_remove(&x->semaphores, &m->node);
-	mem_free(m->name);
+	mem_span_free(&m->name);
 	mem_free(m);
 }
 

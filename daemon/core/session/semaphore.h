@@ -61,8 +61,7 @@ TAILQ_HEAD(permits, permit);
 
 struct semaphore {
 	struct map_node node;
-	char *name;
-	size_t n;
+	struct span name;      /* owned */
 	unsigned limit;
 	unsigned held;         /* how many are in PERMIT_HELD */
 	unsigned stalled;      /* how many in PERMIT_TRYING ask for nothing, because others try all slots that may be free */
@@ -74,11 +73,6 @@ struct semaphore {
 	struct permits lost;   /* LOST: a RELEASE count= was answered with it. The request may be repeated until the timer fires */
 	uint8_t used[LIMIT_MOST]; /* for each slot: how many permits of this daemon have it, or ask for it in PERMIT_TRYING */
 };
-
-static inline struct span semaphore_name(const struct semaphore *m)
-{
-	return (struct span){m->name, m->n};
-}
 
 /* NULL: NULL. */
 static inline struct permit *permit_of_bid(struct bid *b)

@@ -29,12 +29,7 @@ void users_release(struct users *t)
 	map_release(&t->by_name);
 }
 
-static bool user_matches(const struct map_node *node, const void *name, size_t n)
-{
-	const struct user *u = container_of(node, struct user, by_name);
-
-	return u->n == n && memcmp(u->name, name, n) == 0;
-}
+MAP_MATCH(user_matches, struct user, by_name, name, n)
 
 struct user *users_find_or_add(struct users *t, struct span name)
 {

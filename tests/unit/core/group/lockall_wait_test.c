@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* daemon/core/group/group_step.c: LOCKALL takes its names in one order, keeps what it has while it waits, and is served. */
+/* daemon/core/group/groups.c: LOCKALL takes its names in one order, keeps what it has while it waits, and is served. */
 #include "tests/fixture/groups.h"
 
 #include <check.h>

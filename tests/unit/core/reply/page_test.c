@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* daemon/core/reply/page.c: a page has the smallest of the names that were added, as many as there is room for. */
-#include "daemon/core/reply/page.h"
+/* daemon/core/reply/listing.c: a page has the smallest of the names that were added, as many as there is room for. */
+#include "daemon/core/reply/listing.h"
 
 #include "daemon/base/rng.h"
 #include "tests/fixture/seed.h"

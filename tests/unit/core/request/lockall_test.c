@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* daemon/core/request/lockall.c, group_step.c: LOCKALL takes all names or none. */
+/* daemon/core/request/lockall.c, groups.c: LOCKALL takes all names or none. */
 #include "tests/fixture/groups.h"
 
 #include <check.h>

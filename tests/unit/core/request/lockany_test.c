@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* daemon/core/request/lockall.c, group_step.c: LOCKANY takes one of its names, the first that is free. */
+/* daemon/core/request/lockall.c, groups.c: LOCKANY takes one of its names, the first that is free. */
 #include "tests/fixture/groups.h"
 
 #include <check.h>
