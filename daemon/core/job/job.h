@@ -44,7 +44,6 @@ void place_enqueue(struct request_context *x, struct take *take);
 
 /* A TAKE that is not answered yet: how it gets a job with its lock, how it ends without one, and what happens when its session ends. */
 
-struct job_queue *queue_new(struct request_context *x, struct span name);
 /* Closes the queue if nobody waits in it any more. If a question is under way, its answer is awaited, and a job that it brings is given back. */
 void queue_close_if_unused(struct request_context *x, struct job_queue *queue);
 

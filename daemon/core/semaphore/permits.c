@@ -510,7 +510,7 @@ void permits_give_up(struct request_context *x, struct session *s, struct span n
 	struct permit *p;
 
 	PERMITS_FOREACH(p, s)
-		if (p->bid.not_notified && permit_is_asking(p) && p->state != PERMIT_CANCELLED && span_equal(bid_owner(&p->bid), owner) &&
+		if (p->bid.not_notified && permit_is_asking(p) && !p->bid.withdrawn && span_equal(bid_owner(&p->bid), owner) &&
 		    span_equal(semaphore_name(p->semaphore), name))
 			bid_withdraw(x, &p->bid);
 }
