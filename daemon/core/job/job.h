@@ -179,6 +179,8 @@ bool job_restore(struct request_context *x, struct session *s, const struct jour
 bool job_restore_lost(struct request_context *x, struct session *s, const struct journal_record *r); /* it had lost it; the same */
 void job_restore_known(const struct session *s, const struct journal_record *r); /* its client knew that it had it */
 void job_restore_ending(const struct session *s, const struct journal_record *r); /* the home had been asked to end it */
+/* JOB_LEFT: the home is asked to end it. */
+void job_restore_left(struct request_context *x, const struct journal_record *r);
 void job_restore_over(struct request_context *x, struct session *s, const struct journal_record *r);
 void jobs_adopt(struct request_context *x, struct session *s); /* call after the last record */
 
