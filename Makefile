@@ -288,12 +288,12 @@ DAEMON := \
 	daemon/main/passed.c \
 	daemon/main/program.c \
 	daemon/main/pump.c \
+	daemon/main/removed_files.c \
 	daemon/main/rest.c \
 	daemon/main/signals.c \
 	daemon/main/site.c \
 	daemon/main/stores.c \
 	daemon/main/supervise.c \
-	daemon/main/vanished.c \
 	daemon/main/verifier.c
 
 CLIENT := \

@@ -32,7 +32,7 @@ daemon/net             address lines slots shares listener inherited tcp_listene
 daemon/web             translate answer visits asker gate snapshot stream web
 daemon/api             fields problem calls follower sessions api
 daemon/restart         parcel once trial records carry restart carried
-daemon/main            backlog answer_queue program passed descriptors rest verifier signals guard pump stores vanished listen exposition site supervise outer_figures daemon main
+daemon/main            backlog answer_queue program passed descriptors rest verifier signals guard pump stores removed_files listen exposition site supervise outer_figures daemon main
 client/lib             boottime display address line channel request pushes holds conn recovery exchange open lock commands job once tls
 client/cli/io          output options arguments dial
 client/cli/run         process wait_display waiting descendants locks_held once lease keeper hold run

@@ -71,7 +71,7 @@ static int stage_limits(struct daemon *d)
 
 	signal(SIGPIPE, SIG_IGN);
 	signal(SIGXFSZ, SIG_IGN);
-	vanished_start();
+	removed_files_start();
 	signal(SIGUSR1, SIG_IGN); /* until supervise_start */
 	signal(SIGCHLD, SIG_DFL); /* where it is ignored, no child can be awaited: trial.c */
 	guard_secrets(d->conf);

@@ -97,7 +97,7 @@ struct daemon {
 	struct event *signal_event[SIGNALS];
 	struct event *tick_event; /* ready, watchdog, status, state file */
 	struct instant started, watchdog_at, status_at;
-	struct instant look_at; /* vanished.c: the next check … */
+	struct instant look_at; /* removed_files.c: the next check … */
 	int folder_error;       /* … and why the runtime directory is missing or inaccessible, as logged */
 	int files_error;        /* … why the files of names cannot be checked, or made again */
 	int mark_error;         /* … and why the last mark of the memory store could not be written */
@@ -197,8 +197,8 @@ void carried_refuse(struct daemon *d, const char *why); /* closes what was hande
 int carried_take_fd(struct daemon *d, size_t place); /* the caller owns it; -1: there is none */
 int carried_resume(struct daemon *d); /* the last stage: closes what was not taken */
 
-/* vanished.c: files that somebody removes or cuts while the daemon works with them. */
-void vanished_start(void);            /* a bus error names its file */
-void vanished_look(struct daemon *d); /* at each tick: checks every few seconds */
+/* removed_files.c: files that somebody removes or cuts while the daemon works with them. */
+void removed_files_start(void);            /* a bus error names its file */
+void removed_files_look(struct daemon *d); /* at each tick: checks every few seconds */
 
 #endif

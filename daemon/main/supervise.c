@@ -274,7 +274,7 @@ static void on_tick(evutil_socket_t fd, short what, void *context)
 	credentials_tick(&d->credentials, d->conf);
 	for (unsigned i = 0; d->upstream && i < d->conf->redis.nodes; i++)
 		credentials_look(&d->credentials, i, d->conf->redis.node[i].label, upstream_cert_ends(d->upstream, i));
-	vanished_look(d);
+	removed_files_look(d);
 }
 
 int supervise_start(struct daemon *d)

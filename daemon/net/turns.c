@@ -25,8 +25,8 @@ static bool hub_has_turns(const struct hub *h)
 }
 
 /*
- * Ends and requests take turns, since each end may take long and many connections may end together. Peers take turns among requests, and so do the connections of
- * a peer.
+ * Ends and requests take turns, since each end may take long and many connections may end together. Among requests peers take turns, and so do the connections
+ * of a peer.
  */
 static struct conn *hub_next(struct hub *h)
 {

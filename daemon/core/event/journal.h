@@ -36,6 +36,7 @@
  *   GHOST    readers of the name that are gone may rely on their locks until then
  *   TICKET   our place in the queue of the name at the stores; LEFT: nobody wants it any more, and it is to be withdrawn from these stores
  *   LEAVES   the client has half-closed its connection, or ended it, or was killed: the session ends as soon as its requests are answered
+ *   JOB_LEFT a job that no session has, by a lease of VALUE: the home is to be asked to end it in this way, until that moment
  *   RELEASE  a value that nobody holds, but that may be at these stores, and is to be deleted; LEFT: its key stays for PX
  *
  * The outer layers write their own records before these (daemon/restart/records.h). PLACE says which of the inherited descriptors it is about, from 1 on:
@@ -119,7 +120,7 @@
 enum journal_kind { JOURNAL_SESSION = 1, JOURNAL_OVER, JOURNAL_HELD, JOURNAL_FREED, JOURNAL_LOST, JOURNAL_ADOPTING, JOURNAL_JOB, JOURNAL_JOB_OVER,
 	JOURNAL_STAYS, JOURNAL_KEPT, JOURNAL_JOB_LOST, JOURNAL_JOB_KNOWN, JOURNAL_DAEMON, JOURNAL_JOB_ENDING, JOURNAL_CLIENT, JOURNAL_LINE,
 	JOURNAL_UNANSWERED, JOURNAL_WATCH, JOURNAL_GHOST, JOURNAL_TICKET, JOURNAL_RELEASE, JOURNAL_LEAVES, JOURNAL_STORES, JOURNAL_STORE,
-	JOURNAL_MARKER, JOURNAL_QUARANTINE,
+	JOURNAL_MARKER, JOURNAL_QUARANTINE, JOURNAL_JOB_LEFT,
 	JOURNAL_PROCESS = 64, JOURNAL_FILE, JOURNAL_LISTENER, JOURNAL_SOCKET, JOURNAL_BYTES };
 #define JOURNAL_KIND_LAST JOURNAL_BYTES
 #define JOURNAL_OUTER JOURNAL_PROCESS /* the outer layers' kinds begin here */

@@ -577,6 +577,21 @@ bool job_restore(struct request_context *x, struct session *s, const struct jour
 	return true;
 }
 
+void job_restore_left(struct request_context *x, const struct journal_record *r)
+{
+	struct lease_value value;
+	struct job *job;
+
+	if (!value_read(x->core, r->value, &value))
+		return;
+	job = job_new(x, r->queue, SPAN(""), SPAN(""));
+	job->value = value;
+	job->until = (struct instant){r->deadline_us};
+	job->delay_us = r->delay_us;
+	job->wakes = r->end == JOB_BACK;
+	job_end(x, job, (enum job_end)r->end, NULL);
+}
+
 /* If the client may not know of the loss, it is reported again. */
 bool job_restore_lost(struct request_context *x, struct session *s, const struct journal_record *r)
 {

@@ -43,7 +43,6 @@ void place_enqueue(struct request_context *x, struct take *take);
 
 /* A TAKE that is not answered yet: how it gets a job with its lock, how it ends without one, and what happens when its session ends. */
 
-struct job_queue *queue_new(struct request_context *x, struct span name);
 /* Closes the queue if nobody waits in it any more. If a question is under way, its answer is awaited, and a job that it brings is given back. */
 void queue_close_if_unused(struct request_context *x, struct job_queue *queue);
 
@@ -179,6 +178,8 @@ bool job_restore(struct request_context *x, struct session *s, const struct jour
 bool job_restore_lost(struct request_context *x, struct session *s, const struct journal_record *r); /* it had lost it; the same */
 void job_restore_known(const struct session *s, const struct journal_record *r); /* its client knew that it had it */
 void job_restore_ending(const struct session *s, const struct journal_record *r); /* the home had been asked to end it */
+/* JOB_LEFT: the home is asked to end it. */
+void job_restore_left(struct request_context *x, const struct journal_record *r);
 void job_restore_over(struct request_context *x, struct session *s, const struct journal_record *r);
 void jobs_adopt(struct request_context *x, struct session *s); /* call after the last record */
 

@@ -98,35 +98,6 @@ void place_enqueue(struct request_context *x, struct take *take)
 
 /* --- queues --- */
 
-struct job_queue *queue_new(struct request_context *x, struct span name)
-{
-	struct job_queue *queue = mem_alloc(sizeof(*queue));
-
-	queue->asker = ASKER_QUEUE;
-	queue->name = mem_span(name);
-	queue->timer.kind = TIMER_QUEUE;
-	TAILQ_INIT(&queue->waiting);
-	TAILQ_INIT(&queue->ending);
-	LIST_INSERT_HEAD(&x->queues, queue, in_all);
-	x->queues_n++;
-	return queue;
-}
-
-static void queue_free(struct request_context *x, struct job_queue *queue)
-{
-	if (queue->question)
-		queue->question->about = NULL;
-	heap_cancel(&x->core->timers, &queue->timer);
-	LIST_REMOVE(queue, in_all);
-	x->queues_n--;
-	job_queue_count_for(queue, NULL);
-	for (unsigned i = 0; i < BUSY_LOCKS; i++)
-		mem_span_free(&queue->busy[i]);
-	mem_span_free(&queue->after_id);
-	mem_span_free(&queue->name);
-	mem_free(queue);
-}
-
 void queue_close_if_unused(struct request_context *x, struct job_queue *queue)
 {
 	static enum job_asker closed = ASKER_CLOSED_QUEUE;
@@ -139,7 +110,7 @@ void queue_close_if_unused(struct request_context *x, struct job_queue *queue)
 		netstring_put(&q->words, span_of(x->core->daemon_id));
 		home_ask(x->engine, q, 0);
 	}
-	queue_free(x, queue);
+	job_queue_free(x, queue);
 }
 
 /* --- the end of a TAKE --- */
@@ -457,7 +428,7 @@ void takes_free_all(struct request_context *x)
 	TAILQ_FOREACH(s, &x->sessions->detached, lasting->in_detached)
 		take_places_drop(s);
 	while ((queue = LIST_FIRST(&x->queues)))
-		queue_free(x, queue);
+		job_queue_free(x, queue);
 }
 
 /* The client may not know of the job. */

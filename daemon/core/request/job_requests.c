@@ -40,7 +40,7 @@ static struct span field_text(const struct request *q, enum field f)
 	return request_has(q, f) ? q->field[f].text : SPAN("");
 }
 
-static bool job_requests_is_allowed(struct request_context *x, struct session *s)
+static bool job_terms_are_allowed(struct request_context *x, struct session *s)
 {
 	const struct request *q = &x->request;
 
@@ -72,7 +72,7 @@ static int64_t delay_ms(const struct request *q)
 }
 
 /* By the clock of the home; 0: that clock is not known. */
-static int64_t job_requests_not_after_ms(const struct request_context *x, struct span queue)
+static int64_t order_not_after_ms(const struct request_context *x, struct span queue)
 {
 	return member_server_ms(&x->engine->members.node[rendezvous_node(x->core, HOME_OF_QUEUE, queue, 0)], job_order_until(x));
 }
@@ -95,7 +95,7 @@ void serve_DEFER(struct request_context *x, struct session *s)
 	struct buf words = {0};
 	struct span nonce;
 
-	if (!job_requests_is_allowed(x, s))
+	if (!job_terms_are_allowed(x, s))
 		return;
 	nonce = nonce_make(x, room);
 	netstring_put(&words, q->word[1]);
@@ -103,7 +103,7 @@ void serve_DEFER(struct request_context *x, struct session *s)
 	netstring_put_int(&words, delay_ms(q));
 	netstring_put_int(&words, (int64_t)x->core->conf.limits.jobs);
 	netstring_put(&words, nonce);
-	netstring_put_int(&words, job_requests_not_after_ms(x, q->word[0]));
+	netstring_put_int(&words, order_not_after_ms(x, q->word[0]));
 	stored_put_terms(x, s, &words);
 	netstring_put_int(&words, whole_ms(x->core->conf.jobs_keep_us));
 	if (orders_have_room(x, s, buf_length(&words)))
@@ -179,7 +179,7 @@ void serve_TAKE(struct request_context *x, struct session *s)
 	if (!crowd_has_room(x, s) || !queue_has_room(x, s, queue))
 		return;
 	if (!queue) {
-		queue = queue_new(x, r->word[0]);
+		queue = job_queue_new(x, r->word[0]);
 		job_queue_count_for(queue, s->origin);
 	}
 	take = mem_alloc(sizeof(*take));

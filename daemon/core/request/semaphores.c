@@ -389,7 +389,7 @@ static bool limit_suits(struct request_context *x, struct session *s, const stru
 
 static bool permit_is_counted(const struct permit *p, const struct request *q)
 {
-	return permit_is_asking(p) && p->bid.count > 0 && request_has(q, FIELD_COUNT) && p->state != PERMIT_CANCELLED;
+	return permit_is_asking(p) && p->bid.count > 0 && request_has(q, FIELD_COUNT) && !p->bid.withdrawn;
 }
 
 /* After RESUME: the same request. If both have count=, also before RESUME. */
@@ -404,7 +404,7 @@ static bool permit_gives_up(struct request_context *x, struct permit *p, int64_t
 {
 	if (!permit_is_asking(p) || wait != 0 || !(p->bid.not_notified || p->bid.patient))
 		return false;
-	if (p->state != PERMIT_CANCELLED)
+	if (!p->bid.withdrawn)
 		bid_withdraw(x, &p->bid);
 	return true;
 }
@@ -470,7 +470,7 @@ static void permits_end_repeated(struct request_context *x, struct session *s)
 	struct permit *p;
 
 	PERMITS_FOREACH(p, s)
-		if (permit_is_asking(p) && p->state != PERMIT_CANCELLED && permit_is_repeated_by(p, &x->request))
+		if (permit_is_asking(p) && !p->bid.withdrawn && permit_is_repeated_by(p, &x->request))
 			bid_withdraw(x, &p->bid);
 }
 

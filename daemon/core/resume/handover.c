@@ -397,6 +397,33 @@ static void stores_remember(struct request_context *x)
 	}
 }
 
+/* --- jobs --------------------------------------------------------------------------------------------------------------- */
+
+static void job_left_remember(struct request_context *x, struct span queue, const struct lease_value *value, struct instant until, enum job_end end,
+			      int64_t delay_us)
+{
+	remember(x, &(struct journal_record){.kind = JOURNAL_JOB_LEFT,
+	                                     .queue = queue,
+	                                     .value = value_in_text(x->core, value),
+	                                     .delay_us = delay_us,
+	                                     .deadline_us = until.us,
+	                                     .end = end});
+}
+
+/* Jobs that no session has: those that are being ended, those whose locks are being asked for, and those that the homes may just have given. */
+static void jobs_left_remember(struct request_context *x)
+{
+	const struct job_queue *queue;
+	const struct job *job;
+
+	LIST_FOREACH(job, &x->jobs, in_all)
+		if (!job->session)
+			job_left_remember(x, job->queue, &job->value, job->until, job->state == JOB_ENDING ? job->end : JOB_BACK, job->delay_us);
+	LIST_FOREACH(queue, &x->queues, in_all)
+		if (queue->question)
+			job_left_remember(x, queue->name, &queue->value, instant_add(x->core->now, queue->ttl_us), JOB_BACK, 0);
+}
+
 /* --- names -------------------------------------------------------------------------------------------------------------- */
 
 static void value_remember(struct request_context *x, struct name *name, const struct lease_value *value, const struct placed *p, bool shared)
@@ -582,6 +609,7 @@ void hand_over(struct request_context *x)
 	TAILQ_FOREACH(s, &t->detached, lasting->in_detached)
 		session_remember(x, &r, s);
 	names_remember(x);
+	jobs_left_remember(x);
 	requests_remember(x, &r);
 	for (uint32_t i = 0; i < t->slots; i++)
 		if (t->slot[i] && !t->slot[i]->is_web && !t->slot[i]->over) {

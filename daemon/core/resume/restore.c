@@ -366,6 +366,7 @@ static int restore_one(struct request_context *x, const struct journal_record *r
 	case JOURNAL_UNANSWERED:
 	case JOURNAL_TICKET:
 	case JOURNAL_RELEASE:
+	case JOURNAL_JOB_LEFT:
 	case JOURNAL_LEAVES:
 		return restore_later(x, record);
 	case JOURNAL_PROCESS:
@@ -596,6 +597,8 @@ static void restore_waiting(struct request_context *x, const struct journal_reco
 		restore_release(x, r);
 	else if (r->kind == JOURNAL_TICKET)
 		restore_ticket(x, r);
+	else if (r->kind == JOURNAL_JOB_LEFT)
+		job_restore_left(x, r);
 	else if (!s || s->over)
 		; /* it has ended since */
 	else if (r->kind == JOURNAL_LINE)

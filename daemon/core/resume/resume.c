@@ -17,7 +17,7 @@
 
 #include <inttypes.h>
 
-void session_end_all(struct request_context *x)
+void sessions_free_all(struct request_context *x)
 {
 	for (uint32_t i = 0; i < x->sessions->slots; i++) {
 		if (!x->sessions->slot[i])

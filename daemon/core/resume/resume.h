@@ -19,7 +19,7 @@ enum ending {
 	ENDING_UNSURE, /* the client may be alive, and rely on its locks */
 };
 /* The daemon ends: frees what sessions have outside the tables. Sends nothing. */
-void session_end_all(struct request_context *x);
+void sessions_free_all(struct request_context *x);
 /* It loses all that it holds. It goes on waiting for the rest. */
 void session_loses_all(struct request_context *x, struct session *s, enum loss why);
 /* Ends all claims of the session, and closes it. */

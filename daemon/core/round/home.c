@@ -11,10 +11,24 @@
 #include <stdarg.h>
 #include <stdio.h>
 
+/* The seeds never change: all daemons must find the same homes. */
+static uint64_t rendezvous_seed(enum home_of of)
+{
+	switch (of) {
+	case HOME_OF_RATE:
+		return 1;
+	case HOME_OF_QUEUE:
+		return 2;
+	case HOME_OF_NONE: /* its store is known */
+		break;
+	}
+	return 0;
+}
+
 static uint64_t rendezvous_weight(enum home_of of, struct span node, struct span name)
 {
 	static const uint64_t fixed[2] = {0, 0};
-	const uint64_t key[2] = {siphash(fixed, node.p, node.n), of == HOME_OF_RATE ? 1 : 2};
+	const uint64_t key[2] = {siphash(fixed, node.p, node.n), rendezvous_seed(of)};
 
 	return siphash(key, name.p, name.n);
 }

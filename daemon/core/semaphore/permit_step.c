@@ -183,7 +183,7 @@ static void permit_refuse(struct request_context *x, struct permit *p, enum refu
 
 	if (why == REFUSED_BUSY && p->bid.patient)
 		why = p->bid.leaving ? REFUSED_CANCELLED : REFUSED_TIMEOUT;
-	permit_enter(x, p, PERMIT_CANCELLED);
+	permit_enter(x, p, PERMIT_REFUSED);
 	if (!p->bid.not_notified && !p->bid.reason_sent && !s->over && !s->detached)
 		permit_send_refused(x, p, why);
 	metric_add(&x->core->metrics, METRIC_FAILURES, why == REFUSED_QUORUM || why == REFUSED_NOT_ADMITTED);
@@ -434,6 +434,10 @@ void permit_step_next(struct request_context *x)
 	x->step_again = true;
 	if (permit_is_asking(p))
 		permit_drop_lost(x, p);
+	if (p->bid.withdrawn) {
+		permit_refuse(x, p, withdrawn_why(x, p->bid.denied));
+		return;
+	}
 	switch (p->state) {
 	case PERMIT_TRYING:
 		begin(x, p);
@@ -442,12 +446,10 @@ void permit_step_next(struct request_context *x)
 	case PERMIT_FIRST:
 		go_on_in_line(x, p);
 		break;
-	case PERMIT_CANCELLED:
-		permit_refuse(x, p, withdrawn_why(x, p->bid.denied));
-		break;
 	case PERMIT_HELD:
 		permit_look(x, p);
 		break;
+	case PERMIT_REFUSED:
 	case PERMIT_LOST:
 		break;
 	}

@@ -473,7 +473,7 @@ void permits_give_up(struct request_context *x, struct session *s, struct span n
 	struct permit *p;
 
 	PERMITS_FOREACH(p, s)
-		if (p->bid.not_notified && permit_is_asking(p) && p->state != PERMIT_CANCELLED && span_equal(p->bid.owner, owner) &&
+		if (p->bid.not_notified && permit_is_asking(p) && !p->bid.withdrawn && span_equal(p->bid.owner, owner) &&
 		    span_equal(p->semaphore->name, name))
 			bid_withdraw(x, &p->bid);
 }

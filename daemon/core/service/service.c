@@ -37,31 +37,6 @@
 
 /* Passes each timer that is due to its owner. */
 
-/* Fires timers that are due, beginning with `t`: as many as a step has time for. core.late: some remain. */
-void due_timers_due(struct request_context *x, struct timer *t);
-
-static inline void due_timers_timers(struct request_context *x)
-{
-	struct timer *t = heap_first(&x->core->timers);
-
-	if (t && !instant_before(x->core->now, t->at))
-		due_timers_due(x, t);
-}
-
-static void job_timer_fired(struct request_context *x, struct timer *t)
-{
-	if (t->kind == TIMER_JOB)
-		job_fired(x, container_of(t, struct job, timer));
-	else if (t->kind == TIMER_QUEUE)
-		queue_look(x, container_of(t, struct job_queue, timer));
-	else if (t->kind == TIMER_TAKE)
-		take_fired(x, container_of(t, struct take, bid.timer));
-	else if (t->kind == TIMER_RATE_LINE || t->kind == TIMER_RATE_TURN)
-		rate_timer_fired(x, t);
-	else
-		job_order_fired(x, t);
-}
-
 /* Sessions that can continue are served at the end of each step. */
 static void again(struct request_context *x)
 {
@@ -76,38 +51,77 @@ static void again(struct request_context *x)
 
 static void timer_fired(struct request_context *x, struct timer *t)
 {
-	if (t->kind == TIMER_SESSION)
+	switch ((enum timer_kind)t->kind) {
+	case TIMER_SESSION:
 		hangup_fired(x, container_of(t, struct session, timer));
-	else if (t->kind == TIMER_GRACE)
+		break;
+	case TIMER_GRACE:
 		resume_grace_over(x, container_of(t, struct lasting, grace)->session);
-	else if (t->kind == TIMER_HANDED)
+		break;
+	case TIMER_HANDED:
 		after_step_handed(x);
-	else if (t->kind == TIMER_WAITS)
+		break;
+	case TIMER_WAITS:
 		deadlock_fired(x);
-	else if (t->kind == TIMER_HISTORY)
+		break;
+	case TIMER_HISTORY:
 		name_history_fired(x);
-	else if (t->kind == TIMER_AGAIN)
+		break;
+	case TIMER_AGAIN:
 		again(x);
-	else if (t->kind == TIMER_ASK_DAEMON)
+		break;
+	case TIMER_ASK_DAEMON:
 		show_fired(x);
-	else if (t->kind == TIMER_DRAIN)
+		break;
+	case TIMER_DRAIN:
 		drain_fired(x);
-	else if (t->kind == TIMER_ALARM)
+		break;
+	case TIMER_ALARM:
 		alarm_fired(x, t);
-	else if (t->kind == TIMER_FAILURES)
+		break;
+	case TIMER_FAILURES:
 		alarm_count_failures(x);
-	else if (t->kind == TIMER_AUTH)
+		break;
+	case TIMER_AUTH:
 		auth_fired(x, t);
-	else if (t->kind == TIMER_LISTS)
+		break;
+	case TIMER_LISTS:
 		lists_go_on(x);
-	else if (t->kind == TIMER_LAPSE)
+		break;
+	case TIMER_LAPSE:
 		group_step_fired(x, t);
-	else if (t->kind == TIMER_PERMIT)
+		break;
+	case TIMER_PERMIT:
 		permit_step_fired(x, container_of(t, struct permit, bid.timer));
-	else if (t->kind >= TIMER_JOB)
-		job_timer_fired(x, t);
-	else
+		break;
+	case TIMER_JOB:
+		job_fired(x, container_of(t, struct job, timer));
+		break;
+	case TIMER_QUEUE:
+		queue_look(x, container_of(t, struct job_queue, timer));
+		break;
+	case TIMER_TAKE:
+		take_fired(x, container_of(t, struct take, bid.timer));
+		break;
+	case TIMER_ORDER:
+		job_order_fired(x, t);
+		break;
+	case TIMER_RATE_LINE:
+	case TIMER_RATE_TURN:
+		rate_timer_fired(x, t);
+		break;
+	case TIMER_CONTENDER:
+	case TIMER_LEASE:
+	case TIMER_CLAIM:
+	case TIMER_ROUND:
+	case TIMER_RELEASE:
+	case TIMER_MEMBER:
+	case TIMER_ADMISSION:
+	case TIMER_BACK:
+	case TIMER_HOME:
 		engine_fired(x->engine, t);
+		break;
+	}
 }
 
 #define WORK_A_STEP 2048
@@ -154,7 +168,7 @@ static unsigned timer_work(struct timer *t)
 }
 
 /* After a certain amount of work, the remaining timers are left to the next steps, which follow at once: a client can make many timers due at one moment. */
-void due_timers_due(struct request_context *x, struct timer *t)
+static void __attribute__((noinline)) due_timers_fire(struct request_context *x, struct timer *t)
 {
 	int64_t late_us = instant_diff(x->core->now, t->at);
 	unsigned work = 0, most = core_portion(x->core, WORK_A_STEP);
@@ -174,6 +188,14 @@ void due_timers_due(struct request_context *x, struct timer *t)
 			after_step_fallen(x);
 		after_step_notices(x);
 	}
+}
+
+static inline void due_timers_look(struct request_context *x)
+{
+	struct timer *t = heap_first(&x->core->timers);
+
+	if (t && !instant_before(x->core->now, t->at))
+		due_timers_fire(x, t);
 }
 
 /* One step: first what is due, then the event, then what has become possible (after_step.c). This order is defined only here. */
@@ -211,7 +233,7 @@ void service_free(struct service *s)
 	auths_free(&s->context);
 	orders_free_all(&s->context);
 	restore_free(&s->context);
-	session_end_all(&s->context);
+	sessions_free_all(&s->context);
 	home_release(&s->engine);
 	engine_release(&s->engine);
 	session_table_release(&s->sessions);
@@ -442,7 +464,7 @@ int service_step(struct service *s, const struct event *event, struct effects *r
 	/* Before the timers: what they end now was still held in the snapshot before this event, so it has to be recorded. */
 	if (event->kind == EVENT_JOURNAL)
 		s->core.journal_off = !event->journal.ok;
-	due_timers_timers(&s->context);
+	due_timers_look(&s->context);
 	r = service_handle(s, event);
 	after_step_all(&s->context);
 	s->core.out = NULL;

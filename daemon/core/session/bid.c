@@ -94,6 +94,12 @@ void bid_set_due(struct request_context *x, struct bid *b, enum bid_due due)
 	b->due = due;
 }
 
+void bid_withdraw(struct request_context *x, struct bid *b)
+{
+	b->withdrawn = true;
+	bid_set_due(x, b, DUE_NOW);
+}
+
 void bid_is_ending(struct bid *b)
 {
 	struct claim *c;

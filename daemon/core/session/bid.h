@@ -55,6 +55,8 @@ void bid_answered(struct bid *b, unsigned names);
 void bid_close(struct request_context *x, struct bid *b);
 
 void bid_set_due(struct request_context *x, struct bid *b, enum bid_due due);
+/* A group or a permit gives back what it holds, and is answered, before the step ends; not at once, because notices may refer to its claims. */
+void bid_withdraw(struct request_context *x, struct bid *b);
 /* Its claims are granted nothing any more. */
 void bid_is_ending(struct bid *b);
 

@@ -51,14 +51,6 @@ struct group *group_new_of_take(struct request_context *x, struct session *s, st
 	return g;
 }
 
-void bid_withdraw(struct request_context *x, struct bid *b)
-{
-	if (b->kind == BID_PERMIT)
-		permit_enter(x, permit_of_bid(b), PERMIT_CANCELLED);
-	b->withdrawn = true;
-	bid_set_due(x, b, DUE_NOW);
-}
-
 /* --- parts --- */
 
 struct claim *group_own(const struct request_context *x, const struct group *g, const struct part *p)

@@ -59,8 +59,6 @@ struct group *group_new(struct request_context *x, struct session *s);
 struct group *group_new_of_take(struct request_context *x, struct session *s, struct take *take, struct span name, struct span owner, int64_t ttl_us);
 /* The client repeats the request after RESUME: this request takes the place of the earlier one. */
 void group_repeat(struct request_context *x, struct group *g);
-/* A group or a permit gives back what it holds, and is answered, before the step ends; not at once, because notices may refer to its claims. */
-void bid_withdraw(struct request_context *x, struct bid *b);
 
 /* Returns the client's own hold of that name; NULL: it has none. */
 struct claim *group_own(const struct request_context *x, const struct group *g, const struct part *p);

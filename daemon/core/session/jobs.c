@@ -155,6 +155,35 @@ void job_queue_count_for(struct job_queue *queue, struct origin *o)
 	origin_drop_if_unused(before);
 }
 
+struct job_queue *job_queue_new(struct request_context *x, struct span name)
+{
+	struct job_queue *queue = mem_alloc(sizeof(*queue));
+
+	queue->asker = ASKER_QUEUE;
+	queue->name = mem_span(name);
+	queue->timer.kind = TIMER_QUEUE;
+	TAILQ_INIT(&queue->waiting);
+	TAILQ_INIT(&queue->ending);
+	LIST_INSERT_HEAD(&x->queues, queue, in_all);
+	x->queues_n++;
+	return queue;
+}
+
+void job_queue_free(struct request_context *x, struct job_queue *queue)
+{
+	if (queue->question)
+		queue->question->about = NULL;
+	heap_cancel(&x->core->timers, &queue->timer);
+	LIST_REMOVE(queue, in_all);
+	x->queues_n--;
+	job_queue_count_for(queue, NULL);
+	for (unsigned i = 0; i < BUSY_LOCKS; i++)
+		mem_span_free(&queue->busy[i]);
+	mem_span_free(&queue->after_id);
+	mem_span_free(&queue->name);
+	mem_free(queue);
+}
+
 void job_queue_note(struct request_context *x, struct span name)
 {
 	struct job_queue *queue = job_queue_find(x, name);

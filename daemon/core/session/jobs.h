@@ -157,6 +157,9 @@ struct job *job_find(const struct session *s, struct span queue, struct span id,
 struct job *job_find_ending(const struct session *s, struct span queue, struct span id);
 /* Each queue that a TAKE waits for is a key at its home. It counts for the peer that has waited there longest. NULL: for none. */
 void job_queue_count_for(struct job_queue *queue, struct origin *o);
+struct job_queue *job_queue_new(struct request_context *x, struct span name);
+/* Nobody waits in it. Its question, if one is under way, has no asker any longer. */
+void job_queue_free(struct request_context *x, struct job_queue *queue);
 /* Finds the queue in which a TAKE waits here; NULL: there is none. */
 struct job_queue *job_queue_find(const struct request_context *x, struct span name);
 /* Something may be due in this queue: TAKEs look before the step ends. */

@@ -13,7 +13,7 @@ enum permit_state {
 	PERMIT_TRYING,    /* it asks for free slots, a few at a time, and waits for nobody */
 	PERMIT_WAITING,   /* it waits in the line of its semaphore, and holds nothing */
 	PERMIT_FIRST,     /* the first of the line: it waits in the queues of all slots */
-	PERMIT_CANCELLED, /* it will be answered */
+	PERMIT_REFUSED,   /* its refusal is being sent */
 	PERMIT_HELD,
 	PERMIT_LOST,      /* its client was told of the loss, and has not released it yet */
 };

@@ -116,6 +116,7 @@ static const struct journal_record sample[] = {
 	{.kind = JOURNAL_STORE, .name = SPAN("s"), .value = SPAN("v"), .address = SPAN("10.0.0.1:6379")},
 	{.kind = JOURNAL_HELD, .session = 7, .name = SPAN("a"), .value = SPAN("v"), .count = 1, .fence = 1, .ttl_us = 1,
 	 .trace = SPAN("00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01")},
+	{.kind = JOURNAL_JOB_LEFT, .queue = SPAN("q"), .value = SPAN("v"), .delay_us = 5000000, .deadline_us = 65536, .end = 1},
 };
 #define SAMPLES      ((int)(sizeof(sample) / sizeof(sample[0])))
 #define OF_VERSION_1 ((int)(sizeof(version_1) / sizeof(version_1[0]))) /* later kinds have no bytes in it */
@@ -149,7 +150,7 @@ TEST(every_kind_has_a_sample)
 	for (int i = 0; i < SAMPLES; i++)
 		has[sample[i].kind] = true;
 	for (unsigned kind = JOURNAL_SESSION; kind <= JOURNAL_KIND_LAST; kind++)
-		ck_assert_msg(has[kind] == (kind <= JOURNAL_QUARANTINE || kind >= JOURNAL_OUTER), "kind %u", kind);
+		ck_assert_msg(has[kind] == (kind <= JOURNAL_JOB_LEFT || kind >= JOURNAL_OUTER), "kind %u", kind);
 }
 
 TEST(the_longest_record_fits)

@@ -192,3 +192,29 @@ TEST(an_end_that_comes_too_late_after_a_crash_is_a_loss)
 	says(3, "DONE a");
 	hears(3, "OK *");
 }
+
+/* --- a restart ------------------------------------------------------------------------------------------------------------------ */
+
+static void home_is_well(void)
+{
+	cluster.node[home()].mood = MOOD_WELL;
+}
+
+/* Loop: its session has ended before, or would have begun with it. */
+LOOP_TEST(a_job_that_no_session_has_is_given_back_by_the_next_process, 2)
+{
+	cluster_begin(3);
+	defers(2, "a");
+	if (_i)
+		feels(home(), MOOD_TARDY);
+	says(1, "TAKE mail ttl=30s wait=1m");
+	if (!_i) {
+		hears(1, "OK queue=mail job=a attempt=1 *");
+		feels(home(), MOOD_SILENT);
+		goes(1, GONE_HANGUP);
+		says(2, "TAKE mail wait=1m");
+	}
+	daemon_hands_over(0, home_is_well);
+	passes(2 * SEC);
+	hears(_i ? 1 : 2, _i ? "OK queue=mail job=a attempt=1 *" : "OK queue=mail job=a attempt=2 *");
+}

@@ -86,22 +86,23 @@ LOOP_TEST(the_last_line_of_a_session_lets_its_lockall_try_and_no_more, 2)
 		hears(3, "OK name=c *");
 }
 
-/* Session 2 waits for a with a LOCK of its own and with a LOCKALL, both as readers, behind a writer. */
-static void readers_wait_in_a_session(void)
+/* Session 2 waits for a with a LOCK of its own and with a LOCKALL or a LOCKANY, all as readers, behind a writer. */
+static void readers_wait_in_a_session(const char *group)
 {
 	cluster_begin(1);
 	passes(SEC);
+	takes(3, "c");
 	says(1, "LOCK a mode=shared");
 	hears(1, "OK *");
 	says(2, "@w LOCK a owner=w wait=1m");
 	says(2, "@x LOCK a owner=x wait=1m mode=shared");
-	says(2, "@y LOCKALL a b owner=y wait=1m mode=shared");
+	says(2, "@y %s owner=y wait=1m mode=shared", group);
 	says(2, "@z LOCK a owner=z wait=1m mode=shared");
 }
 
-TEST(nothing_is_granted_to_a_group_while_its_session_says_its_last_line)
+LOOP_TEST(nothing_is_granted_to_a_group_while_its_session_says_its_last_line, 2)
 {
-	readers_wait_in_a_session();
+	readers_wait_in_a_session(_i == 0 ? "LOCKALL a b" : "LOCKANY a c");
 	half_closes(2);
 	passes(SEC);
 	ignores(2);
@@ -112,7 +113,7 @@ TEST(nothing_is_granted_to_a_group_while_its_session_says_its_last_line)
 
 TEST(nothing_is_granted_to_a_group_while_its_session_ends)
 {
-	readers_wait_in_a_session();
+	readers_wait_in_a_session("LOCKALL a b");
 	goes(2, GONE_HANGUP);
 	gives_back(1, "a");
 	ck_assert(!key_is_there(0, "a") && !key_is_there(0, "b"));

@@ -65,7 +65,7 @@ static void on_bus_error(int number, siginfo_t *info, void *context)
 		raise(number);
 }
 
-void vanished_start(void)
+void removed_files_start(void)
 {
 	struct sigaction action = {.sa_sigaction = on_bus_error, .sa_flags = SA_SIGINFO | SA_RESETHAND | SA_NODEFER};
 
@@ -121,7 +121,7 @@ static void store_look(struct daemon *d, const char *dir)
 		stores_mark(d);
 }
 
-void vanished_look(struct daemon *d)
+void removed_files_look(struct daemon *d)
 {
 	struct instant now = clock_boottime();
 	const char *dir;
