@@ -138,7 +138,7 @@ static void node_row(void *arg, const struct redlock_line *line)
 		joined_show(w, &s);
 	else if (!strcmp(s.state, "quarantine") && !s.cause[0])
 		quarantine_show(w, &s);
-	else if (!strcmp(s.state, "probing") && s.defect == DEFECT_OTHER)
+	else if (!strcmp(s.state, "probing") && !s.cause[0])
 		finding_show(w, "store", FINDING_WARN, "wait a second; if it stays so, fix the other stores",
 		             "store %s is being asked whether it may vote%s%s", s.node, s.reason[0] ? ": " : "", s.reason);
 	else /* a store that loads its data only needs time */
