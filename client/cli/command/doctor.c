@@ -255,6 +255,11 @@ static void lock_row(void *arg, const struct redlock_line *row)
 	if (!field_of(row, "alarm").p || f->held++ >= HOLDS_SHOWN)
 		return;
 	field_show(row, "name", lock, sizeof(lock));
+	if (field_is(row, "kind", "semaphore")) {
+		finding_show(f, "held", FINDING_WARN, "redlock show has its holders: see whether one hangs; redlock break takes the permits from all of them",
+			     "a permit of %s is held for longer than alarm.held", lock);
+		return;
+	}
 	if (!field_show(row, "holder", who, sizeof(who)))
 		strcpy(who, "somebody");
 	finding_show(f, "held", FINDING_WARN, "see whether the holder hangs; redlock break takes the lock from it",
