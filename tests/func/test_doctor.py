@@ -116,6 +116,11 @@ class NoDaemon(DoctorTest):
                     self.assertEqual(holder.reply().kind, "OK")
         until(lambda: "1190 further locks" in self.call_redlock(daemon, "doctor")[1], "doctor has seen all 1200")
 
+    def test_a_permit_that_is_held_for_long(self):
+        daemon = self.daemon({"alarm": {"held": "100ms"}})
+        self.client(daemon).ok("ACQUIRE s limit=2")
+        self.finds(daemon, "held", "warn", "^a permit of s is held for longer than alarm.held$")
+
     def test_another_version_and_an_alarm(self):
         """A daemon of another version, in front of a lock that is held for longer than an alarm allows."""
         fake = Fake(os.path.join(self.folder(), "sock")).start()

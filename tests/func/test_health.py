@@ -265,6 +265,15 @@ class RefusesWhatLocksNeed(HealthTest):
         store.cli.delete("redlockd:lock:!home")
         self.becomes(other, "joined", None)
 
+    def test_a_store_that_waits_for_the_others_has_a_reason_and_no_cause(self):
+        """LIST nodes has the causes that the figures have."""
+        web = free_web()
+        daemon = self.daemon(on_redis([self.redis(), "127.0.0.1:1", "127.0.0.1:2"], LEASE_1S, {"listen": {"http": web.listen}}))
+        until(lambda: "once enough of the others" in self.row(daemon).get("reason", ""), "it waits")
+        causes = [self.row(daemon, node).get("cause") for node in range(3)]
+        self.assertEqual(causes, [None, "unreached", "unreached"])
+        self.assertEqual([line.split('"')[3] for line in self.metric(web, "redis_trouble")], causes[1:])
+
     def test_ping_while_the_only_server_hangs(self):
         store = self.redis()
         daemon = self.daemon(on_redis([store], LEASE_1S, {"redis": {"timeout": "2s"}})).joined()

@@ -138,7 +138,7 @@ static void node_row(void *arg, const struct redlock_line *line)
 		joined_show(w, &s);
 	else if (!strcmp(s.state, "quarantine") && !s.cause[0])
 		quarantine_show(w, &s);
-	else if (!strcmp(s.state, "probing") && s.defect == DEFECT_OTHER)
+	else if (!strcmp(s.state, "probing") && !s.cause[0])
 		finding_show(w, "store", FINDING_WARN, "wait a second; if it stays so, fix the other stores",
 		             "store %s is being asked whether it may vote%s%s", s.node, s.reason[0] ? ": " : "", s.reason);
 	else /* a store that loads its data only needs time */
@@ -255,6 +255,11 @@ static void lock_row(void *arg, const struct redlock_line *row)
 	if (!field_of(row, "alarm").p || f->held++ >= HOLDS_SHOWN)
 		return;
 	field_show(row, "name", lock, sizeof(lock));
+	if (field_is(row, "kind", "semaphore")) {
+		finding_show(f, "held", FINDING_WARN, "redlock show has its holders: see whether one hangs; redlock break takes the permits from all of them",
+			     "a permit of %s is held for longer than alarm.held", lock);
+		return;
+	}
 	if (!field_show(row, "holder", who, sizeof(who)))
 		strcpy(who, "somebody");
 	finding_show(f, "held", FINDING_WARN, "see whether the holder hangs; redlock break takes the lock from it",

@@ -60,8 +60,8 @@ static void list_nodes(struct request_context *x, struct session *s)
 			reply_text(&r, "reason", span_of(trouble.text));
 		else if (!x->core->conf.shared)
 			reply_text(&r, "reason", SPAN(THIS_HOST_ONLY));
-		if (trouble.text[0] && (m->state != MEMBER_QUARANTINED || trouble.defect))
-			reply_text(&r, "cause", span_of(defect_table[trouble.defect ? trouble.defect : DEFECT_OTHER].word));
+		if (trouble.defect)
+			reply_text(&r, "cause", span_of(defect_table[trouble.defect].word));
 		if (m->state == MEMBER_QUARANTINED)
 			reply_ms(&r, "left_ms", instant_diff(m->quarantine.end, x->core->now));
 		if (m->rtt_us)
