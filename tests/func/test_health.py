@@ -798,14 +798,17 @@ class AgainAndAgain(HealthTest):
         relay = Relay(os.path.join(self.folder(), "sock"), store.path).start()
         self.addCleanup(relay.stop)
         daemon = self.daemon(on_redis(["unix:" + relay.path], LEASE_1S, {"listen": {"http": web.listen}})).joined()
-        for times in (1, 2, 3):
-            self.assertNotIn("cause", self.row(daemon))
+        times = 0
+        while "cause" not in self.row(daemon):
+            times += 1
             relay.instead = b"close"
-            until(lambda: daemon.log().count("state=down was=joined") == times, "it is down")
+            until(lambda: self.row(daemon)["state"] != "joined", "it is down")
             relay.instead = None
-            self.becomes(daemon, "joined", "breaks" if times == 3 else None)
-        self.assertRegex(self.row(daemon)["reason"], r"^its connection broke 3 times within \d+ s: ")
-        self.advises(daemon, "breaks", "its connection broke 3 times", "a proxy or firewall")
+            until(lambda: self.row(daemon)["state"] == "joined", "it is joined")
+        self.becomes(daemon, "joined", "breaks")
+        self.assertIn(times, (3, 4, 5))  # one that breaks while it is slow is asked anew, and not counted
+        self.assertRegex(self.row(daemon)["reason"], r"^its connection broke [345] times within \d+ s: ")
+        self.advises(daemon, "breaks", "its connection broke ", "a proxy or firewall")
         self.assertIn('cause="breaks"} 1', web.ask("/metrics").body.decode())
         self.assertIn("breaks", web.ask("/readyz").body.decode())
         self.assertIn("breaks", self.call_redlock(daemon, "ping")[1])
