@@ -20,7 +20,13 @@
 
 #define LOOK_EVERY SEC
 
-/* A folder that is missing is made when the daemon starts, not its parents. What is wrong with it shows at each look. */
+/* One that is missing is made, not its parents. runtime.h makes its own. What is wrong with it shows at each look. */
+static void lasting_make_folder(const struct daemon *d)
+{
+	if (strcmp(d->jobs.dir, d->runtime.dir) != 0)
+		(void)mkdir(d->jobs.dir, 0700);
+}
+
 static void lasting_open(struct daemon *d)
 {
 	const char *systemd = getenv("STATE_DIRECTORY"), *dir = d->conf->state_dir;
@@ -29,8 +35,8 @@ static void lasting_open(struct daemon *d)
 	snprintf(first, sizeof(first), "%.*s", (int)strcspn(systemd ? systemd : "", ":"), systemd ? systemd : "");
 	if (!dir)
 		dir = *first ? first : d->runtime.dir;
-	(void)mkdir(dir, 0700);
 	job_file_init(&d->jobs, dir, d->runtime.dir);
+	lasting_make_folder(d);
 }
 
 /* What there is to tell of a file that was set aside: once. */
@@ -102,8 +108,10 @@ static void lasting_tick(struct daemon *d)
 {
 	struct instant now = clock_boottime();
 
-	if (d->memory && !instant_before(now, d->jobs_at))
+	if (d->memory && !instant_before(now, d->jobs_at)) {
+		lasting_make_folder(d);
 		d->jobs_at = memory_look(d->memory) ? now : instant_add(now, LOOK_EVERY);
+	}
 	lasting_log(d);
 }
 

@@ -139,6 +139,19 @@ class RemovedFiles(FuncTest):
         c = self.client(self.d)
         self.assertEqual([c.ok("TAKE q wait=30s")["job"] for _ in range(2)], ["1", "2"])
 
+    def test_the_state_directory(self):
+        state = os.path.join(self.folder(), "state")
+        d = self.daemon({"state_dir": state})
+        c = self.client(d)
+        c.ok("DEFER q first id=1")
+        os.rename(state, state + ".gone")
+        d.logged("notice jobs dir=.*is written again|error jobs dir=.*put its jobs into a new one")
+        c.ok("DEFER q second id=2")
+        self.assertEqual(os.stat(state).st_mode & 0o777, 0o700)
+        d.restart()
+        c = self.client(d)
+        self.assertEqual([c.ok("TAKE q wait=30s")["job"] for _ in range(2)], ["1", "2"])
+
     def test_the_file_of_jobs_is_cut(self):
         c = self.client(self.d)
         c.ok("DEFER q first id=1")
