@@ -345,6 +345,7 @@ void shared_lease_show(struct engine *e, struct lease *x, struct call *call, str
 
 #define HURRY_APART_US (5 * MSEC) /* claims that are due within this time are answered in one pass over the waiters */
 #define ANSWERED_AT_ONCE 768     /* claims of one name in a step, so that nothing else waits for a crowd */
+#define ANSWERED_A_GROUP 8       /* a part counts as so many: its group may give back 63 other names in the same step */
 
 void wait_leave(struct engine *e, struct claim *c)
 {
@@ -419,7 +420,7 @@ static unsigned answered_at_once(const struct engine *e)
 
 bool wait_refuse_part(struct engine *e, struct contender *k, enum refusal why, enum waiters_part part)
 {
-	unsigned left = part == WAITERS_ALL ? UINT_MAX : contender_hurried(k), most = answered_at_once(e);
+	unsigned left = part == WAITERS_ALL ? UINT_MAX : contender_hurried(k), most = answered_at_once(e), done = 0;
 	struct claim *c, *next;
 
 	for (c = TAILQ_FIRST(&k->waiters); c && left > 0; c = next) {
@@ -427,8 +428,9 @@ bool wait_refuse_part(struct engine *e, struct contender *k, enum refusal why, e
 		left -= !c->patient || c->overdue;
 		if (!waiters_include(c, part, e->core->now))
 			continue;
-		if (most-- == 0)
+		if (done >= most)
 			return false;
+		done += c->let_in ? ANSWERED_A_GROUP : 1;
 		wait_answer(e, c, why);
 	}
 	return true;

@@ -131,6 +131,39 @@ TEST(many_groups_time_out_that_hold_many_names)
 	measure_within(holders_time_out, MOST_NS / 2);
 }
 
+/* 780 requests, of 63 names that nobody else asks for and zz. */
+static void many_ask_for_many_and_zz(void)
+{
+	sessions_open(2, 14);
+	for (unsigned k = 2; k <= 14; k++)
+		for (unsigned i = 0; i < 60; i++) {
+			char line[600];
+			size_t n = (size_t)snprintf(line, sizeof(line), "@%u LOCKALL zz", i);
+
+			for (unsigned j = 0; j < 63; j++)
+				n += (size_t)snprintf(line + n, sizeof(line) - n, " %x/%x/%x", k, i, j);
+			says(k, line);
+		}
+}
+
+/* Each has 63 names, and asks for zz when the store goes down. */
+static void holders_are_refused(void)
+{
+	lone_service_slow(&w, true);
+	many_ask_for_many_and_zz();
+	while (TAILQ_FIRST(&w.held) != TAILQ_LAST(&w.held, held_calls))
+		lone_service_answer(&w);
+	w.longest_ns = 0;
+	lone_service_store(&w, false);
+	lone_service_pass(&w, SEC);
+	ck_assert_msg(strstr(heard, "ERR QUORUM") != NULL, "%s", heard);
+}
+
+TEST(many_groups_are_refused_that_hold_many_names)
+{
+	measure(holders_are_refused);
+}
+
 static void priority_passes_crowds(void)
 {
 	char line[600] = "LOCKANY wait=1h priority=9";
