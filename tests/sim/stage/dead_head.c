@@ -156,13 +156,24 @@ static void dead_head_unlock(struct world *w)
 	finale_wait(w, dead_head_bound(w->plan), DEAD_HEAD_CHECK);
 }
 
+/* True time since when k0 is free, if nobody holds it. */
+static int64_t freed_at(const struct world *w)
+{
+	int64_t at = 0;
+
+	for (unsigned d = 0; d < w->plan->daemons; d++)
+		if (w->checker.lease[d][0].ended_at > at)
+			at = w->checker.lease[d][0].ended_at;
+	return at;
+}
+
 static void dead_head_check(struct world *w)
 {
-	int64_t ended = w->checker.lease[0][0].ended_at, left = ended + dead_head_bound(w->plan) - w->now;
+	int64_t freed = freed_at(w), left = freed + dead_head_bound(w->plan) - w->now;
 
-	/* The holder's daemon read the UNLOCK late: it stood behind a LOCK that waited. */
-	if (w->next_since && ended > w->next_since) {
-		w->next_since = ended;
+	/* A daemon read late what stood behind a LOCK that waited: the UNLOCK of the holder, or the LOCK of another client, which had k0 meanwhile. */
+	if (w->next_since && freed > w->next_since) {
+		w->next_since = freed;
 		head_is_cut_off(w, left);
 		finale_wait(w, left, DEAD_HEAD_CHECK);
 		return;
