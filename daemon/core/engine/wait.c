@@ -345,7 +345,7 @@ void shared_lease_show(struct engine *e, struct lease *x, struct call *call, str
 
 #define HURRY_APART_US (5 * MSEC) /* claims that are due within this time are answered in one pass over the waiters */
 #define ANSWERED_AT_ONCE 768     /* claims of one name in a step, so that nothing else waits for a crowd */
-#define ANSWERED_A_GROUP 8       /* a part counts as so many: its group may give back 63 other names in the same step */
+#define ANSWERED_A_GROUP 16      /* a part counts as so many: its group may give back 63 other names in the same step */
 
 void wait_leave(struct engine *e, struct claim *c)
 {
