@@ -240,7 +240,8 @@ class Limits(StoreTest):
         c = self.connect()
         for ttl in ("99ms", "1ms", "0", "30001ms", "1h"):
             c.err("LOCK limit-ttl ttl=" + ttl, ("LIMIT", "ARG") if ttl == "0" else "LIMIT")
-        c.ok("LOCK limit-ttl ttl=100ms")
+        c.ok("LOCK limit-ttl-min ttl=100ms")
+        c.ok("LOCK limit-ttl")
         c.err("EXTEND limit-ttl ttl=31s", "LIMIT")
         c.err("UNLOCK limit-ttl keep=61m", "LIMIT")
         self.assertEqual(c.ok("CHECK limit-ttl").num("count"), 1)
