@@ -169,6 +169,7 @@ CORE := \
 	daemon/core/job/queue.c \
 	daemon/core/job/take.c \
 	daemon/core/job/job_list.c \
+	daemon/core/semaphore/permit_lines.c \
 	daemon/core/semaphore/permits.c \
 	daemon/core/semaphore/permit_step.c \
 	daemon/core/semaphore/permit_restore.c \

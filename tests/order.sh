@@ -20,7 +20,7 @@ daemon/core/rights     suspects auth access
 daemon/core/deadlock   wait_graph deadlock
 daemon/core/rate       rate
 daemon/core/job        job job_list take queue
-daemon/core/semaphore  permits permit_step permit_restore
+daemon/core/semaphore  permit_lines permits permit_step permit_restore
 daemon/core/group      groups
 daemon/core/resume     resume handover restore
 daemon/core/request    locks lockall semaphores job_requests queries

@@ -195,7 +195,7 @@ SUITES_WAIT    := unit clients-short func load-short bench-short
 SUITES_COMPUTE := compilers layers cppcheck docs conf deployment installed exposure hotpath simulated fuzz
 # These wait, and measure nothing.
 SUITES_BESIDE  := faults-short sanitize-func sanitize-unit
-# The one build with sanitizers, of which the fuzzers are, too.
+# One build with sanitizers serves the tests and the fuzzers.
 SANITIZED := O=$(O)/sanitize CC=$(CLANG) SAN=fuzzer-no-link,address,undefined
 # Of the tests under sanitizers `check` runs a selection: suites and modules about what reads bytes from outside (clients, servers, files, the state that the
 # next process goes on with), and of the fuzzers' inputs each fourth. All else is run whole, as it is quick. It draws nothing: what it runs is the same for each
@@ -369,10 +369,10 @@ fuzz: build-fuzzers ## libFuzzer, FUZZ_SECONDS= for each target; FUZZ_SEED=0 dra
 fuzz-minimise: build-fuzzers ## the fewest inputs that reach all that the corpora and what `make fuzz` has found reach
 	@sh tests/fuzz/minimise.sh $(O)/sanitize $(FUZZ)
 
-# With CC="clang -fsyntax-only" they are only read. `check` does without: clang compiles the build with sanitizers.
-build-objects: $(if $(SELECTED),,$(call obj,$(sort $(CLI) daemon/main/main.c $(UNIT) $(FIXTURE) $(SIM) $(WORLD) $(PARTS)))) $(GENERATED)
+# With CC="clang -fsyntax-only" they are only read.
+build-objects: $(call obj,$(sort $(CLI) daemon/main/main.c $(UNIT) $(FIXTURE) $(SIM) $(WORLD) $(PARTS))) $(GENERATED)
 compilers: ## clean builds with the compiler and with sanitizers, and what the other compiler has to say: clang or gcc
-	+@CC="$(CC)" MAKE="$(SUBMAKE)" JOBS="$(JOBS)" sh tests/compilers.sh $(O) "$(CLANG)"
+	+@CC="$(CC)" MAKE="$(SUBMAKE)" JOBS="$(JOBS)" sh tests/compilers.sh $(O) "$(CLANG)" $(if $(SELECTED),short)
 
 exposure: ## how systemd judges the sandbox of the unit, held under a ceiling
 	@sh tests/systemd/exposure.sh

@@ -20,7 +20,7 @@
 
 #define LOOK_EVERY SEC
 
-/* One that is missing is made, not its parents. runtime.h makes its own. What is wrong with it shows at each look. */
+/* Makes the state directory if it is missing, but not its parents. The runtime directory is made by runtime.h. An error shows when its files are opened. */
 static void lasting_make_folder(const struct daemon *d)
 {
 	if (strcmp(d->jobs.dir, d->runtime.dir) != 0)

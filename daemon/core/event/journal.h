@@ -36,7 +36,7 @@
  *   GHOST    readers of the name that are gone may rely on their locks until then
  *   TICKET   our place in the queue of the name at the stores; LEFT: nobody wants it any more, and it is to be withdrawn from these stores
  *   LEAVES   the client has half-closed its connection, or ended it, or was killed: the session ends as soon as its requests are answered
- *   JOB_LEFT a job that no session has, by a lease of VALUE: the home is to be asked to end it in this way, until that moment
+ *   JOB_LEFT a job that no session has, by a lease of VALUE: until DEADLINE the home is asked to end it, as END says
  *   RELEASE  a value that nobody holds, but that may be at these stores, and is to be deleted; LEFT: its key stays for PX
  *
  * The outer layers write their own records before these (daemon/restart/records.h). PLACE says which of the inherited descriptors it is about, from 1 on:

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* WATCH and SUBSCRIBE: report to a session the locks and permits of others, and who waits for its own; the lines about permits. */
+/* WATCH and SUBSCRIBE: report to a session the locks and permits of others, and who waits for its own. */
 #ifndef CORE_WATCH_H
 #define CORE_WATCH_H
 
@@ -103,20 +103,5 @@ void serve_UNWATCH(struct request_context *x, struct session *s);
 bool watch_subscribe(struct request_context *x, struct session *s);
 bool watch_is_subscribed(const struct session *s);
 void serve_UNSUBSCRIBE(struct request_context *x, struct session *s);
-
-/* The lines about permits: to their clients, and to sessions that watch. */
-
-/* Fields: name, permit, fence. */
-void reply_permit(struct reply *r, const struct permit *p);
-/* OK of its EXTEND. */
-void permit_send_extended(struct request_context *x, const struct pending *p);
-struct report report_of_permit(const struct permit *p);
-/* Sends RISK or SAFE, with the remaining validity in that field; "! LOST" and NULL: its loss. */
-void permit_send_push(struct request_context *x, const struct permit *p, const char *word, const char *field);
-/* Returns how many permits are free, as far as this daemon knows. */
-unsigned semaphore_free_slots(const struct semaphore *m);
-/* Sends OK to an ACQUIRE, also to a repeated one. */
-void permit_send_granted(struct request_context *x, struct permit *p, struct span tag);
-void permit_watch(struct request_context *x, const struct permit *p, enum watch_kind kind);
 
 #endif

@@ -8,6 +8,21 @@
 #include "daemon/core/reply/watch.h"
 #include "daemon/core/session/semaphore.h"
 
+/* The lines about permits: to their clients, and to sessions that watch. */
+
+/* Fields: name, permit, fence. */
+void reply_permit(struct reply *r, const struct permit *p);
+/* OK of its EXTEND. */
+void permit_send_extended(struct request_context *x, const struct pending *p);
+struct report report_of_permit(const struct permit *p);
+/* Sends RISK or SAFE, with the remaining validity in that field; "! LOST" and NULL: its loss. */
+void permit_send_push(struct request_context *x, const struct permit *p, const char *word, const char *field);
+/* Returns how many permits are free, as far as this daemon knows. */
+unsigned semaphore_free_slots(const struct semaphore *m);
+/* Sends OK to an ACQUIRE, also to a repeated one. */
+void permit_send_granted(struct request_context *x, struct permit *p, struct span tag);
+void permit_watch(struct request_context *x, const struct permit *p, enum watch_kind kind);
+
 /* The claims of a permit: an ordinary claim for each seat. */
 
 /* Adds a permit to the semaphore. Its bid is open, and the rest is zeroed memory. */
